@@ -98,6 +98,12 @@ def gigabytes(value: Any) -> float:
     return scaled(value, "B", 1e9, "8 GB") / 1e9
 
 
+def bytes_in_words(size: float) -> str:
+    """`10 kB`, `1.5 MB`, `500 B`; k is 1,000."""
+    scale, unit = next(((s, u) for s, u in ((1e6, "MB"), (1e3, "kB")) if size >= s), (1.0, "B"))
+    return f"{size / scale:,.10g} {unit}"
+
+
 def joules(value: Any) -> float:
     """Joules from "5 J", "300 mJ", "4.2 pJ", or a bare number of J."""
     return _small(value, "J", "5 J")

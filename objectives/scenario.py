@@ -145,25 +145,46 @@ class Scenario:
         law, text, cost = self.law, self.text, self.law.vocabulary_cost
         law = law if cost is None else law.model_copy(update={"vocabulary_cost": cost.at(vocabulary)})
         formats = tuple(each.of_vocabulary(vocabulary) for each in self.formats)
-        found = replace(self, law=law, formats=formats, text=None if text is None else text.at(vocabulary))
-        if found.text is None or not found.text.prompt:
-            return found
-        read, written = (found.text.tokens_of(each) for each in (found.text.prompt, found.text.answer))
-        return replace(found, input_tokens=read, output_tokens=written)
+        if text is None:
+            return replace(self, law=law, formats=formats)
+        here = text.at(vocabulary)
+        read = here.tokens_of(text.prompt) if text.prompt else self.input_tokens
+        written = here.tokens_of(text.answer) if text.answer else self.output_tokens
+        return replace(self, law=law, formats=formats, text=here, input_tokens=read, output_tokens=written)
+
+    def at_equal_text(self) -> "Scenario":
+        """The scenario of one vocabulary where designs of others read, write and are trained on as much text, at what they cost in loss.
+
+        Raises:
+            ValueError: no text, or a vocabulary that its curve does not count.
+        """
+        text = self.text_here
+        text = text.with_requests(self.input_tokens, self.output_tokens, text.bytes_per_token_here)
+        cost = (self.law.vocabulary_cost or text.cost).model_copy(update={"here": None})
+        formats = tuple(replace(each, text=text) for each in self.formats)
+        law = self.law.model_copy(update={"vocabulary_cost": cost})
+        return replace(self, law=law, text=text, formats=formats)
 
     @property
     def own_vocabularies(self) -> bool:
         """Whether designs have vocabularies of their own, with which their tokens go."""
         return self.law.vocabulary_cost is not None and self.law.vocabulary_cost.here is None
 
+    def _by_vocabulary(self, vocabulary: IntArray) -> bool:
+        """Whether these vocabularies decide tokens: where designs have their own, or read text in another than the study's."""
+        return self.own_vocabularies or (
+            self.text is not None and self.text.of_requests and bool((vocabulary != self.text.cost.here).any())
+        )
+
     def by_design(self, architectures: Architectures) -> list[tuple[IntArray, "Scenario"]]:
         """The rows of each scenario that designs are in, by format and vocabulary; none where all are in this one."""
-        if not self.formats and not self.own_vocabularies:
+        by_vocabulary = self._by_vocabulary(architectures.vocabulary)
+        if not self.formats and not by_vocabulary:
             return []
         found: list[tuple[IntArray, Scenario]] = []
         for name, rows in architectures.in_formats():
             scenario, own = self.at(name), architectures.vocabulary[rows]
-            several = np.unique(own).tolist() if self.own_vocabularies else []
+            several = np.unique(own).tolist() if by_vocabulary else []
             found += [(rows[own == size], scenario.of_vocabulary(size)) for size in several] or [(rows, scenario)]
         return found
 

@@ -18,6 +18,7 @@ from nas.record.folder import OpenRun, open_run
 from nas.record.log import final, holds
 from nas.search.notices import extrapolated
 from nas.study.baselines import baseline
+from nas.study.request_length import recorded_lengths
 from objectives import outside
 from objectives.datasheet_times import doubts
 from objectives.device import Calibration, Device
@@ -94,7 +95,8 @@ class RecordedRun:
         resolved: Any = self.run.resolved
         if resolved["calibration"] == "none":
             return doubts(Device.model_validate(resolved["device"]), None)
-        prompt, context = resolved["input_tokens"], resolved["input_tokens"] + resolved["output_tokens"]
+        lengths = recorded_lengths(resolved)
+        prompt, context = lengths["input_tokens"], sum(lengths.values())
         chosen = self.architectures(rows)
         asked = Conditions(
             resolved["precision"], resolved["batch"], prompt, context, bool((chosen.n_experts > 1).any())

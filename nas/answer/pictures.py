@@ -86,7 +86,7 @@ def headed(figure: Figure, ax: Axes, text: str) -> None:
 def subtitle(outcome: Outcome) -> str:
     """Device, precision and workload."""
     c, device = outcome.study.config, outcome.study.problem.scenario.device
-    return f"{plain(device.name)}, {outcome.study.problem.scenario.format_names}, {c.input_tokens:,} in / {c.output_tokens:,} out, {outcome.study.problem.space.name} space"
+    return f"{plain(device.name)}, {outcome.study.problem.scenario.format_names}, {c.request_words}, {outcome.study.problem.space.name} space"
 
 
 def _scale_axis(ax: Axes, problem: Problem, across: str) -> None:

@@ -156,6 +156,9 @@ def next_steps(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
                 "relax until a design fits",
             )
         )
+    if outcome.diagnosis is not None and (smaller := outcome.diagnosis.vocabulary):
+        again = f"{command('run')} --config {in_a_command(folder / 'config.yaml')} --vocabulary {smaller.size}"
+        steps.append((again, "a vocabulary at which a design fits"))
     evaluated, size = len(outcome.evaluations), outcome.study.problem.space.size
     proved = outcome.diagnosis_covers_space and outcome.diagnosis is not None and outcome.diagnosis.together > 0
     if outcome.study.config.algo != "exact" and evaluated < size and not proved:

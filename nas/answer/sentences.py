@@ -28,6 +28,7 @@ from nas.study.configuration import StudyConfig
 from nas.study.law_records import left_out_line, record_line
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line, verdict_line
+from objectives.quantities import bytes_in_words
 from search_spaces.architectures import Architectures
 from search_spaces.columns import NOT_OF_A_MODEL
 from search_spaces.mixes import in_words
@@ -55,10 +56,16 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
 
 
 def of_text(problem: Problem) -> list[str]:
-    """How designs of different vocabularies are compared; empty where all have one."""
-    text = problem.scenario.text
-    if text is None or not problem.space.own_heads:
+    """How designs of different vocabularies are compared, and how many tokens a request's text is where all have one; empty where it is given in tokens."""
+    scenario, text = problem.scenario, problem.scenario.text
+    if text is None or not (problem.space.own_heads or text.of_requests):
         return []
+    if not problem.space.own_heads:
+        parts = ((text.prompt, scenario.input_tokens), (text.answer, scenario.output_tokens))
+        made = " and ".join(f"{bytes_in_words(size)} {tokens:,}" for size, tokens in parts if size)
+        return [
+            f"Text as tokens: {made}, of a vocabulary of {problem.vocabulary or text.cost.relative_to:,} as {text.curve.name} counts"
+        ]
     sizes = problem.space.settings["vocabulary"]
     return [
         f"Vocabularies of {sizes[0]:,} to {sizes[-1]:,}: every design reads {text.prompt:,.0f} and writes {text.answer:,.0f} bytes "
@@ -105,7 +112,7 @@ def hardware(problem: Problem, c: StudyConfig, calibration_note: str) -> str:
 
 def workload(c: StudyConfig) -> str:
     """`1,024 in / 16 out, batch 1`."""
-    return f"{c.input_tokens:,} in / {c.output_tokens:,} out, batch {c.batch}"
+    return f"{c.request_words}, batch {c.batch}"
 
 
 def plot_axes(names: tuple[str, ...]) -> tuple[str, str] | None:

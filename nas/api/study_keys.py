@@ -37,12 +37,14 @@ class StudyKeys(TypedDict, total=False):
     vocabulary: int | str | Sequence[int | str]
     tied: bool | Sequence[bool]
     token_curve: Named
-    head_bytes: Number
+    head_bytes: Number | Mapping[str, Number]
     int4_group_size: int | None
     calibration: Named
     batch: int
     input_tokens: int
     output_tokens: int
+    input_text: Written | None
+    output_text: Written | None
     objectives: Metrics
     budgets: Mapping[str, Any] | Listed
     columns: Metrics

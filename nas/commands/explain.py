@@ -24,7 +24,7 @@ from nas.problem.breakdown import KINDS, Explanation, OperatorRow, Step, explain
 from nas.problem.contexts import AtContext, along_contexts, has_long_contexts
 from nas.problem.differences import Difference, from_models
 from nas.problem.energy_words import about_energy
-from nas.problem.head_steps import NO_LOSS, HeadStep
+from nas.problem.head_steps import AT_EQUAL_TEXT, HeadStep
 from nas.problem.pick_queries import Baseline
 from nas.problem.problem import Problem
 from nas.problem.undecided import Undecided, undecided_axes
@@ -232,6 +232,13 @@ def _show_head(e: Explanation) -> None:
             for name, ms in of.items()
         )
         say(f"LM head: {', '.join(parts)}")
+        smaller = [step for step in e.head_steps if step.step.startswith("vocabulary")]
+        if smaller and max(e.operators["decode"], key=lambda row: row.ms).operator == "lm_head":
+            change = smaller[-1].change
+            say(
+                f"It is the largest part of decode: {smaller[-1].step} changes decode_ms by {change['decode_ms']:+.4g} and loss "
+                f"by {change['loss']:+.2g} at equal text (below)"
+            )
 
 
 def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
@@ -279,7 +286,7 @@ def _show_steps(e: Explanation) -> None:
     if e.head_steps:
         say(Styled("\nWhat another LM head buys", TITLE))
         _show_changes(e.head_steps)
-        say(f"  {NO_LOSS}")
+        say(f"  {AT_EQUAL_TEXT}")
 
 
 def _show_changes(steps: Sequence[Step | HeadStep]) -> None:

@@ -10,6 +10,7 @@ from nas.files.faults import unknown
 from nas.files.tables import write
 from nas.search.discovery import named
 from nas.study.user_code import could_be_own
+from nas.study.value_parsers import written_vocabulary
 from nas.terminal.console import notice
 from nas.terminal.program import command as typed
 from objectives import outside
@@ -27,7 +28,10 @@ def init(request: InitRequest) -> None:
         if study is not None:
             raise UsageError("--application: expected no --from with it, got both; drop one")
         study = application_study(request.application)
-    text, command = strategy_text(path, study) if path.suffix == ".py" else study_text(path, study or "paper")
+    if path.suffix == ".py":
+        text, command = strategy_text(path, study or request.vocabulary)
+    else:
+        text, command = study_text(path, study or "paper", request.vocabulary)
     if path.exists():
         raise UsageError(f"{path}: expected a new file, got an existing one; name another")
     write(path, text)
@@ -49,29 +53,46 @@ def application_study(name: str) -> str:
     return wanted
 
 
-def study_text(path: Path, study: str) -> tuple[str, str]:
-    """A shipped study's text, and the command that runs a copy of it.
+def study_text(path: Path, study: str, vocabulary: str | None) -> tuple[str, str]:
+    """A shipped study's text, with another vocabulary or several of them where it is given, and the command that runs a copy of it.
 
     Raises:
-        UsageError: no such study.
+        UsageError: no such study, or no such vocabulary.
     """
     shipped = documents("configs")
     if study not in shipped:
         raise UsageError(f"--from: {unknown('a shipped study', study, shipped)}")
     text = outside.text(shipped[study], outside.MB)
+    text = text if vocabulary is None else with_vocabulary(text, vocabulary)
     command = "compare" if "\nstudies:" in text else "devices" if "\ndevices:" in text else "run"
     return text, f"{command} --config {path}"
+
+
+def with_vocabulary(text: str, written: str) -> str:
+    """A study's text with a vocabulary, or several, in place of its own, below where it says on what models run.
+
+    Raises:
+        UsageError: another value, or a file of several studies.
+    """
+    try:
+        line = f"vocabulary: {written_vocabulary(written)}"
+    except ValueError as error:
+        raise UsageError(f"--vocabulary: {error}") from None
+    for place, after in ((r"(?m)^(?:# )?vocabulary:.*$", ""), (r"(?m)^(?:precision|preset):.*$", "{}\n")):
+        if found := re.search(place, text):
+            return text[: found.start()] + after.format(found[0]) + line + text[found.end() :]
+    raise UsageError("--vocabulary: expected one study to write it into, got a file of several; write it there")
 
 
 def strategy_text(path: Path, study: str | None) -> tuple[str, str]:
     """The template of a strategy, and the command that runs a copy of it.
 
     Raises:
-        UsageError: a name that --algo does not take, or a study to start from.
+        UsageError: a name that --algo does not take, or what a study would start from.
     """
     if study is not None:
         raise UsageError(
-            f"--from, --application: expected a study file with it, got {path}; drop it, or name a file in .yaml"
+            f"--from, --application, --vocabulary: expected a study file with it, got {path}; drop it, or name a file in .yaml"
         )
     module = path.stem if path.is_absolute() else ".".join(path.with_suffix("").parts)
     if not could_be_own(module) or module in named():

@@ -33,7 +33,7 @@ class RunRequest:
             "algo evaluations time_limit stop_when_stable constraints seed_from known known_as workers executor asynchronous "
             "optuna_storage seed params resume retry_failed config settings space law laws tokens unique_tokens precisions "
             "precision_law deltas objectives budgets preset device precision latency attention vocabulary batch input_tokens "
-            "output_tokens training.device training.utilisation training.served_tokens"
+            "output_tokens input_text output_text training.device training.utilisation training.served_tokens"
         ),
     ] = field(default_factory=dict)
     settings: Annotated[tuple[str, ...], Settings] = ()
@@ -117,7 +117,7 @@ class ExplainRequest:
         Mapping[str, Any],
         Keys(
             "config settings space law laws precisions precision_law deltas budgets preset device precision latency attention "
-            "vocabulary batch input_tokens output_tokens"
+            "vocabulary batch input_tokens output_tokens input_text output_text"
         ),
     ] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
@@ -171,6 +171,15 @@ class InitRequest:
         str | None,
         Flag(
             "--application", "Start from an application's study: 'smart home', 'wearable' …; a wrong name lists them."
+        ),
+    ] = None
+    vocabulary: Annotated[
+        str | None,
+        Flag(
+            "--vocabulary",
+            "Vocabulary that the study is written with, 32k; of several, 8k,16k,32k, its search decides.",
+            metavar="N[,N…]",
+            show_default=False,
         ),
     ] = None
     quiet: Annotated[bool, Quiet] = False

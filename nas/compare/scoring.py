@@ -255,6 +255,5 @@ def described(study: Study) -> str:
     origin = origin_line(problem.scenario.law)
     return (
         f"{aims(problem.objectives)}; {budgets}; {problem.space.name} space; "
-        f"{device.name}{mode}, {config.precision}, {config.input_tokens:,} in / {config.output_tokens:,} out"
-        + (f"; {origin}" if origin else "")
+        f"{device.name}{mode}, {config.precision}, {config.request_words}" + (f"; {origin}" if origin else "")
     )

@@ -22,7 +22,7 @@ from nas.search.reading import read
 from nas.study import entry_points
 from nas.study.budget_parser import split_budgets
 from nas.study.catalogue import is_file, load_device, named_device
-from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig
+from nas.study.configuration import IN_TEXT, PAPER_APPLICATIONS, StudyConfig
 from nas.study.layers import from_file, over
 from nas.study.value_parsers import split_names
 from nas.terminal.flags import flag_name
@@ -31,8 +31,9 @@ from objectives.plugins import documents, normalised
 from objectives.scenario import PRECISIONS, precision
 
 CROSSING = ("devices", "precisions", "workloads")
-WORKLOAD = re.compile(r"^(?:(\d[\d_]*)/)?(\d[\d_]*)/(\d[\d_]*)$")
-FORM = "INPUT/OUTPUT or BATCH/INPUT/OUTPUT tokens"
+LENGTH = r"(\d[\d_]*|\d+(?:\.\d+)?\s*[kM]?B)"  # tokens, or bytes of text
+WORKLOAD = re.compile(rf"^(?:(\d[\d_]*)/)?{LENGTH}/{LENGTH}$")
+FORM = "INPUT/OUTPUT or BATCH/INPUT/OUTPUT, in tokens or bytes of text"
 MOST = 10_000
 ENERGY = "energy"
 OF_A_CASE: dict[str, Any] = {"device": StudyConfig.model_fields["device"].default, "baselines": [], "params": {}}
@@ -253,12 +254,15 @@ def _precisions(config: DevicesConfig, raw: Mapping[str, Any]) -> list[str]:
     )
 
 
-def _workload(text: str) -> dict[str, int]:
+def _workload(text: str) -> dict[str, Any]:
     form = WORKLOAD.match(text)
     if form is None:
-        raise UsageError(f"--workloads: expected {FORM}, got {text!r}; write 1024/16 or 8/1024/16")
-    names = ("batch", "input_tokens", "output_tokens")
-    return {name: int(part) for name, part in zip(names, form.groups(), strict=True) if part is not None}
+        raise UsageError(f"--workloads: expected {FORM}, got {text!r}; write 1024/16, 8/1024/16 or 10kB/500B")
+    given = {name: part for name, part in zip(("batch", *IN_TEXT), form.groups(), strict=True) if part is not None}
+    return {
+        IN_TEXT[name] if part[-1] == "B" else name: part if part[-1] == "B" else int(part)
+        for name, part in given.items()
+    }
 
 
 def _can(device: Device, kind: str) -> bool:

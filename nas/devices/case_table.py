@@ -13,7 +13,7 @@ from nas.study.budget_parser import split_budgets
 from objectives.fitting.sheet import Sheet, read_sheet
 
 WORDS = ("device", "precision", "latency", "attention")
-NUMBERS = ("batch", "input_tokens", "output_tokens", "vocabulary")
+NUMBERS = ("batch", "input_tokens", "output_tokens", "input_text", "output_text", "vocabulary")
 COLUMNS = ("case", *WORDS, *NUMBERS, "application", "budget")
 MOST_ROWS = 10_000
 BETWEEN = re.compile(r"\s*;\s*|\s+(?=[A-Za-z_][\w@.:]*\s*(?:<=|>=|=))")  # before the next metric=limit

@@ -17,8 +17,9 @@ from nas.search.notices import notices_of
 from nas.search.reading import ReadStudy
 from nas.study.baselines import baseline
 from nas.study.catalogue import load_device
-from nas.study.configuration import StudyConfig
+from nas.study.configuration import IN_TOKENS, StudyConfig
 from nas.study.metrics import MetricReader
+from nas.study.request_length import in_tokens, refuse_both, with_request
 from nas.study.study_laws import in_format
 from objectives.device import Device
 from objectives.display_text import shown_name
@@ -113,11 +114,16 @@ def _checked(
 ) -> tuple[ReadStudy, list[tuple[str, str]]]:
     """The study of a row, and what is wrong with it; devices and metrics that it names are `known` from then on."""
     faults, config = Faults({**asked.origins, **row.origins}), asked.shared.config
+    refuse_both(row.values, faults)
+    lengths = {name: None for name, other in IN_TOKENS.items() if other in row.values}
     try:
-        config = StudyConfig.model_validate({**config.model_dump(), **row.values, "device": ""})
+        config = StudyConfig.model_validate({**config.model_dump(), **lengths, **row.values, "device": ""})
+        config = in_tokens(config, asked.shared.text)
     except ValidationError as error:
         faults.add_validation(error, model=StudyConfig)
-    named = _named(asked, row)
+    except UsageError as error:
+        faults.add(("vocabulary",), str(error).removeprefix("vocabulary: "))
+    text, named = with_request(asked.shared.text, config), _named(asked, row)
     _check_device(row, named, known, config, faults)
     reader = MetricReader(faults, metrics)
     limits = {**asked.shared.limits, **reader.budgets(row.budgets, ("budgets",))}
@@ -127,7 +133,7 @@ def _checked(
         faults.add(("application",), unknown("an application", row.application, applications))
     _refuse_own_losses(asked.shared.laws[0], config.precision, faults)
     device, laws = known.get(named, asked.shared.device), _laws(asked.shared, config.precision)
-    return replace(asked.shared, config=config, laws=laws, device=device, limits=limits), faults.lines
+    return replace(asked.shared, config=config, laws=laws, text=text, device=device, limits=limits), faults.lines
 
 
 def _laws(shared: ReadStudy, precision: str) -> tuple[Law, ...]:

@@ -70,7 +70,11 @@ def _models(request: DevicesRequest, wanted: CaseList) -> Models:
         notice(
             f"Warning: the closed form does not cover {', '.join(left_out)}: left out, --latency operator prices them"
         )
-    return ranked(models, cases, own_vocabulary="vocabulary" not in given)
+    own = "vocabulary" not in given
+    models, left_out = models.counted(cases) if own else (models, [])
+    if left_out and not request.quiet:
+        notice(f"Warning: token_curve does not count the vocabularies of {', '.join(left_out)}: left out")
+    return ranked(models, cases, own_vocabulary=own)
 
 
 def _folder(request: DevicesRequest, cases: Cases) -> Path | None:

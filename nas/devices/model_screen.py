@@ -11,6 +11,7 @@ from nas.devices.layout import columns, cut, wrapped
 from nas.devices.models import ModelRow, memory_limit
 from nas.devices.result import Models
 from nas.devices.screen import MOST_ROWS, formats, speed_lines, workload
+from objectives.quantities import bytes_in_words
 
 NAME_WIDTH = 18
 
@@ -33,12 +34,17 @@ def _one_device(rows: Sequence[ModelRow]) -> list[str]:
     header = ("model", "tokens/s", "TTFT ms", limit.metric.replace("_gb", " GB"), "fits", "parameters", "loss")
     return [
         *wrapped(f"{case.device.name}{mode}, {formats([case])}"),
-        *wrapped(f"Fits: {limit} GB; {own}. TTFT is the prefill of {case.config.input_tokens:,} tokens."),
+        *wrapped(f"Fits: {limit} GB; {own}. TTFT is the prefill of {_prompt(case)}."),
         "",
         *columns(header, [_cells(row, limit.metric) for row in rows], left=1, last=True, gap=2),
         "",
         *(line for text in (*largest(rows, limits), *model_notes(rows)) for line in wrapped(text)),
     ]
+
+
+def _prompt(case: Case) -> str:
+    text = case.config.input_text
+    return f"{case.config.input_tokens:,} tokens" if text is None else bytes_in_words(text)
 
 
 def _cells(row: ModelRow, memory: str) -> list[str]:

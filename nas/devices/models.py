@@ -14,6 +14,7 @@ from nas.problem.pick_queries import Baseline
 from nas.problem.problem import Problem
 from nas.study.baselines import baseline
 from objectives.plugins import documents, normalised
+from objectives.text.text import Text
 from search_spaces.architectures import Architectures
 
 MEMORY = ("memory_gb", "resident_gb")
@@ -87,6 +88,24 @@ class Priced:
         ]
         if not rows:
             raise UsageError("--models: expected one that the closed form covers, got none; use --latency operator")
+        return self._of(rows)
+
+    def counted(self, cases: Sequence[Case]) -> tuple["Priced", list[str]]:
+        """The models of whose own vocabularies the tokens of a request's text are known, and the names of the others.
+
+        Raises:
+            UsageError: they are known of none.
+        """
+        texts = [text for case in cases if (text := case.problem.scenario.text) is not None and text.of_requests]
+        rows = [i for i, size in enumerate(self.architectures.vocabulary.tolist()) if _counts(texts, size)]
+        if not rows:
+            raise UsageError(
+                "--models: expected one of a vocabulary that token_curve counts, got none; count more sizes"
+            )
+        return self._of(rows)
+
+    def _of(self, rows: list[int]) -> tuple["Priced", list[str]]:
+        """The models of some rows, and the names of the others."""
         chosen = (tuple(self.ids[i] for i in rows), tuple(self.known[i] for i in rows))
         left_out = [known.label for i, known in enumerate(self.known) if i not in rows]
         return Priced(*chosen, self.architectures[rows]), left_out
@@ -108,6 +127,13 @@ def _covers(problem: Problem, model: Architectures) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _counts(texts: Sequence[Text], size: int) -> bool:
+    try:
+        return all(text.at(size).bytes_per_token_here > 0 for text in texts)
+    except ValueError:
+        return False
 
 
 def _rank(row: ModelRow) -> tuple[bool, bool, float]:

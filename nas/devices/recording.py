@@ -8,8 +8,10 @@ from nas.files.faults import Faults
 from nas.problem.rates import is_rate
 from nas.record.identity import parts
 from nas.study.baselines import baseline
+from nas.study.configuration import StudyConfig
 from nas.study.layers import preset_keys
 from nas.study.metrics import MetricReader
+from nas.study.request_length import without_made
 
 OTHERWISE = ("space", "law", "deltas", "laws", "device", "precisions", "budgets", "applications", "baselines")
 
@@ -25,7 +27,9 @@ def resolved(asked: CaseList, cases: Cases) -> dict[str, Any]:
     problem = cases.base.problem
     config = asked.shared.config.model_dump(mode="json")
     trainer = problem.scenario.training.device
-    content = {key: config[key] for key in kept()}
+    content = {key: config[key] for key in kept()} | without_made(asked.shared.config)
+    if config["token_curve"] != StudyConfig.model_fields["token_curve"].default:
+        content["token_curve"] = asked.shared.text.curve.model_dump(mode="json", exclude_none=True)
     content["training"] = {**config["training"], "device": None if trainer is None else trainer.mapping()}
     content |= {"space": problem.space.mapping(), "law": problem.scenario.law.mapping()}
     content |= {"budgets": _written(asked.shared.limits)}

@@ -13,7 +13,11 @@ OWN = {  # keys of a study of several devices
         "--devices", "Ids, id@mode, id@all (every power mode), YAML files, or all; separated by commas.", CASES
     ),
     "precisions": Flag("--precisions", "fp16,int8,int4,nvfp4,fp32 or int4_kv8; default fp16.", CASES),
-    "workloads": Flag("--workloads", "INPUT/OUTPUT or BATCH/INPUT/OUTPUT tokens: 1024/16,8/1024/16.", CASES),
+    "workloads": Flag(
+        "--workloads",
+        "INPUT/OUTPUT or BATCH/INPUT/OUTPUT, tokens or bytes of text: 1024/16,8/1024/16,10kB/500B.",
+        CASES,
+    ),
     "as_fast_as": Flag(
         "--as-fast-as",
         "Limit total_ms to this published model's on each device; default qwen2.5_0.5b where a case has no limit of its own; none.",

@@ -104,8 +104,7 @@ def _one(values: Sequence[str], several: str) -> str:
 
 
 def workload(case: Case) -> str:
-    c = case.config
-    return f"{c.input_tokens:,} in / {c.output_tokens:,} out, batch {c.batch}"
+    return f"{case.config.request_words}, batch {case.config.batch}"
 
 
 def _cases(study: DeviceStudy) -> list[str]:

@@ -1,6 +1,7 @@
 """Why nothing fits, over the whole space where that takes seconds, else over what was evaluated."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -11,14 +12,14 @@ from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.incumbents import Incumbents
 from nas.exact.setting_by_setting import SettingBySetting
 from nas.exact.solution import QUICK, SECONDS, metrics_of, way_of
-from nas.problem.diagnosis import MISSES, Diagnosis, Relaxation, beyond, closest, diagnose
+from nas.problem.diagnosis import MISSES, Diagnosis, Relaxation, SmallerVocabulary, beyond, closest, diagnose
 from nas.problem.evaluations import Evaluations, distinct
 from nas.problem.head_steps import VOCABULARIES
 from nas.problem.objective import Budget, built_in
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import in_all_settings
-from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray
 
 NOTHING = np.zeros(0, dtype=np.int64)
 
@@ -29,25 +30,45 @@ def diagnosed(problem: Problem, found: Evaluations) -> Diagnosis:
         return diagnose(found)
     if problem.space.size <= QUICK:
         every = problem.space.genotypes(np.arange(problem.space.size))
-        return replace(diagnose(problem.evaluate(every)), heads=_smaller_head(problem, every))
+        return _with_vocabulary(
+            diagnose(problem.evaluate(every)), problem, lambda variant: int(variant.evaluate(every).feasible.sum())
+        )
     try:
         way, _ = way_of(problem)
-        return diagnose(found) if way == "enumeration" else _by_parts(problem)
+        if way == "enumeration":
+            return diagnose(found)
+        return _with_vocabulary(_by_parts(problem), problem, _fits)
     except (UsageError, Exceeded):
         return diagnose(found)
 
 
-def _smaller_head(problem: Problem, every: IntArray) -> tuple[int, int, int] | None:
-    """The vocabulary, the largest smaller one of a few at which something fits, and how many do; None where none opens any."""
-    smaller = [vocabulary for vocabulary in VOCABULARIES if vocabulary < problem.vocabulary]
-    if not smaller or not (lowest := _fitting(problem, every, smaller[-1])):
+def _with_vocabulary(found: Diagnosis, problem: Problem, fitting: Callable[[Problem], int | None]) -> Diagnosis:
+    """The diagnosis with a smaller vocabulary, where nothing fits without."""
+    return replace(found, vocabulary=_smaller_vocabulary(problem, fitting)) if found.together > 0 else found
+
+
+def _smaller_vocabulary(problem: Problem, fitting: Callable[[Problem], int | None]) -> SmallerVocabulary | None:
+    """The largest smaller vocabulary of a few at which something fits, at equal text, by how many do (None: not counted, 0: none); None where none opens any."""
+    sizes = [size for size in VOCABULARIES if size < problem.vocabulary]
+    try:
+        of_size = {size: problem.at_equal_text().with_vocabulary(size) for size in sizes}
+        if not sizes or fitting(of_size[sizes[-1]]) == 0:
+            return None
+        size, opens = next((size, opens) for size in sizes if (opens := fitting(of_size[size])) != 0)
+    except (ValueError, Exceeded):  # a curve that does not count them, or a space that takes longer
         return None
-    found = ((vocabulary, _fitting(problem, every, vocabulary)) for vocabulary in smaller[:-1])
-    return (problem.vocabulary, *next(((v, n) for v, n in found if n), (smaller[-1], lowest)))
+    lengths = of_size[size].scenario
+    return SmallerVocabulary(problem.vocabulary, size, opens, lengths.input_tokens, lengths.output_tokens)
 
 
-def _fitting(problem: Problem, every: IntArray, vocabulary: int) -> int:
-    return int(problem.with_vocabulary(vocabulary).evaluate(every).feasible.sum())
+def _fits(problem: Problem) -> int | None:
+    """0 where nothing fits, by exact sums of parts, else None: how many do is not counted.
+
+    Raises:
+        Exceeded: that would take more than seconds.
+    """
+    sums = SettingBySetting(problem, metrics_of(problem, (PickRule(None),)), most=SECONDS)
+    return 0 if sums.lowest(problem.budgets) is None else None
 
 
 def _by_parts(problem: Problem) -> Diagnosis:

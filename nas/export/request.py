@@ -35,7 +35,9 @@ class ExportRequest:
     ] = None
     flags: Annotated[
         Mapping[str, Any],
-        Keys("config settings law budgets preset device precision vocabulary batch input_tokens output_tokens"),
+        Keys(
+            "config settings law budgets preset device precision vocabulary batch input_tokens output_tokens input_text output_text"
+        ),
     ] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()

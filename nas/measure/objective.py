@@ -77,7 +77,7 @@ def refuse_here(settings: Mapping[str, Any]) -> None:
 
 
 def measure(architectures: Architectures, scenario: Scenario, *, settings: Mapping[str, Any]) -> list[float]:
-    """Measured time of each architecture in the study's workload, ms, (n,), one after another.
+    """Measured time of each architecture in the study's workload, of its own tokens of a text, ms, (n,), one after another.
 
     prefill: the median of all samples; a token: likewise; decoding: output_tokens of them; total: the sum.
 
@@ -90,7 +90,8 @@ def measure(architectures: Architectures, scenario: Scenario, *, settings: Mappi
         refuse_missing(asked.backend, asked.interpreter or sys.executable, scenario.batch)
     except UsageError as error:
         raise NotRunError(str(error)) from None
-    return [_ms(asked, scenario, architectures[i : i + 1]) for i in range(len(architectures))]
+    each = (architectures[i : i + 1] for i in range(len(architectures)))
+    return [_ms(asked, next((own for _, own in scenario.by_design(one)), scenario), one) for one in each]
 
 
 def _ms(asked: MeasureSettings, scenario: Scenario, architecture: Architectures) -> float:

@@ -16,6 +16,7 @@ from nas.measure.summary import measured_csv
 from nas.record.folder import locked, open_run
 from nas.record.jsonl_log import SETTINGS, Record, own_folder
 from nas.record.process import Answer, run_worker
+from nas.study.request_length import recorded_lengths
 
 WORKERS = Path(__file__).parent / "workers"
 SCRIPTS = {"torch": "torch_worker.py", "vllm": "vllm_worker.py", "llama-bench": "llama_bench_worker.py"}
@@ -76,7 +77,7 @@ def workload(source: Path | None, batch: int | None, read: int | None, written: 
     if source is not None and source.is_dir():
         run = open_run(source)
         run.store.close()
-        usual = {name: int(run.resolved[name]) for name in usual}
+        usual = {"batch": int(run.resolved["batch"]), **recorded_lengths(run.resolved)}
     chosen = {name: usual[name] if (value := asked[name]) is None else value for name in usual}
     for name, value in chosen.items():
         if value < 1:

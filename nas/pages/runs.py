@@ -9,7 +9,20 @@ from nas.record.identity import fingerprints
 
 MEANING = ("space", "law", "device", "scenario", "objectives")  # alike, figures of two runs mean the same
 FROM_LAW = {"loss", "perplexity"}
-SCENARIO = ("preset", "precision", "latency", "attention", "batch", "input_tokens", "output_tokens", "vocabulary")
+SCENARIO = (
+    *(
+        "preset",
+        "precision",
+        "latency",
+        "attention",
+        "batch",
+        "input_tokens",
+        "output_tokens",
+        "input_text",
+        "output_text",
+    ),
+    "vocabulary",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +85,7 @@ def _described(section: str, resolved: Mapping[str, Any]) -> str:
         params = ", ".join(f"{name} {value}" for name, value in resolved["params"].items())
         return f"{resolved['algo']}, seed {resolved['seed']}{f', {params}' if params else ''}"
     if section == "scenario":
-        return ", ".join(f"{name} {resolved[name]}" for name in SCENARIO)
+        return ", ".join(f"{name} {value}" for name in SCENARIO if (value := resolved.get(name, "none")) != "none")
     if section == "answer":
         return _answered(resolved)
     if section == "budgets":

@@ -28,11 +28,22 @@ class Relaxation:
     met_by: int | None
 
 
+@dataclass(frozen=True)
+class SmallerVocabulary:
+    """A vocabulary in place of the study's `own` at which `opens` designs (None: not counted) fit, at equal text of so many tokens read and written."""
+
+    own: int
+    size: int
+    opens: int | None
+    read: int
+    written: int
+
+
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
     """`closest` rows miss by the smallest largest violation; `together` relaxes every budget by one factor.
 
-    `heads`: the study's vocabulary, the largest smaller one tried at which something fits, and how many designs then do.
+    `vocabulary`: the largest smaller one tried at which something fits.
     `least`: what the smallest design takes of each budgeted memory that none is within, GB.
     """
 
@@ -41,7 +52,7 @@ class Diagnosis:
     relaxations: tuple[Relaxation, ...]
     closest: Evaluations
     together: float
-    heads: tuple[int, int, int] | None = None
+    vocabulary: SmallerVocabulary | None = None
     least: tuple[tuple[str, float], ...] = ()
 
 
@@ -107,16 +118,19 @@ def lines(diagnosis: Diagnosis, whole_space: bool) -> list[str]:
         "give a space of your own with narrower and shallower designs (--space FILE)."
         for metric, value in diagnosis.least
     ]
-    if diagnosis.heads is not None:
-        own, smaller, opens = diagnosis.heads
-        fit = "1 design fits" if opens == 1 else f"{opens:,} designs fit"
-        sentences.append(
-            f"  A vocabulary of {smaller:,} in place of {own:,}: {fit} within the budgets as they are (computed; "
-            "that its tokens hold less text each is not modelled)."
-        )
+    if diagnosis.vocabulary is not None:
+        sentences.append(f"  {_smaller(diagnosis.vocabulary)}")
     sentences.append("Closest misses:")
     sentences += [f"  {_miss(diagnosis.closest, row)}" for row in range(len(diagnosis.closest))]
     return sentences
+
+
+def _smaller(v: SmallerVocabulary) -> str:
+    fit = "designs fit" if v.opens is None else "1 design fits" if v.opens == 1 else f"{v.opens:,} designs fit"
+    return (
+        f"A vocabulary of {v.size:,} in place of {v.own:,}: {fit} within the budgets as they are, at equal text, "
+        f"{v.read:,} of its tokens in and {v.written:,} out."
+    )
 
 
 def _opening(diagnosis: Diagnosis) -> float:

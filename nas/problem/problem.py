@@ -81,6 +81,14 @@ class Problem:
             return self
         return replace(self, vocabulary=vocabulary, scenario=self.scenario.of_vocabulary(vocabulary))
 
+    def at_equal_text(self) -> "Problem":
+        """The same where architectures of other vocabularies are priced for as much text; see `Scenario.at_equal_text`.
+
+        Raises:
+            ValueError: a vocabulary that the curve of bytes per token does not count.
+        """
+        return self if self.space.own_heads else replace(self, scenario=self.scenario.at_equal_text())
+
     def architectures(self, genotypes: IntArray) -> Architectures:
         """Architectures of canonical genotypes, with the head that they are priced with."""
         return self.headed(self.space.architectures(genotypes))

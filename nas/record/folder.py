@@ -20,6 +20,7 @@ from nas.problem.rates import rates_by_cost
 from nas.record.description import check_description
 from nas.record.identity import difference, free, needed
 from nas.record.store import FILE, LAYOUT, RunStore, read_meta
+from nas.study.request_length import recorded_lengths
 from objectives.installed import DISTRIBUTION, version_of
 from objectives.scenario import Requests
 from search_spaces.specification import SpaceSpecification
@@ -148,7 +149,7 @@ class OpenRun:
 
 def workload_of(resolved: Mapping[str, Any]) -> Requests:
     """The workload of a resolved study."""
-    return Requests(resolved["batch"], resolved["output_tokens"])
+    return Requests(resolved["batch"], recorded_lengths(resolved)["output_tokens"])
 
 
 def refuse_other(path: Path, needed: tuple[str, ...] = (FILE, "config.yaml")) -> None:

@@ -28,6 +28,7 @@ from nas.search.worker_settings import few_whole_values, idle_workers, refuse_mi
 from nas.study import entry_points
 from nas.study.baselines import baseline_questions
 from nas.study.configuration import StudyConfig
+from nas.study.request_length import in_tokens, without_made
 from nas.study.study_laws import (
     notices_of_alternatives,
     notices_of_text,
@@ -114,6 +115,7 @@ class Study:
             "precisions": [],  # the space holds them
             "law": scenario.law.mapping(),
             "token_curve": self._recorded_curve(),
+            **without_made(self.config),
             "laws": [law.mapping() for law in self.laws[1:]],
             "device": scenario.device.mapping(),
             "calibration": recorded_calibration(self.config, scenario),
@@ -140,7 +142,7 @@ class Study:
     def _recorded_curve(self) -> Any:
         """The curve of bytes per token, embedded where something depends on it; else as it was named."""
         text = self.problem.scenario.text
-        if text is None or not _of_text(self.problem):
+        if text is None or not (text.of_requests or _of_text(self.problem)):
             return self.config.token_curve
         return text.curve.model_dump(mode="json")
 
@@ -229,7 +231,8 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
     conditions = conditions_of(config, experts=bool((space.experts > 1).any()))
     scenario, note = scenario_in_formats(config, asked.laws[0], asked.device, space.formats, conditions, asked.trainer)
     if space.own_heads:
-        _refuse_per_token([*config.objectives, *given, *config.columns])
+        of_applications = [metric for metric, _ in asked.applications.values()]
+        _refuse_per_token([*config.objectives, *given, *config.columns, *of_applications])
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(given, scenario)
     rates = (name.partition("@")[0] for name in (*config.objectives, *given) if is_rate(name))
@@ -254,6 +257,8 @@ def under_preset(study: Study, preset: str) -> Problem:
     vocabulary, tied = study.config.head
     head = {"vocabulary": vocabulary, "tied": tied} if vocabulary else {}
     config, old = with_preset(study.config, preset).model_copy(update=head), study.problem
+    if old.scenario.text is not None:
+        config = in_tokens(config, old.scenario.text)
     trainer = old.scenario.training.device
     scenario, _ = scenario_in_formats(
         config, old.scenario.law, old.scenario.device, old.space.formats, conditions_of(config), trainer
@@ -277,7 +282,7 @@ def _with_default(asked: ReadStudy) -> dict[str, float]:
 
 
 def _of_text(problem: Problem) -> bool:
-    """Whether anything depends on the curve of bytes per token."""
+    """Whether losses or metrics depend on the curve of bytes per token."""
     return problem.space.own_heads or bool({*PER_BYTE} & {*problem.metric_names})
 
 

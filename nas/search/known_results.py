@@ -14,6 +14,7 @@ from nas.problem.problem import Problem
 from nas.record.given import Given, read_given
 from nas.record.identity import deciding
 from nas.study.configuration import StudyConfig
+from nas.study.request_length import recorded_lengths
 from objectives.display_text import escaped
 from objectives.plugins import importable
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
@@ -130,6 +131,7 @@ def _refuse_elsewhere(source: str, metric: Objective, there: Mapping[str, Any], 
     scenario = problem.scenario
     here = {name: getattr(scenario, name) for name in ("batch", "input_tokens", "output_tokens")}
     here |= {"device": scenario.device.mapping(), "precision": scenario.precision.name}
+    there = {**there, **recorded_lengths(there)}
     if other := [name for name, value in here.items() if there.get(name) != value]:
         raise UsageError(
             f"known: {source}: expected values of {metric.name}, which takes the scenario, of this study's {', '.join(other)}, "

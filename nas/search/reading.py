@@ -15,6 +15,7 @@ from nas.study.baselines import baselines_of
 from nas.study.catalogue import named, named_device, named_laws
 from nas.study.configuration import StudyConfig
 from nas.study.metrics import MetricReader
+from nas.study.request_length import in_tokens, refuse_both, with_request
 from nas.study.study_laws import cost_beside, study_laws
 from nas.study.study_space import study_space, without_axes
 from objectives.device import Device
@@ -30,7 +31,7 @@ from search_spaces.specification import SpaceSpecification
 class ReadStudy:
     """A study that was read: its checked keys, and the objects that they name.
 
-    laws: its own, then the alternative ones, for the study's tokens, formats and vocabularies. text: that of its metrics per byte. trainer: the device that models are
+    laws: its own, then the alternative ones, for the study's tokens, formats and vocabularies. text: that of its requests and of its metrics per byte. trainer: the device that models are
     trained on. metrics: everything minimised or limited. limits: by metric, None removes a default budget.
     notices: what must be said of it.
     """
@@ -70,7 +71,6 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     """
     faults = Faults(origins, coded=coded)
     config = checked_config(raw, faults)
-    _refuse_file_cluster(config, faults)
     specification = named("space", config.space, SpaceSpecification, faults)
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
     deltas = named("deltas", {} if config.deltas == "none" else config.deltas, MeasuredDeltas, faults)
@@ -87,12 +87,13 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         raise AssertionError("what is missing is a fault")
     space, axes = SearchSpace(specification), specification.axes
     config, known, said = resolve_expensive_objectives(without_axes(config, axes), metrics.known, space)
+    text = with_request(Text(curve, cost_beside(law)), config)
     compared, alone = compared_with(baselines, axes.tokens, known)
     return ReadStudy(
-        config=config,
+        config=in_tokens(config, text),
         space=space,
         laws=study_laws(config, law, others, deltas, axes),
-        text=Text(curve, cost_beside(law)),
+        text=text,
         device=device,
         trainer=trainer,
         metrics=known,
@@ -112,13 +113,16 @@ def _devices(config: StudyConfig, faults: Faults) -> tuple[Device | None, Device
 
 def checked_config(raw: Mapping[str, Any], faults: Faults) -> StudyConfig:
     """The study's keys, checked; a key with a fault has its default, so that what the others name is looked up all the same."""
+    refuse_both(raw, faults)
     try:
-        return StudyConfig.model_validate(dict(raw))
+        config = StudyConfig.model_validate(dict(raw))
     except ValidationError as error:
         faults.add_validation(error, model=StudyConfig)
         wrong = {detail["loc"][0] for detail in error.errors()}
         wrong |= {"params"} if "algo" in wrong else set()  # they are that strategy's
-        return StudyConfig.model_validate({key: value for key, value in raw.items() if key not in wrong})
+        config = StudyConfig.model_validate({key: value for key, value in raw.items() if key not in wrong})
+    _refuse_file_cluster(config, faults)
+    return config
 
 
 def _refuse_file_cluster(config: StudyConfig, faults: Faults) -> None:

@@ -76,7 +76,7 @@ def _scenario(
         attention=config.attention,
         causal=config.causal,
         complete=config.complete,
-        head_bytes=config.head_bytes,
+        head_bytes=config.head_bytes_at(asked.precision),
         calibration=profile,
         energy=energy_for(device, profile, asked.precision, asked.batch),
         training=Training(**{**config.training.model_dump(), "device": trainer}),
@@ -87,12 +87,18 @@ def _scenario(
 def with_text(scenario: Scenario, text: Text | None, vocabulary: int | None) -> Scenario:
     """The scenario and those of its formats with the text of metrics per byte; of designs of one vocabulary, or None, of their own.
 
-    With vocabularies of their own designs read and write as much text as the study's tokens hold by the law's tokenizer.
+    With vocabularies of their own designs read and write as much text as the study's tokens hold by the law's tokenizer,
+    where it gives none.
+
+    Raises:
+        UsageError: a curve that does not count that tokenizer.
     """
-    if vocabulary is None and text is not None and not text.prompt:
-        text = replace(
-            text, prompt=scenario.input_tokens * text.bytes_of_law, answer=scenario.output_tokens * text.bytes_of_law
-        )
+    if vocabulary is None and text is not None:
+        try:
+            held = text.bytes_of_law
+        except ValueError as error:
+            raise UsageError(f"token_curve: of the law's tokenizer: {error}") from None
+        text = text.with_requests(scenario.input_tokens, scenario.output_tokens, held)
     formats = tuple(replace(each, text=text) for each in scenario.formats)
     found = replace(scenario, text=text, formats=formats)
     return found if vocabulary is None else found.of_vocabulary(vocabulary)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, StrictBool, Tag
 
 from nas.study.budget_parser import split_budgets
 from nas.study.expensive_settings import MeasureSettings, TrainSettings
@@ -13,18 +13,22 @@ from nas.study.value_parsers import (
     shipped_metric,
     split_names,
     split_pairs,
+    written_bytes,
     written_tokens,
     written_vocabulary,
 )
 from objectives.device import Calibration
-from objectives.quantities import Name, counted
+from objectives.quantities import Name, bytes_in_words, counted
 from search_spaces.axes_schema import CAPABILITIES
-from search_spaces.formats import Format
+from search_spaces.formats import Format, base_of
 
 M = TypeVar("M")
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,59}$"  # of a folder: neither . nor ..
 Count = Annotated[int, Field(strict=True, ge=1, le=10**12)]
+HeadBytes = Annotated[float, Field(gt=0, le=8)]
 Vocabulary = Annotated[int, Field(strict=True, ge=0, le=10**7)]
+IN_TEXT = {"input_tokens": "input_text", "output_tokens": "output_text"}  # a length in tokens: the same in bytes
+IN_TOKENS = {text: tokens for tokens, text in IN_TEXT.items()}
 PAPER_APPLICATIONS: dict[str, dict[str, Any]] = {
     "embodied AI": {"decode_ms": 20},
     "smart home": {"total_ms": 500},
@@ -156,7 +160,11 @@ class StudyConfig(BaseModel):
         Part(always=False),
     ] = "slimpajama"
     head_bytes: Annotated[
-        float, Field(gt=0, le=8, description="Bytes per element of embedding and LM head"), ALWAYS, CASE
+        Annotated[HeadBytes, Tag("float")] | Annotated[dict[Format, HeadBytes], Tag("dict")],
+        Discriminator(lambda value: "dict" if isinstance(value, dict) else "float"),
+        Field(description="Bytes per element of embedding and LM head; {int4: 1}: by precision, 2 of the others"),
+        ALWAYS,
+        CASE,
     ] = 2.0
     int4_group_size: Annotated[
         Count | None, BeforeValidator(none_word), Field(description="Weights per scale under int4"), ALWAYS, CASE
@@ -165,8 +173,32 @@ class StudyConfig(BaseModel):
         Literal["none", "shipped"] | Calibration, Field(description="Achieved share of the datasheet"), ALWAYS
     ] = "none"
     batch: Annotated[int, Field(strict=True, ge=1, le=10**6, description="Sequences at once"), ALWAYS, CASE] = 1
-    input_tokens: Annotated[int, Field(strict=True, ge=1, le=10**8, description="Prompt length"), ALWAYS, CASE] = 1024
-    output_tokens: Annotated[int, Field(strict=True, ge=1, le=10**8, description="Tokens generated"), ALWAYS, CASE] = 16
+    input_tokens: Annotated[
+        int,
+        Field(strict=True, ge=1, le=10**8, description="Prompt length"),
+        BeforeValidator(lambda value: 1024 if value == "none" else value),
+        ALWAYS,
+        CASE,
+    ] = 1024
+    output_tokens: Annotated[
+        int,
+        Field(strict=True, ge=1, le=10**8, description="Tokens generated"),
+        BeforeValidator(lambda value: 16 if value == "none" else value),
+        ALWAYS,
+        CASE,
+    ] = 16
+    input_text: Annotated[
+        float | None,
+        Field(ge=1, le=1e9, description="Prompt in bytes of text, 10kB, in place of input_tokens"),
+        BeforeValidator(written_bytes),
+        CASE,
+    ] = None
+    output_text: Annotated[
+        float | None,
+        Field(ge=1, le=1e9, description="Text generated, bytes, in place of output_tokens"),
+        BeforeValidator(written_bytes),
+        CASE,
+    ] = None
     objectives: Annotated[
         list[str],
         BeforeValidator(split_names),
@@ -304,6 +336,19 @@ class StudyConfig(BaseModel):
         if isinstance(self.vocabulary, list) or isinstance(self.tied, list):
             return 0, True
         return self.vocabulary, self.tied
+
+    def head_bytes_at(self, precision: str) -> float:
+        """Bytes per element of embedding and LM head in a precision; those of int4 are of int4_kv8 too."""
+        if not isinstance(self.head_bytes, dict):
+            return self.head_bytes
+        return next((self.head_bytes[name] for name in (precision, base_of(precision)) if name in self.head_bytes), 2.0)
+
+    @property
+    def request_words(self) -> str:
+        """`1,024 in / 16 out`: tokens, or the text as it was given."""
+        read = f"{self.input_tokens:,}" if self.input_text is None else bytes_in_words(self.input_text)
+        written = f"{self.output_tokens:,}" if self.output_text is None else bytes_in_words(self.output_text)
+        return f"{read} in / {written} out"
 
     @property
     def metric_budgets(self) -> dict[str, Any]:

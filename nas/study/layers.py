@@ -9,6 +9,7 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import CHOOSE, Path, near_file, unknown
 from nas.study.budget_parser import split_budgets
+from nas.study.configuration import IN_TEXT, IN_TOKENS
 from nas.study.value_parsers import split_names
 from nas.terminal.flags import flag_name
 from objectives.plugins import documents
@@ -36,6 +37,7 @@ def over(
 ) -> tuple[dict[str, Any], dict[Path, str]]:
     """Flags over a raw study, and its preset beneath."""
     raw, given = deepcopy(raw), {**flags, **parsed_settings(settings)}
+    raw = {key: value for key, value in raw.items() if (IN_TEXT | IN_TOKENS).get(key) not in given}
     if given.get("algo", raw.get("algo")) != raw.get("algo"):
         raw = {key: value for key, value in raw.items() if key != "params"}  # they were the other strategy's
     for name, value in given.items():
@@ -89,7 +91,7 @@ def exists(path: FilePath) -> bool:
 
 def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
     """File names in a study are relative to the study's own folder."""
-    for key in ("space", "law", "deltas", "device", "seed_from"):
+    for key in ("space", "law", "deltas", "token_curve", "device", "seed_from"):
         if key in content:
             content[key] = _placed(path, content[key])
     if isinstance(known := split_names(content.get("known")), list):

@@ -8,7 +8,7 @@ from typing import Any
 
 from nas.files.faults import unknown
 from objectives.plugins import importable
-from objectives.quantities import counted
+from objectives.quantities import counted, scaled
 
 MOST_TOKENS = 10**7  # of a vocabulary
 CLUSTER = re.compile(r"^dask:((tcp|tls|ucx|ucxx|ws|wss)://[^\s/@]+:\d{1,5}|[^\s:]+\.json)$")
@@ -84,6 +84,12 @@ def written_tokens(value: Any) -> Any:
         return None if parts is None else counted(parts, "10B")
     numbers = [counted(part, "10B") for part in parts]
     return numbers[0] if len(numbers) == 1 else numbers
+
+
+def written_bytes(value: Any) -> Any:
+    """Bytes of text as people write them, `10kB`, `1.5 MB`, `500`; k is 1,000."""
+    value = none_word(value)
+    return None if value is None else scaled(value, "B", 1.0, "10 kB")
 
 
 def written_vocabulary(value: Any) -> Any:

@@ -169,6 +169,13 @@ STUDY = {
     "batch": Flag("--batch", "Sequences at once; default 1.", DEVICE, kind=int),
     "input_tokens": Flag("--input-tokens", "Prompt length; default 1024.", DEVICE, kind=int),
     "output_tokens": Flag("--output-tokens", "Tokens generated; default 16.", DEVICE, kind=int),
+    "input_text": Flag(
+        "--input-text",
+        "Prompt in bytes of text, 10kB, in place of tokens, which each vocabulary makes its own number of.",
+        DEVICE,
+        "BYTES",
+    ),
+    "output_text": Flag("--output-text", "Text generated, 500 or 2kB, in place of tokens.", DEVICE, "BYTES"),
     "training.device": Flag("--train-device", "Device that trains, of train_hours: h100_sxm.", DEVICE),
     "training.utilisation": Flag(
         "--utilisation", "Share of its FP16 peak that training achieves; default 0.4.", DEVICE, kind=float

@@ -28,7 +28,7 @@ class TheoryRequest:
         Mapping[str, Any],
         Keys(
             "config settings space law laws budgets preset device precision latency attention vocabulary batch input_tokens "
-            "output_tokens"
+            "output_tokens input_text output_text"
         ),
     ] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nas.answer.device_times import PREFIX, TIMES, misses, verdict
-from nas.answer.sentences import describe
+from nas.answer.sentences import describe, of_text
 from nas.problem.active_experts import active_experts_lines
 from nas.problem.problem import Problem
 from nas.terminal.console import say
@@ -54,6 +54,7 @@ def _budget_lines(prediction: Prediction) -> Iterator[str]:
         f"{s.device.name}, {s.precision.name}, {s.input_tokens:,} in / {s.output_tokens:,} out, batch {s.batch}; "
         + ", ".join(str(budget) for budget in prediction.theory.problem.budgets)
     )
+    yield from of_text(prediction.theory.problem)
     parts = [
         (b.prefill_flops, "F̄_p = T π/(B S_in) = {:.4g} GFLOP a token"),
         (b.decode_bytes, "M̄_d = T β/S_out = {:.4g} GB a step"),

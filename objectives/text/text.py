@@ -18,7 +18,7 @@ KILOBYTE = 1000.0
 class Text:
     """A curve of bytes per token, and what a vocabulary costs beside the law's own tokenizer.
 
-    prompt, answer: bytes of a request's, by which each vocabulary has its own tokens; 0 where a study gives tokens.
+    prompt, answer: bytes of a request's, by which each vocabulary has its own tokens; 0 where its tokens are given.
     """
 
     curve: TokenCurve
@@ -30,9 +30,27 @@ class Text:
         """The same where every design has this vocabulary (0: none)."""
         return replace(self, cost=self.cost.at(vocabulary))
 
+    @property
+    def of_requests(self) -> bool:
+        """Whether requests are of text, read or written."""
+        return self.prompt > 0 or self.answer > 0
+
+    def with_requests(self, read: int, written: int, held: float) -> Self:
+        """The same where a request that is given in tokens is the text of so many, each of `held` bytes."""
+        return replace(self, prompt=self.prompt or read * held, answer=self.answer or written * held)
+
     def tokens_of(self, text: float) -> int:
         """Tokens of so many bytes where every design has the vocabulary that the cost is at, rounded up."""
-        return math.ceil(text / float(self.curve.bytes_per_token(self.cost.here or self.cost.relative_to)) - 1e-9)
+        return math.ceil(text / self.bytes_per_token_here - 1e-9)
+
+    @property
+    def bytes_per_token_here(self) -> float:
+        """Bytes of text per token of that vocabulary.
+
+        Raises:
+            ValueError: the curve does not count it.
+        """
+        return float(self.curve.bytes_per_token(self.cost.here or self.cost.relative_to))
 
     def bytes_per_token(self, architectures: Architectures) -> FloatArray:
         """Bytes of text per token of each design, (n,); of one without a vocabulary those of the law's tokenizer.
@@ -50,7 +68,7 @@ class Text:
     @property
     def tokens_per_kilobyte_here(self) -> float:
         """The same where every design has the vocabulary that the cost is at."""
-        return KILOBYTE / float(self.curve.bytes_per_token(self.cost.here or self.cost.relative_to))
+        return KILOBYTE / self.bytes_per_token_here
 
     @property
     def bytes_of_law(self) -> float:

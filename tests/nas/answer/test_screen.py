@@ -140,14 +140,19 @@ def test_the_shorthand_of_the_first_screen_is_explained_on_it(
 def test_a_smaller_vocabulary_that_lets_designs_in_is_named_where_nothing_fits(concluded: Concluded) -> None:
     least = [concluded(None, algo="exact", vocabulary=v).frontier.metrics["total_ms"].min() for v in (16_000, 151_936)]
     asked: dict[str, Any] = {"algo": "exact", "budgets": {"total_ms": float(sum(least) / 2)}}
-    diagnosis = concluded(None, vocabulary=151_936, **asked).diagnosis
+    outcome = concluded(None, vocabulary=151_936, **asked)
+    diagnosis = outcome.diagnosis
     assert diagnosis is not None
-    assert diagnosis.heads is not None
-    own, smaller, opens = diagnosis.heads
-    assert own == 151_936
-    within = concluded(None, vocabulary=smaller, **asked)
-    assert int(within.evaluations.feasible.sum()) == opens > 0
-    assert f"A vocabulary of {smaller:,} in place of 151,936: {opens:,} designs fit" in " ".join(lines(diagnosis, True))
+    smaller = diagnosis.vocabulary
+    assert smaller is not None
+    assert smaller.own == 151_936
+    assert smaller.read > 1024
+    lengths = {"input_tokens": smaller.read, "output_tokens": smaller.written}
+    within = concluded(None, vocabulary=smaller.size, **asked, **lengths)
+    assert int(within.evaluations.feasible.sum()) == smaller.opens > 0
+    said = f"A vocabulary of {smaller.size:,} in place of 151,936: {smaller.opens:,} designs fit within the budgets as they are, at equal text"
+    assert said in " ".join(lines(diagnosis, True))
+    assert any(f"--vocabulary {smaller.size}" in step for step, _ in next_steps(outcome, Path("run")))
 
 
 def test_commands_are_proposed_by_the_name_that_was_typed(

@@ -13,7 +13,7 @@ import pytest
 
 from nas.__main__ import COMMANDS
 from nas.commands import run as running
-from nas.files.yaml_source import dump
+from nas.files.yaml_source import dump, parse
 from nas.search.discovery import strategy_module
 from objectives.plugins import importable
 
@@ -449,6 +449,20 @@ def test_init_writes_a_study_that_runs(inside: Inside, tmp_path: Path) -> None:
         assert inside("init", path).code == 2
     assert inside("init").code == 0
     assert (tmp_path / "study.yaml").read_text().startswith("# The paper's study")
+
+
+@pytest.mark.parametrize("study", ["paper", "wearable", "devices_paper"])
+def test_init_writes_the_vocabulary_that_it_is_given(study: str, inside: Inside, tmp_path: Path) -> None:
+    for written, expected in (("8k,32k", [8000, 32_000]), ("49152", 49_152)):
+        assert inside("init", f"{expected}.yaml", "--from", study, "--vocabulary", written).code == 0
+        text = (tmp_path / f"{expected}.yaml").read_text()
+        assert [line for line in text.splitlines() if line.startswith("vocabulary:")] == [f"vocabulary: {expected}"]
+        assert parse(text, "study")[0]["vocabulary"] == expected
+    for flags in (["--vocabulary", "many"], ["--vocabulary", "8k", "--from", "compare_paper"]):
+        wrong = inside("init", "other.yaml", *flags)
+        assert wrong.code == 2
+        assert "--vocabulary: expected" in wrong.err
+    assert inside("init", "own.py", "--vocabulary", "8k").code == 2
 
 
 def test_init_writes_an_application_by_any_spelling_and_names_the_choices(inside: Inside, tmp_path: Path) -> None:

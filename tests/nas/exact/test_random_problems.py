@@ -21,6 +21,7 @@ from nas.exact.sweeps import Sweep, swept
 from nas.problem.diagnosis import diagnose
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
+from nas.problem.head_steps import VOCABULARIES
 from nas.problem.objective import Budget, Objective, built_in
 from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import METRIC_ORDER, Problem
@@ -367,6 +368,15 @@ def diagnosis_agrees(problem: Problem, whole: Evaluations, shares: list[float]) 
             others = replace(ok, budgets=tuple(b for b in budgets if b is not mine.budget)).feasible
             assert mine.opens == (others & (ok.metrics[mine.budget.metric] <= mine.limit * (1 + 1e-12))).sum()
     assert found.together == pytest.approx(expected.together, rel=1e-6)
+    assert (found.vocabulary and found.vocabulary.size) == opening_vocabulary(hopeless, whole)
+
+
+def opening_vocabulary(problem: Problem, whole: Evaluations) -> int | None:
+    """The largest smaller vocabulary at which something fits at equal text, by evaluating everything; None where nothing fits at the smallest."""
+    sizes = [size for size in VOCABULARIES if size < problem.vocabulary]
+    variants = (problem.at_equal_text().with_vocabulary(size) for size in sizes)
+    fits = [bool(variant.evaluate(whole.genotypes).feasible.any()) for variant in variants]
+    return sizes[fits.index(True)] if fits and fits[-1] else None
 
 
 def problems(first: int, last: int) -> list[Any]:

@@ -31,14 +31,15 @@ PER_TEXT = ("bits_per_byte", "ms_per_kilobyte")
 
 
 def over_vocabularies(chance: Chance, problem: Problem) -> Problem:
-    """The problem with two or three vocabularies, perhaps tied or not, what they cost, and the text of metrics per byte."""
+    """The problem with two or three vocabularies, perhaps tied or not, what they cost, and the text of metrics per byte, perhaps of requests too."""
     mapping = problem.space.mapping()
     mapping["axes"]["vocabulary"] = sorted(chance.few([2048, 4096, 16_384, 50_257, 151_936], 2, 3)) or [4096, 16_384]
     mapping["axes"] |= {"tied": [True, False]} if chance.one(True, False) else {}
     cost = cost_beside(problem.scenario.law)
     law = problem.scenario.law.model_copy(update={"vocabulary_cost": cost})
     curve = TokenCurve.model_validate(yaml_source.read(documents("objectives.token_curves")["slimpajama"])[0])
-    scenario = with_text(replace(problem.scenario, law=law), Text(curve, cost), None)
+    request = chance.one((0.0, 0.0), (777.0, 0.0), (0.0, 50.0), (4000.0, 300.0))
+    scenario = with_text(replace(problem.scenario, law=law), Text(curve, cost, *request), None)
     columns = (*problem.columns, *PER_TEXT)
     return replace(problem, space=SearchSpace.from_mapping(mapping), scenario=scenario, columns=columns)
 

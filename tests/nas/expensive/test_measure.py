@@ -8,7 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+from nas.measure import objective
+from nas.problem.problem import Problem
 
 Run = Callable[..., Any]
 #: Stands in for a Python with torch: times by depth; of depth 4 it dies.
@@ -113,3 +117,15 @@ def test_refused_by_name(run: Run, folder: Path, changes: dict[str, Any], expect
     assert answer.code == 2, answer
     assert expected in answer.err
     assert not (folder / "out").exists()
+
+
+def test_each_vocabulary_is_measured_with_its_own_tokens_of_a_text(
+    monkeypatch: pytest.MonkeyPatch, problem_of: Callable[..., Problem]
+) -> None:
+    problem = problem_of(vocabulary=[8000, 128_000], input_text="4 kB", output_text=500)
+    monkeypatch.setattr(objective, "refuse_missing", lambda *_: None)
+    monkeypatch.setattr(objective, "_ms", lambda _, scenario, one: scenario.input_tokens)
+    designs = problem.architectures(problem.space.genotypes(np.array([0, problem.space.size - 1])))
+    lengths = [problem.scenario.of_vocabulary(size).input_tokens for size in designs.vocabulary.tolist()]
+    assert lengths[0] != lengths[1]
+    assert objective.measure(designs, problem.scenario, settings={"backend": "torch"}) == lengths

@@ -1,5 +1,6 @@
 """An explanation adds up to the metrics, since it comes from the same formulas."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from nas.errors import UsageError
 from nas.problem.breakdown import STEP_METRICS, explained, operator_columns, resident_bytes, steps_from
 from nas.problem.problem import Problem
 from nas.study.baselines import architecture_from, baseline
+from nas.study.study_laws import cost_beside
 
 Made = Callable[..., Problem]
 STUDIES: list[dict[str, Any]] = [
@@ -150,7 +152,11 @@ def test_many_at_once_are_what_each_is_alone(study: dict[str, Any], problem_of: 
 
 
 def test_another_lm_head_is_a_step_whose_changes_are_those_of_the_study_with_it(problem_of: Made) -> None:
-    own, smaller = (problem_of(vocabulary=vocabulary, tied=False) for vocabulary in (151_936, 32_000))
+    """At equal text: of the smaller vocabulary the study has the tokens that 1,024 and 16 of the larger one are."""
+    curve = problem_of(vocabulary=32_000).scenario.text_here.curve
+    held = curve.bytes_per_token(np.array([151_936, 32_000]))
+    lengths = {f"{name}_tokens": math.ceil(n * held[0] / held[1]) for name, n in (("input", 1024), ("output", 16))}
+    own, smaller = problem_of(vocabulary=151_936, tied=False), problem_of(vocabulary=32_000, tied=False, **lengths)
     genotypes = own.space.genotypes(np.array([80]))
     steps = {step.step: step.change for step in explained(own, own.architectures(genotypes)).head_steps}
     assert list(steps)[:2] == ["tied in place of untied", "vocabulary 151936 -> 128000"]
@@ -158,9 +164,16 @@ def test_another_lm_head_is_a_step_whose_changes_are_those_of_the_study_with_it(
         (smaller, steps["vocabulary 151936 -> 32000"]),
         (replace(own, tied=True), steps["tied in place of untied"]),
     ):
-        before, after = (problem.evaluate(genotypes, tuple(change)).metrics for problem in (own, other))
-        assert change == {name: pytest.approx(after[name][0] - before[name][0], rel=1e-9, abs=1e-12) for name in change}
-        assert "loss" not in change
+        costs = [name for name in change if name != "loss"]
+        before, after = (problem.evaluate(genotypes, tuple(costs)).metrics for problem in (own, other))
+        assert {name: change[name] for name in costs} == {
+            name: pytest.approx(after[name][0] - before[name][0], rel=1e-9, abs=1e-12) for name in costs
+        }
+    loss, cost = own.evaluate(genotypes).metrics["loss"], cost_beside(own.scenario.law)
+    dearer = float(cost.priced(loss, 32_000)[0] - cost.priced(loss, 151_936)[0])
+    assert steps["vocabulary 151936 -> 32000"]["loss"] == pytest.approx(dearer, rel=1e-9)
+    assert dearer > 0
+    assert steps["tied in place of untied"]["loss"] == 0
     assert steps["vocabulary 151936 -> 32000"]["decode_ms"] < 0
     assert steps["tied in place of untied"]["resident_gb"] < 0
 
@@ -170,3 +183,9 @@ def test_a_tied_head_offers_smaller_vocabularies_alone(vocabulary: int, named: l
     problem = problem_of(vocabulary=vocabulary)
     chosen = problem.architectures(problem.space.genotypes(np.array([80])))
     assert [step.step for step in explained(problem, chosen).head_steps] == named
+
+
+def test_without_a_count_of_its_vocabulary_no_other_lm_head_is_offered(problem_of: Made) -> None:
+    sizes = [{"vocabulary": 16_000, "bytes_per_token": 4.0}, {"vocabulary": 60_000, "bytes_per_token": 5.0}]
+    problem = problem_of(vocabulary=151_936, token_curve={"name": "own", "source": {}, "sizes": sizes})
+    assert explained(problem, problem.architectures(problem.space.genotypes(np.array([80])))).head_steps == []

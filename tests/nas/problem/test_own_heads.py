@@ -125,3 +125,8 @@ def test_a_comparison_prices_designs_and_model_with_their_own(problem: Problem) 
 def test_the_theory_refuses_it_by_name(problem: Problem) -> None:
     with pytest.raises(UsageError, match="vocabulary"):
         _ = TheoryProblem(problem)
+
+
+def test_a_limit_of_an_application_on_tokens_is_refused_by_name(studied: Callable[..., Study]) -> None:
+    with pytest.raises(UsageError, match="tpot_ms: expected a metric of text beside several vocabularies"):
+        studied(vocabulary=list(VOCABULARIES), applications={"spoken": {"tpot_ms": 5}})

@@ -62,7 +62,7 @@ def test_an_application_is_named_after_its_file_and_counts_a_real_device(name: s
     study = assemble(*layered({}, (), name))
     assert study.config.name == name
     assert study.config.preset == "device"
-    assert study.problem.vocabulary > 0
+    assert study.problem.has_head
     profile = study.problem.scenario.calibration
     if profile is not None:
         assert (profile.precision, profile.batch) == (study.config.precision, study.config.batch)
@@ -74,7 +74,7 @@ def test_the_documentation_shows_what_each_finds(name: str) -> None:
     everything = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
     best = answers(problem, everything)[0].answer
     assert best is not None
-    described = describe(problem.architectures(best.genotypes))
+    described = describe(problem.architectures(best.genotypes), problem.space.settings)
     tied = not_told_apart_from(problem, best, everything)
     assert tied is not None
     spans = ", ".join(f"{name} {tied.genes[name]}" for name in ("depth", "n_kv_heads"))
