@@ -17,9 +17,11 @@ from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import pick_columns, summary, write_files
 from nas.answer.screen import show
 from nas.answer.sentences import describe, limits, limits_in_short
-from nas.answer.sureness import chance, difference_in_short, difference_in_words
+from nas.answer.sureness import chance, difference_in_short, difference_in_words, undecided_lines
 from nas.files.yaml_source import dump
 from nas.problem.differences import Difference, differences, tied
+from nas.problem.undecided import Undecided
+from nas.search.assembly import Study
 from nas.study.catalogue import load_law
 from nas.study.law_records import left_out_line, records
 from search_spaces.architectures import Architectures
@@ -425,3 +427,11 @@ def test_a_design_with_experts_unlike_any_that_was_trained_is_named(inside: Insi
     ):
         assert "No training with experts" not in inside(*line, design).out
     assert set(ranges) <= set(law.fitted_on)
+
+
+def test_a_vocabulary_that_is_priced_is_not_called_unseen(studied: Callable[..., Study]) -> None:
+    step = Undecided("n_kv_heads", "n_kv_heads 4 -> 1", Difference(-0.01, -0.03, 0.02, 0.7), "total_ms", 10.0, 9.0)
+    for vocabulary, unseen in ((32_000, "vocabulary, text, "), ([16_000, 32_000], "text, ")):
+        law = studied(law="evidence", preset="device", vocabulary=vocabulary, baselines=[]).problem.scenario.law
+        (line,) = undecided_lines(law, [step], "the answer")
+        assert f". Law evidence does not see {unseen}KV heads" in line
