@@ -15,7 +15,10 @@ from nas.answer.sureness import OUTSIDE
 from nas.files import yaml_source
 from nas.pages.run_page import run_page
 from nas.search.assembly import Study
+from nas.strategies.conformance.subject import AXES
 from objectives.scores.curves import FamilyCurve, Scores
+
+TINY = {"name": "tiny", "axes": AXES}
 
 
 def scores_of(sd: float = 0.01, **changed: Any) -> dict[str, Any]:
@@ -150,3 +153,12 @@ def test_scores_that_cannot_be_read_are_refused(
         found = inside(command, copied, "--scores", given)
         assert found.code == 2
         assert "expected" in found.err
+
+
+def test_a_continuation_keeps_the_scores_of_its_run(inside: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(yaml_source.dump({"space": TINY, "algo": "random", "scores": scores_of()}))
+    assert inside("run", "--config", "study.yaml", "--evaluations", "8", "--out", "run", "--quiet").code == 0
+    assert inside("run", "--resume", "run", "--evaluations", "12", "--quiet").code == 0
+    assert "Predicted scores" in inside("select", "run").out
+    other = inside("run", "--resume", "run", "--scores", named(tmp_path, name="other"), "--quiet")
+    assert (other.code, "answer.scores.name" in other.err) == (2, True)
