@@ -24,6 +24,7 @@ class Kind(StrEnum):
     stacks = "stacks"
     recipes = "recipes"
     evidence = "evidence"
+    score_tables = "score-tables"
     token_curves = "token-curves"
 
 

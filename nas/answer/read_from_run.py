@@ -23,16 +23,17 @@ from objectives.plugins import importable
 LONGEST = 200  # characters of a sentence that a file of the folder may bring along
 
 
-def recalled(run: RecordedRun) -> Outcome:
-    """The result of a run; of one that has not ended, what it holds so far."""
-    study = restored(run)
+def recalled(run: RecordedRun, scores: str | None = None) -> Outcome:
+    """The result of a run; of one that has not ended, what it holds so far; `scores` are a file of those shown in place of its study's."""
+    study = restored(run, scores)
     batches = np.where(np.arange(len(run.evaluations)) < run.known, KNOWN, 0)
     return derived(study, run.evaluations, batches, _ending(run, study.problem))
 
 
-def restored(run: RecordedRun) -> Study:
+def restored(run: RecordedRun, scores: str | None = None) -> Study:
     """The run's study with its own objectives, budgets, applications and strategy name; own metrics without their functions."""
-    study, resolved = study_of(run, {}, []), run.run.resolved
+    flags = {} if scores is None else {"scores": scores}
+    study, resolved = study_of(run, flags, []), run.run.resolved
     config = study.config.model_copy(update={"algo": resolved["algo"], "objectives": resolved["objectives"]})
     return replace(study, config=config, problem=_problem(run, study.problem))
 

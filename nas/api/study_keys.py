@@ -30,6 +30,7 @@ class StudyKeys(TypedDict, total=False):
     precisions: Listed
     precision_law: Listed
     deltas: Named
+    scores: Named | None
     latency: str
     attention: str
     causal: bool

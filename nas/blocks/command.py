@@ -152,7 +152,9 @@ def select(request: SelectRequest) -> None:
         InfeasibleError: no mixture is within the budgets.
     """
     check_form(request.how)
-    _refuse_settings(request.run, [*([] if request.laws is None else ["laws"]), *request.formats])
+    _refuse_settings(
+        request.run, [*(key for key in ("laws", "scores") if getattr(request, key) is not None), *request.formats]
+    )
     if request.out is not None:
         _refuse_suffix(request.out)
         refuse_existing("--out", request.out)

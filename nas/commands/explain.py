@@ -12,6 +12,7 @@ from nas.answer.law_regrets import design_lines
 from nas.answer.model_remarks import blind_spots, head, unpriced
 from nas.answer.past_run import recorded_run
 from nas.answer.reassembled_study import study_of
+from nas.answer.score_tables import design_table, in_numbers, say_scores, scored
 from nas.answer.sentences import count, describe, headline
 from nas.answer.sureness import beyond_experts_lines, difference_in_words, undecided_lines
 from nas.commands.requests import ExplainRequest
@@ -56,6 +57,7 @@ def explain(request: ExplainRequest) -> None:
         explanation = explained(study.problem, chosen)
         asked = request.contexts or has_long_contexts(study.problem)
         contexts = along_contexts(study.problem, chosen) if asked else []
+        of_tasks = scored(study, chosen, [each for each in study.baselines if each.label != known.label])
     except ValueError as error:
         raise UsageError(str(error)) from None
     found, why_not = _gains(study, request.how)
@@ -64,16 +66,13 @@ def explain(request: ExplainRequest) -> None:
     apart = {label: rows[0] for label, rows in from_models(law, chosen, others).items()}
     remarks = _remarks(study, known, chosen, apart)
     if request.json:
-        remarked = {"remarks": remarks} if remarks else {}
-        bought = None if found is None else described(found)
-        rivals = {"under_laws": design_lines(study.problem, study.laws, chosen)} if study.laws else {}
-        sure = {"differences": {label: difference_in_numbers(d) for label, d in apart.items()}} if apart else {}
-        longer = {"contexts": [asdict(row) for row in contexts]} if contexts else {}
-        whole = {"architecture": known.label, **remarked, **asdict(explanation), **longer, "gains": bought}
-        say_json({**whole, **rivals, **sure})
+        content = _content(study, known.label, chosen, explanation, remarks, apart, contexts, found)
+        say_json(content | ({} if of_tasks is None else {"scores": in_numbers(of_tasks, 0)}))
         return
     _show(study, chosen, known.label, explanation, remarks)
     _show_contexts(contexts)
+    if of_tasks is not None:
+        say_scores(design_table(of_tasks, [""]))
     if study.laws:
         say()
         for line in design_lines(study.problem, study.laws, chosen):
@@ -83,6 +82,26 @@ def explain(request: ExplainRequest) -> None:
             say(line)
     elif why_not:
         say(f"\nWhat more would buy is not computed: {why_not}")
+
+
+def _content(
+    study: Study,
+    label: str,
+    chosen: Architectures,
+    explanation: Explanation,
+    remarks: list[str],
+    apart: Mapping[str, Difference],
+    contexts: list[AtContext],
+    found: Gains | None,
+) -> dict[str, Any]:
+    """Everything but scores of tasks as plain content."""
+    remarked = {"remarks": remarks} if remarks else {}
+    bought = None if found is None else described(found)
+    rivals = {"under_laws": design_lines(study.problem, study.laws, chosen)} if study.laws else {}
+    sure = {"differences": {each: difference_in_numbers(d) for each, d in apart.items()}} if apart else {}
+    longer = {"contexts": [asdict(row) for row in contexts]} if contexts else {}
+    whole = {"architecture": label, **remarked, **asdict(explanation), **longer, "gains": bought}
+    return {**whole, **rivals, **sure}
 
 
 def _remarks(study: Study, known: Baseline, chosen: Architectures, apart: Mapping[str, Difference]) -> list[str]:

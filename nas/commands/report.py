@@ -37,18 +37,20 @@ def report(request: ReportRequest) -> Path:
         for path in request.runs:
             refuse_comparison(path)
             refuse_own_page(path)
-        return _page([recorded_run(path) for path in request.runs])
+        return _page([recorded_run(path) for path in request.runs], request.scores)
 
-    return delivered(request, made)
+    return delivered(request, made, scored=len(request.runs) == 1)
 
 
-def delivered(request: ReportRequest, page: Callable[[], str]) -> Path:
-    """Write a page to the given place, else beside the files of the one folder; returns where it is.
+def delivered(request: ReportRequest, page: Callable[[], str], *, scored: bool = False) -> Path:
+    """Write a page to the given place, else beside the files of the one folder; returns where it is. scored: whether it shows scores.
 
     Raises:
-        UsageError: a file that exists.
+        UsageError: a file that exists, or scores for a page that has none.
         PlasError: a folder that cannot be written.
     """
+    if request.scores is not None and not scored:
+        raise UsageError("scores: expected the folder of one run, whose page shows them, got another; drop --scores")
     target = request.out or (request.runs[0] / FILE if len(request.runs) == 1 else Path(FILE))
     if request.out is not None or len(request.runs) > 1:
         refuse_existing("--out", target)
@@ -85,12 +87,12 @@ def refuse_own_page(path: Path) -> None:
         raise UsageError(f"{path}: expected a run folder beside others, got a page of its own; report it alone")
 
 
-def _page(runs: list[RecordedRun]) -> str:
+def _page(runs: list[RecordedRun], scores: str | None) -> str:
     if len(runs) > 1:
         names = distinct_names([name_of(run.run.path) for run in runs])
         return runs_page([NamedRun(n, recalled(run), _resolved(run)) for n, run in zip(names, runs, strict=True)])
     (run,) = runs
-    return run_page(recalled(run), name_of(run.run.path), _resolved(run), _versions(run.run.path))
+    return run_page(recalled(run, scores), name_of(run.run.path), _resolved(run), _versions(run.run.path))
 
 
 def write_report(outcome: Outcome, folder: Path) -> None:

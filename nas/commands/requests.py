@@ -1,7 +1,7 @@
 """The flags of the small commands, each request a dataclass of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,7 +32,7 @@ class RunRequest:
         Keys(
             "algo evaluations time_limit stop_when_stable constraints seed_from known known_as workers executor asynchronous "
             "optuna_storage seed params resume retry_failed config settings space law laws tokens unique_tokens precisions "
-            "precision_law deltas objectives budgets preset device precision latency attention vocabulary batch input_tokens "
+            "precision_law deltas scores objectives budgets preset device precision latency attention vocabulary batch input_tokens "
             "output_tokens input_text output_text training.device training.utilisation training.served_tokens"
         ),
     ] = field(default_factory=dict)
@@ -87,6 +87,7 @@ class SelectRequest:
         Flag("--expected-regret", "What the pick loses on average over the law's draws, and the design of the least."),
     ] = False
     laws: Annotated[str | None, STUDY["laws"]] = None
+    scores: Annotated[str | None, STUDY["scores"]] = None
     formats: Annotated[Mapping[str, Any], Keys("precisions precision_law")] = field(default_factory=dict)
     out: Annotated[Path | None, Flag("--out", "Candidate file to write, .csv or .jsonl.")] = None
     shown: Annotated[int, Flag("--rows", "Rows shown on the screen; files hold all.", least=1)] = 20
@@ -116,7 +117,7 @@ class ExplainRequest:
     flags: Annotated[
         Mapping[str, Any],
         Keys(
-            "config settings space law laws precisions precision_law deltas budgets preset device precision latency attention "
+            "config settings space law laws precisions precision_law deltas scores budgets preset device precision latency attention "
             "vocabulary batch input_tokens output_tokens input_text output_text"
         ),
     ] = field(default_factory=dict)
@@ -140,6 +141,7 @@ class ReportRequest:
             "--out", "File to write; report.html in the run's folder, of several runs in this one.", show_default=False
         ),
     ] = None
+    scores: Annotated[str | None, replace(STUDY["scores"], group=None)] = None
     quiet: Annotated[bool, Quiet] = False
 
 

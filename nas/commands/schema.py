@@ -11,6 +11,7 @@ from nas.study.user_code import is_own
 from nas.terminal.console import say_json
 from objectives.device import Device
 from objectives.loss_law.law import Law
+from objectives.scores.curves import Scores
 from search_spaces.specification import SpaceSpecification
 
 MODELS: dict[str, type[BaseModel]] = {
@@ -19,6 +20,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "law": Law,
     "device": Device,
     "recipe": Recipe,
+    "scores": Scores,
 }
 
 

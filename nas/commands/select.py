@@ -15,6 +15,7 @@ from nas.answer.pick_tables import OF_FIRST, regret_in_words
 from nas.answer.reassembled_study import study_of
 from nas.answer.requeried import requeried
 from nas.answer.resolved_exactly import solvable, solved_along, solved_within
+from nas.answer.score_tables import Scored, design_table, say_scores, score_columns, scored, step_table
 from nas.answer.sentences import count, describe
 from nas.answer.sureness import OUTSIDE, beyond_experts_lines, difference_in_short, undecided_lines
 from nas.commands.requests import SelectRequest
@@ -73,15 +74,28 @@ def choose(request: SelectRequest) -> None:
     under, lines = _under_laws(request, run, rows, pick)
     lost, said = _expected_regret(request, run, rows, pick)
     lines = [*([OF_STEPS] if request.distinguishable else []), *lines, *said]
-    _give(request, run.columns(rows) | sure | difference_columns(apart_from) | lost | under, len(rows))
+    of_tasks, columns = _of_tasks(request, run, rows)
+    _give(request, run.columns(rows) | sure | difference_columns(apart_from) | lost | under | columns, len(rows))
     if not request.json:
         _show(run, rows, request.shown, _shown_first(sure) | _in_short(apart_from) | _shown_first(under))
         for line in lines:
             say(f"  {line}")
         if "tied_group" in sure:
             _show_ties(run, rows, sure["tied_group"], request.shown)
-        _say_law(run, rows)
+        _say_law(run, rows, of_tasks)
     _print_extrapolations(request, run, rows)
+
+
+def _of_tasks(request: SelectRequest, run: RecordedRun, rows: IntArray) -> tuple[Scored | None, dict[str, AnyArray]]:
+    """Scores of tasks of the chosen, by the flag's file or the run's study, and their columns; nothing where neither names any."""
+    if request.scores is None and not run.run.resolved.get("scores"):
+        return None, {}
+    study = study_of(run, {} if request.scores is None else {"scores": request.scores}, [])
+    try:
+        found = scored(study, run.architectures(rows), study.baselines if len(rows) == 1 else ())
+    except ValueError as error:
+        raise UsageError(f"scores: {error}") from None
+    return found, {} if found is None else score_columns(found)
 
 
 def _refuse_regret_of_several(request: SelectRequest) -> None:
@@ -162,8 +176,11 @@ def _expected_regret(
     return columns, [f"Expected regret over the law's draws, nats: {regret_in_words(problem, found)}{proven}."]
 
 
-def _say_law(run: RecordedRun, rows: IntArray) -> None:
-    """Where the run's law comes from, what it does not see or decide, and whether it keeps K of the chosen low by itself."""
+def _say_law(run: RecordedRun, rows: IntArray, of_tasks: Scored | None) -> None:
+    """Where the run's law comes from, what it does not see or decide, whether it keeps K of the chosen low by itself; scores of tasks.
+
+    Of one design these stand beside published models, of several as the steps that a score tells apart.
+    """
     law = run.law
     designs = run.architectures(rows)
     of_k = active_experts_lines(law, designs, "chosen designs")
@@ -176,6 +193,8 @@ def _say_law(run: RecordedRun, rows: IntArray) -> None:
     for line in (origin_line(law), verdict_line(law), *said):
         if line:
             say(f"  {line}")
+    if of_tasks is not None:
+        say_scores(design_table(of_tasks, [""]) if of_tasks.designs == 1 else step_table(of_tasks))
 
 
 def _sureness(request: SelectRequest, run: RecordedRun, rows: IntArray) -> dict[str, AnyArray]:
@@ -271,7 +290,10 @@ def _sweep(request: SelectRequest, run: RecordedRun, problem: Problem | None, bu
         raise InfeasibleError(_why(run, problem, (*budgets, Budget(sweep.metric, float(sweep.limits[-1])))))
     under, lines = _under_laws(request, run, rows, None, limits)
     apart_from = from_models(run.law, run.architectures(rows), run.baselines)
-    _give(request, {"limit": limits, **run.columns(rows), **difference_columns(apart_from), **under}, len(rows))
+    of_tasks, columns = _of_tasks(request, run, rows)
+    _give(
+        request, {"limit": limits, **run.columns(rows), **difference_columns(apart_from), **under, **columns}, len(rows)
+    )
     if not request.json:
         if len(rows) < len(answers):
             say(
@@ -281,7 +303,7 @@ def _sweep(request: SelectRequest, run: RecordedRun, problem: Problem | None, bu
         _show(run, rows, request.shown, leading | _in_short(apart_from) | _shown_first(under))
         for line in lines:
             say(f"  {line}")
-        _say_law(run, rows)
+        _say_law(run, rows, of_tasks)
     _print_extrapolations(request, run, rows)
 
 

@@ -19,7 +19,15 @@ class FitRequest:
         str | None,
         Flag("--prior", "Law with draws that the rows update, however few: evidence, or one fitted with --prior."),
     ] = None
-    out: Annotated[Path | None, Flag("--out", "Law file to write, .yaml.")] = None
+    scores: Annotated[
+        str | None,
+        Flag(
+            "--scores",
+            "CSV of models with bits per byte, or a loss, and scores: curves of scores for explain, select and report; pile: a published one.",
+            metavar="TABLE",
+        ),
+    ] = None
+    out: Annotated[Path | None, Flag("--out", "Law file to write, .yaml; of --scores the file of curves.")] = None
     report: Annotated[
         Path | None,
         Flag("--report", "New folder for report.html, report.md, report.json and plots.", metavar="FOLDER"),

@@ -14,6 +14,7 @@ WORDS = (
     "run",
     "strategy",
     "within",
+    "family",
     "pick",
     "compared",
     "architecture",

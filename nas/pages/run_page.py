@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from nas.answer.context_curves import HEADER as OF_CONTEXTS
 from nas.answer.context_curves import UNSEEN, cells, curves
 from nas.answer.correction_lines import EXPLAINED, HEADER, learned_lines, pick_rows
@@ -11,6 +13,7 @@ from nas.answer.law_sentences import TITLE, notes, verdict_header, verdict_lines
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import PickTable, beside_baselines, own_picks
 from nas.answer.plot_data import convergence
+from nas.answer.score_tables import design_table, scored, step_table
 from nas.answer.sentences import certainty, headline, limits, reading
 from nas.pages.markup import configuration, element, facts, footer, image, paragraphs, section, table, text
 from nas.pages.page import page
@@ -45,6 +48,7 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
                 _answer(outcome),
                 _explore(outcome, rows.why),
                 _along_the_context(outcome),
+                _scores(outcome),
                 _under_laws(outcome),
                 _learned(outcome),
                 _compared(outcome),
@@ -125,6 +129,31 @@ def _along_the_context(outcome: Outcome) -> str:
         image(curves_png(found, device.memory_gb), alt),
         shown,
         paragraphs([sentence, UNSEEN], "quiet"),
+    )
+
+
+def _scores(outcome: Outcome) -> str:
+    """Scores of tasks of the picks beside published models, and the steps of the frontier that each tells apart."""
+    study = outcome.study
+    answered = [pick for pick in outcome.picks if pick.answer is not None and not pick.question.baseline]
+    if study.scores is None or outcome.diagnosis is not None or not answered:
+        return ""
+    genotypes = np.concatenate([pick.answer.genotypes[:1] for pick in answered if pick.answer is not None])
+    try:
+        picks = scored(study, study.problem.architectures(genotypes), study.baselines)
+        frontier = scored(study, study.problem.architectures(outcome.frontier.genotypes), ())
+    except ValueError as error:
+        return section("Predicted scores", paragraphs([f"Not computed: {error}"]))
+    if picks is None or frontier is None:
+        return ""
+    beside, steps = design_table(picks, [pick.question.label for pick in answered]), step_table(frontier)
+    own = [line for line in steps.below if line not in beside.below]
+    return section(
+        beside.title,
+        table(beside.header, beside.rows, "Picks"),
+        paragraphs(beside.below, "quiet"),
+        table(steps.header, steps.rows, "Steps of the frontier"),
+        paragraphs(own, "quiet"),
     )
 
 

@@ -37,6 +37,7 @@ from nas.study.study_laws import (
 )
 from nas.study.value_parsers import without_password
 from objectives.loss_law.law import Law
+from objectives.scores.curves import Scores
 from search_spaces.arrays import IntArray
 from search_spaces.columns import SHAPE, worded
 
@@ -47,7 +48,7 @@ class Study:
 
     horizon: distinct evaluations that a schedule is spread over when the run was laid out for
     another number than it is asked for now (None: the same). laws: the study's own and its rivals, where there are any.
-    known: results from before the run (None: none).
+    known: results from before the run (None: none). scores: what is said of tasks beside losses (None: nothing).
     """
 
     config: StudyConfig
@@ -61,6 +62,7 @@ class Study:
     horizon: int | None = None
     laws: tuple[Law, ...] = ()
     known: Known | None = None
+    scores: Scores | None = None
 
     @property
     def traits(self) -> Traits:
@@ -137,7 +139,9 @@ class Study:
             "executor": None,  # named again by whoever goes on with the run
             "optuna_storage": self.config.optuna_storage and without_password(self.config.optuna_storage),
         }
-        return {key: "none" if value is None else value for key, value in content.items()}
+        content |= {} if self.scores is None else {"scores": self.scores.mapping()}
+        unnamed = ("scores",) if self.scores is None else ()
+        return {key: "none" if value is None else value for key, value in content.items() if key not in unnamed}
 
     def _recorded_curve(self) -> Any:
         """The curve of bytes per token, embedded where something depends on it; else as it was named."""
@@ -202,7 +206,19 @@ def _searched_by(asked: ReadStudy, problem: Problem, notices: list[str], note: s
     start, known = start_of(config, traits, problem), known_of(config, problem)
     laws = asked.laws if len(asked.laws) > 1 else ()
     said = tuple(notices)
-    return Study(config, problem, asked.baselines, asked.strategy, start, handling, said, note, laws=laws, known=known)
+    return Study(
+        config,
+        problem,
+        asked.baselines,
+        asked.strategy,
+        start,
+        handling,
+        said,
+        note,
+        laws=laws,
+        known=known,
+        scores=asked.scores,
+    )
 
 
 def _questions(asked: ReadStudy, problem: Problem) -> tuple[tuple[PickQuery, ...], list[str]]:

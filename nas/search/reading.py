@@ -21,6 +21,7 @@ from nas.study.study_space import study_space, without_axes
 from objectives.device import Device
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
+from objectives.scores.curves import Scores
 from objectives.text.text import Text
 from objectives.token_curve import TokenCurve
 from search_spaces.space import SearchSpace
@@ -33,7 +34,7 @@ class ReadStudy:
 
     laws: its own, then the alternative ones, for the study's tokens, formats and vocabularies. text: that of its requests and of its metrics per byte. trainer: the device that models are
     trained on. metrics: everything minimised or limited. limits: by metric, None removes a default budget.
-    notices: what must be said of it.
+    scores: what tables say of tasks, None where the study names none. notices: what must be said of it.
     """
 
     config: StudyConfig
@@ -48,6 +49,7 @@ class ReadStudy:
     baselines: tuple[Baseline, ...]
     strategy: ChosenStrategy
     notices: tuple[str, ...] = ()
+    scores: Scores | None = None
 
     def searched_by(self, algo: str, params: Mapping[str, Any], origins: Mapping[Path, str]) -> "ReadStudy":
         """The same study with another strategy.
@@ -73,8 +75,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     config = checked_config(raw, faults)
     specification = named("space", config.space, SpaceSpecification, faults)
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
-    deltas = named("deltas", {} if config.deltas == "none" else config.deltas, MeasuredDeltas, faults)
-    curve = named("token_curve", config.token_curve, TokenCurve, faults)
+    deltas, curve, scores = _beside_law(config, faults)
     device, trainer = _devices(config, faults)
     metrics = MetricReader(faults)
     metrics.objectives(config.objectives)
@@ -102,7 +103,15 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         baselines=tuple(compared),
         strategy=strategy,
         notices=(*said, *alone),
+        scores=scores,
     )
+
+
+def _beside_law(config: StudyConfig, faults: Faults) -> tuple[MeasuredDeltas | None, TokenCurve | None, Scores | None]:
+    """What kinds of layers cost, bytes per token, and scores where the study names any."""
+    deltas = named("deltas", {} if config.deltas == "none" else config.deltas, MeasuredDeltas, faults)
+    curve = named("token_curve", config.token_curve, TokenCurve, faults)
+    return deltas, curve, None if config.scores is None else named("scores", config.scores, Scores, faults)
 
 
 def _devices(config: StudyConfig, faults: Faults) -> tuple[Device | None, Device | None]:

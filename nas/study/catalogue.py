@@ -22,6 +22,10 @@ from search_spaces.specification import SpaceSpecification, expert_faults_of
 M = TypeVar("M", bound=BaseModel)
 SHIPPED = {"space": "search_spaces.spaces", "token_curve": "objectives.token_curves"}
 KINDS = {"law": "laws", "device": "devices"}  # what installed packages add to
+OWN = {  # what nothing is shipped of: what is expected, and what to do without a file
+    "deltas": ("kinds of layers with their nats or a YAML file of them", "write {conv: 0.03}, or none"),
+    "scores": ("a YAML file of scores", "write one with 'plas fit --scores TABLE.csv --out scores.yaml'"),
+}
 
 
 def named(key: str, given: Any, model: type[M], faults: Faults, at: Path = ()) -> M | None:
@@ -79,8 +83,8 @@ def _place(key: str, given: str, faults: Faults, at: Path) -> tuple[FilePath, st
     Raises:
         UsageError: an unknown name, or one that is not unique.
     """
-    if key == "deltas":
-        return _own_file(given), ""
+    if key in OWN:
+        return _own_file(key, given), ""
     identifier, kind = normalised(given), KINDS.get(key)
     known = documents(SHIPPED[key] if kind is None else entry_points.SHIPPED[kind])
     theirs = None if kind is None else entry_points.found(kind, identifier, typed=faults.typed(at))
@@ -94,18 +98,15 @@ def _place(key: str, given: str, faults: Faults, at: Path) -> tuple[FilePath, st
     raise UsageError(unknown(f"a {key}", given, choices, "a YAML file"))
 
 
-def _own_file(given: str) -> FilePath:
+def _own_file(key: str, given: str) -> FilePath:
     """A file of what nothing is shipped of.
 
     Raises:
         UsageError: a name of none.
     """
     if not is_file(given):
-        path = FilePath(given)
-        raise UsageError(
-            f"expected kinds of layers with their nats or a YAML file of them, got {given!r}; "
-            + near_file(path, "write {conv: 0.03}, or none")
-        )
+        expected, remedy = OWN[key]
+        raise UsageError(f"expected {expected}, got {given!r}; {near_file(FilePath(given), remedy)}")
     return FilePath(given)
 
 

@@ -100,6 +100,12 @@ class StudyConfig(BaseModel):
     training: Annotated[TrainingConfig, Field(description="Where models are trained, and how much they will serve")] = (
         TrainingConfig()
     )
+    scores: Annotated[
+        str | dict[str, Any] | None,
+        BeforeValidator(none_word),
+        Field(description="Scores of tasks by bits per byte, shown beside losses: file of 'plas fit --scores'; none"),
+        ANSWER,
+    ] = None
     residual_sd: Annotated[
         float | None,
         Field(ge=0),

@@ -137,6 +137,9 @@ STUDY = {
     "deltas": Flag(
         "--deltas", "YAML file of what kinds of layers cost, as you measured, or none; default by public pairs.", SPACE
     ),
+    "scores": Flag(
+        "--scores", "Scores of tasks, shown beside losses: YAML file of 'plas fit --scores'; default none.", SPACE
+    ),
     "objectives": Flag(
         "--objectives",
         "Metrics to minimise: loss,total_ms,package.module:function; default loss,total_ms.",

@@ -1,0 +1,215 @@
+"""Scores of tasks in words: of single designs beside published models, and of many in the steps that a score tells apart."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nas.answer.sureness import OUTSIDE
+from nas.problem.differences import has_doubt
+from nas.problem.pick_queries import Baseline
+from nas.problem.problem import Problem
+from nas.problem.scores import DesignScores, FamilyScore, with_models
+from nas.search.assembly import Study
+from nas.study.study_laws import notices_of_text
+from nas.terminal.console import say
+from nas.terminal.styles import TITLE, Styled
+from nas.terminal.tables import table
+from objectives.loss_law.law import Law
+from objectives.scores.curves import Scores
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import AnyArray, IntArray
+
+NOT_TOLD = "not told apart by this score"
+NOT_PRICED = "not priced"
+FEW = 3  # laboratories below which the spread between them rests on its prior
+INTERVAL = "90 %"
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """A table of scores in words, and the sentences that belong to it."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    below: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Designs with their scores, and the published models beside them by their place."""
+
+    law: Law
+    designs: int
+    found: DesignScores
+    models: Mapping[str, int]
+
+    @property
+    def scores(self) -> Scores:
+        """The curves that they are by."""
+        return self.found.scores
+
+
+def scored(study: Study, designs: Architectures, models: Sequence[Baseline]) -> Scored | None:
+    """Designs and published models with their scores; None of a study that names none."""
+    return None if study.scores is None else _scored(study.problem, study.scores, designs, models)
+
+
+def _scored(problem: Problem, scores: Scores, designs: Architectures, models: Sequence[Baseline]) -> Scored:
+    found, places = with_models(problem, scores, designs, models)
+    return Scored(problem.scenario.law, len(designs), found, places)
+
+
+def design_table(of: Scored, labels: Sequence[str]) -> ScoreTable:
+    """Each design by family beside each published model; `labels` name the designs, empty ones have no column."""
+    named = any(labels)
+    header = (*(["within"] if named else []), "family", "predicted", INTERVAL, *(f"from {each}" for each in of.models))
+    rows = []
+    for row, label in enumerate(labels):
+        own = of.found.of(row)
+        for i, family in enumerate(of.scores.families):
+            first = [label if i == 0 else ""] if named else []
+            rows.append((*first, family, *_cells(of, own.get(family), row), *_beside(of, family, row)))
+    return ScoreTable(_title(of.scores), header, tuple(rows), (*_outside(of, np.arange(of.designs)), *sentences(of)))
+
+
+def step_table(of: Scored) -> ScoreTable:
+    """The steps that each family's score tells apart among the designs; of each its best one."""
+    rows, every = list[tuple[str, ...]](), np.arange(of.designs)
+    for family in of.scores.families:
+        found = of.found.steps(family, every)
+        for step in range(int(found.max(initial=-1)) + 1):
+            inside = np.flatnonzero(found == step)
+            best = inside[np.argmin(of.found.bits[inside])]
+            cells = _cells(of, of.found.of(int(best))[family], int(best))
+            rows.append((family if step == 0 else "", str(step), f"{len(inside):,}", *cells))
+    unclaimed = int((~of.found.known[every]).sum())
+    within = f"within a step: {NOT_TOLD}; predicted and {INTERVAL} are of its best design"
+    without = [f"{unclaimed:,} of {of.designs:,} designs are {OUTSIDE}: in no step"] if unclaimed else []
+    below = (within, *without, *_outside(of, every), *sentences(of))
+    return ScoreTable(_title(of.scores), ("family", "step", "designs", "predicted", INTERVAL), tuple(rows), below)
+
+
+def say_scores(shown: ScoreTable) -> None:
+    """Print scores with what they rest on."""
+    say(Styled(f"\n{shown.title}", TITLE))
+    table(shown.header, shown.rows)
+    for line in shown.below:
+        say(f"  {line}")
+
+
+def score_columns(of: Scored) -> dict[str, AnyArray]:
+    """Scores of the designs as columns of a file: `score_FAMILY`, `_low`, `_high`, `_step`; `bits_per_byte` too."""
+    every, found = np.arange(of.designs), dict[str, AnyArray]()
+    found["bits_per_byte"] = of.found.bits[every]
+    priced = np.isfinite(found["bits_per_byte"])
+    for family in of.scores.families:
+        values = np.full((3, of.designs), np.nan)
+        values[:, priced] = of.found.intervals(family, every[priced])
+        found |= {f"score_{family}{end}": row for end, row in zip(("", "_low", "_high"), values, strict=True)}
+        found[f"score_{family}_step"] = of.found.steps(family, every)
+    return found
+
+
+def in_numbers(of: Scored, row: int) -> dict[str, Any]:
+    """One design's scores as plain content; None for a difference that is not told apart."""
+    families = {
+        name: {
+            "predicted": own.predicted,
+            "low": own.low,
+            "high": own.high,
+            "from": {label: _plain(of.found.difference(name, row, place)) for label, place in of.models.items()},
+        }
+        for name, own in of.found.of(row).items()
+    }
+    bits = float(of.found.bits[row])
+    return {
+        "table": of.scores.name,
+        "bits_per_byte": bits if np.isfinite(bits) else None,
+        "extrapolated": bool(of.found.outside[row]),
+        "families": families,
+        "said": list(sentences(of)),
+    }
+
+
+def sentences(of: Scored) -> tuple[str, ...]:
+    """What intervals are of, and what they do not hold."""
+    scores, law = of.scores, of.law
+    many = len(scores.laboratories)
+    whose = (
+        "a laboratory that is not in the table"
+        if scores.new_laboratory
+        else f"further models of {scores.laboratories[0]}"
+    )
+    few = (
+        f"; {many} laboratories hardly tell how much laboratories differ"
+        if scores.new_laboratory and many < FEW
+        else ""
+    )
+    text = f"of {scores.text}" if scores.text else "of a text that it does not name"
+    record = ", ".join(f"{name} {_small(own.rmse)}" for name, own in scores.left_out.items())
+    return (
+        f"{INTERVAL} of measured scores of {whose}{few}",
+        *([f"Laboratories left out of the table were predicted with an RMSE of {record}"] if record else []),
+        f"The table's bits per byte are {text}, law {law.name} does not say of which its loss is: where the texts differ, levels are off by more than the intervals say",
+        *(f"L{said[1:]}" for said in notices_of_text(law)),
+        *(
+            []
+            if has_doubt(law)
+            else [f"Law {law.name} does not say how sure its losses are: they are taken as they stand"]
+        ),
+    )
+
+
+def _title(scores: Scores) -> str:
+    many = len(scores.laboratories)
+    return f"Predicted scores, by {scores.models:,} models of {many} laborator{'y' if many == 1 else 'ies'} ({scores.name})"
+
+
+def _outside(of: Scored, rows: IntArray) -> tuple[str, ...]:
+    """Which designs lie outside of the table's bits per byte."""
+    bits = of.found.bits[rows]
+    out = of.found.outside[rows] & np.isfinite(bits)
+    if not out.any():
+        return ()
+    low, high = of.scores.fitted_on
+    ends = f"{bits[out].min():.3f}" + (f" to {bits[out].max():.3f}" if out.sum() > 1 else "")
+    which = "" if len(rows) == 1 else f"{int(out.sum()):,} of {len(rows):,} designs: "
+    return (f"* {which}{ends} bits per byte, outside of the table's {low:.3f} to {high:.3f}: extrapolated",)
+
+
+def _cells(of: Scored, own: FamilyScore | None, row: int) -> tuple[str, str]:
+    """A score and its interval, marked where it is extrapolated."""
+    if own is None:
+        return NOT_PRICED, ""
+    mark = "*" if of.found.outside[row] else ""
+    return f"{_figure(own.predicted)}{mark}", f"{_figure(own.low)} to {_figure(own.high)}"
+
+
+def _beside(of: Scored, family: str, row: int) -> list[str]:
+    """The difference from each published model, or that there is none to tell."""
+    return [
+        _difference(of.found.difference(family, row, place)) if of.found.comparable(row, place) else OUTSIDE
+        for place in of.models.values()
+    ]
+
+
+def _difference(found: FamilyScore | None) -> str:
+    if found is None:
+        return NOT_TOLD
+    return f"{_figure(found.predicted, '+')} ({_figure(found.low, '+')} to {_figure(found.high, '+')})"
+
+
+def _plain(found: FamilyScore | None) -> dict[str, float] | None:
+    return None if found is None else {"difference": found.predicted, "low": found.low, "high": found.high}
+
+
+def _small(value: float) -> str:
+    return f"{value:.2g}"
+
+
+def _figure(value: float, sign: str = "") -> str:
+    """Two decimals of a share, one of scores in percent."""
+    return format(value, f"{sign}.2f" if abs(value) <= 2.0 else f"{sign}.1f")

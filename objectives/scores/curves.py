@@ -1,0 +1,101 @@
+"""Curves of a family's score over bits per byte, with draws of a laboratory that nobody has seen.
+
+score = chance + (top − chance) · σ(level − slope · (b − b₀)) plus a normal residual, b bits per byte; level and slope differ from draw to draw.
+"""
+
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from objectives.quantities import Name
+from search_spaces.arrays import BoolArray, FloatArray
+
+Count = Annotated[int, Field(ge=1, le=10**9)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class FamilyCurve(BaseModel):
+    """The curve of one family: the mean of its tasks, in their own unit.
+
+    draws: level, slope per bit a byte and the sd of the residual, each of a laboratory. models: how many it was fitted to.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    tasks: Annotated[list[Name], Field(min_length=1, max_length=1000)]
+    chance: Finite = 0.0
+    top: Finite = 1.0
+    models: Count
+    draws: Annotated[list[tuple[Finite, Positive, Positive]], Field(min_length=1, max_length=10_000)]
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "FamilyCurve":
+        if not self.chance < self.top:
+            raise ValueError(f"top: expected more than chance, {self.chance:g}, got {self.top:g}; correct one of them")
+        return self
+
+    @property
+    def columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Levels, slopes and residual sds of the draws, (draws, 1) each."""
+        level, slope, sd = np.array(self.draws).T[..., None]
+        return level, slope, sd
+
+    def scores(self, offset: FloatArray) -> FloatArray:
+        """Expected scores under each draw, (draws, n), at bits per byte less b₀, (n,) or (draws, n)."""
+        level, slope, _ = self.columns
+        return self.chance + (self.top - self.chance) / (1.0 + np.exp(-(level - slope * offset)))
+
+    def changes(self, offset: FloatArray) -> FloatArray:
+        """How much each expected score falls per bit a byte, (draws, n)."""
+        share = (self.scores(offset) - self.chance) / (self.top - self.chance)
+        return (self.top - self.chance) * self.columns[1] * share * (1.0 - share)
+
+
+class Record(BaseModel):
+    """How a family's scores of laboratories left out were predicted: RMSE by the curve, by the mean of the others, by the nearest of them in bits per byte.
+
+    inside: share of the scores in the 90 % interval.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    rmse: Finite
+    mean_rmse: Finite
+    nearest_rmse: Finite
+    inside: Finite
+
+    @property
+    def best(self) -> bool:
+        """Whether the curve is better than both rules that need none."""
+        return self.rmse < min(self.mean_rmse, self.nearest_rmse)
+
+
+class Scores(BaseModel):
+    """What a table of models says of scores.
+
+    text: that the table's bits per byte are of, "" where it does not say. centre: b₀. fitted_on: its range of bits per byte.
+    new_laboratory: whether the draws are of a laboratory that is not in the table; else of further models of the one that is.
+    source: where the table is from. left_out: by family, how well laboratories left out were predicted; none of one laboratory.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: Name
+    text: str = ""
+    centre: Finite
+    fitted_on: tuple[Positive, Positive]
+    models: Count
+    laboratories: Annotated[list[Name], Field(min_length=1, max_length=10_000)]
+    new_laboratory: bool
+    families: Annotated[dict[Name, FamilyCurve], Field(min_length=1, max_length=1000)]
+    source: dict[str, Any] = {}
+    left_out: dict[Name, Record] = {}
+
+    def outside(self, bits: FloatArray) -> BoolArray:
+        """Which bits per byte lie outside of the table's range, (n,)."""
+        low, high = self.fitted_on
+        found: BoolArray = (bits < low) | (bits > high)
+        return found
+
+    def mapping(self) -> dict[str, Any]:
+        """Plain content."""
+        return self.model_dump(mode="json")

@@ -1,0 +1,55 @@
+"""`fit --scores`: a table becomes curves, its record on laboratories left out, and what does not belong to it is refused."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nas.files import yaml_source
+from objectives.scores.curves import Scores
+
+ROWS = "model,bits_per_byte,m:m\na,1.0,26\nb,0.95,28\nc,0.9,35\nd,0.85,44\ne,0.8,52\nf,0.75,61\nchance,,25\ntop,,100\n"
+
+
+def test_a_table_of_ones_own_becomes_a_file_that_a_study_takes(inside: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(ROWS)
+    found = inside("fit", "--scores", "t.csv", "--out", "s.yaml")
+    assert found.code == 0
+    assert "of further models of yours, the only laboratory" in found.out
+    assert "no laboratory can be left out" in found.out
+    assert "plas explain, select or report --scores s.yaml" in found.err
+    scores = Scores.model_validate(yaml_source.read(tmp_path / "s.yaml")[0])
+    assert scores.families["m"].top == 100.0
+    assert scores.fitted_on == (0.75, 1.0)
+    assert not scores.new_laboratory
+    assert inside("fit", "--scores", "t.csv", "--out", "s.yaml").code == 2  # never over a file
+    assert json.loads(inside("fit", "--scores", "t.csv", "--json").out)["models"] == 6
+
+
+@pytest.mark.slow
+def test_the_published_table_is_judged_by_laboratories_left_out(inside: Callable[..., Any]) -> None:
+    found = inside("fit", "--scores", "pile", "--json")
+    content = json.loads(found.out)
+    assert content["source"]["licence"] == "Apache-2.0"
+    assert content["left_out"].keys() == content["families"].keys() == {"commonsense", "cloze", "science"}
+    assert len(content["laboratories_left_out"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--scores", "nope.csv"), "scores: expected a table (pile), got 'nope.csv'"),
+        (("--scores", "pil"), "did you mean pile?"),
+        (("--scores", "pile", "--form", "chinchilla"), "got --form; drop that, or --scores"),
+        (("runs.csv", "--scores", "pile"), "got tables; drop that, or --scores"),
+        (("--scores", "pile", "--out", "law.json"), "expected a .yaml or .yml file"),
+    ],
+)
+def test_what_does_not_belong_to_scores_is_refused(
+    arguments: tuple[str, ...], said: str, inside: Callable[..., Any]
+) -> None:
+    found = inside("fit", *arguments)
+    assert found.code == 2
+    assert said in found.err
