@@ -24,7 +24,6 @@ class Kind(StrEnum):
     stacks = "stacks"
     recipes = "recipes"
     evidence = "evidence"
-    score_tables = "score-tables"
     token_curves = "token-curves"
 
 

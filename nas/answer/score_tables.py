@@ -25,6 +25,7 @@ NOT_TOLD = "not told apart by this score"
 NOT_PRICED = "not priced"
 FEW = 3  # laboratories below which the spread between them rests on its prior
 INTERVAL = "90 %"
+STEPS = 8  # of a family that are shown
 
 
 @dataclass(frozen=True)
@@ -76,15 +77,18 @@ def design_table(of: Scored, labels: Sequence[str]) -> ScoreTable:
 
 
 def step_table(of: Scored) -> ScoreTable:
-    """The steps that each family's score tells apart among the designs; of each its best one."""
+    """The first steps that each family's score tells apart among the designs; of each its best one."""
     rows, every = list[tuple[str, ...]](), np.arange(of.designs)
     for family in of.scores.families:
         found = of.found.steps(family, every)
-        for step in range(int(found.max(initial=-1)) + 1):
+        steps = int(found.max(initial=-1)) + 1
+        for step in range(min(steps, STEPS)):
             inside = np.flatnonzero(found == step)
             best = inside[np.argmin(of.found.bits[inside])]
             cells = _cells(of, of.found.of(int(best))[family], int(best))
             rows.append((family if step == 0 else "", str(step), f"{len(inside):,}", *cells))
+        if steps > STEPS:
+            rows.append(("", f"{steps - STEPS} more", f"{int((found >= STEPS).sum()):,}", "", ""))
     unclaimed = int((~of.found.known[every]).sum())
     within = f"within a step: {NOT_TOLD}; predicted and {INTERVAL} are of its best design"
     without = [f"{unclaimed:,} of {of.designs:,} designs are {OUTSIDE}: in no step"] if unclaimed else []

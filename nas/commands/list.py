@@ -288,21 +288,6 @@ def evidence() -> list[Row]:
     ]
 
 
-def score_tables() -> list[Row]:
-    """Published tables of bits per byte and scores, as `fit --scores` takes them: how many models, under which licence."""
-    return [
-        {
-            "name": name,
-            "models": _rows_beside(place) - 1,  # a row holds chance
-            "licence": source["licence"],
-            "what": source["description"],
-            "source": [{key: source[key] for key in ("url", "file", "bibtex")}],
-        }
-        for name, place in documents("objectives.scores.tables").items()
-        for source in [read(place)[0]]
-    ]
-
-
 def token_curves() -> list[Row]:
     """Bytes per token over the vocabulary of known texts, at the ends of what was counted; plas tokenize counts others."""
     found = {
@@ -340,7 +325,6 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
     "studies": studies,
     "stacks": stacks,
     "evidence": evidence,
-    "score-tables": score_tables,
     "token-curves": token_curves,
     "recipes": lambda: documented("nas.export.recipes"),
 }

@@ -23,7 +23,7 @@ class FitRequest:
         str | None,
         Flag(
             "--scores",
-            "CSV of models with bits per byte, or a loss, and scores: curves of scores for explain, select and report; pile: a published one.",
+            "CSV of models with bits per byte, or a loss, and scores: curves of scores for explain, select and report.",
             metavar="TABLE",
         ),
     ] = None

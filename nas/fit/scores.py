@@ -2,22 +2,20 @@
 
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from nas.errors import UsageError
 from nas.files import yaml_source
-from nas.files.faults import Faults, unknown
+from nas.files.faults import Faults
 from nas.files.tables import write
 from nas.fit.meaning import refuse_places
 from nas.fit.request import FitRequest
-from nas.study.catalogue import is_file, named
+from nas.study.catalogue import named
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.display_text import in_a_command
-from objectives.plugins import documents
 from objectives.scores.curves import FamilyCurve, Record, Scores
 from objectives.scores.fit import LeftOut, fitted, left_out
 from objectives.scores.predicted import interval
@@ -27,7 +25,6 @@ from search_spaces.arrays import FloatArray
 
 TAKEN = ("scores", "out", "seed", "quiet", "json")
 CURVE = "slimpajama"
-TABLES = "objectives.scores.tables"
 
 
 def execute(request: FitRequest) -> None:
@@ -38,13 +35,13 @@ def execute(request: FitRequest) -> None:
     """
     _refuse_others(request)
     refuse_places(request)
-    path = _place(str(request.scores))
+    path = Path(str(request.scores))
     try:
         found = score_table(path, _curve())
         scores, record = fitted(found, path.stem, request.seed), left_out(found, request.seed)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    scores = scores.model_copy(update={"source": scores.source | _published(path), "left_out": _by_family(record)})
+    scores = scores.model_copy(update={"left_out": _by_family(record)})
     if request.out is not None:
         write(request.out, f"# Fitted by plas fit --scores {path.name}\n{yaml_source.dump(scores.mapping())}")
     if request.json:
@@ -73,32 +70,10 @@ def _refuse_others(request: FitRequest) -> None:
         )
 
 
-def _place(given: str) -> Path:
-    """The file of a table: a shipped one by its name.
-
-    Raises:
-        UsageError: neither a name nor a file.
-    """
-    shipped = documents(TABLES)
-    if given in shipped:
-        return shipped[given].with_suffix(".csv")
-    if is_file(given):
-        return Path(given)
-    raise UsageError(f"scores: {unknown('a table', given, shipped, 'a CSV file')}")
-
-
 def _curve() -> TokenCurve:
     curve = named("token_curve", CURVE, TokenCurve, Faults())
     assert curve is not None
     return curve
-
-
-def _published(path: Path) -> dict[str, Any]:
-    """Address, file and licence of a shipped table; nothing of one's own."""
-    if path.parent != next(iter(documents(TABLES).values())).parent:
-        return {}
-    content = yaml_source.read(path.with_suffix(".yaml"))[0]
-    return {"name": path.name, **{key: content[key] for key in ("url", "file", "licence")}}
 
 
 def _by_family(record: list[LeftOut]) -> dict[str, Record]:

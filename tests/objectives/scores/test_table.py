@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from objectives.plugins import documents
-from objectives.scores.fit import families_of, left_out
+from objectives.scores.fit import families_of
 from objectives.scores.table import ScoreTable, score_table
 from objectives.token_curve import TokenCurve
 
@@ -96,24 +96,3 @@ def test_scores_that_do_not_differ_say_nothing(tmp_path: Path) -> None:
     rows = [f"{name},{bits},0.3" for name, bits in zip("abcde", (1, 0.9, 0.8, 0.75, 0.7), strict=True)]
     with pytest.raises(ValueError, match=r"m: expected scores that differ, got 0\.3 in all models"):
         families_of(read(tmp_path, "model,bits_per_byte,m:m", *rows))
-
-
-def test_the_published_table_is_whole() -> None:
-    document = documents("objectives.scores.tables")["pile"]
-    found = score_table(document.with_suffix(".csv"), CURVE)
-    assert len(found) == 30
-    assert sorted(set(found.laboratory.tolist())) == ["Cerebras", "EleutherAI"]
-    assert found.text == "The Pile"
-    assert found.bits.min() == pytest.approx(1.519 * 0.29335 / np.log(2), abs=1e-5)
-    mean = np.mean([found.scores[name][0] for name in found.scores])
-    assert mean == pytest.approx(0.315, abs=5e-4)  # the source's own average of its first row
-
-
-@pytest.mark.slow
-def test_the_record_of_the_published_table_is_that_of_its_page() -> None:
-    found = score_table(documents("objectives.scores.tables")["pile"].with_suffix(".csv"), CURVE)
-    record = {(each.family, each.laboratory): each for each in left_out(found, 0)}
-    assert record["commonsense", "Cerebras"].rmse == pytest.approx(0.0105, abs=5e-4)
-    assert record["cloze", "EleutherAI"].rmse == pytest.approx(0.0524, abs=1e-3)
-    assert record["cloze", "EleutherAI"].nearest_rmse == pytest.approx(0.0339, abs=5e-4)
-    assert all(each.inside == 1.0 for each in record.values())
