@@ -114,7 +114,8 @@ def comparisons(table: pd.DataFrame) -> pd.DataFrame:
             rows.append((body, size, *measured, *predicted(size)))
     names = ["body", "vocabulary", "measured", "low", "high", "predicted", "predicted_low", "predicted_high"]
     found = pd.DataFrame(rows, columns=names)
-    found["sign"], found["size"] = zip(*map(judged, found.to_dict("records")), strict=True)
+    verdicts = [judged(*row) for row in found[names[2:]].itertuples(index=False, name=None)]
+    found["sign"], found["size"] = zip(*verdicts, strict=True)
     print(
         f"{len(good)} of {len(table)} trainings; deviation between seeds {100 * sd:.2f} %, {freedom} degrees of freedom"
     )
@@ -129,14 +130,13 @@ def predicted(size: int) -> list[float]:
     return [100 * (factor - 1) for factor in factors]
 
 
-def judged(row: dict[str, float]) -> tuple[str, str]:
+def judged(
+    measured: float, low: float, high: float, predicted: float, predicted_low: float, predicted_high: float
+) -> tuple[str, str]:
     """The rules: whether the interval has the predicted sign alone, and whether it meets the predicted one."""
-    if row["low"] <= 0 <= row["high"]:
-        sign = "not told"
-    else:
-        sign = "as predicted" if (row["low"] > 0) == (row["predicted"] > 0) else "opposite"
-    meets = row["low"] <= row["predicted_high"] and row["high"] >= row["predicted_low"]
-    return sign, "within" if meets else "larger" if row["low"] > row["predicted_high"] else "smaller"
+    sign = "not told" if low <= 0 <= high else "as predicted" if (measured > 0) == (predicted > 0) else "opposite"
+    meets = low <= predicted_high and high >= predicted_low
+    return sign, "within" if meets else "larger" if low > predicted_high else "smaller"
 
 
 def verdict(found: pd.DataFrame) -> str:

@@ -8,6 +8,7 @@ from nas.export.families import family_of
 from nas.export.fields import architecture_fields
 from nas.export.gguf import bits_per_weight, entries, fallbacks, holds, read_gguf, write_gguf
 from nas.export.gguf_reading import architecture_in
+from nas.export.gguf_tokenizer import holds_tokenizer, tokenizer_digest, tokenizer_keys
 from nas.export.gguf_types import format_numbered
 from nas.export.model import Model
 from nas.export.named_directory import PIVOT_PATH, referred_architecture
@@ -72,6 +73,11 @@ def cautions(model: Model) -> list[str]:
             lines.append(
                 "llama.cpp's converter drops the rotation of Granite's attention: speed is right, trained text is not"
             )
+    elif model.tokenizer.kind != "bytes" and not holds_tokenizer(model.tokenizer, model.column("vocabulary")):
+        lines.append(
+            "model.gguf has no tokenizer: it holds byte-level BPE of the vocabulary's size that splits text as GPT-2 does, "
+            "as plas tokenize makes it; speed is right, text cannot be made"
+        )
     lines += _larger_types(model)
     if model.workload.batch > 1:
         lines.append("llama-bench runs one sequence: plas measure measures batches, with llama-batched-bench")
@@ -96,11 +102,13 @@ def _larger_types(model: Model) -> list[str]:
 
 
 def fields(model: Model) -> dict[str, Any]:
-    """The architecture, from the GGUF file's own metadata where there is one, every tensor, the workload."""
+    """The architecture, from the GGUF file's own metadata where there is one, every tensor, the tokenizer, the workload."""
+    own = tokenizer_keys(model.tokenizer, model.column("vocabulary")) if _written(model) else {}
     held = {e.name: (e.kind.number, e.shape) for e in entries(model)} if _written(model) else {}
     return {
         **architecture_fields(model.architecture),
         "tensors": held,
+        "tokenizer": tokenizer_digest(own),
         "input_tokens": model.workload.input_tokens,
         "output_tokens": model.workload.output_tokens,
         "model": PATH,
@@ -113,6 +121,7 @@ def read(folder: Path) -> dict[str, Any]:
     script = outside.text(folder / FILE, outside.MB).replace(" > llama-bench/result.json", "")
     (flags,) = parsed(script, PROGRAM)
     held: dict[str, tuple[int, tuple[int, ...]]] = {}
+    metadata: dict[str, Any] = {}
     if (folder / GGUF).exists():
         metadata, held = read_gguf(folder / GGUF)
         architecture = architecture_fields(architecture_in(metadata, held))
@@ -124,6 +133,7 @@ def read(folder: Path) -> dict[str, Any]:
     return {
         **architecture,
         "tensors": held,
+        "tokenizer": tokenizer_digest(metadata),
         "input_tokens": number(flags, "-p"),
         "output_tokens": number(flags, "-n"),
         "model": flags["-m"],
