@@ -17,7 +17,7 @@ PLAIN = {"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffi
 
 def holds_tokenizer(tokenizer: Tokenizer, vocabulary: int) -> bool:
     """Whether a file of a vocabulary can hold a tokenizer: one of exactly that size, split as llama.cpp splits for GPT-2."""
-    return tokenizer.size == vocabulary and _splits_as_gpt2(json.loads(tokenizer.files["tokenizer.json"]))
+    return tokenizer.size == vocabulary and splits_as_gpt2(tokenizer)
 
 
 def tokenizer_keys(tokenizer: Tokenizer, vocabulary: int) -> dict[str, Any]:
@@ -48,8 +48,9 @@ def tokenizer_digest(metadata: Mapping[str, Any]) -> str:
     return f"{held.get(f'{KEY}.model')} of {len(held.get(f'{KEY}.tokens', [])):,} tokens, {digest}"
 
 
-def _splits_as_gpt2(content: Mapping[str, Any]) -> bool:
+def splits_as_gpt2(tokenizer: Tokenizer) -> bool:
     """Whether text is split and merged as by GPT-2; without merges bytes stay bytes, however it is split."""
+    content = json.loads(tokenizer.files["tokenizer.json"])
     model, before = content.get("model"), content.get("pre_tokenizer")
     if not isinstance(model, dict) or not isinstance(before, dict):
         return False

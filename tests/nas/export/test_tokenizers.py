@@ -12,6 +12,7 @@ import pytest
 from nas.errors import UsageError
 from nas.export.gguf import read_gguf, write_gguf
 from nas.export.model import Model
+from nas.export.stacks import hf, llama_bench
 from nas.export.tokenizer import SMALLEST, byte_level, tokenizer_for
 from nas.export.tokenizer_sizes import tokenizers_for
 from objectives import counts
@@ -100,3 +101,26 @@ def test_tokenizers_that_llama_cpp_splits_otherwise_are_left_out(exported: Expor
     for given in (*models, byte_level()):
         write_gguf(tmp_path / "m.gguf", exported({**SHAPE, "vocabulary": 300}, weights=True, tokenizer=given))
         assert read_gguf(tmp_path / "m.gguf")[0]["tokenizer.ggml.model"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("split", "converter"), [("ByteLevel", "llama-bench/convert.py"), ("Metaspace", "/convert_hf")]
+)
+def test_trained_weights_are_converted_with_the_tokenizers_split(
+    exported: Exported, tmp_path: Path, split: str, converter: str
+) -> None:
+    """llama.cpp's converter knows tokenizers by a hash of what they make of a text, and refuses every other; hence convert.py."""
+    given = tokenizer_of(300)
+    content = json.loads(given.files["tokenizer.json"])
+    content["pre_tokenizer"]["type"] = split
+    given = replace(given, kind="given", files={"tokenizer.json": json.dumps(content).encode()})
+    model = exported({**SHAPE, "vocabulary": 300}, tokenizer=given)
+    for stack, folder in ((hf, tmp_path / "hf"), (llama_bench, tmp_path / "llama-bench")):
+        folder.mkdir()
+        stack.emit(model, folder)
+    assert converter in (tmp_path / "llama-bench" / "bench.sh").read_text()
+    assert (tmp_path / "llama-bench" / "convert.py").exists() is (split == "ByteLevel")
+    assert any("a tokenizer that llama.cpp knows" in text for text in llama_bench.cautions(model)) is (
+        split != "ByteLevel"
+    )
+    assert llama_bench.read(tmp_path / "llama-bench") == llama_bench.fields(model)
