@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,6 +31,7 @@ BODIES = {"small": (2, 64), "large": (4, 128)}  # depth and width; FFNs of three
 SEEDS = (0, 1, 2, 3)
 STEPS, BATCH, SEQUENCE_BYTES = 500, 4, 512
 HELD_BYTES, TRAINED_BYTES = 200_000, 1_040_000
+FIGURES = ["measured", "low", "high", "predicted", "predicted_low", "predicted_high"]
 COLUMNS = ("id", "depth", "width", "vocabulary", "seed", "status", "loss", "bits_per_byte", "tokens", "steps", "epochs")
 
 
@@ -99,12 +101,8 @@ def comparisons(table: pd.DataFrame) -> pd.DataFrame:
 
     Deviations are pooled over the cells of one body and vocabulary, in logarithms.
     """
-    good = table[table["status"] == "ok"]
-    logs = np.log(good["bits_per_byte"]).groupby([good["id"], good["vocabulary"]])
-    means, counts = logs.mean(), logs.size()
-    freedom = int((counts - 1).sum())
-    sd = math.sqrt(((counts - 1) * logs.var().fillna(0)).sum() / freedom)
-    rows = []
+    logs, (sd, freedom) = logarithms(table), deviation(table)
+    means, counts, rows = logs.mean(), logs.size(), []
     for body in BODIES:
         for size in SIZES[:-1]:
             a, b = (body, size), (body, BESIDE)
@@ -112,14 +110,23 @@ def comparisons(table: pd.DataFrame) -> pd.DataFrame:
             middle = means[a] - means[b]
             measured = [100 * math.expm1(middle + shift) for shift in (0, -half, half)]
             rows.append((body, size, *measured, *predicted(size)))
-    names = ["body", "vocabulary", "measured", "low", "high", "predicted", "predicted_low", "predicted_high"]
-    found = pd.DataFrame(rows, columns=names)
-    verdicts = [judged(*row) for row in found[names[2:]].itertuples(index=False, name=None)]
+    found = pd.DataFrame(rows, columns=["body", "vocabulary", *FIGURES])
+    verdicts = [judged(*row) for row in found[FIGURES].itertuples(index=False, name=None)]
     found["sign"], found["size"] = zip(*verdicts, strict=True)
-    print(
-        f"{len(good)} of {len(table)} trainings; deviation between seeds {100 * sd:.2f} %, {freedom} degrees of freedom"
-    )
     return found
+
+
+def deviation(table: pd.DataFrame) -> tuple[float, int]:
+    """The deviation between seeds of ln(bits per byte), pooled over bodies and vocabularies, and its degrees of freedom."""
+    logs = logarithms(table)
+    freedom = int((logs.size() - 1).sum())
+    return math.sqrt(((logs.size() - 1) * logs.var().fillna(0)).sum() / freedom), freedom
+
+
+def logarithms(table: pd.DataFrame) -> Any:
+    """ln(bits per byte) of trainings that ended, by body and vocabulary."""
+    good = table[table["status"] == "ok"]
+    return np.log(good["bits_per_byte"]).groupby([good["id"], good["vocabulary"]])
 
 
 def predicted(size: int) -> list[float]:
@@ -146,6 +153,33 @@ def verdict(found: pd.DataFrame) -> str:
     return "agrees" if (found["sign"] == "as predicted").all() else "not decided"
 
 
+def page(table: pd.DataFrame) -> list[str]:
+    """The figures of docs/vocabulary.md, lines of Markdown."""
+    means = np.exp(logarithms(table).mean())
+    lines = [
+        "| body | vocabulary | bits per byte | beside 16,384, % | 95 % | predicted | 90 % | sign | size |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    found = comparisons(table)
+    for row in found.itertuples():
+        measured = f"{row.measured:+.1f} | {row.low:+.1f} to {row.high:+.1f}"
+        shipped = f"{row.predicted:+.1f} | {row.predicted_low:+.1f} to {row.predicted_high:+.1f}"
+        cells = f"{means[row.body, row.vocabulary]:.4f} | {measured} | {shipped} | {row.sign} | {row.size}"
+        lines.append(f"| {bodies(row.body)} | {row.vocabulary:,} | {cells} |")
+    lines += [f"| {bodies(name)} | 16,384 | {means[name, BESIDE]:.4f} | | | | | | |" for name in BODIES]
+    sd, freedom = deviation(table)
+    ended = f"{(table['status'] == 'ok').sum()} of {len(table)} trainings"
+    return [
+        *lines,
+        f"{ended}; deviation between seeds {100 * sd:.2f} %, {freedom} degrees of freedom. By the rules: {verdict(found)}.",
+    ]
+
+
+def bodies(name: str) -> str:
+    """A body by its shape."""
+    return "{} × {}".format(*BODIES[name])
+
+
 def main() -> None:
     """Train, compare, judge."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -155,10 +189,7 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     table = trained(given.out, split(given.out))
     table.to_csv(TABLE if given.docs else given.out / TABLE.name, index=False, float_format="%.8g")
-    means = table.pivot_table(index="id", columns="vocabulary", values="bits_per_byte")
-    print("bits per byte of held-out text, means", means.round(4).to_string(), sep="\n")
-    found = comparisons(table)
-    print(found.round(2).to_string(index=False), f"the shipped cost: {verdict(found)}", sep="\n")
+    print(*page(table), sep="\n")
 
 
 if __name__ == "__main__":
