@@ -1,4 +1,4 @@
-"""llama.cpp built on a plain machine, for processors alone: llama-bench, llama-batched-bench, llama-quantize, llama-logits.
+"""llama.cpp built on a plain machine, for processors alone: llama-bench, llama-batched-bench, llama-quantize, llama-tokenize, llama-logits.
 
 python benchmarks/llama_cpp_build.py --out FOLDER    the programs are in FOLDER/build/bin when it ends
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 PACKAGE, VERSION = "llama-cpp-python", "0.3.36"
 LOGITS = Path(__file__).resolve().parent / "llama_cpp" / "logits.cpp"
-PROGRAMS = ("llama-bench", "llama-batched-bench", "llama-quantize")
+PROGRAMS = ("llama-bench", "llama-batched-bench", "llama-quantize", "llama-tokenize")
 OPTIONS = {
     "CMAKE_BUILD_TYPE": "Release",
     "LLAMA_BUILD_TOOLS": "ON",

@@ -18,7 +18,8 @@ from nas.export.recipe import load_recipe
 from nas.export.request import ExportRequest
 from nas.export.rounding import Rounded, changes, to_multiple
 from nas.export.stack_protocol import KIND, shown, stack, stack_names
-from nas.export.tokenizer import refuse_larger, tokenizer_for
+from nas.export.tokenizer import refuse_larger
+from nas.export.tokenizer_sizes import tokenizers_for
 from nas.export.writing import folder_names, whole_folder
 from nas.files.faults import unknown
 from nas.files.tables import write, write_json
@@ -117,17 +118,18 @@ def prepare(request: ExportRequest, source: Path) -> Export:
         stack(name)  # an installed package's that is none is refused before anything is worked out
     if request.gguf is not None:
         refuse_format(request.gguf, stacks)
-    tokenizer = tokenizer_for(request.tokenizer)
+    tokenizers = tokenizers_for(request.tokenizer)
     vocabulary = _vocabulary(request.flags.get("vocabulary"))
     found = chosen(source, request.how, request.config, request.settings, request.flags)
-    given = None if request.tokenizer == "bytes" else tokenizer.size
-    asked = with_vocabulary(found.architectures, vocabulary, given)
+    asked = with_vocabulary(found.architectures, vocabulary, tokenizers.size)
+    tokenizers.refuse_other_sizes(asked.vocabulary.tolist())
     exported = to_multiple(asked, request.multiple) if request.multiple > 1 else asked
     scenario = found.study.problem.scenario
     workload = Workload(scenario.batch, scenario.input_tokens, scenario.output_tokens)
     models: list[Model] = []
     refused: list[str] = []
     for name, folder, i in zip(found.ids, folder_names(found.ids), range(len(exported)), strict=True):
+        tokenizer = tokenizers.of(int(exported.vocabulary[i]))
         how = (tokenizer, recipe, workload, request.weights, request.seed, request.gguf or "f16")
         model = Model(name, folder, exported[i : i + 1], *how)
         refused += _impossible(model, stacks)

@@ -1,4 +1,4 @@
-"""GGUF files for llama.cpp with random weights and no tokenizer: speed can be measured, text cannot be made.
+"""GGUF files for llama.cpp with random weights, and the tokenizer where it is byte-level BPE of the vocabulary's size.
 
 The weights are the very ones of the Hugging Face directory, rounded to the types of the model's format; norms, routers,
 convolutions and decays are 32-bit. Source: the GGUF specification, version 3.
@@ -17,6 +17,7 @@ import numpy as np
 from nas.export.families import family_of
 from nas.export.gguf_blocks import encoded
 from nas.export.gguf_classes import NAMES, Floats, Piece, attention_layers, class_name, further, pieces, shaped, sizes
+from nas.export.gguf_tokenizer import tokenizer_keys
 from nas.export.gguf_types import FORMATS, TYPES, Mixture, Type
 from nas.export.model import Model
 from nas.export.tensors import Tensor, tensors
@@ -25,6 +26,7 @@ from objectives import outside
 
 MAGIC, VERSION, ALIGNMENT = b"GGUF", 3, 32
 UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
+FORMS = {UINT32: "<I", FLOAT32: "<f", BOOL: "<?"}
 QUANTISATION_VERSION = 2  # of the layouts of blocks
 
 
@@ -102,7 +104,7 @@ def keys(model: Model) -> dict[str, Any]:
         "general.file_type": FORMATS[model.gguf][1],
         **({} if model.gguf == "f16" else {"general.quantization_version": QUANTISATION_VERSION}),
         **{f"{name}.{key}": value for key, value in sizes(model).items()},
-        "tokenizer.ggml.model": "none",
+        **tokenizer_keys(model.tokenizer, model.column("vocabulary")),
     }
 
 
@@ -142,6 +144,10 @@ def _text(text: str) -> bytes:
 def _value(value: Any) -> bytes:
     if isinstance(value, str):
         return struct.pack("<I", STRING) + _text(value)
+    if isinstance(value, bool):
+        return struct.pack("<I?", BOOL, value)
+    if isinstance(value, list) and (not value or isinstance(value[0], str)):
+        return struct.pack("<IIQ", ARRAY, STRING, len(value)) + b"".join(map(_text, value))
     if isinstance(value, list):
         kind, form = (BOOL, "?") if isinstance(value[0], bool) else (INT32, "i")
         return struct.pack(f"<IIQ{len(value)}{form}", ARRAY, kind, len(value), *value)
@@ -227,9 +233,11 @@ def _read_value(file: BinaryIO) -> Any:
         return _read_text(file)
     if kind == ARRAY:
         of, count = _unpack(file, "<IQ")
+        if of == STRING:
+            return [_read_text(file) for _ in range(count)]
         if of not in (INT32, BOOL):
-            raise ValueError(f"expected arrays of types {INT32} or {BOOL}, got {of}")
+            raise ValueError(f"expected arrays of types {INT32}, {BOOL} or {STRING}, got {of}")
         return list(_unpack(file, f"<{count}{'?' if of == BOOL else 'i'}"))
-    if kind not in (UINT32, FLOAT32):
-        raise ValueError(f"expected types {UINT32}, {FLOAT32}, {STRING} or {ARRAY}, got {kind}")
-    return _unpack(file, "<f" if kind == FLOAT32 else "<I")[0]
+    if kind not in FORMS:
+        raise ValueError(f"expected types {', '.join(map(str, FORMS))}, {STRING} or {ARRAY}, got {kind}")
+    return _unpack(file, FORMS[kind])[0]

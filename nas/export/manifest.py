@@ -39,7 +39,7 @@ def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], notes: 
         "weights": first.weights,
         "seed": first.seed,
         "gguf": first.gguf,
-        "tokenizer": first.tokenizer.kind,
+        "tokenizer": ", ".join(dict.fromkeys(model.tokenizer.kind for model in models)),
         "predictions": {
             "device": scenario.device.name,
             "precision": scenario.precision.name,

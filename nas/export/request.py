@@ -28,7 +28,10 @@ class ExportRequest:
         Flag("--gguf", "Weight format of llama-bench's files: f16, q8_0, q4_0 or q4_k_m; default f16.", HOW),
     ] = None
     seed: Annotated[int, Flag("--seed", "Seed of the weights.", HOW, least=0)] = 0
-    tokenizer: Annotated[str, Flag("--tokenizer", "bytes, or a folder with a tokenizer.json.", HOW)] = "bytes"
+    tokenizer: Annotated[
+        str,
+        Flag("--tokenizer", "bytes, a folder with a tokenizer.json, or one of plas tokenize --save-tokenizers.", HOW),
+    ] = "bytes"
     multiple: Annotated[int, Flag("--expert-multiple", "Round expert sizes to a multiple.", HOW, least=1)] = 1
     verify: Annotated[
         Path | None, Flag("--verify", "Read an export back and compare every field.", show_default=False)

@@ -10,6 +10,7 @@ from nas.errors import UsageError
 from objectives import outside
 
 MOST_BYTES = 200 * outside.MB  # Gemma's tokenizer.json has 33
+FILE = "tokenizer.json"
 END = "<|endoftext|>"
 SMALLEST = 257  # ids of a byte-level tokenizer without merges: bytes and the end token
 ENDS = (END, "</s>", "<eos>", "<|end_of_text|>", "<|im_end|>")  # end tokens of files that do not name theirs
@@ -35,11 +36,26 @@ def tokenizer_for(given: str) -> Tokenizer:
     """The tokenizer `bytes`, the one of a directory, or that of a tokenizer.json alone.
 
     Raises:
-        UsageError: no tokenizer.json, or one without an end token.
+        UsageError: no tokenizer.json, one without an end token, or several.
     """
     if given == "bytes":
         return byte_level()
+    if sizes := folders_by_size(Path(given)):
+        raise UsageError(
+            f"tokenizer: expected one tokenizer, got those of {', '.join(f'{size:,}' for size in sizes)} entries in {given}; "
+            f"name one, as {next(iter(sizes.values()))}"
+        )
     return _from_file(Path(given)) if Path(given).is_file() else _from_folder(Path(given))
+
+
+def folders_by_size(folder: Path) -> dict[int, Path]:
+    """Folders of tokenizers below a folder that `plas tokenize --save-tokenizers` wrote, by the sizes that name them, ascending."""
+    try:
+        below = [] if not folder.is_dir() or (folder / FILE).exists() else list(folder.iterdir())
+        found = [place for place in below if place.name.isdecimal() and (place / FILE).is_file()]
+    except OSError:  # who reads a tokenizer there says why it cannot be read
+        return {}
+    return {int(place.name): place for place in sorted(found, key=lambda place: int(place.name))}
 
 
 def refuse_larger(tokenizer: Tokenizer, vocabulary: int) -> None:
@@ -114,7 +130,7 @@ def _json(content: Any) -> bytes:
 def _from_folder(folder: Path) -> Tokenizer:
     content = _read(folder / "tokenizer.json")
     settings = _read(folder / "tokenizer_config.json")
-    ids = _ids(content)
+    ids = ids_in(content)
     if not ids:
         raise UsageError(f"tokenizer: expected a vocabulary in {folder / 'tokenizer.json'}, got none; give another")
     eos, bos, pad = (_id(settings.get(f"{name}_token"), ids) for name in ("eos", "bos", "pad"))
@@ -129,7 +145,7 @@ def _from_folder(folder: Path) -> Tokenizer:
 
 def _from_file(path: Path) -> Tokenizer:
     """A tokenizer.json without its settings: the end token is one of the usual names."""
-    ids = _ids(_read(path))
+    ids = ids_in(_read(path))
     end = next((name for name in ENDS if name in ids), None)
     if end is None:
         raise UsageError(
@@ -152,7 +168,7 @@ def _read(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _ids(content: Mapping[str, Any]) -> dict[str, int]:
+def ids_in(content: Mapping[str, Any]) -> dict[str, int]:
     """Every token's id, of the model and of those added."""
     model = content.get("model")
     vocabulary = model.get("vocab") if isinstance(model, dict) else None

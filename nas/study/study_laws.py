@@ -71,11 +71,12 @@ def _with_vocabularies(law: Law, axes: Axes) -> Law:
 
 def cost_beside(law: Law) -> VocabularyCost:
     """What vocabularies cost by published runs, beside the law's own tokenizer."""
-    return _cost_beside(law.tokenizer_size or TOKENIZER_SIZE)
+    return cost_of_vocabularies(law.tokenizer_size or TOKENIZER_SIZE)
 
 
 @cache
-def _cost_beside(size: int) -> VocabularyCost:
+def cost_of_vocabularies(size: int) -> VocabularyCost:
+    """What vocabularies cost by published runs, beside one of `size` tokens."""
     content, _ = yaml_source.read(COST)
     return VocabularyCost.model_validate({**content, "relative_to": size})
 

@@ -189,18 +189,37 @@ def _show(
     if request.json:
         say_json({"folder": str(folder), "asked": len(jobs), "whole": whole, "trainings": list(own.values())})
     else:
-        _say(request, folder, len(jobs), list(own.values()), corpus, recipe)
+        _say(request, folder, jobs, list(own.values()), corpus, recipe)
     if whole and not good:
         raise PlasError(f"{folder}: expected losses, got {len(own):,} failed trainings; {folder / FILE} says why")
 
 
+def unused_ids(jobs: Sequence[Job]) -> str:
+    """That designs have larger vocabularies than the tokenizer, so that they were trained on the text of a smaller one; "" of none."""
+    larger = {
+        job.model.column("vocabulary") for job in jobs if job.model.column("vocabulary") > job.model.tokenizer.size
+    }
+    if not larger:
+        return ""
+    sizes = ", ".join(f"{size:,}" for size in sorted(larger))
+    return (
+        f"Caution: the tokenizer uses {jobs[0].model.tokenizer.size:,} ids of vocabularies of {sizes}: their losses say nothing of "
+        "these vocabularies; train each with a tokenizer of its size"
+    )
+
+
 def _say(
-    request: TrainRequest, folder: Path, asked: int, lines: Sequence[dict[str, Any]], corpus: Corpus, recipe: Recipe
+    request: TrainRequest,
+    folder: Path,
+    jobs: Sequence[Job],
+    lines: Sequence[dict[str, Any]],
+    corpus: Corpus,
+    recipe: Recipe,
 ) -> None:
     good = sorted((line for line in lines if line["status"] == "ok"), key=lambda line: line["loss"])
     failed = f", {len(lines) - len(good):,} without a loss" if len(good) < len(lines) else ""
     say(
-        f"{len(lines):,} of {asked:,} trained in {folder}{failed}; recipe {recipe.name}, "
+        f"{len(lines):,} of {len(jobs):,} trained in {folder}{failed}; recipe {recipe.name}, "
         f"{recipe.global_batch:,} x {recipe.sequence_length:,} tokens a step"
     )
     licence = f" (Python's standard library, {STDLIB_LICENCE})" if STDLIB in request.data else ""
@@ -208,6 +227,8 @@ def _say(
         f"Data: {corpus.train.tokens:,} tokens{licence}, {corpus.train.sha256[:12]}; "
         f"validated on {corpus.validation.tokens:,}, {corpus.validation.sha256[:12]}"
     )
+    if line := unused_ids(jobs):
+        say(line)
     if good:
         repeats = max(line["epochs"] for line in lines)
         if repeats > 1:
@@ -215,5 +236,5 @@ def _say(
         ends = [f"{line['loss']:.4f} (id {line['id']})" for line in (good if len(good) == 1 else (good[0], good[-1]))]
         say(f"Loss, nats per token: {' to '.join(ends)}")
         say(f"Next: {command('fit')} {in_a_command(folder / FILE)} fits a law to them")
-    if len(lines) < asked:
+    if len(lines) < len(jobs):
         say("The same command with --resume trains the rest")

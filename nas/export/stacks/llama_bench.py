@@ -8,6 +8,7 @@ from nas.export.families import family_of
 from nas.export.fields import architecture_fields
 from nas.export.gguf import bits_per_weight, entries, fallbacks, holds, read_gguf, write_gguf
 from nas.export.gguf_reading import architecture_in
+from nas.export.gguf_tokenizer import holds_tokenizer, splits_as_gpt2, tokenizer_digest, tokenizer_keys
 from nas.export.gguf_types import format_numbered
 from nas.export.model import Model
 from nas.export.named_directory import PIVOT_PATH, referred_architecture
@@ -15,7 +16,21 @@ from objectives import outside
 
 FILE, GGUF = "bench.sh", "model.gguf"
 PATH = f"llama-bench/{GGUF}"
-CONVERT = 'python "${LLAMA_CPP:?folder of llama.cpp}/convert_hf_to_gguf.py"'
+LLAMA_CPP = '"${LLAMA_CPP:?folder of llama.cpp}"'
+CONVERT = f"python {LLAMA_CPP}/convert_hf_to_gguf.py"
+AS_GPT2 = "convert.py"
+CONVERT_AS_GPT2 = f"python llama-bench/{AS_GPT2} {LLAMA_CPP}"
+CONVERTER = '''"""llama.cpp's own converter, which knows tokenizers by what they make of one text: this one splits text as GPT-2 does."""
+
+import sys
+
+sys.path.insert(0, sys.argv.pop(1))
+import convert_hf_to_gguf
+from conversion.base import TextModel
+
+TextModel.get_vocab_base_pre = lambda model, tokenizer: "gpt-2"
+convert_hf_to_gguf.main()
+'''
 PROGRAM, QUANTISE = "llama-bench", "llama-quantize"
 HALF = "llama-bench/f16.gguf"
 ROW = 256  # elements of a row that K-quants divide
@@ -32,6 +47,8 @@ def emit(model: Model, folder: Path) -> None:
         write_gguf(folder / GGUF, model)
     else:
         script += _converted(model)
+        if splits_as_gpt2(model.tokenizer):
+            (folder / AS_GPT2).write_text(CONVERTER, encoding="utf-8")
     w = model.workload
     flags = [("-m", PATH), ("-p", w.input_tokens), ("-n", w.output_tokens), ("-r", 5), ("-o", "json")]
     script += command(PROGRAM, flags).rstrip() + " > llama-bench/result.json\n"
@@ -42,7 +59,8 @@ def emit(model: Model, folder: Path) -> None:
 def _converted(model: Model) -> str:
     """Commands that make the GGUF of what was trained: 16 bits first, then the format."""
     half = PATH if model.gguf == "f16" else HALF
-    text = command(CONVERT, [("--outfile", half), ("--outtype", "f16")]).rstrip() + f" \\\n  {PIVOT_PATH}\n"
+    convert = CONVERT_AS_GPT2 if splits_as_gpt2(model.tokenizer) else CONVERT
+    text = command(convert, [("--outfile", half), ("--outtype", "f16")]).rstrip() + f" \\\n  {PIVOT_PATH}\n"
     return text if model.gguf == "f16" else f"{text}{QUANTISE} {half} {PATH} {model.gguf}\n"
 
 
@@ -64,14 +82,17 @@ def cautions(model: Model) -> list[str]:
             "llama.cpp always renormalises routing weights, to 1 for one expert per token: speed is right, text is not"
         )
     if not _written(model):
-        lines.append(
-            "no GGUF written: bench.sh converts hf once it holds trained weights"
-            + ("" if model.tokenizer.kind != "bytes" else ", which needs a tokenizer that llama.cpp knows, not bytes")
-        )
+        known = "" if splits_as_gpt2(model.tokenizer) else ", which needs a tokenizer that llama.cpp knows"
+        lines.append(f"no GGUF written: bench.sh converts hf once it holds trained weights{known}")
         if family_of(model.architecture).model_type == "granitemoehybrid":
             lines.append(
                 "llama.cpp's converter drops the rotation of Granite's attention: speed is right, trained text is not"
             )
+    elif model.tokenizer.kind != "bytes" and not holds_tokenizer(model.tokenizer, model.column("vocabulary")):
+        lines.append(
+            "model.gguf has no tokenizer: it holds byte-level BPE of the vocabulary's size that splits text as GPT-2 does, "
+            "as plas tokenize makes it; speed is right, text cannot be made"
+        )
     lines += _larger_types(model)
     if model.workload.batch > 1:
         lines.append("llama-bench runs one sequence: plas measure measures batches, with llama-batched-bench")
@@ -96,11 +117,13 @@ def _larger_types(model: Model) -> list[str]:
 
 
 def fields(model: Model) -> dict[str, Any]:
-    """The architecture, from the GGUF file's own metadata where there is one, every tensor, the workload."""
+    """The architecture, from the GGUF file's own metadata where there is one, every tensor, the tokenizer, the workload."""
+    own = tokenizer_keys(model.tokenizer, model.column("vocabulary")) if _written(model) else {}
     held = {e.name: (e.kind.number, e.shape) for e in entries(model)} if _written(model) else {}
     return {
         **architecture_fields(model.architecture),
         "tensors": held,
+        "tokenizer": tokenizer_digest(own),
         "input_tokens": model.workload.input_tokens,
         "output_tokens": model.workload.output_tokens,
         "model": PATH,
@@ -113,6 +136,7 @@ def read(folder: Path) -> dict[str, Any]:
     script = outside.text(folder / FILE, outside.MB).replace(" > llama-bench/result.json", "")
     (flags,) = parsed(script, PROGRAM)
     held: dict[str, tuple[int, tuple[int, ...]]] = {}
+    metadata: dict[str, Any] = {}
     if (folder / GGUF).exists():
         metadata, held = read_gguf(folder / GGUF)
         architecture = architecture_fields(architecture_in(metadata, held))
@@ -124,6 +148,7 @@ def read(folder: Path) -> dict[str, Any]:
     return {
         **architecture,
         "tensors": held,
+        "tokenizer": tokenizer_digest(metadata),
         "input_tokens": number(flags, "-p"),
         "output_tokens": number(flags, "-n"),
         "model": flags["-m"],

@@ -19,8 +19,12 @@ from nas.export.gguf_types import FORMATS
 from nas.export.hf_config import config_of
 from nas.export.model import Model
 from nas.export.tensors import tensors
+from nas.export.tokenizer import SMALLEST, Tokenizer, byte_level
 from nas.export.weights import blocks
+from objectives import counts
+from search_spaces.architectures import one
 from tests.nas.export.llama_cpp import gguf_package, program, quantised, said
+from tests.nas.export.vocabularies import SIZES, tokenizer_of
 
 Floats = NDArray[np.float32]
 Exported = Callable[..., Model]
@@ -210,3 +214,45 @@ def test_types_are_those_of_llama_quantize(exported: Exported, tmp_path: Path, n
             assert error**0.5 < 1.25 * reference**0.5, tensor
         else:
             assert np.array_equal(found.data, files[1][tensor].data), tensor
+
+
+#: What splits differ in: contractions, digits, runs of spaces, tabs, lines, signs, letters beyond ASCII, the end token as text.
+TEXTS = (
+    "the tea on the shore isn't  hot;  it's   1234.5 degrees\n\n\tnot  \n so\r\n",
+    "Zażółć gęślą jaźń \N{GRINNING FACE} x²  ",
+    "def  f(self):\n        return {'a_b': [0x1F, *args]}  # them'll \\\\n\n",
+)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("size", [SMALLEST, *SIZES])
+def test_the_tokenizer_of_a_vocabulary_is_llama_cpps(exported: Exported, tmp_path: Path, size: int, tied: bool) -> None:
+    """Parameters to the last, a logit per entry, and the ids that transformers' tokenizers give."""
+    given = byte_level() if size == SMALLEST else tokenizer_of(size)
+    columns = {**BASE, "vocabulary": size, "tied": tied}
+    path = tmp_path / "m.gguf"
+    write_gguf(path, exported(columns, weights=True, tokenizer=given))
+    (row,) = json.loads(said(program("llama-bench"), "-m", path, "-p", 8, "-n", 0, "-r", 1, "-t", 1, "-o", "json"))
+    assert row["model_n_params"] == counts.total(one(columns))[0]
+    logits = said(program("llama-logits"), path, 1, given="1 2 3")
+    assert len(logits) == 3 * size * 4
+    compare_ids(path, given)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_class_takes_the_tokenizer(exported: Exported, tmp_path: Path, name: str) -> None:
+    given = tokenizer_of(300)
+    write_gguf(tmp_path / "m.gguf", exported(CASES[name], weights=True, tokenizer=given))
+    compare_ids(tmp_path / "m.gguf", given)
+
+
+def compare_ids(path: Path, given: Tokenizer) -> None:
+    """Ids of every text in llama.cpp are those of Hugging Face's `tokenizers`."""
+    from tokenizers import Tokenizer as Reader
+
+    reader, text = Reader.from_buffer(given.files["tokenizer.json"]), path.with_name("text.txt")
+    flags = ("--ids", "--no-bos", "--no-parse-special", "--no-escape", "--log-disable")
+    for each in TEXTS:
+        text.write_bytes(each.encode())
+        found = json.loads(said(program("llama-tokenize"), "-m", path, "-f", text, *flags))
+        assert found == reader.encode(each).ids, each

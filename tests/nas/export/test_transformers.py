@@ -16,6 +16,7 @@ from nas.export.transformers_check import built_parameters
 from nas.study.catalogue import load_space
 from objectives import counts
 from search_spaces.architectures import Architectures, one
+from tests.nas.export.vocabularies import SIZES, tokenizer_of
 
 Exported = Callable[..., Model]
 NAMES = ("dense", "top1", "top2", "untied", "qwen2", "llama", "wide heads")
@@ -166,6 +167,25 @@ def test_the_tokenizer_keeps_every_text(exported: Exported, small: dict[str, dic
     assert tokenizer.decode(ids) == text
     assert tokenizer("a<|endoftext|>")["input_ids"] == [97, 256]
     assert (tokenizer.eos_token_id, tokenizer.pad_token_id, len(tokenizer)) == (256, 256, 257)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("size", SIZES)
+def test_model_and_tokenizer_have_the_vocabulary_of_the_design(
+    exported: Exported, small: dict[str, dict[str, Any]], tmp_path: Path, size: int, tied: bool
+) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    columns = {**small["dense"], "vocabulary": size, "tied": tied}
+    folder = written(exported(columns, weights=True, tokenizer=tokenizer_of(size)), tmp_path / "hf")
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    assert sum(each.numel() for each in model.parameters()) == own_counts(one(columns))["params_total"]
+    assert model.get_input_embeddings().weight.shape[0] == model.get_output_embeddings().weight.shape[0] == size
+    assert (len(tokenizer), tokenizer.eos_token_id, tokenizer.pad_token_id) == (size, 256, 256)
+    ids = tokenizer("theta  and\n 17 Zażółć")["input_ids"]
+    assert (tokenizer.decode(ids), max(ids) < size) == ("theta  and\n 17 Zażółć", True)
+    assert model(**tokenizer("the tea", return_tensors="pt")).logits.shape[-1] == size
 
 
 @pytest.mark.slow

@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
+from nas.export.recipe import load_recipe
+from nas.export.tokenizer import byte_level
 from nas.record.folder import locked
+from nas.train.command import unused_ids
+from nas.train.jobs import Job, jobs_of
+from search_spaces.architectures import Architectures, one
 
 Asked = Callable[[], list[dict[str, Any]]]
 Trained = Callable[..., Any]
@@ -69,12 +74,27 @@ def test_costliest_first_and_nothing_twice(folder: Path, trained: Trained, asked
 
 
 def test_seeds_of_the_flag(trained: Trained, asked: Asked) -> None:
-    """--seeds stands for the file's column; equal trainings are one."""
-    assert trained("--seeds", "4,5").code == 0
+    """--seeds stands for the file's column; equal trainings are one. The tokenizer has an id for every entry."""
+    answer = trained("--seeds", "4,5")
+    assert answer.code == 0
+    assert "ids of vocabularies" not in answer.out
     assert sorted((bool(j["config"].get("num_experts")), j["seed"]) for j in asked()) == [
         *((False, 4), (False, 5)),
         *((True, 4), (True, 5)),
     ]
+
+
+def test_vocabularies_larger_than_the_tokenizer_are_said() -> None:
+    """Designs of several vocabularies on the text of one tokenizer would be compared by rows that nothing reads."""
+    columns = {"depth": 1, "width": 32, "head_dim": 16, "n_kv_heads": 1, "expert_size": 64}
+    recipe, tokenizer = load_recipe("small"), byte_level()
+
+    def jobs(*sizes: int) -> list[Job]:
+        designs = Architectures.concatenate([one({**columns, "vocabulary": size}) for size in sizes])
+        return jobs_of(designs, [str(size) for size in sizes], [[0]] * len(sizes), [512], recipe, tokenizer)
+
+    assert unused_ids(jobs(257)) == ""
+    assert "uses 257 ids of vocabularies of 1,000, 2,000" in unused_ids(jobs(2000, 257, 1000))
 
 
 @pytest.mark.slow
