@@ -20,7 +20,7 @@ from nas.study.user_code import code_named, in_run_folder, is_own, loaded_code
 from objectives import outside
 from objectives.plugins import importable
 
-EXTRAS = {"torch": "gp", "numba": "numba"}
+EXTRAS = {"torch": "gp", "threadpoolctl": "gp", "numba": "numba"}
 KIND = "strategies"
 SHIPPED = entry_points.SHIPPED[KIND]
 LOOKS_LIKE_ONE = re.compile(r"^TRAITS\b[^=\n]*=(?s:.*)^def build\(", re.MULTILINE)

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -199,19 +200,24 @@ def test_a_folder_that_is_read_only_is_read(
         subprocess.run(["umount", place], check=True)
 
 
-def test_a_strategy_without_its_extra_says_which(inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("package", ["torch", "threadpoolctl"])
+def test_a_strategy_without_its_extra_says_which(
+    package: str, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *more: None if name == "torch" else found(name, *more)
+        importlib.util, "find_spec", lambda name, *more: None if name == package else found(name, *more)
     )
-    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not there, where it is
+    if package != "torch" and found("torch") is None:  # as if it were there, of another extra
+        monkeypatch.setitem(sys.modules, "torch", importlib.util.module_from_spec(ModuleSpec("torch", None)))
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not there, where it is
     monkeypatch.delitem(sys.modules, "nas.strategies.optuna_gp", raising=False)
     for line in (["run", "--algo", "optuna_gp"], ["schema", "optuna_gp"]):
         answer = inside(*line)
         assert answer.code == 2
         (said,) = answer.err.splitlines()
         assert said.endswith(
-            "expected the package torch for optuna_gp, got none installed; pip install 'plas-codesign[gp]'"
+            f"expected the package {package} for optuna_gp, got none installed; pip install 'plas-codesign[gp]'"
         )
     assert inside("list", "strategies").code == 0
     assert not list(Path().iterdir())
