@@ -188,6 +188,10 @@ class Scenario:
             found += [(rows[own == size], scenario.of_vocabulary(size)) for size in several] or [(rows, scenario)]
         return found
 
+    def of_design(self, architecture: Architectures) -> "Scenario":
+        """The scenario that one architecture (n = 1) is in: its format, its vocabulary, its tokens of a text."""
+        return next((own for _, own in self.by_design(architecture)), self)
+
     @property
     def text_here(self) -> Text:
         """The text of metrics per byte.

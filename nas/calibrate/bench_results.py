@@ -25,10 +25,11 @@ def bench_lines(folder: Path) -> list[str]:
     Raises:
         UsageError: no export, or none of its benches has run.
     """
-    workload = read_manifest(folder).workload
+    written = read_manifest(folder)
     architectures, ids = read_candidates(folder / FILE)
+    workloads = written.of_candidates(folder, len(ids))
     rows: list[Row] = []
-    for i, (name, place) in enumerate(zip(ids, folder_names(ids), strict=True)):
+    for i, (name, place, workload) in enumerate(zip(ids, folder_names(ids), workloads, strict=True)):
         known = {"model": name, **columns(architectures[i : i + 1])}
         rows += [known | row for row in (*_vllm(folder / place, workload), *_llama_bench(folder / place))]
     if not rows:

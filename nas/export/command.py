@@ -31,6 +31,7 @@ from nas.terminal.program import command
 from nas.terminal.tables import table
 from objectives.display_text import in_a_command
 from objectives.loss_law.origin import origin_line, verdict_line
+from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray
 
@@ -125,11 +126,11 @@ def prepare(request: ExportRequest, source: Path) -> Export:
     tokenizers.refuse_other_sizes(asked.vocabulary.tolist())
     exported = to_multiple(asked, request.multiple) if request.multiple > 1 else asked
     scenario = found.study.problem.scenario
-    workload = Workload(scenario.batch, scenario.input_tokens, scenario.output_tokens)
     models: list[Model] = []
     refused: list[str] = []
     for name, folder, i in zip(found.ids, folder_names(found.ids), range(len(exported)), strict=True):
         tokenizer = tokenizers.of(int(exported.vocabulary[i]))
+        workload = _workload(scenario, exported[i : i + 1])
         how = (tokenizer, recipe, workload, request.weights, request.seed, request.gguf or "f16")
         model = Model(name, folder, exported[i : i + 1], *how)
         refused += _impossible(model, stacks)
@@ -139,6 +140,19 @@ def prepare(request: ExportRequest, source: Path) -> Export:
         raise UsageError(f"{refused[0]}{more}")
     columns = launch_columns(found.study.problem, models)
     return Export(found, stacks, models, changes(found.study.problem, asked, exported), columns)
+
+
+def _workload(scenario: Scenario, architecture: Architectures) -> Workload:
+    """What inference benches of one architecture read and write: of a study's text its own tokens.
+
+    Raises:
+        UsageError: a vocabulary that the study's curve does not count.
+    """
+    try:
+        own = scenario.of_design(architecture)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return Workload(own.batch, own.input_tokens, own.output_tokens)
 
 
 def _vocabulary(written: Any) -> int | None:

@@ -1,6 +1,6 @@
 """export.json: how an export was made, so that it can be checked and repeated."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,7 @@ def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], notes: 
         "stacks": [shown(name) for name in stacks],
         "plugins": installed(stacks),
         "recipe": first.recipe.model_dump(mode="json"),
-        "workload": {
-            "batch": first.workload.batch,
-            "input_tokens": first.workload.input_tokens,
-            "output_tokens": first.workload.output_tokens,
-        },
+        "workload": _workloads([model.workload for model in models]),
         "weights": first.weights,
         "seed": first.seed,
         "gguf": first.gguf,
@@ -54,17 +50,39 @@ def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], notes: 
     }
 
 
+def _workloads(each: list[Workload]) -> dict[str, int] | list[dict[str, int]]:
+    """The workload of all models, or each model's own where texts are of other tokens in each."""
+    plain = [asdict(workload) for workload in each]
+    return plain[0] if len(set(each)) == 1 else plain
+
+
 @dataclass(frozen=True)
 class Written:
-    """The entry of the files in export.json: our stacks, and those of installed packages with their distributions."""
+    """The entry of the files in export.json: our stacks, and those of installed packages with their distributions.
+
+    workloads: each model's own, or one for all.
+    """
 
     stacks: tuple[str, ...]
     plugins: dict[str, str]
     recipe: Recipe
-    workload: Workload
+    workloads: tuple[Workload, ...]
     weights: bool
     seed: int
     gguf: str
+
+    def of_candidates(self, folder: Path, count: int) -> tuple[Workload, ...]:
+        """The workload of each of so many candidates.
+
+        Raises:
+            UsageError: there are fewer or more.
+        """
+        each = self.workloads * count if len(self.workloads) == 1 else self.workloads
+        if len(each) != count:
+            raise UsageError(
+                f"{folder}: expected a workload of each of {count} candidates, got {len(each)}; export again"
+            )
+        return each
 
 
 def read_manifest(folder: Path) -> Written:
@@ -77,7 +95,8 @@ def read_manifest(folder: Path) -> Written:
         content = outside.json_of(folder / MANIFEST, outside.MB, own=True)
         if content["layout"] != LAYOUT:
             raise ValueError(f"layout {content['layout']}")
-        recipe, workload = Recipe.model_validate(content["recipe"]), Workload(**content["workload"])
+        recipe, given = Recipe.model_validate(content["recipe"]), content["workload"]
+        workloads = tuple(Workload(**each) for each in (given if isinstance(given, list) else [given]))
         known = {str(name): str(of) for name, of in content.get("plugins", {}).items()}
         theirs = [name for name in map(str, content["stacks"]) if normalised(name) not in shipped(KIND)]
         recorded = installed(normalised(name) for name in theirs if name not in known) | known
@@ -85,7 +104,7 @@ def read_manifest(folder: Path) -> Written:
         gguf = str(content.get("gguf", "f16"))  # before formats could be chosen
         if gguf not in FORMATS:
             raise ValueError(f"gguf {gguf}")
-        how = (recipe, workload, bool(content["weights"]), int(content["seed"]), gguf)
+        how = (recipe, workloads, bool(content["weights"]), int(content["seed"]), gguf)
         return Written(stack_names(",".join(stacks)), recorded, *how)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = getattr(error, "strerror", None) or " ".join(f"{type(error).__name__}: {error}".split())[:100]

@@ -91,7 +91,7 @@ def measure(architectures: Architectures, scenario: Scenario, *, settings: Mappi
     except UsageError as error:
         raise NotRunError(str(error)) from None
     each = (architectures[i : i + 1] for i in range(len(architectures)))
-    return [_ms(asked, next((own for _, own in scenario.by_design(one)), scenario), one) for one in each]
+    return [_ms(asked, scenario.of_design(one), one) for one in each]
 
 
 def _ms(asked: MeasureSettings, scenario: Scenario, architecture: Architectures) -> float:

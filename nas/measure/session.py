@@ -70,13 +70,17 @@ def workload(source: Path | None, batch: int | None, read: int | None, written: 
     """Batch and lengths: as given, else the run's, else 1 × 1,024 in and 16 out.
 
     Raises:
-        UsageError: less than one.
+        UsageError: less than one, or none for a run over vocabularies.
     """
     asked = {"batch": batch, "input_tokens": read, "output_tokens": written}
     usual = {"batch": 1, "input_tokens": 1024, "output_tokens": 16}
     if source is not None and source.is_dir():
         run = open_run(source)
         run.store.close()
+        if run.resolved["space"]["axes"].get("vocabulary") and None in (read, written):
+            raise UsageError(
+                f"{source}: expected --input-tokens and --output-tokens, since designs of several vocabularies read a text as tokens of their own, got none; give both"
+            )
         usual = {"batch": int(run.resolved["batch"]), **recorded_lengths(run.resolved)}
     chosen = {name: usual[name] if (value := asked[name]) is None else value for name in usual}
     for name, value in chosen.items():

@@ -120,12 +120,39 @@ def test_verification_finds_what_changed(inside: Inside, tmp_path: Path) -> None
     assert "../two: tokenizer" in inside("export", "--verify", "out").out
 
 
+@pytest.mark.slow
+def test_designs_of_several_vocabularies_have_workloads_of_their_own(inside: Inside, tmp_path: Path) -> None:
+    study = ("--vocabulary", "16k,64k", "--input-text", "4kB", "--output-text", "100", "--law", "hw_codesign")
+    small = (
+        "--set",
+        "space={axes: {depth: [4, 8], width: [768], n_experts: [1], top_k: [1], expert_ffn_ratio: [2], n_kv_heads: [1]}}",
+    )
+    ran = inside(
+        "run", "--algo", "exact", "--preset", "device", *study, *small, "--no-plots", "--quiet", "--out", "run"
+    )
+    assert ran.code == 0, ran.err
+    assert inside("export", "run", "--to", "llama-bench", "--out", "out").code == 0
+    with Path("out/candidates.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    each = json.loads(Path("out/export.json").read_text())["workload"]
+    lengths: dict[str, set[int]] = {"16000": set(), "64000": set()}
+    for row, own in zip(rows, each, strict=True):
+        lengths[row["vocabulary"]].add(own["input_tokens"])
+        assert f"-p {own['input_tokens']} " in Path("out", row["folder"], "llama-bench", "bench.sh").read_text()
+    (small_ones,), (large_ones,) = lengths.values()
+    assert small_ones > large_ones
+    refused = inside("measure", "run", "--out", "measured")
+    assert (refused.code, "give both" in refused.err) == (2, True)
+    assert inside("export", "--verify", "out").code == 0
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"layout": 9}, "layout 9"),
         ({"recipe": {}}, "Recipe"),
         ({"workload": {"batch": 1}}, "input_tokens"),
+        ({"workload": []}, "expected a workload of each of 2 candidates, got 0"),
         ({"stacks": 3}, "TypeError"),
         ({"stacks": ["hf", "nemo"]}, "expected a stack"),
         ({"seed": None}, "TypeError"),
