@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nas.export.tokenizer import Tokenizer, ids_in
+from objectives import outside
 
 KEY = "tokenizer.ggml"
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # types of entries
@@ -24,7 +25,7 @@ def tokenizer_keys(tokenizer: Tokenizer, vocabulary: int) -> dict[str, Any]:
     """The metadata of a tokenizer: entries, their types, merges, special ids; where a file cannot hold it, that there is none."""
     if not holds_tokenizer(tokenizer, vocabulary):
         return {f"{KEY}.model": "none"}
-    content = json.loads(tokenizer.files["tokenizer.json"])
+    content = outside.parsed(tokenizer.files["tokenizer.json"].decode())
     ids, added = ids_in(content), {each["content"]: each for each in content.get("added_tokens") or []}
     tokens = sorted(ids, key=ids.__getitem__)
     merges = [pair if isinstance(pair, str) else " ".join(pair) for pair in content["model"].get("merges", [])]
@@ -50,7 +51,7 @@ def tokenizer_digest(metadata: Mapping[str, Any]) -> str:
 
 def splits_as_gpt2(tokenizer: Tokenizer) -> bool:
     """Whether text is split and merged as by GPT-2; without merges bytes stay bytes, however it is split."""
-    content = json.loads(tokenizer.files["tokenizer.json"])
+    content = outside.parsed(tokenizer.files["tokenizer.json"].decode())
     model, before = content.get("model"), content.get("pre_tokenizer")
     if not isinstance(model, dict) or not isinstance(before, dict):
         return False
