@@ -47,14 +47,13 @@ class Items:
 
     def split(self, shares: FloatArray) -> Self:
         """The same items with every box cut in halves; `shares` are the boxes' own."""
-        used, box = np.unique(self.box, return_inverse=True)
+        start = np.flatnonzero(np.diff(self.box, prepend=-1))
+        used, counts = self.box[start], np.diff(start, append=len(self))
         halves, source = self.boxes[used].halves()
         order = np.argsort(source, kind="stable")
-        ends = np.searchsorted(box, np.arange(len(used)), side="right")
-        counts = np.diff(ends, prepend=0)
         source = source[order]
         child, within = _ranges(counts[source])
-        row = (ends - counts)[source][child] + within
+        row = start[source][child] + within
         return type(self)(halves[order], child, self.backbone[row], shares[..., used[source]])
 
     def pieces(self, size: int) -> list[Self]:
