@@ -138,7 +138,7 @@ class SumOfTerms:
             found["parameters"] = {-1}
         found |= {name: {1} for name in self.layers}
         for name, signs in self._signs():
-            for part, power in {name: 1.0}.items() if isinstance(name, LogProduct) else _made_of(name).items():
+            for part, power in _made_of(name).items():
                 found.setdefault(part, set()).update(sign if power > 0 else -sign for sign in signs)
         return {
             name: 1 if not _bounded(name) else signs.pop() if len(signs) == 1 else 0 for name, signs in found.items()
@@ -157,11 +157,13 @@ class SumOfTerms:
             yield name, {1, -1}
 
 
-def _made_of(name: str) -> Mapping[str, float]:
+def _made_of(name: Quantity) -> Mapping[Quantity, float]:
     """The additive quantities that one follows from, with the sign of how."""
+    if not isinstance(name, str):
+        return {name: 1.0}
     if name in WITH_EMBEDDINGS:  # of a vocabulary of the law's own
         return {"width": 1.0, name.removesuffix("_with_embeddings"): 1.0}
-    return MADE_OF.get(name, {name: 1.0})
+    return dict(MADE_OF.get(name, {name: 1.0}).items())
 
 
 def _bounded(quantity: Quantity) -> bool:

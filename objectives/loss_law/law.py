@@ -273,14 +273,7 @@ class Law(BaseModel):
     def separable(self) -> bool:
         """Whether it is a sum whose terms belong to one part of an architecture each and never turn along an axis of the FFN."""
         form = self.law_form
-        if (
-            form.of != "loss"
-            or form.factors
-            or form.joined
-            or self.domain
-            or self.prices_sparse
-            or self.penalty
-        ):
+        if form.of != "loss" or form.factors or form.joined or self.domain or self.prices_sparse or self.penalty:
             return False
         return all(term.part and not term.turns for term in form.terms.values())
 

@@ -140,8 +140,8 @@ class AdditiveBounds:
 
     def values(self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray) -> FloatArray:
         """The metric's best value of pairs of a box and a backbone, (n,)."""
-        value = self.compositions[metric].value(*self.columns(metric, ffn, box, backbone))
-        return value if np.ndim(value) else np.broadcast_to(value, len(box))
+        value = np.asarray(self.compositions[metric].value(*self.columns(metric, ffn, box, backbone)))
+        return value if value.ndim else np.broadcast_to(value, len(box))
 
     def columns(self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray) -> Iterator[FloatArray]:
         """What the metric's composition is given of pairs of a box and a backbone, each (n,)."""
@@ -155,7 +155,8 @@ class AdditiveBounds:
 
     def _quantity(self, row: int, ffn: FloatArray, box: IntArray, backbone: IntArray, depth: FloatArray) -> FloatArray:
         """A bound's quantity of pairs of a box and a backbone of some depth, (n,)."""
-        (per_layer, once), total = ffn[row], self.beside[row].take(backbone)
+        per_layer, once = ffn[row]
+        total: FloatArray = self.beside[row].take(backbone)
         if self.moved[row, 0]:
             total += depth * per_layer.take(box)
         if self.moved[row, 1]:

@@ -55,9 +55,10 @@ class Bins:
 
     def index(self, values: FloatArray) -> IntArray:
         """Bins (n,) of values (n,); those below the range share its first, those in bins above it the one after its last."""
-        bins = ordered(values) >> self.shift
+        bins: IntArray = ordered(values) >> self.shift
         bins -= self.first
-        return np.clip(bins, 0, self.last + 1 - self.first, out=bins)
+        np.clip(bins, 0, self.last + 1 - self.first, out=bins)
+        return bins
 
 
 def ordered(values: FloatArray) -> IntArray:

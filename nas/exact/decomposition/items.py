@@ -37,7 +37,7 @@ class Items:
             box, within = _ranges(count[first:last])
             yield cls(boxes[first:last], box, start[first:last][box] + within)
 
-    def kept(self, rows: BoolArray | IntArray) -> Self:
+    def kept(self, rows: BoolArray | IntArray | slice) -> Self:
         """The chosen items."""
         return replace(self, box=self.box[rows], backbone=self.backbone[rows])
 
