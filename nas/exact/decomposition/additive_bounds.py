@@ -90,8 +90,8 @@ class AdditiveBounds:
             backbones=self.backbones[rows],
             depth=self.depth[rows],
             pair=(np.cumsum(pairs) - 1)[self.pair[rows]],
-            attention=self.attention[..., pairs],
-            beside=self.beside[:, rows],
+            attention=self.attention.compress(pairs, axis=2),
+            beside=self.beside.compress(rows, axis=1),
         )
 
     def opposite(self) -> Self:

@@ -16,7 +16,7 @@ from nas.problem.problem import Problem
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 AT_ONCE = 600_000
-CACHED = 32_768  # items whose columns stay in the processor's cache
+CACHED = 65_536  # items whose columns stay in the processor's cache
 FEW = 5_000  # items whose bounds take as long as the calls around them
 
 
