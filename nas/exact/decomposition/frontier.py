@@ -60,8 +60,7 @@ class SumsOfParts:
         self.known = tuple(dict.fromkeys([*metrics, "loss"]))
         difference = largest_difference(self.sums[-1], metrics, generator)
         self.random = problem.space.sample(min(FIRST, size // 50), generator)
-        self.rated = problem.evaluate(self.random, (*self.known, "total_ms"))
-        all_usable = self.rated.ok.all() and not problem.scenario.law.partial
+        all_usable = problem.evaluate(self.random, ()).ok.all() and not problem.scenario.law.partial
         self.usable = () if all_usable else (Budget("loss", LARGEST_LOSS),)
         self.good: IntArray = self.random[:0]
         self.effort = Effort(difference=difference)
@@ -74,6 +73,11 @@ class SumsOfParts:
             AdditiveBounds.for_metrics(self.problem, Grid(self.problem.space, stride), self.known)
             for stride in self.strides
         ]
+
+    @cached_property
+    def rated(self) -> Evaluations:
+        """The random architectures with the metrics of all answers."""
+        return self.problem.evaluate(self.random, self.known)
 
     def forget(self) -> None:
         """Give back the memory of the tables; they are made again where they are needed."""
