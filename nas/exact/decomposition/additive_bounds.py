@@ -182,8 +182,7 @@ def _base(problem: Problem, bounds: tuple[Bound, ...], backbones: Backbones, lay
 
 def _moved(problem: Problem, bounds: tuple[Bound, ...], grid: Grid) -> BoolArray:
     """Whether an FFN adds to each bound's quantity per layer and once, (bounds, 2)."""
-    first = np.zeros(1, dtype=np.int64)
-    shares = _shares(problem, bounds, grid.ffns(grid.widths[:1], first, first, first), "ffn")
+    shares = _shares(problem, bounds, grid.ffns(*Boxes.whole(grid).corners()), "ffn")
     return np.array([[bool(share.per_layer), bool(share.once)] for share in shares], dtype=bool).reshape(-1, 2)
 
 

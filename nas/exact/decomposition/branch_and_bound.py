@@ -111,7 +111,7 @@ class BranchAndBound:
 
     def _alive(self, items: Items, ffn: FloatArray) -> tuple[Items, list[FloatArray]]:
         """The items whose best imaginable point is within the budgets and not behind an incumbent, with that point."""
-        starts = range(0, len(items), CACHED)
+        starts = range(0, max(len(items), 1), CACHED)
         runs = [self._alive_of_run(items.kept(slice(start, start + CACHED)), ffn) for start in starts]
         left = np.concatenate([start + rows for start, (rows, _) in zip(starts, runs, strict=True)])
         return items.kept(left), [np.concatenate(column) for column in zip(*(best for _, best in runs), strict=True)]
