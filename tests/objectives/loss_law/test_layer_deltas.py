@@ -14,7 +14,14 @@ from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import QUANTITIES, Kind, LayerCosts, nats
 from search_spaces.architectures import Architectures
 
-DELTAS: dict[Kind, float] = {"local": 0.01, "window": 0.015, "kv_shared": -0.02, "conv": 0.3, "deltanet": 0.05, "mamba2": 0.07}
+DELTAS: dict[Kind, float] = {
+    "local": 0.01,
+    "window": 0.015,
+    "kv_shared": -0.02,
+    "conv": 0.3,
+    "deltanet": 0.05,
+    "mamba2": 0.07,
+}
 Draw = Callable[..., Architectures]
 
 
