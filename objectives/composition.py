@@ -13,7 +13,7 @@ import numpy as np
 from objectives.loss_law.features import COUNTS, MADE_OF, OWNERS, WITH_EMBEDDINGS, part_of
 from objectives.loss_law.form import Form, Term, signed_exponent
 from objectives.loss_law.law import Law
-from objectives.loss_law.layer_deltas import QUANTITIES
+from objectives.loss_law.layer_deltas import QUANTITIES, LayerCosts
 from objectives.loss_law.log_product import LogProduct
 from objectives.loss_law.ranges import ULPS
 from objectives.parts import Composition, Quantity, additive
@@ -43,7 +43,8 @@ def composition_of(law: Law) -> Composition:
 
 def composition_of_all(laws: Sequence[Law], value: Callable[[list[FloatArray]], FloatArray]) -> Composition:
     """A function of the losses of several laws, weakly rising in each, as one of additive quantities."""
-    sums, directions = [SumOfTerms.of(law) for law in laws], dict[Quantity, int]()
+    layers = _layers(laws)
+    sums, directions = [SumOfTerms.of(*each) for each in zip(laws, layers, strict=True)], dict[Quantity, int]()
     for each in sums:
         for name, sign in each.directions().items():
             directions[name] = sign if directions.get(name, sign) == sign else 0
@@ -53,6 +54,15 @@ def composition_of_all(laws: Sequence[Law], value: Callable[[list[FloatArray]], 
         return value([_least(each, ranges) for each in sums])
 
     return Composition(MappingProxyType(directions), at_quantities)
+
+
+def _layers(laws: Sequence[Law]) -> list[Mapping[Quantity, float]]:
+    """Costs of kinds of layers per law, nats per additive quantity: of all kinds together where all laws have the same."""
+    costs = {LayerCosts(tuple(law.layer_deltas.items()), law.layer_context) for law in laws}
+    if len(costs) == 1:
+        return [{each: 1.0 for each in costs if each.deltas}] * len(laws)
+    by_kind = {kind: name for name, kind in QUANTITIES.items()}
+    return [{by_kind[kind]: delta for kind, delta in law.layer_deltas.items()} for law in laws]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,24 +121,24 @@ class SumOfTerms:
     law: Law
     terms: Mapping[str, FactoredTerm]
     factors: tuple[tuple[FactoredTerm, ...], ...]
+    layers: Mapping[Quantity, float]
 
     @classmethod
-    def of(cls, law: Law) -> Self:
-        """A law's."""
+    def of(cls, law: Law, layers: Mapping[Quantity, float] = MappingProxyType({})) -> Self:
+        """A law's; `layers` are its costs of kinds of layers, nats per additive quantity."""
         form, c = law.law_form, law.coefficients
         terms = {name: FactoredTerm.of(term, c) for name, term in form.terms.items()}
-        return cls(
-            law, terms, tuple(tuple(FactoredTerm.of(term, c) for term in of.values()) for of in form.factors.values())
-        )
+        factors = tuple(tuple(FactoredTerm.of(term, c) for term in of.values()) for of in form.factors.values())
+        return cls(law, terms, factors, layers)
 
     def directions(self) -> dict[Quantity, int]:
         """The additive quantities that change the loss: 1 or -1 where it rises or falls with one, 0 where it may do both."""
         law, found = self.law, dict[Quantity, set[int]]()
         if law.penalty is not None:
             found["parameters"] = {-1}
-        found |= {name: {1} for name, kind in QUANTITIES.items() if kind in law.layer_deltas}
+        found |= {name: {1} for name in self.layers}
         for name, signs in self._signs():
-            for part, power in {name: 1.0}.items() if isinstance(name, LogProduct) else _made_of(name).items():
+            for part, power in _made_of(name).items():
                 found.setdefault(part, set()).update(sign if power > 0 else -sign for sign in signs)
         return {
             name: 1 if not _bounded(name) else signs.pop() if len(signs) == 1 else 0 for name, signs in found.items()
@@ -147,11 +157,13 @@ class SumOfTerms:
             yield name, {1, -1}
 
 
-def _made_of(name: str) -> Mapping[str, float]:
+def _made_of(name: Quantity) -> Mapping[Quantity, float]:
     """The additive quantities that one follows from, with the sign of how."""
+    if not isinstance(name, str):
+        return {name: 1.0}
     if name in WITH_EMBEDDINGS:  # of a vocabulary of the law's own
         return {"width": 1.0, name.removesuffix("_with_embeddings"): 1.0}
-    return MADE_OF.get(name, {name: 1.0})
+    return dict(MADE_OF.get(name, {name: 1.0}).items())
 
 
 def _bounded(quantity: Quantity) -> bool:
@@ -180,9 +192,8 @@ def _least(of: SumOfTerms, ranges: Ranges) -> FloatArray:
         loss = form.loss(np.asarray(total[0]))
     if law.penalty is not None:
         loss = loss + law.penalty.nats(np.asarray(ranges["parameters"][1]))
-    for name, kind in QUANTITIES.items():
-        if kind in law.layer_deltas:
-            loss = loss + law.layer_deltas[kind] * np.asarray(ranges[name][0])
+    for name, delta in of.layers.items():
+        loss = loss + delta * np.asarray(ranges[name][0])
     if (cost := law.vocabulary_cost) is not None:
         loss = cost.priced(loss, cost.here or 0)
     unpriced = _unpriced(law, ranges)

@@ -21,7 +21,7 @@ from objectives.latency import closed_form, roofline
 from objectives.latency.cache import hit_share, part_working_set
 from objectives.latency.operator import phases
 from objectives.loss_law.features import COUNTS, OWNERS, feature
-from objectives.loss_law.layer_deltas import QUANTITIES, Kind, share_of
+from objectives.loss_law.layer_deltas import QUANTITIES, Kind, LayerCosts, share_of
 from objectives.loss_law.log_product import LogProduct
 from objectives.scenario import Scenario
 from objectives.shares import Share, count_share
@@ -37,8 +37,8 @@ OF_NO_DEVICE = (
 IN_CACHE, WORKING_SET = " in cache", " working set"
 
 
-#: What adds up over parts: a metric with `parts`, a quantity of the loss law, or what a term of it multiplies, as a logarithm.
-Quantity = str | LogProduct
+#: What adds up over parts: a metric with `parts`, a quantity of the loss law, what a term of it multiplies, as a logarithm, or costs of kinds of layers.
+Quantity = str | LogProduct | LayerCosts
 
 
 class NotASum(Exception):
@@ -69,6 +69,8 @@ class PartAssessment:
         if isinstance(metric, LogProduct):
             logarithm = metric.of_part(self.architectures, self.part)
             return Share() if logarithm is None else Share(once=(logarithm,))
+        if isinstance(metric, LayerCosts):
+            return Share(once=(metric.of(self.architectures),)) if self.part == "attention" else Share()
         if metric in OWNERS:
             return self._feature(metric)
         if metric in QUANTITIES:

@@ -12,13 +12,14 @@ import numpy as np
 
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.exact.decomposition.branch_and_bound import Effort, Exceeded
-from nas.exact.decomposition.frontier import MOST_BACKBONES, SumsOfParts, backbones
+from nas.exact.decomposition.frontier import FIRST, MOST_BACKBONES, SumsOfParts, backbones
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations, joined
 from nas.problem.objective import Budget, Objective
 from nas.problem.picks import best_row
 from nas.problem.problem import Problem
 from nas.problem.settings import each_setting, in_all_settings
+from search_spaces.arrays import IntArray
 
 FEW = 2000  # architectures of each setting that say which to solve first
 
@@ -112,11 +113,15 @@ class SettingBySetting:
         names: tuple[str, ...],
         ask: Callable[[SumsOfParts, Evaluations | None], Evaluations | None],
     ) -> Evaluations | None:
-        """The settings' answers with some of their metrics; each is solved after those before it."""
+        """The settings' answers with some of their metrics; each is solved after those before it, from their designs."""
         found: Evaluations | None = None
+        good = list[IntArray]()
         for number in order:
-            answer = ask(self.at(number), found)
+            sums = self.at(number)
+            sums.good = np.concatenate([*good[::-1], sums.good])[:FIRST]
+            answer = ask(sums, found)
             if answer is not None:
+                good.append(answer.genotypes)
                 kept = replace(answer, metrics={name: answer.metrics[name] for name in dict.fromkeys(names)})
                 part = in_all_settings(kept, number, self.problem)
                 found = part if found is None else joined(found, part)

@@ -87,14 +87,13 @@ def undecided_axes(problem: Problem, genotype: IntArray) -> list[Undecided]:
     cost, kept = _costs(problem, genotypes, metric)
     axes = ["", *(axis for axis, rows in moved for _ in rows)]
     designs, found = problem.architectures(genotypes), dict[str, Undecided]()
-    for at in np.argsort(cost, kind="stable")[: int((cost < cost[0]).sum())]:
-        axis = axes[at]
-        if not kept[at]:
-            continue
-        apart = differences(law, designs[[at]], designs[[0]])[0][0]
-        if axis not in found and apart.known and apart.low <= 0.0 <= apart.high:
-            step = step_names(problem.space, genotypes[:1], genotypes[[at]])[0]
-            found[axis] = Undecided(axis, step, apart, metric, float(cost[0]), float(cost[at]))
+    cheaper = np.argsort(cost, kind="stable")[: int((cost < cost[0]).sum())]
+    cheaper = cheaper[kept[cheaper]]
+    for block in (cheaper[start : start + BLOCK] for start in range(0, len(cheaper), BLOCK)):
+        for at, (apart,) in zip(block.tolist(), differences(law, designs[block], designs[[0]]), strict=True):
+            if axes[at] not in found and apart.known and apart.low <= 0.0 <= apart.high:
+                step = step_names(problem.space, genotypes[:1], genotypes[[at]])[0]
+                found[axes[at]] = Undecided(axes[at], step, apart, metric, float(cost[0]), float(cost[at]))
     return [found[axis] for axis, _ in moved if axis in found]
 
 

@@ -28,7 +28,7 @@ def nothing_between(theory: TheoryProblem, box: Box, width: float) -> Infeasible
 
 
 def least_costs(theory: TheoryProblem) -> dict[str, float]:
-    """The least of each budgeted metric over the whole space, in its unit.
+    """The least of each budgeted metric over the whole space, in its unit, designs whose loss gives no perplexity included.
 
     At one width and (E, K) every cost rises with depth, FFN size and KV heads, so that the smallest of each has the least of all.
     """
@@ -38,8 +38,8 @@ def least_costs(theory: TheoryProblem) -> dict[str, float]:
         for width in range(len(theory.problem.space.widths))
         for experts, top_k in theory.pairs.tolist()
     ]
-    found = theory.problem.evaluate(np.concatenate(rows), tuple(theory.limits))
-    return {metric: float(found.metrics[metric].min()) for metric in theory.limits}
+    priced = theory.problem.priced(np.concatenate(rows))
+    return {metric: float(priced[metric].min()) for metric in theory.limits}
 
 
 def _against(theory: TheoryProblem, least: dict[str, float]) -> str:

@@ -273,23 +273,16 @@ class Law(BaseModel):
     def separable(self) -> bool:
         """Whether it is a sum whose terms belong to one part of an architecture each and never turn along an axis of the FFN."""
         form = self.law_form
-        if (
-            form.of != "loss"
-            or form.factors
-            or form.joined
-            or self.domain
-            or self.prices_sparse
-            or self.penalty
-            or self.layer_deltas
-            or self.vocabulary_cost
-        ):
+        if form.of != "loss" or form.factors or form.joined or self.domain or self.prices_sparse or self.penalty:
             return False
         return all(term.part and not term.turns for term in form.terms.values())
 
     def part_terms(self, architectures: Architectures, part: Part) -> tuple[FloatArray, ...]:
-        """The terms of one part, each (n,); of a separable law."""
-        terms = self.terms(architectures)
-        return tuple(terms[name] for name, term in self.law_form.terms.items() if term.part == part)
+        """The terms of one part, each (n,); of a separable law. Kinds of layers are the attention's."""
+        terms, cost = self.terms(architectures), self.vocabulary_cost
+        own = [terms[name] for name, term in self.law_form.terms.items() if term.part == part]
+        own += [terms["layers"]] if part == "attention" and self.layer_deltas else []
+        return tuple(own if cost is None else [cost.priced(term, cost.here or 0) for term in own])
 
     @property
     def few_bits(self) -> FewBits | None:

@@ -1,6 +1,7 @@
 """What kinds of layers cost in loss where somebody measured it: nats by kind, in proportion to the layers of it, windows also to how much they leave out."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -62,6 +63,18 @@ def share_of(architectures: Architectures, kind: Kind, context: int = CONTEXT) -
         counts[kind] = a.n_linear * (a.linear_kind == LINEAR_KINDS.index(kind))
     found: FloatArray = counts[kind] / a.depth
     return found
+
+
+@dataclass(frozen=True)
+class LayerCosts:
+    """What kinds of layers cost together: an additive quantity of the mixers, nats."""
+
+    deltas: tuple[tuple[Kind, float], ...]
+    context: int
+
+    def of(self, architectures: Architectures) -> FloatArray:
+        """The cost of each architecture, (n,)."""
+        return nats(architectures, dict(self.deltas), self.context)
 
 
 def nats(architectures: Architectures, deltas: Mapping[Kind, float], context: int = CONTEXT) -> FloatArray:

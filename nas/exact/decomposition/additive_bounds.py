@@ -48,7 +48,8 @@ class AdditiveBounds:
     box where the metric rises with it, its largest where it falls, both where it may do either. `attention`
     holds, per bound, what a layer and what all layers together have of every pair of heads and KV heads, (bounds,
     2, pairs), and `pair` the pair of each backbone, (p,); where layers are of several kinds a layer is the mean of all,
-    and every backbone a pair of its own. `beside` holds, per bound and backbone, base + l · attention_l + attention.
+    and every backbone a pair of its own. `beside` holds, per bound and backbone, base + l · attention_l + attention;
+    `moved`, per bound, whether an FFN adds to it per layer and once, (bounds, 2).
     """
 
     problem: Problem
@@ -60,6 +61,7 @@ class AdditiveBounds:
     pair: IntArray
     attention: FloatArray
     beside: FloatArray
+    moved: BoolArray
 
     @classmethod
     def for_metrics(cls, problem: Problem, grid: Grid, metrics: tuple[str, ...]) -> Self:
@@ -77,7 +79,8 @@ class AdditiveBounds:
         beside = np.empty((len(bounds), len(backbones)))
         for row, b, (layer, once) in zip(beside, base, attention, strict=True):
             row[:] = b + depth * layer[pair] + once[pair]
-        return cls(problem, grid, backbones, compositions, bounds, depth, pair, attention, beside)
+        moved = _moved(problem, bounds, grid)
+        return cls(problem, grid, backbones, compositions, bounds, depth, pair, attention, beside, moved)
 
     def kept(self, pairs: BoolArray) -> Self:
         """The same sums with the chosen pairs of heads and KV heads alone, at every depth."""
@@ -87,8 +90,8 @@ class AdditiveBounds:
             backbones=self.backbones[rows],
             depth=self.depth[rows],
             pair=(np.cumsum(pairs) - 1)[self.pair[rows]],
-            attention=self.attention[..., pairs],
-            beside=self.beside[:, rows],
+            attention=self.attention.compress(pairs, axis=2),
+            beside=self.beside.compress(rows, axis=1),
         )
 
     def opposite(self) -> Self:
@@ -100,9 +103,8 @@ class AdditiveBounds:
         compositions = {metric: self.compositions[metric] for metric in metrics}
         bounds = _bounds(compositions)
         rows = [self.bounds.index(bound) for bound in bounds]
-        return replace(
-            self, compositions=compositions, bounds=bounds, attention=self.attention[rows], beside=self.beside[rows]
-        )
+        of_rows = {name: getattr(self, name)[rows] for name in ("attention", "beside", "moved")}
+        return replace(self, compositions=compositions, bounds=bounds, **of_rows)
 
     def ffn(self, boxes: Boxes) -> FloatArray:
         """Best per-layer and one-off FFN share per bound and box, (bounds, 2, boxes).
@@ -138,12 +140,12 @@ class AdditiveBounds:
 
     def values(self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray) -> FloatArray:
         """The metric's best value of pairs of a box and a backbone, (n,)."""
-        columns = self.columns(metric, ffn, box, backbone)
-        return np.broadcast_to(self.compositions[metric].value(*columns), len(box))
+        value = np.asarray(self.compositions[metric].value(*self.columns(metric, ffn, box, backbone)))
+        return value if value.ndim else np.broadcast_to(value, len(box))
 
     def columns(self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray) -> Iterator[FloatArray]:
         """What the metric's composition is given of pairs of a box and a backbone, each (n,)."""
-        depth = self.depth[backbone]
+        depth = self.depth.take(backbone)
         for side in _sides(self.compositions[metric]):
             yield self._quantity(self.bounds.index(side), ffn, box, backbone, depth)
 
@@ -154,11 +156,11 @@ class AdditiveBounds:
     def _quantity(self, row: int, ffn: FloatArray, box: IntArray, backbone: IntArray, depth: FloatArray) -> FloatArray:
         """A bound's quantity of pairs of a box and a backbone of some depth, (n,)."""
         per_layer, once = ffn[row]
-        total: FloatArray = self.beside[row][backbone]
-        if per_layer.any():
-            total += depth * per_layer[box]
-        if once.any():
-            total += once[box]
+        total: FloatArray = self.beside[row].take(backbone)
+        if self.moved[row, 0]:
+            total += depth * per_layer.take(box)
+        if self.moved[row, 1]:
+            total += once.take(box)
         return total
 
 
@@ -176,6 +178,12 @@ def _base(problem: Problem, bounds: tuple[Bound, ...], backbones: Backbones, lay
     rows, back = np.unique(own, return_inverse=True)
     shares = _shares(problem, bounds, backbones[rows].architectures(problem.space), "base")
     return [sum(share.once, np.zeros(len(rows)))[back] for share in shares]
+
+
+def _moved(problem: Problem, bounds: tuple[Bound, ...], grid: Grid) -> BoolArray:
+    """Whether an FFN adds to each bound's quantity per layer and once, (bounds, 2)."""
+    shares = _shares(problem, bounds, grid.ffns(*Boxes.whole(grid).corners()), "ffn")
+    return np.array([[bool(share.per_layer), bool(share.once)] for share in shares], dtype=bool).reshape(-1, 2)
 
 
 def _bounds(compositions: Mapping[str, Composition]) -> tuple[Bound, ...]:

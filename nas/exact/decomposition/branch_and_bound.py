@@ -5,15 +5,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
 
+import numpy as np
+
 from nas.exact.decomposition.additive_bounds import AdditiveBounds
 from nas.exact.decomposition.checking import agreement
 from nas.exact.decomposition.dominance_lookup import SLACK
 from nas.exact.decomposition.incumbents import Incumbents
 from nas.exact.decomposition.items import Items
 from nas.problem.problem import Problem
-from search_spaces.arrays import BoolArray, FloatArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 AT_ONCE = 600_000
+CACHED = 65_536  # items whose columns stay in the processor's cache
 FEW = 5_000  # items whose bounds take as long as the calls around them
 
 
@@ -108,14 +111,22 @@ class BranchAndBound:
 
     def _alive(self, items: Items, ffn: FloatArray) -> tuple[Items, list[FloatArray]]:
         """The items whose best imaginable point is within the budgets and not behind an incumbent, with that point."""
-        best: list[FloatArray] = []
+        starts = range(0, max(len(items), 1), CACHED)
+        runs = [self._alive_of_run(items.kept(slice(start, start + CACHED)), ffn) for start in starts]
+        left = np.concatenate([start + rows for start, (rows, _) in zip(starts, runs, strict=True)])
+        return items.kept(left), [np.concatenate(column) for column in zip(*(best for _, best in runs), strict=True)]
+
+    def _alive_of_run(self, items: Items, ffn: FloatArray) -> tuple[IntArray, list[FloatArray]]:
+        """The same of so few items that their columns stay in the cache, as rows."""
+        rows, best = np.arange(len(items)), list[FloatArray]()
         for metric, limit in self.compared:
             values = self.sums.values(metric, ffn, items.box, items.backbone)
             best.append(values)
             if limit is not None and not (within := ~(values > limit + SLACK * abs(limit))).all():
-                items, best = items.kept(within), [column[within] for column in best]
-        left = self._improving(items, ffn, best[len(self.problem.budgets) :])
-        return items.kept(left), [column[left] for column in best]
+                kept = np.flatnonzero(within)
+                items, rows, best = items.kept(kept), rows[kept], [column[kept] for column in best]
+        left = np.flatnonzero(self._improving(items, ffn, best[len(self.problem.budgets) :]))
+        return rows[left], [column[left] for column in best]
 
     def _improving(self, items: Items, ffn: FloatArray, objectives: list[FloatArray]) -> BoolArray:
         """Which items no incumbent beats in every objective."""

@@ -1,7 +1,5 @@
 """Whether a point is behind known points in every objective, answered by one look-up."""
 
-import sys
-
 import numpy as np
 
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
@@ -38,9 +36,11 @@ class Table:
 
         ∞, a perplexity beyond floating point, is beaten by every number.
         """
-        lowered = [column - SLACK * np.minimum(np.abs(column), sys.float_info.max) for column in values]
-        cells = tuple(bins.index(lowered[i]) for i, bins in self.bins)
-        behind: BoolArray = self.least[cells or 0] < lowered[self.kept]
+        lowered = [column * (1.0 - np.copysign(SLACK, column)) for column in values]
+        cell: IntArray | int = 0
+        for (i, bins), side in zip(self.bins, self.least.shape, strict=False):
+            cell = cell * side + bins.index(lowered[i])
+        behind: BoolArray = self.least.reshape(-1).take(cell) < lowered[self.kept]
         return behind
 
 
@@ -49,18 +49,20 @@ class Bins:
 
     def __init__(self, low: float, high: float, count: int) -> None:
         first, last = ordered(np.array([low, high])).tolist()
-        self.low, self.high, self.count = low, high, count
+        self.count = count
         self.shift = max((last - first) // (count - 1), 0).bit_length()
-        self.first = first >> self.shift
+        self.first, self.last = first >> self.shift, last >> self.shift
 
     def index(self, values: FloatArray) -> IntArray:
-        """Bins (n,) of values (n,); those outside the range share the end bins."""
-        bins = (ordered(np.clip(values, self.low, self.high)) >> self.shift) - self.first
-        return np.where(values > self.high, self.count, bins)
+        """Bins (n,) of values (n,); those below the range share its first, those in bins above it the one after its last."""
+        bins: IntArray = ordered(values) >> self.shift
+        bins -= self.first
+        np.clip(bins, 0, self.last + 1 - self.first, out=bins)
+        return bins
 
 
 def ordered(values: FloatArray) -> IntArray:
     """Integers (n,) in the order of floating-point values (n,)."""
     whole = np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
-    integers: IntArray = np.where(whole < 0, np.int64(-(2**63)) - whole, whole)
-    return integers
+    negative = whole < 0
+    return np.where(negative, np.int64(-(2**63)) - whole, whole) if negative.any() else whole

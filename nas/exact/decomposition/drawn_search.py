@@ -11,7 +11,7 @@ from nas.exact.decomposition.dominance_lookup import SLACK
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.incumbents import Incumbents
 from nas.exact.decomposition.items import Items
-from nas.exact.decomposition.needed_heads import without_beaten
+from nas.exact.decomposition.needed_heads import needed_pairs, with_needed
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.picks import PickRule
@@ -143,10 +143,11 @@ def search_draws(
     ties = ("total_ms",) if sums.varies("total_ms") else ()
     effort, bounds = Effort(), drawn_bounds(problem.scenario.law)
     for grid in sums.sums:
-        own, effort.covered = without_beaten(grid.restricted(tuple(dict.fromkeys([*needed, *ties]))), ties)
+        kept = needed_pairs(grid.restricted(tuple(dict.fromkeys([*needed, *ties]))), frozenset(ties))
+        own, effort.covered = with_needed(grid.restricted(needed), kept)
         search = DrawnSearch(
             problem,
-            own.restricted(needed),
+            own,
             Incumbents(),
             metrics,
             sums.most,

@@ -15,19 +15,19 @@ from nas.exact.decomposition.branch_and_bound import AT_ONCE, BranchAndBound, Ef
 from nas.exact.decomposition.checking import largest_difference
 from nas.exact.decomposition.grid import Grid
 from nas.exact.decomposition.incumbents import Incumbents
-from nas.exact.decomposition.needed_heads import without_beaten
+from nas.exact.decomposition.needed_heads import needed_pairs, with_needed
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
 from objectives.metrics.perplexity import LARGEST_LOSS
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
 MOST_BACKBONES = 10_000_000  # combinations of depth, width and KV heads that fit into memory
 FIRST = 20_000  # random architectures, at most, that give branch and bound its first incumbents
 STRIDES = (16, 4, 1)  # coarse grids sharpen the incumbents for the whole one
 WORTH_STRIDES = 1_000_000
-BLOCK = AT_ONCE // 8  # what is settled between two notes
+BLOCK = AT_ONCE // 2  # what is settled between two notes
 SEED = 20_260_101
 
 
@@ -64,6 +64,7 @@ class SumsOfParts:
         self.usable = () if all_usable else (Budget("loss", LARGEST_LOSS),)
         self.good: IntArray = self.random[:0]
         self.effort = Effort(difference=difference)
+        self.needed: dict[tuple[int, frozenset[str], frozenset[str]], BoolArray] = {}
 
     @cached_property
     def sums(self) -> list[AdditiveBounds]:
@@ -72,6 +73,11 @@ class SumsOfParts:
             AdditiveBounds.for_metrics(self.problem, Grid(self.problem.space, stride), self.known)
             for stride in self.strides
         ]
+
+    @cached_property
+    def rated(self) -> Evaluations:
+        """The random architectures with the metrics of all answers."""
+        return self.problem.evaluate(self.random, self.known)
 
     def forget(self) -> None:
         """Give back the memory of the tables; they are made again where they are needed."""
@@ -99,16 +105,17 @@ class SumsOfParts:
         """
         decisive = self._decisive(objectives)
         problem = replace(self.problem, objectives=decisive, budgets=(*budgets, *self.usable))
-        needed = tuple(dict.fromkeys([*(o.name for o in decisive), *(b.metric for b in problem.budgets)]))
-        metrics = tuple(dict.fromkeys([*needed, *(o.name for o in objectives), *besides]))
+        compared = tuple(dict.fromkeys([*(o.name for o in decisive), *(b.metric for b in problem.budgets)]))
+        metrics = tuple(dict.fromkeys([*compared, *(o.name for o in objectives), *besides]))
         section = section_of("parts", problem)
         page = self.checkpoint.read(section)
         others = elsewhere.values if elsewhere is not None and decisive == objectives else None
         known, effort = self._begun(problem, metrics, page, others), Effort(**page.get("effort", {}))
         for number, sums in enumerate(self.sums[page.get("grid", 0) :], page.get("grid", 0)):
             deciding = (*(o.name for o in decisive), *ties)
-            own, left_out = without_beaten(sums.restricted(tuple(dict.fromkeys([*needed, *ties]))), deciding)
-            search = BranchAndBound(problem, own.restricted(needed), known, metrics, self.most, effort)
+            kept = self._needed(number, frozenset([*compared, *ties]), frozenset(deciding))
+            own, left_out = with_needed(sums.restricted(compared), kept)
+            search = BranchAndBound(problem, own, known, metrics, self.most, effort)
             self._settle(search, number, page, section, report, left_out)
         self.effort.add(effort)
         found = known.settle()
@@ -116,6 +123,13 @@ class SumsOfParts:
             return None
         self.good = np.concatenate([found.genotypes, self.good])[:FIRST]
         return replace(found, objectives=tuple(o.name for o in objectives), budgets=budgets)
+
+    def _needed(self, number: int, metrics: frozenset[str], deciding: frozenset[str]) -> BoolArray:
+        """Which heads and mixes of a grid answers in some metrics need, found once."""
+        key = number, metrics, deciding
+        if key not in self.needed:
+            self.needed[key] = needed_pairs(self.sums[number].restricted(tuple(sorted(metrics))), deciding)
+        return self.needed[key]
 
     def _decisive(self, objectives: tuple[Objective, ...]) -> tuple[Objective, ...]:
         """The objectives that differ between architectures.
@@ -146,7 +160,10 @@ class SumsOfParts:
         if page:
             return Incumbents.restored(page["known"], evaluated, elsewhere)
         known = Incumbents(elsewhere)
-        known.add(problem.evaluate(np.concatenate([self.good, self.random]), metrics))
+        known.add(problem.evaluate(self.good, metrics))
+        names = tuple(objective.name for objective in problem.objectives)
+        of_random = {metric: self.rated.metrics[metric] for metric in metrics}
+        known.add(replace(self.rated, metrics=of_random, objectives=names, budgets=problem.budgets))
         return known
 
     def _settle(

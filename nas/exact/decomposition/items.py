@@ -37,7 +37,7 @@ class Items:
             box, within = _ranges(count[first:last])
             yield cls(boxes[first:last], box, start[first:last][box] + within)
 
-    def kept(self, rows: BoolArray | IntArray) -> Self:
+    def kept(self, rows: BoolArray | IntArray | slice) -> Self:
         """The chosen items."""
         return replace(self, box=self.box[rows], backbone=self.backbone[rows])
 
@@ -47,14 +47,13 @@ class Items:
 
     def split(self, shares: FloatArray) -> Self:
         """The same items with every box cut in halves; `shares` are the boxes' own."""
-        used, box = np.unique(self.box, return_inverse=True)
+        start = np.flatnonzero(np.diff(self.box, prepend=-1))
+        used, counts = self.box[start], np.diff(start, append=len(self))
         halves, source = self.boxes[used].halves()
         order = np.argsort(source, kind="stable")
-        ends = np.searchsorted(box, np.arange(len(used)), side="right")
-        counts = np.diff(ends, prepend=0)
         source = source[order]
         child, within = _ranges(counts[source])
-        row = (ends - counts)[source][child] + within
+        row = start[source][child] + within
         return type(self)(halves[order], child, self.backbone[row], shares[..., used[source]])
 
     def pieces(self, size: int) -> list[Self]:

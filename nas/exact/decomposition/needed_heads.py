@@ -9,6 +9,7 @@ one depth and beside the same heads and KV heads.
 """
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -22,9 +23,9 @@ AT_ONCE = 64
 CELLS = 1_000_000  # pairs of mixes that are held against each other at once
 
 
-def without_beaten(sums: AdditiveBounds, deciding: tuple[str, ...]) -> tuple[AdditiveBounds, int]:
-    """The sums without heads and mixes that no minimum of the `deciding` metrics needs, and how many architectures have them."""
-    kept, grid = needed(sums, deciding), sums.grid
+def with_needed(sums: AdditiveBounds, kept: BoolArray) -> tuple[AdditiveBounds, int]:
+    """The sums with the heads and mixes alone that `needed_pairs` says, and how many architectures have others."""
+    grid = sums.grid
     if kept.all():
         return sums, 0
     boxes, (first, backbones) = Boxes.whole(grid), np.unique(sums.pair, return_index=True, return_counts=True)[1:]
@@ -33,7 +34,7 @@ def without_beaten(sums: AdditiveBounds, deciding: tuple[str, ...]) -> tuple[Add
     return sums.kept(kept), int(left[~kept].sum())
 
 
-def needed(sums: AdditiveBounds, deciding: tuple[str, ...]) -> BoolArray:
+def needed_pairs(sums: AdditiveBounds, deciding: frozenset[str]) -> BoolArray:
     """Which pairs (of `sums.attention`) some architecture that no other dominates may have, (pairs,)."""
     space, kept = sums.grid.space, np.ones(sums.attention.shape[2], dtype=bool)
     alone = [metric for metric, known in sums.compositions.items() if set(known.quantities) == {metric}]
@@ -58,13 +59,20 @@ class Contest:
 
     def beats(self, here: FloatArray, there: FloatArray, width: IntArray, depths: tuple[float, ...]) -> BoolArray:
         """Whether attentions beat others, both (bounds, 2, *shape) that broadcast, at every depth; `width` genes broadcast to shape."""
-        apart = there - here
-        shape = (-1, *[1] * (apart.ndim - 2))
-        sign, frozen = self.sign.reshape(shape), self.frozen.reshape(shape)
-        same = (apart == 0.0).all(axis=1)
-        gained = np.min([sign * (depth * apart[:, 0] + apart[:, 1]) for depth in depths], axis=0)
-        less = (gained > MARGIN * self.scale[:, width]) & ~frozen
-        return np.asarray((same | less).all(axis=0) & less[self.decisive].any(axis=0))
+        never: BoolArray = np.zeros(np.broadcast_shapes(here.shape, there.shape)[2:], dtype=bool)
+        beaten, decided = ~never, never
+        for sign, scale, frozen, decisive, a, b in zip(
+            self.sign, self.scale, self.frozen, self.decisive, here, there, strict=True
+        ):
+            per_layer, once = b[0] - a[0], b[1] - a[1]
+            no_worse = (per_layer == 0.0) & (once == 0.0)
+            if not frozen:
+                gained = reduce(np.minimum, [sign * (depth * per_layer + once) for depth in depths])
+                less = gained > MARGIN * scale[width]
+                no_worse |= less
+                decided = decided | less if decisive else decided
+            beaten &= no_worse
+        return beaten & decided
 
 
 def _needed_heads(sums: AdditiveBounds, contest: Contest) -> BoolArray:
@@ -116,7 +124,7 @@ def _needed_mixes(sums: AdditiveBounds, contest: Contest) -> BoolArray:
     return kept
 
 
-def _decides(bound: Bound, alone: list[str], shared: set[Quantity], deciding: tuple[str, ...]) -> bool:
+def _decides(bound: Bound, alone: list[str], shared: set[Quantity], deciding: frozenset[str]) -> bool:
     return bound[0] in alone and bound[0] in deciding and bound[0] not in shared
 
 

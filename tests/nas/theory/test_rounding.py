@@ -18,6 +18,7 @@ from nas.theory.prediction import predict
 from nas.theory.relaxation import relaxed
 from nas.theory.rounding import round_off
 from nas.theory.theory_problem import TheoryProblem
+from objectives.assessment import Assessment
 from objectives.loss_law.law import Law
 
 METRICS = (
@@ -87,11 +88,11 @@ def random_problem(seed: int) -> Problem:
     return replace(made, scenario=replace(made.scenario, law=random_law(g, made.scenario.law)))
 
 
-def random_budgets(g: np.random.Generator, every: Any) -> tuple[Budget, ...]:
+def random_budgets(g: np.random.Generator, every: Assessment) -> tuple[Budget, ...]:
     """One to three budgets, each what some design takes, exactly or nearly; many hard, some impossible together."""
     names = g.choice(METRICS, int(g.integers(1, 4)), replace=False).tolist()
     exactly = g.random() < 0.5
-    limits = [float(np.quantile(every.metrics[n], g.beta(1, 3), method="nearest")) for n in names]
+    limits = [float(np.quantile(every[n], g.beta(1, 3), method="nearest")) for n in names]
     return tuple(
         Budget(n, v if exactly else v * float(g.uniform(0.9, 1.1))) for n, v in zip(names, limits, strict=True)
     )
@@ -100,13 +101,14 @@ def random_budgets(g: np.random.Generator, every: Any) -> tuple[Budget, ...]:
 def check(seed: int) -> bool:
     """Whether some design met the budgets; every bound and the rounded design against the whole space."""
     made, g = random_problem(seed), np.random.default_rng(10_000 + seed)
-    every = made.evaluate(made.space.genotypes(np.arange(made.space.size)))
-    budgets = random_budgets(g, every)
+    genotypes = made.space.genotypes(np.arange(made.space.size))
+    every, costs = made.evaluate(genotypes), made.priced(genotypes)  # a design whose loss gives no perplexity has costs
+    budgets = random_budgets(g, costs)
     theory = TheoryProblem(replace(made, budgets=budgets))
     fits = np.logical_and.reduce([every.metrics[b.metric] <= b.limit for b in budgets])
     exact = float(every.metrics["loss"][fits].min(initial=np.inf))
     found, whole = round_off(theory), relaxed(theory, theory.box())
-    assert least_costs(theory) == {b.metric: pytest.approx(every.metrics[b.metric].min(), rel=1e-12) for b in budgets}
+    assert least_costs(theory) == {b.metric: pytest.approx(costs[b.metric].min(), rel=1e-12) for b in budgets}
     assert found.complete
     if not np.isfinite(exact):
         assert found.design is None
@@ -124,6 +126,8 @@ def check(seed: int) -> bool:
 @pytest.mark.slow
 def test_bounds_and_designs_on_random_studies() -> None:
     assert sum(check(seed) for seed in range(40)) >= 25
+    assert not check(783)  # no design has a finite perplexity
+    assert check(886)  # some have none
 
 
 @pytest.mark.extended

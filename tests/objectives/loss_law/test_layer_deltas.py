@@ -9,11 +9,19 @@ import pytest
 from pydantic import ValidationError
 
 from nas.study.catalogue import load_law
+from objectives.composition import composition_of, composition_of_all
 from objectives.loss_law.law import Law
-from objectives.loss_law.layer_deltas import QUANTITIES, Kind, nats
+from objectives.loss_law.layer_deltas import QUANTITIES, Kind, LayerCosts, nats
 from search_spaces.architectures import Architectures
 
-DELTAS = {"local": 0.01, "window": 0.015, "kv_shared": -0.02, "conv": 0.3, "deltanet": 0.05, "mamba2": 0.07}
+DELTAS: dict[Kind, float] = {
+    "local": 0.01,
+    "window": 0.015,
+    "kv_shared": -0.02,
+    "conv": 0.3,
+    "deltanet": 0.05,
+    "mamba2": 0.07,
+}
 Draw = Callable[..., Architectures]
 
 
@@ -43,6 +51,18 @@ def test_without_layers_of_a_kind_nothing_changes_to_the_last_bit(random_archite
 
 def test_every_kind_is_a_quantity_of_the_mixers() -> None:
     assert sorted(QUANTITIES.values()) == sorted(DELTAS)
+
+
+def test_kinds_of_layers_are_a_term_of_a_sum_and_one_quantity_of_other_laws() -> None:
+    of_a_sum, joined = (
+        load_law(name).model_copy(update={"layer_deltas": DELTAS}) for name in ("hw_codesign", "evidence")
+    )
+    assert dict(composition_of(of_a_sum).quantities) == {"loss": 1}
+    kinds = [name for name in composition_of(joined).quantities if isinstance(name, LayerCosts)]
+    assert kinds == [LayerCosts(tuple(DELTAS.items()), joined.layer_context)]
+    other = joined.model_copy(update={"layer_deltas": {"conv": 0.1}})
+    of_both = composition_of_all((joined, other), lambda losses: losses[0])
+    assert set(QUANTITIES) <= set(of_both.quantities)
 
 
 @pytest.mark.parametrize("deltas", [{"full": 0.1}, {"conv": float("nan")}, {"conv": 11}])
