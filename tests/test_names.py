@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
             yield ast.get_docstring(node, clean=False) or ""
 
 
+@cache
 def is_there(name: str) -> bool:
     """Whether a dotted name is a module, or a word of one."""
     parts = name.split(".")

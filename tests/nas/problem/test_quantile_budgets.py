@@ -75,7 +75,7 @@ def test_real_coverage(models: int, share: str, phases: int) -> None:
 
     Errors of the two phases of a model depend on one another; the total weighs them in any way.
     """
-    rng, trials = np.random.default_rng(0), 20_000
+    rng, trials = np.random.default_rng(0), 10_000
     common = rng.normal(0.0, 0.3, (trials, models + 1, 1))
     ratios = np.exp(common + rng.normal(0.0, 0.3, (trials, models + 1, phases)))
     weights = rng.dirichlet([0.3] * phases, trials)

@@ -92,7 +92,7 @@ def test_the_posterior_is_that_of_importance_sampling(prior: Belief, n: int) -> 
 
 def test_intervals_of_differences_hold_what_they_say_and_shrink(prior: Belief) -> None:
     held, ratios = [], []
-    for seed in range(20):
+    for seed in range(12):
         truth = truth_of(prior, seed)
         designs = rows_of(table_of(40, 900 + seed, truth)).of
         true = np.diff(truth.losses(designs))

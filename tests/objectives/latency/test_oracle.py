@@ -184,7 +184,7 @@ def test_4096_tokens_are_the_explicit_sum(
 ) -> None:
     """Peaks are chosen so that attention turns from the memory roof to the compute roof on the way."""
     weak = case.device.model_copy(update={"fp16": 3 * case.device.bandwidth, "int8": 6 * case.device.bandwidth})
-    architectures = random_architectures(4, 41)
+    architectures = random_architectures(2, 41)
     chosen = case.but(device=weak, attention=attention, precision=precision, output_tokens=4096, input_tokens=3)
     oracle, setting, rows = case.oracle, chosen.setting, as_reference(architectures)
     assert any(turning(oracle, setting, row, 4, 4099) for row in rows)
