@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -160,7 +161,8 @@ def test_without_its_package_the_extra_is_named(inside: Inside, text: Path, monk
 @pytest.mark.slow
 def test_an_interrupt_ends_it(tmp_path: Path) -> None:
     """While it trains, where the package keeps the main thread busy; nothing is written."""
-    (tmp_path / "long.txt").write_text(words(3_000_000))
+    letters = random.Random(0).choices("abcdefghijklmnop ", k=12_000_000)  # hardly a word twice: many seconds
+    (tmp_path / "long.txt").write_text("".join(letters))
     typed = [sys.executable, "-m", "nas.tokenize", "long.txt", "--vocabularies", "4k", "--out", "curve.yaml"]
     root = Path(__file__).resolve().parents[3]
     started = subprocess.Popen(
