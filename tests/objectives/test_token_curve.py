@@ -33,6 +33,14 @@ def test_the_shipped_curve_has_the_published_numbers() -> None:
     assert "2407.13623" in found.source.published
 
 
+def test_code_is_counted_to_the_largest_published_vocabularies_and_gains_less_of_them() -> None:
+    code = TokenCurve.model_validate(read(documents("objectives.token_curves")["python"])[0])
+    sizes = np.array([32_768, 50_257, 151_936])
+    gains = [found[-1] / found[0] for found in (code.bytes_per_token(sizes), shipped().bytes_per_token(sizes))]
+    assert 1.0 < gains[0] < gains[1]
+    assert len(code.source.texts) == 9
+
+
 def test_between_counted_sizes_it_is_right() -> None:
     """Entropies at 32,000 and 43,000, which the curve does not hold, are those of the published frequencies."""
     assert shipped().unigram_nats(np.array(list(BETWEEN))) == pytest.approx(list(BETWEEN.values()), abs=0.002)
