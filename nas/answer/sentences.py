@@ -69,7 +69,7 @@ def of_text(problem: Problem) -> list[str]:
     sizes = problem.space.settings["vocabulary"]
     return [
         f"Vocabularies of {sizes[0]:,} to {sizes[-1]:,}: every design reads {text.prompt:,.0f} and writes {text.answer:,.0f} bytes "
-        f"of text, as many of its own tokens as {text.curve.name} needs; loss is per the text of a token of {text.cost.relative_to:,}"
+        f"of text, as many of its own tokens as the curve {text.curve.name} counts; loss is per the text of a token of {text.cost.relative_to:,}"
     ]
 
 
