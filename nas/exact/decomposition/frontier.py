@@ -27,7 +27,7 @@ MOST_BACKBONES = 10_000_000  # combinations of depth, width and KV heads that fi
 FIRST = 20_000  # random architectures, at most, that give branch and bound its first incumbents
 STRIDES = (16, 4, 1)  # coarse grids sharpen the incumbents for the whole one
 WORTH_STRIDES = 1_000_000
-BLOCK = AT_ONCE // 2  # what is settled between two notes
+BLOCK = AT_ONCE // 8  # what is settled between two notes
 SEED = 20_260_101
 
 
