@@ -196,8 +196,8 @@ def _billions(law: Law) -> str:
 def notes(laws: Sequence[Law]) -> list[str]:
     """The caveats, and of each law what it is fitted on and cannot see."""
     lines = [
-        f"{law.name} does not see {', '.join(law.cannot_see)}: designs that differ in these alone are ties under it."
+        f"{law.name} does not see {', '.join(law.unseen)}: designs that differ in these alone are ties under it."
         for law in laws
-        if law.cannot_see
+        if law.unseen
     ]
     return [*caveats(laws), *lines]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy as np
 from nas.answer.sureness import OUTSIDE
 from nas.problem.differences import has_doubt
 from nas.problem.pick_queries import Baseline
-from nas.problem.problem import Problem
 from nas.problem.scores import DesignScores, FamilyScore, with_models
 from nas.search.assembly import Study
 from nas.study.study_laws import notices_of_text
@@ -52,15 +52,19 @@ class Scored:
         """The curves that they are by."""
         return self.found.scores
 
+    @cached_property
+    def steps(self) -> dict[str, IntArray]:
+        """The step of each design by family, (designs,); see `DesignScores.steps`."""
+        every = np.arange(self.designs)
+        return {family: self.found.steps(family, every) for family in self.scores.families}
+
 
 def scored(study: Study, designs: Architectures, models: Sequence[Baseline]) -> Scored | None:
     """Designs and published models with their scores; None of a study that names none."""
-    return None if study.scores is None else _scored(study.problem, study.scores, designs, models)
-
-
-def _scored(problem: Problem, scores: Scores, designs: Architectures, models: Sequence[Baseline]) -> Scored:
-    found, places = with_models(problem, scores, designs, models)
-    return Scored(problem.scenario.law, len(designs), found, places)
+    if study.scores is None:
+        return None
+    found, places = with_models(study.problem, study.scores, designs, models)
+    return Scored(study.problem.scenario.law, len(designs), found, places)
 
 
 def design_table(of: Scored, labels: Sequence[str]) -> ScoreTable:
@@ -79,8 +83,7 @@ def design_table(of: Scored, labels: Sequence[str]) -> ScoreTable:
 def step_table(of: Scored) -> ScoreTable:
     """The first steps that each family's score tells apart among the designs; of each its best one."""
     rows, every = list[tuple[str, ...]](), np.arange(of.designs)
-    for family in of.scores.families:
-        found = of.found.steps(family, every)
+    for family, found in of.steps.items():
         steps = int(found.max(initial=-1)) + 1
         for step in range(min(steps, STEPS)):
             inside = np.flatnonzero(found == step)
@@ -113,7 +116,7 @@ def score_columns(of: Scored) -> dict[str, AnyArray]:
         values = np.full((3, of.designs), np.nan)
         values[:, priced] = of.found.intervals(family, every[priced])
         found |= {f"score_{family}{end}": row for end, row in zip(("", "_low", "_high"), values, strict=True)}
-        found[f"score_{family}_step"] = of.found.steps(family, every)
+        found[f"score_{family}_step"] = of.steps[family]
     return found
 
 

@@ -80,8 +80,7 @@ def steps(outcome: Outcome) -> list[str]:
 def undecided_lines(law: Law, found: Sequence[Undecided], of: str) -> list[str]:
     """Cheaper designs along one axis that the law cannot tell from one, and what it does not see; nothing where there are none."""
     steps = [f"{each.step} {_interval(each.difference, ' nats')}, {_cheaper(each)}" for each in found]
-    names = [name for name in law.cannot_see if name != "vocabulary" or law.vocabulary_cost is None]
-    unseen = f". Law {law.name} does not see {', '.join(names)}" if names else ""
+    unseen = f". Law {law.name} does not see {', '.join(law.unseen)}" if law.unseen else ""
     return [f"{NOT_TOLD_APART.format(of)}: {'; '.join(steps)}{unseen}"] if steps else []
 
 

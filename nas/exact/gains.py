@@ -64,12 +64,13 @@ def gains(problem: Problem) -> Gains | None:
 def _covered(problem: Problem) -> Enumerated | SettingBySetting:
     """Every architecture, evaluated where that is quicker than sums of parts; a user's own metrics are never called for it."""
     rules = (PickRule(None),)
-    _, obstacle = solution.way_of(problem, rules)
+    metrics = solution.metrics_of(problem, rules)
     if problem.space.size <= solution.SMALL and not problem.functions:
-        return Enumerated(problem, solution.metrics_of(problem, rules))
+        return Enumerated(problem, metrics)
+    _, obstacle = solution.way_of(problem, rules)
     if obstacle:
         raise UsageError(obstacle)
-    return SettingBySetting(problem, solution.metrics_of(problem, rules), most=solution.SECONDS)
+    return SettingBySetting(problem, metrics, most=solution.SECONDS)
 
 
 def _best(whole: Enumerated | SettingBySetting, budgets: tuple[Budget, ...]) -> Evaluations | None:

@@ -12,6 +12,7 @@ from nas.files.tables import write
 from nas.fit.meaning import refuse_places
 from nas.fit.request import FitRequest
 from nas.study.catalogue import named
+from nas.study.configuration import StudyConfig
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
@@ -24,7 +25,6 @@ from objectives.token_curve import TokenCurve
 from search_spaces.arrays import FloatArray
 
 TAKEN = ("scores", "out", "seed", "quiet", "json")
-CURVE = "slimpajama"
 
 
 def execute(request: FitRequest) -> None:
@@ -71,7 +71,7 @@ def _refuse_others(request: FitRequest) -> None:
 
 
 def _curve() -> TokenCurve:
-    curve = named("token_curve", CURVE, TokenCurve, Faults())
+    curve = named("token_curve", StudyConfig.model_fields["token_curve"].default, TokenCurve, Faults())
     assert curve is not None
     return curve
 

@@ -10,17 +10,15 @@ from nas.record.identity import fingerprints
 MEANING = ("space", "law", "device", "scenario", "objectives")  # alike, figures of two runs mean the same
 FROM_LAW = {"loss", "perplexity"}
 SCENARIO = (
-    *(
-        "preset",
-        "precision",
-        "latency",
-        "attention",
-        "batch",
-        "input_tokens",
-        "output_tokens",
-        "input_text",
-        "output_text",
-    ),
+    "preset",
+    "precision",
+    "latency",
+    "attention",
+    "batch",
+    "input_tokens",
+    "output_tokens",
+    "input_text",
+    "output_text",
     "vocabulary",
 )
 

@@ -26,6 +26,7 @@ OWN = {  # what nothing is shipped of: what is expected, and what to do without 
     "deltas": ("kinds of layers with their nats or a YAML file of them", "write {conv: 0.03}, or none"),
     "scores": ("a YAML file of scores", "write one with 'plas fit --scores TABLE.csv --out scores.yaml'"),
 }
+NAMED = (*SHIPPED, *KINDS, *OWN)  # keys whose values are names, files or content
 
 
 def named(key: str, given: Any, model: type[M], faults: Faults, at: Path = ()) -> M | None:

@@ -1,8 +1,19 @@
 """The keys of a study's YAML, which are the flags' names too, with their defaults."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, StrictBool, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StrictBool,
+    Tag,
+    model_validator,
+)
 
 from nas.study.budget_parser import split_budgets
 from nas.study.expensive_settings import MeasureSettings, TrainSettings
@@ -26,6 +37,8 @@ M = TypeVar("M")
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,59}$"  # of a folder: neither . nor ..
 Count = Annotated[int, Field(strict=True, ge=1, le=10**12)]
 HeadBytes = Annotated[float, Field(gt=0, le=8)]
+Tokens = Annotated[int, Field(strict=True, ge=1, le=10**8)]
+TextBytes = Annotated[float | None, Field(ge=1, le=1e9), BeforeValidator(written_bytes)]
 Vocabulary = Annotated[int, Field(strict=True, ge=0, le=10**7)]
 IN_TEXT = {"input_tokens": "input_text", "output_tokens": "output_text"}  # a length in tokens: the same in bytes
 IN_TOKENS = {text: tokens for tokens, text in IN_TEXT.items()}
@@ -179,32 +192,14 @@ class StudyConfig(BaseModel):
         Literal["none", "shipped"] | Calibration, Field(description="Achieved share of the datasheet"), ALWAYS
     ] = "none"
     batch: Annotated[int, Field(strict=True, ge=1, le=10**6, description="Sequences at once"), ALWAYS, CASE] = 1
-    input_tokens: Annotated[
-        int,
-        Field(strict=True, ge=1, le=10**8, description="Prompt length"),
-        BeforeValidator(lambda value: 1024 if value == "none" else value),
-        ALWAYS,
-        CASE,
-    ] = 1024
-    output_tokens: Annotated[
-        int,
-        Field(strict=True, ge=1, le=10**8, description="Tokens generated"),
-        BeforeValidator(lambda value: 16 if value == "none" else value),
-        ALWAYS,
-        CASE,
-    ] = 16
+    input_tokens: Annotated[Tokens, Field(description="Prompt length"), ALWAYS, CASE] = 1024
+    output_tokens: Annotated[Tokens, Field(description="Tokens generated"), ALWAYS, CASE] = 16
     input_text: Annotated[
-        float | None,
-        Field(ge=1, le=1e9, description="Prompt in bytes of text, 10kB, in place of input_tokens"),
-        BeforeValidator(written_bytes),
-        CASE,
+        TextBytes, Field(description="Prompt in bytes of text, 10kB, in place of input_tokens"), CASE
     ] = None
-    output_text: Annotated[
-        float | None,
-        Field(ge=1, le=1e9, description="Text generated, bytes, in place of output_tokens"),
-        BeforeValidator(written_bytes),
-        CASE,
-    ] = None
+    output_text: Annotated[TextBytes, Field(description="Text generated, bytes, in place of output_tokens"), CASE] = (
+        None
+    )
     objectives: Annotated[
         list[str],
         BeforeValidator(split_names),
@@ -342,6 +337,14 @@ class StudyConfig(BaseModel):
         if isinstance(self.vocabulary, list) or isinstance(self.tied, list):
             return 0, True
         return self.vocabulary, self.tied
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_made(cls, raw: Any) -> Any:
+        """A recorded study has no tokens where its text makes them."""
+        if not isinstance(raw, Mapping):
+            return raw
+        return {key: value for key, value in raw.items() if key not in IN_TEXT or value != "none"}
 
     def head_bytes_at(self, precision: str) -> float:
         """Bytes per element of embedding and LM head in a precision; those of int4 are of int4_kv8 too."""

@@ -9,6 +9,7 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import CHOOSE, Path, near_file, unknown
 from nas.study.budget_parser import split_budgets
+from nas.study.catalogue import NAMED
 from nas.study.configuration import IN_TEXT, IN_TOKENS
 from nas.study.value_parsers import split_names
 from nas.terminal.flags import flag_name
@@ -91,7 +92,7 @@ def exists(path: FilePath) -> bool:
 
 def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
     """File names in a study are relative to the study's own folder."""
-    for key in ("space", "law", "deltas", "scores", "token_curve", "device", "seed_from"):
+    for key in (*NAMED, "seed_from"):
         if key in content:
             content[key] = _placed(path, content[key])
     if isinstance(known := split_names(content.get("known")), list):

@@ -285,6 +285,11 @@ class Law(BaseModel):
         return tuple(own if cost is None else [cost.priced(term, cost.here or 0) for term in own])
 
     @property
+    def unseen(self) -> tuple[str, ...]:
+        """What it cannot see; the vocabulary not where published runs say what designs' own cost."""
+        return tuple(name for name in self.cannot_see if name != "vocabulary" or self.vocabulary_cost is None)
+
+    @property
     def few_bits(self) -> FewBits | None:
         """What formats of few bits cost beside the law; None where nothing is said of it."""
         if self.precision_law is None:

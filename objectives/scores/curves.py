@@ -46,9 +46,9 @@ class FamilyCurve(BaseModel):
         level, slope, _ = self.columns
         return self.chance + (self.top - self.chance) / (1.0 + np.exp(-(level - slope * offset)))
 
-    def changes(self, offset: FloatArray) -> FloatArray:
-        """How much each expected score falls per bit a byte, (draws, n)."""
-        share = (self.scores(offset) - self.chance) / (self.top - self.chance)
+    def changes(self, expected: FloatArray) -> FloatArray:
+        """How much each expected score, (draws, n), falls per bit a byte, (draws, n)."""
+        share = (expected - self.chance) / (self.top - self.chance)
         return (self.top - self.chance) * self.columns[1] * share * (1.0 - share)
 
 

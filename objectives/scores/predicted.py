@@ -19,23 +19,25 @@ def interval(curve: FamilyCurve, offset: FloatArray, misfit: FloatArray | None =
 
     offset: bits per byte less b₀, (n,) or (draws, n); misfit: sd of them that each design has for itself, (n,).
     """
-    expected, sd = curve.scores(offset), spread(curve, offset, misfit)
+    expected = curve.scores(offset)
+    sd = spread(curve, expected, misfit)
     low, high = _quantiles(expected, sd)
     least = min(0.0, curve.chance)
     return np.median(expected, axis=0), np.clip(low, least, curve.top), np.clip(high, least, curve.top)
 
 
-def spread(curve: FamilyCurve, offset: FloatArray, misfit: FloatArray | None) -> FloatArray:
-    """The sd of a measured score about its expectation, (draws, n)."""
-    own = np.broadcast_to(curve.columns[2], curve.scores(offset).shape)
-    return own if misfit is None else np.asarray(np.hypot(own, curve.changes(offset) * misfit))
+def spread(curve: FamilyCurve, expected: FloatArray, misfit: FloatArray | None) -> FloatArray:
+    """The sd of measured scores about their expectations, (draws, n) both."""
+    own = np.broadcast_to(curve.columns[2], expected.shape)
+    return own if misfit is None else np.asarray(np.hypot(own, curve.changes(expected) * misfit))
 
 
 def difference(
     curve: FamilyCurve, offset: FloatArray, misfit: FloatArray | None, of: int, other: int
 ) -> tuple[float, float, float] | None:
     """How much higher one design's measured score is than another's: median, 5 % and 95 %, in one laboratory; None where it is not told apart."""
-    expected, sd = curve.scores(offset), spread(curve, offset, misfit)
+    expected = curve.scores(offset)
+    sd = spread(curve, expected, misfit)
     gap, both = (expected[:, of] - expected[:, other])[:, None], np.hypot(sd[:, of], sd[:, other])[:, None]
     if max(probability := float(_above(gap, both)[0]), 1.0 - probability) < APART:
         return None
@@ -45,7 +47,8 @@ def difference(
 
 def steps(curve: FamilyCurve, offset: FloatArray, misfit: FloatArray | None) -> IntArray:
     """The step of each design, (n,), from the highest expected score: in a step the score tells no design from its first one."""
-    expected, sd = curve.scores(offset), spread(curve, offset, misfit)
+    expected = curve.scores(offset)
+    sd = spread(curve, expected, misfit)
     left = np.argsort(-np.median(expected, axis=0), kind="stable")
     found, number = np.full(expected.shape[1], -1), 0
     while len(left):

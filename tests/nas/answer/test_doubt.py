@@ -13,6 +13,7 @@ import pytest
 
 import nas
 from nas.answer.by_evidence import EVIDENCE
+from nas.answer.law_sentences import notes
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import pick_columns, summary, write_files
 from nas.answer.screen import show
@@ -435,3 +436,4 @@ def test_a_vocabulary_that_is_priced_is_not_called_unseen(studied: Callable[...,
         law = studied(law="evidence", preset="device", vocabulary=vocabulary, baselines=[]).problem.scenario.law
         (line,) = undecided_lines(law, [step], "the answer")
         assert f". Law evidence does not see {unseen}KV heads" in line
+        assert any(f"evidence does not see {unseen}KV heads" in each for each in notes([law]))

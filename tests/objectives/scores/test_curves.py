@@ -70,7 +70,7 @@ def test_scores_stay_between_chance_and_top_and_fall_with_bits() -> None:
     assert (expected >= 25.0).all()
     assert (expected <= 100.0).all()
     assert (np.diff(expected, axis=1) <= 0).all()
-    assert curve.changes(offset)[:, 20] == pytest.approx(
+    assert curve.changes(expected)[:, 20] == pytest.approx(
         (curve.scores(np.array([-1e-6])) - curve.scores(np.array([1e-6])))[:, 0] / 2e-6, rel=1e-4
     )
 
