@@ -38,10 +38,10 @@ def check_description(path: Path, meta: Mapping[str, Any], keys: Sequence[str]) 
         PlasError: it does not, with the first thing that is wrong.
     """
     try:
-        resolved = StudyConfig.model_validate(meta["resolved"])
+        StudyConfig.model_validate(meta["resolved"])
         parts, described = _Parts.model_validate(meta["resolved"]), _Description.model_validate(meta)
         _agree(parts, described)
-        if missing := [key for key in keys if key not in resolved.model_fields_set]:
+        if missing := [key for key in keys if key not in meta["resolved"]]:
             raise ValueError(f"{missing[0]}: expected a value, got nothing")
     except ValueError as error:
         reason = " ".join(str(error).partition("[type=")[0].split())[:200]

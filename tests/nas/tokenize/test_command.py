@@ -1,11 +1,8 @@
 """`tokenize`: table and files, the same bytes twice, tokenizers that exist, and what is refused by name."""
 
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -159,15 +156,11 @@ def test_without_its_package_the_extra_is_named(inside: Inside, text: Path, monk
 
 
 @pytest.mark.slow
-def test_an_interrupt_ends_it(tmp_path: Path) -> None:
+def test_an_interrupt_ends_it(tmp_path: Path, commands: Any) -> None:
     """While it trains, where the package keeps the main thread busy; nothing is written."""
     letters = random.Random(0).choices("abcdefghijklmnop ", k=12_000_000)  # hardly a word twice: many seconds
     (tmp_path / "long.txt").write_text("".join(letters))
-    typed = [sys.executable, "-m", "nas.tokenize", "long.txt", "--vocabularies", "4k", "--out", "curve.yaml"]
-    root = Path(__file__).resolve().parents[3]
-    started = subprocess.Popen(
-        typed, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(root)}, stderr=subprocess.PIPE, text=True
-    )
+    started = commands.start("tokenize", "long.txt", "--vocabularies", "4k", "--out", "curve.yaml")
     time.sleep(3.0)
     started.send_signal(signal.SIGINT)
     _, said = started.communicate(timeout=120)

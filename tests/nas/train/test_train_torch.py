@@ -24,6 +24,7 @@ from nas.export.tokenizer import byte_level
 from nas.train.corpus import Corpus, Sources, prepared
 from nas.train.jobs import CURVES, UNFINISHED, How, Job, job_settings
 from search_spaces.architectures import one
+from tests.nas.conftest import interruptible
 
 if find_spec("torch") is not None and find_spec("transformers") is not None:
     import torch
@@ -264,11 +265,6 @@ def test_killed_and_gone_on_with(tmp_path: Path) -> None:
 def _progress(folder: Path) -> dict[str, int]:
     """Checkpoints and when each was written."""
     return {path.name: path.stat().st_mtime_ns for path in folder.glob("unfinished/*.pt")}
-
-
-def interruptible() -> None:
-    """A shell's background job ignores Ctrl-C and so would its children."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.slow
