@@ -221,9 +221,14 @@ class Scenario:
         return Conditions(self.precision.name, self.batch, self.input_tokens, context, experts)
 
     @property
+    def by_format(self) -> dict[str, "Scenario"]:
+        """The scenario of each precision that designs may have, by its name; this one alone where they have none of their own."""
+        return {scenario.precision.name: scenario for scenario in self.formats or (self,)}
+
+    @property
     def format_names(self) -> str:
         """Every precision that designs may have."""
-        return ", ".join(scenario.precision.name for scenario in self.formats) or self.precision.name
+        return ", ".join(self.by_format)
 
     def coefficients(self) -> Energy:
         """The coefficients of a request's energy.

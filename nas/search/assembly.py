@@ -24,17 +24,12 @@ from nas.search.scenarios import conditions_of, recorded_calibration, scenario_i
 from nas.search.start_designs import start_of
 from nas.search.strategy import Strategy, StrategyContext, Traits, refuse_more_objectives
 from nas.search.strategy_calls import build_strategy
-from nas.search.worker_settings import few_whole_values, idle_workers, refuse_misplaced, refuse_unasynchronous
+from nas.search.worker_settings import few_whole_values, idle_workers, refuse_misplaced
 from nas.study import entry_points
 from nas.study.baselines import baseline_questions
 from nas.study.configuration import StudyConfig
 from nas.study.request_length import in_tokens, without_made
-from nas.study.study_laws import (
-    notices_of_alternatives,
-    notices_of_text,
-    notices_of_tokens,
-    refuse_without_losses,
-)
+from nas.study.study_laws import notices_of_alternatives, notices_of_text, notices_of_tokens
 from nas.study.value_parsers import without_password
 from objectives.loss_law.law import Law
 from objectives.scores.curves import Scores
@@ -185,14 +180,12 @@ def study_of(asked: ReadStudy) -> Study:
     problem, limits, note = problem_of(asked)
     questions, left_out = _questions(asked, problem)
     problem = replace(problem, queries=questions)
-    refuse_misplaced(asked.config, problem)
-    refuse_without_losses(asked.laws, asked.space)
-    formats = problem.space.formats if problem.scenario.formats else [asked.config.precision]
     own, *others = asked.laws
-    of_tokens = notices_of_tokens(asked.config, asked.laws, problem.space.specification.axes.tokens or [])
     notices = notices_of(problem, limits)
     notices += notices_of_text(own) if _of_text(problem) else []
-    notices += [*left_out, *asked.notices, *of_tokens, *notices_of_alternatives(own, others, formats)]
+    notices += [*left_out, *asked.notices]
+    notices += notices_of_tokens(asked.config, asked.laws, problem.space.specification.axes.tokens or [])
+    notices += notices_of_alternatives(others, [*problem.scenario.by_format], notices)
     return _searched_by(asked, problem, notices, note)
 
 
@@ -200,10 +193,10 @@ def _searched_by(asked: ReadStudy, problem: Problem, notices: list[str], note: s
     """The study with its strategy, given what the strategy can do."""
     config, traits = asked.config, asked.strategy.traits
     refuse_more_objectives(config.algo, traits, len(problem.objectives))
-    refuse_unasynchronous(config, traits)
+    refuse_misplaced(config, traits, problem)
     handling = handling_of(config, traits, problem, notices)
     notices += [*idle_workers(config, asked.strategy.parameters, problem), *few_whole_values(config, traits, problem)]
-    start, known = start_of(config, traits, problem), known_of(config, problem)
+    start, known = start_of(asked.start, config.algo, traits, problem), known_of(config, problem)
     laws = asked.laws if len(asked.laws) > 1 else ()
     said = tuple(notices)
     return Study(
@@ -244,11 +237,11 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
         UsageError: a precision, an option or a quantile that the device or the latency model does not have.
     """
     config, space, given = asked.config, asked.space, _with_default(asked)
-    conditions = conditions_of(config, experts=bool((space.experts > 1).any()))
-    scenario, note = scenario_in_formats(config, asked.laws[0], asked.device, space.formats, conditions, asked.trainer)
     if space.own_heads:
         of_applications = [metric for metric, _ in asked.applications.values()]
         _refuse_per_token([*config.objectives, *given, *config.columns, *of_applications])
+    conditions = conditions_of(config, experts=bool((space.experts > 1).any()))
+    scenario, note = scenario_in_formats(config, asked.laws[0], asked.device, space.formats, conditions, asked.trainer)
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(given, scenario)
     rates = (name.partition("@")[0] for name in (*config.objectives, *given) if is_rate(name))

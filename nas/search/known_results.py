@@ -76,7 +76,8 @@ def _refuse_unknown(known_as: Mapping[str, str], problem: Problem) -> None:
 def _taken(source: str, problem: Problem, known_as: Mapping[str, str]) -> tuple[Evaluations, dict[str, Any]]:
     """The rows of a source that can be used, and the count of those left out."""
     given, shown = read_given(source), escaped(source)
-    own = _own_values(shown, given, problem, known_as)
+    columns = _columns(given, problem, known_as)
+    own = _own_values(shown, given, columns, problem)
     keys = problem.space.find(problem.headed(given.architectures)) if len(given) else np.zeros(0, np.int64)
     reasons = _reasons(given, problem, keys, own)
     used = np.flatnonzero(reasons == "")
@@ -88,7 +89,7 @@ def _taken(source: str, problem: Problem, known_as: Mapping[str, str]) -> tuple[
         )
     shipped = tuple(name for name in problem.metric_names if name not in own)
     found = problem.evaluate(problem.space.genotypes(keys[used]), shipped)
-    notes = _compared(shown, given, found, used, problem, {name for name, _ in _columns(given, problem, known_as)})
+    notes = _compared(shown, given, found, used, problem, {name for name, _ in columns})
     metrics = {name: found.metrics.get(name, np.zeros(0)) for name in problem.metric_names}
     metrics |= {name: column[used] for name, column in own.items()}
     account = {"source": shown, "used": len(used), "left_out": left_out, "notes": notes}
@@ -105,14 +106,16 @@ def _by_name(given: Given, metric: Objective) -> str:
     return metric.name if metric.name in given.numbers or short in importable(METRICS) else short
 
 
-def _own_values(source: str, given: Given, problem: Problem, known_as: Mapping[str, str]) -> dict[str, FloatArray]:
-    """Values of the user's own metrics by name, (n,), NaN where a row has none.
+def _own_values(
+    source: str, given: Given, columns: Sequence[tuple[str, Objective]], problem: Problem
+) -> dict[str, FloatArray]:
+    """Values of the user's own metrics by name, each of its column, (n,), NaN where a row has none.
 
     Raises:
         UsageError: no column holds them, or a function of the scenario was called in another one.
     """
     found = {}
-    for column, metric in _columns(given, problem, known_as):
+    for column, metric in columns:
         if column not in given.numbers:
             there = ", ".join(escaped(name) for name in given.numbers if name not in importable(METRICS)) or "none"
             raise UsageError(

@@ -19,14 +19,13 @@ def notices_of(problem: Problem, limits: Sequence[str]) -> list[str]:
     warning = scenario.device.warning()
     experts = bool((problem.space.experts > 1).any())
     of_energy = about_energy(scenario, experts=experts) if problem.of_energy else []
-    formats = [one.precision.name for one in scenario.formats or (scenario,)]
-    of_law = [*priced_alone(law), *notices_of_formats(law, formats), *about_training(problem)]
+    of_law = [*priced_alone(law), *notices_of_formats(law, [*scenario.by_format]), *about_training(problem)]
     return [*([warning] if warning else []), *doubtful_times(scenario, experts=experts), *limits, *of_energy, *of_law]
 
 
 def doubtful_times(scenario: Scenario, *, experts: bool) -> list[str]:
     """Say how far off times may be: for each format that designs may have, with experts or without."""
-    each = {one.precision.name: one.calibration for one in scenario.formats or (scenario,)}
+    each = {name: one.calibration for name, one in scenario.by_format.items()}
     return [*doubts(scenario.device, scenario.calibration), *extrapolated(each, scenario.conditions(experts=experts))]
 
 

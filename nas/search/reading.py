@@ -11,6 +11,7 @@ from nas.problem.objective import Objective
 from nas.problem.pick_queries import Baseline
 from nas.search.discovery import ChosenStrategy, chosen_strategy
 from nas.search.resolved_objectives import compared_with, resolve_expensive_objectives
+from nas.search.start_designs import given_designs
 from nas.study.baselines import baselines_of
 from nas.study.catalogue import named, named_device, named_laws
 from nas.study.configuration import StudyConfig
@@ -24,6 +25,7 @@ from objectives.loss_law.layer_deltas import MeasuredDeltas
 from objectives.scores.curves import Scores
 from objectives.text.text import Text
 from objectives.token_curve import TokenCurve
+from search_spaces.architectures import Architectures
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification
 
@@ -34,7 +36,7 @@ class ReadStudy:
 
     laws: its own, then the alternative ones, for the study's tokens, formats and vocabularies. text: that of its requests and of its metrics per byte. trainer: the device that models are
     trained on. metrics: everything minimised or limited. limits: by metric, None removes a default budget.
-    scores: what tables say of tasks, None where the study names none. notices: what must be said of it.
+    start: designs to start from, None where the study names none. scores: what tables say of tasks, None where the study names none. notices: what must be said of it.
     """
 
     config: StudyConfig
@@ -48,6 +50,7 @@ class ReadStudy:
     applications: dict[str, tuple[str, float]]
     baselines: tuple[Baseline, ...]
     strategy: ChosenStrategy
+    start: Architectures | None
     notices: tuple[str, ...] = ()
     scores: Scores | None = None
 
@@ -77,23 +80,20 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
     deltas, curve, scores = _beside_law(config, faults)
     device, trainer = _devices(config, faults)
-    metrics = MetricReader(faults)
-    metrics.objectives(config.objectives)
-    limits = metrics.budgets(config.metric_budgets, ("budgets",))
-    applications = metrics.applications(config.applications_to_answer)
+    metrics, limits, applications = _metrics(config, faults)
     baselines, strategy = baselines_of(config.baselines, faults), chosen_strategy(config.algo, config.params, faults)
     specification = study_space(config, specification, curve, faults)
     faults.raise_if_any()
     if specification is None or law is None or deltas is None or curve is None or device is None or strategy is None:
         raise AssertionError("what is missing is a fault")
     space, axes = SearchSpace(specification), specification.axes
-    config, known, said = resolve_expensive_objectives(without_axes(config, axes), metrics.known, space)
+    config, known, said = resolve_expensive_objectives(without_axes(config, axes), metrics, space)
     text = with_request(Text(curve, cost_beside(law)), config)
     compared, alone = compared_with(baselines, axes.tokens, known)
     return ReadStudy(
         config=in_tokens(config, text),
         space=space,
-        laws=study_laws(config, law, others, deltas, axes),
+        laws=study_laws(config, law, others, deltas, space),
         text=text,
         device=device,
         trainer=trainer,
@@ -102,6 +102,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         applications=applications,
         baselines=tuple(compared),
         strategy=strategy,
+        start=given_designs(config.seed_from),
         notices=(*said, *alone),
         scores=scores,
     )
@@ -118,6 +119,17 @@ def _devices(config: StudyConfig, faults: Faults) -> tuple[Device | None, Device
     """The device that models run on and the one that trains them."""
     trainer = named_device(config.training.device, faults, ("training", "device"))
     return named_device(config.device, faults), trainer
+
+
+def _metrics(
+    config: StudyConfig, faults: Faults
+) -> tuple[dict[str, Objective], dict[str, float | None], dict[str, tuple[str, float]]]:
+    """Everything minimised or limited by its name, the limits, and those of applications."""
+    reader = MetricReader(faults)
+    reader.objectives(config.objectives)
+    limits = reader.budgets(config.metric_budgets, ("budgets",))
+    applications = reader.applications(config.applications_to_answer)
+    return reader.known, limits, applications
 
 
 def checked_config(raw: Mapping[str, Any], faults: Faults) -> StudyConfig:

@@ -23,11 +23,11 @@ def pool_of(config: StudyConfig) -> WorkerPool | None:
     return WorkerPool(config.workers, config.evaluation_timeout) if config.workers else None
 
 
-def refuse_misplaced(config: StudyConfig, problem: Problem) -> None:
-    """Refuse what means something only where workers evaluate.
+def refuse_misplaced(config: StudyConfig, traits: Traits, problem: Problem) -> None:
+    """Refuse what means something only where workers evaluate, and a strategy that must receive everything before it is asked again.
 
     Raises:
-        UsageError: with what to add or to drop.
+        UsageError: with what to add or to drop, or the strategies that need not wait.
     """
     if config.executor is not None and problem.analytic:
         raise UsageError(
@@ -46,14 +46,6 @@ def refuse_misplaced(config: StudyConfig, problem: Problem) -> None:
         raise UsageError(
             "evaluation_timeout: expected workers with a timeout, got none; add --workers 1 or more, or --executor"
         )
-
-
-def refuse_unasynchronous(config: StudyConfig, traits: Traits) -> None:
-    """Refuse a strategy that must receive everything before it is asked again.
-
-    Raises:
-        UsageError: with those that need not.
-    """
     if config.asynchronous and not traits.asynchronous:
         raise UsageError(
             f"asynchronous: expected a strategy that need not wait ({', '.join(able_to('asynchronous'))}), got {config.algo}; "

@@ -25,16 +25,18 @@ UNIQUE = "unique_tokens"  # the coefficient of a law that knows of repeated text
 
 
 def study_laws(
-    config: StudyConfig, law: Law, rivals: Sequence[Law], deltas: MeasuredDeltas, axes: Axes
+    config: StudyConfig, law: Law, rivals: Sequence[Law], deltas: MeasuredDeltas, space: SearchSpace
 ) -> tuple[Law, ...]:
     """The study's law and the others, each once: the residual sd is its own, the tokens and the deltas are those of all.
 
-    Without tokens of the study, laws that depend on them predict for the study's law's. Of the space's `axes` tokens must be
+    Without tokens of the study, laws that depend on them predict for the study's law's. Of the space's axes tokens must be
     seen, and vocabularies have a cost, by which designs with different ones can be compared.
 
     Raises:
-        UsageError: tokens, and no law that depends on them, or an axis of them, and one that does not; two laws of one name.
+        UsageError: tokens, and no law that depends on them, or an axis of them, and one that does not; two laws of one name;
+            one that gives no designs of the space a loss.
     """
+    axes = space.specification.axes
     public = axes.layers is not None and config.deltas != "none"
     beside = (_with_precision_law(config, each) for each in (law, *rivals))
     law, *rivals = (_with_vocabularies(_with_deltas(deltas, each, public=public), axes) for each in beside)
@@ -59,7 +61,9 @@ def study_laws(
             )
     tokens = config.tokens if isinstance(config.tokens, float) else law.tokens
     own, *others = (_of_unique(predicting(each, tokens), config.unique_tokens) for each in distinct.values())
-    return own if config.residual_sd is None else own.model_copy(update={"residual_sd": config.residual_sd}), *others
+    own = own if config.residual_sd is None else own.model_copy(update={"residual_sd": config.residual_sd})
+    _refuse_without_losses((own, *others), space)
+    return own, *others
 
 
 def _with_vocabularies(law: Law, axes: Axes) -> Law:
@@ -81,7 +85,7 @@ def cost_of_vocabularies(size: int) -> VocabularyCost:
     return VocabularyCost.model_validate({**content, "relative_to": size})
 
 
-def refuse_without_losses(laws: Sequence[Law], space: SearchSpace) -> None:
+def _refuse_without_losses(laws: Sequence[Law], space: SearchSpace) -> None:
     """Refuse a law whose formula gives no loss above 0 for any of some designs of the space.
 
     Raises:
@@ -186,11 +190,10 @@ def notices_of_formats(law: Law, formats: Sequence[str]) -> list[str]:
     return lines + [f"precision law {law.precision_law} has no constants for {each}" for each in lacking]
 
 
-def notices_of_alternatives(own: Law, rivals: Sequence[Law], formats: Sequence[str]) -> list[str]:
-    """Doubts about the same under alternatives, beyond those of the study's law, each once."""
-    known = notices_of_formats(own, formats)
+def notices_of_alternatives(rivals: Sequence[Law], formats: Sequence[str], said: Sequence[str]) -> list[str]:
+    """Doubts about the same under alternatives, beyond what is said already, each once."""
     lines = [text for law in rivals if law.precision_law for text in notices_of_formats(law, formats)]
-    return [text for text in dict.fromkeys(lines) if text not in known]
+    return [text for text in dict.fromkeys(lines) if text not in said]
 
 
 def priced_alone(law: Law) -> list[str]:
