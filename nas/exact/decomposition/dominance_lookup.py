@@ -56,8 +56,8 @@ class Bins:
     def index(self, values: FloatArray) -> IntArray:
         """Bins (n,) of values (n,); those below the range share its first, those in bins above it the one after its last."""
         bins: IntArray = ordered(values) >> self.shift
+        np.clip(bins, self.first, self.last + 1, out=bins)  # before the difference, which whole numbers may not hold
         bins -= self.first
-        np.clip(bins, 0, self.last + 1 - self.first, out=bins)
         return bins
 
 

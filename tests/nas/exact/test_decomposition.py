@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nas.exact.checkpoint import SolverCheckpoint
@@ -217,6 +217,7 @@ def test_differences_between_sums_and_wholes_are_rounding(regular: Problem) -> N
     assert largest_difference(sums, regular.metric_names, np.random.default_rng(1)) < 1e-14
 
 
+@example([1.0, 1.0, -5.0])  # a range of one value, and one further below it than whole numbers hold
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=50))
 def test_bins_never_fall(values: list[float]) -> None:
     rising = np.sort(np.array(values))
