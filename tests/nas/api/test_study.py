@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -186,14 +187,15 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("workers", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_function_of_a_script_goes_by_the_name_of_its_file(workers: bool, tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(SCRIPT.replace("WORKERS", str(workers)))
-    done = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert done.stdout == "mine:energy_j\n", done.stderr
-    again = [sys.executable, "-m", "nas.run", "--resume", "run", "--evaluations", "30", "--quiet", "--no-plots"]
-    objectives = ["--objectives", "loss,mine:energy_j"]  # a name of a file alone imports nothing
-    resumed = subprocess.run([*again, *objectives], cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert (resumed.returncode, resumed.stderr) == (0, "")
+def test_a_function_of_a_script_goes_by_the_name_of_its_file(
+    workers: bool, tmp_path: Path, inside: Callable[..., Any]
+) -> None:
+    (tmp_path / "own_script.py").write_text(SCRIPT.replace("WORKERS", str(workers)))
+    done = subprocess.run([sys.executable, "own_script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.stdout == "own_script:energy_j\n", done.stderr
+    objectives = ("--objectives", "loss,own_script:energy_j")  # a name of a file alone imports nothing
+    resumed = inside("run", "--resume", "run", "--evaluations", 30, "--quiet", "--no-plots", *objectives)
+    assert (resumed.code, resumed.err) == (0, "")
 
 
 def test_the_package_is_quick_to_import_and_says_what_it_holds() -> None:

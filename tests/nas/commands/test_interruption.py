@@ -407,5 +407,6 @@ def test_a_full_disk_is_one_line_and_with_room_the_run_goes_on(
     assert {name: (tiny_disk / "run" / name).read_bytes() for name in KEPT} == undisturbed(commands, 1500)
 
 
-def test_a_device_that_is_no_folder_is_refused(commands: Any, refused: Checked) -> None:
-    refused(commands("run", *PLAIN, "--out", os.devnull))
+def test_a_device_that_is_no_folder_is_refused(inside: Callable[..., Any]) -> None:
+    answer = inside("run", *PLAIN, "--out", os.devnull)
+    assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer

@@ -165,6 +165,7 @@ def test_a_file_that_cannot_be_written_is_one_line(line: str, copied: Path, insi
     assert copied.is_dir()
 
 
+@pytest.mark.slow  # of `list` a fast test (tests/nas/terminal/test_streams.py)
 def test_a_closed_pipe_is_no_traceback(finished: Path, commands: Any) -> None:
     line = " ".join(commands.line("select", finished, "--rows", 60))
     result = subprocess.run(
