@@ -83,7 +83,7 @@ def test_a_row_alone_gives_the_same_bits(
         assert_same_bits(metrics(case, batch[row : row + 1]), whole, slice(row, row + 1))
 
 
-@pytest.mark.parametrize("precision", ["fp16", "int8"])
+@pytest.mark.parametrize("precision", [pytest.param("fp16", marks=pytest.mark.slow), "int8"])
 def test_a_batch_of_several_chunks_gives_the_same_bits(case: Any, precision: str, random_architectures: Draw) -> None:
     """Chunks that hold no mixture of experts, no shared expert or no vocabulary must not show."""
     n = 2 * CHUNK + 777

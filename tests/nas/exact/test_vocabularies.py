@@ -28,6 +28,8 @@ from tests.nas.exact.test_setting_by_setting import law_of
 from tests.nas.exact.test_tokens import asked, over_tokens
 
 PER_TEXT = ("bits_per_byte", "ms_per_kilobyte")
+FAST = (8012, 8013)  # layers of several kinds, heads free of width with formats; the others are slow
+SEEDS = [pytest.param(i, marks=() if i in FAST else pytest.mark.slow) for i in range(8004, 8026)]
 
 
 def over_vocabularies(chance: Chance, problem: Problem) -> Problem:
@@ -72,7 +74,7 @@ def every_answer_agrees(seed: int) -> None:
             diagnosis_agrees(problem, whole, [chance.share(0.3, 1.0) for _ in range(5)])
 
 
-@pytest.mark.parametrize("seed", [8005, *(pytest.param(i, marks=pytest.mark.slow) for i in (8004, *range(8006, 8026)))])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_frontiers_and_picks_over_vocabularies_are_those_of_brute_force(seed: int) -> None:
     frontiers_agree(seed)
 

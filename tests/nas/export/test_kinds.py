@@ -83,10 +83,11 @@ def test_orders_are_those_of_a_rule_of_the_space() -> None:
         assert in_order(a).count("full") == full == len(set(full_places(a)))
 
 
-def test_edge2026_designs_are_held_or_refused_for_what_no_class_has() -> None:
-    """Of 1,000 random designs: shared caches beside experts, DeltaNet beside experts without a shared one, Mamba2 with one expert per token."""
+@pytest.mark.parametrize("number", [300, pytest.param(1000, marks=pytest.mark.slow)])
+def test_edge2026_designs_are_held_or_refused_for_what_no_class_has(number: int) -> None:
+    """Of so many random designs: shared caches beside experts, DeltaNet beside experts without a shared one, Mamba2 with one expert per token."""
     space = load_space("edge2026")
-    keys = np.random.default_rng(1).integers(0, space.size, 1000)
+    keys = np.random.default_rng(1).integers(0, space.size, number)
     architectures, held = space.architectures(space.genotypes(keys)), set()
     for i in range(len(architectures)):
         a = architectures[i : i + 1]

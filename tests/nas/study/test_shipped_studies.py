@@ -19,6 +19,7 @@ from objectives.plugins import documents
 
 ROOT = Path(__file__).resolve().parents[3]
 SINGLE = [name for name, path in documents("configs").items() if not OTHERS.keys() & yaml_source.read(path)[0].keys()]
+FAST = ("paper", "phone_keyboard", "robot_int8")  # of the others' whole spaces the tests below say as much
 applications = pytest.mark.parametrize("name", application_studies())
 
 
@@ -35,7 +36,9 @@ def test_the_eight_applications_ship() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", SINGLE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in FAST else pytest.mark.slow) for name in SINGLE]
+)
 def test_a_shipped_study_finds_something_in_few_evaluations(name: str, tmp_path: Path) -> None:
     folder = execute(RunRequest({"evaluations": 300}, config=name, out=tmp_path / "run", quiet=True, pictures=False))
     assert len((folder / "frontier.csv").read_text().splitlines()) > 1

@@ -67,8 +67,9 @@ def test_random_programs(seed: int) -> None:
     check(seed)
 
 
-def test_fifty_random_programs() -> None:
-    for seed in range(5, 50):
+@pytest.mark.parametrize("seeds", [range(5, 20), pytest.param(range(20, 50), marks=pytest.mark.slow)], ids=str)
+def test_fifty_random_programs(seeds: range) -> None:
+    for seed in seeds:
         check(seed)
 
 

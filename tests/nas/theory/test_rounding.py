@@ -154,13 +154,14 @@ def test_no_regret_at_single_latency_budgets() -> None:
             assert found.design.metrics["loss"][0] == pytest.approx(exact, abs=1e-12)
 
 
-def test_halves_of_cells_hold_every_design_once() -> None:
+@pytest.mark.parametrize("smallest", [20, pytest.param(7, marks=pytest.mark.slow)])
+def test_halves_of_cells_hold_every_design_once(smallest: int) -> None:
     made = paper(latency="closed_form", budgets={"decode_ms": 40})
     theory = TheoryProblem(made)
     waiting, keys = [Cell.whole(theory, (16, 2))], list[int]()
     while waiting:
         cell = waiting.pop()
-        if cell.size() <= 7:
+        if cell.size() <= smallest:
             keys += made.space.keys(cell.designs(theory)).tolist()
             continue
         solved = relaxed(TheoryProblem(replace(made, budgets=(Budget("memory_gb", 1e6),))), cell.box(theory), cell.pair)
