@@ -23,11 +23,12 @@ from nas.problem.problem import Problem
 from nas.record.candidates import read_candidates, write_candidates
 from nas.record.store import FILE, RunStore
 from nas.search import loop as search
-from nas.search.assembly import Study
+from nas.search.assembly import Study, study_of
 from nas.search.constraints import ConstraintHandling, penalised, penalised_problem
 from nas.search.discovery import able_to, strategy_module
 from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
+from nas.search.reading import read as read_study
 from objectives.plugins import importable
 from search_spaces.arrays import IntArray
 
@@ -339,6 +340,15 @@ def test_designs_may_be_written_out_in_a_study(
     found = problem.architectures(problem.space.genotypes(np.array(keys_of(tmp_path / "run", problem)[:2])))
     assert found.depth.tolist() == [4, 8]
     assert found.n_kv_heads.tolist() == [2, 2]
+
+
+def test_designs_are_read_once_for_any_number_of_strategies(tiny: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "start.csv"
+    path.write_text("depth,width,n_kv_heads,expert_ffn_ratio\n4,768,2,1\n")
+    asked = read_study({"space": tiny, "seed_from": str(path)}, {})
+    path.unlink()
+    for algo in ("nsga2", "local_search"):
+        assert len(study_of(asked.searched_by(algo, {}, {})).start) == 1
 
 
 @pytest.mark.parametrize("row", [{"depth": 4}, {"depth": 4, "width": 768, "n_kv_heads": 5, "expert_size": 768}, {}])

@@ -68,7 +68,7 @@ def test_random_programs(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seeds", [range(5, 20), pytest.param(range(20, 50), marks=pytest.mark.slow)], ids=str)
-def test_fifty_random_programs(seeds: range) -> None:
+def test_more_random_programs(seeds: range) -> None:
     for seed in seeds:
         check(seed)
 
