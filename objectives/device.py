@@ -1,9 +1,10 @@
 """Devices: dense peaks, bandwidth and memory with their sources, power modes, calibration."""
 
+from collections.abc import Mapping
 from statistics import median
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from objectives.quantities import Bytes, BytesPerSecond, FlopsPerSecond, Name, OpsPerSecond, joules, milliseconds, watts
 
@@ -24,6 +25,15 @@ SPARSE_SMELL_FLOP_PER_BYTE = 500.0
 
 Peak = Literal["fp16", "int8", "fp4"]  # a device's figures that operators run at
 Phase = Literal["prefill", "decode"]
+Chip = Literal["gpu", "server_gpu", "soc", "npu", "cpu", ""]
+CHIPS: dict[Chip, str] = {
+    "gpu": "discrete GPUs",
+    "server_gpu": "server and workstation GPUs",
+    "soc": "GPUs that share memory with the processor",
+    "npu": "neural processing units",
+    "cpu": "processors",
+    "": "devices of every class, since its file states no chip",
+}
 Kind = Literal["plain", "attention", "experts"]  # operators with efficiencies of their own
 _Share = Annotated[float, Field(gt=0, le=2)]
 _Tokens = Annotated[int, Field(ge=0)]
@@ -48,7 +58,8 @@ class Calibration(BaseModel):
     experts: whether rows with routed experts were among them. Where they are not told, nothing is known.
     format: the weight format that was measured where it is not `precision` itself (q4_k_m under int4); "" where it is, or is not known.
     held_out: measured / predicted of every row whose model the fit had not seen, by phase; `held_out_models`
-    counts these models where it is told.
+    counts these models where it is told. typical: the class of chips that it is typical of; then these are of devices that it
+    had not seen, as many ratios of each, and are counted by devices. between: the measured power modes that it lies between.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -78,6 +89,8 @@ class Calibration(BaseModel):
     prompts: tuple[_Tokens, _Tokens] | None = None
     contexts: tuple[_Tokens, _Tokens] | None = None
     experts: bool | None = None
+    typical: Literal["", "any"] | Chip = ""
+    between: str = ""
     source: str = ""
 
     def overhead_s(self, phase: Phase) -> float:
@@ -160,7 +173,8 @@ class Device(BaseModel):
     """One accelerator: dense peaks in operations/s (1 multiply-accumulate = 2), bytes/s, bytes.
 
     `cache` is the last-level cache before memory, `cache_bandwidth` what it serves; both matter where a calibrated profile
-    has an efficiency for them (docs/model.md, cache tier). `npu`: whether the peaks are those of a neural processing unit.
+    has an efficiency for them (docs/model.md, cache tier). `chip`: the class whose typical efficiencies price it without a
+    profile of its own; "" where it is not stated.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -176,13 +190,22 @@ class Device(BaseModel):
     source: str = ""
     note: str = ""
     dense_confirmed: bool = False
-    npu: bool = False
+    chip: Chip = ""
     other_peaks: dict[Name, FlopsPerSecond | OpsPerSecond] = {}
     modes: dict[Name, Mode] = {}
     mode_source: str = ""
     mode: Name = ""
     profiles: list[Calibration] = []
     energy: list[Energy] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_older_files(cls, raw: Any) -> Any:
+        """`npu: true` of older files is `chip: npu`."""
+        if not isinstance(raw, Mapping) or "npu" not in raw:
+            return raw
+        found = dict(raw)
+        return {**({"chip": "npu"} if found.pop("npu") is True else {}), **found}
 
     @property
     def flop_per_byte(self) -> float:

@@ -2,9 +2,10 @@
 
 from statistics import median
 
-from objectives.datasheet_times import other_modes
-from objectives.device import Calibration, Device, Energy
+from objectives.device import CHIPS, Calibration, Device, Energy
+from objectives.engines import engine_of
 from objectives.transfers import Conditions, extrapolations
+from objectives.typical.efficiencies import shipped, typical_profile
 from search_spaces.formats import base_of
 
 FAR_OFF = 0.25  # held-out median error of a phase that is said wherever the profile is used
@@ -19,21 +20,18 @@ TRANSFERABLE: dict[str, tuple[str, ...]] = {
 
 
 def calibration_for(device: Device, asked: Conditions) -> tuple[Calibration | None, str]:
-    """The profile of this power mode nearest to the conditions, and how to name it.
+    """The profile that prices a device in its power mode, and how to name it.
 
-    Among profiles of one precision the nearest batch, then the one that was measured with the most like lengths and experts, then the
-    smallest held-out error. (None, reason) where no
-    profile computes alike.
+    Of the engine that is asked for, if any; among profiles of one precision the nearest batch, then the one that was measured with the
+    most like lengths and experts, then the smallest held-out error. Where none computes alike what is typical of the class of chip;
+    (None, reason) of rates that were measured themselves, and of FP32, of which no class has rows.
     """
     here = [p for p in device.profiles if p.mode == device.mode]
     base = base_of(asked.precision)
     sources = TRANSFERABLE.get(base, (base, ""))
-    alike = [p for p in here if p.precision in sources]
+    alike = _of_engine([p for p in here if p.precision in sources], device, asked)
     if not alike:
-        if device.profiles and not here:
-            return None, f"datasheet peaks: {other_modes(device)}"
-        what = f"no calibrated profile that {asked.precision} could use" if here else "no calibrated profile"
-        return None, f"datasheet peaks, {what} for this device"
+        return _without_profile(device, asked, measured=bool(here))
 
     def distance(p: Calibration) -> tuple[int, float, int, bool, float]:
         apart = max(p.batch, asked.batch) / min(p.batch, asked.batch)
@@ -42,6 +40,25 @@ def calibration_for(device: Device, asked: Conditions) -> tuple[Calibration | No
 
     best = min(alike, key=distance)
     return best, f"calibrated ({_named(best, asked)})"
+
+
+def _of_engine(profiles: list[Calibration], device: Device, asked: Conditions) -> list[Calibration]:
+    """Those of the engine that is asked for; others where nothing is known of it in the class."""
+    engine = engine_of(asked.engine)
+    own = [p for p in profiles if not engine or engine_of(p.engine) == engine]
+    return own if own or shipped().knows(device.chip, engine) else profiles
+
+
+def _without_profile(device: Device, asked: Conditions, *, measured: bool) -> tuple[Calibration | None, str]:
+    """What is typical of the class; (None, reason) where nothing is."""
+    what = f"no calibrated profile that {asked.precision} could use" if measured else "no calibrated profile"
+    if device.confidence == "measured" or base_of(asked.precision) == "fp32":
+        return None, f"datasheet peaks, {what} for this device"
+    found = typical_profile(device, asked)
+    return (
+        found,
+        f"typical of {CHIPS[device.chip]}{f' with {found.engine}' if found.engine else ''}, {what} for this device",
+    )
 
 
 def energy_for(device: Device, profile: Calibration | None, precision: str, batch: int) -> Energy | None:
@@ -86,6 +103,7 @@ def energy_unseen(energy: Energy, precision: str, batch: int, tokens: int, *, ex
 def _named(profile: Calibration, asked: Conditions) -> str:
     """Engine, the precision that is priced, and in what that lies outside of what was measured."""
     parts = [f"{profile.engine or 'unnamed engine'}, {asked.precision if profile.precision else 'any precision'}"]
+    parts += [f"from {profile.between}"] if profile.between else []
     parts += [transfer.sentence for transfer in extrapolations(profile, asked)]
     return "; ".join([*parts, *far_off(profile)])
 

@@ -116,6 +116,7 @@ class Scenario:
     calibration: Calibration | None = None
     energy: Energy | None = None
     from_cache: bool = False
+    engine: str = ""
     training: Training = field(default_factory=Training)
     text: Text | None = None
     formats: tuple["Scenario", ...] = ()
@@ -218,7 +219,7 @@ class Scenario:
     def conditions(self, *, experts: bool) -> Conditions:
         """What its requests ask of a profile, of designs with experts or without."""
         context = self.input_tokens + self.output_tokens
-        return Conditions(self.precision.name, self.batch, self.input_tokens, context, experts)
+        return Conditions(self.precision.name, self.batch, self.input_tokens, context, experts, self.engine)
 
     @property
     def by_format(self) -> dict[str, "Scenario"]:
@@ -245,7 +246,7 @@ class Scenario:
         if self.calibration is None:
             raise ValueError(
                 f"energy_j: expected calibrated times, which the coefficients of {where} were fitted with, got datasheet "
-                "peaks; use --preset device, or --set calibration=shipped"
+                "peaks; use --preset device, or --calibration shipped"
             )
         return self.energy
 

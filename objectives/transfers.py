@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from objectives.device import Calibration, Phase
+from objectives.engines import engine_of
 from search_spaces.formats import base_of, kv_bits_of, operators_of
 
 Range = tuple[float, float]
@@ -14,13 +15,14 @@ NEAR = 2.0  # ratio of lengths within which they count as measured
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions that are priced: precision, sequences at once, tokens of a prompt and of prompt and answer, routed experts."""
+    """The conditions that are priced: precision, sequences at once, tokens of a prompt and of prompt and answer, routed experts, engine ("": any)."""
 
     precision: str
     batch: int = 1
     prompt: int = 0
     context: int = 0
     experts: bool = False
+    engine: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,10 @@ class Transfer:
 
 def extrapolations(profile: Calibration, asked: Conditions) -> list[Transfer]:
     """Every way in which the conditions lie outside of what the profile was measured with."""
+    if profile.typical:
+        return [*_engine(profile, asked), *_batch(profile, asked)]
     return [
+        *_engine(profile, asked),
         *_unmeasured_phase(profile),
         *_format(profile, asked),
         *_variation(asked),
@@ -93,12 +98,25 @@ def priced_otherwise(profile: Calibration) -> str:
     )
 
 
+def _engine(profile: Calibration, asked: Conditions) -> list[Transfer]:
+    """Another engine than that whose times are asked for."""
+    if not asked.engine or engine_of(asked.engine) == engine_of(profile.engine):
+        return []
+    known = f"times are those of {profile.engine}" if profile.engine else "times are as of the engines that are known"
+    return [Transfer(f"nothing is known of {asked.engine} here, {known}", {})]
+
+
 def _unmeasured_phase(profile: Calibration) -> list[Transfer]:
     """A phase of which the profile has no row, where the other has."""
     if (profile.prompts is None) == (profile.contexts is None):
         return []
     phase, other = ("prefill", "decode") if profile.prompts is None else ("decode", "prefill")
-    return [Transfer(f"{phase} was not measured, {other} alone, and nothing says how far off it is", {})]
+    return [
+        Transfer(
+            f"{phase} was not measured, {other} alone: it is as is typical of the class of chip, and nothing says how far off",
+            {},
+        )
+    ]
 
 
 def _format(profile: Calibration, asked: Conditions) -> list[Transfer]:

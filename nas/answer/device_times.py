@@ -7,9 +7,13 @@ import numpy as np
 from nas.problem.pick_queries import PickQuery
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
+from nas.problem.time_ranges import PHASES, phase_range, share_of, time_ranges
 from objectives.datasheet_times import doubts
+from objectives.device import CHIPS, Calibration
 from objectives.profile_choice import far_off
 from objectives.scenario import Scenario
+from objectives.transfers import Conditions
+from search_spaces.architectures import Architectures
 
 TIMES = ("prefill_ms", "decode_ms", "tpot_ms", "total_ms")
 PREFIX = "device_"  # of a time's name: device_total_ms is total_ms under preset `device`
@@ -86,14 +90,46 @@ def speeds(scenario: Scenario) -> str:
     profile = scenario.calibration
     if profile is None:
         return "datasheet peaks"
+    if profile.typical:
+        return typical_in_words(profile)
     batch = "" if profile.batch == scenario.batch else f" at batch {profile.batch}"
     engine = profile.engine or "an unnamed engine"
     where = "; ".join([f"{batch} with {engine}", *far_off(profile)])
+    if profile.between:
+        return f"efficiencies between those measured in {profile.between}{where}"
     if profile.precision in ("", scenario.precision.name):
         measured = {(True, False): " in decode alone", (False, True): " in prefill alone"}
         phases = measured.get((profile.prompts is None, profile.contexts is None), "")
         return f"efficiencies measured{phases}{where}"
     return f"efficiencies transferred from an {profile.precision} measurement{where}"
+
+
+def typical_in_words(profile: Calibration) -> str:
+    """Of what a profile is typical, and how far devices of the class lie from it."""
+    engine = f" with {profile.engine}" if profile.engine else ""
+    chips = CHIPS["" if profile.typical == "any" else profile.typical]
+    asked = Conditions("fp16", profile.batch)
+    ranges = {phase: phase_range(profile, asked, phase) for phase in PHASES["total_ms"]}
+    took = [f"{phase} {r.least:.2g} to {r.most:.2g}" for phase, r in ranges.items() if r is not None]
+    return f"typical of {chips}{engine}, of which 80 % take {', '.join(took)} times as long as predicted"
+
+
+def ranges_in_words(
+    scenario: Scenario, chosen: Architectures, metrics: Mapping[str, float], names: Sequence[str]
+) -> str:
+    """`80 %: total 110 to 205 ms`: where measured times of one design lie, of those that are named; "" with nothing held out."""
+    found = time_ranges(scenario, chosen, metrics)
+    said = [
+        f"{name.removesuffix('_ms')} {in_ms(found[name][0])} to {in_ms(found[name][1])} ms"
+        for name in names
+        if name in found
+    ]
+    return f"{share_of(scenario, chosen)} %: {', '.join(said)}" if said else ""
+
+
+def in_ms(value: float) -> str:
+    """Three digits of a time."""
+    return f"{value:,.0f}" if value >= 100.0 else f"{value:.3g}"
 
 
 def latency_certainty(scenario: Scenario) -> str:
@@ -105,6 +141,8 @@ def latency_certainty(scenario: Scenario) -> str:
         known = "".join(doubts(scenario.device, None)).removeprefix("times are at datasheet peaks")
         error = known or ": how far a real device is off is unknown here"
         return f"Times are roofline predictions at datasheet peaks{error}."
+    if profile.typical:
+        return f"Times are {speeds(scenario)}."
     off = [
         f"{phase} {100 * np.median([abs(1.0 / ratio - 1.0) for ratio in ratios]):.0f} %"
         for phase, ratios in profile.held_out.items()

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nas.answer.device_times import PREFIX, alike, limits, misses, times_of, verdict, verdict_in_short
+from nas.answer.device_times import (
+    PREFIX,
+    TIMES,
+    alike,
+    limits,
+    misses,
+    ranges_in_words,
+    times_of,
+    verdict,
+    verdict_in_short,
+)
 from nas.answer.doubt import PickRegret
 from nas.answer.model_remarks import blind_spots, equal_heads
 from nas.answer.outcome import Outcome
@@ -210,7 +220,17 @@ def answer(outcome: Outcome) -> str:
     _, loss, _, _, taken, _, memory, _, _, design = _pick_row(outcome, *first)
     found = {} if outcome.doubt is None else outcome.doubt.differences[0]
     sure = "".join(f"; from {label} {difference_in_words(each)}" for label, each in found.items())
-    return f"predicted loss {loss}, {taken}, {memory}: {design}{sure}"
+    return f"predicted loss {loss}, {taken}{_range(outcome, first[0])}, {memory}: {design}{sure}"
+
+
+def _range(outcome: Outcome, pick: Pick) -> str:
+    """` (80 %: total 110 to 205 ms)` of the time that is limited, or of the total; "" with nothing held out."""
+    assert pick.answer is not None
+    problem = outcome.study.problem.with_vocabulary(pick.question.vocabulary)
+    chosen = problem.architectures(pick.answer.genotypes)
+    times = {name: float(column[0]) for name, column in problem.evaluate(pick.answer.genotypes, TIMES).metrics.items()}
+    said = ranges_in_words(problem.pricing(chosen), chosen, times, times_of(problem, pick.question)[:1])
+    return f" ({said})" if said else ""
 
 
 OWN_HEADER = ("within", "loss", "total_ms", "memory", "params", "active", "architecture")

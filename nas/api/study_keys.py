@@ -41,6 +41,7 @@ class StudyKeys(TypedDict, total=False):
     head_bytes: Number | Mapping[str, Number]
     int4_group_size: int | None
     calibration: Named
+    engine: str | None
     batch: int
     input_tokens: int
     output_tokens: int

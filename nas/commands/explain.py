@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nas.answer.context_curves import HEADER, cells
+from nas.answer.device_times import TIMES, ranges_in_words
 from nas.answer.doubt_columns import difference_in_numbers
 from nas.answer.gain_sentences import described, gain_lines
 from nas.answer.law_regrets import design_lines
@@ -217,6 +218,8 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remar
         say(line)
     say(Styled("\nMetrics", TITLE))
     table(list(e.metrics), [[f"{value:.6g}" for value in e.metrics.values()]], left=0)
+    if said := ranges_in_words(study.problem.pricing(chosen), chosen, e.metrics, TIMES):
+        say(f"Measured times are expected in {said}")
     _show_head(e)
     say(Styled("\nLoss, nats per token", TITLE))
     table(

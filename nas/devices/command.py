@@ -37,7 +37,8 @@ def answer(request: DevicesRequest) -> None:
     wanted = case_list(request)
     cases = priced_cases(wanted)
     if not request.quiet:
-        for text in [*(f"Warning: {told}" for told in wanted.notices), *screen.warnings(cases.cases)]:
+        shown = priced_cases(wanted.for_models()) if request.models_only else cases
+        for text in [*(f"Warning: {told}" for told in wanted.notices), *screen.warnings(shown.cases)]:
             notice(text)
     models = _models(request, wanted)
     folder = _folder(request, cases)

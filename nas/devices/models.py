@@ -12,6 +12,7 @@ from nas.errors import UsageError
 from nas.problem.objective import Budget
 from nas.problem.pick_queries import Baseline
 from nas.problem.problem import Problem
+from nas.problem.time_ranges import time_ranges
 from nas.study.baselines import baseline
 from objectives.plugins import documents, normalised
 from objectives.text.text import Text
@@ -37,7 +38,7 @@ class ModelRow:
     tokens_per_second: of all sequences together, 1000·batch/tpot_ms. fits: within the case's limits on memory, else
     within the device's. missed: limits on anything else that it exceeds. loss: what the law predicts of its shape, NaN
     where the law cannot tell; `extrapolates` marks predictions outside what it was fitted on. remarks: what costs and
-    law do not know of it.
+    law do not know of it. ranges: where its times are expected, by their names.
     """
 
     case: Case
@@ -45,6 +46,7 @@ class ModelRow:
     id: str
     vocabulary: int
     metrics: dict[str, float]
+    ranges: dict[str, tuple[float, float]]
     tokens_per_second: float
     fits: bool
     missed: tuple[Budget, ...]
@@ -155,6 +157,7 @@ def _rows(case: Case, models: Priced, own_vocabulary: bool) -> list[ModelRow]:
             models.ids[i],
             int(chosen.vocabulary[i]),
             known,
+            chosen[[i]],
             {name: float(column[i]) for name, column in metrics.items()},
             [budget for budget, misses in zip(limits, over, strict=True) if misses[i]],
             float(found["loss"][i]),
@@ -169,6 +172,7 @@ def _row(
     name: str,
     vocabulary: int,
     known: Baseline,
+    chosen: Architectures,
     metrics: dict[str, float],
     over: list[Budget],
     loss: float,
@@ -182,6 +186,7 @@ def _row(
         name,
         vocabulary,
         metrics,
+        time_ranges(case.problem.pricing(chosen), chosen, metrics),
         1000.0 * scenario.batch / metrics["tpot_ms"],
         not any(budget.metric in MEMORY for budget in over),
         tuple(budget for budget in over if budget.metric not in MEMORY),

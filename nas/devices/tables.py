@@ -1,6 +1,6 @@
 """A device study as plain tables: cases, picks, frontiers, transfers, models; and as JSON."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from nas.devices.cases import Case
 from nas.devices.models import ModelRow, memory_limit, speed_note
 from nas.devices.result import DeviceStudy, Models, perplexity_percent, spread
 from nas.files.tables import csv_text, write, write_json
+from nas.problem.time_ranges import time_ranges
 from search_spaces.columns import SHAPE, worded
 
 NAN = float("nan")
@@ -94,7 +95,8 @@ def pick_rows(study: DeviceStudy) -> list[dict[str, Any]]:
             continue
         problem = answer.case.problem
         metrics = problem.evaluate(answer.pick.genotypes).metrics
-        columns = file_columns(architecture(answer), {name: metrics[name] for name in problem.metric_names})
+        chosen = architecture(answer)
+        columns = file_columns(chosen, {name: metrics[name] for name in problem.metric_names})
         values = {
             name: column[0].item() if hasattr(column[0], "item") else column[0] for name, column in columns.items()
         }
@@ -105,7 +107,10 @@ def pick_rows(study: DeviceStudy) -> list[dict[str, Any]]:
                 "design": design[i],
                 "binds": " ".join(answer.binding),
                 **values,
-                "extrapolates": bool(law.extrapolates(architecture(answer))[0]),
+                **range_columns(
+                    time_ranges(problem.pricing(chosen), chosen, {n: float(metrics[n][0]) for n in metrics})
+                ),
+                "extrapolates": bool(law.extrapolates(chosen)[0]),
                 **{f"loss_without_{metric}": loss for metric, loss in answer.without.items()},
             }
         )
@@ -153,6 +158,11 @@ def _missed(limits: Sequence[Any], number: float, violation: float) -> Any:
     return limits[int(number)] if violation > 0.0 else None
 
 
+def range_columns(ranges: Mapping[str, tuple[float, float]]) -> dict[str, float]:
+    """Where each time is expected, as columns `…_low` and `…_high`."""
+    return {f"{name}_{end}": r[side] for name, r in ranges.items() for side, end in enumerate(("low", "high"))}
+
+
 def model_columns(models: Models) -> dict[str, list[Any]]:
     """A row per device, format and model, in the order of the ranking."""
     return _columns([_model(rank, row) for rows in models for rank, row in enumerate(rows, 1)])
@@ -179,6 +189,7 @@ def _model(rank: int, row: ModelRow) -> dict[str, Any]:
         "params_active": int(row.metrics["params_active"]),
         "loss": row.loss,
         "extrapolates": row.extrapolates,
+        **range_columns(row.ranges),
         "speed": speed_note(row.case),
         "remarks": "; ".join(row.remarks),
     }

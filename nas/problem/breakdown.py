@@ -9,6 +9,7 @@ from nas.problem.energy_words import METRICS as ENERGY
 from nas.problem.energy_words import about_energy
 from nas.problem.head_steps import HeadStep, head_steps
 from nas.problem.problem import Problem
+from nas.problem.time_ranges import share_of, time_ranges
 from objectives import memory
 from objectives.counts import count
 from objectives.dimensions import Dimensions
@@ -90,9 +91,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Everything `explain` shows; times in ms, memory in GB, loss in nats."""
+    """Everything `explain` shows; times in ms, memory in GB, loss in nats.
+
+    time_ranges: where `time_ranges_percent` of what was held out lies, of each time and rate (`nas/problem/time_ranges.py`).
+    """
 
     metrics: dict[str, float]
+    time_ranges: dict[str, tuple[float, float]]
+    time_ranges_percent: int
     outside_law: list[str]
     loss_terms: dict[str, float]
     operators: dict[str, list[OperatorRow]]
@@ -130,6 +136,8 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
     ]
     return Explanation(
         metrics,
+        time_ranges(scenario, chosen, metrics),
+        share_of(scenario, chosen),
         outside(problem, chosen),
         {name: float(values[0]) for name, values in scenario.law.terms(chosen).items()},
         operators(problem, chosen),

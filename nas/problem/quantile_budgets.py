@@ -7,18 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 from nas.errors import UsageError
+from nas.problem.time_ranges import PHASES, upper
 from objectives.device import Calibration, Energy, Phase
 from objectives.transfers import Conditions, error_factor
 
 _FORM = re.compile(r"^([\w.:]+)@q(\d{1,2}(?:\.\d+)?)$")
-PHASES: dict[str, tuple[Phase, ...]] = {
-    "prefill_ms": ("prefill",),
-    "ttft_ms": ("prefill",),
-    "decode_ms": ("decode",),
-    "tpot_ms": ("decode",),
-    "tokens_per_second": ("decode",),
-    "total_ms": ("prefill", "decode"),
-}
 ENERGY = ("energy_j", "tokens_per_joule")
 
 
@@ -62,16 +55,17 @@ def plain_limits(
         share = Fraction(written) / 100
         if metric in ENERGY:
             factor, models = _energy_factor(name, share, energy, 1 if asked is None else asked.batch)
-            wider = 1.0
+            wider, what = 1.0, "model"
         else:
             factor, models = _factor(name, share, PHASES[metric], calibration, note)
             assert calibration is not None
+            what = "device" if calibration.typical else "model"
             wider = _wider(metric, calibration, asked)
             dense = _wider(metric, calibration, asked and replace(asked, experts=False))
         limits[metric] = min(limit / (factor * wider), limits.get(metric, math.inf))
         lines.append(
-            f"{name} <= {limit:g} is {metric} <= {limit / (factor * wider):.4g}: of an unseen model measured / predicted is at "
-            f"most {factor:.3g} with probability {written} %, from {models} models held out" + _in_words(wider, dense)
+            f"{name} <= {limit:g} is {metric} <= {limit / (factor * wider):.4g}: of an unseen {what} measured / predicted is at "
+            f"most {factor:.3g} with probability {written} %, from {models} {what}s held out" + _in_words(wider, dense)
         )
     return limits, lines
 
@@ -113,6 +107,10 @@ def _factor(
             f"budgets.{name}: expected a calibrated profile with held-out errors, got {note}; "
             "use --preset device with a device that has one (plas list devices), or plas calibrate"
         )
+    if calibration is not None and calibration.typical:
+        factors = [upper(calibration, phase, share) for phase in phases]
+        factor = None if None in factors else max(f for f in factors if f is not None)
+        return _possible(name, factor, models, share, note), models
     return _claimed(name, [ratio for phase in rows for ratio in phase], models, share, note), models
 
 
@@ -122,7 +120,15 @@ def _claimed(name: str, ratios: Sequence[float], models: int, share: Fraction, n
     Raises:
         UsageError: of so few models nothing so likely can be claimed.
     """
-    factor = conformal_factor(ratios, models, share)
+    return _possible(name, conformal_factor(ratios, models, share), models, share, note)
+
+
+def _possible(name: str, factor: float | None, models: int, share: Fraction, note: str) -> float:
+    """The factor.
+
+    Raises:
+        UsageError: there is none.
+    """
     if factor is None:
         largest = math.floor(1000 * Fraction(models, models + 1)) / 10
         raise UsageError(

@@ -21,7 +21,7 @@ from objectives.transfers import Conditions
 def conditions_of(config: StudyConfig, *, experts: bool = False) -> Conditions:
     """Conditions for the choice of a profile, in a space with experts or without."""
     context = config.input_tokens + config.output_tokens
-    return Conditions(config.precision, config.batch, config.input_tokens, context, experts)
+    return Conditions(config.precision, config.batch, config.input_tokens, context, experts, config.engine or "")
 
 
 def scenario_in_formats(
@@ -78,6 +78,7 @@ def _scenario(
         complete=config.complete,
         head_bytes=config.head_bytes_at(asked.precision),
         calibration=profile,
+        engine=config.engine or "",
         energy=energy_for(device, profile, asked.precision, asked.batch),
         training=Training(**{**config.training.model_dump(), "device": trainer}),
     )

@@ -15,6 +15,7 @@ from nas.study.user_code import code_named, loaded_code
 from objectives.device import Device
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
+from objectives.mode_profiles import between_modes
 from objectives.plugins import documents, normalised
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification, expert_faults_of
@@ -155,16 +156,23 @@ def id_and_mode(name: str) -> tuple[str, str]:
 
 
 def named_device(given: str | dict[str, Any] | None, faults: Faults, at: Path = ("device",)) -> Device | None:
-    """A device by id, id@mode, file or content, in its mode; None of none; `at` is where it stands in the study."""
-    given, mode = id_and_mode(given) if isinstance(given, str) else (given, "")
+    """A device by id, id@mode, file or content, in its mode; None of none; `at` is where it stands in the study.
+
+    A mode without a profile gets those between other modes' (`between_modes`); content stays as it is.
+    """
+    if not isinstance(given, str):
+        return named("device", given, Device, faults, at)
+    given, mode = id_and_mode(given)
     device = named("device", given, Device, faults, at)
-    if device is None or not mode:
-        return device
+    if device is None:
+        return None
     try:
-        return device.in_mode(mode)
+        placed = device.in_mode(mode) if mode else device
     except ValueError as error:
         faults.add(at, str(error))
         return None
+    further = between_modes(device, mode)
+    return placed.model_copy(update={"profiles": [*placed.profiles, *further]}) if further else placed
 
 
 def load_device(name: str) -> Device:

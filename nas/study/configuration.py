@@ -189,8 +189,19 @@ class StudyConfig(BaseModel):
         Count | None, BeforeValidator(none_word), Field(description="Weights per scale under int4"), ALWAYS, CASE
     ] = None
     calibration: Annotated[
-        Literal["none", "shipped"] | Calibration, Field(description="Achieved share of the datasheet"), ALWAYS
-    ] = "none"
+        Literal["datasheet", "shipped"] | Calibration,
+        BeforeValidator(lambda value: "datasheet" if value == "none" else value),
+        Field(
+            description="Share of the datasheet: shipped (measured, else typical of the class of chip) or datasheet, all of it"
+        ),
+        ALWAYS,
+    ] = "datasheet"
+    engine: Annotated[
+        Annotated[str, Field(max_length=60)] | None,
+        BeforeValidator(none_word),
+        Field(description="Engine whose times are predicted, llama.cpp; left out: whichever was measured"),
+        CASE,
+    ] = None
     batch: Annotated[int, Field(strict=True, ge=1, le=10**6, description="Sequences at once"), ALWAYS, CASE] = 1
     input_tokens: Annotated[Tokens, Field(description="Prompt length"), ALWAYS, CASE] = 1024
     output_tokens: Annotated[Tokens, Field(description="Tokens generated"), ALWAYS, CASE] = 16

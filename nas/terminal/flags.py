@@ -169,6 +169,14 @@ STUDY = {
         DEVICE,
         "N[,N…]",
     ),
+    "engine": Flag(
+        "--engine", "Engine whose times are predicted, llama.cpp; left out: whichever was measured.", DEVICE
+    ),
+    "calibration": Flag(
+        "--calibration",
+        "shipped (measured, else typical of the class of chip) or datasheet, all of it; default datasheet.",
+        DEVICE,
+    ),
     "batch": Flag("--batch", "Sequences at once; default 1.", DEVICE, kind=int),
     "input_tokens": Flag("--input-tokens", "Prompt length; default 1024.", DEVICE, kind=int),
     "output_tokens": Flag("--output-tokens", "Tokens generated; default 16.", DEVICE, kind=int),

@@ -27,7 +27,7 @@ class TheoryRequest:
     flags: Annotated[
         Mapping[str, Any],
         Keys(
-            "config settings space law laws budgets preset device precision latency attention vocabulary batch input_tokens "
+            "config settings space law laws budgets preset device precision latency attention vocabulary calibration engine batch input_tokens "
             "output_tokens input_text output_text"
         ),
     ] = field(default_factory=dict)

@@ -4,8 +4,8 @@ Residuals are log(predicted / measured) under a soft-L1 loss, so that a row far 
 priors keep what the data does not determine at usual values, bounds keep it possible.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ import numpy as np
 from objectives.calibrating.least_squares import minimise
 from objectives.calibrating.prediction import Beside, predict_with_slopes
 from objectives.calibrating.terms import Terms
-from objectives.device import Calibration, Device, Peak
+from objectives.device import Calibration, Device, Peak, Phase
+from objectives.typical.efficiencies import Cell
 from search_spaces.arrays import BoolArray, FloatArray
 
 PRIOR_WEIGHT = 0.02  # a prior one spread away weighs like a row 2 % off
@@ -80,12 +81,34 @@ _ABSENT = (
 _BASE = ("compute", "bandwidth")
 
 
+Priors = Mapping[str, Parameter]
+
+
+def class_priors(cell: Cell, shape: Calibration, measured: Collection[Phase]) -> Priors:
+    """Priors of a device of a class: the efficiency of a phase without rows is what is typical of it, as far apart as its devices are.
+
+    Of a phase with rows it stays the general one: with the class's instead, models held out are further off in six groups of
+    docs/accuracy.md and nearer in none but two.
+    """
+    found = dict(PARAMETERS)
+    for name, phase, usual in (
+        ("compute", "prefill", shape.compute_efficiency),
+        ("second", "prefill", shape.compute_efficiency),
+        ("bandwidth", "decode", shape.bandwidth_efficiency),
+    ):
+        level = cell.prefill if phase == "prefill" else cell.decode
+        if phase not in measured:
+            found[name] = replace(found[name], prior=min(usual / level.ratio, found[name].most), spread=level.sd)
+    return found
+
+
 @dataclass(frozen=True)
 class Freedom:
     """Which parameters the data may move; the others stay at their priors, or are none. `largest`: of an efficiency."""
 
     names: tuple[str, ...]
     largest: float
+    priors: Priors = field(default_factory=lambda: PARAMETERS)
 
     @property
     def optional(self) -> tuple[str, ...]:
@@ -98,7 +121,9 @@ class Freedom:
         return replace(self, names=tuple(name for name in self.names if name not in OPTIONAL or name in left))
 
 
-def freedom(terms: Terms, device: Device, models: int, *, request: bool = False) -> Freedom:
+def freedom(
+    terms: Terms, device: Device, models: int, priors: Priors = PARAMETERS, *, request: bool = False
+) -> Freedom:
     """The constants that rows determine: τ and a request's constant of two models and both phases.
 
     An efficiency may exceed 1 of a rate that lies `BELOW` the peak. Prefill apart from decode needs both phases, attention
@@ -125,7 +150,7 @@ def freedom(terms: Terms, device: Device, models: int, *, request: bool = False)
         "beside_bandwidth": bool((terms.beside & ~reading).any()),
     }
     names = (*_BASE, *(name for name, can in told.items() if can))
-    return Freedom(names, 2.0 if device.confidence in BELOW else 1.0)
+    return Freedom(names, 2.0 if device.confidence in BELOW else 1.0, priors)
 
 
 def _long(lengths: FloatArray) -> bool:
@@ -141,7 +166,7 @@ def _near(terms: Terms, rows: BoolArray) -> bool:
 
 def fit(terms: Terms, free: Freedom) -> Calibration:
     """The calibration of a group of rows that share device, mode, engine and format."""
-    chosen = [PARAMETERS[name] for name in free.names]
+    chosen = [free.priors[name] for name in free.names]
     prior, spread = np.log([p.prior for p in chosen]), np.array([p.spread for p in chosen])
     most = [free.largest if name in ("second", *_BASE) else p.most for name, p in zip(free.names, chosen, strict=True)]
     bounds = np.log([p.least for p in chosen]), np.log(most)
@@ -190,7 +215,7 @@ def penalty(error: FloatArray) -> FloatArray:
 
 def calibration(free: Freedom, vector: FloatArray, second: Peak) -> tuple[Calibration, Beside]:
     """Parameters as a profile, and what differs beside it; those that are left out at what changes nothing."""
-    value: dict[str, Any] = {name: p.prior if p.unused is None else p.unused for name, p in PARAMETERS.items()}
+    value: dict[str, Any] = {name: p.prior if p.unused is None else p.unused for name, p in free.priors.items()}
     value |= dict(zip(free.names, np.exp(vector).tolist(), strict=True))
     value |= {name: None for name in _ABSENT if name not in free.names}
     alike = ("attention_compute", "attention_bandwidth", "expert_compute", "expert_bandwidth", "routing_overlap")

@@ -5,16 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from objectives.calibrating.efficiencies import Freedom
+from objectives.calibrating.efficiencies import Freedom, Priors, class_priors
 from objectives.calibrating.held_out import Errors, Group, choose, errors, leave_one_out
 from objectives.calibrating.measurements import Measurement
 from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import Terms, terms
 from objectives.counts import total
 from objectives.device import Calibration, Device, Phase
+from objectives.engines import engine_of
 from objectives.loss_law.law import Law
 from objectives.profile_choice import FAR_OFF
 from objectives.transfers import priced_otherwise
+from objectives.typical.efficiencies import family_of, shipped
 from search_spaces.arrays import FloatArray
 
 MISFIT = 0.25  # in-sample error from which a row is named
@@ -135,13 +137,21 @@ def calibrate(
         ValueError: a format whose peak the device lacks.
     """
     everything = [*rows, *beside]
-    group = Group(terms(everything, device, law), np.array([m.model for m in everything]), device, request)
+    priors = _priors(rows, device)
+    group = Group(terms(everything, device, law), np.array([m.model for m in everything]), device, request, priors)
     chosen, table = choose(group), group.terms.rows(~group.terms.beside)
     unseen = leave_one_out(group)
     fitted_to = chosen.fitted_rows(group)
     profile = _profile(fitted_to.fitted(chosen.kept), rows, device, source, table, unseen)
     free = fitted_to.free().keeping(chosen.kept)
     return Calibrated(rows, table, profile, free, predict(table, profile), unseen, predict(table, Calibration()))
+
+
+def _priors(rows: Sequence[Measurement], device: Device) -> Priors:
+    """Those of the class of the device, in the rows' family of formats and with their engine."""
+    known, first = shipped(), rows[0]
+    cell = known.cell(device.chip, family_of(first.format.precision), engine_of(first.engine))
+    return class_priors(cell, known.shape, {phase for phase in PHASES if any(m.phase == phase for m in rows)})
 
 
 def _profile(

@@ -1,12 +1,12 @@
 """Errors of a calibration: on what it was fitted to, and on models or lengths it has not seen."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.stats import kendalltau
 
-from objectives.calibrating.efficiencies import Freedom, fit, freedom, penalty
+from objectives.calibrating.efficiencies import PARAMETERS, Freedom, Priors, fit, freedom, penalty
 from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import Terms
 from objectives.device import Calibration, Device
@@ -26,10 +26,11 @@ class Group:
     models: AnyArray
     device: Device
     request: bool = False
+    priors: Priors = field(default_factory=lambda: PARAMETERS)
 
     def rows(self, which: AnyArray) -> "Group":
         """Some of the rows."""
-        return Group(self.terms.rows(which), self.models[which], self.device, self.request)
+        return Group(self.terms.rows(which), self.models[which], self.device, self.request, self.priors)
 
     def alone(self) -> "Group":
         """Without what was measured beside."""
@@ -37,7 +38,7 @@ class Group:
 
     def free(self) -> Freedom:
         """The coefficients that the rows determine."""
-        return freedom(self.terms, self.device, len(set(self.models.tolist())), request=self.request)
+        return freedom(self.terms, self.device, len(set(self.models.tolist())), self.priors, request=self.request)
 
     def fitted(self, kept: Sequence[str]) -> Calibration:
         """The calibration with some of the optional coefficients, as far as the rows determine them."""

@@ -20,12 +20,12 @@ from search_spaces.columns import Part
 #: Whatever is in none of these is refused by name as soon as it is set, also what a later version adds.
 SCENARIO = (
     *("law", "device", "precision", "batch", "input_tokens", "output_tokens", "latency"),
-    *("head_bytes", "energy", "from_cache", "training", "text", "formats"),
+    *("head_bytes", "energy", "from_cache", "engine", "training", "text", "formats"),
 )
 PRECISION = ("name", "weight_bytes", "activation_bytes", "kv_bytes", "input_bytes", "linear_peak")
 DEVICE = (
     *("name", "vendor", "fp16", "int8", "bandwidth", "memory", "cache", "cache_bandwidth", "other_peaks", "profiles"),
-    *("confidence", "source", "note", "dense_confirmed", "npu", "modes", "mode_source", "mode", "energy"),
+    *("confidence", "source", "note", "dense_confirmed", "chip", "modes", "mode_source", "mode", "energy"),
 )
 COLUMNS = (
     *("tokens", "precision", "tied", "shared_gate", "qk_norm", "qkv_bias", "norms_per_layer"),

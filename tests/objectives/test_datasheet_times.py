@@ -23,13 +23,19 @@ def test_what_is_measured_is_not_doubted() -> None:
     assert not doubts(load_device("raspberry_pi_5").model_copy(update={"confidence": "measured"}), None)
 
 
-def test_a_mode_without_a_profile_names_those_that_have_one() -> None:
-    board = load_device("jetson_orin_nano_super_8gb@25w")
-    profile, note = calibration_for(board, Conditions("int4"))
-    assert profile is None
-    for said in (note, *doubts(board, None)):
-        assert "@25w has no calibrated profile; measured were @15w, @7w, the default mode" in said
-        assert "17 to 37 % of the compute and 11 to 48 % of the bandwidth" in said
+def test_what_is_typical_of_a_class_is_doubted_and_says_of_which() -> None:
+    """With the engine that the class was seen with, or that is asked for; a file without a chip is asked for it."""
+    board = load_device("rtx_4090")
+    named, other = (calibration_for(board, Conditions("fp16", engine=engine))[0] for engine in ("ollama", "vLLM"))
+    (said,) = doubts(board, named)
+    assert "nothing of this device is measured, times are typical of discrete GPUs with llama.cpp;" in said
+    assert other is not None
+    assert other.engine == ""
+    assert [t.sentence for t in extrapolations(other, Conditions("fp16", engine="vLLM"))] == [
+        "nothing is known of vLLM here, times are as of the engines that are known"
+    ]
+    anything = board.model_copy(update={"chip": ""})
+    assert "chip in its file" in doubts(anything, calibration_for(anything, Conditions("fp16"))[0])[0]
 
 
 @pytest.mark.parametrize(("name", "said"), [("q4_k_m", True), ("", False)])
@@ -43,6 +49,6 @@ def test_a_format_counted_otherwise_is_named(name: str, said: bool) -> None:
 def test_a_phase_that_was_not_measured_is_named() -> None:
     decode = Calibration(precision="fp16", contexts=(128, 256))
     assert [t.sentence for t in extrapolations(decode, Conditions("fp16", context=200))] == [
-        "prefill was not measured, decode alone, and nothing says how far off it is"
+        "prefill was not measured, decode alone: it is as is typical of the class of chip, and nothing says how far off"
     ]
     assert not extrapolations(Calibration(precision="fp16", contexts=(9, 9), prompts=(9, 9)), Conditions("fp16"))

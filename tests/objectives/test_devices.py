@@ -205,15 +205,22 @@ def test_a_profile_of_another_precision_is_transferred_and_says_so() -> None:
 
 
 def test_a_profile_of_another_power_mode_is_never_taken() -> None:
-    assert chosen("fp16", profile(mode="15w"))[0] is None
-    assert chosen("fp16", profile(), mode="15w")[0] is None
+    for found, _ in (chosen("fp16", profile(mode="15w")), chosen("fp16", profile(), mode="15w")):
+        assert found is not None
+        assert found.typical == "any"
     best, _ = chosen("fp16", profile(engine="a", held_out_error=0.01), profile(engine="b", mode="15w"), mode="15w")
     assert best is not None
     assert best.engine == "b"
 
 
-def test_a_device_without_a_profile_says_so() -> None:
-    assert chosen("fp16") == (None, "datasheet peaks, no calibrated profile for this device")
+def test_a_device_without_a_profile_is_typical_of_its_class_and_says_so() -> None:
+    found, note = chosen("fp16")
+    assert found is not None
+    assert found.held_out_models == 24
+    assert note == (
+        "typical of devices of every class, since its file states no chip, no calibrated profile for this device"
+    )
+    assert chosen("fp32") == (None, "datasheet peaks, no calibrated profile for this device")
 
 
 @pytest.mark.parametrize(

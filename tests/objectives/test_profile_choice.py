@@ -30,10 +30,10 @@ def board(*precisions: str, **changes: Any) -> Device:
         ("int8", ("int8", "fp16", "nvfp4"), "int8"),
         ("int4", ("fp16", "q8_0", "nvfp4"), "q8_0"),
         ("nvfp4", ("nvfp4", "int4", "fp16"), "nvfp4"),
-        ("fp16", ("nvfp4",), None),
-        ("int8", ("nvfp4",), None),
-        ("fp16", ("int8",), None),
-        ("nvfp4", ("int4", "int8", "fp16"), None),
+        ("fp16", ("nvfp4",), ""),
+        ("int8", ("nvfp4",), ""),
+        ("fp16", ("int8",), ""),
+        ("nvfp4", ("int4", "int8", "fp16"), ""),
         ("fp32", ("fp16", "fp32"), "fp32"),
         ("fp32", ("fp16", "int4"), None),
     ],
@@ -41,10 +41,13 @@ def board(*precisions: str, **changes: Any) -> Device:
 def test_efficiencies_transfer_between_what_computes_alike(
     wanted: str, measured: tuple[str, ...], source: str | None
 ) -> None:
-    """Between weight-only formats and fp16, and from them to int8; neither from nor to NVFP4."""
+    """Between weight-only formats and fp16, and from them to int8; neither from nor to NVFP4, which are as is typical."""
     found, note = calibration_for(board(*measured), Conditions(wanted))
     assert (found.precision if found else None) == source
-    if source is None:
+    assert bool(found and found.typical) == (source == "")
+    if source == "":
+        assert note.endswith(f"no calibrated profile that {wanted} could use for this device")
+    elif source is None:
         assert note == f"datasheet peaks, no calibrated profile that {wanted} could use for this device"
     elif source == wanted:
         assert note == f"calibrated (E, {wanted})"
@@ -63,7 +66,25 @@ def test_a_variation_has_the_profile_of_its_base_and_says_so() -> None:
     )
     both = calibration_for(board("nvfp4", "int4"), Conditions("nvfp4_down8_kv4"))[1]
     assert "measured with a KV cache as wide as activations and down projections like the others" in both
-    assert calibration_for(board("int4"), Conditions("nvfp4_kv8"))[0] is None
+    found = calibration_for(board("int4"), Conditions("nvfp4_kv8"))[0]
+    assert found is not None
+    assert found.typical
+
+
+def test_profiles_of_the_engine_that_is_asked_for_come_first() -> None:
+    """Of an engine that the class is known with what is typical of it; of another engine the profile that there is, which is said."""
+    two = board("int4", "int4").model_copy(update={"chip": "gpu"})
+    two.profiles[0].engine = "llama-bench b1234"
+    ours, _ = calibration_for(two, Conditions("int4", engine="llama.cpp"))
+    assert ours is two.profiles[0]
+    theirs, note = calibration_for(two, Conditions("int4", engine="MLC"))
+    assert theirs is two.profiles[1]
+    assert "nothing is known of MLC here, times are those of E" in note
+    typical, _ = calibration_for(
+        two.model_copy(update={"profiles": two.profiles[1:]}), Conditions("int4", engine="ollama")
+    )
+    assert typical is not None
+    assert (typical.typical, typical.engine) == ("gpu", "llama.cpp")
 
 
 def test_another_batch_is_said() -> None:

@@ -274,6 +274,8 @@ def test_json_of_every_command_parses(own: Any, inside: Inside, available: list[
         "architecture",
         "remarks",
         "metrics",
+        "time_ranges",
+        "time_ranges_percent",
         "outside_law",
         "loss_terms",
         "operators",

@@ -21,7 +21,7 @@ SLIPS: list[tuple[str, str, str]] = [
         f"did you mean {AGX}, {NANO}, {SUPER} or jetson_orin_nx_16gb?",
     ),
     ("run --device jetson_agx_orin", "--device: expected a device (", f"did you mean {AGX}?"),
-    ("run --device rtx", "--device: expected a device (", "rtx_5090 or 1 more?"),
+    ("run --device rtx", "--device: expected a device (", "rtx_5070 or 2 more?"),
     ("run --objectives loss,totalms", "--objectives: expected a metric (", "did you mean total_ms?"),
     ("run --set devicess=h200", "--set devicess: unknown key", "did you mean device?"),
     ("run --set params.populaton=5", "--set params.populaton: unknown key", "did you mean population?"),

@@ -135,13 +135,13 @@ def test_nothing_at_all_is_exit_code_3_and_leaves_the_reasons(inside: Inside) ->
 def test_models_alone_leave_no_folder_unless_one_is_named(inside: Inside) -> None:
     answer = inside("devices", "--models-only", "--devices", "raspberry_pi_5", "--precisions", "int4")
     assert answer.code == 0
-    assert answer.err.startswith("Warning: times are at datasheet peaks")
+    assert answer.err.startswith("Warning: nothing of this device is measured, times are typical of processors;")
     assert answer.err.count("\n") == 1
     lines = answer.out.splitlines()
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 80
     assert "Largest that fits: Qwen3-8B" in answer.out
-    assert "no calibrated profile for this device" in " ".join(answer.out.split())
+    assert "typical of processors, of which 80 % take prefill" in " ".join(answer.out.split())
     assert list(Path().iterdir()) == []
     found = json.loads(inside("devices", "--models-only", "--devices", "raspberry_pi_5", "--json", "--out", "a").out)
     assert [row["model"] for row in found["models"]] == [row["model"] for row in rows("a/models.csv")]

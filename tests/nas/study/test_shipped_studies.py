@@ -67,7 +67,8 @@ def test_an_application_is_named_after_its_file_and_counts_a_real_device(name: s
     assert study.config.preset == "device"
     assert study.problem.has_head
     profile = study.problem.scenario.calibration
-    if profile is not None:
+    assert profile is not None
+    if not profile.typical:
         assert (profile.precision, profile.batch) == (study.config.precision, study.config.batch)
 
 

@@ -1,0 +1,104 @@
+"""Ranges in which measured times lie: predictions times measured / predicted of what was held out."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from objectives.device import Calibration, Phase
+from objectives.scenario import Scenario
+from objectives.transfers import Conditions, error_factor
+from search_spaces.architectures import Architectures
+
+PHASES: dict[str, tuple[Phase, ...]] = {
+    "prefill_ms": ("prefill",),
+    "ttft_ms": ("prefill",),
+    "decode_ms": ("decode",),
+    "tpot_ms": ("decode",),
+    "tokens_per_second": ("decode",),
+    "total_ms": ("prefill", "decode"),
+}
+SHARE = Fraction(8, 10)
+
+
+@dataclass(frozen=True)
+class Range:
+    """Measured / predicted of a phase, least and largest, and the share of unseen models (or devices) that it claims to hold."""
+
+    least: float
+    most: float
+    share: Fraction
+
+    def of(self, value: float) -> tuple[float, float]:
+        """That of a predicted time."""
+        return value * self.least, value * self.most
+
+
+def phase_range(calibration: Calibration, asked: Conditions, phase: Phase) -> Range | None:
+    """The range of a phase of which 80 % of what was not seen lie inside, or as many as so few can claim; None with nothing held out.
+
+    Of n models the rank (n + 1)·q from either end; of what is typical of a class the same quantile of the ratios of its devices, as
+    many of each. Where `asked` lies outside of what was measured the upper end is as much later as that was seen to be.
+    """
+    ratios = sorted(calibration.held_out.get(phase, []))
+    if not ratios:
+        return None
+    models = calibration.held_out_models or len(ratios)
+    tail = max((1 - SHARE) / 2, Fraction(1, models + 1))
+    outside = _beyond(len(ratios) if calibration.typical else models, models, tail)
+    return Range(ratios[outside], ratios[-1 - outside] * error_factor(calibration, asked, phase), 1 - 2 * tail)
+
+
+def upper(calibration: Calibration, phase: Phase, share: Fraction) -> float | None:
+    """The bound on measured / predicted of a device of a class with probability `share`; None where so few cannot claim it."""
+    ratios, devices = sorted(calibration.held_out.get(phase, [])), calibration.held_out_models or 1
+    if 1 - share < Fraction(1, devices + 1) or not ratios:
+        return None
+    return ratios[-1 - _beyond(len(ratios), devices, 1 - share)]
+
+
+def _beyond(rows: int, models: int, tail: Fraction) -> int:
+    """How many of the ratios lie outside on one side, so that at most `tail` of further models do."""
+    return max(0, math.floor(rows * ((models + 1) * tail - 1) / models))
+
+
+def time_ranges(
+    scenario: Scenario, chosen: Architectures, metrics: Mapping[str, float]
+) -> dict[str, tuple[float, float]]:
+    """The range of each time and rate of one architecture (n = 1) by its name; those of a phase with nothing held out are missing.
+
+    Of its own conditions: it has experts or has none. Both phases of a total are at the same ends of theirs. `metrics` are what is
+    predicted, `prefill_ms` among them.
+    """
+    known = _ranges(scenario, chosen)
+    return {
+        name: _range_of(name, metrics, known)
+        for name in metrics
+        if name in PHASES and set(PHASES[name]) <= known.keys()
+    }
+
+
+def share_of(scenario: Scenario, chosen: Architectures) -> int:
+    """The per cent of unseen models (or devices) that `time_ranges` claim to hold; 0 where there are none."""
+    return round(100 * float(min((r.share for r in _ranges(scenario, chosen).values()), default=Fraction(0))))
+
+
+def _ranges(scenario: Scenario, chosen: Architectures) -> dict[Phase, Range]:
+    """Those of the phases that have one."""
+    if scenario.calibration is None:
+        return {}
+    asked = scenario.conditions(experts=bool(chosen.n_experts[0] > 1))
+    found = {phase: phase_range(scenario.calibration, asked, phase) for phase in PHASES["total_ms"]}
+    return {phase: r for phase, r in found.items() if r is not None}
+
+
+def _range_of(name: str, times: Mapping[str, float], known: Mapping[Phase, Range]) -> tuple[float, float]:
+    """The range of one time or rate."""
+    if name == "total_ms":
+        prefill, decode = times["prefill_ms"], times[name] - times["prefill_ms"]
+        ends = known["prefill"].of(prefill), known["decode"].of(decode)
+        return ends[0][0] + ends[1][0], ends[0][1] + ends[1][1]
+    only = known[PHASES[name][0]]
+    if name == "tokens_per_second":
+        return times[name] / only.most, times[name] / only.least
+    return only.of(times[name])

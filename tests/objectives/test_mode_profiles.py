@@ -1,0 +1,47 @@
+"""A power mode without a profile: between those of measured modes, and of the nearest one beyond them."""
+
+import math
+
+import pytest
+
+from nas.study.catalogue import load_device
+from objectives.device import Calibration, Device, Mode
+from objectives.mode_profiles import between_modes
+
+
+def board(**shares: float) -> Device:
+    """100, 40 and 10 TFLOP/s in three modes, with a profile in those of which a share is given."""
+    profiles = [
+        Calibration(
+            mode="" if name == "full" else name, bandwidth_efficiency=share, overhead="5 us", held_out={"decode": [1.0]}
+        )
+        for name, share in shares.items()
+    ]
+    modes = {"mid": Mode(fp16="40 TFLOP/s"), "low": Mode(fp16="10 TFLOP/s")}
+    return Device(name="mine", fp16=100, int8=200, bandwidth=200, memory=8, modes=modes, profiles=profiles)
+
+
+def test_between_two_modes_shares_are_interpolated_in_the_logarithm_of_the_peak() -> None:
+    """Errors of both are wider by a quarter of what the two differ by, either way."""
+    (found,) = between_modes(board(full=0.8, low=0.2), "mid")
+    assert found.bandwidth_efficiency == pytest.approx(0.2 * 4 ** (math.log(4) / math.log(10)), rel=1e-12)
+    assert found.overhead == 0.005
+    assert found.between == "@low and the default mode"
+    assert found.held_out["decode"] == pytest.approx([4**-0.25] * 2 + [4**0.25] * 2, rel=1e-12)
+
+
+def test_beyond_the_measured_modes_it_is_the_nearest_one() -> None:
+    (found,) = between_modes(board(full=0.8, mid=0.5), "low")
+    assert (found.bandwidth_efficiency, found.between, found.mode) == (0.5, "@mid", "low")
+
+
+def test_what_has_a_profile_or_has_none_at_all_stays_as_it_is() -> None:
+    assert not between_modes(board(full=0.8, low=0.2), "low")
+    assert not between_modes(board(), "mid")
+
+
+def test_a_shipped_mode_is_between_its_neighbours() -> None:
+    """Orin Nano at 25 W: between 15 W and the default, in every format that both have."""
+    found = [p for p in load_device("jetson_orin_nano_super_8gb@25w").profiles if p.mode == "25w"]
+    assert {p.between for p in found} == {"@15w and the default mode"}
+    assert 0.3 < found[0].bandwidth_efficiency < 0.48
