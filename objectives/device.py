@@ -151,6 +151,7 @@ class Energy(BaseModel):
     held_out_error: Annotated[float, Field(ge=0)] | None = None
     held_out: list[Annotated[float, Field(gt=0)]] = []
     held_out_models: Annotated[int, Field(ge=1)] | None = None
+    between: str = ""
     source: str = ""
 
 

@@ -77,6 +77,7 @@ def energy_named(energy: Energy) -> str:
     per_byte = f" + {energy.per_byte * 1e12:.3g} pJ x bytes" if energy.per_byte else ""
     made = f"{energy.base_power:.3g} W x time + {energy.per_flop * 1e12:.3g} pJ x FLOPs{per_byte}"
     parts = [f"energy_j is {made}, metered with {energy.engine or 'an unnamed engine'}"]
+    parts += [f"between {energy.between}"] if energy.between else []
     if energy.held_out_error is not None:
         parts.append(f"{100 * energy.held_out_error:.1f} % off on models held out given their times")
     if energy.held_out:

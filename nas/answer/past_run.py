@@ -99,10 +99,17 @@ class RecordedRun:
         prompt, context = lengths["input_tokens"], sum(lengths.values())
         chosen = self.architectures(rows)
         asked = Conditions(
-            resolved["precision"], resolved["batch"], prompt, context, bool((chosen.n_experts > 1).any())
+            resolved["precision"],
+            resolved["batch"],
+            prompt,
+            context,
+            bool((chosen.n_experts > 1).any()),
+            resolved.get("engine") or "",
         )
         formats = [name or resolved["precision"] for name, _ in chosen.in_formats()]
-        return extrapolated({name: self._profile(replace(asked, precision=name)) for name in formats}, asked)
+        profiles = {name: self._profile(replace(asked, precision=name)) for name in formats}
+        of_device = doubts(Device.model_validate(resolved["device"]), next(iter(profiles.values())))
+        return [*of_device, *extrapolated(profiles, asked)]
 
     def _profile(self, asked: Conditions) -> Calibration | None:
         """The profile that prices a scenario: the study's, or of formats of the designs' own that of the device."""

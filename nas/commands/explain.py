@@ -219,7 +219,7 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remar
     say(Styled("\nMetrics", TITLE))
     table(list(e.metrics), [[f"{value:.6g}" for value in e.metrics.values()]], left=0)
     if said := ranges_in_words(study.problem.pricing(chosen), chosen, e.metrics, TIMES):
-        say(f"Measured times are expected in {said}")
+        say(f"Measured times, {said}")
     _show_head(e)
     say(Styled("\nLoss, nats per token", TITLE))
     table(

@@ -50,7 +50,10 @@ def show(kinds: Sequence[str], *, as_json: bool) -> None:
         _say_table(kind.replace("-", " ").capitalize(), rows)
         calibrated = [{"device": row["name"], **each} for row in rows for each in row.get("calibrated", ())]
         if calibrated:
-            say(f"Of 0 profiles: times are at datasheet peaks; {measured_elsewhere()}.\n")
+            say(
+                "Of 0 profiles: preset device prices with what is typical of the chip, and --calibration datasheet at the peaks: "
+                f"{measured_elsewhere()}.\n"
+            )
             _say_table("Calibrated: median error on models held out", calibrated)
         if kind == "laws":
             _say_table(f"Elsewhere: {RIGHT} (docs/laws-elsewhere.md)", records_in_columns())
@@ -208,6 +211,7 @@ def _device_row(name: str, path: str) -> Row:
         "GB/s": d.bandwidth / 1e9,
         "GB": d.memory_gb,
         "known": d.confidence,
+        "chip": d.chip or "-",
         "profiles": len(d.profiles),
         "modes": " ".join(f"@{mode}" for mode in d.modes) or "-",
         "what": d.name,
@@ -227,7 +231,7 @@ def _profile_row(profile: Calibration) -> Row:
         "experts": {True: "yes", False: "no", None: "-"}[profile.experts],
         **{phase: "-" if off is None else f"{100 * off:.1f} %" for phase, off in errors.items()},
         "models": profile.held_out_models or "-",
-        "measured by": profile.source.partition(": ")[0] or "-",
+        "measured by": f"between {profile.between}" if profile.between else profile.source.partition(": ")[0] or "-",
     }
 
 

@@ -15,7 +15,7 @@ from nas.study.user_code import code_named, loaded_code
 from objectives.device import Device
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
-from objectives.mode_profiles import between_modes
+from objectives.mode_profiles import in_unmeasured_mode
 from objectives.plugins import documents, normalised
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification, expert_faults_of
@@ -158,7 +158,7 @@ def id_and_mode(name: str) -> tuple[str, str]:
 def named_device(given: str | dict[str, Any] | None, faults: Faults, at: Path = ("device",)) -> Device | None:
     """A device by id, id@mode, file or content, in its mode; None of none; `at` is where it stands in the study.
 
-    A mode without a profile gets those between other modes' (`between_modes`); content stays as it is.
+    A mode without a profile gets what lies between those of others (`in_unmeasured_mode`); content stays as it is.
     """
     if not isinstance(given, str):
         return named("device", given, Device, faults, at)
@@ -171,8 +171,9 @@ def named_device(given: str | dict[str, Any] | None, faults: Faults, at: Path = 
     except ValueError as error:
         faults.add(at, str(error))
         return None
-    further = between_modes(device, mode)
-    return placed.model_copy(update={"profiles": [*placed.profiles, *further]}) if further else placed
+    further = in_unmeasured_mode(device, mode)
+    both = {name: [*getattr(placed, name), *those] for name, those in further.items() if those}
+    return placed.model_copy(update=both) if both else placed
 
 
 def load_device(name: str) -> Device:

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from nas.study.catalogue import load_device
-from objectives.device import Calibration, Device, Mode
-from objectives.mode_profiles import between_modes
+from objectives.device import Calibration, Device, Energy, Mode
+from objectives.mode_profiles import in_unmeasured_mode
 
 
 def board(**shares: float) -> Device:
@@ -23,7 +23,7 @@ def board(**shares: float) -> Device:
 
 def test_between_two_modes_shares_are_interpolated_in_the_logarithm_of_the_peak() -> None:
     """Errors of both are wider by a quarter of what the two differ by, either way."""
-    (found,) = between_modes(board(full=0.8, low=0.2), "mid")
+    (found,) = in_unmeasured_mode(board(full=0.8, low=0.2), "mid")["profiles"]
     assert found.bandwidth_efficiency == pytest.approx(0.2 * 4 ** (math.log(4) / math.log(10)), rel=1e-12)
     assert found.overhead == 0.005
     assert found.between == "@low and the default mode"
@@ -31,13 +31,25 @@ def test_between_two_modes_shares_are_interpolated_in_the_logarithm_of_the_peak(
 
 
 def test_beyond_the_measured_modes_it_is_the_nearest_one() -> None:
-    (found,) = between_modes(board(full=0.8, mid=0.5), "low")
+    (found,) = in_unmeasured_mode(board(full=0.8, mid=0.5), "low")["profiles"]
     assert (found.bandwidth_efficiency, found.between, found.mode) == (0.5, "@mid", "low")
 
 
 def test_what_has_a_profile_or_has_none_at_all_stays_as_it_is() -> None:
-    assert not between_modes(board(full=0.8, low=0.2), "low")
-    assert not between_modes(board(), "mid")
+    for device, mode in ((board(full=0.8, low=0.2), "low"), (board(), "mid")):
+        assert in_unmeasured_mode(device, mode) == {"profiles": [], "energy": []}
+
+
+def test_energy_is_between_that_of_its_neighbours() -> None:
+    """Watts and joules in the logarithm of the peak; what is zero in one stays the nearest mode's."""
+    metered = [
+        Energy(base_power="4 W", per_flop="8 pJ", held_out=[1.0]),
+        Energy(mode="low", base_power="1 W", per_flop="2 pJ"),
+    ]
+    (found,) = in_unmeasured_mode(board().model_copy(update={"energy": metered}), "mid")["energy"]
+    assert found.base_power == pytest.approx(4 ** (math.log(4) / math.log(10)), rel=1e-12)
+    assert found.per_flop == pytest.approx(2e-12 * 4 ** (math.log(4) / math.log(10)), rel=1e-12)
+    assert found.held_out == pytest.approx([4**-0.25, 4**0.25], rel=1e-12)
 
 
 def test_a_shipped_mode_is_between_its_neighbours() -> None:
