@@ -163,7 +163,8 @@ PLAS_EXTERNAL_DATA=FOLDER python -m benchmarks.accuracy --out accuracy
 ```
 
 writes this page again, and `accuracy.csv` with every row: measured, predicted, from what, and by the datasheet. What the errors mean, and what was aimed at, is in
-[measure and calibrate](measure-and-calibrate.md#how-wrong).
+[measure and calibrate](measure-and-calibrate.md#how-wrong). Devices of which no row was
+seen at all, by class of chip, are [there too](measure-and-calibrate.md#without-a-profile).
 
 ## Groups
 

@@ -337,22 +337,23 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"write {TARGET.name}")
     asked = parser.parse_args()
     found = public_groups(Path(os.environ["PLAS_EXTERNAL_DATA"]))
-    for engines in (True, False):
+    judged = {engines: left_out(found, engines=engines) for engines in (True, False)}
+    for engines, rows in judged.items():
         print(f"devices left out, engine {'stated' if engines else 'not stated'}")
-        judged = left_out(found, engines=engines)
-        print_errors(judged)
+        print_errors(rows)
+    residuals = residuals_of(judged[False])  # as of most studies, which state no engine
     print("the shape alone")
     print_errors([Judged(g.device, g.chip, p, float(v), 1.0) for g in found for p in PHASES for v in g.off[g.of(p)]])
     for name, those in narrowed(found).items():
         print(f"rows that three others of the device leave: {name}")
         for phase in PHASES:
             print(f"  {phase:<9}{_summary([row for row in those if row.phase == phase])}")
-    shares = np.array(overshoots(found, residuals_of(judged)))
+    shares = np.array(overshoots(found, residuals))
     print(
         f"picks at q80: {100 * np.mean(shares <= 1.25):.0f} % of {len(shares)} within 1.25 of their budget, the worst {shares.max():.2f}"
     )
     if asked.write:
-        content = made(found, cells_of(found), residuals_of(judged)).model_dump(mode="json", exclude_defaults=True)
+        content = made(found, cells_of(found), residuals).model_dump(mode="json", exclude_defaults=True)
         TARGET.write_text(yaml_source.dump(content), encoding="utf-8")
 
 

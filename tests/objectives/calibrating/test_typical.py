@@ -1,0 +1,89 @@
+"""What is typical of a class: of every cell a profile, its times slower by its ratio, engines by their names, and the public rows that made it."""
+
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from benchmarks import typical
+from objectives.calibrating.group import calibrate
+from objectives.calibrating.prediction import predict
+from objectives.calibrating.terms import terms
+from objectives.device import Chip, Device
+from objectives.engines import engine_of
+from objectives.loss_law.law import Law
+from objectives.scenario import precision
+from objectives.transfers import Conditions
+from objectives.typical.efficiencies import FAMILIES, Cell, Level, family_of, profile_of, shipped, typical_profile
+from tests.objectives.calibrating.conftest import shown
+
+
+def test_every_class_and_family_has_a_cell_and_a_profile_within_bounds() -> None:
+    for chip in get_args(Chip):
+        for family in FAMILIES:
+            cell = shipped().cell(chip, family, "an engine of which nothing is known")
+            assert (cell.chip, cell.family, cell.engine) == (chip, family, "")
+            found = profile_of(shipped(), cell)
+            assert type(found).model_validate(found.model_dump()) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    [
+        ("llama-bench May-2024", "llama.cpp"),
+        ("Ollama", "llama.cpp"),
+        ("TensorRT-Edge-LLM 0.10.0", "TensorRT-Edge-LLM"),
+        (" X ", "X"),
+    ],
+)
+def test_an_engine_is_known_by_how_its_name_begins(name: str, engine: str) -> None:
+    assert engine_of(name) == engine
+
+
+@pytest.mark.parametrize(
+    ("name", "family"), [("fp16", "fp16"), ("int4", "w4"), ("int8", "int8"), ("nvfp4", "fp4"), ("int4_kv8", "w4")]
+)
+def test_a_format_is_in_the_family_of_its_peak_or_its_bits(name: str, family: str) -> None:
+    assert family_of(precision(name)) == family
+
+
+def test_phases_take_as_many_times_as_long_as_the_cell_says(board: Device, law: Law) -> None:
+    """Every time of the shape is longer by the ratio of its phase, exactly: efficiencies fall and overheads rise alike."""
+    table = terms(shown(board, law), board, law)
+    level = {"prefill": Level(ratio=1.5, sd=0.2), "decode": Level(ratio=1.25, sd=0.1)}
+    slower = profile_of(shipped(), Cell(chip="gpu", family="w4", engine="", **level))
+    ratio = predict(table, slower) / predict(
+        table,
+        profile_of(
+            shipped(), Cell(chip="gpu", family="w4", engine="", **{phase: Level(ratio=1.0, sd=0.1) for phase in level})
+        ),
+    )
+    assert ratio[table.requests > 0] == pytest.approx(1.5, rel=1e-9)
+    assert ratio[table.requests == 0] == pytest.approx(1.25, rel=1e-2)  # arithmetic of decoding is the prefill's
+
+
+def test_a_log_of_decoding_alone_leaves_the_prefill_as_is_typical(board: Device, law: Law) -> None:
+    """Of the class of the board, in the family of the rows; decoding is as measured."""
+    gpu = board.model_copy(update={"chip": "gpu"})
+    rows = [row for row in shown(gpu, law) if row.phase == "decode"]
+    done, usual = calibrate(rows, gpu, law, "test"), typical_profile(gpu, Conditions("int4"))
+    assert done.profile.compute_efficiency == pytest.approx(usual.compute_efficiency, rel=1e-3)
+    assert done.in_sample == pytest.approx(done.terms.ms, rel=0.05)
+
+
+@pytest.mark.slow
+def test_the_shipped_file_is_what_the_public_rows_say(external_data: Path) -> None:
+    """Every cell is estimated again; of errors held out their quantiles stay within what the page says."""
+    found = typical.public_groups(external_data)
+    again, known = typical.made(found, typical.cells_of(found), {}), shipped()
+    for cell, ours in zip(known.cells, again.cells, strict=True):
+        assert (cell.chip, cell.family, cell.engine) == (ours.chip, ours.family, ours.engine)
+        for phase in ("prefill", "decode"):
+            assert cell.level(phase).ratio == pytest.approx(ours.level(phase).ratio, rel=0.01)
+            assert cell.level(phase).sd == pytest.approx(ours.level(phase).sd, rel=0.01)
+    judged = typical.left_out(found, engines=True)
+    for phase, most in (("prefill", 0.27), ("decode", 0.14)):
+        assert np.median([abs(np.exp(-row.off) - 1.0) for row in judged if row.phase == phase]) <= most
+    for phase, residuals in typical.residuals_of(typical.left_out(found, engines=False)).items():
+        assert residuals == pytest.approx(known.residuals[phase], abs=0.02)
