@@ -69,7 +69,7 @@ def test_a_log_of_decoding_alone_leaves_the_prefill_as_is_typical(board: Device,
     rows = [row for row in shown(gpu, law) if row.phase == "decode"]
     done, usual = calibrate(rows, gpu, law, "test"), typical_profile(gpu, Conditions("int4"))
     assert done.profile.compute_efficiency == pytest.approx(usual.compute_efficiency, rel=1e-3)
-    assert done.in_sample == pytest.approx(done.terms.ms, rel=0.05)
+    assert done.in_sample == pytest.approx(done.terms.ms, rel=0.15)
 
 
 @pytest.mark.slow
