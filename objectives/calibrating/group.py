@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from objectives.calibrating.efficiencies import Freedom, Priors, class_priors
+from objectives.calibrating.efficiencies import PARAMETERS, Freedom, Priors, class_priors
 from objectives.calibrating.held_out import Errors, Group, choose, errors, leave_one_out
 from objectives.calibrating.measurements import Measurement
 from objectives.calibrating.prediction import predict
@@ -148,7 +148,9 @@ def calibrate(
 
 
 def _priors(rows: Sequence[Measurement], device: Device) -> Priors:
-    """Those of the class of the device, in the rows' family of formats and with their engine."""
+    """Those of the class of the device, in the rows' family of formats and with their engine; the general ones of measured peaks."""
+    if device.confidence == "measured":
+        return PARAMETERS
     known, first = shipped(), rows[0]
     cell = known.cell(device.chip, family_of(first.format.precision), engine_of(first.engine))
     return class_priors(cell, known.shape, {phase for phase in PHASES if any(m.phase == phase for m in rows)})

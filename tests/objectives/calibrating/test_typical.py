@@ -65,7 +65,7 @@ def test_phases_take_as_many_times_as_long_as_the_cell_says(board: Device, law: 
 
 def test_a_log_of_decoding_alone_leaves_the_prefill_as_is_typical(board: Device, law: Law) -> None:
     """Of the class of the board, in the family of the rows; decoding is as measured."""
-    gpu = board.model_copy(update={"chip": "gpu"})
+    gpu = board.model_copy(update={"chip": "gpu", "confidence": "verified"})
     rows = [row for row in shown(gpu, law) if row.phase == "decode"]
     done, usual = calibrate(rows, gpu, law, "test"), typical_profile(gpu, Conditions("int4"))
     assert done.profile.compute_efficiency == pytest.approx(usual.compute_efficiency, rel=1e-3)
