@@ -46,7 +46,7 @@ class Typical(BaseModel):
     """What is shipped: a profile that all classes share, by how much each is slower, and errors of devices that were left out.
 
     residuals: log(measured / predicted) in standard deviations of its cell of rows of devices whose cell had not seen them, as
-    many for each of the `devices`.
+    many for each of the `devices`; with_engine: the same where the engine was stated.
 
     Source: `python -m benchmarks.typical`, which writes the file.
     """
@@ -56,6 +56,7 @@ class Typical(BaseModel):
     devices: Annotated[int, Field(ge=1)]
     rows: Annotated[int, Field(ge=1)]
     residuals: dict[Phase, list[float]]
+    with_engine: dict[Phase, list[float]]
     cells: list[Cell]
     source: str
 
@@ -108,7 +109,7 @@ def profile_of(known: Typical, cell: Cell, mode: str = "") -> Calibration:
             "overhead": shape.overhead * decode,
             "held_out": {
                 phase: sorted(math.exp(cell.level(phase).sd * z) for z in residuals)
-                for phase, residuals in known.residuals.items()
+                for phase, residuals in (known.with_engine if cell.engine else known.residuals).items()
             },
             "held_out_models": known.devices,
             "source": f"typical of {CHIPS[cell.chip]}: {known.rows:,} rows of {known.devices} devices; {known.source}",
