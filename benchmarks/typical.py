@@ -122,8 +122,8 @@ class Mixed:
     weights: FloatArray
 
     def at(self, chip: Chip, family: str, engine: str) -> Level:
-        """The median and the standard deviation of a device that was not seen; "" of a chip or an engine is any that was, in equal parts of devices."""
-        seen = {(g.chip, g.engine, g.device) for g in self.seen if chip in ("", g.chip) and engine in ("", g.engine)}
+        """The median and the standard deviation of a device that was not seen; `any` chip and the engine "" are any that was, in equal parts of devices."""
+        seen = {(g.chip, g.engine, g.device) for g in self.seen if chip in ("any", g.chip) and engine in ("", g.engine)}
         means, variances = np.array(
             [self._one(of, family, by) for of, by, _ in sorted(seen)] or [self._one(chip, family, engine)]
         ).T
@@ -190,7 +190,7 @@ def made(
 def cells_of(found: Sequence[Rows]) -> Iterator[tuple[Chip, str, str]]:
     """Every class and family, with no engine and with each that was seen in the class."""
     for chip in get_args(Chip):
-        engines = sorted({g.engine for g in found if g.chip == chip}) if chip else []
+        engines = sorted({g.engine for g in found if g.chip == chip})
         for family in FAMILIES:
             yield from ((chip, family, engine) for engine in ("", *engines))
 

@@ -25,14 +25,14 @@ SPARSE_SMELL_FLOP_PER_BYTE = 500.0
 
 Peak = Literal["fp16", "int8", "fp4"]  # a device's figures that operators run at
 Phase = Literal["prefill", "decode"]
-Chip = Literal["gpu", "server_gpu", "soc", "npu", "cpu", ""]
+Chip = Literal["gpu", "server_gpu", "soc", "npu", "cpu", "any"]
 CHIPS: dict[Chip, str] = {
     "gpu": "discrete GPUs",
     "server_gpu": "server and workstation GPUs",
     "soc": "GPUs that share memory with the processor",
     "npu": "neural processing units",
     "cpu": "processors",
-    "": "devices of every class, since its file states no chip",
+    "any": "devices of every class, since its file states no chip",
 }
 Kind = Literal["plain", "attention", "experts"]  # operators with efficiencies of their own
 _Share = Annotated[float, Field(gt=0, le=2)]
@@ -89,7 +89,7 @@ class Calibration(BaseModel):
     prompts: tuple[_Tokens, _Tokens] | None = None
     contexts: tuple[_Tokens, _Tokens] | None = None
     experts: bool | None = None
-    typical: Literal["", "any"] | Chip = ""
+    typical: Literal[""] | Chip = ""
     between: str = ""
     source: str = ""
 
@@ -175,7 +175,7 @@ class Device(BaseModel):
 
     `cache` is the last-level cache before memory, `cache_bandwidth` what it serves; both matter where a calibrated profile
     has an efficiency for them (docs/model.md, cache tier). `chip`: the class whose typical efficiencies price it without a
-    profile of its own; "" where it is not stated.
+    profile of its own; `any` where it is not stated.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -191,7 +191,7 @@ class Device(BaseModel):
     source: str = ""
     note: str = ""
     dense_confirmed: bool = False
-    chip: Chip = ""
+    chip: Chip = "any"
     other_peaks: dict[Name, FlopsPerSecond | OpsPerSecond] = {}
     modes: dict[Name, Mode] = {}
     mode_source: str = ""

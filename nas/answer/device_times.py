@@ -107,7 +107,7 @@ def speeds(scenario: Scenario) -> str:
 def typical_in_words(profile: Calibration) -> str:
     """Of what a profile is typical, and how far devices of the class lie from it."""
     engine = f" with {profile.engine}" if profile.engine else ""
-    chips = CHIPS["" if profile.typical == "any" else profile.typical]
+    chips = CHIPS[profile.typical or "any"]
     asked = Conditions("fp16", profile.batch)
     ranges = {phase: phase_range(profile, asked, phase) for phase in PHASES["total_ms"]}
     took = [f"{phase} {r.least:.2g} to {r.most:.2g}" for phase, r in ranges.items() if r is not None]

@@ -211,7 +211,7 @@ def _device_row(name: str, path: str) -> Row:
         "GB/s": d.bandwidth / 1e9,
         "GB": d.memory_gb,
         "known": d.confidence,
-        "chip": d.chip or "-",
+        "chip": "-" if d.chip == "any" else d.chip,
         "profiles": len(d.profiles),
         "modes": " ".join(f"@{mode}" for mode in d.modes) or "-",
         "what": d.name,

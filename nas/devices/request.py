@@ -55,7 +55,8 @@ class DevicesRequest:
         bool, Flag("--models-only", "Rank published models alone: speed, memory, what fits.", MODELS)
     ] = False
     flags: Annotated[
-        Mapping[str, Any], Keys("config settings space law objectives budgets preset latency attention vocabulary")
+        Mapping[str, Any],
+        Keys("config settings space law objectives budgets preset latency attention vocabulary calibration engine"),
     ] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()

@@ -110,7 +110,7 @@ def _factor(
     if calibration is not None and calibration.typical:
         factors = [upper(calibration, phase, share) for phase in phases]
         factor = None if None in factors else max(f for f in factors if f is not None)
-        return _possible(name, factor, models, share, note), models
+        return _possible(name, factor, models, share, note, "devices"), models
     return _claimed(name, [ratio for phase in rows for ratio in phase], models, share, note), models
 
 
@@ -123,7 +123,7 @@ def _claimed(name: str, ratios: Sequence[float], models: int, share: Fraction, n
     return _possible(name, conformal_factor(ratios, models, share), models, share, note)
 
 
-def _possible(name: str, factor: float | None, models: int, share: Fraction, note: str) -> float:
+def _possible(name: str, factor: float | None, models: int, share: Fraction, note: str, what: str = "models") -> float:
     """The factor.
 
     Raises:
@@ -132,7 +132,7 @@ def _possible(name: str, factor: float | None, models: int, share: Fraction, not
     if factor is None:
         largest = math.floor(1000 * Fraction(models, models + 1)) / 10
         raise UsageError(
-            f"budgets.{name}: expected at most q{largest:g}, which is what {models} models held out can claim, got "
+            f"budgets.{name}: expected at most q{largest:g}, which is what {models} {what} held out can claim, got "
             f"q{float(100 * share):g}; write {name.partition('@')[0]}@q{largest:g}, or calibrate on more models ({note})"
         )
     return factor

@@ -28,7 +28,7 @@ class Level(BaseModel):
 
 
 class Cell(BaseModel):
-    """Both phases of a class of chips in a family of formats with an engine; "" of a chip or an engine is any."""
+    """Both phases of a class of chips in a family of formats with an engine; "" of an engine is any."""
 
     model_config = ConfigDict(extra="forbid")
     chip: Chip
@@ -99,7 +99,7 @@ def profile_of(known: Typical, cell: Cell, mode: str = "") -> Calibration:
     prefill, decode, shape = cell.prefill.ratio, cell.decode.ratio, known.shape
     return shape.model_copy(
         update={
-            "typical": cell.chip or "any",
+            "typical": cell.chip,
             "engine": cell.engine,
             "mode": mode,
             "compute_efficiency": shape.compute_efficiency / prefill,

@@ -34,7 +34,7 @@ def test_what_is_typical_of_a_class_is_doubted_and_says_of_which() -> None:
     assert [t.sentence for t in extrapolations(other, Conditions("fp16", engine="vLLM"))] == [
         "nothing is known of vLLM here, times are as of the engines that are known"
     ]
-    anything = board.model_copy(update={"chip": ""})
+    anything = board.model_copy(update={"chip": "any"})
     assert "chip in its file" in doubts(anything, calibration_for(anything, Conditions("fp16"))[0])[0]
 
 

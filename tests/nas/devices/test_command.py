@@ -135,7 +135,7 @@ def test_nothing_at_all_is_exit_code_3_and_leaves_the_reasons(inside: Inside) ->
 def test_models_alone_leave_no_folder_unless_one_is_named(inside: Inside) -> None:
     answer = inside("devices", "--models-only", "--devices", "raspberry_pi_5", "--precisions", "int4")
     assert answer.code == 0
-    assert answer.err.startswith("Warning: nothing of this device is measured, times are typical of processors;")
+    assert answer.err.startswith("Warning: nothing of this device is measured, times are typical of processors with any engine (--engine")
     assert answer.err.count("\n") == 1
     lines = answer.out.splitlines()
     assert len(lines) <= 40
