@@ -19,7 +19,20 @@ from search_spaces.columns import SHAPE
 
 Inside = Callable[..., Any]
 MODELS = sorted(documents("search_spaces.models"))
-WIDE_QUERIES = {"gemma_2_2b", "gemma_3_1b", "qwen3_0.6b", "qwen3_4b", "qwen3_30b_a3b"}
+WIDE_QUERIES = {
+    *(
+        "gemma_2_2b",
+        "gemma_3_1b",
+        "qwen3_0.6b",
+        "qwen3_4b",
+        "qwen3_30b_a3b",
+        "qwen3_32b",
+        "ministral_3_14b",
+        "minimax_m2",
+    ),
+    *("gemma_4_26b_a4b", "gemma_4_31b", "glm_4.7_flash", "deepseek_v2_lite", "gpt_oss_20b", "gpt_oss_120b"),
+    *("qwen3.5_27b", "qwen3.5_35b_a3b", "qwen3.5_122b_a10b"),
+}
 COUNTS = {"smollm2_135m": 134_515_008, "gemma_3_1b": 999_885_952, "qwen3_30b_a3b": 30_532_122_624}
 
 
@@ -133,9 +146,21 @@ def test_the_other_kinds_are_named() -> None:
 
 
 def test_no_other_model_has_one(inside: Inside) -> None:
-    assert [name for name in MODELS if layer_kinds(baseline(name).architecture)] == ["gemma_2_2b", "gemma_3_1b"]
+    windows = ["gemma_2_2b", "gemma_3_1b", "gemma_4_26b_a4b", "gemma_4_31b", "gpt_oss_120b", "gpt_oss_20b"]
+    kinds = ["deepseek_v2_lite", "glm_4.7_flash", "granite_4.0_h_tiny", "lfm2_1.2b"]
+    kinds += [name for name in MODELS if name.startswith("qwen3.5")]
+    assert [name for name in MODELS if layer_kinds(baseline(name).architecture)] == sorted(windows + kinds)
     listed = json.loads(inside("list", "models", "--json").out)
-    assert [row["name"] for row in listed if "sliding window" in row["what"]] == ["gemma_2_2b", "gemma_3_1b"]
+    assert [row["name"] for row in listed if "sliding window" in row["what"]] == windows
+
+
+def test_latent_attention_and_other_heads_are_named() -> None:
+    assert layer_kinds(baseline("glm_4.7_flash").architecture) == (
+        "Layers: 47 of latent attention, 1 with a dense FFN, of 47"
+    )
+    assert layer_kinds(baseline("gemma_4_31b").architecture).endswith(
+        "Layers: 10 of full attention with heads of their own, of 60"
+    )
 
 
 def test_a_baseline_is_written_and_read_with_its_window() -> None:

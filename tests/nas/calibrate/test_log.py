@@ -40,6 +40,19 @@ def test_reasons_are_grouped(inside: Any, sample: Sample) -> None:
     assert "5 left out, 3 of other devices" in answer.out
 
 
+def test_every_row_is_used_or_left_out_with_a_reason(inside: Any, sample: Sample) -> None:
+    """Rows used, left out and of other devices together are the log's, whatever they are."""
+    for name, device, count in (
+        ("issue.md", "rtx_4080", 11),
+        ("batched.txt", "rtx_4080", 6),
+        ("server.txt", "rtx_4080", 6),
+    ):
+        flags = ("--device", device, "--json", *(("--measured-on", "Example GPU 16GB") if name == "issue.md" else ()))
+        report = json.loads(inside("calibrate", sample(name), *flags, "--out", f"{name}.yaml").out)
+        assert report["rows_used"] + len(report["left_out"]) + report["rows_of_other_devices"] == count
+        assert all(row["reason"] for row in report["left_out"])
+
+
 def test_several_logs_are_one(rows: Callable[..., list[dict[str, str]]], sample: Sample) -> None:
     """Files of several formats, in any order, give the rows of all."""
     found = rows(sample("latency.pytorch.json"), sample("llama_bench.json"))
