@@ -39,8 +39,9 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
     """Two figures a row, a prefill and a step."""
     for document in documents:
         if document.objects and document.objects[0].keys() >= KEYS:
+            loaded = llama_log.figure(document.text, NAME)
             for entry in document.objects:
-                yield from _of_row(entry, document.text, entry)
+                yield from _of_row(entry, loaded, entry)
         else:
             yield from of_text(document.text)
 
@@ -48,9 +49,9 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
 def of_text(text: str) -> Iterator[Figure]:
     """Two figures a row of every table in a text."""
     for part in llama_log.loads(text):
-        settings = dict(SETTING.findall(part))
+        settings, loaded = dict(SETTING.findall(part)), llama_log.figure(part, NAME)
         for row in _rows(part):
-            yield from _of_row(row, part, settings)
+            yield from _of_row(row, loaded, settings)
 
 
 def _rows(text: str) -> Iterator[dict[str, str]]:
@@ -65,8 +66,7 @@ def _rows(text: str) -> Iterator[dict[str, str]]:
             header = []
 
 
-def _of_row(row: Mapping[str, Any], text: str, settings: Mapping[str, Any]) -> Iterator[Figure]:
-    loaded = llama_log.figure(text, NAME)
+def _of_row(row: Mapping[str, Any], loaded: Figure, settings: Mapping[str, Any]) -> Iterator[Figure]:
     ubatch, flash = str(settings.get("n_ubatch", "512")), llama_log.ON.get(str(settings.get("flash_attn")), "")
     engine = str(loaded.cells.get("engine", "")).partition(",")[0]
     extra = [f"ubatch {ubatch}"] * (ubatch != "512") + [flash] * bool(flash)

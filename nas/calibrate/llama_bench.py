@@ -27,7 +27,7 @@ from objectives.calibrating.formats import FORMATS
 NAME = "llama-bench"
 FIELDS = {"model_type", "n_prompt", "n_gen"}
 #: What llama.cpp calls a file type at the end of a model's description (`llama_model_ftype_name`).
-FILE_TYPE = re.compile(r"\b(all F32|BF16|F16|MXFP4(?: MoE)?|I?Q\d\w*(?: - .*)?|TQ\d\w*(?: - .*)?)$")
+FILE_TYPE = re.compile(r"\b(all F32|BF16|F16|MXFP4(?: MoE)?|I?Q\d\w*(?: mix)?(?: - .*)?|TQ\d\w*(?: - .*)?)$")
 #: What follows the type in `llama_model_ftype_name`: the mixture's size, or its bits; XL is unsloth's, whose bytes tell it.
 KINDS = {"medium": "_m", "small": "_s", "large": "_l", "xl": "_m"}
 #: Backends in the fields of builds before `backends`.
@@ -80,10 +80,11 @@ def precision(file_type: str) -> str:
         Unusable: a format that no profile is of.
     """
     stem, _, kind = file_type.lower().removeprefix("all ").removesuffix(" moe").replace("f32", "fp32").partition(" - ")
-    name = f"{stem}{KINDS.get(kind, '')}"
-    if name and name not in FORMATS:
+    stem = stem.removesuffix(" mix")
+    found = next((name for name in (f"{stem}{KINDS.get(kind, '')}", stem) if not name or name in FORMATS), None)
+    if found is None:
         raise Unusable(f"weights in {file_type!r}: no profile is of that format")
-    return name
+    return found
 
 
 def _names(entry: Mapping[str, Any], kind: str, file_type: str) -> tuple[str, ...]:

@@ -120,6 +120,18 @@ def test_settings_that_no_profile_is_of(
         assert reason in llama_bench.figure(entries[0] | change).fault
 
 
+@pytest.mark.parametrize(
+    ("model_type", "name"),
+    [
+        ("llama 8B Q2_K - Medium", "q2_k"), ("llama 8B Q3_K - Small", "q3_k_s"), ("llama 8B IQ4_XS - 4.25 bpw", "iq4_xs"),
+        ("llama 8B IQ3_S mix - 3.66 bpw", "iq3_s"), ("gpt-oss 20B MXFP4 MoE", "mxfp4"), ("llama 8B Q6_K", "q6_k"),
+        ("llama 8B Q4_K - XL", "q4_k_m"), ("llama 8B all F32", "fp32"), ("llama 8B BF16", "bf16"),
+    ],
+)  # fmt: skip
+def test_file_types(model_type: str, name: str) -> None:
+    assert llama_bench.precision(llama_bench.described(model_type)[1]) == name
+
+
 def test_one_of_several_gpus_alone(sample: Sample) -> None:
     """A GPU that was chosen with -dev is a device of its own."""
     entry = json.loads(sample("llama_bench.json").read_text())[0] | {"gpu_info": "A, B", "devices": "CUDA1"}
