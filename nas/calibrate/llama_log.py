@@ -10,7 +10,7 @@ from pathlib import PureWindowsPath
 from typing import Any
 
 from nas.calibrate import llama_bench
-from nas.calibrate.figure import Figure, Unusable, amount, named
+from nas.calibrate.figure import Figure, Unusable, amount, named, refuse
 
 LOADED = re.compile(r"loaded meta data with .{0,80}? from (.{1,300}?) \(version", re.ASCII)
 FILE = re.compile(r"(?:\s-m|--model)[ =]([^\s'\"]{1,300}\.gguf)\b")
@@ -19,11 +19,13 @@ INFO = re.compile(
     r"(?:print_info|llm_load_print_meta): +(arch|general\.name|file type|model ftype|file size|model size|model params) += *([^\n]{1,120})"
 )
 KEYS = {"model ftype": "file type", "model size": "file size"}
-DEVICE = re.compile(r"using device (\w{1,20}) \(([^)\n]{1,100})\)")
+DEVICE = re.compile(r"using device (\w{1,20}) \(([^()\n]{1,100})")
 CUDA = re.compile(r"Device \d{1,3}: ([^,|\n]{1,100}),")
 OFFLOADED = re.compile(r"offloaded (\d{1,4})/(\d{1,4}) layers to GPU")
 BUILD = re.compile(r"build: \d{1,6} \(([0-9a-f]{4,40})\)")
 FLASH = re.compile(r"flash_attn += *(\w{1,10})")
+ELSEWHERE = re.compile(r"\s(?:-ncmoe|--n-cpu-moe|-cmoe|--cpu-moe|-ot|--override-tensor)\b")
+CACHE = re.compile(r"\s(?:-ct[kv]|--cache-type-[kv])[ =](?!f16\b)\w|\b[KV] \((?!f16\))\w{2,8}\): ")
 ON = {"1": "fa", "enabled": "fa", "auto": "fa auto"}
 
 
@@ -48,6 +50,13 @@ def figure(text: str, program: str) -> Figure:
         "device": _device(text),
     }
     try:
+        refuse(
+            (
+                (len(_devices(text)) > 1, "several GPUs at once"),
+                (ELSEWHERE.search(text), "tensors or experts were kept elsewhere (-ncmoe, -ot)"),
+                (CACHE.search(text), "a KV cache in another format than f16"),
+            )
+        )
         file_type = llama_bench.described(info.get("file type", ""))[1] or info.get("file type", "")
         return Figure(**found, cells={"engine": _engine(text, program), "precision": llama_bench.precision(file_type)})
     except Unusable as error:
@@ -60,12 +69,17 @@ def _on_gpu(text: str) -> int | None:
     return None if match is None or match[1] in ("0", match[2]) else int(match[1])
 
 
-def _device(text: str) -> str:
-    using = {match[2] for match in DEVICE.finditer(text)} or {match[1] for match in CUDA.finditer(text)}
+def _devices(text: str) -> list[tuple[str, str]]:
+    """Backend and name of every GPU that holds layers, those that the build saw where it does not say which it uses."""
     offloaded = OFFLOADED.search(text)
-    if len(using) != 1 or (offloaded is not None and offloaded[1] == "0"):
-        return ""
-    return next(iter(named(*using)), "")
+    if offloaded is not None and offloaded[1] == "0":
+        return []
+    found = [(match[1], match[2].strip()) for match in DEVICE.finditer(text)]
+    return list(dict.fromkeys(found)) or [("", match[1]) for match in CUDA.finditer(text)]
+
+
+def _device(text: str) -> str:
+    return next(iter(named(*(name for _, name in _devices(text)))), "")
 
 
 def _engine(text: str, program: str) -> str:

@@ -19,7 +19,7 @@ COMMAND = re.compile(r"mlx_lm\.benchmark\b(.{1,400})")
 FLAG = re.compile(r"(?:^|\s)(-p|--prompt-tokens|-g|--generation-tokens|-b|--batch-size)[ =](\d{1,9})\b")
 TRIAL = re.compile(r"(Trial \d{1,6}|Averages): +prompt_tps=(\d{1,12}\.\d{1,6}), generation_tps=(\d{1,12}\.\d{1,6})")
 RATE = re.compile(r"(Prompt|Generation): (\d{1,9}) tokens, (\d{1,12}(?:\.\d{1,6})?) tokens-per-sec")
-MODEL = re.compile(r"(?:--model[ =]|\bmodel[:=] ?)['\"]?([\w./-]{1,200})")
+MODEL = re.compile(r"--model[ =]['\"]?([\w./-]{1,200})")
 BITS = re.compile(r"[-_](?:([468])bit|(bf16|fp16))\b", re.IGNORECASE)
 
 

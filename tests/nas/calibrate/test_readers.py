@@ -320,6 +320,37 @@ def test_llama_server(rows: Rows, brief: Brief, sample: Sample) -> None:
     assert rows(sample("server.txt"))[2]["attended_len"] == str(1500 + 14)
 
 
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("llama_model_load: using device CUDA1 (Example GPU 16GB) - 15000 MiB free", "several GPUs at once"),
+        ("$ llama-server -m a.gguf --n-cpu-moe 12", "kept elsewhere"),
+        ("$ llama-server -m a.gguf -ctk q8_0", "a KV cache in another format"),
+        (
+            "llama_kv_cache: size = 72.00 MiB, K (q8_0):   36.00 MiB, V (q8_0):   36.00 MiB",
+            "a KV cache in another format",
+        ),
+        ("load_tensors: offloaded 20/37 layers to GPU", "some layers on the GPU"),
+        ("print_info: file type   = TQ1_0 - 1.69 bpw ternary", "no profile is of that format"),
+    ],
+)
+def test_settings_that_a_loading_log_says(line: str, reason: str, rows: Rows, sample: Sample, tmp_path: Path) -> None:
+    """Each leaves every row out for its own reason."""
+    text = sample("batched.txt").read_text()
+    old = next(
+        (
+            each
+            for each in text.splitlines()
+            if each.partition("=")[0] == line.partition("=")[0] or ("offloaded" in each and "offloaded" in line)
+        ),
+        "",
+    )
+    (tmp_path / "log.txt").write_text(text.replace(old, line) if old and "using" not in line else f"{line}\n{text}")
+    found = rows(tmp_path / "log.txt")
+    assert len(found) == 6
+    assert all(reason in row["left_out"] for row in found[:5])
+
+
 def test_mlx(rows: Rows, brief: Brief, sample: Sample) -> None:
     """Medians of a benchmark's trials, averages where no trial is shown, rates of a generation."""
     assert [brief(row) for row in rows(sample("mlx.txt"))] == [

@@ -141,7 +141,7 @@ def test_models_alone_leave_no_folder_unless_one_is_named(inside: Inside) -> Non
     lines = answer.out.splitlines()
     assert len(lines) <= len(documents("search_spaces.models")) + 15
     assert max(map(len, lines)) <= 80
-    assert "Largest that fits: Qwen3-8B" in answer.out
+    assert "Largest that fits: Ministral-3-8B" in answer.out
     assert "no calibrated profile for this device" in " ".join(answer.out.split())
     assert list(Path().iterdir()) == []
     found = json.loads(inside("devices", "--models-only", "--devices", "raspberry_pi_5", "--json", "--out", "a").out)
