@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 
 from nas.answer.model_remarks import blind_spots, equal_heads, head, layer_kinds, unseen_queries, windowed
+from nas.errors import UsageError
+from nas.export.chosen import _buildable
+from nas.export.families import family_of
 from nas.files.yaml_source import dump
 from nas.search.assembly import Study, assemble
 from nas.study.baselines import baseline
@@ -252,3 +255,15 @@ def test_a_model_without_a_vocabulary_has_nothing_said_of_it(study: Study) -> No
     assert head(known, study.problem) == []
     assert equal_heads(known) == ["Each row gives both sides the same vocabulary and tying."]
     assert blind_spots(known, study.problem.scenario) == []
+
+
+@pytest.mark.parametrize("column", ["latent_size", "full_head_dim"])
+def test_what_no_backend_builds_is_refused(column: str) -> None:
+    """Neither `measure` nor an export builds latent attention, or heads of full attention alone, as something else."""
+    rows = {"latent_size": {"qk_norm": "no", "latent_size": 64, "latent_rope": 16, "value_dim": 32}}
+    rows["full_head_dim"] = {"n_local": 3, "window": 64, "full_head_dim": 128, "full_kv_heads": 2}
+    design = {"depth": 4, "width": 768, "n_kv_heads": 4, "expert_size": 768, **rows[column]}
+    with pytest.raises(UsageError, match=f"architecture: expected one that a Hugging Face class holds .*{column}"):
+        family_of(baseline(design).architecture)
+    with pytest.raises(UsageError, match="expected attention and an FFN in every layer"):
+        _buildable("x", baseline(design).architecture)

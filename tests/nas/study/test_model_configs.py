@@ -157,6 +157,36 @@ def test_small_models_have_the_parameters_of_transformers(kind: str) -> None:
     assert counts.total(architecture_of(config)).tolist() == [sum(p.numel() for p in built(config).parameters())]
 
 
+HEADS_APART = CACHED["gemma4_text"] | {"global_head_dim": 32, "attention_k_eq_v": True, "num_global_key_value_heads": 1}
+LATENT = {"num_hidden_layers": 3, "num_key_value_heads": 4, "n_routed_experts": 8, "n_shared_experts": 2, "head_dim": 4}
+LATENT |= {"num_experts_per_tok": 2, "moe_intermediate_size": 32, "first_k_dense_replace": 1, "kv_lora_rank": 16}
+LATENT |= {
+    "q_lora_rank": 24,
+    "qk_nope_head_dim": 8,
+    "qk_rope_head_dim": 4,
+    "v_head_dim": 12,
+    "n_group": 2,
+    "topk_group": 1,
+}
+DELTANET = {
+    name: CACHED["qwen3_next"][name] for name in CACHED["qwen3_next"] if name.startswith(("linear", "num_hidden"))
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("gemma4_text", HEADS_APART), ("deepseek_v2", LATENT), ("deepseek_v2", LATENT | {"q_lora_rank": None}),
+        ("deepseek_v3", LATENT), ("glm4_moe_lite", LATENT), ("qwen3_5_text", DELTANET), ("ministral3", {"num_hidden_layers": 2}),
+    ],
+)  # fmt: skip
+def test_heads_apart_and_latent_attention_have_the_parameters_of_transformers(kind: str, more: dict[str, Any]) -> None:
+    """Without their caches: transformers keeps keys and values of all heads where engines keep the latent vector."""
+    config = SMALL | more | {"model_type": kind}
+    assert counts.total(architecture_of(config)).tolist() == [sum(p.numel() for p in built(config).parameters())]
+
+
 def state_elements(layer: Any) -> Iterator[int]:
     """Elements of a layer's recurrences, and of the inputs that its convolutions still need: all but the oldest kept."""
     for state in (getattr(layer, "recurrent_states", None) or {}).values():
