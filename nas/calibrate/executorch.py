@@ -29,7 +29,8 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
     for document in documents:
         model = ""
         for line in document.text.splitlines():
-            model = next((PureWindowsPath(name).name for name in MODEL.findall(line)), model)
+            if ".pte" in line:
+                model = next((PureWindowsPath(name).name for name in MODEL.findall(line)), model)
             if match := LINE.search(line):
                 for phase in PHASES:
                     yield _figure(match[1], phase, model)

@@ -60,7 +60,7 @@ def _figure(
     warm: bool,
 ) -> Figure:
     """One phase of an iteration; sizes are of all sequences together."""
-    batch = int(first[2] or 1)
+    batch = max(int(first[2] or 1), 1)
     read, written = (int(size) // batch for size in sizes)
     shared: dict[str, str | float] = {"engine": "OpenVINO", "precision": precision, "batch": batch, "prompt_len": read}
     try:

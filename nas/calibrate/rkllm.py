@@ -38,7 +38,7 @@ class Loaded:
 
     def see(self, line: str) -> None:
         """Take from a line what it says."""
-        if file := MODEL.search(line):
+        if ".rkllm" in line and (file := MODEL.search(line)):
             self.model, named_format = file[1], FORMAT.search(file[1])
             self.precision = PRECISIONS[named_format[1].lower()] if named_format else self.precision
         if dtype := DTYPE.search(line):
