@@ -79,11 +79,14 @@ class Model:
         return next((note for note, n in more.items() if abs(self.parameters + n - stated.value) <= stated.slack), None)
 
     def bits_in(self, size: Stated, written: Format, holds: str) -> tuple[float, float]:
-        """Least and most bits that linear weights have in a file of so many bytes; the LM head has those of its format."""
-        groups = count(self.architecture)
+        """Least and most bits that linear weights have in a file of so many bytes; the LM head has those of its format.
+
+        Tensors that columns do not describe, tables of per-layer embeddings among them, have as many; norms and routers 32.
+        """
+        groups, further = count(self.architecture), float(self.architecture.further_parameters[0])
         tables, head = float(groups.embedding[0]) / self.table, self.table * written.head_bytes
-        small = float(groups.router[0] + groups.small[0]) * 4.0
-        weights = float(groups.linear[0]) + self.table * (tables + (holds == TABLE_TWICE) - 1.0)
+        small = float(groups.router[0] + groups.small[0] - further) * 4.0
+        weights = float(groups.linear[0]) + further + self.table * (tables + (holds == TABLE_TWICE) - 1.0)
         weights += self.drafting * (holds == NEXT_TOKEN)
         least, most = ((size.value + sign * size.slack - small - head) / weights for sign in (-1.0, 1.0))
         return 8.0 * least, 8.0 * most
