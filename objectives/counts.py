@@ -64,7 +64,7 @@ def _counted(architectures: Architectures) -> ParameterGroups:
     tables = np.where(a.tied, 1.0, 2.0)
     queries = 2.0 if x.gate is None else 2.0 + x.gate
     return ParameterGroups(
-        attention=kinds.attention_layers * queries * d * x.query_dim + kinds.own_kv_layers * 2.0 * d * x.kv_dim,
+        attention=_attention(x, queries),
         mixers=none if kinds.alike else _mixers(x),
         experts_total=expert * x.n_experts,
         experts_active=expert * x.top_k,
@@ -74,6 +74,26 @@ def _counted(architectures: Architectures) -> ParameterGroups:
         small=_small(x) + d,
         embedding=tables * vocabulary * d,
     )
+
+
+def _attention(x: Dimensions, queries: FloatArray | float) -> FloatArray:
+    """Projections of attention, `queries` d d_q + 2 d d_m a layer; those of heads of full attention alone, and of latent attention.
+
+    Latent, of n_h heads with r elements kept and c with position: r_q (d + d_q), or d d_q without r_q; d (r + c);
+    r n_h (d_h − c) and r n_h d_v; n_h d_v d.
+    """
+    d, kinds = x.width, x.kinds
+    found: FloatArray = kinds.attention_layers * queries * d * x.query_dim + kinds.own_kv_layers * 2.0 * d * x.kv_dim
+    own, own_kv = kinds.own_headed_layers, kinds.own_headed_kv_layers
+    if own is not None and own_kv is not None:
+        found = found + own * queries * d * (x.full_query_dim - x.query_dim)
+        found = found + own_kv * d * (x.full_kv_projections * x.full_kv_dim - 2.0 * x.kv_dim)
+    if x.latent is not None:
+        of_queries = np.where(x.latent_queries > 0, x.latent_queries * (d + x.query_dim), d * x.query_dim)
+        of_latent = d * x.latent_kept + x.latent_size * (x.latent_plain + x.latent_values)
+        each = of_queries + of_latent + x.latent_values * d
+        found = np.where(x.latent > 0, kinds.attention_layers * each, found)
+    return found
 
 
 def _mixers(x: Dimensions) -> FloatArray:
@@ -98,6 +118,12 @@ def _small(x: Dimensions) -> FloatArray:
     small: FloatArray = np.choose(a.qk_norm, [by_code[name] for name in QK_NORMS])
     small = small + a.qkv_bias * (attention * x.query_dim + 2.0 * own_kv * x.kv_dim)
     small = small + (a.shared_gate * kinds.expert_layers + x.depth * x.norms) * x.width
+    if kinds.own_headed_layers is not None and kinds.own_headed_kv_layers is not None:
+        more = a.full_head_dim - head_dim
+        normed = (a.qk_norm == QK_NORMS.index("head")) * more
+        small = small + (kinds.own_headed_layers + kinds.own_headed_kv_layers) * normed
+    if x.latent is not None:
+        small = small + attention * (x.latent_size + x.latent_queries)
     if not kinds.alike:
         small = small + a.n_linear * kinds.linear_small + a.n_conv * x.width * kinds.conv_kernel
     return small + a.further_parameters

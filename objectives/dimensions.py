@@ -92,6 +92,56 @@ class Dimensions:
         return _if_any(self.architectures.attention_gate)
 
     @cached_property
+    def own_heads(self) -> FloatArray | None:
+        """1 where layers of full attention have heads of their own, else 0; None when no row has them."""
+        return _if_any(self.architectures.full_head_dim > 0)
+
+    @cached_property
+    def full_query_dim(self) -> FloatArray:
+        """Features of queries in layers of full attention with heads of their own."""
+        return _float(self.architectures.n_heads * self.architectures.full_head_dim)
+
+    @cached_property
+    def full_kv_dim(self) -> FloatArray:
+        """Features of keys, and of values, in such layers."""
+        return _float(self.architectures.full_kv_heads * self.architectures.full_head_dim)
+
+    @cached_property
+    def full_kv_projections(self) -> FloatArray:
+        """Projections of keys and values in such layers: 1 where one serves both, else 2."""
+        return 2.0 - _float(self.architectures.keys_are_values)
+
+    @cached_property
+    def latent(self) -> FloatArray | None:
+        """1 where attention keeps a latent vector, else 0; None when no row does."""
+        return _if_any(self.architectures.latent_size > 0)
+
+    @cached_property
+    def latent_size(self) -> FloatArray:
+        """r, elements of the vector without position."""
+        return _float(self.architectures.latent_size)
+
+    @cached_property
+    def latent_kept(self) -> FloatArray:
+        """Elements that latent attention keeps of a token: r and the key's part with position."""
+        return self.latent_size + _float(self.architectures.latent_rope)
+
+    @cached_property
+    def latent_queries(self) -> FloatArray:
+        """Size of the vector that queries are made of, 0 where they are projected at once."""
+        return _float(self.architectures.latent_queries)
+
+    @cached_property
+    def latent_plain(self) -> FloatArray:
+        """n_h times a key's features without position."""
+        return _float(self.architectures.n_heads * (self.architectures.head_dim - self.architectures.latent_rope))
+
+    @cached_property
+    def latent_values(self) -> FloatArray:
+        """n_h times a value's features."""
+        return _float(self.architectures.n_heads * self.architectures.value_dim)
+
+    @cached_property
     def norms(self) -> FloatArray:
         """Norms per layer."""
         return _float(self.architectures.norms_per_layer)

@@ -76,6 +76,18 @@ class LayerKinds:
         return self._left(a.n_linear, a.n_conv, a.n_kv_shared)
 
     @cached_property
+    def own_headed_layers(self) -> FloatArray | None:
+        """Number of layers of full attention with heads of their own, (n,); None where no row has some."""
+        a = self.architectures
+        return _float(a.n_full * (a.full_head_dim > 0)) if any_of(a.full_head_dim) else None
+
+    @cached_property
+    def own_headed_kv_layers(self) -> FloatArray | None:
+        """Those of them with keys and values of their own, (n,)."""
+        a, found = self.architectures, self.own_headed_layers
+        return None if found is None else found - _float((a.n_kv_shared - a.n_kv_shared_local) * (found > 0))
+
+    @cached_property
     def expert_layers(self) -> FloatArray:
         """Number of layers whose FFN is that of n_experts, top_k and expert_size, (n,)."""
         return self._left(self.architectures.n_dense)

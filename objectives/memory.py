@@ -43,10 +43,19 @@ def resident_parts_gb(architectures: Architectures, g: ParameterGroups, scenario
 
 
 def kv_cache_bytes(x: Dimensions, scenario: Scenario) -> FloatArray:
-    """2 B d_m b_kv for every token that a layer keeps: all of the context, or as many as its window is long, (n,)."""
+    """2 B d_m b_kv for every token that a layer keeps: all of the context, or as many as its window is long, (n,).
+
+    Of latent attention B (r + c) b_kv; layers of full attention with heads of their own have their own d_m.
+    """
     context = scenario.input_tokens + scenario.output_tokens
-    per_token = 2.0 * float(scenario.batch) * x.kv_dim * scenario.precision.kv_bytes
-    return x.kinds.kept_tokens(context) * per_token
+    per_element = float(scenario.batch) * scenario.precision.kv_bytes
+    elements = 2.0 * x.kv_dim * x.kinds.kept_tokens(context)
+    if x.kinds.own_headed_kv_layers is not None:
+        elements = elements + x.kinds.own_headed_kv_layers * context * 2.0 * (x.full_kv_dim - x.kv_dim)
+    if x.latent is not None:
+        elements = np.where(x.latent > 0, x.kinds.own_kv_layers * context * x.latent_kept, elements)
+    kept: FloatArray = elements * per_element
+    return kept
 
 
 def state_bytes(x: Dimensions, scenario: Scenario) -> FloatArray | None:

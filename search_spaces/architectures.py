@@ -64,6 +64,13 @@ class Architectures:
     n_dense: IntArray
     dense_size: IntArray
     attention_gate: BoolArray
+    full_head_dim: IntArray
+    full_kv_heads: IntArray
+    keys_are_values: BoolArray
+    latent_size: IntArray
+    latent_rope: IntArray
+    latent_queries: IntArray
+    value_dim: IntArray
     further_parameters: IntArray
 
     def __len__(self) -> int:
@@ -125,6 +132,8 @@ class Architectures:
     def with_full_attention(self) -> Self:
         """The same layers with attention to the whole context where it has a window."""
         sharing = any_of(self.n_kv_shared)
+        if any_of(self.full_head_dim):
+            return self  # which layers are local decides their heads
         return self._with({"n_local": 0, "window": 0} | ({"n_kv_shared_local": 0} if sharing else {}))
 
     def _with(self, values: Mapping[str, int | bool]) -> Self:

@@ -2,7 +2,9 @@
 
 Every layer has one mixer and one FFN. Mixers: full attention, attention within a sliding window, linear attention of a
 family, short convolution. How many there are of each is a column; full attention is what is left of the depth. Their
-order changes no cost.
+order changes no cost. Beside windows, layers of full attention may have heads of their own (`full_head_dim`,
+`full_kv_heads`, Gemma 4). Latent attention (`latent_size`, DeepSeek's MLA) keeps one vector of `latent_size` + `latent_rope`
+elements a token for all heads, whose size `head_dim` is without and with position (`latent_rope`), and values have `value_dim`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,8 +31,20 @@ KIND_DEFAULTS: dict[str, int | bool | str] = {
     "n_dense": 0,
     "dense_size": 0,
     "attention_gate": False,
+    "full_head_dim": 0,
+    "full_kv_heads": 0,
+    "keys_are_values": False,
+    "latent_size": 0,
+    "latent_rope": 0,
+    "latent_queries": 0,
+    "value_dim": 0,
     "further_parameters": 0,
 }
+#: Heads that one part of the layers has, and those of latent attention: published models have them, no search space does.
+OTHER_HEADS = (
+    *("full_head_dim", "full_kv_heads", "keys_are_values"),
+    *("latent_size", "latent_rope", "latent_queries", "value_dim"),
+)
 #: What a kind's layers are made of: nothing without such layers, something with them.
 SIZES = {
     "n_local": ("window",),
@@ -51,7 +65,7 @@ def kind_faults(columns: Mapping[str, AnyArray]) -> list[str]:
     """
     if not any(columns[name].any() for name in KIND_DEFAULTS):
         return []
-    return [*_size_faults(columns), *_count_faults(columns)]
+    return [*_size_faults(columns), *_count_faults(columns), *_head_faults(columns)]
 
 
 def _size_faults(c: Mapping[str, AnyArray]) -> Iterator[str]:
@@ -96,6 +110,35 @@ def _sharing_faults(c: Mapping[str, AnyArray], full: IntArray) -> Iterator[str]:
     ):
         if (i := _first((shared > 0) & (shared >= layers))) is not None:
             yield f"{name}: expected fewer than {kind} {layers[i]}, got {shared[i]}; one layer at least has a cache"
+
+
+def _head_faults(c: Mapping[str, AnyArray]) -> Iterator[str]:
+    """Heads of full attention alone without windows or half given, and latent attention of other kinds of layers or without its sizes."""
+    own, latent = c["full_head_dim"] > 0, c["latent_size"] > 0
+    if (i := _first(own != (c["full_kv_heads"] > 0))) is not None:
+        yield f"full_head_dim: expected it beside full_kv_heads, got {c['full_head_dim'][i]} and {c['full_kv_heads'][i]}; give both or none"
+    elif (
+        i := _first(own & ((c["n_local"] == 0) | (c["n_heads"] % np.maximum(c["full_kv_heads"], 1) != 0)))
+    ) is not None:
+        yield (
+            f"full_kv_heads: expected a divisor of n_heads {c['n_heads'][i]} beside layers with a window, "
+            f"got {c['full_kv_heads'][i]}; correct it"
+        )
+    elif (
+        i := _first((own | latent) & ((c["qkv_bias"] > 0) | (c["qk_norm"] > 1) | latent & (c["qk_norm"] > 0)))
+    ) is not None:
+        yield "qkv_bias, qk_norm: expected no bias and a norm of heads beside full_head_dim, none beside latent_size, got another; drop it"
+    elif (i := _first((c["keys_are_values"] > 0) & ~own)) is not None:
+        yield "keys_are_values: expected false without full_head_dim, got true; drop it"
+    sizes = (c["value_dim"] > 0) & (c["latent_rope"] > 0) & (c["latent_rope"] < c["head_dim"])
+    if (i := _first(latent & ~sizes)) is not None:
+        yield f"latent_size: expected value_dim above 0 and latent_rope from 1 to below head_dim {c['head_dim'][i]} beside it; correct them"
+    elif (
+        i := _first(~latent & ((c["value_dim"] > 0) | (c["latent_rope"] > 0) | (c["latent_queries"] > 0)))
+    ) is not None:
+        yield "latent_size: expected it beside value_dim, latent_rope and latent_queries, got 0; drop them or give it"
+    elif (i := _first(latent & ((c["n_local"] + c["n_kv_shared"] + c["attention_gate"]) > 0))) is not None:
+        yield "latent_size: expected 0 beside windows, shared KV caches or a gate of attention; drop one"
 
 
 def _first(wrong: BoolArray) -> int | None:

@@ -73,6 +73,13 @@ class Arch:
     n_dense: int = 0
     dense_size: int = 0
     attention_gate: bool = False
+    full_head_dim: int = 0
+    full_kv_heads: int = 0
+    keys_are_values: bool = False
+    latent_size: int = 0
+    latent_rope: int = 0
+    latent_queries: int = 0
+    value_dim: int = 0
     further_parameters: int = 0
 
     @cached_property
@@ -86,6 +93,12 @@ class Arch:
         mixers += [("linear", False) for _ in range(self.n_linear)]
         mixers += [("conv", False) for _ in range(self.n_conv)]
         return [Layer(mixer, own, i < self.n_dense) for i, (mixer, own) in enumerate(mixers)]
+
+    def seen_by(self, layer: Layer) -> Arch:
+        """The architecture with the heads of a layer: full attention may have its own."""
+        if layer.mixer != "full" or not self.full_head_dim:
+            return replace(self, keys_are_values=False)
+        return replace(self, head_dim=self.full_head_dim, n_kv_heads=self.full_kv_heads)
 
     @property
     def query_dim(self) -> int:
@@ -322,7 +335,8 @@ def _projections_in(arch: Arch, setting: Setting, t: int, layer: Layer) -> list[
     if layer.own_kv:
         kv_bytes = d * d_m * b_w + t * d * b_i + t * d_m * b_kv
         rows += _linear(setting, "k_proj", 2.0 * t * d * d_m, kv_bytes, t * d_m)
-        rows += _linear(setting, "v_proj", 2.0 * t * d * d_m, kv_bytes, t * d_m)
+        if not arch.keys_are_values:
+            rows += _linear(setting, "v_proj", 2.0 * t * d * d_m, kv_bytes, t * d_m)
     return rows
 
 
@@ -436,6 +450,34 @@ def _short_convolution(arch: Arch, setting: Setting, t: int) -> list[Operator]:
     return rows + _linear(setting, "conv_out_proj", 2.0 * t * d * d, d * d * b_w + t * d * b_i + t * d * b_a, t * d)
 
 
+def _latent_attention(arch: Arch, setting: Setting, phase: Phase, s_kv: int, t: int, layer: Layer) -> list[Operator]:
+    """Latent attention, absorbed: r + c elements kept of a token, scores of r + c features a head, values of r."""
+    b, d, n_h, r, c = setting.batch, arch.width, arch.n_heads, arch.latent_size, arch.latent_rope
+    b_a, b_kv, rank = setting.activation_bytes, setting.kv_bytes, arch.latent_queries
+    d_q, d_v = arch.query_dim, n_h * arch.value_dim
+
+    def product(name: str, n_in: int, n_out: int, weights: int, out: float = b_a) -> list[Operator]:
+        moved = weights * setting.weight_bytes + t * n_in * setting.input_bytes + t * n_out * out
+        return _linear(setting, name, 2.0 * t * weights, moved, t * n_out)
+
+    rows = product("q_down", d, rank, d * rank) if rank else []
+    rows += product("q_up", rank or d, d_q, (rank or d) * d_q)
+    rows += product("kv_down", d, r + c, d * (r + c), b_kv)
+    rows += product("k_up", d_q - n_h * c, n_h * r, r * (d_q - n_h * c))
+    pairs = _score_pairs(arch, setting, phase, _queries(setting, phase), s_kv, layer)
+    vectors, kept = b * _queries(setting, phase) * n_h * b_a, b * s_kv * (r + c) * b_kv
+    scores = n_h * b * pairs * b_a
+    if setting.attention == "fused":
+        flops = 2.0 * b * pairs * n_h * (r + c + r) + 5.0 * b * n_h * pairs
+        rows.append(("fused_attention", flops, vectors * (r + c + r) + kept, FP16))
+    else:
+        rows.append(("qk_matmul", 2.0 * b * pairs * n_h * (r + c), vectors * (r + c) + kept / 2 + scores, FP16))
+        rows.append(("softmax", 5.0 * b * n_h * pairs, 2.0 * scores, FP16))
+        rows.append(("sv_matmul", 2.0 * b * pairs * n_h * r, vectors * r + kept / 2 + scores, FP16))
+    rows += product("v_up", n_h * r, d_v, r * d_v)
+    return [*rows, *_quantise(setting, "o_proj_input", t * d_v), *product("o_proj", d_v, d, d * d_v)]
+
+
 def _mixer(arch: Arch, setting: Setting, phase: Phase, s_kv: int, t: int, layer: Layer) -> list[Operator]:
     """What mixes tokens in a layer, behind the quantise of its input."""
     rows = _quantise(setting, "attention_input", t * arch.width)
@@ -443,6 +485,8 @@ def _mixer(arch: Arch, setting: Setting, phase: Phase, s_kv: int, t: int, layer:
         return rows + _linear_attention(arch, setting, t)
     if layer.mixer == "conv":
         return rows + _short_convolution(arch, setting, t)
+    if arch.latent_size:
+        return rows + _latent_attention(arch, setting, phase, s_kv, t, layer)
     rows += _projections_in(arch, setting, t, layer)
     rows += _scores(arch, setting, phase, s_kv, layer)
     return rows + _projection_out(arch, setting, t)
@@ -505,7 +549,8 @@ def _complete(arch: Arch, setting: Setting, t: int, layer: Layer) -> list[Operat
         ("residual_add_2", float(t * d), 3.0 * t * d * b_a, FP16),
     ]
     if layer.mixer in ("full", "local"):
-        heads = arch.query_dim + (arch.kv_dim if layer.own_kv else 0)
+        kept = arch.latent_size + arch.latent_rope if arch.latent_size else arch.kv_dim
+        heads = arch.query_dim + (kept if layer.own_kv else 0)
         rows.append(("rope_qk_norm", 8.0 * t * heads, 2.0 * t * heads * b_a, FP16))
     if arch.n_experts > 1 and not layer.dense:
         rows.append(("combine_experts", 2.0 * t * k * d, (k + 1.0) * t * d * b_a, FP16))
@@ -519,6 +564,7 @@ def operators(arch: Arch, setting: Setting, phase: Phase, s_kv: int, layer: Laye
     `<operator>_dequantise`, with no bytes; they are no launch (no tau).
     """
     t, layer = setting.batch * _queries(setting, phase), layer or Layer()
+    arch = arch.seen_by(layer)
     rows = _norms(arch, setting, t)
     rows += _mixer(arch, setting, phase, s_kv, t, layer)
     rows += _ffns(arch, setting, t, layer)
@@ -666,13 +712,20 @@ def total_ms(arch: Arch, setting: Setting) -> float:
 
 def _mixer_params(arch: Arch, layer: Layer) -> int:
     """Weights of a layer's projections, without its FFN."""
+    arch = arch.seen_by(layer)
+    if arch.latent_size and layer.mixer == "full":
+        d, n_h, r, c, rank = arch.width, arch.n_heads, arch.latent_size, arch.latent_rope, arch.latent_queries
+        queries = rank * (d + arch.query_dim) if rank else d * arch.query_dim
+        ups = r * n_h * (arch.head_dim - c) + r * n_h * arch.value_dim
+        return queries + d * (r + c) + ups + n_h * arch.value_dim * d
     d, d_q, d_m = arch.width, arch.query_dim, arch.kv_dim
     if layer.mixer == "linear":
         inner, _, projected = _linear_sizes(arch)
         return d * projected + inner * d
     if layer.mixer == "conv":
         return d * 3 * d + d * d
-    return (3 if arch.attention_gate else 2) * d * d_q + (2 * d * d_m if layer.own_kv else 0)
+    projections = 1 if arch.keys_are_values else 2
+    return (3 if arch.attention_gate else 2) * d * d_q + (projections * d * d_m if layer.own_kv else 0)
 
 
 def _ffn_params(arch: Arch, experts: int, layer: Layer) -> int:
@@ -683,7 +736,10 @@ def _ffn_params(arch: Arch, experts: int, layer: Layer) -> int:
 
 
 def _mixer_small_params(arch: Arch, layer: Layer) -> int:
-    """QK-norm and biases of attention; convolution, steps, decays and norm of the others."""
+    """QK-norm and biases of attention, norms of latents; convolution, steps, decays and norm of the others."""
+    arch = arch.seen_by(layer)
+    if arch.latent_size and layer.mixer == "full":
+        return arch.latent_size + arch.latent_queries
     keys, d_q, d_m = int(layer.own_kv), arch.query_dim, arch.kv_dim
     if layer.mixer == "conv":
         return arch.width * arch.conv_kernel
@@ -749,7 +805,8 @@ def kept_bytes(arch: Arch, setting: Setting, layer: Layer) -> float:
     if not layer.own_kv:
         return 0.0
     tokens = min(context, arch.window) if layer.mixer == "local" else context
-    return 2 * b * tokens * arch.kv_dim * setting.kv_bytes
+    kept = arch.latent_size + arch.latent_rope if arch.latent_size else 2 * arch.seen_by(layer).kv_dim
+    return b * tokens * kept * setting.kv_bytes
 
 
 def _mixer_activations(arch: Arch, setting: Setting, layer: Layer) -> float:

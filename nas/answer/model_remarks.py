@@ -38,6 +38,8 @@ def layer_kinds(architecture: Architectures) -> str:
     depth, window = int(a.depth[0]), windowed(a)
     linear = f"{{}} of linear attention ({LINEAR_KINDS[int(a.linear_kind[0])]})"
     counts = {linear: a.n_linear, "{} of short convolution": a.n_conv, "{} that share a KV cache": a.n_kv_shared}
+    counts["{} of full attention with heads of their own"] = a.n_full * (a.full_head_dim > 0)
+    counts["{} of latent attention"] = a.n_full * (a.latent_size > 0)
     counts["{} with a dense FFN"] = a.n_dense
     others = [text.format(int(count[0])) for text, count in counts.items() if count[0]]
     listed = f"Layers: {', '.join(others)}, of {depth}" if others else ""

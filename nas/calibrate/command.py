@@ -23,13 +23,14 @@ from nas.terminal.console import notice, say_json
 from objectives import outside
 from objectives.calibrating.energy import EnergyGroup, calibrate_energy, metered
 from objectives.calibrating.group import Calibrated, calibrate, with_beside
-from objectives.calibrating.measurements import LeftOut, Measurement, read, reasons
+from objectives.calibrating.measurements import Contended, LeftOut, Measurement, read, reasons
 from objectives.calibrating.row_by_row import row_by_row, unseen_by
 from objectives.device import Calibration, Device
 from objectives.plugins import normalised
 from search_spaces.architectures import Architectures
 
 UNFITTED: dict[str, Any] = {"profiles": [], "energy": []}
+WHOLE = "a whole request, both phases together, without its energy: measure prefill and decoding apart"
 LAW = "hw_codesign"  # a scenario has one; latency does not depend on it
 
 
@@ -163,7 +164,7 @@ def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
 
 
 def measured_rows(
-    lines: Iterable[str], device: str, *, contended: bool = False, first: int = 2
+    lines: Iterable[str], device: str, *, contended: Contended = "", first: int = 2
 ) -> tuple[list[Measurement], list[LeftOut], int]:
     """Rows of one device, rows left out, and how many belong to other devices."""
     found, left = read(lines, device, resolve, contended=contended, first=first)
@@ -175,7 +176,7 @@ def measured_rows(
 
 
 def calibrated(
-    lines: Sequence[str], device: str, source: str, *, request: bool = False, contended: bool = False, first: int = 2
+    lines: Sequence[str], device: str, source: str, *, request: bool = False, contended: Contended = "", first: int = 2
 ) -> Outcome:
     """Every group of a device's measured rows, calibrated.
 
@@ -204,6 +205,9 @@ def calibrated(
             energies.append(calibrate_energy(members, alike, known, law, source))
         except ValueError as error:
             refused += [LeftOut(m.line, m.device, str(error)) for m in members]
+    used = {m.line for group in done for m in group.rows} | {m.line for group in energies for m in group.rows}
+    used |= {row.line for row in refused}
+    refused += [LeftOut(m.line, m.device, WHOLE) for m in rows if m.line not in used]
     refused = list(dict.fromkeys(refused))
     return Outcome(load_device(base), mode, done, energies, left + refused, elsewhere)
 
@@ -224,7 +228,7 @@ def calibrate_files(request: CalibrateRequest) -> Outcome:
         request.device,
         called(paths),
         request=request.request,
-        contended=request.contended,
+        contended=request.contended or "",
         first=1 if told else 2,
     )
     outcome = replace(outcome, told=told)

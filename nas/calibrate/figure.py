@@ -1,6 +1,7 @@
 """One figure of a log, what every reader gives, and what every reader is."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -11,6 +12,12 @@ from objectives.display_text import escaped
 
 LONGEST_NAME = 120
 SCATTER = 0.2  # deviation of repetitions, as a share of their middle, from which a machine was not quiet
+
+
+AMOUNT = re.compile(r"(\d{1,9})(\.\d{1,6})? *([KMGT]i?B|[KMBT])")
+UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
+#: Elements beside the weights that a file may count, such as factors of the rotary embedding.
+UNCOUNTED = 4_096
 
 
 class Stated(NamedTuple):
@@ -61,6 +68,29 @@ def named(*names: object) -> tuple[str, ...]:
     """Names that can be shown, each once, none empty."""
     shown = (escaped(str(name)).strip()[:LONGEST_NAME] for name in names if isinstance(name, str))
     return tuple(dict.fromkeys(name for name in shown if name))
+
+
+def amount(text: str) -> Stated | None:
+    """`1.54 B` as 1.54e9 give or take half of the last digit; None where it is no such number."""
+    match = AMOUNT.fullmatch(text.strip())
+    if match is None or match[3] not in UNITS:
+        return None
+    unit = UNITS[match[3]]
+    decimals = len(match[2] or ".") - 1
+    return Stated(float(match[1] + (match[2] or "")) * unit, 0.5 * 10.0**-decimals * unit + UNCOUNTED)
+
+
+def cells(line: str) -> list[str]:
+    """Cells of a Markdown table's line, maybe quoted; none where it is no such line."""
+    line = line.lstrip("> \t")
+    if not line.startswith("|"):
+        return []
+    return [cell.strip().strip("`*") for cell in line.strip().strip("|").replace("\\|", " ").split("|")]
+
+
+def rule(found: Sequence[str]) -> bool:
+    """Whether cells are the line between a table's header and its rows."""
+    return bool(found) and set("".join(found)) <= set("-: ")
 
 
 def number(value: Any, what: str) -> float:

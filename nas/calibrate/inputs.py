@@ -29,7 +29,9 @@ def repeated(request: CalibrateRequest) -> str:
     words += [word for model in request.models for word in ("--model", model)]
     for flag, value in (("--precision", request.precision), ("--measured-on", request.measured_on)):
         words += [flag, value] if value else []
-    words += ["--request-overhead"] * request.request + ["--contended"] * request.contended
+    words += ["--request-overhead"] * request.request + (
+        ["--contended", request.contended] if request.contended else []
+    )
     return shlex.join([*words, "--out", "again.yaml", "--report", "again"])
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from nas.calibrate.document import Document
 from nas.calibrate.figure import (
+    UNCOUNTED,
     Figure,
     Stated,
     Unusable,
@@ -25,11 +26,10 @@ from objectives.calibrating.formats import FORMATS
 
 NAME = "llama-bench"
 FIELDS = {"model_type", "n_prompt", "n_gen"}
-#: Elements beside the weights that a file may count, such as factors of the rotary embedding.
-UNCOUNTED = 4_096
 #: What llama.cpp calls a file type at the end of a model's description (`llama_model_ftype_name`).
-FILE_TYPE = re.compile(r"\b(all F32|BF16|F16|MXFP4 MoE|I?Q\d\w*(?: - .*)?|TQ\d\w*(?: - .*)?)$")
-KINDS = {"medium": "m", "small": "s", "large": "l"}
+FILE_TYPE = re.compile(r"\b(all F32|BF16|F16|MXFP4(?: MoE)?|I?Q\d\w*(?: mix)?(?: - .*)?|TQ\d\w*(?: - .*)?)$")
+#: What follows the type in `llama_model_ftype_name`: the mixture's size, or its bits; XL is unsloth's, whose bytes tell it.
+KINDS = {"medium": "_m", "small": "_s", "large": "_l", "xl": "_m"}
 #: Backends in the fields of builds before `backends`.
 SWITCHES = ("cuda", "vulkan", "kompute", "metal", "sycl", "opencl", "gpu_blas", "blas")
 CPU_BACKENDS = ("CPU", "BLAS", "ZenDNN")
@@ -79,11 +79,12 @@ def precision(file_type: str) -> str:
     Raises:
         Unusable: a format that no profile is of.
     """
-    stem, _, kind = file_type.lower().removeprefix("all ").replace("f32", "fp32").partition(" - ")
-    name = f"{stem}_{KINDS[kind]}" if kind in KINDS else stem
-    if name and name not in FORMATS:
+    stem, _, kind = file_type.lower().removeprefix("all ").removesuffix(" moe").replace("f32", "fp32").partition(" - ")
+    stem = stem.removesuffix(" mix")
+    found = next((name for name in (f"{stem}{KINDS.get(kind, '')}", stem) if not name or name in FORMATS), None)
+    if found is None:
         raise Unusable(f"weights in {file_type!r}: no profile is of that format")
-    return name
+    return found
 
 
 def _names(entry: Mapping[str, Any], kind: str, file_type: str) -> tuple[str, ...]:
@@ -168,14 +169,18 @@ def _measured(entry: Mapping[str, Any]) -> dict[str, str | float]:
     refuse(
         (
             (read and written, "prompt and generation measured together"),
-            (read and depth, "a prompt after a context (-d): only decoding is read at a depth"),
             (not read and not written, "a test of no tokens"),
         )
     )
     ms = milliseconds(entry, read + written)
     if read:
-        return {"metric": "prefill_ms", "value": ms, "batch": 1, "prompt_len": read, "gen_len": 0}
+        return {"metric": "prefill_ms", "value": ms, "batch": 1, "prompt_len": read, "gen_len": 0, **after(depth, read)}
     return {"metric": "tpot_ms", "value": ms / written, "batch": 1, "prompt_len": depth, "gen_len": written}
+
+
+def after(context: int, read: int) -> dict[str, float]:
+    """The mean number of keys that the tokens of a prompt attend to, where a context stands before it."""
+    return {"attended_len": context + (read + 1) // 2} if context else {}
 
 
 def milliseconds(entry: Mapping[str, Any], tokens: int) -> float:

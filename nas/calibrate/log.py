@@ -5,16 +5,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nas.calibrate import ai_hub, aiconfigurator, llama_bench, llama_markdown, localscore, vllm
+from nas.calibrate import (
+    ai_hub,
+    aiconfigurator,
+    executorch,
+    llama_batched,
+    llama_bench,
+    llama_markdown,
+    llama_server,
+    localscore,
+    mlx,
+    openvino,
+    rkllm,
+    vllm,
+)
 from nas.calibrate.document import PAGE, Document
 from nas.calibrate.figure import Figure, Reader, Unusable
-from nas.calibrate.models import ANY, Model, check_file, identified, key, published, shown
+from nas.calibrate.models import ANY, Model, file_bits, identified, key, published, shown
 from nas.errors import UsageError
 from nas.export.chosen import columns
 from nas.files.tables import csv_text
 from objectives.calibrating.formats import FORMATS
 
-READERS: tuple[Reader, ...] = (llama_bench, localscore, vllm, ai_hub, aiconfigurator, llama_markdown)
+#: In the order in which they are asked whether a document is theirs: what stands in other logs too comes last.
+READERS: tuple[Reader, ...] = (
+    *(llama_bench, localscore, vllm, ai_hub, aiconfigurator),
+    *(llama_markdown, llama_batched, executorch, rkllm, openvino, mlx, llama_server),
+)
 MOST_FIGURES = 20_000
 SQL = "llama-bench's SQL"
 
@@ -127,11 +144,18 @@ def _row(figure: Figure, wanted: Wanted, found: dict[str, str]) -> dict[str, Any
             figure, cells={**figure.cells, "precision": figure.cells.get("precision") or _given(wanted.precision)}
         )
         model, how = identified(figure, wanted.models, published())
-        check_file(model, figure)
+        bits = file_bits(model, figure)
     except Unusable as error:
         return {"device": device, "left_out": str(error)}
     found.setdefault(shown(figure), f"{model.label}, {how}")
-    return {**figure.cells, "model": model.label, **columns(model.architecture)}
+    own: dict[str, Any] = {}
+    if bits is not None:
+        own["weight_bits"] = f"{bits:.4g}"
+        found.setdefault(
+            f"{shown(figure)} {figure.cells['precision']}",
+            f"{bits:.4g} bits a weight by the file's size, and priced so",
+        )
+    return {**figure.cells, **own, "model": model.label, **columns(model.architecture)}
 
 
 def _given(precision: str) -> str:

@@ -2,24 +2,49 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
 
 from nas.calibrate.figure import Figure, Stated, Unusable
 from nas.errors import UsageError
 from nas.study.baselines import baseline, config_path
-from nas.study.model_configs import FAMILIES, read_config
+from nas.study.model_configs import FAMILIES, OUTSIDE, VARIANTS, Family, read_config
 from objectives.calibrating.formats import Format, format_of
 from objectives.counts import count, total
 from objectives.plugins import documents
 from search_spaces.architectures import Architectures
 
 ANY = ""  # the name of models that a log does not name
-SIZE_SLACK = 0.07  # tensors kept in other formats than the file's, as a share of its bytes
+SIZE_SLACK = 0.07  # tensors kept in other formats than the file's, as a share of its bytes, within which its own bits are no other
+MOST_OFF = (
+    1.5  # times more or fewer bits than its format's that a file's weights may have: mixtures, rows that no blocks fill
+)
 #: Words of file names and repositories that say nothing of the shape.
-WORDLESS = {"instruct", "chat", "it", "base", "pt", "hf", "gguf", "meta", "thinking", "2507", "awq", "model"}
+WORDLESS = {
+    "instruct",
+    "chat",
+    "it",
+    "base",
+    "pt",
+    "hf",
+    "gguf",
+    "mlx",
+    "meta",
+    "thinking",
+    "2507",
+    "2512",
+    "awq",
+    "model",
+}
 PARTS = re.compile(r"[^a-z0-9.]+")
-FORMAT_WORD = re.compile(r"(?:i?q\d.*|f16|bf16|fp16|f32|fp32|k|m|s|l|0|1)")
+FORMAT_WORD = re.compile(r"(?:i?q\d.*|f16|bf16|fp16|f32|fp32|mxfp4|moe|ud|[468]bit|w\da\d+|xxs|xs|xl|nl|k|m|s|l|0|1)")
+TABLE_TWICE, NEXT_TOKEN = (
+    "; the file holds its table of embeddings twice",
+    "; the file holds its layer that drafts tokens too",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,21 +64,32 @@ class Model:
         """Elements of one table of embeddings."""
         return float(self.architecture.vocabulary[0] * self.architecture.width[0])
 
-    def holds(self, stated: Stated) -> str | None:
-        """The content of a file of so many elements: "" the model, a note where its tied table is in it twice, None another model."""
-        if abs(self.parameters - stated.value) <= stated.slack:
-            return ""
-        twice = self.parameters + self.table * bool(self.architecture.tied[0])
-        return "; the file holds its table of embeddings twice" if abs(twice - stated.value) <= stated.slack else None
+    @cached_property
+    def drafting(self) -> float:
+        """Elements of a layer that predicts the token after next: one of full attention, a projection of 2 d to d, two norms.
 
-    def bytes_in(self, written: Format, *, twice: bool) -> tuple[float, float]:
-        """Least and most bytes of a file in a weight format, its tied table in it twice or once."""
-        groups = count(self.architecture)
-        weight = written.precision.weight_bytes
-        rest = float(groups.linear[0]) * weight + float(groups.router[0] + groups.small[0]) * 4.0
-        tables = float(groups.embedding[0]) + self.table * twice
-        low, high = sorted(rest + tables * each for each in (weight, written.head_bytes))
-        return low * (1.0 - SIZE_SLACK), high * (1.0 + SIZE_SLACK)
+        Source: DeepSeek-AI 2024 (arXiv 2412.19437), section 2.2.
+        """
+        width = float(self.architecture.width[0])
+        return float(total(_one_layer(self.architecture))[0]) + 2.0 * width * width + 2.0 * width
+
+    def holds(self, stated: Stated) -> str | None:
+        """The content of a file of so many elements: "" the model, a note on what is in it besides, None another model."""
+        more = {"": 0.0, TABLE_TWICE: self.table * bool(self.architecture.tied[0]), NEXT_TOKEN: self.drafting}
+        return next((note for note, n in more.items() if abs(self.parameters + n - stated.value) <= stated.slack), None)
+
+    def bits_in(self, size: Stated, written: Format, holds: str) -> tuple[float, float]:
+        """Least and most bits that linear weights have in a file of so many bytes; the LM head has those of its format.
+
+        Tensors that columns do not describe, tables of per-layer embeddings among them, have as many; norms and routers 32.
+        """
+        groups, further = count(self.architecture), float(self.architecture.further_parameters[0])
+        tables, head = float(groups.embedding[0]) / self.table, self.table * written.head_bytes
+        small = float(groups.router[0] + groups.small[0] - further) * 4.0
+        weights = float(groups.linear[0]) + further + self.table * (tables + (holds == TABLE_TWICE) - 1.0)
+        weights += self.drafting * (holds == NEXT_TOKEN)
+        least, most = ((size.value + sign * size.slack - small - head) / weights for sign in (-1.0, 1.0))
+        return 8.0 * least, 8.0 * most
 
 
 def given_models(texts: Sequence[str]) -> dict[str, Model]:
@@ -156,6 +192,8 @@ def _by_numbers(figure: Figure, shipped: Sequence[Model]) -> tuple[Model, str]:
         Unusable: there is none, or several.
     """
     name = shown(figure)
+    if why := OUTSIDE.get(figure.family.replace("-", "_")):
+        raise Unusable(f"{name}: a model with {why}, which no columns hold")
     hint = f"name it with --model '{name}=config.json'"
     exact = figure.parameters is not None and figure.parameters.slack < 1e-4 * figure.parameters.value
     if figure.parameters is None or not (known(figure.family) or (exact and not figure.family)):
@@ -181,31 +219,47 @@ def shown(figure: Figure) -> str:
     return figure.names[-1] if figure.names else "a model without a name"
 
 
-def check_file(model: Model, figure: Figure) -> None:
-    """That the file's bytes are those of its weight format, and that all layers ran in one place.
+def file_bits(model: Model, figure: Figure) -> float | None:
+    """Bits per linear weight of the file, where its size says others than its format has; that all layers ran in one place.
 
     Raises:
-        Unusable: tensors in other formats, or layers on the CPU and on the GPU.
+        Unusable: a size that no file of the model in that format has, or layers on the CPU and on the GPU.
     """
     if figure.gpu_layers is not None and figure.gpu_layers <= int(model.architecture.depth[0]):
         raise Unusable("some layers on the GPU, the others on the CPU (-ngl)")
     if figure.size is None:
-        return
-    twice = figure.parameters is not None and bool(model.holds(figure.parameters))
-    low, high = model.bytes_in(format_of(str(figure.cells["precision"])), twice=twice)
-    if not low <= figure.size.value <= high:
+        return None
+    name, held = str(figure.cells["precision"]), model.holds(figure.parameters) if figure.parameters else ""
+    written = format_of(name)
+    usual = 8.0 * written.precision.weight_bytes
+    least, most = model.bits_in(figure.size, written, held or "")
+    if most < usual / MOST_OFF or least > usual * MOST_OFF:
         raise Unusable(
-            f"{shown(figure)}: {figure.size.value / 1e6:,.0f} MB, where {figure.cells['precision']} takes {low / 1e6:,.0f} to "
-            f"{high / 1e6:,.0f}: many of its tensors are in other formats"
+            f"{shown(figure)}: {figure.size.value / 1e6:,.0f} MB are {(least + most) / 2:.2f} bits a weight, where {name} has "
+            f"{usual:.2f}: another format or model than it says"
         )
+    alike = usual * (1.0 - SIZE_SLACK) <= most and least <= usual * (1.0 + SIZE_SLACK)
+    return None if alike else (least + most) / 2
+
+
+def _one_layer(architecture: Architectures) -> Architectures:
+    """A layer of full attention with the FFN of most layers, without a vocabulary."""
+    of_kinds = ("n_local", "n_linear", "n_conv", "n_dense", "n_kv_shared", "n_kv_shared_local", "further_parameters")
+    none: dict[str, Any] = dict.fromkeys(of_kinds, np.zeros(1, dtype=np.int64))
+    return replace(architecture, depth=np.ones(1, dtype=np.int64), **none).with_vocabulary(0)
 
 
 def fits_llama_cpp_name(name: str, architecture: Architectures) -> bool:
     """Whether llama.cpp would call an architecture so; True for a name that is not known here."""
-    own = [family for family in FAMILIES.values() if family.llama_cpp == name]
+    own = _called(name)
     return not own or any(family.fits(architecture) for family in own)
 
 
 def known(name: str) -> bool:
     """Whether llama.cpp's name of a family is one of ours."""
-    return any(family.llama_cpp == name for family in FAMILIES.values())
+    return bool(_called(name))
+
+
+def _called(name: str) -> list[Family]:
+    """Families and their variants that llama.cpp calls so."""
+    return [family for family in (*FAMILIES.values(), *VARIANTS) if name in family.llama_cpp]

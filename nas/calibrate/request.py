@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from nas.terminal.flags import Flag, Json, Word
 
@@ -15,7 +15,8 @@ class CalibrateRequest:
         tuple[Path, ...],
         Word(
             "A CSV of measured latencies and energies, an export whose bench.sh ran, or logs: llama-bench (json, jsonl, csv, "
-            "Markdown tables), LocalScore, vLLM bench, AI Hub perf.yaml, aiconfigurator. Each by example: docs/calibrate.md.",
+            "Markdown tables), llama-batched-bench, llama-server, LocalScore, vLLM bench, MLX, ExecuTorch, RKLLM, OpenVINO, AI Hub "
+            "perf.yaml, aiconfigurator. Each by example: docs/calibrate.md.",
             "FILE...",
         ),
     ]
@@ -29,8 +30,13 @@ class CalibrateRequest:
         False
     )
     contended: Annotated[
-        bool, Flag("--contended", "Use rows too that were measured while others had the processor.")
-    ] = False
+        Literal["median", "minimum"] | None,
+        Flag(
+            "--contended",
+            "Use rows too that were measured while others had the processor: their median, or the minimum of their repetitions.",
+            show_default=False,
+        ),
+    ] = None
     models: Annotated[
         tuple[str, ...],
         Flag(

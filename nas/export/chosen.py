@@ -49,7 +49,7 @@ def _buildable(name: str, architecture: Architectures) -> Architectures:
         UsageError: layers that they do not have.
     """
     built = architecture.with_full_attention()
-    others = [column for column in COUNTS if getattr(built, column)[0]]
+    others = [column for column in (*COUNTS, "latent_size") if getattr(built, column)[0]]
     if others:
         given = ", ".join(f"{column} {getattr(built, column)[0]:d}" for column in others)
         raise UsageError(f"{name}: expected attention and an FFN in every layer, got {given}; leave it out")

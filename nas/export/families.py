@@ -8,7 +8,7 @@ from nas.export.layer_order import mixers, sharing_within
 from nas.export.stack_sizes import unlike
 from search_spaces.architectures import Architectures
 from search_spaces.columns import NOT_OF_A_MODEL, QK_NORMS
-from search_spaces.layer_kinds import KIND_DEFAULTS
+from search_spaces.layer_kinds import KIND_DEFAULTS, OTHER_HEADS
 from search_spaces.mixes import in_words
 
 #: Stacks that read the model directory as transformers does, beside it.
@@ -20,7 +20,7 @@ EVERY = (*DIRECTORY, TRAIN, "vllm", "llama_bench", "megatron", "torchtitan")
 HELD = {
     *("shared_expert_size", "shared_gate", "qk_norm", "qkv_bias", "norms_per_layer", "tied", "vocabulary"),
     *(*KIND_DEFAULTS, *NOT_OF_A_MODEL),
-}
+} - {*OTHER_HEADS}
 
 
 @dataclass(frozen=True)

@@ -101,24 +101,16 @@ def gemma3n(config: Config) -> Columns:
 
 
 def gemma4(config: Config) -> Columns:
-    """Windows, KV caches that the last layers share, and per-layer embeddings as further parameters.
+    """Windows, heads of full attention of their own, KV caches that the last layers share, and experts beside a dense FFN.
+
+    Per-layer embeddings, and scales of routers, are further parameters.
 
     Raises:
-        ValueError: heads of another size in layers of full attention, or an FFN of another size in some layers.
+        ValueError: an FFN of another size in some layers.
     """
-    head, shared = whole(config, "head_dim", 256), whole(config, "num_kv_shared_layers", 0, least=0)
-    sizes = [
-        config.get("global_head_dim"),
-        *(own.get("head_dim") for own in (config.get("per_layer_config") or {}).values()),
-    ]
-    given = [size for size in sizes if size is not None] or [512]
-    if set(given) != {head}:
-        raise ValueError(
-            f"global_head_dim: expected head_dim {head}, got {given[0]}; layers of heads of several sizes have no columns here"
-        )
-    for key in ("attention_k_eq_v", "enable_moe_block", "use_double_wide_mlp"):
-        if config.get(key):
-            raise ValueError(f"{key}: expected False, got {str(config[key])[:60]}")
+    if config.get("use_double_wide_mlp"):
+        raise ValueError(f"use_double_wide_mlp: expected False, got {str(config['use_double_wide_mlp'])[:60]}")
+    shared = whole(config, "num_kv_shared_layers", 0, least=0)
     kinds = layers(config, lambda i: "local" if (i + 1) % 6 else "full")
     sharing = kinds[len(kinds) - shared :] if shared else []
     own, d = whole(config, "hidden_size_per_layer_input", 256, least=0), whole(config, "hidden_size")
@@ -126,9 +118,50 @@ def gemma4(config: Config) -> Columns:
     once, each = (table + d) * own * len(kinds) + own, 2 * d * own + d
     return {
         **_local(config, kinds, whole(config, "sliding_window", 512)),
+        **_heads_of_full_attention(config),
         "n_kv_shared": len(sharing),
         "n_kv_shared_local": sharing.count("local"),
         "further_parameters": once + len(kinds) * each if own else 0,
+        **(_experts_beside(config, len(kinds)) if config.get("enable_moe_block") else {}),
+    }
+
+
+def _heads_of_full_attention(config: Config) -> Columns:
+    """Heads of Gemma 4's layers of full attention, where they differ from those of layers with a window."""
+    head, heads = whole(config, "head_dim", 256), whole(config, "num_key_value_heads")
+    size, alike = whole(config, "global_head_dim", 512), bool(config.get("attention_k_eq_v"))
+    kv_heads = whole(config, "num_global_key_value_heads", heads) if alike else heads
+    if (size, kv_heads, alike) == (head, heads, False):
+        return {}
+    return {"full_head_dim": size, "full_kv_heads": kv_heads, "keys_are_values": alike}
+
+
+def _experts_beside(config: Config, depth: int) -> Columns:
+    """Gemma 4's experts: the dense FFN is a shared expert without a gate, with three norms more and two scales of the router."""
+    experts = whole(config, "num_experts")
+    return {
+        "n_experts": experts,
+        "top_k": whole(config, "top_k_experts"),
+        "expert_size": whole(config, "moe_intermediate_size"),
+        "shared_expert_size": whole(config, "intermediate_size"),
+        "norms_per_layer": 7,
+        "further_parameters": depth * (whole(config, "hidden_size") + experts),
+    }
+
+
+def latent(config: Config) -> Columns:
+    """Latent attention (MLA), first layers with a dense FFN, and shared experts without a gate (DeepSeek V2 and V3, GLM-4.7-Flash)."""
+    rope, rank = whole(config, "qk_rope_head_dim"), config.get("q_lora_rank")
+    dense = whole(config, "first_k_dense_replace", 0, least=0)
+    size, shared = whole(config, "moe_intermediate_size"), whole(config, "n_shared_experts", 0, least=0)
+    return {
+        "head_dim": whole(config, "qk_nope_head_dim") + rope,
+        "latent_size": whole(config, "kv_lora_rank"),
+        "latent_rope": rope,
+        "latent_queries": 0 if rank is None else whole(config, "q_lora_rank"),
+        "value_dim": whole(config, "v_head_dim"),
+        "shared_expert_size": shared * size,
+        **({"n_dense": dense, "dense_size": whole(config, "intermediate_size")} if dense else {}),
     }
 
 

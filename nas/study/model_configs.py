@@ -1,7 +1,7 @@
 """Published models as their config.json describes them: the families of transformers that columns of architectures hold."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from nas.study.config_kinds import (
     gemma4,
     gpt_oss,
     granite,
+    latent,
     lfm2,
     lfm2_moe,
     mellum,
@@ -24,17 +25,17 @@ from search_spaces.architectures import Architectures, one
 from search_spaces.columns import QK_NORMS
 
 MOST_BYTES = 1_000_000
-MIXERS = ("n_conv", "n_linear", "n_kv_shared")
+MIXERS = ("n_conv", "n_linear", "n_kv_shared", "latent_size", "full_head_dim")
 
 
 @dataclass(frozen=True)
 class Family:
     """Properties of a model_type of transformers: norms and biases, layer kinds, defaults of its keys.
 
-    `llama_cpp` is llama.cpp's name, "" where that has several or does not tell it from another; `mixer` the count of layers that tells it from others.
+    `llama_cpp` are llama.cpp's names; `mixer` is the first of `MIXERS` that is not 0, which tells it from others.
     """
 
-    llama_cpp: str
+    llama_cpp: tuple[str, ...] = ()
     qk_norm: str = "no"
     qkv_bias: bool = False
     norms: int = 2
@@ -57,40 +58,55 @@ class Family:
         )
 
 
+QWEN3_NEXT = Family((), "head", experts="moe_intermediate_size", shared=True, mixer="n_linear", kinds=qwen3_next)
+LATENT = Family(("deepseek2",), experts="moe_intermediate_size", shared=True, mixer="latent_size", kinds=latent)
 #: By `model_type` of config.json; `experts` is the key of one expert's size.
 FAMILIES = {
-    "llama": Family("llama"),
-    "mistral": Family("llama"),
-    "mixtral": Family("llama", experts="intermediate_size"),
-    "qwen2": Family("qwen2", qkv_bias=True),
-    "qwen2_moe": Family("qwen2moe", qkv_bias=True, experts="moe_intermediate_size", shared=True),
-    "qwen3": Family("qwen3", "head"),
-    "qwen3_moe": Family("qwen3moe", "head", experts="moe_intermediate_size"),
-    "qwen3_next": Family(
-        "qwen3next", "head", experts="moe_intermediate_size", shared=True, mixer="n_linear", kinds=qwen3_next
+    "llama": Family(("llama",)),
+    "mistral": Family(("llama", "mistral3")),
+    "ministral3": Family(("mistral3",)),
+    "mixtral": Family(("llama",), experts="intermediate_size"),
+    "qwen2": Family(("qwen2", "qwen2vl"), qkv_bias=True),
+    "qwen2_moe": Family(("qwen2moe",), qkv_bias=True, experts="moe_intermediate_size", shared=True),
+    "qwen3": Family(("qwen3", "qwen3vl"), "head"),
+    "qwen3_moe": Family(("qwen3moe", "qwen3vlmoe"), "head", experts="moe_intermediate_size"),
+    "qwen3_next": replace(QWEN3_NEXT, llama_cpp=("qwen3next",)),
+    "qwen3_5_text": Family(("qwen35",), "head", mixer="n_linear", kinds=qwen3_next),
+    "qwen3_5_moe_text": replace(QWEN3_NEXT, llama_cpp=("qwen35moe",)),
+    "mellum": Family((), "head", experts="moe_intermediate_size", kinds=mellum),
+    "minimax_m2": Family(("minimax-m2",), "full", experts="intermediate_size"),
+    "phi3": Family(("phi3",)),
+    "smollm3": Family(("smollm3",), tied=True),
+    "gemma2": Family(("gemma2",), norms=4, tied=True, kinds=windows(2, 4096)),
+    "gemma3_text": Family(("gemma3",), "head", norms=4, tied=True, kinds=windows(6, 4096)),
+    "gemma3n_text": Family(("gemma3n",), "head", norms=4, tied=True, mixer="n_kv_shared", kinds=gemma3n),
+    "gemma4_text": Family(("gemma4",), "head", norms=4, tied=True, mixer="n_kv_shared", kinds=gemma4),
+    "gpt_oss": Family(("gpt-oss",), qkv_bias=True, experts="intermediate_size", kinds=gpt_oss),
+    "lfm2": Family(("lfm2",), "head", tied=True, mixer="n_conv", kinds=lfm2),
+    "lfm2_moe": Family(
+        ("lfm2moe",), "head", tied=True, experts="moe_intermediate_size", mixer="n_conv", kinds=lfm2_moe
     ),
-    "mellum": Family("", "head", experts="moe_intermediate_size", kinds=mellum),
-    "phi3": Family("phi3"),
-    "smollm3": Family("smollm3", tied=True),
-    "gemma2": Family("gemma2", norms=4, tied=True, kinds=windows(2, 4096)),
-    "gemma3_text": Family("gemma3", "head", norms=4, tied=True, kinds=windows(6, 4096)),
-    "gemma3n_text": Family("gemma3n", "head", norms=4, tied=True, mixer="n_kv_shared", kinds=gemma3n),
-    "gemma4_text": Family("", "head", norms=4, tied=True, mixer="n_kv_shared", kinds=gemma4),
-    "gpt_oss": Family("gpt-oss", qkv_bias=True, experts="intermediate_size", kinds=gpt_oss),
-    "lfm2": Family("lfm2", "head", tied=True, mixer="n_conv", kinds=lfm2),
-    "lfm2_moe": Family("lfm2moe", "head", tied=True, experts="moe_intermediate_size", mixer="n_conv", kinds=lfm2_moe),
-    "granitemoehybrid": Family("", kinds=granite),
-    "olmoe": Family("olmoe", "full", experts="intermediate_size"),
+    "granitemoehybrid": Family(("granitehybrid",), mixer="n_linear", kinds=granite),
+    "olmoe": Family(("olmoe",), "full", experts="intermediate_size"),
+    "deepseek_v2": LATENT,
+    "deepseek_v3": LATENT,
+    "glm4_moe_lite": LATENT,
 }
+#: Further shapes that one of these classes, and llama.cpp's name of it, stands for.
+VARIANTS = (
+    Family(("gemma4",), "head", norms=4, mixer="full_head_dim"),
+    Family(("gemma4",), "head", norms=7, experts="moe_intermediate_size", shared=True, mixer="full_head_dim"),
+    Family(("granitehybrid",), experts="intermediate_size", shared=True, mixer="n_linear"),
+)
 #: Families that no columns hold, and why.
 OUTSIDE = {
-    "deepseek_v2": "latent attention (MLA)",
-    "deepseek_v3": "latent attention (MLA)",
     "openelm": "widths that differ from layer to layer",
     "falcon_h1": "attention and Mamba side by side in a layer",
     "nemotron_h": "layers of a mixer or of an FFN alone",
+    "nemotron_h_moe": "layers of a mixer or of an FFN alone",
     "mamba2": "layers without an FFN",
 }
+EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")  # keys of how many there are
 #: Sizes that are looked at in every family, used or not; 0 stands for none.
 SIZES = ("intermediate_size", "moe_intermediate_size", "shared_expert_intermediate_size", "num_experts")
 #: Settings that change the operators, and what they must be.
@@ -106,7 +122,8 @@ def read_config(path: Path) -> Architectures:
     try:
         content = outside.json_of(path, MOST_BYTES)
         text = content.get("text_config", content) if isinstance(content, dict) else None
-        return architecture_of(text if isinstance(text, dict) else {})
+        tied = {key: content[key] for key in ("tie_word_embeddings",) if isinstance(text, dict) and key in content}
+        return architecture_of(tied | text if isinstance(text, dict) else {})
     except OSError as error:
         raise UsageError(f"{path}: expected a Hugging Face config.json, got {error.strerror}; check the path") from None
     except ValueError as error:
@@ -125,7 +142,7 @@ def architecture_of(config: Mapping[str, Any]) -> Architectures:
         if config.get(key) not in (None, plain) and not (key == "attention_bias" and family.qkv_bias):
             raise ValueError(f"{key}: expected {plain!r}, got {str(config[key])[:60]!r}")
     heads, width = whole(config, "num_attention_heads"), whole(config, "hidden_size")
-    sparse = bool(family.experts) and config.get("num_experts", config.get("num_local_experts")) != 0
+    sparse = bool(family.experts) and next((config[key] for key in EXPERTS if key in config), None) != 0
     columns: dict[str, Any] = {
         "depth": whole(config, "num_hidden_layers"),
         "width": width,
@@ -140,7 +157,7 @@ def architecture_of(config: Mapping[str, Any]) -> Architectures:
         "tied": _tied(config, family.tied),
         "vocabulary": whole(config, "vocab_size"),
     }
-    if family.shared and sparse:
+    if family.shared and sparse and "shared_expert_intermediate_size" in config:
         columns |= {"shared_expert_size": whole(config, "shared_expert_intermediate_size"), "shared_gate": True}
     columns |= family.kinds(config)
     if "expert_size" not in columns:
@@ -172,12 +189,15 @@ def _family(config: Mapping[str, Any]) -> Family:
         ValueError: none that columns hold.
     """
     kind = str(config.get("model_type"))
-    if why := OUTSIDE.get(kind, "latent attention (MLA)" if config.get("kv_lora_rank") else ""):
+    found = FAMILIES.get(kind)
+    mixed = bool(config.get("kv_lora_rank")) and (found is None or found.mixer != "latent_size")
+    other = "latent attention (MLA) beside something else" if mixed else ""
+    if why := OUTSIDE.get(kind, other):
         raise ValueError(f"model_type: expected layers that columns hold, got {kind[:60]!r}, which has {why}")
-    if kind not in FAMILIES:
+    if found is None:
         raise ValueError(f"model_type: expected one of {', '.join(FAMILIES)}, got {kind[:60]!r}")
-    return FAMILIES[kind]
+    return found
 
 
 def _experts(config: Mapping[str, Any]) -> int:
-    return whole(config, "num_experts" if "num_experts" in config else "num_local_experts")
+    return whole(config, next((key for key in EXPERTS if key in config), EXPERTS[0]))

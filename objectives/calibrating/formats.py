@@ -43,6 +43,16 @@ FORMATS = {
     "q8_0": Format("q8_0", "", _weights_only(8.5), 1.0625),
     "nvfp4": Format("nvfp4", "nvfp4", PRECISIONS["nvfp4"]),
 }
+#: Further mixtures of llama.cpp by bits per weight of Llama-3.1-8B (ggml-org/llama.cpp tools/quantize/README.md, Q3_K_M and MXFP4 by
+#: their blocks), and MLX's groups of 64 with a scale and a bias of 16 bits, its head among them.
+_MIXED = {"mxfp4": (4.25, 1.0625), "q4_1": (5.0, 0.82), "q5_0": (5.5, 0.82), "q5_1": (6.0, 0.82), "q2_k": (3.16, 0.82)}
+_MIXED |= {"q3_k_s": (3.64, 0.82), "q3_k_m": (4.0, 0.82), "q3_k_l": (4.3, 0.82), "q4_k_s": (4.67, 0.82)}
+_MIXED |= {"q5_k_s": (5.57, 0.82), "q5_k_m": (5.7, 0.82), "q6_k": (6.56, 0.82)}
+_MIXED |= {"iq2_xxs": (2.38, 0.82), "iq2_xs": (2.59, 0.82), "iq2_s": (2.74, 0.82), "iq2_m": (2.93, 0.82)}
+_MIXED |= {"iq3_xxs": (3.25, 0.82), "iq3_xs": (3.5, 0.82), "iq3_s": (3.66, 0.82), "iq3_m": (3.76, 0.82)}
+_MIXED |= {"iq4_xs": (4.46, 0.82), "iq4_nl": (4.68, 0.82)}
+_MIXED |= {"mlx_4bit": (4.5, 0.5625), "mlx_6bit": (6.5, 0.8125), "mlx_8bit": (8.5, 1.0625)}
+FORMATS |= {name: Format(name, "", _weights_only(bits), head) for name, (bits, head) in _MIXED.items()}
 
 
 def format_of(name: str) -> Format:

@@ -83,7 +83,8 @@ class Calibrated:
         """Coefficients that the data did not determine, and figures of the device that look wrong."""
         found = []
         if busy := sum(m.contended for m in self.rows):
-            found.append(f"{busy} of {len(self.rows)} rows were measured while others had the processor")
+            fastest = ": the fastest of their repetitions counts" if any(m.fastest for m in self.rows) else ""
+            found.append(f"{busy} of {len(self.rows)} rows were measured while others had the processor{fastest}")
         if self.profile.format:
             found.append(priced_otherwise(self.profile))
         if self.models == 1:

@@ -12,6 +12,9 @@ from objectives.display_text import read_cell
 from search_spaces.architectures import Architectures
 
 CONTENDED = "others had the processor while it was measured"
+Contended = Literal[
+    "", "median", "minimum"
+]  # what of rows measured beside other work counts: nothing, as written, the fastest repetition
 ASSUMED_OUTPUT = 128  # tokens generated where a source does not say
 Measured = Literal["prefill", "decode", "request"]
 Resolve = Callable[[Mapping[str, str]], tuple[str, Architectures]]
@@ -22,7 +25,7 @@ class Measurement:
     """One measured phase: milliseconds of a whole prefill, of one decode step averaged over the output, or of a request.
 
     A request is the prefill and all decode steps. attended: KV length that the prefill attends to where it is not the
-    prompt's (a static graph), else 0. contended: others had the processor meanwhile. joules: of the prefill, of all
+    prompt's (a static graph), else 0. contended: others had the processor meanwhile; fastest: its fastest repetition counts. joules: of the prefill, of all
     decode steps or of the request, where it was metered; rail: what of the device was.
     """
 
@@ -39,6 +42,7 @@ class Measurement:
     attended: int
     ms: float
     contended: bool = False
+    fastest: bool = False
     joules: float | None = None
     rail: str = ""
 
@@ -63,7 +67,7 @@ class LeftOut:
 
 
 def read(
-    lines: Iterable[str], device: str, resolve: Resolve, *, contended: bool = False, first: int = 2
+    lines: Iterable[str], device: str, resolve: Resolve, *, contended: Contended = "", first: int = 2
 ) -> tuple[list[Measurement], list[LeftOut]]:
     """Rows of a measured CSV, and those left out with the reason.
 
@@ -71,7 +75,7 @@ def read(
         lines: the file's lines, header first; a column `left_out` says why a row is not used.
         device: for rows without one.
         resolve: name and architecture of a row, from its `model` or its architecture columns.
-        contended: whether rows that were measured beside other work are used.
+        contended: what of rows that were measured beside other work counts.
         first: number of the first row.
     """
     found: list[Measurement] = []
@@ -83,9 +87,11 @@ def read(
             if isinstance(key, str) and not isinstance(value, list)
         }
         try:
-            found.append(_measurement(line, cells, device, resolve))
+            found.append(_measurement(line, cells, device, resolve, contended))
             if found[-1].contended and not contended:
-                raise ValueError(f"{CONTENDED}; measure it again alone, or use it with --contended")
+                raise ValueError(
+                    f"{CONTENDED}; measure it again alone, or use the fastest of its repetitions with --contended minimum"
+                )
         except ValueError as error:
             left.append(LeftOut(line, cells.get("device", "") or device, str(error).splitlines()[0]))
     unused = {row.line for row in left}
@@ -98,7 +104,7 @@ def reasons(left: Sequence[LeftOut]) -> str:
     return "; ".join(f"{n} row{'s' * (n > 1)}: {reason}" for reason, n in counts.most_common())
 
 
-def _measurement(line: int, row: Mapping[str, str], device: str, resolve: Resolve) -> Measurement:
+def _measurement(line: int, row: Mapping[str, str], device: str, resolve: Resolve, contended: Contended) -> Measurement:
     if row.get("left_out"):
         raise ValueError(row["left_out"])
     if row.get("quality") == "C":
@@ -107,7 +113,11 @@ def _measurement(line: int, row: Mapping[str, str], device: str, resolve: Resolv
         raise ValueError(f"the measurement failed: {row.get('state')}")
     metric, batch = row.get("metric", ""), _count(row, "batch", 1)
     prompt = _count(row, "prompt_len")
-    value = _positive(row, "value")
+    busy = row.get("contended", "") == "yes"
+    fastest = busy and contended == "minimum"
+    if fastest and metric.endswith("_tok_s"):
+        raise ValueError("metric: expected a time for the fastest of repetitions, got a rate; give --contended median")
+    value = _positive(row, "min" if fastest else "value")
     generated = _count(row, "gen_len", ASSUMED_OUTPUT)
     model, architecture = resolve(row)
     phase, ms = _phase_ms(metric, value, batch, prompt)
@@ -117,7 +127,7 @@ def _measurement(line: int, row: Mapping[str, str], device: str, resolve: Resolv
         line,
         row.get("device", "") or device,
         row.get("engine", ""),
-        format_of(row.get("precision", "") or "fp16"),
+        _format(row),
         model,
         architecture,
         phase,
@@ -126,9 +136,18 @@ def _measurement(line: int, row: Mapping[str, str], device: str, resolve: Resolv
         max(generated, 1),
         _count(row, "attended_len", 0),
         ms,
-        row.get("contended", "") == "yes",
+        busy,
+        fastest,
     )
     return replace(found, joules=_joules(row, found.seconds), rail=row.get("rail", ""))
+
+
+def _format(row: Mapping[str, str]) -> Format:
+    """The weight format; its linear weights in as many bits as the measured file has, where `weight_bits` says so."""
+    known = format_of(row.get("precision", "") or "fp16")
+    if not row.get("weight_bits"):
+        return known
+    return replace(known, precision=replace(known.precision, weight_bytes=_positive(row, "weight_bits") / 8))
 
 
 def _joules(row: Mapping[str, str], seconds: float) -> float | None:

@@ -21,6 +21,22 @@ Convert = Callable[[Architectures], list[Any]]
 Load = Callable[[str], Architectures]
 
 # Parameters that the publishers' checkpoints hold.
+#: What the classes of transformers 5.23 make of the configurations, without layers that draft tokens.
+OF_TRANSFORMERS = {
+    "qwen3.5_27b": 26_895_998_464,
+    "qwen3.5_35b_a3b": 34_660_610_688,
+    "gemma_4_31b": 30_697_345_280,
+    "gemma_4_26b_a4b": 25_233_141_760,
+    "glm_4.7_flash": 29_943_390_976,
+    "deepseek_v2_lite": 15_706_484_224,
+    "minimax_m2": 228_689_748_992,
+    "ministral_3_14b": 13_506_073_600,
+    "gpt_oss_20b": 20_914_757_184,
+    "gpt_oss_120b": 116_829_156_672,
+    "lfm2_1.2b": 1_170_340_608,
+    "smollm3_3b": 3_075_098_624,
+    "mixtral_8x7b": 46_702_792_704,
+}
 PUBLISHED = {
     "qwen2.5_0.5b": 494_032_768,
     "qwen2.5_1.5b": 1_543_714_304,
@@ -115,9 +131,9 @@ def test_the_weights_by_hand(case: Any) -> None:
     assert found["resident_gb"][0] == pytest.approx(resident, rel=1e-14)
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", PUBLISHED | OF_TRANSFORMERS)
 def test_published_count(name: str, model: Load) -> None:
-    assert counts.total(model(name)).tolist() == [PUBLISHED[name]]
+    assert counts.total(model(name)).tolist() == [(PUBLISHED | OF_TRANSFORMERS)[name]]
 
 
 @pytest.mark.parametrize("name", sorted(documents("search_spaces.models")))
@@ -144,7 +160,7 @@ def test_public_table_of_exact_counts(external_data: Path, model: Load) -> None:
     with (external_data / "latency" / "llm_configs.csv").open(encoding="utf-8") as file:
         table = list(csv.DictReader(file))
     names = {row["model"].lower().replace("-", "_") for row in table}
-    assert names == set(documents("search_spaces.models"))
+    assert names <= set(documents("search_spaces.models"))
     for row in table:
         found = model(row["model"].lower().replace("-", "_"))
         for theirs, ours in CSV_COLUMNS.items():

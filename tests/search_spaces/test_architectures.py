@@ -154,6 +154,13 @@ def test_defaults_are_the_model_pages() -> None:
         "n_dense": 0,
         "dense_size": 0,
         "attention_gate": False,
+        "full_head_dim": 0,
+        "full_kv_heads": 0,
+        "keys_are_values": False,
+        "latent_size": 0,
+        "latent_rope": 0,
+        "latent_queries": 0,
+        "value_dim": 0,
         "further_parameters": 0,
     }
     assert found.further_columns() == {}

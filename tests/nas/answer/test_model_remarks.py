@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 
 from nas.answer.model_remarks import blind_spots, equal_heads, head, layer_kinds, unseen_queries, windowed
+from nas.errors import UsageError
+from nas.export.chosen import _buildable
+from nas.export.families import family_of
 from nas.files.yaml_source import dump
 from nas.search.assembly import Study, assemble
 from nas.study.baselines import baseline
@@ -19,7 +22,20 @@ from search_spaces.columns import SHAPE
 
 Inside = Callable[..., Any]
 MODELS = sorted(documents("search_spaces.models"))
-WIDE_QUERIES = {"gemma_2_2b", "gemma_3_1b", "qwen3_0.6b", "qwen3_4b", "qwen3_30b_a3b"}
+WIDE_QUERIES = {
+    *(
+        "gemma_2_2b",
+        "gemma_3_1b",
+        "qwen3_0.6b",
+        "qwen3_4b",
+        "qwen3_30b_a3b",
+        "qwen3_32b",
+        "ministral_3_14b",
+        "minimax_m2",
+    ),
+    *("gemma_4_26b_a4b", "gemma_4_31b", "glm_4.7_flash", "deepseek_v2_lite", "gpt_oss_20b", "gpt_oss_120b"),
+    *("qwen3.5_27b", "qwen3.5_35b_a3b", "qwen3.5_122b_a10b"),
+}
 COUNTS = {"smollm2_135m": 134_515_008, "gemma_3_1b": 999_885_952, "qwen3_30b_a3b": 30_532_122_624}
 
 
@@ -133,9 +149,21 @@ def test_the_other_kinds_are_named() -> None:
 
 
 def test_no_other_model_has_one(inside: Inside) -> None:
-    assert [name for name in MODELS if layer_kinds(baseline(name).architecture)] == ["gemma_2_2b", "gemma_3_1b"]
+    windows = ["gemma_2_2b", "gemma_3_1b", "gemma_4_26b_a4b", "gemma_4_31b", "gpt_oss_120b", "gpt_oss_20b"]
+    kinds = ["deepseek_v2_lite", "glm_4.7_flash", "granite_4.0_h_tiny", "lfm2_1.2b"]
+    kinds += [name for name in MODELS if name.startswith("qwen3.5")]
+    assert [name for name in MODELS if layer_kinds(baseline(name).architecture)] == sorted(windows + kinds)
     listed = json.loads(inside("list", "models", "--json").out)
-    assert [row["name"] for row in listed if "sliding window" in row["what"]] == ["gemma_2_2b", "gemma_3_1b"]
+    assert [row["name"] for row in listed if "sliding window" in row["what"]] == windows
+
+
+def test_latent_attention_and_other_heads_are_named() -> None:
+    assert layer_kinds(baseline("glm_4.7_flash").architecture) == (
+        "Layers: 47 of latent attention, 1 with a dense FFN, of 47"
+    )
+    assert layer_kinds(baseline("gemma_4_31b").architecture).endswith(
+        "Layers: 10 of full attention with heads of their own, of 60"
+    )
 
 
 def test_a_baseline_is_written_and_read_with_its_window() -> None:
@@ -227,3 +255,15 @@ def test_a_model_without_a_vocabulary_has_nothing_said_of_it(study: Study) -> No
     assert head(known, study.problem) == []
     assert equal_heads(known) == ["Each row gives both sides the same vocabulary and tying."]
     assert blind_spots(known, study.problem.scenario) == []
+
+
+@pytest.mark.parametrize("column", ["latent_size", "full_head_dim"])
+def test_what_no_backend_builds_is_refused(column: str) -> None:
+    """Neither `measure` nor an export builds latent attention, or heads of full attention alone, as something else."""
+    rows = {"latent_size": {"qk_norm": "no", "latent_size": 64, "latent_rope": 16, "value_dim": 32}}
+    rows["full_head_dim"] = {"n_local": 3, "window": 64, "full_head_dim": 128, "full_kv_heads": 2}
+    design = {"depth": 4, "width": 768, "n_kv_heads": 4, "expert_size": 768, **rows[column]}
+    with pytest.raises(UsageError, match=f"architecture: expected one that a Hugging Face class holds .*{column}"):
+        family_of(baseline(design).architecture)
+    with pytest.raises(UsageError, match="expected attention and an FFN in every layer"):
+        _buildable("x", baseline(design).architecture)

@@ -40,6 +40,19 @@ def test_reasons_are_grouped(inside: Any, sample: Sample) -> None:
     assert "5 left out, 3 of other devices" in answer.out
 
 
+def test_every_row_is_used_or_left_out_with_a_reason(inside: Any, sample: Sample) -> None:
+    """Rows used, left out and of other devices together are the log's, whatever they are."""
+    for name, device, count in (
+        ("issue.md", "rtx_4080", 11),
+        ("batched.txt", "rtx_4080", 6),
+        ("server.txt", "rtx_4080", 6),
+    ):
+        flags = ("--device", device, "--json", *(("--measured-on", "Example GPU 16GB") if name == "issue.md" else ()))
+        report = json.loads(inside("calibrate", sample(name), *flags, "--out", f"{name}.yaml").out)
+        assert report["rows_used"] + len(report["left_out"]) + report["rows_of_other_devices"] == count
+        assert all(row["reason"] for row in report["left_out"])
+
+
 def test_several_logs_are_one(rows: Callable[..., list[dict[str, str]]], sample: Sample) -> None:
     """Files of several formats, in any order, give the rows of all."""
     found = rows(sample("latency.pytorch.json"), sample("llama_bench.json"))
@@ -116,8 +129,17 @@ def test_mistakes(arguments: tuple[str, ...], message: str, inside: Any, sample:
         + b" \xc2\xb1 1|\n",
         b"phase,ctx_tokens,ctx_requests,ctx_kv_tokens,decode_requests,decode_kv_tokens,latency_ms\nx,1e400,-1,,nan,0,0\n",
         b"\x1b]0;name\x07|model|test|t/s|\n|\x1b[31mred|pp512|1|\n",
+        b"|PP|TG|B|N_KV|S_PP t/s|\n|-|-|-|-|-|\n|" + b"9" * 400 + b"|1|0|x|nan|\n||||||||\n",
+        b'{"pp": [], "tg": {}, "pl": 1e999, "n_kv": null, "speed_pp": NaN, "speed_tg": -1}\n',
+        b"prompt eval time = 1.00 ms / 0 tokens\neval time = 0.00 ms / 999999999 runs\n" + b"a" * 100_000,
+        b'PyTorchObserver {"prompt_tokens":[]}\nPyTorchObserver {]\nPyTorchObserver {"inference_start_ms":1e400}\n'
+        + b"a" * 100_000,
+        b"Stage  Total Time (ms)  Tokens    Time per Token (ms)\nPrefill 0.0 0\nGenerate 1.0 0\n" + b"a" * 100_000,
+        b"Trial 1: prompt_tps=0.000, generation_tps=1.000\nGeneration: 5 tokens, 1 tokens-per-sec\n--model "
+        + b"a" * 100_000,
+        b"] Input token size: 0, Output size: 0\nFirst token latency: 0.0 ms/00tokens\nbenchmark.py " + b"a" * 100_000,
     ],
-    ids=range(12),
+    ids=range(19),
 )
 def test_hostile_files(content: bytes, inside: Any, tmp_path: Path) -> None:
     """Anything is left out or refused in lines that a terminal only shows, never a traceback."""

@@ -62,16 +62,19 @@ def test_markdown(rows: Rows, brief: Brief, sample: Sample) -> None:
         ("Qwen2.5-7B", "prefill_ms", 99.9961, 1, 512, 0, "q4_k_m"),
         ("Qwen2.5-7B", "tpot_ms", 9.04159, 1, 0, 128, "q4_k_m"),
         ("Qwen2.5-7B", "tpot_ms", 9.83187, 1, 4096, 128, "q4_k_m"),
-        ("a prompt after a context (-d): only decoding is read at a depth",),
+        ("Qwen2.5-7B", "prefill_ms", 115.682, 1, 512, 0, "q4_k_m"),
         ("some layers on the GPU, the others on the CPU (-ngl)",),
-        ("qwen2 0.5B: 485 MB, where q4_k_m takes 356 to 471: many of its tensors are in other formats",),
-        ("weights in 'MXFP4 MoE': no profile is of that format",),
+        ("Qwen2.5-0.5B", "tpot_ms", 1.98177, 1, 0, 128, "q4_k_m"),
+        ("gpt-oss-20b", "tpot_ms", 6.46831, 1, 0, 128, "mxfp4"),
         ("prompt and generation measured together",),
         ("repetitions scatter by more than 20 %: others had the machine, or it throttled",),
         ("measured on CPU",),
         ("measured on CPU",),
     ]  # fmt: skip
     assert {row["engine"] for row in found if not row.get("left_out")} == {"llama-bench 1a2b3c4d CUDA, fa"}
+    assert [(row["attended_len"], row["weight_bits"]) for row in found if row["attended_len"] or row["weight_bits"]] == [
+        ("4352", ""), ("", "6.05"),
+    ]  # fmt: skip
     slow = [row for row in rows(sample("issue.md"), measured_on="cpu") if not row.get("left_out")]
     assert [brief(row)[:3] for row in slow] == [
         ("Llama-2-7B", "prefill_ms", 1909.31),
@@ -97,9 +100,9 @@ def test_markdown(rows: Rows, brief: Brief, sample: Sample) -> None:
         ({"samples_ns": [0]}, "samples_ns: expected more than 0"),
         ({"n_prompt": 0, "n_gen": 0}, "a test of no tokens"),
         ({"n_prompt": "many"}, "n_prompt: expected a number"),
-        ({"model_type": "qwen2 1.5B IQ4_XS - 4.25 bpw"}, "weights in 'IQ4_XS - 4.25 bpw'"),
+        ({"model_type": "qwen2 1.5B TQ1_0 - 1.69 bpw ternary"}, "weights in 'TQ1_0 - 1.69 bpw ternary'"),
         ({"model_type": "qwen2 1.5B"}, "the weights' format is not stated: give it with --precision"),
-        ({"model_size": 1_400_000_000}, "many of its tensors are in other formats"),
+        ({"model_size": 1_400_000_000}, "where q4_0 has 4.50: another format or model than it says"),
     ],
 )
 def test_settings_that_no_profile_is_of(
@@ -115,6 +118,18 @@ def test_settings_that_no_profile_is_of(
     assert not any(row.get("left_out") for row in others)
     if "gpu_info" in change:
         assert reason in llama_bench.figure(entries[0] | change).fault
+
+
+@pytest.mark.parametrize(
+    ("model_type", "name"),
+    [
+        ("llama 8B Q2_K - Medium", "q2_k"), ("llama 8B Q3_K - Small", "q3_k_s"), ("llama 8B IQ4_XS - 4.25 bpw", "iq4_xs"),
+        ("llama 8B IQ3_S mix - 3.66 bpw", "iq3_s"), ("gpt-oss 20B MXFP4 MoE", "mxfp4"), ("llama 8B Q6_K", "q6_k"),
+        ("llama 8B Q4_K - XL", "q4_k_m"), ("llama 8B all F32", "fp32"), ("llama 8B BF16", "bf16"),
+    ],
+)  # fmt: skip
+def test_file_types(model_type: str, name: str) -> None:
+    assert llama_bench.precision(llama_bench.described(model_type)[1]) == name
 
 
 def test_one_of_several_gpus_alone(sample: Sample) -> None:
@@ -260,13 +275,119 @@ def test_sql_is_named(tmp_path: Path) -> None:
         reader_of(document(tmp_path / "log.sql"))
 
 
-def test_rows_of_batched_bench_are_counted(rows: Rows, tmp_path: Path) -> None:
-    """Beside a table of llama-bench and alone: each row is left out with the reason."""
-    batched = "| PP  | TG  | B | N_KV | T_PP s |\n|-----|-----|---|------|--------|\n| 128 | 128 | 1 | 256  | 0.1    |\n| 128 | 128 | 2 | 512  | 0.2    |\n"
-    bench = "| model | test | t/s |\n| --- | --- | --- |\n| llama 1B F16 | pp512 | 1000.0 |\n\n"
-    for text, others in ((bench + batched, 1), (batched + "\n" + bench, 1), (batched, 0)):
+def test_batched_bench(rows: Rows, brief: Brief, sample: Sample, tmp_path: Path) -> None:
+    """Prefills and steps at every batch, of the model that the log above the table loaded; steps after one shared prompt are not read."""
+    found = rows(sample("batched.txt"))
+    assert [brief(row) for row in found] == [
+        ("Qwen3-8B", "prefill_tok_s", 1186.64, 1, 128, 0, "q4_k_m"),
+        ("Qwen3-8B", "decode_tok_s", 41.57, 1, 128, 128, "q4_k_m"),
+        ("Qwen3-8B", "prefill_tok_s", 1295.19, 2, 128, 0, "q4_k_m"),
+        ("Qwen3-8B", "decode_tok_s", 50.9, 2, 128, 128, "q4_k_m"),
+        ("Qwen3-8B", "prefill_tok_s", 1300.0, 1, 128, 0, "q4_k_m"),
+        ("sequences that share one prompt: its KV cache is read once for all of them",),
+    ]
+    assert {row["engine"] for row in found if row["engine"]} == {"llama-batched-bench 1a2b3c4d CUDA, fa"}
+    line = '{"n_kv_max": 2048, "n_ubatch": 512, "flash_attn": 0, "is_pp_shared": 0, "pp": 128, "tg": 0, "pl": 4, "n_kv": 512, '
+    (tmp_path / "log.jsonl").write_text(line + '"t_pp": 0.5, "speed_pp": 1024.0, "t_tg": 0.0, "speed_tg": 0.0}\n')
+    found = rows(tmp_path / "log.jsonl", models=("qwen3_8b",), precision="q4_0")
+    assert [brief(row) for row in found] == [
+        ("Qwen3-8B", "prefill_tok_s", 1024.0, 4, 128, 0, "q4_0"), ("a test of no output",),
+    ]  # fmt: skip
+
+
+def test_rows_of_tables_are_counted(rows: Rows, tmp_path: Path) -> None:
+    """Of llama-batched-bench beside a table of llama-bench and alone, and rows of other cells than their header: two or one each."""
+    batched = "| PP  | TG  | B | N_KV | T_PP s |\n|-----|-----|---|------|--------|\n| 128 | 128 | 1 | 256  | 0.1    |\n| 128 | 128 |\n"
+    bench = "| model | test | t/s |\n| --- | --- | --- |\n| llama 1B F16 | pp512 | 1000.0 |\n| llama 1B F16 |\n\n"
+    for text, expected in ((bench + batched, 6), (batched + "\n" + bench, 6), (batched, 4)):
         path = tmp_path / "log.md"
         path.write_text(text)
         found = rows(path)
-        assert sum("llama-batched-bench" in row["left_out"] for row in found) == 2
-        assert len(found) == 2 + others
+        assert len(found) == expected
+        assert all(row["left_out"] for row in found)
+
+
+def test_llama_server(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """A request's prefill after what the cache held, N - 1 steps of N tokens; a drafted output and a short one are not read."""
+    assert [brief(row) for row in rows(sample("server.txt"))] == [
+        ("Qwen3-8B", "prefill_ms", 393.25, 1, 1300, 0, "q4_k_m"),
+        ("Qwen3-8B", "tpot_ms", 49.4472, 1, 1300, 199, "q4_k_m"),
+        ("Qwen3-8B", "prefill_ms", 789.03, 1, 27, 0, "q4_k_m"),
+        ("speculative decoding: several tokens a step",),
+        ("Qwen3-8B", "prefill_ms", 100.0, 1, 400, 0, "q4_k_m"),
+        ("an output of fewer than 16 tokens",),
+    ]
+    assert rows(sample("server.txt"))[2]["attended_len"] == str(1500 + 14)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("llama_model_load: using device CUDA1 (Example GPU 16GB) - 15000 MiB free", "several GPUs at once"),
+        ("$ llama-server -m a.gguf --n-cpu-moe 12", "kept elsewhere"),
+        ("$ llama-server -m a.gguf -ctk q8_0", "a KV cache in another format"),
+        (
+            "llama_kv_cache: size = 72.00 MiB, K (q8_0):   36.00 MiB, V (q8_0):   36.00 MiB",
+            "a KV cache in another format",
+        ),
+        ("load_tensors: offloaded 20/37 layers to GPU", "some layers on the GPU"),
+        ("print_info: file type   = TQ1_0 - 1.69 bpw ternary", "no profile is of that format"),
+    ],
+)
+def test_settings_that_a_loading_log_says(line: str, reason: str, rows: Rows, sample: Sample, tmp_path: Path) -> None:
+    """Each leaves every row out for its own reason."""
+    text = sample("batched.txt").read_text()
+    old = next(
+        (
+            each
+            for each in text.splitlines()
+            if each.partition("=")[0] == line.partition("=")[0] or ("offloaded" in each and "offloaded" in line)
+        ),
+        "",
+    )
+    (tmp_path / "log.txt").write_text(text.replace(old, line) if old and "using" not in line else f"{line}\n{text}")
+    found = rows(tmp_path / "log.txt")
+    assert len(found) == 6
+    assert all(reason in row["left_out"] for row in found[:5])
+
+
+def test_mlx(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """Medians of a benchmark's trials, averages where no trial is shown, rates of a generation."""
+    assert [brief(row) for row in rows(sample("mlx.txt"))] == [
+        ("Qwen3-0.6B", "prefill_tok_s", 2902.08, 1, 2048, 0, "bf16"),
+        ("Qwen3-0.6B", "decode_tok_s", 205.243, 1, 2048, 128, "bf16"),
+        ("Qwen3-4B", "prefill_tok_s", 944.421, 16, 128, 0, "mlx_4bit"),
+        ("Qwen3-4B", "decode_tok_s", 301.916, 16, 128, 128, "mlx_4bit"),
+        ("Qwen3-4B", "prefill_tok_s", 34.744, 1, 13, 0, "mlx_8bit"),
+        ("Qwen3-4B", "decode_tok_s", 174.251, 1, 13, 256, "mlx_8bit"),
+    ]
+
+
+def test_executorch(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """Times of day as a prefill and the mean of the steps; a request that generated nothing has no step."""
+    found = rows(sample("executorch.txt"), models=("llama3_2_1b=llama_3.2_1b",), precision="int4")
+    assert [brief(row) for row in found] == [
+        ("Llama-3.2-1B", "prefill_ms", 56.0, 1, 31, 0, "int4"),
+        ("Llama-3.2-1B", "tpot_ms", 18.5208, 1, 31, 96, "int4"),
+        ("Llama-3.2-1B", "prefill_ms", 164.0, 1, 14, 0, "int4"),
+        ("decode: expected more than 0, got 0",),
+    ]
+
+
+def test_rkllm(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """Stages of every table, of the file and in the format that the log names."""
+    found = rows(sample("rkllm.txt"))
+    assert [brief(row) for row in found] == [
+        ("Qwen2.5-3B", "prefill_ms", 2201.45, 1, 321, 0, "int8"),
+        ("Qwen2.5-3B", "tpot_ms", 121.76, 1, 321, 102, "int8"),
+    ]
+    assert {row["engine"] for row in found} == {"RKLLM 1.2.1"}
+
+
+def test_openvino(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """First and other tokens of every iteration but warm-ups, sizes and times of all sequences together."""
+    assert [brief(row) for row in rows(sample("openvino.txt"))] == [
+        ("a warm-up",), ("a warm-up",),
+        ("Llama-2-7B", "prefill_ms", 540.01, 2, 32, 0, "fp16"),
+        ("Llama-2-7B", "tpot_ms", 296.11, 2, 32, 127, "fp16"),
+    ]  # fmt: skip

@@ -129,12 +129,20 @@ def test_contended_rows(folder: Path, inside: Any) -> None:
     run = ("calibrate", "busy.csv", "--device", "board.yaml", "--json")
     assert "2 rows, line 6, 7: others had the processor" in inside(*run[:-1], "--out", "a.yaml").out
     assert json.loads(inside(*run, "--out", "b.yaml").out)["groups"][0]["models"] == 2
-    (group,) = json.loads(inside(*run, "--contended", "--out", "c.yaml").out)["groups"]
+    (group,) = json.loads(inside(*run, "--contended", "median", "--out", "c.yaml").out)["groups"]
     assert (group["models"], group["remarks"][0]) == (3, "2 of 6 rows were measured while others had the processor")
     (folder / "busy.csv").write_text("\n".join(line.replace(",no", ",yes") for line in lines))
     answer = inside(*run, "--out", "d.yaml")
     assert answer.code == 2
     assert "6 left out; 6 rows: others had the processor while it was measured" in answer.err
+    assert "use the fastest of its repetitions with --contended minimum" in answer.err
+    answer = inside(*run, "--contended", "minimum", "--out", "d.yaml")
+    assert "min: expected a positive number" in answer.err
+    least = [line + ("," + (f"{0.9 * float(line.split(',')[8]):g}" if i else "min")) for i, line in enumerate(lines)]
+    (folder / "busy.csv").write_text("\n".join(line.replace(",no,", ",yes,") for line in least))
+    (group,) = json.loads(inside(*run, "--contended", "minimum", "--out", "e.yaml").out)["groups"]
+    assert group["remarks"][0].endswith("while others had the processor: the fastest of their repetitions counts")
+    assert group["measurements"]["measured_ms"][0] == pytest.approx(0.9 * 118.5)
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_the_csv_calibrates(folder: Path, measured: Callable[..., Any], inside: 
     """What `measure` writes is what `calibrate` reads; failed rows are left out."""
     measured()
     (folder / "board.yaml").write_text("name: B\nfp16: 1 TFLOP/s\nint8: 1 TOP/s\nbandwidth: 50 GB/s\nmemory: 8 GB\n")
-    answer = inside("calibrate", "record/measured.csv", "--device", "board.yaml", "--contended")
+    answer = inside("calibrate", "record/measured.csv", "--device", "board.yaml", "--contended", "minimum")
     assert answer.code == 0, answer
     assert "stand-in, fp32, batch 1: 2 rows, 1 models" in answer.out
     assert "2 rows, line 4, 5: the measurement failed: crashed" in answer.out

@@ -157,6 +157,36 @@ def test_small_models_have_the_parameters_of_transformers(kind: str) -> None:
     assert counts.total(architecture_of(config)).tolist() == [sum(p.numel() for p in built(config).parameters())]
 
 
+HEADS_APART = CACHED["gemma4_text"] | {"global_head_dim": 32, "attention_k_eq_v": True, "num_global_key_value_heads": 1}
+LATENT = {"num_hidden_layers": 3, "num_key_value_heads": 4, "n_routed_experts": 8, "n_shared_experts": 2, "head_dim": 4}
+LATENT |= {"num_experts_per_tok": 2, "moe_intermediate_size": 32, "first_k_dense_replace": 1, "kv_lora_rank": 16}
+LATENT |= {
+    "q_lora_rank": 24,
+    "qk_nope_head_dim": 8,
+    "qk_rope_head_dim": 4,
+    "v_head_dim": 12,
+    "n_group": 2,
+    "topk_group": 1,
+}
+DELTANET = {
+    name: CACHED["qwen3_next"][name] for name in CACHED["qwen3_next"] if name.startswith(("linear", "num_hidden"))
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("gemma4_text", HEADS_APART), ("deepseek_v2", LATENT), ("deepseek_v2", LATENT | {"q_lora_rank": None}),
+        ("deepseek_v3", LATENT), ("glm4_moe_lite", LATENT), ("qwen3_5_text", DELTANET), ("ministral3", {"num_hidden_layers": 2}),
+    ],
+)  # fmt: skip
+def test_heads_apart_and_latent_attention_have_the_parameters_of_transformers(kind: str, more: dict[str, Any]) -> None:
+    """Without their caches: transformers keeps keys and values of all heads where engines keep the latent vector."""
+    config = SMALL | more | {"model_type": kind}
+    assert counts.total(architecture_of(config)).tolist() == [sum(p.numel() for p in built(config).parameters())]
+
+
 def state_elements(layer: Any) -> Iterator[int]:
     """Elements of a layer's recurrences, and of the inputs that its convolutions still need: all but the oldest kept."""
     for state in (getattr(layer, "recurrent_states", None) or {}).values():
@@ -176,15 +206,61 @@ def fp32() -> Scenario:
 # Refused by name
 
 
-def test_a_gemma_4_whose_heads_differ_is_refused() -> None:
-    with pytest.raises(ValueError, match="global_head_dim: expected head_dim 16, got 512"):
-        architecture_of(SMALL | CACHED["gemma4_text"] | {"model_type": "gemma4_text", "global_head_dim": None})
+def test_a_gemma_4_of_ffns_of_two_sizes_is_refused() -> None:
+    with pytest.raises(ValueError, match="use_double_wide_mlp: expected False, got True"):
+        architecture_of(SMALL | CACHED["gemma4_text"] | {"model_type": "gemma4_text", "use_double_wide_mlp": True})
 
 
-@pytest.mark.parametrize("key", ["attention_k_eq_v", "enable_moe_block", "use_double_wide_mlp"])
-def test_what_columns_lack_of_gemma_4_is_refused(key: str) -> None:
-    with pytest.raises(ValueError, match=f"{key}: expected False, got True"):
-        architecture_of(SMALL | CACHED["gemma4_text"] | {"model_type": "gemma4_text", key: True})
+GEMMA_4 = {
+    "model_type": "gemma4_text",
+    "hidden_size": 2816,
+    "intermediate_size": 2112,
+    "num_hidden_layers": 30,
+    "head_dim": 256,
+}
+GEMMA_4 |= {
+    "num_attention_heads": 16,
+    "num_key_value_heads": 8,
+    "num_global_key_value_heads": 2,
+    "global_head_dim": 512,
+}
+GEMMA_4 |= {
+    "attention_k_eq_v": True,
+    "enable_moe_block": True,
+    "num_experts": 128,
+    "top_k_experts": 8,
+    "sliding_window": 1024,
+}
+GEMMA_4 |= {"moe_intermediate_size": 704, "hidden_size_per_layer_input": 0, "vocab_size": 262_144}
+GLM = {
+    "model_type": "glm4_moe_lite",
+    "hidden_size": 2048,
+    "intermediate_size": 10_240,
+    "num_hidden_layers": 47,
+    "head_dim": 64,
+}
+GLM |= {"num_attention_heads": 20, "num_key_value_heads": 20, "n_routed_experts": 64, "n_shared_experts": 1}
+GLM |= {"num_experts_per_tok": 4, "moe_intermediate_size": 1536, "first_k_dense_replace": 1, "vocab_size": 154_880}
+GLM |= {"kv_lora_rank": 512, "q_lora_rank": 768, "qk_nope_head_dim": 192, "qk_rope_head_dim": 64, "v_head_dim": 256}
+QWEN = {"hidden_size": 5120, "intermediate_size": 17_408, "num_hidden_layers": 64, "num_attention_heads": 24}
+QWEN |= {
+    "model_type": "qwen3_5_text",
+    "num_key_value_heads": 4,
+    "head_dim": 256,
+    "vocab_size": 248_320,
+    "linear_num_value_heads": 48,
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "name"), [(GEMMA_4, "gemma_4_26b_a4b"), (GLM, "glm_4.7_flash"), (QWEN, "qwen3.5_27b")]
+)
+def test_heads_apart_latent_attention_and_qwen_3_5(config: dict[str, Any], name: str, tmp_path: Path) -> None:
+    """A config.json gives the columns of the shipped model, also where the text's part stands in one of several."""
+    expected = str(model_named(name).architecture.columns())
+    assert str(architecture_of(config).columns()) == expected
+    (tmp_path / "config.json").write_text(json.dumps({"tie_word_embeddings": config is GEMMA_4, "text_config": config}))
+    assert str(read_config(tmp_path / "config.json").columns()) == expected
 
 
 def test_dense_layers_of_mellum_stand_first() -> None:

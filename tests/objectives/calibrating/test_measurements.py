@@ -5,7 +5,9 @@ import pytest
 from nas.calibrate.command import resolve
 from objectives.calibrating.formats import FORMATS, format_of
 from objectives.calibrating.measurements import read
+from objectives.calibrating.terms import terms
 from objectives.device import Device
+from objectives.loss_law.law import Law
 
 HEADER = "device,model,precision,batch,prompt_len,gen_len,metric,value,quality"
 
@@ -83,3 +85,24 @@ def test_low_precision_peak() -> None:
 def test_families() -> None:
     """Formats that compute alike calibrate together."""
     assert {FORMATS[name].family for name in ("int4_awq", "int4_gptq", "w4a16")} == {"int4"}
+
+
+def test_a_file_is_priced_in_its_own_bits(board: Device, law: Law) -> None:
+    """Twice the bits a weight of its format are twice the bytes of an Llama-3.1-8B's layers, whose head stays."""
+    lines = [HEADER + ",weight_bits", *(f",Llama-3.1-8B,q4_k_m,1,1,1,tpot_ms,12,A,{bits}" for bits in ("", "9.7"))]
+    rows, left = read(lines, "board", resolve)
+    assert not left
+    usual, wider = terms(rows, board, law).memory.sum(axis=1) * board.bandwidth
+    layers = 32 * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14_336)
+    assert wider - usual == pytest.approx(layers * 4.85 / 8, rel=1e-6)
+
+
+def test_a_prompt_after_a_context_attends_to_it(board: Device, law: Law) -> None:
+    """512 tokens after 4,096: each attends to the context and half of the prompt, so that the pairs are those counted one by one."""
+    lines = [HEADER + ",attended_len", ",Llama-3.1-8B,fp16,1,512,0,prefill_ms,12,A,4352"]
+    (row,), left = read(lines, "board", resolve)
+    assert not left
+    found = terms([row], board, law)
+    pairs = sum(4096 + i for i in range(1, 513))
+    flops = 32 * pairs * (4 * 4096 + 5 * 32)
+    assert float((found.compute * found.attention).sum()) * board.fp16 == pytest.approx(flops, rel=2e-4)

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from objectives import counts
 from objectives.device import Calibration, Device
+from objectives.dimensions import Dimensions
 from objectives.latency import closed_form
 from objectives.latency.operator import quantise
 from objectives.latency.roofline import latency_ms, sum_of_larger
+from objectives.memory import kv_cache_bytes
 from objectives.scenario import PRECISIONS
 from search_spaces.architectures import Architectures, one
 
@@ -45,6 +48,35 @@ def test_operator_model_in_any_setting(
     checked = min(300, PASSES // case.options["output_tokens"])
     order = np.random.default_rng(seed).permutation(300)[:checked]
     assert_agrees(case, architectures, as_reference(architectures), order)
+
+
+WINDOWS = {"depth": 6, "width": 256, "head_dim": 32, "n_heads": 8, "n_kv_heads": 4, "expert_size": 512, "n_local": 5}
+WINDOWS |= {"window": 8, "norms_per_layer": 4, "vocabulary": 300, "full_head_dim": 64, "full_kv_heads": 2}
+LATENT = {"depth": 5, "width": 256, "head_dim": 48, "n_heads": 8, "n_kv_heads": 8, "expert_size": 512, "qk_norm": "no"}
+LATENT |= {"latent_size": 64, "latent_rope": 16, "value_dim": 24, "n_experts": 4, "top_k": 2, "vocabulary": 300}
+OTHER_HEADS = [
+    WINDOWS,
+    WINDOWS | {"keys_are_values": True, "n_kv_shared": 2, "n_kv_shared_local": 2},
+    LATENT,
+    LATENT | {"latent_queries": 40, "n_dense": 1, "dense_size": 300},
+    {name: WINDOWS[name] for name in ("depth", "width", "head_dim", "n_heads", "n_kv_heads", "expert_size")},
+]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"complete": True, "attention": "fused", "causal": True}, {"precision": "int8"}]
+)
+def test_heads_of_full_attention_alone_and_latent_attention(
+    options: dict[str, Any], case: Any, as_reference: Convert
+) -> None:
+    """Designs of all kinds in one batch: times, parameters and what a cache keeps are the oracle's."""
+    architectures = Architectures.concatenate([one(row) for row in OTHER_HEADS])
+    chosen, rows = case.but(input_tokens=20, output_tokens=3, batch=2, **options), as_reference(architectures)
+    assert_agrees(chosen, architectures, rows, np.arange(len(rows)))
+    assert counts.total(architectures).tolist() == [case.oracle.params_total(row) for row in rows]
+    kept = kv_cache_bytes(Dimensions(architectures), chosen.scenario)
+    expected = [sum(case.oracle.kept_bytes(row, chosen.setting, layer) for layer in row.layers) for row in rows]
+    np.testing.assert_allclose(kept, expected, rtol=RELATIVE)
 
 
 CALIBRATION = Calibration(compute_efficiency=0.5, bandwidth_efficiency=0.8, overhead="5 us")
