@@ -10,6 +10,7 @@ from nas.problem.problem import Problem
 from objectives.datasheet_times import doubts
 from objectives.profile_choice import far_off
 from objectives.scenario import Scenario
+from objectives.transfers import article, takes_as_measured
 
 TIMES = ("prefill_ms", "decode_ms", "tpot_ms", "total_ms")
 PREFIX = "device_"  # of a time's name: device_total_ms is total_ms under preset `device`
@@ -89,11 +90,11 @@ def speeds(scenario: Scenario) -> str:
     batch = "" if profile.batch == scenario.batch else f" at batch {profile.batch}"
     engine = profile.engine or "an unnamed engine"
     where = "; ".join([f"{batch} with {engine}", *far_off(profile)])
-    if profile.precision in ("", scenario.precision.name):
+    if takes_as_measured(profile, scenario.precision.name):
         measured = {(True, False): " in decode alone", (False, True): " in prefill alone"}
         phases = measured.get((profile.prompts is None, profile.contexts is None), "")
         return f"efficiencies measured{phases}{where}"
-    return f"efficiencies transferred from an {profile.precision} measurement{where}"
+    return f"efficiencies transferred from {article(profile.format or profile.precision)} measurement{where}"
 
 
 def latency_certainty(scenario: Scenario) -> str:

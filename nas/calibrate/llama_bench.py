@@ -74,12 +74,12 @@ def described(model_type: str) -> tuple[str, str]:
 
 
 def precision(file_type: str) -> str:
-    """A file type as the name of a weight format: `Q4_K - Medium` is q4_k_m, none is "".
+    """A file type as the name of a weight format: `Q4_K - Medium` is q4_k_m, `MXFP4 MoE` mxfp4, none is "".
 
     Raises:
         Unusable: a format that no profile is of.
     """
-    stem, _, kind = file_type.lower().removeprefix("all ").replace("f32", "fp32").partition(" - ")
+    stem, _, kind = file_type.lower().removeprefix("all ").removesuffix(" moe").replace("f32", "fp32").partition(" - ")
     name = f"{stem}_{KINDS[kind]}" if kind in KINDS else stem
     if name and name not in FORMATS:
         raise Unusable(f"weights in {file_type!r}: no profile is of that format")

@@ -5,12 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
+import numpy as np
+
 from nas.calibrate.figure import Figure, Stated, Unusable
 from nas.errors import UsageError
 from nas.study.baselines import baseline, config_path
 from nas.study.model_configs import FAMILIES, read_config
 from objectives.calibrating.formats import Format, format_of
 from objectives.counts import count, total
+from objectives.memory import weights_by_part
 from objectives.plugins import documents
 from search_spaces.architectures import Architectures
 
@@ -48,11 +51,11 @@ class Model:
 
     def bytes_in(self, written: Format, *, twice: bool) -> tuple[float, float]:
         """Least and most bytes of a file in a weight format, its tied table in it twice or once."""
-        groups = count(self.architecture)
-        weight = written.precision.weight_bytes
-        rest = float(groups.linear[0]) * weight + float(groups.router[0] + groups.small[0]) * 4.0
-        tables = float(groups.embedding[0]) + self.table * twice
-        low, high = sorted(rest + tables * each for each in (weight, written.head_bytes))
+        groups, p = count(self.architecture), written.precision
+        mixing, ffn = weights_by_part(self.architecture, groups, p)
+        rest = float(mixing[0] + ffn[0]) + float(groups.router[0] + groups.small[0]) * 4.0
+        tables, width = float(groups.embedding[0]) + self.table * twice, self.architecture.width.astype(float)
+        low, high = sorted(rest + tables * float(np.max(p.bytes_of(kind, width))) for kind in ("weights", "head"))
         return low * (1.0 - SIZE_SLACK), high * (1.0 + SIZE_SLACK)
 
 

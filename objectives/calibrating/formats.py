@@ -1,48 +1,34 @@
-"""Weight formats that engines run: bytes per element, the peak they compute at, the study's precision they stand for."""
+"""Weight formats of tables of measurements: the precision that each is priced in, and the one whose profile it gives."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from objectives.scenario import PRECISIONS, Precision, precision
+from objectives.scenario import PRECISIONS, Precision
+from objectives.weight_formats.table import WEIGHT_FORMATS
 
 
 @dataclass(frozen=True)
 class Format:
     """A weight format.
 
-    family: formats that calibrate together. study: the precision whose profile it gives (empty: none of
-    them computes alike). head_bytes: of embedding and LM head, which engines quantise less than the rest.
+    family: formats that calibrate together. study: the precision whose profile it gives (empty: none computes alike).
+    precision: what its rows are priced in, and a study that takes its times as measured.
     """
 
     family: str
     study: str
     precision: Precision
-    head_bytes: float = 2.0
 
 
-def _weights_only(bits: float) -> Precision:
-    return replace(PRECISIONS["int4"], weight_bytes=bits / 8)
+def _formats() -> dict[str, Format]:
+    found = {"w4": Format("w4", "", PRECISIONS["w4a16"])}
+    for name, written in WEIGHT_FORMATS.items():
+        family = next((called for called in written.measured_as if called in WEIGHT_FORMATS), name)
+        for called in (*written.measured_as, name):
+            found[called] = Format(family, written.profile or name, PRECISIONS[name])
+    return found
 
 
-_GROUPED = Format("int4", "int4", precision("int4", 128))
-_HALF = Format("fp16", "fp16", PRECISIONS["fp16"])
-#: llama.cpp's block formats carry their scales: Q4_K_M averages 4.85 bits with a 6.56-bit head, Q8_0 has 8.5.
-FORMATS = {
-    "fp16": _HALF,
-    "f16": _HALF,
-    "bf16": _HALF,
-    "fp32": Format("fp32", "fp32", PRECISIONS["fp32"], 4.0),
-    "int8": Format("int8", "int8", PRECISIONS["int8"]),
-    "int4": _GROUPED,
-    "int4_awq": _GROUPED,
-    "int4_gptq": _GROUPED,
-    "int4_mlc": _GROUPED,
-    "w4a16": _GROUPED,
-    "w4": Format("w4", "", precision("int4", 128)),
-    "q4_0": Format("q4_0", "int4", _weights_only(4.5), 0.82),
-    "q4_k_m": Format("q4_k_m", "int4", _weights_only(4.85), 0.82),
-    "q8_0": Format("q8_0", "", _weights_only(8.5), 1.0625),
-    "nvfp4": Format("nvfp4", "nvfp4", PRECISIONS["nvfp4"]),
-}
+FORMATS = _formats()
 
 
 def format_of(name: str) -> Format:

@@ -19,7 +19,8 @@ def attention_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iter
     projected = d_q if x.gate is None else d_q * (1.0 + x.gate)
     yield linear("q_proj", t, t * d, t * projected, d * projected, p, out_bytes=b_a, count=layers)
     kept = 2.0 * kinds.own_kv
-    yield linear("k_proj, v_proj", t, t * d, t * d_m, d * d_m, p, out_bytes=p.kv_bytes, count=kept)
+    keys = partial(linear, "k_proj, v_proj", t, t * d, t * d_m, d * d_m, p)
+    yield keys(out_bytes=p.kv_bytes, count=kept, weight_bytes=0.5 * (p.weight_bytes + p.bytes_of("values")))
     if scenario.complete:
         yield Operator("rope_qk_norm", 8.0 * t * (d_q + d_m), 2.0 * t * (d_q + d_m) * b_a, count=kinds.own_kv)
         if kinds.shared_kv is not None:

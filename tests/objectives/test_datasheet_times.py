@@ -29,15 +29,16 @@ def test_a_mode_without_a_profile_names_those_that_have_one() -> None:
     assert profile is None
     for said in (note, *doubts(board, None)):
         assert "@25w has no calibrated profile; measured were @15w, @7w, the default mode" in said
-        assert "17 to 37 % of the compute and 11 to 48 % of the bandwidth" in said
+        assert "13 to 37 % of the compute and 11 to 54 % of the bandwidth" in said
 
 
 @pytest.mark.parametrize(("name", "said"), [("q4_k_m", True), ("", False)])
 def test_a_format_counted_otherwise_is_named(name: str, said: bool) -> None:
-    """A profile of q4_k_m under int4 says what its head has and how to count it; one of int4 says nothing."""
+    """A profile of q4_k_m under int4 says what its head has and what takes it as measured; one of int4 says nothing."""
     found = extrapolations(Calibration(precision="int4", format=name), Conditions("int4"))
     assert [t.widening for t in found] == [{}] * said
-    assert all("6.56 in the LM head" in t.sentence and "head_bytes=0.82" in t.sentence for t in found)
+    assert all("6.56 in the LM head" in t.sentence and "--precision q4_k_m takes it" in t.sentence for t in found)
+    assert not extrapolations(Calibration(precision="int4", format=name), Conditions(name or "w4a16"))
 
 
 def test_a_phase_that_was_not_measured_is_named() -> None:

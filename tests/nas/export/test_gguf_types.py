@@ -63,6 +63,8 @@ def test_the_usual_blocks_bit_for_bit() -> None:
     nibbles = bytes(j | (15 - j) << 4 for j in range(16))
     assert encoded(x, t.Q4_0) == b"\x00\x3c" + nibbles  # 1.0 as a half
     eight = encoded(np.array([127.0, -0.5, 0.5, 1.5, *[0.0] * 28], np.float32), t.Q8_0)
+    four = encoded(np.array([4.0, -0.5, 1.0, 1.5, *[0.0] * 28], np.float32), t.MXFP4)
+    assert four[:6] == b"\x7f\x06\x09\x02\x03\x00", "a power of two, then places among the elements"
     assert eight[:6] == b"\x00\x3c\x7f\xff\x01\x02", "halves go away from zero"
 
 
@@ -134,7 +136,7 @@ def test_every_format_is_read_back(
     llama_bench.emit(model, tmp_path)
     metadata, held = read_gguf(tmp_path / "model.gguf")
     assert held == {entry.name: (entry.kind.number, entry.shape) for entry in entries(model)}
-    assert metadata["general.file_type"] == t.FORMATS[name][1]
+    assert metadata["general.file_type"] == t.FORMATS[name]
     assert (metadata.get("general.quantization_version") == 2) is (name != "f16")
     assert llama_bench.read(tmp_path) == llama_bench.fields(model)
     assert abs((tmp_path / "model.gguf").stat().st_size - llama_bench.size(model)) < 32 * len(held) + 8192
