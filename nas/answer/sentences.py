@@ -115,15 +115,16 @@ def formats_in_words(problem: Problem) -> str:
     """Every precision that designs may have, with the bits of an LM head that are not those of the weights: `int4 (LM head 16 bits)`."""
     scenario = problem.scenario
     return ", ".join(
-        f"{each.precision.name}{_head(each) if problem.has_head else ''}" for each in scenario.formats or (scenario,)
+        with_head(each) if problem.has_head else each.precision.name for each in scenario.formats or (scenario,)
     )
 
 
-def _head(scenario: Scenario) -> str:
+def with_head(scenario: Scenario) -> str:
+    """A precision with the bits of an LM head that are not those of its weights."""
     head, weights = (
         8.0 * float(np.asarray(each)) for each in (scenario.bytes_of_head(), scenario.precision.weight_bytes)
     )
-    return "" if head == weights else f" (LM head {head:.3g} bits)"
+    return scenario.precision.name + ("" if head == weights else f" (LM head {head:.3g} bits)")
 
 
 def workload(c: StudyConfig) -> str:

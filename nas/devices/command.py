@@ -37,7 +37,8 @@ def answer(request: DevicesRequest) -> None:
     wanted = case_list(request)
     cases = priced_cases(wanted)
     if not request.quiet:
-        for text in [*(f"Warning: {told}" for told in wanted.notices), *screen.warnings(cases.cases)]:
+        on_cases = screen.warnings(cases.cases, designs=not request.models_only)
+        for text in [*(f"Warning: {told}" for told in wanted.notices), *on_cases]:
             notice(text)
     models = _models(request, wanted)
     folder = _folder(request, cases)

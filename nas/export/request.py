@@ -27,7 +27,7 @@ class ExportRequest:
         str | None,
         Flag(
             "--gguf",
-            "Weight format of llama-bench's files: f16, q8_0, q6_k, q5_k_m, q4_k_m, q4_0 or mxfp4; default f16.",
+            "Weight format of llama-bench's files: f16, q8_0, q6_k, q5_k_m, q4_k_m, q4_0 or mxfp4; default the study's if it is one of these, else f16.",
             HOW,
         ),
     ] = None

@@ -18,7 +18,7 @@ from nas.problem.rates import as_costs, is_rate, limits_of_costs, rates_by_cost
 from nas.search.constraints import ConstraintHandling, handling_of, penalised, penalised_problem
 from nas.search.discovery import ChosenStrategy
 from nas.search.known_results import KNOWN_FILE, Known, known_of
-from nas.search.notices import notices_of
+from nas.search.notices import larger_rows, notices_of
 from nas.search.reading import ReadStudy, read
 from nas.search.scenarios import conditions_of, recorded_calibration, scenario_in_formats, with_preset, with_text
 from nas.search.start_designs import start_of
@@ -190,7 +190,7 @@ def study_of(asked: ReadStudy) -> Study:
     formats = problem.space.formats if problem.scenario.formats else [asked.config.precision]
     own, *others = asked.laws
     of_tokens = notices_of_tokens(asked.config, asked.laws, problem.space.specification.axes.tokens or [])
-    notices = notices_of(problem, limits)
+    notices = [*notices_of(problem, limits), *larger_rows(problem)]
     notices += notices_of_text(own) if _of_text(problem) else []
     notices += [*left_out, *asked.notices, *of_tokens, *notices_of_alternatives(own, others, formats)]
     return _searched_by(asked, problem, notices, note)

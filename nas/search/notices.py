@@ -23,8 +23,7 @@ def notices_of(problem: Problem, limits: Sequence[str]) -> list[str]:
     of_energy = about_energy(scenario, experts=experts) if problem.of_energy else []
     formats = [one.precision.name for one in scenario.formats or (scenario,)]
     of_law = [*priced_alone(law), *notices_of_formats(law, formats), *about_training(problem)]
-    doubtful = [*doubtful_times(scenario, experts=experts), *larger_rows(problem)]
-    return [*([warning] if warning else []), *doubtful, *limits, *of_energy, *of_law]
+    return [*([warning] if warning else []), *doubtful_times(scenario, experts=experts), *limits, *of_energy, *of_law]
 
 
 def larger_rows(problem: Problem) -> list[str]:

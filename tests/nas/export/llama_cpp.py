@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nas.export.gguf_types import FORMATS
+from nas.export.stacks.llama_bench import QUANTISED_AS
 
 
 def program(name: str) -> str:
@@ -44,5 +45,5 @@ def quantised(half: Path, kind: str) -> Path:
         settings.ftype, settings.nthread = FORMATS[kind], 1
         assert package.llama_model_quantize(str(half).encode(), str(out).encode(), settings) == 0
         return out
-    said(program("llama-quantize"), half, out, {"mxfp4": "MXFP4_MOE"}.get(kind, kind))
+    said(program("llama-quantize"), half, out, QUANTISED_AS.get(kind, kind))
     return out

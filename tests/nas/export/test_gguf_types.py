@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nas.export import gguf_types as t
+from nas.export.command import usual_format
 from nas.export.gguf import bits_per_weight, entries, read_gguf, write_gguf
 from nas.export.gguf_blocks import encoded
 from nas.export.gguf_reading import architecture_in
@@ -191,3 +192,18 @@ def test_a_damaged_header_is_a_finding_and_never_takes_the_machine(
     assert tracemalloc.get_traced_memory()[1] < 4 * len(content) + 10**7
     tracemalloc.stop()
     assert refused > 200
+
+
+@pytest.mark.parametrize(
+    ("study", "stacks", "expected"),
+    [
+        ({"precision": "q5_k_m"}, ("hf", "llama_bench"), "q5_k_m"),
+        ({"precision": "q5_k_m"}, ("hf",), "f16"),
+        ({"precision": "w4a16"}, ("llama_bench",), "f16"),
+        ({"precisions": ["q5_k_m", "q8_0"]}, ("llama_bench",), "f16"),
+    ],
+)
+def test_a_studys_format_is_the_files(
+    study: dict[str, Any], stacks: tuple[str, ...], expected: str, problem_of: Callable[..., Any]
+) -> None:
+    assert usual_format(problem_of(**study).scenario, stacks) == expected
