@@ -24,9 +24,9 @@ TRANSFERABLE: dict[str, tuple[str, ...]] = {
 def calibration_for(device: Device, asked: Conditions) -> tuple[Calibration | None, str]:
     """The profile of this power mode nearest to the conditions, and how to name it.
 
-    Among profiles of one precision those measured in the format itself, then the nearest batch, then the one that was measured with the most like lengths and experts, then the
-    smallest held-out error. (None, reason) where no
-    profile computes alike.
+    Among profiles of one precision those measured in the format itself, then the nearest batch, then the one that was
+    measured with the most like lengths and experts, then the smallest held-out error. (None, reason) where no profile
+    computes alike.
     """
     here = [p for p in device.profiles if p.mode == device.mode]
     base, alike = base_of(asked.precision), computing_as(asked.precision)

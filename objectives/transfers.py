@@ -131,7 +131,7 @@ def _format(profile: Calibration, asked: Conditions) -> list[Transfer]:
     base = base_of(asked.precision)
     if takes_as_measured(profile, base):
         return []
-    if base == profile.precision:
+    if base == profile.precision and profile.format in WEIGHT_FORMATS:
         return [Transfer(priced_otherwise(profile), {})]
     text = f"efficiencies transferred from {article(profile.format or profile.precision)} measurement"
     if {profile.precision, computing_as(base)} != MEASURED_FORMATS:

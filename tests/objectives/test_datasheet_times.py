@@ -41,6 +41,23 @@ def test_a_format_counted_otherwise_is_named(name: str, said: bool) -> None:
     assert not extrapolations(Calibration(precision="int4", format=name), Conditions(name or "w4a16"))
 
 
+def test_a_profile_of_a_format_that_no_study_has_is_a_transfer() -> None:
+    """Also where its precision is the study's."""
+    (found,) = extrapolations(Calibration(precision="int4", format="q3_k_s"), Conditions("int4"))
+    assert found.sentence.startswith("efficiencies transferred from a q3_k_s measurement")
+
+
+def test_the_profile_of_the_format_itself_is_taken() -> None:
+    """Of two 4-bit formats that calibrate under int4, and of int4 without one."""
+    profiles = [Calibration(precision="int4", format=name) for name in ("q4_0", "q4_k_m", "")]
+    board = load_device("rtx_4090").model_copy(update={"profiles": profiles})
+    for asked, taken in (("q4_k_m", "q4_k_m"), ("q4_0", "q4_0"), ("w4a16", ""), ("int4", "")):
+        profile, note = calibration_for(board, Conditions(asked))
+        assert profile is not None
+        assert profile.format == taken
+        assert note == f"calibrated (unnamed engine, {asked})"
+
+
 def test_a_phase_that_was_not_measured_is_named() -> None:
     decode = Calibration(precision="fp16", contexts=(128, 256))
     assert [t.sentence for t in extrapolations(decode, Conditions("fp16", context=200))] == [
