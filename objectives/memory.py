@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from objectives.counts import ParameterGroups
+from objectives.counts import ParameterGroups, count
 from objectives.dimensions import Dimensions
 from objectives.layer_kinds import STATE_BYTES
 from objectives.parts import PartAssessment
-from objectives.scenario import Scenario
-from objectives.shares import Share, embeddings, small_tensors, weights_of_a_layer
+from objectives.scenario import Precision, Scenario
+from objectives.shares import Share, small_tensors, weights_of_a_layer
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import any_of
@@ -15,9 +15,37 @@ from search_spaces.columns import any_of
 GB = 1e9
 
 
-def weights_gb(g: ParameterGroups, scenario: Scenario) -> FloatArray:
+def weights_gb(architectures: Architectures, g: ParameterGroups, scenario: Scenario) -> FloatArray:
     """The paper's memory [eq:memory_footprint]: linear weights · b_w, GB, (n,); never embeddings."""
-    return g.linear * scenario.precision.weight_bytes / GB
+    if scenario.precision.stored is None:
+        return g.linear * scenario.precision.weight_bytes / GB
+    mixing, ffn = weights_by_part(architectures, g, scenario.precision)
+    return (mixing + ffn) / GB
+
+
+def weights_by_part(architectures: Architectures, g: ParameterGroups, p: Precision) -> tuple[FloatArray, FloatArray]:
+    """Bytes of the linear weights of what mixes tokens and of FFNs, each (n,)."""
+    x = Dimensions(architectures)
+    kinds, d, inner = x.kinds, x.width, x.kinds.inner
+    weights = p.bytes_of("weights", d)
+    if p.stored is None:
+        mixing, ffn = g.attention + g.mixers, g.experts_total + g.shared_expert + g.dense
+        return mixing * weights, ffn * weights
+    out = kinds.attention_layers * d * x.query_dim * p.bytes_of("weights", x.query_dim)
+    values = kinds.own_kv_layers * d * x.kv_dim * p.bytes_of("values", d)
+    recurrent = architectures.n_linear * d * inner
+    rest = g.attention + g.mixers - (kinds.attention_layers * x.query_dim + kinds.own_kv_layers * x.kv_dim) * d
+    mixing = out + values + recurrent * p.bytes_of("weights", inner) + (rest - recurrent) * weights
+    (up, down), b_down = p.bytes_of_ffn(x.sparse, d), p.bytes_of("down")
+    one = (g.shared_expert + g.dense) * (2.0 * weights + b_down)
+    return mixing, (g.experts_total * (2.0 * up + down) + one) / 3.0
+
+
+def embedding_bytes(architectures: Architectures, g: ParameterGroups, scenario: Scenario) -> FloatArray:
+    """Bytes of embedding and LM head, of one table where they are tied, (n,)."""
+    width, tied = architectures.width.astype(np.float64), architectures.tied
+    head, table = scenario.bytes_of_head(width), scenario.bytes_of_embedding(tied, width)
+    return g.embedding * 0.5 * (head + table)
 
 
 def resident_parts_gb(architectures: Architectures, g: ParameterGroups, scenario: Scenario) -> dict[str, FloatArray]:
@@ -32,9 +60,9 @@ def resident_parts_gb(architectures: Architectures, g: ParameterGroups, scenario
     if x.kinds.dense is not None:
         ffn = np.maximum(ffn, 2.0 * x.dense_size)
     parts = {
-        "linear weights": g.linear * p.weight_bytes / GB,
-        "router, norms, biases": (g.router + g.small) * p.activation_bytes / GB,
-        "embeddings and head": g.embedding * scenario.head_bytes / GB,
+        "linear weights": weights_gb(architectures, g, scenario),
+        "router, norms, biases": (g.router + g.small) * p.small_bytes / GB,
+        "embeddings and head": embedding_bytes(architectures, g, scenario) / GB,
         "kv cache": kv_cache_bytes(x, scenario) / GB,
         "activations": (mixer_activations(x, scenario) + tokens * ffn) * p.activation_bytes / GB,
     }
@@ -96,7 +124,11 @@ def resident_gb(architectures: Architectures, g: ParameterGroups, scenario: Scen
 
 def weights_share(shares: PartAssessment) -> Share:
     """A part's share of `weights_gb`."""
-    return weights_of_a_layer(shares.architectures, shares.part).times(shares.scenario.precision.weight_bytes / GB)
+    architectures, precision = shares.architectures, shares.scenario.precision
+    if precision.stored is None or shares.part == "base":
+        return weights_of_a_layer(architectures, shares.part).times(precision.weight_bytes / GB)
+    mixing, ffn = weights_by_part(architectures, count(architectures), precision)
+    return Share(per_layer=((mixing / architectures.depth if shares.part == "attention" else ffn) / GB,))
 
 
 def _share_of_kinds(x: Dimensions, scenario: Scenario) -> Share:
@@ -118,9 +150,10 @@ def resident_share(shares: PartAssessment) -> Share:
     p, x = scenario.precision, Dimensions(shares.architectures)
     batch, read = float(scenario.batch), float(scenario.input_tokens)
     tokens = batch * read * p.activation_bytes / GB
-    share = weights_share(shares) + small_tensors(shares.architectures, shares.part).times(p.activation_bytes / GB)
-    share += embeddings(shares.architectures, shares.part).times(scenario.head_bytes / GB)
+    share = weights_share(shares) + small_tensors(shares.architectures, shares.part).times(p.small_bytes / GB)
     if shares.part == "base":
+        tables = embedding_bytes(shares.architectures, count(shares.architectures), scenario) / GB
+        share += Share(once=(tables,))
         return share + Share(once=(tokens * 4.0 * x.width,))
     if shares.part == "attention":
         scores = batch * x.n_heads * read**2 * p.activation_bytes / GB * (scenario.attention == "unfused")

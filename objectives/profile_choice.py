@@ -4,41 +4,46 @@ from statistics import median
 
 from objectives.device import CHIPS, Calibration, Device, Energy
 from objectives.engines import engine_of
-from objectives.transfers import Conditions, extrapolations
+from objectives.transfers import Conditions, computing_as, extrapolations, rows_in
 from objectives.typical.efficiencies import shipped, typical_profile
 from search_spaces.formats import base_of
 
 FAR_OFF = 0.25  # held-out median error of a phase that is said wherever the profile is used
+_FEW, _MORE = ("int4", "mxfp4"), ("q5_k_m", "q6_k", "q8_0", "w4")
 #: Precisions whose measured efficiencies carry over, the nearest first; "" is a profile of any. All but int8 are counted at
 #: the FP16 peak. Any other format takes a profile of its own or of any: NVFP4 has a peak of its own, whose share says
 #: nothing of another, and of FP32, which no device file states, only what was measured in it says how far below FP16's it stays.
 TRANSFERABLE: dict[str, tuple[str, ...]] = {
-    "fp16": ("fp16", "", "int4", "q8_0", "w4", "fp32"),
-    "int4": ("int4", "", "q8_0", "w4", "fp16", "fp32"),
-    "int8": ("int8", "", "fp16", "int4", "q8_0", "w4", "fp32"),
+    "fp16": ("fp16", "", *_FEW, *_MORE, "fp32"),
+    "int4": ("int4", "", "mxfp4", *_MORE, "fp16", "fp32"),
+    "mxfp4": ("mxfp4", "", "int4", *_MORE, "fp16", "fp32"),
+    **{name: (name, "", *(other for other in (*_MORE, *_FEW) if other != name), "fp16", "fp32") for name in _MORE[:3]},
+    "int8": ("int8", "", "fp16", *_FEW, *_MORE, "fp32"),
 }
 
 
 def calibration_for(device: Device, asked: Conditions) -> tuple[Calibration | None, str]:
     """The profile that prices a device in its power mode, and how to name it.
 
-    Of the engine that is asked for, if any; among profiles of one precision the nearest batch, then the one that was measured with the
-    most like lengths and experts, then the smallest held-out error. Where none computes alike what is typical of the class of chip;
-    (None, reason) of rates that were measured themselves, and of FP32, of which no class has rows.
+    Of the engine that is asked for, if any; among profiles of one precision those measured in the format itself, then the nearest
+    batch, then the one that was measured with the most like lengths and experts, then the smallest held-out error. Where none computes
+    alike what is typical of the class of chip; (None, reason) of rates that were measured themselves, and of FP32, of which no class
+    has rows.
     """
     here = [p for p in device.profiles if p.mode == device.mode]
-    base = base_of(asked.precision)
-    sources = TRANSFERABLE.get(base, (base, ""))
-    alike = _of_engine([p for p in here if p.precision in sources], device, asked)
-    if not alike:
+    base, alike = base_of(asked.precision), computing_as(asked.precision)
+    sources = tuple(dict.fromkeys([base, *TRANSFERABLE.get(alike, (alike, ""))]))
+    usable = _of_engine([p for p in here if p.precision in sources], device, asked)
+    if not usable:
         return _without_profile(device, asked, measured=bool(here))
 
-    def distance(p: Calibration) -> tuple[int, float, int, bool, float]:
+    def distance(p: Calibration) -> tuple[int, bool, float, int, bool, float]:
+        otherwise = p.format != "" and p.format != base
         apart = max(p.batch, asked.batch) / min(p.batch, asked.batch)
         outside = len(extrapolations(p, asked))
-        return sources.index(p.precision), apart, outside, p.held_out_error is None, p.held_out_error or 0.0
+        return sources.index(p.precision), otherwise, apart, outside, p.held_out_error is None, p.held_out_error or 0.0
 
-    best = min(alike, key=distance)
+    best = min(usable, key=distance)
     return best, f"calibrated ({_named(best, asked)})"
 
 
@@ -67,7 +72,7 @@ def energy_for(device: Device, profile: Calibration | None, precision: str, batc
 
     def distance(e: Energy) -> tuple[bool, bool, bool, float]:
         error = float("inf") if e.held_out_error is None else e.held_out_error
-        return e.engine != engine, base_of(precision) not in e.precisions, batch not in e.batches, error
+        return e.engine != engine, not _metered(e, base_of(precision)), batch not in e.batches, error
 
     return min((e for e in device.energy if e.mode == device.mode), key=distance, default=None)
 
@@ -94,11 +99,16 @@ def energy_unseen(energy: Energy, precision: str, batch: int, tokens: int, *, ex
         unseen.append(f"batch {batch} (metered: {', '.join(map(str, energy.batches))})")
     if energy.most_tokens is not None and tokens > energy.most_tokens:
         unseen.append(f"{tokens:,} tokens (metered: up to {energy.most_tokens:,})")
-    if energy.precisions and precision not in energy.precisions:
+    if energy.precisions and not _metered(energy, precision):
         unseen.append(f"{precision} (metered: {', '.join(energy.precisions)})")
     if experts and not energy.experts:
         unseen.append("experts (metered: dense models)")
     return f"energy_j extrapolates, nothing was metered of: {', '.join(unseen)}" if unseen else ""
+
+
+def _metered(energy: Energy, precision: str) -> bool:
+    """Whether rows in a precision were metered; rows of int4 are of w4a16 too."""
+    return precision in energy.precisions or precision in map(rows_in, energy.precisions)
 
 
 def _named(profile: Calibration, asked: Conditions) -> str:

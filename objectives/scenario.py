@@ -10,14 +10,18 @@ from objectives.loss_law.law import Law
 from objectives.text.text import Text
 from objectives.training import Training
 from objectives.transfers import Conditions
+from objectives.weight_formats.table import TYPES, WEIGHT_FORMATS, TensorClass, Values, WeightFormat
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.formats import FORMATS, base_of, kv_bits_of, operators_of
 
 
 @dataclass(frozen=True)
 class Precision:
     """Bytes per element and the peak of the linear operators; `int8` alone quantises in operators of its own.
+
+    weight_bytes: of the weights of linear operators; where `stored` is, of most of them, and `bytes_of` says each. head_bytes:
+    of LM head and embedding, small_bytes: of routers, norms and biases.
 
     A cache of 8 or 4 bits (`_kv8`, `_kv4`) is read and written in as many; attention computes as before. Under `_down8` the
     inputs of down projections have 8 bits, and these run at the INT8 peak; their weights stay as they are.
@@ -34,6 +38,26 @@ class Precision:
     kv_bytes: float
     input_bytes: float
     linear_peak: Peak
+    head_bytes: float = 2.0
+    small_bytes: float = 2.0
+    stored: WeightFormat | None = None
+
+    def bytes_of(self, kind: TensorClass, row: FloatArray | None = None) -> Values:
+        """Bytes per weight of a class of tensors, in rows of so many weights; of whole blocks without rows."""
+        if self.stored is not None:
+            return self.stored.bytes_of(kind, row)
+        return self.head_bytes if kind in ("head", "embedding") else self.weight_bytes
+
+    def bytes_of_ffn(self, sparse: FloatArray, width: FloatArray | None = None) -> tuple[Values, Values]:
+        """Bytes per weight of gate and up, in rows of the width, and of down; of routed experts where `sparse` is 1.
+
+        Rows of down projections count as whole blocks, so that bytes rise with their length.
+        """
+        up, down = self.bytes_of("weights", width), self.bytes_of("down")
+        if self.stored is None or self.stored.experts is None:
+            return up, down
+        of_experts, down_of_experts = self.bytes_of("experts", width), self.bytes_of("expert_down")
+        return np.where(sparse > 0, of_experts, up), np.where(sparse > 0, down_of_experts, down)
 
     @property
     def quantises(self) -> bool:
@@ -47,13 +71,15 @@ class Precision:
         return replace(self, input_bytes=1.0, linear_peak="int8") if wider else self
 
 
-_BASES = {
-    "fp16": Precision("fp16", 2.0, 2.0, 2.0, 2.0, "fp16"),
-    "int8": Precision("int8", 1.0, 2.0, 2.0, 1.0, "int8"),
-    "int4": Precision("int4", 0.5, 2.0, 2.0, 2.0, "fp16"),
-    "nvfp4": Precision("nvfp4", 0.5625, 2.0, 2.0, 0.5625, "fp4"),
-    "fp32": Precision("fp32", 4.0, 4.0, 4.0, 4.0, "fp16"),
-}
+def _of_format(name: str, written: WeightFormat) -> Precision:
+    """The precision of a weight format."""
+    weights, head, small = (float(np.asarray(written.bytes_of(kind))) for kind in ("weights", "head", "small"))
+    inputs, activations = (TYPES[kind].per_weight for kind in (written.inputs, written.activations))
+    stored = None if written.plain else written
+    return Precision(name, weights, activations, activations, inputs, written.peak, head, small, stored)
+
+
+_BASES = {name: _of_format(name, written) for name, written in WEIGHT_FORMATS.items()}
 _GROUP_BYTES = 2.5  # a 16-bit scale and a 4-bit zero per group
 _DATASHEET = Calibration()  # made once: rates are asked for by every operator of every batch
 
@@ -99,6 +125,7 @@ class Requests:
 class Scenario:
     """Law, device, precision and workload, with the options of the latency model; where and how models are trained.
 
+    head_bytes: per element of embedding and LM head; None, as the precision has them.
     formats: the same for each precision that designs may have of their own, with its calibration and energy.
     """
 
@@ -112,7 +139,7 @@ class Scenario:
     attention: Literal["unfused", "fused"] = "unfused"
     causal: bool = False
     complete: bool = False
-    head_bytes: float = 2.0
+    head_bytes: float | None = None
     calibration: Calibration | None = None
     energy: Energy | None = None
     from_cache: bool = False
@@ -215,6 +242,16 @@ class Scenario:
         if cost is None or cost.here is None or self.text is None:
             return tokens
         return tokens * self.text.bytes_of_law / float(self.text.curve.bytes_per_token(cost.here or cost.relative_to))
+
+    def bytes_of_head(self, width: FloatArray | None = None) -> Values:
+        """Bytes per weight of the LM head, and of the one table where embedding and head are tied, in rows of the width."""
+        return self.precision.bytes_of("head", width) if self.head_bytes is None else self.head_bytes
+
+    def bytes_of_embedding(self, tied: BoolArray, width: FloatArray | None = None) -> Values:
+        """Bytes per weight of the embedding in rows of the width."""
+        if self.head_bytes is not None:
+            return self.head_bytes
+        return np.where(tied, self.bytes_of_head(width), self.precision.bytes_of("embedding", width))
 
     def conditions(self, *, experts: bool) -> Conditions:
         """What its requests ask of a profile, of designs with experts or without."""

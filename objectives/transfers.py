@@ -4,8 +4,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from objectives.device import Calibration, Phase
 from objectives.engines import engine_of
+from objectives.weight_formats.table import WEIGHT_FORMATS
 from search_spaces.formats import base_of, kv_bits_of, operators_of
 
 Range = tuple[float, float]
@@ -42,18 +45,12 @@ BATCH_DOWN = Step({"prefill": (0.29, 0.97), "decode": (0.42, 1.08)}, 8.0)
 SHORTER = Step({"prefill": (0.36, 2.66), "decode": (0.96, 1.11)}, 2048 / 57)
 LONGER = Step({"prefill": (0.97, 1.69), "decode": (1.03, 1.32)}, 8.0)
 EXPERTS = Step({"prefill": (0.72, 1.63), "decode": (0.71, 1.16)})
-FORMATS = Step({"prefill": (0.73, 3.20), "decode": (0.64, 1.48)})
-#: Bits of weights and of the LM head in llama.cpp's formats that calibrate as int4, and the settings that count them so.
-COUNTED = {
-    "q4_k_m": (4.85, 6.56, "int4_group_size=24 and head_bytes=0.82"),
-    "q4_0": (4.5, 6.56, "int4_group_size=40 and head_bytes=0.82"),
-}
-#: What a study counts nearest to a format of llama.cpp, which none of its precisions is.
+FORMATS = Step({"prefill": (0.73, 3.20), "decode": (0.63, 1.49)})
+#: Names of formats by which a study's precisions are known elsewhere.
 NEAREST = {
-    "q4_k_m": f"int4, counted as q4_k_m with {COUNTED['q4_k_m'][2]} (its LM head has 16 bits otherwise)",
-    "q4_0": f"int4, counted as q4_0 with {COUNTED['q4_0'][2]} (its LM head has 16 bits otherwise)",
-    "q8_0": "int8, which computes at the INT8 peak and has an LM head of 16 bits; head_bytes=1.0625 counts that of q8_0",
-    "mxfp4": "int4 or nvfp4, with an LM head of 16 bits; MXFP4 has experts alone in 4 bits, which no precision counts",
+    "w8a8": "int8, which is weights and activations of 8 bits",
+    "awq": "w4a16, which is AWQ's and GPTQ's in groups of 128",
+    "gptq": "w4a16, which is AWQ's and GPTQ's in groups of 128",
 }
 MEASURED_FORMATS = {"fp16", "int4"}  # between which formats were seen to transfer
 
@@ -89,12 +86,36 @@ def error_factor(profile: Calibration, asked: Conditions, phase: Phase) -> float
     return math.prod(t.widening.get(phase, 1.0) for t in extrapolations(profile, asked))
 
 
+def measured_in(profile: Calibration) -> str:
+    """The precision that counts what a profile was measured in: its format, or what rows of its precision are priced in."""
+    return profile.format or rows_in(profile.precision)
+
+
+def rows_in(precision: str) -> str:
+    """The precision that rows of measurements under a name are priced in: those of int4 as w4a16."""
+    rows = {called: name for name, written in WEIGHT_FORMATS.items() for called in written.measured_as}
+    return rows.get(precision, precision)
+
+
+def takes_as_measured(profile: Calibration, precision: str) -> bool:
+    """Whether a precision is counted as what a profile was measured in; int4 without scales passes for rows of int4 with them."""
+    base = base_of(precision)
+    return base == measured_in(profile) or profile.precision in ("", *([] if profile.format else [base]))
+
+
+def computing_as(precision: str) -> str:
+    """The precision whose profiles were measured with what computes as a format does."""
+    base = base_of(precision)
+    return WEIGHT_FORMATS[base].profile or base
+
+
 def priced_otherwise(profile: Calibration) -> str:
-    """How int4 is counted otherwise than the format that the profile was measured in, and how to count that."""
-    weights, head, like = COUNTED[profile.format]
+    """How the profile's precision is counted otherwise than the format that it was measured in, and how to count that."""
+    found = WEIGHT_FORMATS[profile.format]
+    weights, head = (8.0 * float(np.asarray(found.bytes_of(kind))) for kind in ("weights", "head"))
     return (
-        f"measured in {profile.format} ({weights:g} bits a weight, {head:g} in the LM head), and {profile.precision} is counted with about 4 bits "
-        f"and a head of 16, unless {like} are set"
+        f"measured in {profile.format} (from {weights:.3g} bits a weight, {head:.3g} in the LM head), which {profile.precision} is not; "
+        f"--precision {profile.format} takes it as measured"
     )
 
 
@@ -104,6 +125,11 @@ def _engine(profile: Calibration, asked: Conditions) -> list[Transfer]:
         return []
     known = f"times are those of {profile.engine}" if profile.engine else "times are as of the engines that are known"
     return [Transfer(f"nothing is known of {asked.engine} here, {known}", {})]
+
+
+def article(precision: str) -> str:
+    """`an int4`, `a q8_0`."""
+    return f"{'a' if precision.startswith(('q', 'w')) else 'an'} {precision}"
 
 
 def _unmeasured_phase(profile: Calibration) -> list[Transfer]:
@@ -121,13 +147,12 @@ def _unmeasured_phase(profile: Calibration) -> list[Transfer]:
 
 def _format(profile: Calibration, asked: Conditions) -> list[Transfer]:
     base = base_of(asked.precision)
-    if profile.precision == base and profile.format in COUNTED:
-        return [Transfer(priced_otherwise(profile), {})]
-    if profile.precision in ("", base):
+    if takes_as_measured(profile, base):
         return []
-    article = "a" if profile.precision.startswith(("q", "w")) else "an"
-    text = f"efficiencies transferred from {article} {profile.precision} measurement"
-    if {profile.precision, base} != MEASURED_FORMATS:
+    if base == profile.precision and profile.format in WEIGHT_FORMATS:
+        return [Transfer(priced_otherwise(profile), {})]
+    text = f"efficiencies transferred from {article(profile.format or profile.precision)} measurement"
+    if {profile.precision, computing_as(base)} != MEASURED_FORMATS:
         return [Transfer(f"{text}, of which no data says how far off it is", {})]
     return [Transfer(f"{text}: {_missed(FORMATS)}", _worst(FORMATS, 1.0))]
 

@@ -2,7 +2,8 @@
 
 from typing import Literal, get_args
 
-#: Of weights, linear operators and the KV cache; `_down8`: down projections with inputs of 8 bits, `_kv8`: a cache of 8 bits.
+#: Of weights, linear operators and the KV cache; `_down8`: down projections with inputs of 8 bits, `_kv8`: a cache of 8 bits. New ones
+#: come last: stored designs hold places among them.
 Format = Literal[
     "fp16",
     "int8",
@@ -20,13 +21,20 @@ Format = Literal[
     "nvfp4_down8",
     "nvfp4_down8_kv8",
     "nvfp4_down8_kv4",
+    "w4a16",
+    "q4_0",
+    "q4_k_m",
+    "q5_k_m",
+    "q6_k",
+    "q8_0",
+    "mxfp4",
 ]
 FORMATS: tuple[str, ...] = get_args(Format)
 
 
 def base_of(precision: str) -> str:
     """The format that a format is a variation of: `nvfp4` of `nvfp4_down8_kv8`."""
-    return precision.partition("_")[0]
+    return operators_of(precision).removesuffix("_down8")
 
 
 def operators_of(precision: str) -> str:

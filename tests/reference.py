@@ -148,7 +148,7 @@ class Setting:
     attention: Literal["unfused", "fused"] = "unfused"
     causal: bool = False
     complete: bool = False
-    head_bytes: float = 2.0
+    head_bytes: float | None = None
     group_size: int | None = None
     compute_efficiency_fp16: float = 1.0
     compute_efficiency_int8: float = 1.0
@@ -167,6 +167,11 @@ class Setting:
     cache: float = 0.0
     cache_bandwidth: float = 0.0
     cache_efficiency: float | None = None
+
+    @property
+    def table_bytes(self) -> float:
+        """b_head; where it is not given, of 16 bits but under fp32."""
+        return self.head_bytes or (4.0 if self.precision == "fp32" else 2.0)
 
     @property
     def weight_bytes(self) -> float:
@@ -578,7 +583,7 @@ def vocabulary_operators(arch: Arch, setting: Setting, phase: Phase) -> list[Ope
         return []
     b, d, v = setting.batch, arch.width, arch.vocabulary
     t = b * _queries(setting, phase)
-    b_a, b_head = setting.activation_bytes, setting.head_bytes
+    b_a, b_head = setting.activation_bytes, setting.table_bytes
     return [
         ("embedding", 0.0, t * d * b_head + t * d * b_a, FP16),
         ("lm_head", 2.0 * b * d * v, d * v * b_head + b * d * b_a + b * v * b_a, FP16),
@@ -838,7 +843,7 @@ def resident_gb(arch: Arch, setting: Setting) -> float:
     """Weights, embeddings, small tensors, caches and states at full context and activations, in GB."""
     small = sum(_small_params(arch, layer) for layer in arch.layers) + arch.width + arch.further_parameters
     total = _weights_bytes(arch, setting)
-    total += _embedding_params(arch) * setting.head_bytes
+    total += _embedding_params(arch) * setting.table_bytes
     total += small * setting.activation_bytes
     total += sum(kept_bytes(arch, setting, layer) for layer in arch.layers)
     total += _peak_activation_bytes(arch, setting)

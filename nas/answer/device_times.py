@@ -12,7 +12,7 @@ from objectives.datasheet_times import doubts
 from objectives.device import CHIPS, Calibration
 from objectives.profile_choice import far_off
 from objectives.scenario import Scenario
-from objectives.transfers import Conditions
+from objectives.transfers import Conditions, article, takes_as_measured
 from search_spaces.architectures import Architectures
 
 TIMES = ("prefill_ms", "decode_ms", "tpot_ms", "total_ms")
@@ -97,11 +97,11 @@ def speeds(scenario: Scenario) -> str:
     where = "; ".join([f"{batch} with {engine}", *far_off(profile)])
     if profile.between:
         return f"efficiencies between those measured in {profile.between}{where}"
-    if profile.precision in ("", scenario.precision.name):
+    if takes_as_measured(profile, scenario.precision.name):
         measured = {(True, False): " in decode alone", (False, True): " in prefill alone"}
         phases = measured.get((profile.prompts is None, profile.contexts is None), "")
         return f"efficiencies measured{phases}{where}"
-    return f"efficiencies transferred from an {profile.precision} measurement{where}"
+    return f"efficiencies transferred from {article(profile.format or profile.precision)} measurement{where}"
 
 
 def typical_in_words(profile: Calibration) -> str:

@@ -29,6 +29,7 @@ from nas.study.law_records import left_out_line, record_line
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line, verdict_line
 from objectives.quantities import bytes_in_words
+from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.columns import NOT_OF_A_MODEL
 from search_spaces.mixes import in_words
@@ -107,7 +108,23 @@ def hardware(problem: Problem, c: StudyConfig, calibration_note: str) -> str:
     mode = f"@{device.mode}" if device.mode else ""
     single = problem.scenario.calibration is not None and not problem.scenario.formats
     speed = speeds(problem.scenario) if single else calibration_note
-    return f"{device.name}{mode}, {problem.scenario.format_names}, {WORKLOAD_WORDS[c.latency]}; {speed}"
+    return f"{device.name}{mode}, {formats_in_words(problem)}, {WORKLOAD_WORDS[c.latency]}; {speed}"
+
+
+def formats_in_words(problem: Problem) -> str:
+    """Every precision that designs may have, with the bits of an LM head that are not those of the weights: `int4 (LM head 16 bits)`."""
+    scenario = problem.scenario
+    return ", ".join(
+        with_head(each) if problem.has_head else each.precision.name for each in scenario.formats or (scenario,)
+    )
+
+
+def with_head(scenario: Scenario) -> str:
+    """A precision with the bits of an LM head that are not those of its weights."""
+    head, weights = (
+        8.0 * float(np.asarray(each)) for each in (scenario.bytes_of_head(), scenario.precision.weight_bytes)
+    )
+    return scenario.precision.name + ("" if head == weights else f" (LM head {head:.3g} bits)")
 
 
 def workload(c: StudyConfig) -> str:

@@ -102,8 +102,8 @@ class Outcome:
         }
 
 
-def _key(profile: Calibration) -> tuple[str, str, str, int]:
-    return profile.mode, profile.engine, profile.precision, profile.batch
+def _key(profile: Calibration) -> tuple[str, str, str, str, int]:
+    return profile.mode, profile.engine, profile.precision, profile.format, profile.batch
 
 
 def group_report(group: Calibrated) -> dict[str, Any]:

@@ -74,14 +74,15 @@ def described(model_type: str) -> tuple[str, str]:
 
 
 def precision(file_type: str) -> str:
-    """A file type as the name of a weight format: `Q4_K - Medium` is q4_k_m, none is "".
+    """A file type as the name of a weight format: `Q4_K - Medium` is q4_k_m, `MXFP4 MoE` mxfp4, none is "".
 
     Raises:
         Unusable: a format that no profile is of.
     """
     stem, _, kind = file_type.lower().removeprefix("all ").removesuffix(" moe").replace("f32", "fp32").partition(" - ")
     stem = stem.removesuffix(" mix")
-    found = next((name for name in (f"{stem}{KINDS.get(kind, '')}", stem) if not name or name in FORMATS), None)
+    names = (f"{stem}_{KINDS[kind]}" if kind in KINDS else stem, stem)
+    found = next((name for name in names if not name or name in FORMATS), None)
     if found is None:
         raise Unusable(f"weights in {file_type!r}: no profile is of that format")
     return found

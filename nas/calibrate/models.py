@@ -14,6 +14,7 @@ from nas.study.baselines import baseline, config_path
 from nas.study.model_configs import FAMILIES, OUTSIDE, VARIANTS, Family, read_config
 from objectives.calibrating.formats import Format, format_of
 from objectives.counts import count, total
+from objectives.memory import weights_by_part
 from objectives.plugins import documents
 from search_spaces.architectures import Architectures
 
@@ -78,13 +79,19 @@ class Model:
         more = {"": 0.0, TABLE_TWICE: self.table * bool(self.architecture.tied[0]), NEXT_TOKEN: self.drafting}
         return next((note for note, n in more.items() if abs(self.parameters + n - stated.value) <= stated.slack), None)
 
+    def bits_of(self, written: Format) -> float:
+        """Bits that linear weights have in a format, on average over its classes of tensors."""
+        groups = count(self.architecture)
+        mixing, ffn = weights_by_part(self.architecture, groups, written.precision)
+        return 8.0 * float(mixing[0] + ffn[0]) / float(groups.linear[0])
+
     def bits_in(self, size: Stated, written: Format, holds: str) -> tuple[float, float]:
         """Least and most bits that linear weights have in a file of so many bytes; the LM head has those of its format.
 
         Tensors that columns do not describe, tables of per-layer embeddings among them, have as many; norms and routers 32.
         """
         groups, further = count(self.architecture), float(self.architecture.further_parameters[0])
-        tables, head = float(groups.embedding[0]) / self.table, self.table * written.head_bytes
+        tables, head = float(groups.embedding[0]) / self.table, self.table * written.precision.head_bytes
         small = float(groups.router[0] + groups.small[0] - further) * 4.0
         weights = float(groups.linear[0]) + further + self.table * (tables + (holds == TABLE_TWICE) - 1.0)
         weights += self.drafting * (holds == NEXT_TOKEN)
@@ -231,7 +238,7 @@ def file_bits(model: Model, figure: Figure) -> float | None:
         return None
     name, held = str(figure.cells["precision"]), model.holds(figure.parameters) if figure.parameters else ""
     written = format_of(name)
-    usual = 8.0 * written.precision.weight_bytes
+    usual = model.bits_of(written)
     least, most = model.bits_in(figure.size, written, held or "")
     if most < usual / MOST_OFF or least > usual * MOST_OFF:
         raise Unusable(

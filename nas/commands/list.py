@@ -25,6 +25,8 @@ from objectives.loss_law.precision_cost import CAVEATS, SOURCES, priced
 from objectives.plugins import documents, first_line, importable, imports, normalised, summary
 from objectives.scenario import PRECISIONS
 from objectives.token_curve import TokenCurve
+from objectives.weight_formats.table import WEIGHT_FORMATS, WeightFormat
+from search_spaces.formats import base_of
 
 Row = dict[str, Any]
 SPARE = (
@@ -160,11 +162,13 @@ def precision_laws() -> list[Row]:
 
 
 def formats() -> list[Row]:
-    """Formats of designs with their bits of weights, of inputs of linear operators and of the KV cache."""
+    """Formats of designs with the types and bits of their weights, of inputs of linear operators and of the KV cache."""
     return [
         {
             "name": name,
+            "types": types_in_words(WEIGHT_FORMATS[base_of(name)]),
             "weight bits": 8 * found.weight_bytes,
+            "head bits": 8 * found.head_bytes,
             "input bits": 8 * found.input_bytes,
             "down input bits": 8 * found.of_down.input_bytes,
             "KV bits": 8 * found.kv_bytes,
@@ -173,6 +177,14 @@ def formats() -> list[Row]:
         }
         for name, found in PRECISIONS.items()
     ]
+
+
+def types_in_words(written: WeightFormat) -> str:
+    """`Q4_K, values Q4_K/Q6_K`: the types of a layer's matrices, of those that have their own."""
+    own = {kind: getattr(written, kind) for kind in ("values", "down", "experts", "expert_down")}
+    return ", ".join(
+        ["/".join(written.weights), *(f"{kind} {'/'.join(names)}" for kind, names in own.items() if names)]
+    )
 
 
 def _described(content: Any) -> str:
@@ -225,7 +237,7 @@ def _profile_row(profile: Calibration) -> Row:
     errors = {phase: profile.missed(phase) for phase in ("prefill", "decode")}
     return {
         "mode": f"@{profile.mode}" if profile.mode else "-",
-        "precision": profile.precision,
+        "precision": profile.format or profile.precision,
         "batch": profile.batch,
         "prompts": " to ".join(f"{tokens:,}" for tokens in dict.fromkeys(prompts)) or "-",
         "experts": {True: "yes", False: "no", None: "-"}[profile.experts],

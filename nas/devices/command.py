@@ -38,7 +38,8 @@ def answer(request: DevicesRequest) -> None:
     cases = priced_cases(wanted)
     if not request.quiet:
         shown = priced_cases(wanted.for_models()) if request.models_only else cases
-        for text in [*(f"Warning: {told}" for told in wanted.notices), *screen.warnings(shown.cases)]:
+        on_cases = screen.warnings(shown.cases, designs=not request.models_only)
+        for text in [*(f"Warning: {told}" for told in wanted.notices), *on_cases]:
             notice(text)
     models = _models(request, wanted)
     folder = _folder(request, cases)

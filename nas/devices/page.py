@@ -63,7 +63,7 @@ def _answer(study: DeviceStudy) -> str:
         "Answer",
         paragraphs([*reading(study), *why]),
         table(header, rows),
-        paragraphs([*speeds, *warnings(cases)], "quiet"),
+        paragraphs([*speeds, *warnings(cases, designs=True)], "quiet"),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.sentences import WORKLOAD_WORDS
+from nas.answer.sentences import WORKLOAD_WORDS, formats_in_words
 from nas.devices.answers import Answer
 from nas.devices.binding_constraints import architecture, shortage
 from nas.devices.cases import Case
@@ -14,6 +14,7 @@ from nas.devices.layout import HEIGHT, columns, cut, cut_end, fitted, wrapped
 from nas.devices.models import speed_note
 from nas.devices.result import DeviceStudy, perplexity_percent, spread
 from nas.problem.energy_words import METRICS
+from nas.search.notices import larger_rows
 from search_spaces.architectures import Architectures
 
 MOST_ROWS = 12  # cases that get a row and a column each on the screen
@@ -62,7 +63,7 @@ def formats(cases: Sequence[Case]) -> str:
     """Precision, latency model, workload and speeds, each where all cases share it."""
     configs = [case.config for case in cases]
     shared = (
-        _one([config.precision for config in configs], "precisions"),
+        _one([formats_in_words(case.problem) for case in cases], "precisions"),
         _one([WORKLOAD_WORDS[config.latency] for config in configs], "latency models"),
         _one([workload(case) for case in cases], "workloads"),
     )
@@ -82,11 +83,11 @@ def speed_lines(cases: Sequence[Case]) -> list[str]:
     return [f"{' '.join(letters)}: {note}" for note, letters in found.items()]
 
 
-def warnings(cases: Sequence[Case]) -> list[str]:
-    """Notes on cases, each once: by letters where it concerns some of a few, by number of many."""
+def warnings(cases: Sequence[Case], *, designs: bool) -> list[str]:
+    """Notes on cases, and on the designs of their space, each once: by letters where it concerns some of a few, by number of many."""
     found: dict[str, list[str]] = {}
     for i, case in enumerate(cases):
-        for text in case.notices:
+        for text in (*case.notices, *(larger_rows(case.problem) if designs else ())):
             found.setdefault(text, []).append(ascii_lowercase[i] if i < MOST_ROWS else "")
 
     def where(letters: list[str]) -> str:

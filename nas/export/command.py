@@ -126,12 +126,13 @@ def prepare(request: ExportRequest, source: Path) -> Export:
     tokenizers.refuse_other_sizes(asked.vocabulary.tolist())
     exported = to_multiple(asked, request.multiple) if request.multiple > 1 else asked
     scenario = found.study.problem.scenario
+    gguf = request.gguf or usual_format(scenario, stacks)
     models: list[Model] = []
     refused: list[str] = []
     for name, folder, i in zip(found.ids, folder_names(found.ids), range(len(exported)), strict=True):
         tokenizer = tokenizers.of(int(exported.vocabulary[i]))
         workload = _workload(scenario, exported[i : i + 1])
-        how = (tokenizer, recipe, workload, request.weights, request.seed, request.gguf or "f16")
+        how = (tokenizer, recipe, workload, request.weights, request.seed, gguf)
         model = Model(name, folder, exported[i : i + 1], *how)
         refused += _impossible(model, stacks)
         models.append(model)
@@ -184,6 +185,12 @@ def refuse_format(gguf: str, stacks: tuple[str, ...]) -> None:
         raise UsageError(f"--gguf: {unknown('a weight format', gguf, FORMATS)}")
     if "llama_bench" not in stacks:
         raise UsageError(f"--gguf: expected --to llama-bench with it, got {', '.join(map(shown, stacks))}; add it")
+
+
+def usual_format(scenario: Scenario, stacks: tuple[str, ...]) -> str:
+    """The weight format of GGUF files where none is given: the study's own where it is one of llama.cpp's, else f16."""
+    own = "" if scenario.formats else scenario.precision.name
+    return own if own in FORMATS and "llama_bench" in stacks else "f16"
 
 
 def _impossible(model: Model, stacks: tuple[str, ...]) -> list[str]:

@@ -101,7 +101,7 @@ def keys(model: Model) -> dict[str, Any]:
     return {
         "general.architecture": name,
         "general.name": model.folder,
-        "general.file_type": FORMATS[model.gguf][1],
+        "general.file_type": FORMATS[model.gguf],
         **({} if model.gguf == "f16" else {"general.quantization_version": QUANTISATION_VERSION}),
         **{f"{name}.{key}": value for key, value in sizes(model).items()},
         **tokenizer_keys(model.tokenizer, model.column("vocabulary")),

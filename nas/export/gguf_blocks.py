@@ -10,12 +10,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from nas.export.gguf_types import F16, F32, Q4_0, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0, Type
+from nas.export.gguf_types import F16, F32, MXFP4, Q4_0, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0, Type
 
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 HALF = "<f2"
 FOUR, LOW = np.uint8(4), np.uint8(15)  # bits
+E2M1 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.float32)  # doubled
 
 
 def encoded(values: Floats, kind: Type) -> bytes:
@@ -131,6 +132,15 @@ def _q6_k(x: Floats) -> Bytes:
     return np.concatenate(parts, axis=-1)
 
 
+def _mxfp4(x: Floats) -> Bytes:
+    """A power of two and the nearest of 16 elements of E2M1, halves to the earlier of the table."""
+    largest = np.abs(x).max(-1, keepdims=True)
+    exponent = np.where(largest > 0, np.frexp(largest)[1] + 124, 0)
+    step = np.ldexp(np.float32(1), exponent - 128).astype(np.float32)
+    codes = np.abs(E2M1 * step[..., None] - x[..., None]).argmin(-1).astype(np.uint8)
+    return np.concatenate([exponent.astype(np.uint8), _nibbles(codes)], axis=-1)
+
+
 WRITERS: dict[Type, Callable[[Floats], Bytes]] = {
     Q4_0: _q4_0,
     Q5_0: _q5_0,
@@ -139,4 +149,5 @@ WRITERS: dict[Type, Callable[[Floats], Bytes]] = {
     Q4_K: _q4_k,
     Q5_K: _q5_k,
     Q6_K: _q6_k,
+    MXFP4: _mxfp4,
 }

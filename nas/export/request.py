@@ -25,7 +25,11 @@ class ExportRequest:
     weights: Annotated[bool, Flag("--weights", "Write random weights, initialised as the recipe says.", HOW)] = False
     gguf: Annotated[
         str | None,
-        Flag("--gguf", "Weight format of llama-bench's files: f16, q8_0, q4_0 or q4_k_m; default f16.", HOW),
+        Flag(
+            "--gguf",
+            "Weight format of llama-bench's files: f16, q8_0, q6_k, q5_k_m, q4_k_m, q4_0 or mxfp4; default the study's if it is one of these, else f16.",
+            HOW,
+        ),
     ] = None
     seed: Annotated[int, Flag("--seed", "Seed of the weights.", HOW, least=0)] = 0
     tokenizer: Annotated[

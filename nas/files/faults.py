@@ -204,7 +204,7 @@ def plain(detail: Any) -> str:
     if kind in ("literal_error", "enum"):
         choices = context["expected"].replace("'", "")
         if "int4" in choices and (like := NEAREST.get(str(detail["input"]).lower().replace("-", "_"))):
-            return f"expected {choices}, got {got}; the nearest is {like}"
+            return f"expected {choices}, got {got}; write {like}"
         return (
             f"expected {choices}, got {got}; {nearest(str(detail['input']), choices.replace(' or ', ', ').split(', '))}"
         )

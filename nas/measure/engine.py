@@ -11,7 +11,7 @@ from nas.errors import UsageError
 PRECISIONS = {  # of each backend, the first where none is asked for
     "torch": ("fp32", "bf16", "fp16"),
     "vllm": ("fp16", "bf16", "fp32"),
-    "llama-bench": ("f16", "q8_0", "q4_0", "q4_k_m"),
+    "llama-bench": ("f16", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_0", "mxfp4"),
 }
 MODULES = {"torch": "torch", "vllm": "vllm"}
 MISSING = 77  # exit code of a Python that lacks the module

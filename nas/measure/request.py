@@ -32,7 +32,8 @@ class MeasureRequest:
     torch_device: Annotated[str, Flag("--torch-device", "cpu or cuda.", PLACE)] = "cpu"
     power: Annotated[str, Flag("--power", "Meter energy: auto, none, rapl, nvidia-smi, tegrastats.", PLACE)] = "auto"
     precision: Annotated[
-        str | None, Flag("--precision", "fp32, bf16, fp16; of GGUF files f16, q8_0, q4_0, q4_k_m.", PLACE)
+        str | None,
+        Flag("--precision", "fp32, bf16, fp16; of GGUF files f16, q8_0, q6_k, q5_k_m, q4_k_m, q4_0, mxfp4.", PLACE),
     ] = None
     threads: Annotated[int, Flag("--threads", "0: as many as there are cores.", PLACE, least=0)] = 0
     rounds: Annotated[int, Flag("--rounds", "Processes per candidate, interleaved.", HOW, least=1)] = 3

@@ -216,11 +216,8 @@ def resident_bytes(architectures: Architectures, scenario: Scenario) -> dict[str
     """
     groups = count(architectures)
     parts = memory.resident_parts_gb(architectures, groups, scenario)
-    per_weight = scenario.precision.weight_bytes / memory.GB
-    split = {
-        "experts": (groups.experts_total + groups.shared_expert + groups.dense) * per_weight,
-        "attention": (groups.attention + groups.mixers) * per_weight,
-    }
+    mixing, ffn = memory.weights_by_part(architectures, groups, scenario.precision)
+    split = {"experts": ffn / memory.GB, "attention": mixing / memory.GB}
     return split | {name: column for name, column in parts.items() if name != "linear weights"}
 
 

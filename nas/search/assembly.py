@@ -18,7 +18,7 @@ from nas.problem.rates import as_costs, is_rate, limits_of_costs, rates_by_cost
 from nas.search.constraints import ConstraintHandling, handling_of, penalised, penalised_problem
 from nas.search.discovery import ChosenStrategy
 from nas.search.known_results import KNOWN_FILE, Known, known_of
-from nas.search.notices import notices_of
+from nas.search.notices import larger_rows, notices_of
 from nas.search.reading import ReadStudy, read
 from nas.search.scenarios import conditions_of, recorded_calibration, scenario_in_formats, with_preset, with_text
 from nas.search.start_designs import start_of
@@ -181,7 +181,7 @@ def study_of(asked: ReadStudy) -> Study:
     questions, left_out = _questions(asked, problem)
     problem = replace(problem, queries=questions)
     own, *others = asked.laws
-    notices = notices_of(problem, limits)
+    notices = [*notices_of(problem, limits), *larger_rows(problem)]
     notices += notices_of_text(own) if _of_text(problem) else []
     notices += [*left_out, *asked.notices]
     notices += notices_of_tokens(asked.config, asked.laws, problem.space.specification.axes.tokens or [])

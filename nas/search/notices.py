@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from nas.problem.energy_words import about_energy
 from nas.problem.problem import Problem
 from nas.problem.training_words import about_training
@@ -21,6 +23,23 @@ def notices_of(problem: Problem, limits: Sequence[str]) -> list[str]:
     of_energy = about_energy(scenario, experts=experts) if problem.of_energy else []
     of_law = [*priced_alone(law), *notices_of_formats(law, [*scenario.by_format]), *about_training(problem)]
     return [*([warning] if warning else []), *doubtful_times(scenario, experts=experts), *limits, *of_energy, *of_law]
+
+
+def larger_rows(problem: Problem) -> list[str]:
+    """Say of which FFNs a format writes down projections in larger types than they are counted in, as whole blocks do not fill their rows."""
+    sizes, found = problem.space.expert_sizes[problem.space.ffn_gene.valid], []
+    for each in problem.scenario.formats or (problem.scenario,):
+        types = () if each.precision.stored is None else each.precision.stored.types("down")
+        block = max((one.weights for one in types if one.fallback is not None), default=1)
+        left = np.unique(sizes[sizes % block != 0]).tolist()
+        if left:
+            more = max(sum(one.fitting(size).per_weight for one in types) for size in left)
+            share = more / sum(one.per_weight for one in types) - 1.0
+            found.append(
+                f"{each.precision.name} counts FFNs as whole blocks of {block} weights; of {len(left)} of the space's sizes "
+                f"({left[0]:,} to {left[-1]:,}) llama.cpp writes down projections in larger types, up to {100 * share:.0f} % more bytes of these"
+            )
+    return found
 
 
 def doubtful_times(scenario: Scenario, *, experts: bool) -> list[str]:

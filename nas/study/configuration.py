@@ -36,7 +36,11 @@ from search_spaces.formats import Format, base_of
 M = TypeVar("M")
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,59}$"  # of a folder: neither . nor ..
 Count = Annotated[int, Field(strict=True, ge=1, le=10**12)]
-HeadBytes = Annotated[float, Field(gt=0, le=8)]
+HeadByte = Annotated[float, Field(gt=0, le=8)]
+HeadBytes = Annotated[
+    Annotated[HeadByte, Tag("float")] | Annotated[dict[Format, HeadByte], Tag("dict")],
+    Discriminator(lambda value: "dict" if isinstance(value, dict) else "float"),
+]
 Tokens = Annotated[int, Field(strict=True, ge=1, le=10**8)]
 TextBytes = Annotated[float | None, Field(ge=1, le=1e9), BeforeValidator(written_bytes)]
 Vocabulary = Annotated[int, Field(strict=True, ge=0, le=10**7)]
@@ -179,12 +183,12 @@ class StudyConfig(BaseModel):
         Part(always=False),
     ] = "slimpajama"
     head_bytes: Annotated[
-        Annotated[HeadBytes, Tag("float")] | Annotated[dict[Format, HeadBytes], Tag("dict")],
-        Discriminator(lambda value: "dict" if isinstance(value, dict) else "float"),
-        Field(description="Bytes per element of embedding and LM head; {int4: 1}: by precision, 2 of the others"),
+        HeadBytes | None,
+        BeforeValidator(none_word),
+        Field(description="Bytes per element of embedding and LM head, else the format's own; {int4: 1}: by precision"),
         ALWAYS,
         CASE,
-    ] = 2.0
+    ] = None
     int4_group_size: Annotated[
         Count | None, BeforeValidator(none_word), Field(description="Weights per scale under int4"), ALWAYS, CASE
     ] = None
@@ -357,11 +361,13 @@ class StudyConfig(BaseModel):
             return raw
         return {key: value for key, value in raw.items() if key not in IN_TEXT or value != "none"}
 
-    def head_bytes_at(self, precision: str) -> float:
-        """Bytes per element of embedding and LM head in a precision; those of int4 are of int4_kv8 too."""
+    def head_bytes_at(self, precision: str) -> float | None:
+        """Bytes per element of embedding and LM head in a precision, None: the format's own; those of int4 are of int4_kv8 too."""
         if not isinstance(self.head_bytes, dict):
             return self.head_bytes
-        return next((self.head_bytes[name] for name in (precision, base_of(precision)) if name in self.head_bytes), 2.0)
+        return next(
+            (self.head_bytes[name] for name in (precision, base_of(precision)) if name in self.head_bytes), None
+        )
 
     @property
     def request_words(self) -> str:

@@ -159,7 +159,10 @@ STUDY = {
     ),
     "device": Flag("--device", "Device id, id@mode, or YAML file; default jetson_agx_orin_64gb.", DEVICE),
     "precision": Flag(
-        "--precision", "fp16, int8, int4, nvfp4, fp32, or int4_kv8 with a KV cache of 8 bits; default fp16.", DEVICE
+        "--precision",
+        "fp16, int8, int4, nvfp4, fp32; w4a16 (AWQ, GPTQ); llama.cpp's q4_0, q4_k_m, q5_k_m, q6_k, q8_0, mxfp4; int4_kv8 "
+        "with a KV cache of 8 bits; default fp16.",
+        DEVICE,
     ),
     "latency": Flag("--latency", "operator or closed_form; default operator.", DEVICE),
     "attention": Flag("--attention", "unfused or fused; default unfused.", DEVICE),

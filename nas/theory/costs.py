@@ -114,8 +114,8 @@ def resident_gb(setting: Setting) -> Posynomial:
     scores = 0.0 if s.attention == "fused" else tokens * read / setting.head_dim
     terms = [
         *_layer(p.weight_bytes, stored=True),
-        *((c * p.activation_bytes, a) for c, a in _small(setting)),
-        *((c * s.head_bytes, a) for c, a in _table(setting)),
+        *((c * p.small_bytes, a) for c, a in _small(setting)),
+        *((c * (s.head_bytes or p.head_bytes), a) for c, a in _table(setting)),
         (2.0 * s.batch * (read + written) * p.kv_bytes, (1, 1, 0, -1, 0)),
         (4.0 * tokens + scores, (0, 1, 0, 0, 0)),
         (2.0 * tokens, (0, 1, 0, -1, 0)),

@@ -13,7 +13,7 @@ from nas.theory.loss_terms import loss_of
 from nas.theory.operator_costs import Sides, sides, sides_of_phases
 from nas.theory.posynomial import Convex
 from nas.theory.program import Box
-from objectives.latency.closed_form import COLUMNS, DEVICE, PRECISION, SCENARIO, uncovered
+from objectives.latency.closed_form import COLUMNS, DEVICE, SCENARIO, uncovered, uncovered_in
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.specification import GENES, OF_HEADS
 
@@ -65,7 +65,7 @@ class TheoryProblem:
         """Parts of the study that no formula reads: fields of its scenario, genes, columns that all its designs share."""
         space, scenario = self.problem.space, self.problem.scenario
         first = self.problem.architectures(space.genotypes(np.zeros(1, dtype=np.int64)))
-        found = [*uncovered(scenario, (*SCENARIO, *OPTIONS)), *uncovered(scenario.precision, PRECISION)]
+        found = [*uncovered(scenario, (*SCENARIO, *OPTIONS)), *uncovered_in(scenario.precision)]
         found += [*uncovered(scenario.device, DEVICE), *(gene for gene in space.genes if gene not in GENES)]
         return found + [name for name in first.further_columns() if name not in (*COLUMNS, "vocabulary")]
 

@@ -223,7 +223,7 @@ def _profile(
         per_flop=flop,
         per_byte=byte,
         rail=", ".join(sorted({m.rail for m in rows if m.rail})),
-        precisions=sorted({m.format.study or m.format.family for m in rows}),
+        precisions=sorted({m.format.family for m in rows}),
         batches=sorted({m.batch for m in rows}),
         most_tokens=max(m.prompt + m.generated * (m.phase != "prefill") for m in rows),
         parameters=(min(sizes), max(sizes)),

@@ -61,7 +61,7 @@ class Calibrated:
     @property
     def name(self) -> str:
         """Engine, precision and batch."""
-        return f"{self.profile.engine or 'unnamed engine'}, {self.profile.precision}, batch {self.profile.batch}"
+        return f"{self.profile.engine or 'unnamed engine'}, {self.profile.format or self.profile.precision}, batch {self.profile.batch}"
 
     @property
     def models(self) -> int:

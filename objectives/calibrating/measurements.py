@@ -147,7 +147,8 @@ def _format(row: Mapping[str, str]) -> Format:
     known = format_of(row.get("precision", "") or "fp16")
     if not row.get("weight_bits"):
         return known
-    return replace(known, precision=replace(known.precision, weight_bytes=_positive(row, "weight_bits") / 8))
+    own = replace(known.precision, weight_bytes=_positive(row, "weight_bits") / 8, stored=None)
+    return replace(known, precision=own)
 
 
 def _joules(row: Mapping[str, str], seconds: float) -> float | None:

@@ -10,7 +10,7 @@ from objectives.calibrating.measurements import Measurement
 from objectives.device import Calibration, Device, Peak
 from objectives.dimensions import Dimensions
 from objectives.latency.cache import hit_share, working_set
-from objectives.latency.operator import Phase, phases
+from objectives.latency.operator import Operator, Phase, phases
 from objectives.latency.roofline import OperatorTime, phase_times
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
@@ -76,7 +76,7 @@ def terms(measurements: Sequence[Measurement], device: Device, law: Law) -> Term
                 time.operator.peak != "fp16",
                 time.operator.kind == "attention",
                 expert,
-                count * passes * _expert_seconds(measurements[i], scenario) if expert else 0.0,
+                count * passes * _expert_seconds(time.operator, scenario) if expert else 0.0,
             )
             launches[i] += count * _scalar(time.operator.present) * passes
             if time.operator.epilogue_flops is not None:
@@ -128,10 +128,9 @@ def _hits(m: Measurement, phase: Phase, scenario: Scenario) -> float:
     return _scalar(hit_share(working_set(Dimensions(m.architecture), phase, scenario), capacity))
 
 
-def _expert_seconds(m: Measurement, scenario: Scenario) -> float:
+def _expert_seconds(operator: Operator, scenario: Scenario) -> float:
     """Seconds to read one expert's weights of one product in a pass at the datasheet's bandwidth."""
-    weights = float(m.architecture.expert_size[0]) * float(m.architecture.width[0])
-    return weights * scenario.precision.weight_bytes * scenario.seconds_per_byte("decode")
+    return _scalar(operator.expert_bytes) * scenario.seconds_per_byte("decode")
 
 
 def scenario_of(m: Measurement, device: Device, law: Law, calibration: Calibration | None = None) -> Scenario:
@@ -146,7 +145,6 @@ def scenario_of(m: Measurement, device: Device, law: Law, calibration: Calibrati
         attention="fused",
         causal=not m.attended,
         complete=True,
-        head_bytes=m.format.head_bytes,
         calibration=calibration,
     )
 

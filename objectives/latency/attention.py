@@ -73,8 +73,10 @@ def _of_heads(x: Dimensions, heads: Heads, phase: Phase, scenario: Scenario) -> 
     b_a, layers = p.activation_bytes, heads.layers
     projected = d_q if x.gate is None else d_q * (1.0 + x.gate)
     yield linear(f"{kind}q_proj", t, t * d, t * projected, d * projected, p, out_bytes=b_a, count=layers)
-    kept = heads.projections * heads.own_kv
-    yield linear(f"{kind}k_proj, {kind}v_proj", t, t * d, t * d_m, d * d_m, p, out_bytes=p.kv_bytes, count=kept)
+    kept, values = heads.projections * heads.own_kv, (heads.projections - 1.0) / heads.projections
+    keys = partial(linear, f"{kind}k_proj, {kind}v_proj", t, t * d, t * d_m, d * d_m, p)
+    mean = p.weight_bytes + values * (p.bytes_of("values") - p.weight_bytes)
+    yield keys(out_bytes=p.kv_bytes, count=kept, weight_bytes=mean)
     if scenario.complete:
         yield Operator(f"{kind}rope_qk_norm", 8.0 * t * (d_q + d_m), 2.0 * t * (d_q + d_m) * b_a, count=heads.own_kv)
         if heads.shared_kv is not None:

@@ -15,7 +15,6 @@ from search_spaces.columns import Part
 #: How fast hits fall beyond capacity: (C/W)^FALL is within 0.03 of h = exp(-(1 - h) W/C), the hits of a pass over W bytes
 #: again and again in a cache of C bytes that replaces at random.
 FALL = 2.25
-_PRODUCTS = 3.0  # of an expert
 
 
 def hit_share(working_set: Values, capacity: float) -> Values:
@@ -48,4 +47,5 @@ def part_working_set(x: Dimensions, phase: Phase, scenario: Scenario, part: Part
     if part != "ffn":
         return moved
     left = x.kinds.experts * (x.n_experts - x.touched_experts(phase.tokens)) * x.expert_size * x.width
-    return moved + 0.5 * _PRODUCTS * left * plain.precision.weight_bytes
+    up, down = plain.precision.bytes_of_ffn(x.sparse)
+    return moved + 0.5 * left * (2.0 * up + down)

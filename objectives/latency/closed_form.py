@@ -11,10 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel
 
-from objectives.scenario import Scenario
+from objectives.scenario import PRECISIONS, Precision, Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
+from search_spaces.formats import base_of
 
 #: What the formulas read, or what changes no time: fields of a scenario, its precision and device, columns beyond the shape.
 #: Whatever is in none of these is refused by name as soon as it is set, also what a later version adds.
@@ -22,7 +23,11 @@ SCENARIO = (
     *("law", "device", "precision", "batch", "input_tokens", "output_tokens", "latency"),
     *("head_bytes", "energy", "from_cache", "engine", "training", "text", "formats"),
 )
-PRECISION = ("name", "weight_bytes", "activation_bytes", "kv_bytes", "input_bytes", "linear_peak")
+PRECISION = (
+    *("name", "weight_bytes", "activation_bytes", "kv_bytes", "input_bytes", "linear_peak"),
+    *("head_bytes", "small_bytes"),
+)
+FORMATS = ("fp16", "int8", "int4")
 DEVICE = (
     *("name", "vendor", "fp16", "int8", "bandwidth", "memory", "cache", "cache_bandwidth", "other_peaks", "profiles"),
     *("confidence", "source", "note", "dense_confirmed", "chip", "modes", "mode_source", "mode", "energy"),
@@ -91,13 +96,18 @@ def refuse_uncovered(architectures: Architectures, scenario: Scenario) -> None:
         ValueError: with the names.
     """
     p = scenario.precision
-    found = [*uncovered(scenario, SCENARIO), *uncovered(p, PRECISION), *uncovered(scenario.device, DEVICE)]
-    found += ["int4_group_size"] if p.weight_bytes not in (0.5, 1.0, 2.0) else []
-    found += [f"precision {p.name}"] if p.of_down is not p else []
+    found = [*uncovered(scenario, SCENARIO), *uncovered_in(p), *uncovered(scenario.device, DEVICE)]
+    found += ["int4_group_size"] if p.weight_bytes != PRECISIONS[p.name].weight_bytes else []
+    found += [f"precision {p.name}"] if p.stored is None and base_of(p.name) not in FORMATS else []
     found += [name for name in architectures.further_columns() if name not in COLUMNS]
     found += ["query_dim other than width"] if (architectures.query_dim != architectures.width).any() else []
     if found:
         raise ValueError(f"latency: expected operator for {', '.join(found)}, got closed_form; use --latency operator")
+
+
+def uncovered_in(p: Precision) -> list[str]:
+    """Fields of a precision that are not covered; the precision itself where its tensors have several types."""
+    return [f"precision {p.name}" if name == "stored" else name for name in uncovered(p, PRECISION)]
 
 
 def uncovered(thing: Any, covered: Collection[str]) -> list[str]:

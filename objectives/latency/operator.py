@@ -60,6 +60,7 @@ class Operator:
     window: tokens beyond which S_kv does not count.
     epilogue_flops: work after the operator's max at the FP16 peak (fused dequantise), no traffic.
     fixed_seconds: time besides, once in the phase.
+    expert_bytes: of one expert's weights, where routed.
     kind: whose factors on the efficiencies hold, where `routed` is 1 (everywhere without it).
     """
 
@@ -76,6 +77,7 @@ class Operator:
     fixed_seconds: float = 0.0
     kind: Kind = "plain"
     routed: FloatArray | None = None
+    expert_bytes: Values = 0.0
 
 
 def linear(
@@ -91,8 +93,10 @@ def linear(
     present: Values = 1.0,
     weight_flops: Values | None = None,
     routed: FloatArray | None = None,
+    weight_bytes: Values | None = None,
+    expert_bytes: Values = 0.0,
 ) -> Operator:
-    """A linear operator: 2 · rows · weights FLOPs; weights at b_w, inputs at b_i, outputs as given.
+    """A linear operator: 2 · rows · weights FLOPs; weights at b_w or `weight_bytes`, inputs at b_i, outputs as given.
 
     Where `n_in`, `n_out` are elements read and written in a pass, and `weight_flops` replaces the
     weights in the FLOPs where not all that are read are applied to every token (experts); `routed` marks experts.
@@ -100,13 +104,14 @@ def linear(
     return Operator(
         name,
         2.0 * rows * (weights if weight_flops is None else weight_flops),
-        weights * p.weight_bytes + n_in * p.input_bytes + n_out * out_bytes,
+        weights * (p.weight_bytes if weight_bytes is None else weight_bytes) + n_in * p.input_bytes + n_out * out_bytes,
         p.linear_peak,
         count,
         present,
         epilogue_flops=2.0 * n_out if p.quantises else None,
         kind="plain" if routed is None else "experts",
         routed=routed,
+        expert_bytes=expert_bytes,
     )
 
 

@@ -29,16 +29,19 @@ def ffn_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[O
     b_a, active, out = p.activation_bytes, t * x.activated_size, t * x.top_k * d
     if x.sparse.any():
         experts = x.n_experts * x.sparse
-        router_bytes = (d * experts + t * experts) * b_a + t * d * b_a * x.sparse
+        router_bytes = d * experts * p.small_bytes + t * experts * b_a + t * d * b_a * x.sparse
         yield Operator("router", 2.0 * t * d * experts, router_bytes, count=layers, present=x.sparse)
     yield from quantise("quantise_ffn", t * d, p)
     touched, applied = x.touched_experts(t, scenario.routing_overlap), x.activated_size * d
     weights = touched * x.expert_size * d
-    expert = partial(linear, weights=weights, p=p, weight_flops=applied, routed=x.sparse)
-    yield expert("gate_proj, up_proj", t, out, active, out_bytes=b_a, count=2.0 * layers)
+    (b_up, b_down), one = p.bytes_of_ffn(x.sparse), x.expert_size * d
+    expert = partial(linear, weights=weights, weight_flops=applied, routed=x.sparse, out_bytes=b_a)
+    up = partial(expert, p=p, weight_bytes=b_up, expert_bytes=one * b_up)
+    down = partial(expert, p=p.of_down, weight_bytes=b_down, expert_bytes=one * b_down)
+    yield up("gate_proj, up_proj", t, out, active, count=2.0 * layers)
     yield Operator("gated_activation", 5.0 * active, 3.0 * active * b_a, count=layers)
     yield from quantise("quantise_down", active, p, count=layers)
-    yield expert("down_proj", t, active, out, p=p.of_down, out_bytes=b_a, count=layers)
+    yield down("down_proj", t, active, out, count=layers)
     if scenario.complete and x.sparse.any():
         combined = 2.0 * out * x.sparse, (x.top_k + 1.0) * t * d * b_a * x.sparse
         yield Operator("combine_experts", *combined, count=layers, present=x.sparse)
@@ -55,11 +58,13 @@ def _one_ffn(
     p, t, d, b_a = scenario.precision, phase.tokens, x.width, scenario.precision.activation_bytes
     here = (size > 0).astype(float)
     rows, active, up = t * here, t * size, f"{name}_gate_proj, {name}_up_proj"
-    yield linear(up, t, rows * d, active, d * size, p, out_bytes=b_a, count=2.0 * layers, present=here)
+    one = partial(linear, rows=t, weights=d * size, out_bytes=b_a, present=here)
+    yield one(up, n_in=rows * d, n_out=active, p=p, count=2.0 * layers)
     yield Operator(f"{name}_activation", 5.0 * active, 3.0 * active * b_a, count=layers, present=here)
     yield from quantise(f"quantise_{name}_down", active, p, here, count=layers)
-    down = p.of_down
-    yield linear(f"{name}_down_proj", t, active, rows * d, d * size, down, out_bytes=b_a, count=layers, present=here)
+    yield one(
+        f"{name}_down_proj", n_in=active, n_out=rows * d, p=p.of_down, count=layers, weight_bytes=p.bytes_of("down")
+    )
 
 
 def head_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
@@ -69,14 +74,10 @@ def head_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[
         yield Operator("request", none, none, present=none, fixed_seconds=scenario.request_s)
     if x.vocabulary is None:
         return
-    b_a, b_head, batch, vocabulary = (
-        scenario.precision.activation_bytes,
-        scenario.head_bytes,
-        float(phase.batch),
-        x.vocabulary,
-    )
+    b_a, batch, vocabulary = scenario.precision.activation_bytes, float(phase.batch), x.vocabulary
+    b_head, b_table = scenario.bytes_of_head(), scenario.bytes_of_embedding(x.architectures.tied)
     here = (vocabulary > 0).astype(float)
-    yield Operator("embedding", 0.0 * here, phase.tokens * x.width * (b_head + b_a) * here, present=here)
+    yield Operator("embedding", 0.0 * here, phase.tokens * x.width * (b_table + b_a) * here, present=here)
     traffic = x.width * vocabulary * b_head + batch * (x.width * here + vocabulary) * b_a
     yield Operator("lm_head", 2.0 * batch * x.width * vocabulary, traffic, present=here)
 

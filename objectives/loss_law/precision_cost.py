@@ -22,6 +22,7 @@ from typing import Literal
 import numpy as np
 
 from objectives.loss_law.features import feature
+from objectives.weight_formats.table import WEIGHT_FORMATS, TensorClass
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.formats import FORMATS, base_of, kv_bits_of, operators_of
@@ -39,9 +40,9 @@ QAT: Constants = MappingProxyType(  # k, γ_N, γ_D, γ_G
         "W4A4, FC2 at 8 bits": (0.3519, 0.2637, 0.0964, 0.3407),
     }
 )
-QAT_OF = MappingProxyType({"int4": "W4A16", "nvfp4": "W4A4", "nvfp4_down8": "W4A4, FC2 at 8 bits"})
-NVFP4_GROUP = 16
-MULTIPLIERS = MappingProxyType({"int4": 0.923, "nvfp4": 0.747})
+QAT_OF = MappingProxyType({"int4": "W4A16", "w4a16": "W4A16", "nvfp4": "W4A4", "nvfp4_down8": "W4A4, FC2 at 8 bits"})
+OWN_GROUPS = MappingProxyType({"nvfp4": 16, "w4a16": 128})
+MULTIPLIERS = MappingProxyType({"int4": 0.923, "w4a16": 0.923, "nvfp4": 0.747})
 CHINCHILLA = (482.01, 0.3478)  # A, α of `chinchilla_epoch`
 KUMAR = (4299.0, 0.4965)  # A, α
 WEIGHTS, ACTIVATIONS, KV_CACHE = 2.6745, 2.2102, 0.96  # γ
@@ -49,6 +50,7 @@ BITS = MappingProxyType(  # with the γ of what has so many
     {
         "int8": ((8, WEIGHTS), (8, ACTIVATIONS)),
         "int4": ((4, WEIGHTS),),
+        "w4a16": ((4, WEIGHTS),),
         "nvfp4": ((4, WEIGHTS), (4, ACTIVATIONS)),
     }
 )
@@ -116,7 +118,7 @@ class FewBits:
         base, operators = base_of(name), operators_of(name)
         if self.law == "qat" and operators in QAT_OF:
             k, gamma_n, gamma_d, gamma_g = QAT[QAT_OF[operators]]
-            group = NVFP4_GROUP if base == "nvfp4" else self.group_size
+            group = OWN_GROUPS.get(base, self.group_size)
             return Penalty(self.law, k * self.tokens**gamma_d * math.log2(group) ** gamma_g, gamma_n, self.tokens)
         if self.law == "multiplier" and base in MULTIPLIERS:
             return self._fewer(*CHINCHILLA, MULTIPLIERS[base])
@@ -171,12 +173,30 @@ def priced(law: PrecisionLaw) -> list[str]:
     return [*(name for name in FORMATS if name in known[law]), *(["kv8", "kv4"] if law == "kumar" else [])]
 
 
+_MATRICES: tuple[TensorClass, ...] = ("weights", "experts")
+
+
+def _below_8_bits(precision: str) -> bool:
+    """Whether some matrices of a format have fewer than 8 bits a weight."""
+    written = WEIGHT_FORMATS[base_of(precision)]
+    return any(each.per_weight < 1.0 for kind in _MATRICES for each in written.types(kind))
+
+
 def without_constants(law: PrecisionLaw, formats: Sequence[str]) -> list[str]:
     """What a law has no constants for in some formats, and what is taken instead, a clause each."""
     operators = list(dict.fromkeys(operators_of(name) for name in formats))
     free = [name for name in operators if name not in FULL and FewBits(law, name, TOKENS, GROUP).penalty("") is None]
     wider = [name for name in operators if name != base_of(name)] if law != "qat" else []
     caches = sorted({bits for name in formats if (bits := kv_bits_of(name)) is not None}) if law != "kumar" else []
-    said = [f"{' and '.join(free)}: taken as free"] if free else []
+    unknown = [name for name in free if _below_8_bits(name)]
+    near = [name for name in free if name not in unknown]
+    said = [f"{' and '.join(near)}: taken as free"] if near else []
+    said += (
+        [
+            f"{' and '.join(unknown)}: what this costs is unknown and counted as 0, so that such designs look better than they are"
+        ]
+        if unknown
+        else []
+    )
     said += [f"{name}: taken as {base_of(name)}, which costs more" for name in wider]
     return said + [f"a KV cache of {' or '.join(map(str, caches))} bits: taken as free"] * bool(caches)

@@ -97,7 +97,9 @@ def test_resident_is_the_sum_of_its_named_parts(case: Any, random_architectures:
     np.testing.assert_allclose(
         sum(parts.values()), memory.resident_gb(architectures, counts.count(architectures), scenario), rtol=1e-15
     )
-    np.testing.assert_array_equal(parts["linear weights"], memory.weights_gb(counts.count(architectures), scenario))
+    np.testing.assert_array_equal(
+        parts["linear weights"], memory.weights_gb(architectures, counts.count(architectures), scenario)
+    )
 
 
 def test_weights_are_the_papers_formula_in_its_space(case: Any, paper_architectures: Architectures) -> None:

@@ -40,10 +40,28 @@ def test_what_is_typical_of_a_class_is_doubted_and_says_of_which() -> None:
 
 @pytest.mark.parametrize(("name", "said"), [("q4_k_m", True), ("", False)])
 def test_a_format_counted_otherwise_is_named(name: str, said: bool) -> None:
-    """A profile of q4_k_m under int4 says what its head has and how to count it; one of int4 says nothing."""
+    """A profile of q4_k_m under int4 says what its head has and what takes it as measured; one of int4 says nothing."""
     found = extrapolations(Calibration(precision="int4", format=name), Conditions("int4"))
     assert [t.widening for t in found] == [{}] * said
-    assert all("6.56 in the LM head" in t.sentence and "head_bytes=0.82" in t.sentence for t in found)
+    assert all("6.56 in the LM head" in t.sentence and "--precision q4_k_m takes it" in t.sentence for t in found)
+    assert not extrapolations(Calibration(precision="int4", format=name), Conditions(name or "w4a16"))
+
+
+def test_a_profile_of_a_format_that_no_study_has_is_a_transfer() -> None:
+    """Also where its precision is the study's."""
+    (found,) = extrapolations(Calibration(precision="int4", format="q3_k_s"), Conditions("int4"))
+    assert found.sentence.startswith("efficiencies transferred from a q3_k_s measurement")
+
+
+def test_the_profile_of_the_format_itself_is_taken() -> None:
+    """Of two 4-bit formats that calibrate under int4, and of int4 without one."""
+    profiles = [Calibration(precision="int4", format=name) for name in ("q4_0", "q4_k_m", "")]
+    board = load_device("rtx_4090").model_copy(update={"profiles": profiles})
+    for asked, taken in (("q4_k_m", "q4_k_m"), ("q4_0", "q4_0"), ("w4a16", ""), ("int4", "")):
+        profile, note = calibration_for(board, Conditions(asked))
+        assert profile is not None
+        assert profile.format == taken
+        assert note == f"calibrated (unnamed engine, {asked})"
 
 
 def test_a_phase_that_was_not_measured_is_named() -> None:

@@ -32,6 +32,7 @@ TextModel.get_vocab_base_pre = lambda model, tokenizer: "gpt-2"
 convert_hf_to_gguf.main()
 '''
 PROGRAM, QUANTISE = "llama-bench", "llama-quantize"
+QUANTISED_AS = {"mxfp4": "mxfp4_moe"}  # formats that llama-quantize calls otherwise
 HALF = "llama-bench/f16.gguf"
 ROW = 256  # elements of a row that K-quants divide
 
@@ -61,7 +62,9 @@ def _converted(model: Model) -> str:
     half = PATH if model.gguf == "f16" else HALF
     convert = CONVERT_AS_GPT2 if splits_as_gpt2(model.tokenizer) else CONVERT
     text = command(convert, [("--outfile", half), ("--outtype", "f16")]).rstrip() + f" \\\n  {PIVOT_PATH}\n"
-    return text if model.gguf == "f16" else f"{text}{QUANTISE} {half} {PATH} {model.gguf}\n"
+    return (
+        text if model.gguf == "f16" else f"{text}{QUANTISE} {half} {PATH} {QUANTISED_AS.get(model.gguf, model.gguf)}\n"
+    )
 
 
 def launch(_: Model) -> str:
@@ -159,4 +162,5 @@ def read(folder: Path) -> dict[str, Any]:
 def _weight_format(script: str) -> str:
     """The format that a converting script ends with."""
     lines = [line.split() for line in script.splitlines() if line.startswith(QUANTISE)]
-    return lines[0][-1] if lines else "f16"
+    written = lines[0][-1] if lines else "f16"
+    return next((own for own, theirs in QUANTISED_AS.items() if theirs == written), written)

@@ -27,7 +27,7 @@ def test_calibrate_says_what_it_took_and_left_out(inside: Any, sample: Sample, t
         "qwen2 3B: Qwen2.5-3B, by its name, 3.397 billion parameters agree; the file holds its table of embeddings twice"
         in " ".join(answer.out.split())
     )
-    assert "llama-bench 1a2b3c4d CUDA, fa auto, int4, batch 1: 5 rows, 2 models" in answer.out
+    assert "llama-bench 1a2b3c4d CUDA, fa auto, q4_0, batch 1: 5 rows, 2 models" in answer.out
     told = json.loads((tmp_path / "page" / "report.json").read_text())["told"]
     assert told[0] == "Read as llama-bench, of Example GPU 16GB"
 

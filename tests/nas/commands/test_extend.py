@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 SECTIONS = (
     *("A metric", "A gene", "A gene with a column of its own", "An effect of the device", "A key of the study"),
-    *("A form of a loss law", "A stack", "A command"),
+    *("A weight format", "A form of a loss law", "A stack", "A command"),
 )
 MOST_LINES = 14  # that an addition adds, but for a command's two files
 BOARD = "name: Board\nfp16: 6 TFLOP/s\nint8: 12 TOP/s\nbandwidth: 51.2 GB/s\nmemory: 8 GB\n"
@@ -104,6 +104,14 @@ def test_a_metric_is_an_objective_and_a_budget(tree: ChangedTree) -> None:
     values = [float(row["kv_cache_gb"]) for row in rows(tree, "metric/frontier.csv")]
     assert 0 < max(values) <= 0.05
     assert "kv_cache_gb" in listed.out
+
+
+def test_a_weight_format_is_priced_and_listed(tree: ChangedTree) -> None:
+    asked = ("--space", "plain.yaml", "--precisions", "q5_0,q4_0", "--vocabulary", "32k")
+    run, listed = said(tree, (*RUN, *asked, "--out", "format"), ("list", "formats"))
+    assert run.code == 0, run.err
+    assert {row["precision"] for row in rows(tree, "format/evaluations.csv")} == {"q5_0", "q4_0"}
+    assert "Q5_0" in listed.out
 
 
 @pytest.mark.parametrize(("gene", "values"), [("norms_per_layer", {"2", "4"}), ("adapter_rank", {"8", "64"})])

@@ -267,13 +267,17 @@ def test_select_and_explain_solve_anew_over_formats_and_tokens(
 def test_formats_and_precision_laws_are_listed(inside: Callable[..., Any]) -> None:
     laws = {row["name"]: row for row in json.loads(inside("list", "precision-laws", "--json").out)}
     assert {name: row["prices"] for name, row in laws.items()} == {
-        "qat": "int4, nvfp4, nvfp4_down8",
-        "multiplier": "int4, nvfp4",
-        "kumar": "int8, int4, nvfp4, kv8, kv4",
+        "qat": "int4, nvfp4, nvfp4_down8, w4a16",
+        "multiplier": "int4, nvfp4, w4a16",
+        "kumar": "int8, int4, nvfp4, w4a16, kv8, kv4",
     }
     found = {row["name"]: row for row in json.loads(inside("list", "formats", "--json").out)}
     assert tuple(found) == formats.FORMATS
     assert (found["int4_kv8"]["weight bits"], found["int4_kv8"]["KV bits"]) == (4.0, 8.0)
+    assert (found["q4_k_m"]["types"], found["q4_k_m"]["head bits"]) == (
+        "Q4_K, values Q4_K/Q6_K, down Q4_K/Q6_K",
+        6.5625,
+    )
     assert (found["nvfp4_down8"]["down input bits"], found["nvfp4_down8"]["down peak"]) == (8.0, "int8")
     assert "2505.14302" in inside("list", "precision-laws").out
 

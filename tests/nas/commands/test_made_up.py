@@ -24,11 +24,11 @@ QUIET = ("--no-plots", "--quiet")
 VOCABULARIES = [8192, 32_000, 151_936]
 
 FORMAT: list[Edit] = [
-    ("search_spaces/formats.py", '    "nvfp4_down8_kv4",\n', '    "nvfp4_down8_kv4",\n    "int6",\n'),
+    ("search_spaces/formats.py", '    "mxfp4",\n', '    "mxfp4",\n    "int6",\n'),
     (
-        "objectives/scenario.py",
-        '    "fp32": Precision(',
-        '    "int6": Precision("int6", 0.75, 2.0, 2.0, 2.0, "fp16"),\n    "fp32": Precision(',
+        "objectives/weight_formats/formats.yaml",
+        "formats:\n  fp16:",
+        "  INT6: {weights: 4, bytes: 3}\nformats:\n  int6: {weights: INT6, source: made up}\n  fp16:",
     ),
 ]
 KEY: list[Edit] = [
@@ -61,7 +61,7 @@ METRIC: list[Edit] = [
         "objectives/metrics/made_of_parts.py",
         "",
         f"{METRIC_HEAD}def evaluate(assessment):\n"
-        "    return 2.0 * memory.weights_gb(assessment.parameters, assessment.scenario)\n\n\n"
+        "    return 2.0 * memory.weights_gb(assessment.architectures, assessment.parameters, assessment.scenario)\n\n\n"
         "def parts(shares):\n    return memory.weights_share(shares).times(2.0)\n",
     ),
 ]

@@ -84,7 +84,7 @@ def test_what_no_profile_has_seen_is_said_once_with_its_cases(inside: Inside) ->
     boards = ("--devices", "jetson_agx_orin_64gb,jetson_agx_thor,rtx_4090", "--preset", "device")
     told = inside("devices", "--models-only", *boards, "--precisions", "int4,fp16").err.splitlines()
     (of_format,) = [line for line in told if "transferred from an int4 measurement" in line]
-    assert of_format.endswith("decode 0.64 to 1.5 (b d)")
+    assert of_format.endswith("decode 0.63 to 1.5 (b d)")
     (of_experts,) = [line for line in told if "measured without experts" in line]
     assert of_experts.endswith("decode 0.71 to 1.2 (a b)")
 
@@ -136,7 +136,9 @@ def test_nothing_at_all_is_exit_code_3_and_leaves_the_reasons(inside: Inside) ->
 def test_models_alone_leave_no_folder_unless_one_is_named(inside: Inside) -> None:
     answer = inside("devices", "--models-only", "--devices", "raspberry_pi_5", "--precisions", "int4")
     assert answer.code == 0
-    assert answer.err.startswith("Warning: nothing of this device is measured, times are typical of processors with any engine (--engine")
+    assert answer.err.startswith(
+        "Warning: nothing of this device is measured, times are typical of processors with any engine (--engine"
+    )
     assert answer.err.count("\n") == 1
     lines = answer.out.splitlines()
     assert len(lines) <= len(documents("search_spaces.models")) + 15

@@ -66,7 +66,7 @@ def scenario_of(chance: Chance) -> dict[str, Any]:
     """Device, precision, workload and latency model of a study."""
     if chance.one(*range(5)) == 0:
         return chance.one({"latency": "closed_form"}, {"preset": "device"})
-    device, precision = chance.one(*DEVICES), chance.one("fp16", "int8", "int4", "nvfp4")
+    device, precision = chance.one(*DEVICES), chance.one("fp16", "int8", "int4", "nvfp4", "q4_k_m", "mxfp4")
     return {
         "device": FP4_DEVICE if precision == "nvfp4" else device,
         "precision": precision,

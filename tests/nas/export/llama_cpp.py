@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from nas.export.gguf_types import FORMATS
+from nas.export.stacks.llama_bench import QUANTISED_AS
+
 
 def program(name: str) -> str:
     """The path of a program; the test is skipped by name where it is not found."""
@@ -34,7 +37,13 @@ def said(*command: object, given: str = "") -> bytes:
 
 
 def quantised(half: Path, kind: str) -> Path:
-    """A file made of a 16-bit one by llama-quantize."""
+    """A file made of a 16-bit one by llama-quantize, or by the same function of llama-cpp-python where that is installed alone."""
     out = half.with_name(f"theirs-{kind}.gguf")
-    said(program("llama-quantize"), half, out, kind)
+    if shutil.which("llama-quantize", path=os.environ.get("PLAS_LLAMA_CPP") or None) is None:
+        package = pytest.importorskip("llama_cpp", reason="neither llama-quantize nor llama-cpp-python is installed")
+        settings = package.llama_model_quantize_default_params()
+        settings.ftype, settings.nthread = FORMATS[kind], 1
+        assert package.llama_model_quantize(str(half).encode(), str(out).encode(), settings) == 0
+        return out
+    said(program("llama-quantize"), half, out, QUANTISED_AS.get(kind, kind))
     return out

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nas.export import gguf_types as t
+from nas.export.command import usual_format
 from nas.export.gguf import bits_per_weight, entries, read_gguf, write_gguf
 from nas.export.gguf_blocks import encoded
 from nas.export.gguf_reading import architecture_in
@@ -63,6 +64,8 @@ def test_the_usual_blocks_bit_for_bit() -> None:
     nibbles = bytes(j | (15 - j) << 4 for j in range(16))
     assert encoded(x, t.Q4_0) == b"\x00\x3c" + nibbles  # 1.0 as a half
     eight = encoded(np.array([127.0, -0.5, 0.5, 1.5, *[0.0] * 28], np.float32), t.Q8_0)
+    four = encoded(np.array([4.0, -0.5, 1.0, 1.5, *[0.0] * 28], np.float32), t.MXFP4)
+    assert four[:6] == b"\x7f\x06\x09\x02\x03\x00", "a power of two, then places among the elements"
     assert eight[:6] == b"\x00\x3c\x7f\xff\x01\x02", "halves go away from zero"
 
 
@@ -134,7 +137,7 @@ def test_every_format_is_read_back(
     llama_bench.emit(model, tmp_path)
     metadata, held = read_gguf(tmp_path / "model.gguf")
     assert held == {entry.name: (entry.kind.number, entry.shape) for entry in entries(model)}
-    assert metadata["general.file_type"] == t.FORMATS[name][1]
+    assert metadata["general.file_type"] == t.FORMATS[name]
     assert (metadata.get("general.quantization_version") == 2) is (name != "f16")
     assert llama_bench.read(tmp_path) == llama_bench.fields(model)
     assert abs((tmp_path / "model.gguf").stat().st_size - llama_bench.size(model)) < 32 * len(held) + 8192
@@ -189,3 +192,18 @@ def test_a_damaged_header_is_a_finding_and_never_takes_the_machine(
     assert tracemalloc.get_traced_memory()[1] < 4 * len(content) + 10**7
     tracemalloc.stop()
     assert refused > 200
+
+
+@pytest.mark.parametrize(
+    ("study", "stacks", "expected"),
+    [
+        ({"precision": "q5_k_m"}, ("hf", "llama_bench"), "q5_k_m"),
+        ({"precision": "q5_k_m"}, ("hf",), "f16"),
+        ({"precision": "w4a16"}, ("llama_bench",), "f16"),
+        ({"precisions": ["q5_k_m", "q8_0"]}, ("llama_bench",), "f16"),
+    ],
+)
+def test_a_studys_format_is_the_files(
+    study: dict[str, Any], stacks: tuple[str, ...], expected: str, problem_of: Callable[..., Any]
+) -> None:
+    assert usual_format(problem_of(**study).scenario, stacks) == expected

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nas.answer.sentences import formats_in_words
 from nas.errors import UsageError
 from nas.problem.problem import Problem
+from nas.search.notices import larger_rows
 from nas.study.configuration import StudyConfig
 from tests.nas.exact.test_random_problems import by_parts, frontier_agrees
 
@@ -37,7 +39,7 @@ def test_exact_answers_are_those_of_brute_force(problem_of: Made) -> None:
 
 def test_bytes_of_a_precision_are_those_of_its_caches_too() -> None:
     config = StudyConfig.model_validate({"head_bytes": {"int4": 1, "int4_kv4": 0.5}})
-    assert [config.head_bytes_at(name) for name in ("int4", "int4_kv8", "int4_kv4", "fp16")] == [1, 1, 0.5, 2]
+    assert [config.head_bytes_at(name) for name in ("int4", "int4_kv8", "int4_kv4", "fp16")] == [1, 1, 0.5, None]
     assert StudyConfig(head_bytes=1.5).head_bytes_at("int4") == 1.5
 
 
@@ -53,3 +55,21 @@ def test_bytes_of_a_precision_are_those_of_its_caches_too() -> None:
 def test_other_bytes_are_refused_by_name(given: Any, message: str, problem_of: Made) -> None:
     with pytest.raises(UsageError, match=message):
         problem_of(head_bytes=given)
+
+
+def test_a_head_unlike_the_weights_is_named(problem_of: Made) -> None:
+    """Where there is a head; given bytes are named as those of the format are."""
+    formats = {"precisions": ["fp16", "int4", "q4_k_m", "q8_0"]}
+    said = "fp16, int4 (LM head 16 bits), q4_k_m (LM head 6.56 bits), q8_0"
+    assert formats_in_words(problem_of(**STUDY, **formats)) == said
+    assert formats_in_words(problem_of(**{**STUDY, "vocabulary": 0}, **formats)) == "fp16, int4, q4_k_m, q8_0"
+    assert formats_in_words(problem_of(**STUDY, precision="q8_0", head_bytes=2)) == "q8_0 (LM head 16 bits)"
+
+
+def test_ffns_that_blocks_do_not_fill_are_named(problem_of: Made) -> None:
+    """Q6_K alone of 6.5625 bits falls back to Q8_0's 8.5: 30 % more; formats of blocks that all sizes fill say nothing."""
+    space = {"name": "s", "axes": {"depth": [2], "width": [256], "expert_size": [96, 256, 800], "n_kv_heads": [1]}}
+    (said,) = larger_rows(problem_of(space=space, precision="q6_k", baselines=[]))
+    assert said.startswith("q6_k counts FFNs as whole blocks of 256 weights; of 2 of the space's sizes (96 to 800)")
+    assert said.endswith("up to 30 % more bytes of these")
+    assert not larger_rows(problem_of(space=space, precisions=["int4", "q8_0"], baselines=[]))

@@ -16,6 +16,7 @@ from nas.search.assembly import assemble, under_preset
 from nas.study.layers import OTHERS, layered
 from objectives.loss_law.origin import beyond_experts
 from objectives.plugins import documents
+from objectives.transfers import takes_as_measured
 
 ROOT = Path(__file__).resolve().parents[3]
 SINGLE = [name for name, path in documents("configs").items() if not OTHERS.keys() & yaml_source.read(path)[0].keys()]
@@ -69,7 +70,8 @@ def test_an_application_is_named_after_its_file_and_counts_a_real_device(name: s
     profile = study.problem.scenario.calibration
     assert profile is not None
     if not profile.typical:
-        assert (profile.precision, profile.batch) == (study.config.precision, study.config.batch)
+        assert takes_as_measured(profile, study.config.precision)
+        assert profile.batch == study.config.batch
 
 
 @applications

@@ -21,7 +21,7 @@ def test_measured_phases_are_complete_fused_and_causal(board: Device, law: Law) 
     scenario = scenario_of(row, board, law)
     assert (scenario.attention, scenario.causal, scenario.complete) == ("fused", True, True)
     assert (scenario.batch, scenario.input_tokens, scenario.output_tokens) == (1, 1024, 16)
-    assert (scenario.precision.name, scenario.head_bytes) == ("int4", 2.0)
+    assert (scenario.precision.name, scenario.precision.head_bytes) == ("w4a16", 2.0)
     assert not scenario_of(replace(row, attended=4096), board, law).causal
 
 

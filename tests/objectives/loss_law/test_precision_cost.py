@@ -81,6 +81,15 @@ def test_the_multiplier_is_chinchilla_epoch_of_fewer_parameters() -> None:
     [
         ("qat", ["fp16", "int8", "int4"], ["int8: taken as free"]),
         ("multiplier", ["int8"], ["int8: taken as free"]),
+        ("qat", ["int4", "w4a16"], []),
+        (
+            "kumar",
+            ["q4_k_m", "q8_0", "mxfp4"],
+            [
+                "q8_0: taken as free",
+                "q4_k_m and mxfp4: what this costs is unknown and counted as 0, so that such designs look better than they are",
+            ],
+        ),
         ("kumar", ["int8", "int4_kv8", "nvfp4_kv4"], []),
         ("qat", ["fp16", "fp32", "nvfp4_down8"], []),
         ("qat", ["int4_kv8", "fp16_kv4"], ["a KV cache of 4 or 8 bits: taken as free"]),
