@@ -81,8 +81,7 @@ def precision(file_type: str) -> str:
     """
     stem, _, kind = file_type.lower().removeprefix("all ").removesuffix(" moe").replace("f32", "fp32").partition(" - ")
     stem = stem.removesuffix(" mix")
-    names = (f"{stem}_{KINDS[kind]}" if kind in KINDS else stem, stem)
-    found = next((name for name in names if not name or name in FORMATS), None)
+    found = next((name for name in (f"{stem}{KINDS.get(kind, '')}", stem) if not name or name in FORMATS), None)
     if found is None:
         raise Unusable(f"weights in {file_type!r}: no profile is of that format")
     return found
