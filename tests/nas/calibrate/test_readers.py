@@ -73,7 +73,7 @@ def test_markdown(rows: Rows, brief: Brief, sample: Sample) -> None:
     ]  # fmt: skip
     assert {row["engine"] for row in found if not row.get("left_out")} == {"llama-bench 1a2b3c4d CUDA, fa"}
     assert [(row["attended_len"], row["weight_bits"]) for row in found if row["attended_len"] or row["weight_bits"]] == [
-        ("4352", ""), ("", "6.05"),
+        ("4352", ""), ("", "8.206"),
     ]  # fmt: skip
     slow = [row for row in rows(sample("issue.md"), measured_on="cpu") if not row.get("left_out")]
     assert [brief(row)[:3] for row in slow] == [

@@ -88,13 +88,15 @@ def test_families() -> None:
 
 
 def test_a_file_is_priced_in_its_own_bits(board: Device, law: Law) -> None:
-    """Twice the bits a weight of its format are twice the bytes of an Llama-3.1-8B's layers, whose head stays."""
+    """9.7 bits of every weight of a Llama-3.1-8B's layers in place of its format's, Q4_K with half of v and down in Q6_K; its head stays."""
     lines = [HEADER + ",weight_bits", *(f",Llama-3.1-8B,q4_k_m,1,1,1,tpot_ms,12,A,{bits}" for bits in ("", "9.7"))]
     rows, left = read(lines, "board", resolve)
     assert not left
     usual, wider = terms(rows, board, law).memory.sum(axis=1) * board.bandwidth
-    layers = 32 * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14_336)
-    assert wider - usual == pytest.approx(layers * 4.85 / 8, rel=1e-6)
+    q4_k, mixed = 144 / 256, (144 + 210) / 512
+    plain, half = 2 * 4096 * 4096 + 4096 * 1024 + 2 * 4096 * 14_336, 4096 * 1024 + 4096 * 14_336
+    expected = 32 * (plain * (9.7 / 8 - q4_k) + half * (9.7 / 8 - mixed))
+    assert wider - usual == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_prompt_after_a_context_attends_to_it(board: Device, law: Law) -> None:
