@@ -6,9 +6,10 @@
 FOLDER holds latency/measured_latency.csv and latency/devices3/m_*.csv, which are not part of the project. Rows are those of
 devices of the catalogue at batch 1 in their default power mode, a group for each device, engine and format.
 
-The form, chosen on the same rows among some thirty variants of its effects and of `SHAPE`: a phase takes exp(y) times what `SHAPE` predicts, with y = level + class of chip + family of
-formats + engine of that class + device + rest, each but the level normal about 0. A group's y is the median over its rows. The
-standard deviations are of the largest restricted likelihood, with log(sd) normal about `USUAL`, as classes and engines are few.
+The form, chosen on the same rows among some thirty variants of its effects and of `SHAPE`: a phase takes exp(y) times what
+`SHAPE` predicts, with y = level + class of chip + family of formats + engine of that class + device + rest, each but the level
+normal about 0. A group's y is the median over its rows. The standard deviations are of the largest restricted likelihood, with
+log(sd) normal about `USUAL`, as classes and engines are few.
 A device of which nothing is known has no term of its own: its variance is in the spread. Without an engine it has one of those that
 devices of its class were seen with.
 """
