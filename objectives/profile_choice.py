@@ -8,6 +8,7 @@ from objectives.transfers import Conditions, computing_as, extrapolations, rows_
 from objectives.typical.efficiencies import shipped, typical_profile
 from search_spaces.formats import base_of
 
+OF_DEVICE = ("shipped", "typical")  # words for the profiles of a device, without and with what is typical of its class
 FAR_OFF = 0.25  # held-out median error of a phase that is said wherever the profile is used
 _FEW, _MORE = ("int4", "mxfp4"), ("q5_k_m", "q6_k", "q8_0", "w4")
 #: Precisions whose measured efficiencies carry over, the nearest first; "" is a profile of any. All but int8 are counted at
@@ -22,20 +23,20 @@ TRANSFERABLE: dict[str, tuple[str, ...]] = {
 }
 
 
-def calibration_for(device: Device, asked: Conditions) -> tuple[Calibration | None, str]:
+def calibration_for(device: Device, asked: Conditions, *, typical: bool = True) -> tuple[Calibration | None, str]:
     """The profile that prices a device in its power mode, and how to name it.
 
     Of the engine that is asked for, if any; among profiles of one precision those measured in the format itself, then the nearest
     batch, then the one that was measured with the most like lengths and experts, then the smallest held-out error. Where none computes
-    alike what is typical of the class of chip; (None, reason) of rates that were measured themselves, and of FP32, of which no class
+    alike what is typical of the class of chip, if wanted; (None, reason) of rates that were measured themselves, and of FP32, of which no class
     has rows.
     """
     here = [p for p in device.profiles if p.mode == device.mode]
     base, alike = base_of(asked.precision), computing_as(asked.precision)
     sources = tuple(dict.fromkeys([base, *TRANSFERABLE.get(alike, (alike, ""))]))
-    usable = _of_engine([p for p in here if p.precision in sources], device, asked)
+    usable = _of_engine([p for p in here if p.precision in sources], device, asked, typical)
     if not usable:
-        return _without_profile(device, asked, measured=bool(here))
+        return _without_profile(device, asked, measured=bool(here), typical=typical)
 
     def distance(p: Calibration) -> tuple[int, bool, float, int, bool, float]:
         otherwise = p.format != "" and p.format != base
@@ -47,17 +48,19 @@ def calibration_for(device: Device, asked: Conditions) -> tuple[Calibration | No
     return best, f"calibrated ({_named(best, asked)})"
 
 
-def _of_engine(profiles: list[Calibration], device: Device, asked: Conditions) -> list[Calibration]:
+def _of_engine(profiles: list[Calibration], device: Device, asked: Conditions, typical: bool) -> list[Calibration]:
     """Those of the engine that is asked for; others where nothing is known of it in the class."""
     engine = engine_of(asked.engine)
     own = [p for p in profiles if not engine or engine_of(p.engine) == engine]
-    return own if own or shipped().knows(device.chip, engine) else profiles
+    return own if own or (typical and shipped().knows(device.chip, engine)) else profiles
 
 
-def _without_profile(device: Device, asked: Conditions, *, measured: bool) -> tuple[Calibration | None, str]:
+def _without_profile(
+    device: Device, asked: Conditions, *, measured: bool, typical: bool
+) -> tuple[Calibration | None, str]:
     """What is typical of the class; (None, reason) where nothing is."""
     what = f"no calibrated profile that {asked.precision} could use" if measured else "no calibrated profile"
-    if device.confidence == "measured" or base_of(asked.precision) == "fp32":
+    if not typical or device.confidence == "measured" or base_of(asked.precision) == "fp32":
         return None, f"datasheet peaks, {what} for this device"
     found = typical_profile(device, asked)
     return (

@@ -24,7 +24,7 @@ from objectives.datasheet_times import doubts
 from objectives.device import Calibration, Device
 from objectives.display_text import LONGEST, escaped
 from objectives.loss_law.law import Law
-from objectives.profile_choice import calibration_for
+from objectives.profile_choice import OF_DEVICE, calibration_for
 from objectives.scenario import Requests
 from objectives.transfers import Conditions
 from search_spaces.architectures import Architectures
@@ -114,8 +114,8 @@ class RecordedRun:
     def _profile(self, asked: Conditions) -> Calibration | None:
         """The profile that prices a scenario: the study's, or of formats of the designs' own that of the device."""
         resolved: Any = self.run.resolved
-        if resolved["calibration"] == "shipped":
-            return calibration_for(Device.model_validate(resolved["device"]), asked)[0]
+        if (word := resolved["calibration"]) in OF_DEVICE:
+            return calibration_for(Device.model_validate(resolved["device"]), asked, typical=word == "typical")[0]
         return Calibration.model_validate(resolved["calibration"])
 
     def columns(self, rows: IntArray) -> dict[str, AnyArray]:

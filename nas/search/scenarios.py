@@ -11,7 +11,7 @@ from nas.study.configuration import StudyConfig
 from objectives.device import Calibration, Device
 from objectives.loss_law.law import Law
 from objectives.plugins import documents
-from objectives.profile_choice import calibration_for, energy_for
+from objectives.profile_choice import OF_DEVICE, calibration_for, energy_for
 from objectives.scenario import Precision, Scenario, precision
 from objectives.text.text import Text
 from objectives.training import Training
@@ -61,8 +61,8 @@ def _scenario(
     """
     priced = _priced(config, device, asked.precision)
     profile, note = (None, "datasheet peaks")
-    if config.calibration == "shipped":
-        profile, note = calibration_for(device, asked)
+    if config.calibration in OF_DEVICE:
+        profile, note = calibration_for(device, asked, typical=config.calibration == "typical")
     elif isinstance(config.calibration, Calibration):
         profile, note = config.calibration, "calibrated (given in the study)"
     scenario = Scenario(
@@ -107,8 +107,8 @@ def with_text(scenario: Scenario, text: Text | None, vocabulary: int | None) -> 
 
 def recorded_calibration(config: StudyConfig, scenario: Scenario) -> Any:
     """The profile as plain content; where designs have formats of their own the word for those of the device, recorded too."""
-    if scenario.formats and config.calibration == "shipped":
-        return "shipped"
+    if scenario.formats and config.calibration in OF_DEVICE:
+        return config.calibration
     profile = scenario.calibration
     return "none" if profile is None else profile.model_dump(mode="json", exclude_none=True)
 

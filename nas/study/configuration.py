@@ -193,10 +193,10 @@ class StudyConfig(BaseModel):
         Count | None, BeforeValidator(none_word), Field(description="Weights per scale under int4"), ALWAYS, CASE
     ] = None
     calibration: Annotated[
-        Literal["datasheet", "shipped"] | Calibration,
+        Literal["datasheet", "shipped", "typical"] | Calibration,
         BeforeValidator(lambda value: "datasheet" if value == "none" else value),
         Field(
-            description="Share of the datasheet: shipped (measured, else typical of the class of chip) or datasheet, all of it"
+            description="Share of the datasheet: typical (measured, else typical of the chip), shipped (measured alone) or datasheet, all of it"
         ),
         ALWAYS,
     ] = "datasheet"

@@ -177,7 +177,7 @@ STUDY = {
     ),
     "calibration": Flag(
         "--calibration",
-        "shipped (measured, else typical of the class of chip) or datasheet, all of it; default datasheet.",
+        "typical (measured, else typical of the chip), shipped (measured alone) or datasheet, its peaks; default datasheet.",
         DEVICE,
     ),
     "batch": Flag("--batch", "Sequences at once; default 1.", DEVICE, kind=int),

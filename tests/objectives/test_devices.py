@@ -220,7 +220,9 @@ def test_a_device_without_a_profile_is_typical_of_its_class_and_says_so() -> Non
     assert note == (
         "typical of devices of every class, since its file states no chip, no calibrated profile for this device"
     )
-    assert chosen("fp32") == (None, "datasheet peaks, no calibrated profile for this device")
+    for precision, words in (("fp32", {}), ("fp16", {"typical": False})):
+        said = calibration_for(Device.model_validate(PLAIN), Conditions(precision), **words)
+        assert said == (None, "datasheet peaks, no calibrated profile for this device")
 
 
 @pytest.mark.parametrize(

@@ -109,9 +109,13 @@ def test_fingerprints_differ_where_a_section_differs(finished: Path) -> None:
             "objectives",
             "budgets",
         )
-    renamed = {**resolved, "law": {**resolved["law"], "description": "else", "source": "else"}}
-    assert fingerprints(renamed) == base
-    assert difference(resolved, renamed) is None
+    for renamed in (
+        {**resolved, "law": {**resolved["law"], "description": "else", "source": "else"}},
+        {**resolved, "device": {**resolved["device"], "npu": True}},
+        {**resolved, "device": {**resolved["device"], "chip": "npu"}},
+    ):
+        assert fingerprints(renamed) == base
+        assert difference(resolved, renamed) is None
 
 
 DIFFERENT: list[tuple[list[str], str]] = [
