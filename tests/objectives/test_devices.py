@@ -22,7 +22,7 @@ CATALOGUE = sorted(documents("objectives.devices"))
 #: Devices that the public catalogue does not have.
 OWN = {
     *("a18", "a18_pro", "a19", "a19_pro", "core_ultra_9_288v", "hailo_10h", "mi300x", "rk3588_cpu", "rk3588_npu"),
-    *("ryzen_ai_max_395", "tensor_g4_cpu", "tensor_g5_cpu"),
+    *("rtx_5070", "rx_7900_xt", "ryzen_ai_max_395", "tensor_g4_cpu", "tensor_g5_cpu"),
 }
 DENSE = ("jetson_agx_thor", "hailo_10h")  # above the smell of sparsity, and dense
 WITH_MODES = ("jetson_agx_orin_64gb", "jetson_orin_nano_super_8gb", "jetson_orin_nx_16gb")

@@ -67,7 +67,7 @@ def test_a_model_is_explained_with_its_own_vocabulary_and_tying(name: str, prese
 def test_every_model_has_its_published_counts(inside: Inside, external_data: Path) -> None:
     with (external_data / "latency" / "llm_configs.csv").open(encoding="utf-8") as file:
         table = {row["model"].lower().replace("-", "_"): row for row in csv.DictReader(file)}
-    assert sorted(table) == MODELS
+    assert set(table) <= set(MODELS)
     for name, row in table.items():
         own = content(inside, "--model", name)["metrics"]
         alone = content(inside, "--model", name, "--vocabulary", "0")["metrics"]

@@ -193,7 +193,7 @@ def test_a_gene(tree: Tree) -> None:
     assert "vocabulary" in json.dumps(best)
     exact = {row["vocabulary"] for row in rows(made, "exact/frontier.csv")}
     assert exact <= {str(value) for value in VOCABULARIES}
-    assert "39 fields" in said["verify"].out
+    assert "46 fields" in said["verify"].out
     assert "vocabulary" in (made.folder / "run/report.html").read_text(encoding="utf-8")
 
 

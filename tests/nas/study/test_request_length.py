@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -200,7 +201,8 @@ def test_devices_repeat_a_study_in_text_and_leave_out_models_that_the_curve_does
     (tmp_path / "study.yaml").write_text(yaml.safe_dump({**study, "law": "hw_codesign", "devices": ["raspberry_pi_5"]}))
     answer = inside("devices", "--config", "study.yaml", "--no-plots", "--out", "first")
     assert answer.code == 0, answer
-    assert "token_curve does not count the vocabularies of Gemma-2-2B, Gemma-3-1B: left out" in answer.err
+    (left,) = re.findall(r"token_curve does not count the vocabularies of (.*): left out", answer.err)
+    assert {"Gemma-2-2B", "Gemma-3-1B"} < set(left.split(", "))
     assert "4 kB in / 16 out" in answer.out
     assert inside("devices", "--config", "first/config.yaml", "--no-plots", "--out", "second").code == 0
     assert Path("first/picks.csv").read_text() == Path("second/picks.csv").read_text()
