@@ -35,7 +35,7 @@ def purpose(container: str, room: str) -> str:
 
 def draw(path: Path) -> None:
     """One column of floors per package; what stands higher may import what stands lower, never the reverse."""
-    figure, axes = plt.subplots(1, len(CONTAINERS), figsize=(15, 8.5), width_ratios=[3, 2])
+    figure, axes = plt.subplots(1, len(CONTAINERS), figsize=(15, 13), width_ratios=[3, 2])
     for ax, (container, title) in zip(axes, CONTAINERS.items(), strict=True):
         rows = floors(container)
         for height, rooms in enumerate(reversed(rows)):
