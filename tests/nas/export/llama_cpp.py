@@ -36,11 +36,21 @@ def said(*command: object, given: str = "") -> bytes:
     return done.stdout
 
 
+def quantiser() -> Any:
+    """llama-cpp-python, or None where llama-quantize is found; a test without both is skipped by name, whatever else `llama_cpp` is on the path."""
+    if shutil.which("llama-quantize", path=os.environ.get("PLAS_LLAMA_CPP") or None) is not None:
+        return None
+    reason = "neither llama-quantize nor llama-cpp-python is installed"
+    package = pytest.importorskip("llama_cpp", reason=reason)
+    if not hasattr(package, "llama_model_quantize"):
+        pytest.skip(reason)
+    return package
+
+
 def quantised(half: Path, kind: str) -> Path:
     """A file made of a 16-bit one by llama-quantize, or by the same function of llama-cpp-python where that is installed alone."""
     out = half.with_name(f"theirs-{kind}.gguf")
-    if shutil.which("llama-quantize", path=os.environ.get("PLAS_LLAMA_CPP") or None) is None:
-        package = pytest.importorskip("llama_cpp", reason="neither llama-quantize nor llama-cpp-python is installed")
+    if (package := quantiser()) is not None:
         settings = package.llama_model_quantize_default_params()
         settings.ftype, settings.nthread = FORMATS[kind], 1
         assert package.llama_model_quantize(str(half).encode(), str(out).encode(), settings) == 0

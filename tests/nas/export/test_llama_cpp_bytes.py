@@ -11,7 +11,7 @@ from nas.export.gguf import entries, write_gguf
 from nas.export.gguf_types import FORMATS
 from nas.export.model import Model
 from objectives.counts import total
-from tests.nas.export.llama_cpp import gguf_package, quantised
+from tests.nas.export.llama_cpp import gguf_package, quantised, quantiser
 
 pytestmark = pytest.mark.slow
 BASE: dict[str, Any] = {"depth": 16, "width": 512, "n_kv_heads": 2, "expert_size": 768, "vocabulary": 512}
@@ -31,7 +31,7 @@ MODELS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", [kind for kind in FORMATS if kind != "f16"])
 @pytest.mark.parametrize("name", MODELS)
 def test_bytes_are_llama_cpps(exported: Callable[..., Model], tmp_path: Path, name: str, kind: str) -> None:
-    gguf = gguf_package()
+    gguf, _ = gguf_package(), quantiser()
     write_gguf(tmp_path / "half.gguf", exported(MODELS[name], weights=True))
     theirs = {t.name: t for t in gguf.GGUFReader(quantised(tmp_path / "half.gguf", kind)).tensors}
     model = exported(MODELS[name], weights=True, gguf=kind)

@@ -23,7 +23,7 @@ from nas.export.tokenizer import SMALLEST, Tokenizer, byte_level
 from nas.export.weights import blocks
 from objectives import counts
 from search_spaces.architectures import one
-from tests.nas.export.llama_cpp import gguf_package, program, quantised, said
+from tests.nas.export.llama_cpp import gguf_package, program, quantised, quantiser, said
 from tests.nas.export.vocabularies import SIZES, tokenizer_of
 
 Floats = NDArray[np.float32]
@@ -200,7 +200,7 @@ def test_one_expert_is_renormalised(exported: Exported, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_types_are_those_of_llama_quantize(exported: Exported, tmp_path: Path, name: str, kind: str) -> None:
     """The same type for every tensor, the same bytes in types of 32, and in those of 256 an error at most a quarter larger."""
-    gguf = gguf_package()
+    gguf, _ = gguf_package(), quantiser()
     half, ours = tmp_path / "half.gguf", tmp_path / "ours.gguf"
     write_gguf(half, exported(deep(name), weights=True))
     write_gguf(ours, exported(deep(name), weights=True, gguf=kind))
