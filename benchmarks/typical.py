@@ -30,7 +30,7 @@ from scipy.optimize import minimize
 from benchmarks.calibration import device, measurements, public_rows
 from nas.calibrate.command import LAW, resolve
 from nas.files import yaml_source
-from nas.problem.time_ranges import upper
+from nas.problem.time_ranges import conformal_factor
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
 from objectives.calibrating.efficiencies import class_priors
@@ -291,7 +291,10 @@ def overshoots(
             .metrics
             for profile in (typical, own)
         )
-        factor = max(upper(typical, phase, Fraction(8, 10)) or 1.0 for phase in PHASES)
+        factor = max(
+            conformal_factor(ratios, typical.held_out_models or 1, Fraction(8, 10), rows=len(ratios)) or 1.0
+            for ratios in typical.held_out.values()
+        )
         for budget in np.quantile(theirs["total_ms"], (0.1, 0.3, 0.5)):
             within = np.flatnonzero(ours["total_ms"] * factor <= budget)
             if len(within):

@@ -12,7 +12,7 @@ from objectives.datasheet_times import doubts
 from objectives.device import CHIPS, Calibration
 from objectives.profile_choice import far_off
 from objectives.scenario import Scenario
-from objectives.transfers import Conditions, article, takes_as_measured
+from objectives.transfers import article, takes_as_measured
 from search_spaces.architectures import Architectures
 
 TIMES = ("prefill_ms", "decode_ms", "tpot_ms", "total_ms")
@@ -108,8 +108,7 @@ def typical_in_words(profile: Calibration) -> str:
     """Of what a profile is typical, and how far devices of the class lie from it."""
     engine = f" with {profile.engine}" if profile.engine else ""
     chips = CHIPS[profile.typical or "any"]
-    asked = Conditions("fp16", profile.batch)
-    ranges = {phase: phase_range(profile, asked, phase) for phase in PHASES["total_ms"]}
+    ranges = {phase: phase_range(profile, phase) for phase in PHASES["total_ms"]}
     took = [f"{phase} {r.least:.2g} to {r.most:.2g}" for phase, r in ranges.items() if r is not None]
     return f"typical of {chips}{engine}, of which 80 % take {', '.join(took)} times as long as predicted"
 

@@ -16,8 +16,7 @@ FIRST = re.compile(r"First token latency: (\d{1,12}\.\d{1,6}) ms(?:/(\d{0,6})tok
 OTHERS = re.compile(r"other tokens latency: (\d{1,12}\.\d{1,6}) ms")
 MODEL = re.compile(r"benchmark\.py\b.{0,400}?\s(?:-m|--model)[ =](\S{1,300})")
 DTYPE = re.compile(r"\b(FP16|BF16|FP32|INT8|INT4)\b", re.IGNORECASE)
-FORMATS = {"fp16": "fp16", "bf16": "bf16", "fp32": "fp32", "int8": "int8", "int4": "int4"}
-PLAIN_FOLDERS = {"pytorch", "dldt", "optimum", "ov", "genai", *FORMATS}
+PLAIN_FOLDERS = {"pytorch", "dldt", "optimum", "ov", "genai", "fp16", "bf16", "fp32", "int8", "int4"}
 
 
 def recognises(document: Document) -> bool:
@@ -44,9 +43,8 @@ def _model(path: str) -> tuple[tuple[str, ...], str]:
     """The names of a model's folder, `models/llama-2-7b-chat/pytorch/dldt/FP16`, and its weight format."""
     parts = [part for part in PureWindowsPath(path.strip("'\"")).parts if part.lower() not in PLAIN_FOLDERS]
     dtype = DTYPE.search(path.replace("_", "-"))
-    return named(*parts[-1:], *(part.removesuffix("-ov") for part in parts[-1:])), FORMATS[
-        dtype[1].lower()
-    ] if dtype else ""
+    names = named(*parts[-1:], *(part.removesuffix("-ov") for part in parts[-1:]))
+    return names, dtype[1].lower() if dtype else ""
 
 
 def _figure(

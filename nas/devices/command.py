@@ -1,11 +1,12 @@
 """The work of `devices`: cases solved and compared, models ranked, printed, drawn and kept in a folder."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from nas.devices import model_screen, screen
 from nas.devices.case_list import case_list
-from nas.devices.cases import Cases, priced_cases
+from nas.devices.cases import Case, Cases, priced_cases
 from nas.devices.configuration import CaseList
 from nas.devices.layout import wrapped
 from nas.devices.models import Priced, ranked
@@ -35,13 +36,13 @@ def answer(request: DevicesRequest) -> None:
     """
     begin, stage = time.monotonic(), Stages(quiet=request.quiet)
     wanted = case_list(request)
-    cases = priced_cases(wanted)
+    cases, of_models = priced_cases(wanted), priced_cases(wanted.for_models())
     if not request.quiet:
-        shown = priced_cases(wanted.for_models()) if request.models_only else cases
+        shown = of_models if request.models_only else cases
         on_cases = screen.warnings(shown.cases, designs=not request.models_only)
         for text in [*(f"Warning: {told}" for told in wanted.notices), *on_cases]:
             notice(text)
-    models = _models(request, wanted)
+    models = _models(request, wanted, of_models.cases)
     folder = _folder(request, cases)
     try:
         study = None if request.models_only else _studied(cases, quiet=request.quiet)
@@ -63,10 +64,9 @@ def _studied(cases: Cases, *, quiet: bool) -> DeviceStudy:
     return study
 
 
-def _models(request: DevicesRequest, wanted: CaseList) -> Models:
+def _models(request: DevicesRequest, wanted: CaseList, cases: Sequence[Case]) -> Models:
     """Published models under their own conventions, each with its own vocabulary unless one was given."""
     given = {*request.flags, *parsed_settings(request.settings)}
-    cases = priced_cases(wanted.for_models()).cases
     models, left_out = Priced.from_items(wanted.config.models).covered(cases)
     if left_out and not request.quiet:
         notice(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from nas.errors import UsageError
-from nas.problem.time_ranges import PHASES, upper
+from nas.problem.time_ranges import PHASES, conformal_factor
 from objectives.device import Calibration, Energy, Phase
 from objectives.transfers import Conditions, error_factor
 
@@ -108,7 +108,7 @@ def _factor(
             "use --preset device with a device that has one (plas list devices), or plas calibrate"
         )
     if calibration is not None and calibration.typical:
-        factors = [upper(calibration, phase, share) for phase in phases]
+        factors = [conformal_factor(ratios, models, share, rows=len(ratios)) for ratios in rows]
         factor = None if None in factors else max(f for f in factors if f is not None)
         return _possible(name, factor, models, share, note, "devices"), models
     return _claimed(name, [ratio for phase in rows for ratio in phase], models, share, note), models
@@ -136,19 +136,3 @@ def _possible(name: str, factor: float | None, models: int, share: Fraction, not
             f"q{float(100 * share):g}; write {name.partition('@')[0]}@q{largest:g}, or calibrate on more models ({note})"
         )
     return factor
-
-
-def conformal_factor(ratios: Sequence[float], models: int, share: Fraction) -> float | None:
-    """The bound on measured / predicted of an unseen model with probability `share`, None of too few models.
-
-    Of n models the rank k = ceil((n + 1) share) covers a further one with probability k/(n + 1) >= share [Vovk et al.
-    2005]. A model may have several rows, one of each phase in total time: the largest ratio that at most n - k rows
-    exceed is one that at most n - k models exceed, whichever rows are whose.
-
-    Args:
-        ratios: measured / predicted of every row that was held out.
-        models: distinct models that the rows are of.
-        share: q, exactly, from 0 to 1.
-    """
-    rank = max(1, math.ceil((models + 1) * share))
-    return None if rank > models else sorted(ratios, reverse=True)[models - rank]

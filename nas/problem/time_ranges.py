@@ -1,13 +1,13 @@
 """Ranges in which measured times lie: predictions times measured / predicted of what was held out."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from objectives.device import Calibration, Phase
 from objectives.scenario import Scenario
-from objectives.transfers import Conditions, error_factor
+from objectives.transfers import error_factor
 from search_spaces.architectures import Architectures
 
 PHASES: dict[str, tuple[Phase, ...]] = {
@@ -34,11 +34,11 @@ class Range:
         return value * self.least, value * self.most
 
 
-def phase_range(calibration: Calibration, asked: Conditions, phase: Phase) -> Range | None:
+def phase_range(calibration: Calibration, phase: Phase) -> Range | None:
     """The range of a phase of which 80 % of what was not seen lie inside, or as many as so few can claim; None with nothing held out.
 
     Of n models the rank (n + 1)·q from either end; of what is typical of a class the same quantile of the ratios of its devices, as
-    many of each. Where `asked` lies outside of what was measured the upper end is as much later as that was seen to be.
+    many of each.
     """
     ratios = sorted(calibration.held_out.get(phase, []))
     if not ratios:
@@ -46,20 +46,31 @@ def phase_range(calibration: Calibration, asked: Conditions, phase: Phase) -> Ra
     models = calibration.held_out_models or len(ratios)
     tail = max((1 - SHARE) / 2, Fraction(1, models + 1))
     outside = _beyond(len(ratios) if calibration.typical else models, models, tail)
-    return Range(ratios[outside], ratios[-1 - outside] * error_factor(calibration, asked, phase), 1 - 2 * tail)
+    return Range(ratios[outside], ratios[-1 - outside], 1 - 2 * tail)
 
 
-def upper(calibration: Calibration, phase: Phase, share: Fraction) -> float | None:
-    """The bound on measured / predicted of a device of a class with probability `share`; None where so few cannot claim it."""
-    ratios, devices = sorted(calibration.held_out.get(phase, [])), calibration.held_out_models or 1
-    if 1 - share < Fraction(1, devices + 1) or not ratios:
+def conformal_factor(ratios: Sequence[float], models: int, share: Fraction, *, rows: int | None = None) -> float | None:
+    """The bound on measured / predicted of an unseen model with probability `share`, None of too few models.
+
+    Of n models the rank k = ceil((n + 1) share) covers a further one with probability k/(n + 1) >= share [Vovk et al.
+    2005]. A model may have several rows, one of each phase in total time: the largest ratio that at most n - k rows
+    exceed is one that at most n - k models exceed, whichever rows are whose.
+
+    Args:
+        ratios: measured / predicted of every row that was held out.
+        models: distinct models that the rows are of.
+        share: q, exactly, from 0 to 1.
+        rows: ratios that stand for the models, as many of each: the quantile is theirs; left out, one of each model.
+    """
+    tail = 1 - share
+    if tail < Fraction(1, models + 1):
         return None
-    return ratios[-1 - _beyond(len(ratios), devices, 1 - share)]
+    return sorted(ratios)[-1 - _beyond(rows or models, models, tail)]
 
 
 def _beyond(rows: int, models: int, tail: Fraction) -> int:
     """How many of the ratios lie outside on one side, so that at most `tail` of further models do."""
-    return max(0, math.floor(rows * ((models + 1) * tail - 1) / models))
+    return min(rows - 1, max(0, math.floor(rows * ((models + 1) * tail - 1) / models)))
 
 
 def time_ranges(
@@ -84,12 +95,16 @@ def share_of(scenario: Scenario, chosen: Architectures) -> int:
 
 
 def _ranges(scenario: Scenario, chosen: Architectures) -> dict[Phase, Range]:
-    """Those of the phases that have one."""
+    """Those of the phases that have one; the upper end is as much later as conditions outside of the measured ones were seen to be."""
     if scenario.calibration is None:
         return {}
     asked = scenario.conditions(experts=bool(chosen.n_experts[0] > 1))
-    found = {phase: phase_range(scenario.calibration, asked, phase) for phase in PHASES["total_ms"]}
-    return {phase: r for phase, r in found.items() if r is not None}
+    found = {phase: phase_range(scenario.calibration, phase) for phase in PHASES["total_ms"]}
+    return {
+        phase: replace(r, most=r.most * error_factor(scenario.calibration, asked, phase))
+        for phase, r in found.items()
+        if r is not None
+    }
 
 
 def _range_of(name: str, times: Mapping[str, float], known: Mapping[Phase, Range]) -> tuple[float, float]:

@@ -9,6 +9,7 @@ import numpy as np
 from nas.problem.breakdown import operator_columns
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
+from nas.problem.time_ranges import PHASES
 from nas.strategies._evidence import Group
 from objectives.latency.operator import phases
 from objectives.loss_law.law import Law
@@ -19,17 +20,7 @@ from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.columns import PRECISIONS
 
 OF_LAW = ("loss", "perplexity")
-OF_PHASES = {
-    "prefill_ms": ("prefill",),
-    "ttft_ms": ("prefill",),
-    "decode_ms": ("decode",),
-    "tpot_ms": ("decode",),
-    "tokens_per_second": ("decode",),
-    "total_ms": ("prefill", "decode"),
-    "energy_j": ("prefill", "decode"),
-    "power_w": ("prefill", "decode"),
-    "tokens_per_joule": ("prefill", "decode"),
-}
+OF_PHASES = {**PHASES, **dict.fromkeys(("energy_j", "power_w", "tokens_per_joule"), PHASES["total_ms"])}
 BITS = np.array([8.0 * FORMATS[name or "fp16"].weight_bytes for name in PRECISIONS])  # those of the study are all alike
 LAUNCH_MS = 5e-3  # per operator instance: what calibrated devices show
 MEDIANS = {  # of the sd of weights, before anything is seen

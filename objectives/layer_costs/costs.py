@@ -4,13 +4,11 @@ from functools import cache
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from objectives import outside
 from objectives.loss_law.draws import Row
 from objectives.loss_law.law import Law
-from objectives.plugins import documents
+from objectives.packaged import packaged
 from search_spaces.arrays import FloatArray
 
 Searched = Literal["window", "kv_shared", "conv", "deltanet", "mamba2"]
@@ -61,8 +59,7 @@ class LayerCosts(BaseModel):
 @cache
 def public_costs() -> LayerCosts:
     """Those of this package."""
-    content: Any = yaml.safe_load(outside.text(documents("objectives.layer_costs")["costs"], outside.MB))
-    return LayerCosts.model_validate(content)
+    return LayerCosts.model_validate(packaged("objectives.layer_costs", "costs"))
 
 
 def priced_publicly(law: Law) -> bool:

@@ -2,15 +2,13 @@
 
 import math
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from objectives import outside
 from objectives.evidence.trainings import in_unit
 from objectives.layer_costs.costs import Kind
-from objectives.plugins import documents
+from objectives.packaged import packaged
 from objectives.quantities import Name
 
 Loss = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -72,5 +70,4 @@ class Pairs(BaseModel):
 @cache
 def public_pairs() -> Pairs:
     """Those of this package."""
-    content: Any = yaml.safe_load(outside.text(documents("objectives.layer_costs")["pairs"], outside.MB))
-    return Pairs.model_validate(content)
+    return Pairs.model_validate(packaged("objectives.layer_costs", "pairs"))

@@ -2,16 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from functools import cache
-from typing import Annotated, Any
+from functools import cache, cached_property
+from typing import Annotated
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from objectives import outside
 from objectives.device import CHIPS, Calibration, Chip, Device, Phase
 from objectives.engines import engine_of
-from objectives.plugins import documents
+from objectives.packaged import packaged
 from objectives.scenario import Precision, precision
 from objectives.transfers import Conditions
 
@@ -68,7 +66,7 @@ class Typical(BaseModel):
         """The cell of a class, of its usual engine where there is none of this one."""
         return self._cells.get((chip, family, engine)) or self._cells[chip, family, ""]
 
-    @property
+    @cached_property
     def _cells(self) -> Mapping[tuple[str, str, str], Cell]:
         return {(cell.chip, cell.family, cell.engine): cell for cell in self.cells}
 
@@ -76,8 +74,7 @@ class Typical(BaseModel):
 @cache
 def shipped() -> Typical:
     """The typical efficiencies of the package."""
-    content: Any = yaml.safe_load(outside.text(documents("objectives.typical")["efficiencies"], outside.MB))
-    return Typical.model_validate(content)
+    return Typical.model_validate(packaged("objectives.typical", "efficiencies"))
 
 
 def family_of(priced: Precision) -> str:

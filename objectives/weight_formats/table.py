@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from objectives import outside
 from objectives.device import Peak
-from objectives.plugins import documents
+from objectives.packaged import packaged
 from search_spaces.arrays import FloatArray
 
 Values = FloatArray | float
@@ -98,7 +96,7 @@ def _types(content: Mapping[str, Mapping[str, Any]]) -> dict[str, BlockType]:
     return found
 
 
-_CONTENT: Any = yaml.safe_load(outside.text(documents("objectives.weight_formats")["formats"], outside.MB))
+_CONTENT: Any = packaged("objectives.weight_formats", "formats")
 TYPES: Mapping[str, BlockType] = _types(_CONTENT["types"])
 WEIGHT_FORMATS: Mapping[str, WeightFormat] = {
     name: WeightFormat.model_validate(keys) for name, keys in _CONTENT["formats"].items()

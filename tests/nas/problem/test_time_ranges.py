@@ -4,14 +4,12 @@ from fractions import Fraction
 
 import pytest
 
-from nas.problem.time_ranges import Range, phase_range, share_of, time_ranges, upper
+from nas.problem.time_ranges import Range, conformal_factor, phase_range, share_of, time_ranges
 from nas.study.catalogue import load_device, load_law
 from objectives.device import Calibration
 from objectives.scenario import Scenario
-from objectives.transfers import Conditions
 from search_spaces.architectures import one
 
-ASKED = Conditions("fp16")
 SHAPE = {"depth": 2, "width": 64, "head_dim": 32, "n_kv_heads": 1, "expert_size": 64}
 
 
@@ -29,19 +27,21 @@ def profile(n: int, **changes: object) -> Calibration:
 )
 def test_ranks_hold_as_many_further_models_as_they_claim(models: int, least: float, most: float, share: str) -> None:
     """Of n models the i-th smallest and the i-th largest hold 1 − 2i/(n + 1) of further ones."""
-    assert phase_range(profile(models), ASKED, "decode") == Range(least, most, Fraction(share))
+    assert phase_range(profile(models), "decode") == Range(least, most, Fraction(share))
 
 
 def test_of_a_class_the_quantile_is_of_its_devices() -> None:
     """Of 19 devices with five ratios each: what is outside for one of twenty on either side, of 95 ratios five times as many less five."""
     typical = profile(95, held_out_models=19, typical="gpu")
-    assert phase_range(typical, ASKED, "decode") == Range(6.0, 90.0, Fraction(8, 10))
-    assert upper(typical, "decode", Fraction(9, 10)) == 90.0
-    assert upper(typical, "decode", Fraction(96, 100)) is None
+    assert phase_range(typical, "decode") == Range(6.0, 90.0, Fraction(8, 10))
+    ratios = typical.held_out["decode"]
+    assert conformal_factor(ratios, 19, Fraction(9, 10), rows=95) == 90.0
+    assert conformal_factor(ratios, 19, Fraction(96, 100), rows=95) is None
+    assert conformal_factor(ratios, 19, Fraction(0), rows=95) == 1.0
 
 
 def test_nothing_held_out_is_no_range() -> None:
-    assert phase_range(Calibration(), ASKED, "decode") is None
+    assert phase_range(Calibration(), "decode") is None
 
 
 def scenario(known: Calibration) -> Scenario:
