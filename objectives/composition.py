@@ -194,6 +194,7 @@ def _least(of: SumOfTerms, ranges: Ranges) -> FloatArray:
         loss = loss + law.penalty.nats(np.asarray(ranges["parameters"][1]))
     for name, delta in of.layers.items():
         loss = loss + delta * np.asarray(ranges[name][0])
+    loss = loss + law.mtp if law.mtp else loss
     if (cost := law.vocabulary_cost) is not None:
         loss = cost.priced(loss, cost.here or 0)
     unpriced = _unpriced(law, ranges)

@@ -12,7 +12,9 @@ _UNITS = {
     "fp16": "FLOP/s",
     "int8": "OP/s",
     "bandwidth": "B/s",
+    "link": "B/s",
     "memory": "B",
+    "capacity": "B",
     "cache": "B",
     "cache_bandwidth": "B/s",
 } | {
@@ -53,6 +55,7 @@ class Calibration(BaseModel):
     `attention_bandwidth`, `expert_compute` and `expert_bandwidth` multiply η_c and η_b; in decoding `decode_attention_compute`
     takes the place of the first where it is given. `routing_overlap` ρ: of T tokens
     1 + (1 − ρ)(T − 1) choose their experts independently, the others choose what is read already.
+    `slow_bandwidth_efficiency` is that of the memory beside the device's own (`slow_memory`).
     With `cache_efficiency` the part of a decode pass that the last-level cache holds is read at that share of its bandwidth.
     prompts, contexts: least and largest KV length of the prefills and of the decode steps that it was fitted to;
     experts: whether rows with routed experts were among them. Where they are not told, nothing is known.
@@ -83,6 +86,7 @@ class Calibration(BaseModel):
     expert_compute: _Factor = 1.0
     expert_bandwidth: _Factor = 1.0
     routing_overlap: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    slow_bandwidth_efficiency: _Share = 1.0
     held_out_error: Annotated[float, Field(ge=0)] | None = None
     held_out: dict[Phase, list[Annotated[float, Field(gt=0)]]] = {}
     held_out_models: Annotated[int, Field(ge=1)] | None = None
@@ -170,6 +174,33 @@ class Mode(BaseModel):
         return ({"other_peaks": {}} if "fp16" in found or "int8" in found else {}) | found
 
 
+class SlowMemory(BaseModel):
+    """Memory beside the device's own that experts may lie in: host memory of a discrete GPU, flash of a phone.
+
+    bandwidth: at which decoding reads it; capacity: of it; link: bytes/s at which a prefill brings weights to the device, left
+    out: the bandwidth; fp16: dense peak of the processor that computes where it lies, left out: the device computes; overhead:
+    ms that a layer waits for it in a step.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    bandwidth: BytesPerSecond
+    capacity: Bytes
+    link: BytesPerSecond | None = None
+    fp16: FlopsPerSecond | None = None
+    overhead: _Milliseconds = 0.0
+    source: str = ""
+
+    @property
+    def overhead_s(self) -> float:
+        """Seconds that a layer waits in a step."""
+        return self.overhead * 1e-3
+
+    @property
+    def capacity_gb(self) -> float:
+        """Capacity, GB of 10^9 bytes."""
+        return self.capacity / 1e9
+
+
 class Device(BaseModel):
     """One accelerator: dense peaks in operations/s (1 multiply-accumulate = 2), bytes/s, bytes.
 
@@ -196,6 +227,7 @@ class Device(BaseModel):
     modes: dict[Name, Mode] = {}
     mode_source: str = ""
     mode: Name = ""
+    slow_memory: SlowMemory | None = None
     profiles: list[Calibration] = []
     energy: list[Energy] = []
 
@@ -262,6 +294,8 @@ class Device(BaseModel):
             content["energy"] = [
                 _with_units(known.model_dump(mode="json", exclude_defaults=True)) for known in self.energy
             ]
+        if self.slow_memory is not None:
+            content["slow_memory"] = _with_units(self.slow_memory.model_dump(mode="json", exclude_defaults=True))
         if self.modes:
             content["modes"] = {
                 name: _with_units(mode.model_dump(mode="json", exclude_none=True)) for name, mode in self.modes.items()

@@ -1,12 +1,17 @@
 """Bytes that an architecture takes: the paper's weights, and what must be resident."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
 import numpy as np
 
 from objectives.counts import ParameterGroups, count
 from objectives.dimensions import Dimensions
+from objectives.kv_cache import kv_cache_bytes
 from objectives.layer_kinds import STATE_BYTES
 from objectives.parts import PartAssessment
 from objectives.scenario import Precision, Scenario
+from objectives.serving import Serving
 from objectives.shares import Share, small_tensors, weights_of_a_layer
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
@@ -16,11 +21,56 @@ GB = 1e9
 
 
 def weights_gb(architectures: Architectures, g: ParameterGroups, scenario: Scenario) -> FloatArray:
-    """The paper's memory [eq:memory_footprint]: linear weights · b_w, GB, (n,); never embeddings."""
+    """The paper's memory [eq:memory_footprint]: linear weights · b_w, GB, (n,); never embeddings.
+
+    Experts in slow memory are no part of it; the layer of a head for multi-token prediction and a draft model are.
+    """
     if scenario.precision.stored is None:
-        return g.linear * scenario.precision.weight_bytes / GB
-    mixing, ffn = weights_by_part(architectures, g, scenario.precision)
-    return (mixing + ffn) / GB
+        found = g.linear * scenario.precision.weight_bytes / GB
+    else:
+        mixing, ffn = weights_by_part(architectures, g, scenario.precision)
+        found = (mixing + ffn) / GB
+    serving = scenario.serving
+    if serving.drafter == "mtp":
+        found = found * (1.0 + 1.0 / architectures.depth) + projection_gb(architectures, scenario)
+    if serving.drafter == "draft":
+        found = found + _of_draft(scenario, weights_gb)
+    return found - slow_gb(architectures, g, scenario, kept=True) if serving.slow_share else found
+
+
+def projection_gb(architectures: Architectures, scenario: Scenario) -> FloatArray:
+    """The projection of a head for multi-token prediction, 2 d · d weights, GB, (n,)."""
+    width = architectures.width.astype(np.float64)
+    return 2.0 * width**2 * scenario.precision.bytes_of("weights", 2.0 * width) / GB
+
+
+def expert_weights_gb(architectures: Architectures, g: ParameterGroups, p: Precision) -> FloatArray:
+    """All routed experts, of dense designs the FFN, GB, (n,)."""
+    x = Dimensions(architectures)
+    (up, down) = p.bytes_of_ffn(x.sparse, x.width)
+    found: FloatArray = g.experts_total * (2.0 * up + down) / 3.0 / GB
+    return found
+
+
+def slow_gb(architectures: Architectures, g: ParameterGroups, scenario: Scenario, *, kept: bool = False) -> FloatArray:
+    """Experts in slow memory, GB, (n,); with `kept` less the hot ones, of which fast memory has a copy."""
+    serving = scenario.serving
+    share = serving.slow_share * (1.0 - serving.hot.share if kept else 1.0)
+    return expert_weights_gb(architectures, g, scenario.precision) * share
+
+
+def _of_draft(scenario: Scenario, memory: Callable[[Architectures, ParameterGroups, Scenario], FloatArray]) -> float:
+    """What a draft model takes, GB.
+
+    Raises:
+        ValueError: none is given.
+    """
+    draft = scenario.serving.draft
+    if draft is None:
+        raise ValueError(
+            f"draft: expected a model beside speculation {scenario.serving.speculation}, got none; give one"
+        )
+    return float(memory(draft, count(draft), replace(scenario, serving=Serving(), formats=()))[0])
 
 
 def weights_by_part(architectures: Architectures, g: ParameterGroups, p: Precision) -> tuple[FloatArray, FloatArray]:
@@ -63,27 +113,31 @@ def resident_parts_gb(architectures: Architectures, g: ParameterGroups, scenario
         "linear weights": weights_gb(architectures, g, scenario),
         "router, norms, biases": (g.router + g.small) * p.small_bytes / GB,
         "embeddings and head": embedding_bytes(architectures, g, scenario) / GB,
-        "kv cache": kv_cache_bytes(x, scenario) / GB,
+        "kv cache": kv_cache_of(x, scenario) / GB,
         "activations": (mixer_activations(x, scenario) + tokens * ffn) * p.activation_bytes / GB,
     }
     states = state_bytes(x, scenario)
-    return parts if states is None else parts | {"states": states / GB}
+    parts |= {} if states is None else {"states": states / GB}
+    return parts if scenario.serving.speculation == "none" else parts | _of_drafting(architectures, g, parts, scenario)
 
 
-def kv_cache_bytes(x: Dimensions, scenario: Scenario) -> FloatArray:
-    """2 B d_m b_kv for every token that a layer keeps: all of the context, or as many as its window is long, (n,).
+def _of_drafting(
+    architectures: Architectures, g: ParameterGroups, parts: Mapping[str, FloatArray], scenario: Scenario
+) -> dict[str, FloatArray]:
+    """What drafts: a draft model with its own cache, or small tensors and the cache of one more layer."""
+    if scenario.serving.drafter == "draft":
+        whole, weights = _of_draft(scenario, resident_gb), _of_draft(scenario, weights_gb)
+        return {"draft model": np.full(len(architectures), whole - weights)}
+    width, depth = architectures.width.astype(np.float64), architectures.depth
+    small = (g.router + g.small - width) / depth * scenario.precision.small_bytes / GB
+    states = parts.get("states", 0.0)
+    return {"drafting layer": small + (parts["kv cache"] + states) / depth}
 
-    Of latent attention B (r + c) b_kv; layers of full attention with heads of their own have their own d_m.
-    """
+
+def kv_cache_of(x: Dimensions, scenario: Scenario) -> FloatArray:
+    """Bytes of the KV cache of B sequences at full context, (n,)."""
     context = scenario.input_tokens + scenario.output_tokens
-    per_element = float(scenario.batch) * scenario.precision.kv_bytes
-    elements = 2.0 * x.kv_dim * x.kinds.kept_tokens(context)
-    if x.kinds.own_headed_kv_layers is not None:
-        elements = elements + x.kinds.own_headed_kv_layers * context * 2.0 * (x.full_kv_dim - x.kv_dim)
-    if x.latent is not None:
-        elements = np.where(x.latent > 0, x.kinds.own_kv_layers * context * x.latent_kept, elements)
-    kept: FloatArray = elements * per_element
-    return kept
+    return kv_cache_bytes(x, context, float(scenario.batch) * scenario.precision.kv_bytes)
 
 
 def state_bytes(x: Dimensions, scenario: Scenario) -> FloatArray | None:
@@ -124,11 +178,37 @@ def resident_gb(architectures: Architectures, g: ParameterGroups, scenario: Scen
 
 def weights_share(shares: PartAssessment) -> Share:
     """A part's share of `weights_gb`."""
-    architectures, precision = shares.architectures, shares.scenario.precision
-    if precision.stored is None or shares.part == "base":
-        return weights_of_a_layer(architectures, shares.part).times(precision.weight_bytes / GB)
-    mixing, ffn = weights_by_part(architectures, count(architectures), precision)
-    return Share(per_layer=((mixing / architectures.depth if shares.part == "attention" else ffn) / GB,))
+    architectures, scenario = shares.architectures, shares.scenario
+    serving, precision = scenario.serving, scenario.precision
+    if shares.part == "base":
+        return _base_weights(architectures, scenario)
+    if precision.stored is None:
+        share = weights_of_a_layer(architectures, shares.part).times(precision.weight_bytes / GB)
+    else:
+        mixing, ffn = weights_by_part(architectures, count(architectures), precision)
+        share = Share(per_layer=((mixing / architectures.depth if shares.part == "attention" else ffn) / GB,))
+    drafting = share.per_layer if serving.drafter == "mtp" else ()
+    if serving.slow_share and shares.part == "ffn":
+        share = Share(per_layer=_fast_ffn(architectures, scenario))
+    return share + Share(once=drafting)
+
+
+def _fast_ffn(architectures: Architectures, scenario: Scenario) -> tuple[FloatArray, ...]:
+    """What of the FFN of one layer fast memory holds, GB, each (n,): experts that are not slow or are hot, and shared ones."""
+    g, p, serving = count(architectures), scenario.precision, scenario.serving
+    fast = 1.0 - serving.slow_share * (1.0 - serving.hot.share)
+    x = Dimensions(architectures)
+    shared = g.shared_expert * (2.0 * p.bytes_of("weights", x.width) + p.bytes_of("down")) / 3.0 / GB
+    return expert_weights_gb(architectures, g, p) * fast, shared
+
+
+def _base_weights(architectures: Architectures, scenario: Scenario) -> Share:
+    """Weights that are of no layer: a draft model's, the projection of a head for multi-token prediction."""
+    if scenario.serving.drafter == "mtp":
+        return Share(once=(projection_gb(architectures, scenario),))
+    if scenario.serving.drafter == "draft":
+        return Share(once=(np.full(len(architectures), _of_draft(scenario, weights_gb)),))
+    return Share()
 
 
 def _share_of_kinds(x: Dimensions, scenario: Scenario) -> Share:
@@ -150,14 +230,21 @@ def resident_share(shares: PartAssessment) -> Share:
     p, x = scenario.precision, Dimensions(shares.architectures)
     batch, read = float(scenario.batch), float(scenario.input_tokens)
     tokens = batch * read * p.activation_bytes / GB
-    share = weights_share(shares) + small_tensors(shares.architectures, shares.part).times(p.small_bytes / GB)
+    small = small_tensors(shares.architectures, shares.part).times(p.small_bytes / GB)
+    drafting = small.per_layer if scenario.serving.drafter == "mtp" else ()
+    share = weights_share(shares) + small + Share(once=drafting)
     if shares.part == "base":
         tables = embedding_bytes(shares.architectures, count(shares.architectures), scenario) / GB
         share += Share(once=(tables,))
+        if scenario.serving.drafter == "draft":
+            of_draft = _of_draft(scenario, resident_gb) - _of_draft(scenario, weights_gb)
+            share += Share(once=(np.full(len(shares.architectures), of_draft),))
         return share + Share(once=(tokens * 4.0 * x.width,))
     if shares.part == "attention":
         scores = batch * x.n_heads * read**2 * p.activation_bytes / GB * (scenario.attention == "unfused")
-        cache = kv_cache_bytes(x, scenario) / x.depth / GB
-        return share + Share(per_layer=(cache,), once=(tokens * 2.0 * x.kv_dim, scores)) + _share_of_kinds(x, scenario)
-    shared = 0.0 if x.shared is None else x.shared
-    return share + Share(once=(tokens * 2.0 * (x.activated_size + shared),))
+        cache = kv_cache_of(x, scenario) / x.depth / GB
+        kinds = _share_of_kinds(x, scenario)
+        drafting = (cache, *kinds.per_layer) if scenario.serving.drafter == "mtp" else ()
+        return share + Share(per_layer=(cache,), once=(tokens * 2.0 * x.kv_dim, scores, *drafting)) + kinds
+    beside = 0.0 if x.shared is None else x.shared
+    return share + Share(once=(tokens * 2.0 * (x.activated_size + beside),))

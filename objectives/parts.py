@@ -97,9 +97,11 @@ class PartAssessment:
 
     def phase_ms(self, phase: Literal["prefill", "decode"]) -> Share:
         """Prefill or decode latency in the scenario's fidelity, ms."""
-        model = closed_form if self.scenario.latency == "closed_form" else roofline
-        seconds = model.part_seconds(self.architectures, self.scenario, phase, self.part)
-        return Share(once=(seconds * 1e3,)) if self.part == "base" else Share(per_layer=(seconds * 1e3,))
+        if self.scenario.latency == "closed_form":
+            seconds = closed_form.part_seconds(self.architectures, self.scenario, phase, self.part)
+            return of_part(self, seconds * 1e3, seconds * 1e3)
+        per_layer, once = roofline.part_seconds(self.architectures, self.scenario, phase, self.part)
+        return of_part(self, per_layer * 1e3, once * 1e3)
 
     def _feature(self, name: str) -> Share:
         """A part's share of a quantity of the loss law: counts add up, any other belongs to one part whole."""
@@ -116,6 +118,14 @@ class PartAssessment:
         if not self.scenario.law.separable:
             raise NotASum("loss")
         return Share(once=self.scenario.law.part_terms(self.architectures, self.part))
+
+
+def of_part(shares: PartAssessment, per_layer: FloatArray, once: FloatArray) -> Share:
+    """The share of a part: the base's is `once`, another's what every layer has, and `once` what one layer drafts with besides."""
+    if shares.part == "base":
+        return Share(once=(once,))
+    alone = () if shares.scenario.serving.drafter != "mtp" else (once,)
+    return Share(per_layer=(per_layer,), once=alone)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,15 +5,18 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from objectives.device import Calibration, Device, Energy, Kind, Peak, Phase
+from objectives.device import Calibration, Device, Energy, Kind, Peak, Phase, SlowMemory
 from objectives.loss_law.law import Law
+from objectives.serving import Serving
 from objectives.text.text import Text
 from objectives.training import Training
 from objectives.transfers import Conditions
 from objectives.weight_formats.table import TYPES, WEIGHT_FORMATS, TensorClass, Values, WeightFormat
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.columns import any_of
 from search_spaces.formats import FORMATS, base_of, kv_bits_of, operators_of
+from search_spaces.serving_words import EXPERTS_IN, SPECULATION
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,7 @@ class Scenario:
     engine: str = ""
     training: Training = field(default_factory=Training)
     text: Text | None = None
+    serving: Serving = field(default_factory=Serving)
     formats: tuple["Scenario", ...] = ()
 
     def tokens(self, architectures: Architectures) -> FloatArray:
@@ -207,6 +211,8 @@ class Scenario:
     def by_design(self, architectures: Architectures) -> list[tuple[IntArray, "Scenario"]]:
         """The rows of each scenario that designs are in, by format and vocabulary; none where all are in this one."""
         by_vocabulary = self._by_vocabulary(architectures.vocabulary)
+        if by_serving := self._by_serving(architectures):
+            return by_serving
         if not self.formats and not by_vocabulary:
             return []
         found: list[tuple[IntArray, Scenario]] = []
@@ -215,6 +221,36 @@ class Scenario:
             several = np.unique(own).tolist() if by_vocabulary else []
             found += [(rows[own == size], scenario.of_vocabulary(size)) for size in several] or [(rows, scenario)]
         return found
+
+    def _by_serving(self, architectures: Architectures) -> list[tuple[IntArray, "Scenario"]]:
+        """`by_design` of designs that say themselves what is drafted ahead of them, or where their experts lie; none where all are in this one."""
+        if not any_of(architectures.speculation) and not any_of(architectures.experts_in):
+            return []
+        both = architectures.speculation * len(EXPERTS_IN) + architectures.experts_in
+        words = [divmod(each, len(EXPERTS_IN)) for each in np.unique(both).tolist()]
+        scenarios = [self.drafting(SPECULATION[first]).with_experts_in(EXPERTS_IN[second]) for first, second in words]
+        if all(each.serving == self.serving for each in scenarios):
+            return []
+        found: list[tuple[IntArray, Scenario]] = []
+        for place, scenario in zip(np.unique(both).tolist(), scenarios, strict=True):
+            rows = np.flatnonzero(both == place)
+            further = scenario.by_design(architectures[rows])
+            found += [(rows[own], each) for own, each in further] or [(rows, scenario)]
+        return found
+
+    def drafting(self, speculation: str) -> "Scenario":
+        """The scenario of designs with so many tokens drafted ahead; "" is its own. A head that drafts has its effect on the loss."""
+        return self.served(replace(self.serving, speculation=speculation)) if speculation else self
+
+    def with_experts_in(self, experts_in: str) -> "Scenario":
+        """The scenario of designs whose experts lie there; "" is its own."""
+        return self.served(replace(self.serving, experts_in=experts_in)) if experts_in else self
+
+    def served(self, serving: Serving) -> "Scenario":
+        """The scenario of designs that are served so, with the law of such; its formats likewise."""
+        formats = tuple(each.served(serving) for each in self.formats)
+        own = serving if serving.prompts is None else replace(serving, prompts=serving.prompts.at(self.precision.name))
+        return replace(self, serving=own, law=serving.law(self.law), formats=formats)
 
     def of_design(self, architecture: Architectures) -> "Scenario":
         """The scenario that one architecture (n = 1) is in: its format, its vocabulary, its tokens of a text."""
@@ -319,6 +355,25 @@ class Scenario:
     def routing_overlap(self) -> float:
         """ρ, share of further tokens that choose experts which are read already."""
         return 0.0 if self.calibration is None else self.calibration.routing_overlap
+
+    @property
+    def slow_memory(self) -> SlowMemory:
+        """The memory of experts that the device's own has no room for.
+
+        Raises:
+            ValueError: the device states none.
+        """
+        if self.device.slow_memory is None:
+            raise ValueError(
+                f"experts_in: expected a device with slow memory, got {self.device.name}; give slow_memory: {{bandwidth, capacity}} "
+                "in its file"
+            )
+        return self.device.slow_memory
+
+    @property
+    def slow_efficiency(self) -> float:
+        """Share of the slow memory's bandwidth that is achieved."""
+        return (self.calibration or _DATASHEET).slow_bandwidth_efficiency
 
     @property
     def cached(self) -> bool:

@@ -61,20 +61,36 @@ def forward_flops(architectures: Architectures, sequence_length: int) -> FloatAr
     return flops
 
 
-def forward_share(architectures: Architectures, sequence_length: int, part: Part) -> Share:
-    """A part's share of the FLOPs of one token forward."""
+def drafting_flops(architectures: Architectures, sequence_length: int) -> FloatArray:
+    """FLOPs of one token forward through a head for multi-token prediction, (n,): its layer, projection and the LM head."""
+    parts = (forward_share(architectures, sequence_length, part, drafting=True) for part in ("attention", "ffn"))
+    layer = sum((term for share in parts for term in share.once), np.zeros(len(architectures)))
+    return layer + 2.0 * (_projection(architectures) + _head(architectures))
+
+
+def forward_share(architectures: Architectures, sequence_length: int, part: Part, *, drafting: bool = False) -> Share:
+    """A part's share of the FLOPs of one token forward; `drafting`: through a head for multi-token prediction besides."""
     g = count(architectures)
     if part == "base":
-        return Share(once=(2.0 * _head(architectures),))
+        head = 2.0 * _head(architectures)
+        return Share(once=(head, head + 2.0 * _projection(architectures)) if drafting else (head,))
     if part == "attention":
         mixers = 2.0 * _of_mixers(g) + _scores(architectures, sequence_length)
-        return Share(per_layer=(mixers / architectures.depth,))
-    return Share(per_layer=(2.0 * _of_ffns(g),))
+        layer = mixers / architectures.depth
+    else:
+        layer = 2.0 * _of_ffns(g)
+    return Share(per_layer=(layer,), once=(layer,) if drafting else ())
 
 
-def training_flops(architectures: Architectures, tokens: FloatArray, sequence_length: int) -> FloatArray:
-    """FLOPs of all tokens (n,), forward and backward, 3 · tokens · `forward_flops`, (n,): 6 N D and attention's."""
-    return PASSES * tokens * forward_flops(architectures, sequence_length)
+def training_flops(
+    architectures: Architectures, tokens: FloatArray, sequence_length: int, *, drafting: bool = False
+) -> FloatArray:
+    """FLOPs of all tokens (n,), forward and backward, 3 · tokens · `forward_flops`, (n,): 6 N D and attention's.
+
+    `drafting`: of a head for multi-token prediction too.
+    """
+    forward = forward_flops(architectures, sequence_length)
+    return PASSES * tokens * (forward + drafting_flops(architectures, sequence_length) if drafting else forward)
 
 
 def _of_mixers(g: ParameterGroups) -> FloatArray:
@@ -87,6 +103,10 @@ def _of_ffns(g: ParameterGroups) -> FloatArray:
 
 def _head(architectures: Architectures) -> FloatArray:
     return architectures.vocabulary.astype(np.float64) * architectures.width
+
+
+def _projection(architectures: Architectures) -> FloatArray:
+    return 2.0 * architectures.width.astype(np.float64) ** 2
 
 
 def _scores(architectures: Architectures, sequence_length: int) -> FloatArray:

@@ -43,6 +43,8 @@ class Architectures:
     shared_gate: BoolArray
     qk_norm: IntArray
     precision: IntArray
+    speculation: IntArray
+    experts_in: IntArray
     qkv_bias: BoolArray
     norms_per_layer: IntArray
     tied: BoolArray

@@ -62,6 +62,8 @@ class Axes(BaseModel):
     n_kv_heads: list[int | str] | str
     tokens: list[Tokens] | None = None
     precision: list[str] | None = None
+    speculation: list[str] | None = None
+    experts_in: list[str] | None = None
     vocabulary: list[Vocabulary] | None = None
     tied: list[bool] | None = None
 

@@ -10,15 +10,24 @@ import numpy as np
 from search_spaces.arrays import AnyArray, FloatArray, IntArray, frozen
 from search_spaces.formats import FORMATS
 from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, kind_faults
+from search_spaces.serving_words import EXPERTS_IN, SPECULATION
 
 QK_NORMS = ("no", "head", "full")
 PRECISIONS: tuple[str, ...] = ("", *FORMATS)  # "" is the study's own
-CODES = {"qk_norm": QK_NORMS, "precision": PRECISIONS, "linear_kind": LINEAR_KINDS}  # stored as places among words
+CODES = {  # stored as places among words
+    "qk_norm": QK_NORMS,
+    "precision": PRECISIONS,
+    "linear_kind": LINEAR_KINDS,
+    "speculation": SPECULATION,
+    "experts_in": EXPERTS_IN,
+}
 DEFAULTS: dict[str, int | bool | str] = {
     "shared_expert_size": 0,
     "shared_gate": False,
     "qk_norm": "head",
     "precision": "",
+    "speculation": "",
+    "experts_in": "",
     "qkv_bias": False,
     "norms_per_layer": 2,
     "tied": True,
@@ -26,7 +35,8 @@ DEFAULTS: dict[str, int | bool | str] = {
     "tokens": 0,
     **KIND_DEFAULTS,
 }
-NOT_OF_A_MODEL = ("precision", "tokens")  # columns of how a model is trained or run
+OF_SERVING = ("speculation", "experts_in")  # columns of how a model is served, "" as the study says
+NOT_OF_A_MODEL = ("precision", "tokens", *OF_SERVING)  # columns of how a model is trained or run
 Part = Literal["base", "attention", "ffn"]  # depth and width; n_kv_heads; n_experts, top_k and expert_size
 ALIASES = ("gqa", "activation_rate", "expert_ffn_ratio", "ffn_ratio", "query_dim", "kv_dim")
 SHAPE = (

@@ -163,13 +163,16 @@ def describe(architectures: Architectures, searched: Collection[str] = ()) -> st
     heads = f"n_h {a['n_heads']} of {a['head_dim']}, " if free else ""
     tokens = f", {tokens_in_words([float(a['tokens'])])}" if a.get("tokens") else ""
     bits = f"{a['precision']}, " if a.get("precision") else ""
+    words = [a.get("speculation", "none"), a.get("experts_in", "fast")]
+    served = "".join(f", {word}" if ":" in word else "" for word in words)
+    served = served.replace("slow:", "experts slow:")
     others = [name for name in searched if name not in NOT_OF_A_MODEL]
     further = "".join(
         f", {name} {column[0]}" for name, column in architectures.further_columns(others).items() if name in others
     )
     kinds = in_words(architectures)[0]
     layers = "" if kinds == "full" else f" ({kinds})"
-    return f"{bits}l {a['depth']}{layers}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, {heads}n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g}){tokens}{further}"
+    return f"{bits}l {a['depth']}{layers}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, {heads}n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g}){tokens}{further}{served}"
 
 
 def tokens_in_words(tokens: Sequence[float]) -> str:

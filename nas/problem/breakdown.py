@@ -13,7 +13,7 @@ from nas.problem.time_ranges import share_of, time_ranges
 from objectives import memory
 from objectives.counts import count
 from objectives.dimensions import Dimensions
-from objectives.latency.operator import phases
+from objectives.latency.passes import passes
 from objectives.latency.roofline import (
     OperatorTime,
     PhaseTimes,
@@ -175,38 +175,40 @@ def operator_columns(scenario: Scenario, chosen: Architectures) -> dict[str, lis
     if scenario.latency == "closed_form":
         return {"prefill": [], "decode": []}
     x, found = Dimensions(chosen), dict[str, list[OperatorColumns]]()
-    for phase in phases(scenario):
-        times = phase_times(x, phase, scenario)
+    for one in passes(scenario):
+        times, once = phase_times(x, one), np.ones(len(chosen))
+        layers = once if one.one_layer else x.depth
         of_layers = [(t, part) for part in ("attention", "ffn") for t in getattr(times, part)]
-        one = np.ones(len(chosen))
-        found[phase.name] = [_columns(t, part, x.depth, times, scenario) for t, part in of_layers]
-        found[phase.name] += [_columns(t, "head", one, times, scenario) for t in times.head]
+        columns = found.setdefault(one.phase.name, [])
+        columns += [_columns(t, part, layers, times) for t, part in of_layers]
+        columns += [_columns(t, "head", once, times) for t in times.head]
     return found
 
 
-def _columns(
-    time: OperatorTime, part: str, layers: FloatArray, times: PhaseTimes, scenario: Scenario
-) -> OperatorColumns:
-    operator, phase = time.operator, times.phase
+def _columns(time: OperatorTime, part: str, layers: FloatArray, times: PhaseTimes) -> OperatorColumns:
+    """The columns of an operator; in a pass of one layer its name says that it drafts."""
+    operator, one = time.operator, times.one
+    phase, scenario, taken = one.phase, one.scenario, 1e3 * one.time_share
     per_flop, per_byte = rates(operator, phase, scenario, times.hits)
     instances, compute_bound = layers * operator.count, time.compute > time.memory
-    bound = instances * time.bound * 1e3
+    bound = instances * time.bound * taken
     by_kind = {
         "compute": np.where(compute_bound, bound, 0.0),
         "memory": np.where(compute_bound, 0.0, bound),
-        "launch": instances * launch_seconds(operator, phase, scenario) * 1e3,
-        "epilogue": instances * epilogue_seconds(operator, phase, scenario) * 1e3,
-        "constant": instances * operator.fixed_seconds * 1e3,
+        "launch": instances * launch_seconds(operator, phase, scenario) * taken,
+        "epilogue": instances * epilogue_seconds(operator, phase, scenario) * taken,
+        "constant": instances * operator.fixed_seconds * taken,
     }
     figures = (
         instances * operator.present,
-        layers * time.compute / per_flop / 1e9,
-        layers * time.memory / per_byte / 1e6,
-        layers * time.seconds * 1e3,
+        one.share * layers * time.compute / per_flop / 1e9,
+        one.share * layers * time.memory / per_byte / 1e6,
+        layers * time.seconds * taken,
     )
     present, gflop, mb, ms = (np.broadcast_to(column, layers.shape) for column in figures)
     kinds = {name: np.broadcast_to(column, layers.shape) for name, column in by_kind.items()}
-    return OperatorColumns(operator.name, part, present, gflop, mb, ms, kinds)
+    name = f"drafting: {operator.name}" if one.one_layer else operator.name
+    return OperatorColumns(name, part, present, gflop, mb, ms, kinds)
 
 
 def resident_bytes(architectures: Architectures, scenario: Scenario) -> dict[str, FloatArray]:

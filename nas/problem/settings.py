@@ -14,6 +14,7 @@ from nas.problem.problem import Problem
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
 from search_spaces.columns import PRECISIONS
+from search_spaces.serving_words import EXPERTS_IN, SPECULATION
 
 
 def trained_on(law: Law, tokens: float) -> Law:
@@ -33,13 +34,28 @@ def _of_vocabulary(scenario: Scenario, vocabulary: int) -> Scenario:
     return scenario.of_vocabulary(vocabulary)
 
 
+def _drafting(scenario: Scenario, place: int) -> Scenario:
+    return scenario.drafting(SPECULATION[place])
+
+
+def _with_experts_in(scenario: Scenario, place: int) -> Scenario:
+    return scenario.with_experts_in(EXPERTS_IN[place])
+
+
 def _tied(scenario: Scenario, tied: int) -> Scenario:
     return scenario  # counts and times read the column alone
 
 
 #: What a setting changes beside its column.
 SCENARIOS: Mapping[str, Callable[[Scenario, int], Scenario]] = MappingProxyType(
-    {"precision": _in_format, "tokens": _trained_on, "vocabulary": _of_vocabulary, "tied": _tied}
+    {
+        "precision": _in_format,
+        "tokens": _trained_on,
+        "vocabulary": _of_vocabulary,
+        "tied": _tied,
+        "speculation": _drafting,
+        "experts_in": _with_experts_in,
+    }
 )
 
 

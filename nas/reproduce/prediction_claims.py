@@ -18,6 +18,7 @@ from nas.theory.rounding import round_off
 from nas.theory.theory_problem import TheoryProblem
 from objectives.dimensions import Dimensions
 from objectives.latency.operator import phases
+from objectives.latency.passes import Pass
 from objectives.latency.roofline import phase_times
 from objectives.profile_choice import calibration_for
 from objectives.scenario import PRECISIONS
@@ -192,7 +193,7 @@ def compute_share(rows: IntArray | None, **study: object) -> FloatArray:
     made = problem(**study)
     shapes: Architectures = EXAMPLE if rows is None else whole().shapes[rows]
     prefill, _ = phases(made.scenario)
-    times = phase_times(Dimensions(made.headed(shapes)), prefill, made.scenario)
+    times = phase_times(Dimensions(made.headed(shapes)), Pass(prefill, made.scenario))
     operators = [*times.attention, *times.ffn]
     spent = np.stack([np.broadcast_to(t.seconds, len(shapes)) for t in operators])
     bound = np.stack([np.broadcast_to(np.greater(t.compute, t.memory), len(shapes)) for t in operators])

@@ -9,6 +9,7 @@ from nas.reproduce.claim import percent
 from nas.reproduce.whole_spaces import PHASES, Whole, whole
 from objectives.dimensions import Dimensions
 from objectives.latency.operator import phases
+from objectives.latency.passes import Pass
 from objectives.latency.roofline import phase_times
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -42,7 +43,7 @@ def router_ms(every: Whole, phase: str) -> FloatArray:
     for one, name in zip(phases(every.problem.scenario), PHASES[:2], strict=True):
         if phase in (name, "total_ms"):
             routers = [
-                t.seconds for t in phase_times(x, one, every.problem.scenario).ffn if t.operator.name == "router"
+                t.seconds for t in phase_times(x, Pass(one, every.problem.scenario)).ffn if t.operator.name == "router"
             ]
             spent = spent + 1e3 * every.shapes.depth * sum(routers, np.zeros(len(every.shapes)))
     return spent

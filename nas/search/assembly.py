@@ -21,6 +21,7 @@ from nas.search.known_results import KNOWN_FILE, Known, known_of
 from nas.search.notices import larger_rows, notices_of
 from nas.search.reading import ReadStudy, read
 from nas.search.scenarios import conditions_of, recorded_calibration, scenario_in_formats, with_preset, with_text
+from nas.search.serving import served, slow_words
 from nas.search.start_designs import start_of
 from nas.search.strategy import Strategy, StrategyContext, Traits, refuse_more_objectives
 from nas.search.strategy_calls import build_strategy
@@ -32,9 +33,11 @@ from nas.study.request_length import in_tokens, without_made
 from nas.study.study_laws import notices_of_alternatives, notices_of_text, notices_of_tokens
 from nas.study.value_parsers import without_password
 from objectives.loss_law.law import Law
+from objectives.scenario import Scenario
 from objectives.scores.curves import Scores
+from objectives.transfers import Conditions
 from search_spaces.arrays import IntArray
-from search_spaces.columns import SHAPE, worded
+from search_spaces.columns import OF_SERVING, SHAPE, worded
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +118,7 @@ class Study:
             **without_made(self.config),
             "laws": [law.mapping() for law in self.laws[1:]],
             "device": scenario.device.mapping(),
+            "serving": self._recorded_serving(content["serving"]),
             "calibration": recorded_calibration(self.config, scenario),
             "tokens": self.config.tokens if isinstance(self.config.tokens, float) else None,
             "training": {**content["training"], "device": trainer and trainer.mapping()},
@@ -144,6 +148,14 @@ class Study:
         if text is None or not (text.of_requests or _of_text(self.problem)):
             return self.config.token_curve
         return text.curve.model_dump(mode="json")
+
+    def _recorded_serving(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The keys of serving with the draft model and the chip that reads prompts embedded, without what the space holds."""
+        serving, axes = self.problem.scenario.serving, self.problem.space.settings
+        draft = None if serving.draft is None else Baseline("draft", serving.draft).mapping()
+        reader = None if serving.prompts is None else serving.prompts.device.mapping()
+        words: dict[str, list[str]] = {name: [] for name in OF_SERVING if name in axes}
+        return {**given, **words, "draft": draft, "phases": {**given["phases"], "prefill": reader}}
 
     def _start_rows(self) -> list[dict[str, Any]]:
         space = self.problem.space
@@ -242,6 +254,7 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
         _refuse_per_token([*config.objectives, *given, *config.columns, *of_applications])
     conditions = conditions_of(config, experts=bool((space.experts > 1).any()))
     scenario, note = scenario_in_formats(config, asked.laws[0], asked.device, space.formats, conditions, asked.trainer)
+    scenario = served(scenario, config, {*space.settings}, asked.draft, _reader(asked, conditions))
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(given, scenario)
     rates = (name.partition("@")[0] for name in (*config.objectives, *given) if is_rate(name))
@@ -261,6 +274,14 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
     return problem, [*of_rates, *on_rates, *at_quantiles], note
 
 
+def _reader(asked: ReadStudy, conditions: Conditions) -> Scenario | None:
+    """The scenario of the chip that reads prompts, None where it is the study's device."""
+    if asked.reader is None:
+        return None
+    formats = asked.space.formats
+    return scenario_in_formats(asked.config, asked.laws[0], asked.reader, formats, conditions, asked.trainer)[0]
+
+
 def under_preset(study: Study, preset: str) -> Problem:
     """The study's problem with a preset's conventions, without budgets and questions; an LM head that it counts stays its own."""
     vocabulary, tied = study.config.head
@@ -272,6 +293,7 @@ def under_preset(study: Study, preset: str) -> Problem:
     scenario, _ = scenario_in_formats(
         config, old.scenario.law, old.scenario.device, old.space.formats, conditions_of(config), trainer
     )
+    scenario = scenario.served(old.scenario.serving)
     return Problem(
         old.space,
         with_text(scenario, old.scenario.text, None if old.space.own_heads else config.head[0]),
@@ -287,6 +309,9 @@ def _with_default(asked: ReadStudy) -> dict[str, float]:
     default, limits = asked.config.default_budget, asked.limits
     if default is not None and default.metric not in limits:
         limits = {default.metric: default.share * asked.device.memory_gb, **limits}
+    slow = asked.device.slow_memory
+    if slow is not None and any(word.startswith("slow") for word in slow_words(asked.config, asked.space)):
+        limits = {"slow_gb": slow.capacity_gb, **limits}
     return {metric: limit for metric, limit in limits.items() if limit is not None}
 
 

@@ -6,13 +6,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from nas.errors import UsageError
 from nas.files.faults import Faults, Path
 from nas.problem.objective import Objective
 from nas.problem.pick_queries import Baseline
 from nas.search.discovery import ChosenStrategy, chosen_strategy
 from nas.search.resolved_objectives import compared_with, resolve_expensive_objectives
 from nas.search.start_designs import given_designs
-from nas.study.baselines import baselines_of
+from nas.study.baselines import baseline, baselines_of, model_named
 from nas.study.catalogue import named, named_device, named_laws
 from nas.study.configuration import StudyConfig
 from nas.study.metrics import MetricReader
@@ -36,7 +37,7 @@ class ReadStudy:
 
     laws: its own, then the alternative ones, for the study's tokens, formats and vocabularies. text: that of its requests and of its metrics per byte. trainer: the device that models are
     trained on. metrics: everything minimised or limited. limits: by metric, None removes a default budget.
-    start: designs to start from, None where the study names none. scores: what tables say of tasks, None where the study names none. notices: what must be said of it.
+    start: designs to start from, None where the study names none. draft: the model that drafts; reader: the chip that reads prompts. scores: what tables say of tasks, None where the study names none. notices: what must be said of it.
     """
 
     config: StudyConfig
@@ -51,6 +52,8 @@ class ReadStudy:
     baselines: tuple[Baseline, ...]
     strategy: ChosenStrategy
     start: Architectures | None
+    draft: Architectures | None = None
+    reader: Device | None = None
     notices: tuple[str, ...] = ()
     scores: Scores | None = None
 
@@ -80,6 +83,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
     deltas, curve, scores = _beside_law(config, faults)
     device, trainer = _devices(config, faults)
+    draft, reader = _of_serving(config, faults)
     metrics, limits, applications = _metrics(config, faults)
     baselines, strategy = baselines_of(config.baselines, faults), chosen_strategy(config.algo, config.params, faults)
     specification = study_space(config, specification, curve, faults)
@@ -103,6 +107,8 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         baselines=tuple(compared),
         strategy=strategy,
         start=given_designs(config.seed_from),
+        draft=draft,
+        reader=reader,
         notices=(*said, *alone),
         scores=scores,
     )
@@ -119,6 +125,21 @@ def _devices(config: StudyConfig, faults: Faults) -> tuple[Device | None, Device
     """The device that models run on and the one that trains them."""
     trainer = named_device(config.training.device, faults, ("training", "device"))
     return named_device(config.device, faults), trainer
+
+
+def _of_serving(config: StudyConfig, faults: Faults) -> tuple[Architectures | None, Device | None]:
+    """The model that drafts and the chip that reads prompts, None where the study names none."""
+    asked = config.serving
+    reader = named_device(asked.phases.prefill, faults, ("serving", "phases", "prefill"))
+    if asked.draft is None:
+        return None, reader
+    path = ("serving", "draft")
+    try:
+        named = asked.draft if isinstance(asked.draft, Mapping) else model_named(asked.draft)
+        return (named.architecture if isinstance(named, Baseline) else baseline(named).architecture), reader
+    except (UsageError, ValueError) as error:
+        faults.add(path, str(error))
+        return None, reader
 
 
 def _metrics(

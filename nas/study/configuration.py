@@ -18,6 +18,7 @@ from pydantic import (
 from nas.study.budget_parser import split_budgets
 from nas.study.expensive_settings import MeasureSettings, TrainSettings
 from nas.study.key_marks import ALWAYS, ANSWER, AT_START, CASE, FREE, RUN, STRATEGY, Free, Part, SingleRun
+from nas.study.serving_keys import ServingConfig
 from nas.study.value_parsers import (
     cluster_address,
     none_word,
@@ -206,6 +207,9 @@ class StudyConfig(BaseModel):
         Field(description="Engine whose times are predicted, llama.cpp; left out: whichever was measured"),
         CASE,
     ] = None
+    serving: Annotated[
+        ServingConfig, Field(description="Tokens drafted ahead, experts in slow memory, a chip for prompts")
+    ] = ServingConfig()
     batch: Annotated[int, Field(strict=True, ge=1, le=10**6, description="Sequences at once"), ALWAYS, CASE] = 1
     input_tokens: Annotated[Tokens, Field(description="Prompt length"), ALWAYS, CASE] = 1024
     output_tokens: Annotated[Tokens, Field(description="Tokens generated"), ALWAYS, CASE] = 16

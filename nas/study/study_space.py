@@ -14,6 +14,7 @@ from nas.files.faults import Faults
 from nas.study.configuration import StudyConfig
 from objectives.token_curve import TokenCurve
 from search_spaces.axes_schema import CAPABILITIES, UPPER, Axes, Conditions
+from search_spaces.columns import OF_SERVING
 from search_spaces.mixes import Mixes
 from search_spaces.specification import SpaceSpecification
 
@@ -28,12 +29,18 @@ def study_space(
     limits = _layer_limits(config.budgets, faults)
     heads = _heads(config, space, faults)
     _refuse_uncounted(heads.get("vocabulary") or (space and space.axes.vocabulary) or [], curve, faults)
-    if space is None or (config.tokens is None and not config.precisions and not limits and not heads):
+    serving = {name: words for name in OF_SERVING if (words := getattr(config.serving, name))}
+    others = (config.tokens, config.precisions, limits, heads, serving)
+    if space is None or all(each in (None, [], {}) for each in others):
         return space
     content = _within(space, limits, faults)
     content["axes"] |= heads
     if config.precisions:
         content["axes"]["precision"] = list(dict.fromkeys(config.precisions))
+    for name, words in serving.items():
+        content["axes"] |= {name: words}
+        if len(words) == 1:
+            content["axes"].pop(name)
     if config.tokens is not None:
         content["axes"].pop("tokens", None)
     if isinstance(config.tokens, list):
@@ -43,7 +50,7 @@ def study_space(
     except ValidationError as error:
         for each in error.errors():
             text = str(each.get("ctx", {}).get("error", each["msg"]))
-            at = next((name for name in ("tokens", *heads) if name in each["loc"]), "precisions")
+            at = next((name for name in ("tokens", *heads, *OF_SERVING) if name in each["loc"]), "precisions")
             faults.add((at,), text.removeprefix(f"axes.{at}: "))
         return space
 

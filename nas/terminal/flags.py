@@ -180,6 +180,33 @@ STUDY = {
         "typical (measured, else typical of the chip), shipped (measured alone) or datasheet, its peaks; default datasheet.",
         DEVICE,
     ),
+    "serving.speculation": Flag(
+        "--speculation",
+        "Tokens drafted ahead: mtp:N by a head of the model, draft:N by --draft, none; several, none,mtp:2, are an axis.",
+        DEVICE,
+        "WORD[,WORD…]",
+    ),
+    "serving.draft": Flag(
+        "--draft", "Model that drafts: a published name, or a folder with config.json.", DEVICE, "MODEL"
+    ),
+    "serving.acceptance": Flag(
+        "--acceptance",
+        "Probability that a drafted token is accepted, 0.8, or mtp=0.8,draft=0.6; default as public rows have it.",
+        DEVICE,
+        "SHARE",
+    ),
+    "serving.experts_in": Flag(
+        "--experts-in",
+        "fast, slow:50% (of the layers, in the device's slow_memory), auto (every tenth); several are an axis.",
+        DEVICE,
+        "WORD[,WORD…]",
+    ),
+    "serving.phases": Flag(
+        "--phases",
+        "prefill=DEVICE,link=RATE: the chip that reads prompts; the study's device decodes.",
+        DEVICE,
+        "PAIRS",
+    ),
     "batch": Flag("--batch", "Sequences at once; default 1.", DEVICE, kind=int),
     "input_tokens": Flag("--input-tokens", "Prompt length; default 1024.", DEVICE, kind=int),
     "output_tokens": Flag("--output-tokens", "Tokens generated; default 16.", DEVICE, kind=int),
@@ -202,4 +229,8 @@ STUDY = {
 
 def flag_name(key: str) -> str:
     """The flag that gives a study key."""
-    return STUDY[key].name if key in STUDY else f"--{key.removeprefix('training.').replace('_', '-')}"
+    return (
+        STUDY[key].name
+        if key in STUDY
+        else f"--{key.removeprefix('training.').removeprefix('serving.').replace('_', '-')}"
+    )

@@ -15,6 +15,7 @@ from nas.theory.costs import Setting
 from nas.theory.posynomial import Posynomial
 from objectives.dimensions import Dimensions
 from objectives.latency.operator import Operator, Phase, phases
+from objectives.latency.passes import Pass
 from objectives.latency.roofline import epilogue_seconds, launch_seconds, phase_times
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
@@ -73,7 +74,7 @@ def sides_of_phases(setting: Setting) -> tuple[Sides, Sides]:
     prefill, decode = phases(setting.scenario)
     found = []
     for phase in (prefill, decode):
-        times = phase_times(Dimensions(sample), phase, setting.scenario)
+        times = phase_times(Dimensions(sample), Pass(phase, setting.scenario))
         rows = [(t, 1.0) for t in (*times.attention, *times.ffn)] + [(t, 0.0) for t in times.head]
         added = [_added(t.operator, phase, setting.scenario) for t, _ in rows]
         compute = np.array([_fitted(basis, t.compute + a) for (t, _), a in zip(rows, added, strict=True)])

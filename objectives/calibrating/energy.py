@@ -19,7 +19,8 @@ from objectives.counts import total
 from objectives.device import Calibration, Device, Energy
 from objectives.dimensions import Dimensions
 from objectives.latency.operator import Phase, phases
-from objectives.latency.work import phase_work
+from objectives.latency.passes import Pass
+from objectives.latency.request_work import pass_work
 from objectives.loss_law.law import Law
 from objectives.profile_choice import FAR_OFF
 from search_spaces.arrays import BoolArray, FloatArray
@@ -154,7 +155,7 @@ def _made_of(rows: Sequence[Measurement], device: Device, law: Law) -> FloatArra
     for row, m in zip(found, rows, strict=True):
         scenario, x = scenario_of(m, device, law), Dimensions(m.architecture)
         row[BASE] = m.seconds
-        row[FLOP:] = sum(phase_work(x, phase, scenario)[:, 0] for phase in _phases(m, phases(scenario)))
+        row[FLOP:] = sum(pass_work(x, Pass(phase, scenario))[:, 0] for phase in _phases(m, phases(scenario)))
     return found
 
 

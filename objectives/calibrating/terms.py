@@ -11,6 +11,7 @@ from objectives.device import Calibration, Device, Peak
 from objectives.dimensions import Dimensions
 from objectives.latency.cache import hit_share, working_set
 from objectives.latency.operator import Operator, Phase, phases
+from objectives.latency.passes import Pass
 from objectives.latency.roofline import OperatorTime, phase_times
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
@@ -160,7 +161,7 @@ def _operators(m: Measurement, device: Device, law: Law) -> tuple[Scenario, list
     """Every operator of the phase with a layer's counted l times."""
     scenario = scenario_of(m, device, law)
     x = Dimensions(m.architecture)
-    times = phase_times(x, _phase(m, scenario), scenario)
+    times = phase_times(x, Pass(_phase(m, scenario), scenario))
     layer = [_repeated(time, x.depth) for time in (*times.attention, *times.ffn)]
     return scenario, [*layer, *times.head]
 

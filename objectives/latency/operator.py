@@ -62,6 +62,7 @@ class Operator:
     fixed_seconds: time besides, once in the phase.
     expert_bytes: of one expert's weights, where routed.
     kind: whose factors on the efficiencies hold, where `routed` is 1 (everywhere without it).
+    own_rates: seconds a FLOP and a byte where it does not run on the device's own memory; wait_seconds: of a pass besides, an instance.
     """
 
     name: str
@@ -78,6 +79,8 @@ class Operator:
     kind: Kind = "plain"
     routed: FloatArray | None = None
     expert_bytes: Values = 0.0
+    own_rates: tuple[float, float] | None = None
+    wait_seconds: float = 0.0
 
 
 def linear(

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from objectives.dimensions import Dimensions
+from objectives.kv_cache import kv_cache_bytes
 from objectives.latency.attention import attention_operators
 from objectives.latency.operator import Operator, Phase, Values, linear, quantise
 from objectives.latency.other_mixers import linear_attention_operators, short_convolution_operators
+from objectives.latency.slow_memory import placed
 from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray
 
@@ -21,6 +23,15 @@ def mixer_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator
     yield from short_convolution_operators(x, phase, scenario)
     if scenario.complete:
         yield Operator("residual_add", t * d, 3.0 * t * d * b_a, count=2.0)
+    if scenario.serving.link and phase.name == "prefill":
+        yield handed_over(x, phase, scenario)
+
+
+def handed_over(x: Dimensions, phase: Phase, scenario: Scenario) -> Operator:
+    """The KV cache of a prompt on its way to the chip that decodes, a layer's mean, at the link's rate; none overlaps with computing."""
+    cache = kv_cache_bytes(x, phase.queries, phase.batch * scenario.precision.kv_bytes) / x.depth
+    rates = scenario.seconds_per_flop("fp16"), 1.0 / scenario.serving.link
+    return Operator("kv_cache over the link", 0.0 * cache, cache, own_rates=rates)
 
 
 def ffn_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
@@ -32,16 +43,17 @@ def ffn_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[O
         router_bytes = d * experts * p.small_bytes + t * experts * b_a + t * d * b_a * x.sparse
         yield Operator("router", 2.0 * t * d * experts, router_bytes, count=layers, present=x.sparse)
     yield from quantise("quantise_ffn", t * d, p)
-    touched, applied = x.touched_experts(t, scenario.routing_overlap), x.activated_size * d
+    touched = x.touched_experts(independent_tokens(phase, scenario), scenario.routing_overlap)
+    applied = x.activated_size * d
     weights = touched * x.expert_size * d
     (b_up, b_down), one = p.bytes_of_ffn(x.sparse), x.expert_size * d
     expert = partial(linear, weights=weights, weight_flops=applied, routed=x.sparse, out_bytes=b_a)
     up = partial(expert, p=p, weight_bytes=b_up, expert_bytes=one * b_up)
     down = partial(expert, p=p.of_down, weight_bytes=b_down, expert_bytes=one * b_down)
-    yield up("gate_proj, up_proj", t, out, active, count=2.0 * layers)
+    yield from placed(up("gate_proj, up_proj", t, out, active, count=2.0 * layers), phase, scenario)
     yield Operator("gated_activation", 5.0 * active, 3.0 * active * b_a, count=layers)
     yield from quantise("quantise_down", active, p, count=layers)
-    yield down("down_proj", t, active, out, count=layers)
+    yield from placed(down("down_proj", t, active, out, count=layers), phase, scenario, last=True)
     if scenario.complete and x.sparse.any():
         combined = 2.0 * out * x.sparse, (x.top_k + 1.0) * t * d * b_a * x.sparse
         yield Operator("combine_experts", *combined, count=layers, present=x.sparse)
@@ -49,6 +61,13 @@ def ffn_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[O
         yield from _one_ffn("shared", x.shared, layers, x, phase, scenario)
     if x.kinds.dense is not None:
         yield from _one_ffn("dense", x.dense_size, x.kinds.dense, x, phase, scenario)
+
+
+def independent_tokens(phase: Phase, scenario: Scenario) -> float:
+    """Tokens of a pass, of a decode step's further positions those that choose experts independently of its first."""
+    if phase.name == "prefill" or phase.queries == 1:
+        return phase.tokens
+    return phase.batch * (1.0 + (1.0 - scenario.serving.position_overlap) * (phase.queries - 1))
 
 
 def _one_ffn(
@@ -68,18 +87,30 @@ def _one_ffn(
 
 
 def head_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
-    """Once per pass: embedding look-up of all T tokens, LM head for one position per sequence; a request's constant."""
+    """Once per pass: embedding look-up of all T tokens, LM head for one position per sequence, in decoding for each; a request's constant."""
     if phase.name == "prefill" and scenario.request_s:
         none = 0.0 * x.width
         yield Operator("request", none, none, present=none, fixed_seconds=scenario.request_s)
     if x.vocabulary is None:
         return
-    b_a, batch, vocabulary = scenario.precision.activation_bytes, float(phase.batch), x.vocabulary
+    b_a, vocabulary = scenario.precision.activation_bytes, x.vocabulary
+    batch = phase.tokens if phase.name == "decode" else float(phase.batch)
     b_head, b_table = scenario.bytes_of_head(), scenario.bytes_of_embedding(x.architectures.tied)
     here = (vocabulary > 0).astype(float)
     yield Operator("embedding", 0.0 * here, phase.tokens * x.width * (b_table + b_a) * here, present=here)
     traffic = x.width * vocabulary * b_head + batch * (x.width * here + vocabulary) * b_a
     yield Operator("lm_head", 2.0 * batch * x.width * vocabulary, traffic, present=here)
+
+
+def drafting_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
+    """What a head for multi-token prediction has besides a layer and the LM head: two norms, and the projection of 2 d features to d.
+
+    Source: DeepSeek-AI 2024 (2412.19437), section 2.2.
+    """
+    p, t, d, b_a = scenario.precision, phase.tokens, x.width, scenario.precision.activation_bytes
+    yield Operator("mtp_norms", 8.0 * t * d, 4.0 * t * d * b_a)
+    yield from quantise("quantise_mtp", 2.0 * t * d, p)
+    yield linear("mtp_proj", t, 2.0 * t * d, t * d, 2.0 * d * d, p, out_bytes=b_a)
 
 
 #: Operators of a layer's mixer or FFN, or of the head (`base`).

@@ -9,9 +9,11 @@ import numpy as np
 
 from objectives.dimensions import Dimensions
 from objectives.latency.cache import hits_of
-from objectives.latency.operator import CHUNK, Operator, Phase, Values, phases
-from objectives.latency.operators import OF_PART, ffn_operators, head_operators, mixer_operators
+from objectives.latency.operator import CHUNK, Operator, Phase, Values
+from objectives.latency.operators import OF_PART, drafting_operators, ffn_operators, head_operators, mixer_operators
+from objectives.latency.passes import Pass, passes
 from objectives.scenario import Scenario
+from objectives.serving import Serving
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
@@ -100,6 +102,8 @@ def rates(
 
     Of `hits`, a share of the bytes, at the cache's rate.
     """
+    if operator.own_rates is not None:
+        return operator.own_rates
     if hits is not None:
         (per_flop, slow), (_, fast) = (rates(operator, phase, each) for each in (scenario, scenario.in_cache()))
         return per_flop, (1.0 - hits) * slow + hits * fast
@@ -117,8 +121,8 @@ def _of_experts(routed: float, plain: float, where: FloatArray) -> Values:
 
 
 def launch_seconds(operator: Operator, phase: Phase, scenario: Scenario) -> Values:
-    """τ of every pass, seconds of one instance over a phase, (n,)."""
-    return operator.present * (scenario.overhead_s(phase.name) * phase.passes)
+    """τ of every pass and what it waits for, seconds of one instance over a phase, (n,)."""
+    return operator.present * ((scenario.overhead_s(phase.name) + operator.wait_seconds) * phase.passes)
 
 
 def epilogue_seconds(operator: Operator, phase: Phase, scenario: Scenario) -> Values:
@@ -154,50 +158,79 @@ def sum_of_larger(a: Line, b: Line, first: int, last: Values) -> Values:
 
 @dataclass(frozen=True, eq=False)
 class PhaseTimes:
-    """Operators of a phase with their times: `attention` and `ffn` per layer, `head` per pass; hits of the cache, if any."""
+    """Operators of a pass with their times: `attention` and `ffn` per layer, `head` per pass; hits of the cache, if any."""
 
-    phase: Phase
+    one: Pass
     hits: FloatArray | None
     attention: list[OperatorTime]
     ffn: list[OperatorTime]
     head: list[OperatorTime]
 
 
-def phase_times(x: Dimensions, phase: Phase, scenario: Scenario) -> PhaseTimes:
-    """All operators of a phase; `explain` shows them, `phase_seconds` adds them."""
-
+def phase_times(x: Dimensions, one: Pass) -> PhaseTimes:
+    """All operators of a pass; `explain` shows them, `pass_seconds` adds them."""
+    phase, scenario = one.phase, one.scenario
     hits = hits_of(x, phase, scenario)
 
-    def timed(operators: Iterator[Operator]) -> list[OperatorTime]:
+    def timed(operators: Iterable[Operator]) -> list[OperatorTime]:
         return [time_operator(operator, phase, scenario, hits) for operator in operators]
 
     return PhaseTimes(
-        phase,
+        one,
         hits,
         timed(mixer_operators(x, phase, scenario)),
         timed(ffn_operators(x, phase, scenario)),
-        timed(head_operators(x, phase, scenario)),
+        timed(base_operators(x, one)),
     )
 
 
-def phase_seconds(x: Dimensions, phase: Phase, scenarios: Sequence[Scenario]) -> list[FloatArray]:
-    """l · (Σ attention + Σ FFN) + Σ head, seconds of the whole phase in each scenario, each (n,).
+def base_operators(x: Dimensions, one: Pass) -> Iterator[Operator]:
+    """What a pass has once: the LM head, what a head for multi-token prediction has beside its layer, a draft model."""
+    if one.head:
+        yield from head_operators(x, one.phase, one.scenario)
+    if one.one_layer:
+        yield from drafting_operators(x, one.phase, one.scenario)
+    elif one.scenario.serving.drafter == "draft":
+        yield draft_operator(x, one.phase, one.scenario)
+
+
+def draft_operator(x: Dimensions, phase: Phase, scenario: Scenario) -> Operator:
+    """The draft model as a constant: n of its decode passes at each place, or its prefill.
+
+    Raises:
+        ValueError: no draft model is given.
+    """
+    serving, none = scenario.serving, 0.0 * x.width
+    if serving.draft is None:
+        raise ValueError(f"draft: expected a model beside speculation {serving.speculation}, got none; give one")
+    alone = replace(scenario, serving=Serving(), formats=())
+    prefill, decode = (ms[0] * 1e-3 for ms in latency_ms(serving.draft, alone))
+    seconds = prefill if phase.name == "prefill" else serving.drafted * decode
+    return Operator("draft_model", none, none, present=none, fixed_seconds=float(seconds))
+
+
+def pass_seconds(x: Dimensions, alike: Sequence[Pass]) -> list[FloatArray]:
+    """l · (Σ attention + Σ FFN) + Σ head, seconds of a pass in each scenario, each (n,); of one layer l is 1.
 
     The scenarios differ in device and calibration alone: a layer's operators are built once for all of them, those
-    of the FFN once for each overlap of routing.
+    of the FFN once for each overlap of routing, and once for each rate of slow memory.
     """
-    attention = list(mixer_operators(x, phase, scenarios[0]))
-    by_overlap = {scenario.routing_overlap: scenario for scenario in scenarios}
-    ffns = {overlap: list(ffn_operators(x, phase, scenario)) for overlap, scenario in by_overlap.items()}
+    phase, first = alike[0].phase, alike[0].scenario
+    attention = list(mixer_operators(x, phase, first))
+    slow = first.serving.slow_share > 0.0
+    kinds = [(id(one.scenario) if slow else one.scenario.routing_overlap) for one in alike]
+    by_kind = dict(zip(kinds, alike, strict=True))
+    ffns = {kind: list(ffn_operators(x, phase, one.scenario)) for kind, one in by_kind.items()}
+    depth = np.ones_like(x.depth) if alike[0].one_layer else x.depth
 
-    def seconds(scenario: Scenario) -> FloatArray:
-        hits = hits_of(x, phase, scenario)
-        timed = partial(_timed, phase=phase, scenario=scenario, hits=hits, alike={})
-        layer = timed(attention) + timed(ffns[scenario.routing_overlap])
-        found: FloatArray = x.depth * layer + timed(head_operators(x, phase, scenario))
+    def seconds(one: Pass, kind: float) -> FloatArray:
+        hits = hits_of(x, phase, one.scenario)
+        timed = partial(_timed, phase=phase, scenario=one.scenario, hits=hits, alike={})
+        layer = timed(attention) + timed(ffns[kind])
+        found: FloatArray = depth * layer + timed(base_operators(x, one))
         return found
 
-    return [seconds(scenario) for scenario in scenarios]
+    return [seconds(one, kind) for one, kind in zip(alike, kinds, strict=True)]
 
 
 def _timed(
@@ -205,7 +238,7 @@ def _timed(
     phase: Phase,
     scenario: Scenario,
     hits: FloatArray | None,
-    alike: dict[tuple[str, str, bool], tuple[Values, Values]],
+    alike: dict[tuple[str, str, bool, tuple[float, float] | None], tuple[Values, Values]],
 ) -> Values:
     """Σ of `time_operator`'s seconds, in operator order, without the rest of what it says: of a small batch that is half the work.
 
@@ -216,7 +249,7 @@ def _timed(
         if hits is not None:
             seconds = seconds + time_operator(operator, phase, scenario, hits).seconds
             continue
-        sort = (operator.peak, operator.kind, operator.routed is not None)
+        sort = (operator.peak, operator.kind, operator.routed is not None, operator.own_rates)
         if sort not in alike:
             alike[sort] = rates(operator, phase, scenario)
         bound = _bound(operator, phase, *alike[sort])
@@ -226,16 +259,27 @@ def _timed(
 
 def part_seconds(
     architectures: Architectures, scenario: Scenario, phase: Literal["prefill", "decode"], part: Part
-) -> FloatArray:
-    """Seconds of a layer's attention or FFN, or of the head (`base`), in a whole phase, (n,); all read from memory."""
-    operators = OF_PART[part]
-    passes = phases(scenario)[phase == "decode"]
-    seconds = np.zeros(len(architectures))
-    for start in range(0, len(architectures), CHUNK):
-        x = Dimensions(architectures[start : start + CHUNK])
-        times = [time_operator(operator, passes, scenario) for operator in operators(x, passes, scenario)]
-        seconds[start : start + CHUNK] = total(times)
-    return seconds
+) -> tuple[FloatArray, FloatArray]:
+    """Seconds of attention or FFN, or of the head (`base`), in a whole phase: of every layer, and once, each (n,).
+
+    All are read from memory. The one layer that drafts counts once.
+    """
+    found = np.zeros((2, len(architectures)))
+    for one in passes(scenario):
+        if one.phase.name != phase:
+            continue
+        once = int(part == "base" or one.one_layer)
+        for start in range(0, len(architectures), CHUNK):
+            x = Dimensions(architectures[start : start + CHUNK])
+            found[once, start : start + CHUNK] += one.time_share * total(
+                [time_operator(operator, one.phase, one.scenario) for operator in part_operators(x, one, part)]
+            )
+    return found[0], found[1]
+
+
+def part_operators(x: Dimensions, one: Pass, part: Part) -> Iterator[Operator]:
+    """Operators of a pass by part of an architecture."""
+    return base_operators(x, one) if part == "base" else OF_PART[part](x, one.phase, one.scenario)
 
 
 def total(times: list[OperatorTime]) -> Values:
@@ -251,10 +295,13 @@ def latency_ms(architectures: Architectures, scenario: Scenario) -> tuple[FloatA
 def latencies_ms(architectures: Architectures, scenarios: Sequence[Scenario]) -> list[tuple[FloatArray, FloatArray]]:
     """`latency_ms` in each of scenarios that differ in device and calibration alone; in cache-sized blocks."""
     n = len(architectures)
-    result = np.empty((len(scenarios), 2, n))
+    result = np.zeros((len(scenarios), 2, n))
+    alike = list(zip(*(passes(scenario) for scenario in scenarios), strict=True))
     for start in range(0, n, CHUNK):
         x = Dimensions(architectures[start : start + CHUNK])
-        for row, phase in enumerate(phases(scenarios[0])):
-            result[:, row, start : start + CHUNK] = phase_seconds(x, phase, scenarios)
+        for each in alike:
+            row = int(each[0].phase.name == "decode")
+            for place, (one, seconds) in enumerate(zip(each, pass_seconds(x, each), strict=True)):
+                result[place, row, start : start + CHUNK] += one.time_share * seconds
     result *= 1e3
     return [(prefill, decode) for prefill, decode in result]

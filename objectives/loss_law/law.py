@@ -40,6 +40,8 @@ class Law(BaseModel):
     beyond_rows: factor on the draws' spread about the prediction outside `fitted_on`, as leaving the largest rows out shows
     that it is needed; None: not known, and the draws are as they are.
 
+    mtp: what training with a head for multi-token prediction adds, nats.
+
     layer_deltas: what layers of a kind cost beside it, nats, in proportion to how many of the layers they are, by
     `layer_deltas_source`, windows counted from `layer_context` tokens; layer_delta_draws: the same of each draw, those of rivals last.
     """
@@ -70,6 +72,7 @@ class Law(BaseModel):
     layer_context: Context = CONTEXT
     layer_delta_draws: dict[Kind, Row] = {}
     vocabulary_cost: VocabularyCost | None = None
+    mtp: Annotated[float, Field(allow_inf_nan=False)] = 0.0
     transcribed: Name = Field("", description="Where constants were read from, if not from the source itself")
     residual_sd: Annotated[float, Field(ge=0)] | None = None
     implied_residual_sd: Annotated[float, Field(ge=0)] | None = Field(
@@ -172,6 +175,7 @@ class Law(BaseModel):
         values |= bits | (
             {"layers": nats(architectures, self.layer_deltas, self.layer_context)} if self.layer_deltas else {}
         )
+        values |= {"mtp": np.full(len(architectures), self.mtp)} if self.mtp else {}
         if self.vocabulary_cost is not None:
             total = sum(values.values(), np.zeros(len(architectures)))
             values |= {"vocabulary": self.vocabulary_cost.priced(total, architectures.vocabulary) - total}
@@ -205,6 +209,7 @@ class Law(BaseModel):
         for row, draw in zip(losses, drawn, strict=True):
             row += nats(architectures, draw.layer_deltas, self.layer_context) if draw.layer_deltas else 0.0
         losses = losses if self.few_bits is None else losses + self.few_bits.nats(architectures)
+        losses = losses + self.mtp if self.mtp else losses
         return losses if self.vocabulary_cost is None else self.vocabulary_cost.drawn(losses, architectures.vocabulary)
 
     def spread_losses(self, architectures: Architectures) -> FloatArray:
@@ -282,6 +287,7 @@ class Law(BaseModel):
         terms, cost = self.terms(architectures), self.vocabulary_cost
         own = [terms[name] for name, term in self.law_form.terms.items() if term.part == part]
         own += [terms["layers"]] if part == "attention" and self.layer_deltas else []
+        own += [terms["mtp"]] if part == "base" and self.mtp else []
         return tuple(own if cost is None else [cost.priced(term, cost.here or 0) for term in own])
 
     @property

@@ -1,8 +1,8 @@
 """Energy of a whole request, base power · time + energy per FLOP and byte, J, (n,); on the rail that was metered."""
 
 from objectives.assessment import Assessment
-from objectives.latency.work import part_work, request_work
-from objectives.parts import PartAssessment
+from objectives.latency.request_work import part_work, request_work
+from objectives.parts import PartAssessment, of_part
 from objectives.scenario import Scenario
 from objectives.shares import Share
 from search_spaces.arrays import FloatArray
@@ -26,8 +26,8 @@ def parts(shares: PartAssessment) -> Share:
     """Those of the total time, and the work of attention and FFN per layer; of the head once."""
     scenario = shares.scenario
     base = scenario.coefficients().base_power * 1e-3
-    work = _of_work(part_work(shares.architectures, scenario, shares.part), scenario)
-    share = Share(once=(work,)) if shares.part == "base" else Share(per_layer=(work,))
+    work = part_work(shares.architectures, scenario, shares.part)
+    share = of_part(shares, *(_of_work(each, scenario) for each in work))
     return shares["total_ms"].times(base) + share
 
 

@@ -17,11 +17,14 @@ def evaluate(assessment: Assessment) -> FloatArray:
         ValueError: nothing says the tokens.
     """
     a, scenario = assessment.architectures, assessment.scenario
-    return training_flops(a, scenario.tokens(a), scenario.training.sequence_length)
+    return training_flops(
+        a, scenario.tokens(a), scenario.training.sequence_length, drafting=scenario.serving.drafter == "mtp"
+    )
 
 
 def parts(shares: PartAssessment) -> Share:
     """Attention and FFN per layer, the head once."""
     scenario = shares.scenario
-    forward = forward_share(shares.architectures, scenario.training.sequence_length, shares.part)
+    drafting = scenario.serving.drafter == "mtp"
+    forward = forward_share(shares.architectures, scenario.training.sequence_length, shares.part, drafting=drafting)
     return forward.times(PASSES * scenario.stated_tokens)

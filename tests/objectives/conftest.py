@@ -16,7 +16,7 @@ from objectives.plugins import documents
 from objectives.scenario import Scenario, precision
 from objectives.training import Training
 from search_spaces.architectures import Architectures, one
-from search_spaces.columns import DEFAULTS, QK_NORMS, SHAPE, worded
+from search_spaces.columns import DEFAULTS, NOT_OF_A_MODEL, QK_NORMS, SHAPE, worded
 from search_spaces.space import SearchSpace
 
 ORIN = "jetson_agx_orin_64gb"
@@ -245,8 +245,8 @@ def layer_kinds(generator: np.random.Generator, experts: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def as_reference(reference: ModuleType) -> Callable[[Architectures], list[Any]]:
-    """The oracle's scalar architectures of a batch; formats and tokens are no part of the oracle."""
-    names = [name for name in (*SHAPE, *DEFAULTS) if name not in ("precision", "tokens")]
+    """The oracle's scalar architectures of a batch; formats, tokens and how a design is served are no part of the oracle."""
+    names = [name for name in (*SHAPE, *DEFAULTS) if name not in NOT_OF_A_MODEL]
 
     def convert(architectures: Architectures) -> list[Any]:
         columns = {name: worded(name, getattr(architectures, name)).tolist() for name in names}

@@ -13,6 +13,7 @@ from objectives.assessment import Assessment
 from objectives.device import Calibration
 from objectives.dimensions import Dimensions
 from objectives.latency.operator import phases
+from objectives.latency.passes import Pass
 from objectives.latency.roofline import CHUNK, phase_times
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures, one
@@ -282,7 +283,7 @@ def multiply_accumulates(rows: int, inner: int, columns: int) -> int:
 def test_a_multiply_accumulate_is_two_flops(case: Any) -> None:
     """Every matrix product of a tiny model, counted with loops: T = 3 tokens, 2 heads of 4."""
     scenario = case.but(input_tokens=3).scenario
-    times = phase_times(Dimensions(one(TINY)), phases(scenario)[0], scenario)
+    times = phase_times(Dimensions(one(TINY)), Pass(phases(scenario)[0], scenario))
     flops = {
         each.operator.name: each.compute * case.device.fp16 for each in (*times.attention, *times.ffn, *times.head)
     }

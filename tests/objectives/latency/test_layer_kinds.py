@@ -11,7 +11,7 @@ from objectives.assessment import Assessment
 from objectives.counts import count
 from objectives.device import Calibration, Device
 from objectives.latency.operator import phases
-from objectives.latency.work import request_work
+from objectives.latency.request_work import request_work
 from objectives.loss_law.features import COUNTS, feature
 from objectives.parts import PartAssessment
 from search_spaces.architectures import Architectures, one

@@ -1,0 +1,123 @@
+"""How a model is served beside its roofline: tokens drafted ahead, experts in slow memory, prompts read on another chip."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from objectives.loss_law.law import Law
+from search_spaces.architectures import Architectures
+from search_spaces.serving_words import drafted_of, slow_share_of
+
+if TYPE_CHECKING:  # a scenario holds how it serves
+    from objectives.scenario import Scenario
+
+Drafter = Literal["mtp", "draft"]
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """The share of n drafted tokens that is accepted, by n.
+
+    One number is the probability that a token is accepted where those before it were. Source: Leviathan et al. 2023
+    (2211.17192), eq. 1 without the token that the target adds itself.
+    """
+
+    each: float | None = None
+    shares: Mapping[int, float] = field(default_factory=dict)
+
+    def accepted(self, drafted: int) -> float:
+        """Drafted tokens that a step accepts, expected: Σ_{i=1..n} p^i, or n times the share at n.
+
+        Between stated n the share is interpolated, beyond them that of the nearest.
+        """
+        if self.each is not None:
+            return float(sum(self.each**i for i in range(1, drafted + 1)))
+        known = sorted(self.shares)
+        return drafted * float(np.interp(drafted, known, [self.shares[n] for n in known]))
+
+
+@dataclass(frozen=True)
+class HotExperts:
+    """Experts that fast memory keeps a copy of where the others are slow: their share, and the share of reads that they serve.
+
+    popularity: s of a Zipf law of experts' use, 0 uniform; the most used share c serves c^(1 − s) of the reads.
+    """
+
+    share: float = 0.0
+    popularity: float = 0.0
+    measured: float | None = None
+
+    @property
+    def hits(self) -> float:
+        """Share of reads of experts that fast memory serves."""
+        if self.measured is not None:
+            return self.measured
+        return self.share ** (1.0 - self.popularity) if self.share else 0.0
+
+
+@dataclass(frozen=True)
+class Serving:
+    """What is drafted ahead of a model, where its experts lie, and which chip reads its prompts.
+
+    speculation, experts_in: words of `search_spaces.serving_words`. draft: one architecture, n = 1, in the study's format.
+    step_factor: measured / predicted time of a step that drafts, beside what its operators take. position_overlap: share of a
+    sequence's further positions in a step that choose experts which its first one chose. mtp_nats: what training with a
+    head for multi-token prediction adds to the loss. prompts: the scenario of the chip that reads prompts, None: the same; of
+    that scenario link: bytes/s by which it hands the KV cache over, 0 where both chips share their memory.
+    """
+
+    speculation: str = "none"
+    experts_in: str = "fast"
+    acceptance: Mapping[Drafter, Acceptance] = field(default_factory=dict)
+    draft: Architectures | None = None
+    hot: HotExperts = HotExperts()
+    step_factor: float = 1.0
+    position_overlap: float = 0.0
+    mtp_nats: float = 0.0
+    prompts: "Scenario | None" = None
+    link: float = 0.0
+
+    @property
+    def plain(self) -> bool:
+        """Whether one chip reads and writes token by token from one memory."""
+        return self.speculation == "none" and self.experts_in == "fast" and self.prompts is None
+
+    @cached_property
+    def drafter(self) -> str:
+        """What drafts: mtp, draft, "" nothing."""
+        return drafted_of(self.speculation)[0]
+
+    @cached_property
+    def drafted(self) -> int:
+        """n, tokens drafted in a step."""
+        return drafted_of(self.speculation)[1]
+
+    @cached_property
+    def accepted(self) -> float:
+        """Drafted tokens that a step accepts, expected.
+
+        Raises:
+            ValueError: nothing says it.
+        """
+        if not self.drafted:
+            return 0.0
+        known = next((a for kind, a in self.acceptance.items() if kind == self.drafter), None)
+        if known is None:
+            raise ValueError(
+                f"acceptance: expected the share of drafted tokens that {self.speculation} has accepted, got none; "
+                f"give acceptance.{self.drafter}"
+            )
+        return known.accepted(self.drafted)
+
+    def law(self, law: Law) -> Law:
+        """The law of designs that are served so: those that draft themselves are trained for it."""
+        nats = self.mtp_nats if self.drafter == "mtp" else 0.0
+        return law if law.mtp == nats else law.model_copy(update={"mtp": nats})
+
+    @cached_property
+    def slow_share(self) -> float:
+        """Share of layers whose experts (of a dense design its FFN) lie in slow memory."""
+        return slow_share_of(self.experts_in)
