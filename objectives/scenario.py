@@ -1,7 +1,7 @@
 """Everything a metric depends on besides the architecture."""
 
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -240,14 +240,20 @@ class Scenario:
 
     def drafting(self, speculation: str) -> "Scenario":
         """The scenario of designs with so many tokens drafted ahead; "" is its own. A head that drafts has its effect on the loss."""
-        return self.served(replace(self.serving, speculation=speculation)) if speculation else self
+        return self._serving_with(speculation=speculation) if speculation else self
 
     def with_experts_in(self, experts_in: str) -> "Scenario":
         """The scenario of designs whose experts lie there; "" is its own."""
-        return self.served(replace(self.serving, experts_in=experts_in)) if experts_in else self
+        return self._serving_with(experts_in=experts_in) if experts_in else self
+
+    def _serving_with(self, **words: Any) -> "Scenario":
+        """The scenario and its formats, each with other words of its own serving."""
+        serving = replace(self.serving, **words)
+        formats = tuple(each._serving_with(**words) for each in self.formats)
+        return replace(self, serving=serving, law=serving.law(self.law), formats=formats)
 
     def served(self, serving: Serving) -> "Scenario":
-        """The scenario of designs that are served so, with the law of such; its formats likewise."""
+        """The scenario of designs that are served so, with the law of such; its formats likewise, each with the reader of its own."""
         formats = tuple(each.served(serving) for each in self.formats)
         own = serving if serving.prompts is None else replace(serving, prompts=serving.prompts.at(self.precision.name))
         return replace(self, serving=own, law=serving.law(self.law), formats=formats)

@@ -63,9 +63,8 @@ def forward_flops(architectures: Architectures, sequence_length: int) -> FloatAr
 
 def drafting_flops(architectures: Architectures, sequence_length: int) -> FloatArray:
     """FLOPs of one token forward through a head for multi-token prediction, (n,): its layer, projection and the LM head."""
-    parts = (forward_share(architectures, sequence_length, part, drafting=True) for part in ("attention", "ffn"))
-    layer = sum((term for share in parts for term in share.once), np.zeros(len(architectures)))
-    return layer + 2.0 * (_projection(architectures) + _head(architectures))
+    layers = forward_flops(architectures, sequence_length) - 2.0 * _head(architectures)
+    return layers / architectures.depth + 2.0 * (_projection(architectures) + _head(architectures))
 
 
 def forward_share(architectures: Architectures, sequence_length: int, part: Part, *, drafting: bool = False) -> Share:
