@@ -28,6 +28,10 @@ class Acceptance:
     each: float | None = None
     shares: Mapping[int, float] = field(default_factory=dict)
 
+    def written(self) -> float | dict[str, float] | None:
+        """As plain content."""
+        return {str(n): share for n, share in self.shares.items()} or self.each
+
     def accepted(self, drafted: int) -> float:
         """Drafted tokens that a step accepts, expected: Σ_{i=1..n} p^i, or n times the share at n.
 
@@ -63,7 +67,7 @@ class Serving:
     """What is drafted ahead of a model, where its experts lie, and which chip reads its prompts.
 
     speculation, experts_in: words of `search_spaces.serving_words`. draft: one architecture, n = 1, in the study's format.
-    step_factor: measured / predicted time of a step that drafts, beside what its operators take. position_overlap: share of a
+    position_cost: share of a plain step that a further position takes beside its operators. position_overlap: share of a
     sequence's further positions in a step that choose experts which its first one chose. mtp_nats: what training with a
     head for multi-token prediction adds to the loss. prompts: the scenario of the chip that reads prompts, None: the same; of
     that scenario link: bytes/s by which it hands the KV cache over, 0 where both chips share their memory.
@@ -74,7 +78,7 @@ class Serving:
     acceptance: Mapping[Drafter, Acceptance] = field(default_factory=dict)
     draft: Architectures | None = None
     hot: HotExperts = HotExperts()
-    step_factor: float = 1.0
+    position_cost: float = 0.0
     position_overlap: float = 0.0
     mtp_nats: float = 0.0
     prompts: "Scenario | None" = None

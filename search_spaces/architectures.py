@@ -149,6 +149,10 @@ class Architectures:
         """The same architectures trained on so many tokens (0: as many as what prices them says)."""
         return self._with({"tokens": tokens})
 
+    def served(self, speculation: int, experts_in: int) -> Self:
+        """The same architectures served otherwise, words by their places in `CODES`."""
+        return self._with({"speculation": speculation, "experts_in": experts_in})
+
     def in_formats(self) -> Iterator[tuple[str, IntArray]]:
         """Each format that rows have ("" the study's own) with its rows."""
         for place in np.unique(self.precision).tolist():

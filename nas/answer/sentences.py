@@ -22,6 +22,7 @@ from nas.answer.sureness import (
 )
 from nas.problem.active_experts import active_experts_lines
 from nas.problem.problem import Problem
+from nas.problem.serving_words import served_in_words
 from nas.problem.settings import tokens_of
 from nas.problem.uncertainty import FROM_LOSS
 from nas.study.configuration import StudyConfig
@@ -51,6 +52,7 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
         hardware(problem, c, calibration_note),
         f"Minimise {objectives}; {budgets}; {workload(c)}{head}",
         *of_text(problem),
+        *served_in_words(problem),
         *capabilities(problem.space, problem.scenario.law),
         *([origin] if origin else []),
     ]

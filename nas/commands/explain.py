@@ -29,6 +29,7 @@ from nas.problem.energy_words import about_energy
 from nas.problem.head_steps import AT_EQUAL_TEXT, HeadStep
 from nas.problem.pick_queries import Baseline
 from nas.problem.problem import Problem
+from nas.problem.serving_words import best_served
 from nas.problem.undecided import Undecided, undecided_axes
 from nas.search.assembly import Study, assemble
 from nas.search.notices import doubtful_times
@@ -53,7 +54,7 @@ def explain(request: ExplainRequest) -> None:
         InfeasibleError: a run without a feasible architecture to choose.
     """
     study, known = _found(request)
-    chosen = study.problem.headed(known.architecture)
+    chosen = best_served(study.problem, study.problem.headed(known.architecture))
     try:
         explanation = explained(study.problem, chosen)
         asked = request.contexts or has_long_contexts(study.problem)

@@ -186,7 +186,7 @@ def operator_columns(scenario: Scenario, chosen: Architectures) -> dict[str, lis
 
 
 def _columns(time: OperatorTime, part: str, layers: FloatArray, times: PhaseTimes) -> OperatorColumns:
-    """The columns of an operator; in a pass of one layer its name says that it drafts."""
+    """The columns of an operator; its name says what its pass is for."""
     operator, one = time.operator, times.one
     phase, scenario, taken = one.phase, one.scenario, 1e3 * one.time_share
     per_flop, per_byte = rates(operator, phase, scenario, times.hits)
@@ -200,14 +200,14 @@ def _columns(time: OperatorTime, part: str, layers: FloatArray, times: PhaseTime
         "constant": instances * operator.fixed_seconds * taken,
     }
     figures = (
-        instances * operator.present,
+        np.where(one.share > 0.0, instances * operator.present, 0.0),
         one.share * layers * time.compute / per_flop / 1e9,
         one.share * layers * time.memory / per_byte / 1e6,
         layers * time.seconds * taken,
     )
     present, gflop, mb, ms = (np.broadcast_to(column, layers.shape) for column in figures)
     kinds = {name: np.broadcast_to(column, layers.shape) for name, column in by_kind.items()}
-    name = f"drafting: {operator.name}" if one.one_layer else operator.name
+    name = f"{one.name}: {operator.name}" if one.name else operator.name
     return OperatorColumns(name, part, present, gflop, mb, ms, kinds)
 
 

@@ -30,6 +30,7 @@ from nas.study import entry_points
 from nas.study.baselines import baseline_questions
 from nas.study.configuration import StudyConfig
 from nas.study.request_length import in_tokens, without_made
+from nas.study.serving_keys import FIGURES
 from nas.study.study_laws import notices_of_alternatives, notices_of_text, notices_of_tokens
 from nas.study.value_parsers import without_password
 from objectives.loss_law.law import Law
@@ -155,7 +156,12 @@ class Study:
         draft = None if serving.draft is None else Baseline("draft", serving.draft).mapping()
         reader = None if serving.prompts is None else serving.prompts.device.mapping()
         words: dict[str, list[str]] = {name: [] for name in OF_SERVING if name in axes}
-        return {**given, **words, "draft": draft, "phases": {**given["phases"], "prefill": reader}}
+        used: dict[str, Any] = {}
+        if serving.speculation != "none" or "speculation" in axes:
+            acceptance = {kind: each.written() for kind, each in serving.acceptance.items()}
+            used = {"acceptance": acceptance, **{name: getattr(serving, name) for name in FIGURES}}
+        link = given["phases"]["link"] and f"{given['phases']['link']!r} B/s"
+        return {**given, **used, **words, "draft": draft, "phases": {"prefill": reader, "link": link}}
 
     def _start_rows(self) -> list[dict[str, Any]]:
         space = self.problem.space

@@ -34,6 +34,7 @@ def served(
         draft=None if draft is None else draft.with_vocabulary(config.head[0], tied=config.head[1]),
         hot=asked.hot_experts.hot(),
         prompts=None if reader is None else replace(reader, serving=Serving(link=asked.phases.link or 0.0)),
+        **asked.figures(),
         **words,
     )
     serving = replace(serving, acceptance={**serving.acceptance, **asked.acceptances()})

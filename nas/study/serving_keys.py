@@ -1,7 +1,7 @@
 """The keys of how a model is served: tokens drafted ahead, experts in slow memory, a chip of its own for prompts."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -11,7 +11,8 @@ from objectives.serving import Acceptance, Drafter, HotExperts
 from search_spaces.serving_words import EXPERTS_IN, MOST_DRAFTED, SPECULATION
 
 AUTO = ("fast", *(f"slow:{percent}%" for percent in range(10, 101, 10)))
-Share = Annotated[float, Field(gt=0, lt=1)]
+FIGURES = ("position_cost", "position_overlap", "mtp_nats")
+KINDS: tuple[Drafter, ...] = ("mtp", "draft")
 
 
 def written_speculation(value: Any) -> list[str]:
@@ -63,17 +64,40 @@ def _words(value: Any) -> list[str]:
     return parts
 
 
-def written_acceptance(value: Any) -> Any:
+def written_acceptance(value: Any) -> dict[str, Any]:
     """`0.8`, which is of both kinds, `mtp=0.8,draft=0.6`, or a mapping of kind to a number or to shares by drafted tokens.
 
     Raises:
-        ValueError: another form.
+        ValueError: another form, or a share beyond 0 to 1.
     """
+    if value in (None, "none"):
+        return {}
     if isinstance(value, str) and "=" in value:
         value = split_pairs([part for part in value.split(",") if part.strip()])
-    if isinstance(value, Mapping) or value in (None, "none"):
-        return {} if value in (None, "none") else value
-    return dict.fromkeys(("mtp", "draft"), value)
+    given = value if isinstance(value, Mapping) else dict.fromkeys(KINDS, value)
+    if wrong := [kind for kind in given if kind not in KINDS]:
+        raise ValueError(f"expected {' or '.join(KINDS)}, got {wrong[0]!r}; name one of them")
+    return {kind: _shares(each) for kind, each in given.items()}
+
+
+def _shares(given: Any) -> float | dict[int, float]:
+    if not isinstance(given, Mapping):
+        return _share(given)
+    if not given or not all(str(n).isdecimal() and 1 <= int(n) <= MOST_DRAFTED for n in given):
+        raise ValueError(
+            f"expected shares by drafted tokens, 1 to {MOST_DRAFTED}, got {dict(given)}; write {{1: 0.85, 2: 0.75}}"
+        )
+    return {int(n): _share(each) for n, each in given.items()}
+
+
+def _share(given: Any) -> float:
+    try:
+        share = float(given)
+    except (TypeError, ValueError):
+        share = -1.0
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"expected a share between 0 and 1, got {given!r}; write for example 0.8")
+    return share
 
 
 class HotExpertsConfig(BaseModel):
@@ -122,15 +146,36 @@ class ServingConfig(BaseModel):
         ),
     ] = []
     acceptance: Annotated[
-        dict[
-            Literal["mtp", "draft"],
-            Share | Annotated[dict[Annotated[int, Field(ge=1, le=MOST_DRAFTED)], Share], Field(min_length=1)],
-        ],
+        dict[Drafter, Any],
         BeforeValidator(written_acceptance),
         Field(
             description="mtp, draft: probability that a drafted token is accepted after those before it, or share accepted by N; left out: as public rows have it"
         ),
     ] = {}
+    position_cost: Annotated[
+        float | None,
+        Field(ge=0, le=2),
+        BeforeValidator(none_word),
+        Field(
+            description="Share of a plain step that a further position takes beside its operators; left out: as public rows have it"
+        ),
+    ] = None
+    position_overlap: Annotated[
+        float | None,
+        Field(ge=0, le=1),
+        BeforeValidator(none_word),
+        Field(
+            description="Share of further positions that choose experts which the first one chose; left out: as public rows have it"
+        ),
+    ] = None
+    mtp_nats: Annotated[
+        float | None,
+        Field(ge=-1, le=1),
+        BeforeValidator(none_word),
+        Field(
+            description="What training with a head that drafts adds to the loss, nats; left out: as a published pair has it"
+        ),
+    ] = None
     draft: Annotated[
         str | dict[str, Any] | None,
         BeforeValidator(none_word),
@@ -154,6 +199,11 @@ class ServingConfig(BaseModel):
     def drafters(self) -> set[str]:
         """The kinds of drafting that are asked for."""
         return {word.partition(":")[0] for word in self.speculation} - {"none"}
+
+    def figures(self) -> dict[str, float]:
+        """The figures that are stated, by the names that `Serving` has for them."""
+        given = {name: getattr(self, name) for name in FIGURES}
+        return {name: figure for name, figure in given.items() if figure is not None}
 
     def acceptances(self) -> dict[Drafter, Acceptance]:
         """The stated acceptance of each kind."""

@@ -11,26 +11,24 @@ from objectives.scenario import Scenario
 class Pass:
     """The passes of a phase through all layers or through one, and how many of them a request takes of each.
 
-    scenario: the chip that they run on. share: of the phase's passes; factor: on the time that their operators take. head:
-    whether they end in the LM head.
+    scenario: the chip that they run on. share: of the phase's passes, of their FLOPs and bytes; time_share: of their time. head:
+    whether they end in the LM head. name: what they are for, "" where a model reads and writes.
     """
 
     phase: Phase
     scenario: Scenario
     share: float = 1.0
-    factor: float = 1.0
+    time_share: float = 1.0
     one_layer: bool = False
     head: bool = True
-
-    @property
-    def time_share(self) -> float:
-        """Share of the passes' time that a request takes."""
-        return self.share * self.factor
+    name: str = ""
 
 
 def passes(scenario: Scenario) -> Iterator[Pass]:
     """Prefill and decode; where tokens are drafted, decode steps of n + 1 positions, 1 / (1 + accepted) for each token.
 
+    Each further position takes a share kappa of a plain step besides what its operators do: engines' kernels for few positions are
+    slower than the roofline of one.
     A head for multi-token prediction reads the prompt too, and takes n passes through its layer and the LM head a step; its own
     experts lie in fast memory.
     """
@@ -40,9 +38,12 @@ def passes(scenario: Scenario) -> Iterator[Pass]:
     if not serving.drafted:
         yield Pass(decode, scenario)
         return
-    steps, factor = 1.0 / (1.0 + serving.accepted), serving.step_factor
-    yield Pass(replace(decode, queries=serving.drafted + 1), scenario, steps, factor)
+    steps, n = 1.0 / (1.0 + serving.accepted), serving.drafted
+    yield Pass(replace(decode, queries=n + 1), scenario, steps, steps)
+    if serving.position_cost:
+        yield Pass(decode, scenario, 0.0, n * serving.position_cost * steps, name="further positions")
     if serving.drafter == "mtp":
         fast = replace(scenario, serving=replace(serving, experts_in="fast"))
-        yield Pass(prefill, fast if serving.prompts is None else reader, one_layer=True, head=False)
-        yield Pass(decode, fast, serving.drafted * steps, factor, one_layer=True)
+        by = fast if serving.prompts is None else reader
+        yield Pass(prefill, by, one_layer=True, head=False, name="drafting")
+        yield Pass(decode, fast, n * steps, n * steps, one_layer=True, name="drafting")

@@ -9,11 +9,11 @@ from objectives.serving import Acceptance, Drafter, Serving
 
 
 class TypicalServing(BaseModel):
-    """Acceptance by what drafts and by drafted tokens, the factor on a step's time, overlap of positions, effect on the loss."""
+    """Acceptance by what drafts and by drafted tokens, what a further position costs, overlap of positions, effect on the loss."""
 
     model_config = ConfigDict(extra="forbid")
     acceptance: dict[Drafter, dict[int, float]]
-    step_factor: float
+    position_cost: float
     position_overlap: float
     mtp_nats: float
 
@@ -29,7 +29,7 @@ def typical_serving() -> Serving:
     known = shipped()
     return Serving(
         acceptance={kind: Acceptance(shares=shares) for kind, shares in known.acceptance.items()},
-        step_factor=known.step_factor,
+        position_cost=known.position_cost,
         position_overlap=known.position_overlap,
         mtp_nats=known.mtp_nats,
     )

@@ -59,9 +59,10 @@ def test_accepted_tokens_of_a_step(known: Acceptance, drafted: int, accepted: fl
 def test_a_head_that_drafts_takes_its_passes_and_saves_the_accepted_ones(
     designs: Architectures, scenario: Scenario
 ) -> None:
-    found = ms(designs, scenario, Serving("mtp:3", acceptance=SHARES, step_factor=1.25))
+    found = ms(designs, scenario, Serving("mtp:3", acceptance=SHARES, position_cost=0.2))
     drafting = steps_of(designs, scenario, 1, one_layer=True)
-    by_hand = 1.25 * (steps_of(designs, scenario, 4) + 3 * drafting) / (1 + 3 * 0.7)
+    further = 3 * 0.2 * steps_of(designs, scenario, 1)
+    by_hand = (steps_of(designs, scenario, 4) + further + 3 * drafting) / (1 + 3 * 0.7)
     np.testing.assert_allclose(found, by_hand, rtol=1e-12)
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from nas.problem.evaluations import Evaluations
@@ -52,7 +51,7 @@ def served(chance: Chance, problem: Problem) -> Problem:
         acceptance={"mtp": Acceptance(shares={1: 0.86, 3: 0.7}), "draft": Acceptance(chance.share(0.4, 0.9))},
         draft=one(DRAFT),
         hot=HotExperts(chance.one(0.0, 0.3), chance.one(0.0, 0.5)),
-        step_factor=chance.share(1.0, 1.5),
+        position_cost=chance.one(0.0, 0.166),
         position_overlap=chance.one(0.0, 0.45),
         mtp_nats=chance.one(0.0, -0.0126),
         prompts=chance.one(None, replace(reader, serving=Serving(link=chance.one(0.0, 1e10)))),

@@ -1,0 +1,92 @@
+"""Sentences on how designs are served, and the choice among several ways for one architecture."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+
+from nas.problem.problem import Problem
+from objectives.scenario import Scenario
+from objectives.typical.serving import typical_serving
+from search_spaces.architectures import Architectures
+from search_spaces.columns import CODES, OF_SERVING
+
+
+def words_of(problem: Problem) -> dict[str, list[str]]:
+    """The words of each axis of serving; where it is none, the one of all designs."""
+    axes, serving = problem.space.specification.axes, problem.scenario.serving
+    return {name: getattr(axes, name) or [getattr(serving, name)] for name in OF_SERVING}
+
+
+def served_in_words(problem: Problem) -> list[str]:
+    """How designs are served, a line each; none of one chip that writes token by token from its own memory."""
+    words, scenario = words_of(problem), problem.scenario
+    return [*_drafting(words["speculation"], scenario), *_placed(words["experts_in"], scenario), *_read(scenario)]
+
+
+def _drafting(words: Sequence[str], scenario: Scenario) -> Iterator[str]:
+    """What is drafted, how much of it is accepted and by whom, and what that changes."""
+    if words == ["none"]:
+        return
+    serving, typical = scenario.serving, typical_serving().acceptance
+    steps = [scenario.drafting(word).serving for word in words if word != "none"]
+    accepted = ", ".join(f"{each.speculation} {each.accepted:.2f}" for each in steps)
+    kinds = [kind for kind, known in serving.acceptance.items() if known == typical.get(kind)]
+    public = [each for each in steps if each.drafter in kinds]
+    whose = " (of public rows, not of your model or text; --acceptance states yours)" if public else ""
+    yield f"Speculation {', '.join(words)}: drafted tokens that a step accepts {accepted}{whose}"
+    if any(each.drafter == "mtp" for each in steps):
+        yield (
+            f"A head that drafts is a layer and a projection more, trained with the model: {serving.mtp_nats:+.4f} nats, "
+            "by one published pair"
+        )
+
+
+def _placed(words: Sequence[str], scenario: Scenario) -> Iterator[str]:
+    """Where experts lie."""
+    if words == ["fast"]:
+        return
+    memory, hot = scenario.slow_memory, scenario.serving.hot
+    kept = f"; the {100 * hot.share:.0f} % most used are kept in fast memory and serve {100 * hot.hits:.0f} % of reads"
+    yield (
+        f"Experts in {_listed(words)} of the layers: memory of {memory.capacity_gb:.4g} GB read at "
+        f"{scenario.slow_efficiency * memory.bandwidth / 1e9:.3g} GB/s{kept if hot.share else ''}; of dense designs their FFN"
+    )
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Words by comma, of many the ends."""
+    return ", ".join(words) if len(words) <= 4 else f"{words[0]}, {words[1]} to {words[-1]}"
+
+
+def _read(scenario: Scenario) -> Iterator[str]:
+    """Which chip reads prompts."""
+    reader = scenario.serving.prompts
+    if reader is None:
+        return
+    link = reader.serving.link
+    over = (
+        f"and hands the KV cache over at {link / 1e9:.3g} GB/s, with weights of its own"
+        if link
+        else "from the same memory"
+    )
+    yield f"Prompts are read by {reader.device.name} {over}"
+
+
+def best_served(problem: Problem, chosen: Architectures) -> Architectures:
+    """One architecture (n = 1) that does not say it itself, served in that of several ways in which it meets the budgets with the least total time.
+
+    Where it meets them in none, in that in which it misses them by least.
+    """
+    words = words_of(problem)
+    if chosen.speculation[0] or chosen.experts_in[0] or all(len(each) == 1 for each in words.values()):
+        return chosen
+    ways = [
+        chosen.served(**{name: CODES[name].index(word) for name, word in zip(words, each, strict=True)})
+        for each in product(*words.values())
+    ]
+    rows = Architectures.concatenate(ways)
+    assessment = problem.assess(rows)
+    missed = np.max([np.zeros(len(rows)), *(b.violation(assessment[b.metric]) for b in problem.budgets)], axis=0)
+    missed = np.where(missed > 0, missed, 0.0)
+    return ways[int(np.lexsort((assessment["total_ms"], missed))[0])]
