@@ -1,6 +1,7 @@
 """How the designs of a study are served: its words with the models and devices that they name, and what public rows say."""
 
 from dataclasses import replace
+from typing import Any
 
 from nas.errors import UsageError
 from nas.study.configuration import StudyConfig
@@ -24,18 +25,14 @@ def served(
     asked = config.serving
     if asked == ServingConfig() and not axes & {*OF_SERVING}:
         return scenario
-    words = {
-        name: getattr(asked, name)[0]
-        for name in ("speculation", "experts_in")
-        if getattr(asked, name) and name not in axes
-    }
+    stated: dict[str, Any] = asked.figures()
+    stated |= {name: words[0] for name in OF_SERVING if (words := getattr(asked, name)) and name not in axes}
     serving = replace(
         typical_serving(),
         draft=None if draft is None else draft.with_vocabulary(config.head[0], tied=config.head[1]),
         hot=asked.hot_experts.hot(),
         prompts=None if reader is None else replace(reader, serving=Serving(link=asked.phases.link or 0.0)),
-        **asked.figures(),
-        **words,
+        **stated,
     )
     serving = replace(serving, acceptance={**serving.acceptance, **asked.acceptances()})
     _refuse(scenario, config, serving, axes)
