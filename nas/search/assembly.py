@@ -260,7 +260,7 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
         _refuse_per_token([*config.objectives, *given, *config.columns, *of_applications])
     conditions = conditions_of(config, experts=bool((space.experts > 1).any()))
     scenario, note = scenario_in_formats(config, asked.laws[0], asked.device, space.formats, conditions, asked.trainer)
-    scenario = served(scenario, config, {*space.settings}, asked.draft, _reader(asked, conditions))
+    scenario = served(scenario, config, {*space.settings}, asked.served_by.draft, _reader(asked, conditions))
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(given, scenario)
     rates = (name.partition("@")[0] for name in (*config.objectives, *given) if is_rate(name))
@@ -282,10 +282,10 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
 
 def _reader(asked: ReadStudy, conditions: Conditions) -> Scenario | None:
     """The scenario of the chip that reads prompts, None where it is the study's device."""
-    if asked.reader is None:
+    if asked.served_by.reader is None:
         return None
     formats = asked.space.formats
-    return scenario_in_formats(asked.config, asked.laws[0], asked.reader, formats, conditions, asked.trainer)[0]
+    return scenario_in_formats(asked.config, asked.laws[0], asked.served_by.reader, formats, conditions, asked.trainer)[0]
 
 
 def under_preset(study: Study, preset: str) -> Problem:

@@ -32,12 +32,20 @@ from search_spaces.specification import SpaceSpecification
 
 
 @dataclass(frozen=True, eq=False)
+class ServedBy:
+    """The model that drafts and the chip that reads prompts, None where the study names none."""
+
+    draft: Architectures | None = None
+    reader: Device | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class ReadStudy:
     """A study that was read: its checked keys, and the objects that they name.
 
     laws: its own, then the alternative ones, for the study's tokens, formats and vocabularies. text: that of its requests and of its metrics per byte. trainer: the device that models are
     trained on. metrics: everything minimised or limited. limits: by metric, None removes a default budget.
-    start: designs to start from, None where the study names none. draft: the model that drafts; reader: the chip that reads prompts. scores: what tables say of tasks, None where the study names none. notices: what must be said of it.
+    start: designs to start from, None where the study names none. served_by: what its keys of serving name. scores: what tables say of tasks, None where the study names none. notices: what must be said of it.
     """
 
     config: StudyConfig
@@ -52,8 +60,7 @@ class ReadStudy:
     baselines: tuple[Baseline, ...]
     strategy: ChosenStrategy
     start: Architectures | None
-    draft: Architectures | None = None
-    reader: Device | None = None
+    served_by: ServedBy = ServedBy()
     notices: tuple[str, ...] = ()
     scores: Scores | None = None
 
@@ -82,8 +89,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     specification = named("space", config.space, SpaceSpecification, faults)
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
     deltas, curve, scores = _beside_law(config, faults)
-    device, trainer = _devices(config, faults)
-    draft, reader = _of_serving(config, faults)
+    (device, trainer), served_by = _devices(config, faults), _of_serving(config, faults)
     metrics, limits, applications = _metrics(config, faults)
     baselines, strategy = baselines_of(config.baselines, faults), chosen_strategy(config.algo, config.params, faults)
     specification = study_space(config, specification, curve, faults)
@@ -107,8 +113,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         baselines=tuple(compared),
         strategy=strategy,
         start=given_designs(config.seed_from),
-        draft=draft,
-        reader=reader,
+        served_by=served_by,
         notices=(*said, *alone),
         scores=scores,
     )
@@ -127,19 +132,19 @@ def _devices(config: StudyConfig, faults: Faults) -> tuple[Device | None, Device
     return named_device(config.device, faults), trainer
 
 
-def _of_serving(config: StudyConfig, faults: Faults) -> tuple[Architectures | None, Device | None]:
-    """The model that drafts and the chip that reads prompts, None where the study names none."""
+def _of_serving(config: StudyConfig, faults: Faults) -> ServedBy:
+    """The model that drafts and the chip that reads prompts."""
     asked = config.serving
     reader = named_device(asked.phases.prefill, faults, ("serving", "phases", "prefill"))
     if asked.draft is None:
-        return None, reader
+        return ServedBy(reader=reader)
     path = ("serving", "draft")
     try:
         named = asked.draft if isinstance(asked.draft, Mapping) else model_named(asked.draft)
-        return (named.architecture if isinstance(named, Baseline) else baseline(named).architecture), reader
+        return ServedBy((named if isinstance(named, Baseline) else baseline(named)).architecture, reader)
     except (UsageError, ValueError) as error:
         faults.add(path, str(error))
-        return None, reader
+        return ServedBy(reader=reader)
 
 
 def _metrics(

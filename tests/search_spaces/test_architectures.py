@@ -133,6 +133,8 @@ def test_defaults_are_the_model_pages() -> None:
         "shared_gate": False,
         "qk_norm": "head",
         "precision": "",
+        "speculation": "",
+        "experts_in": "",
         "qkv_bias": False,
         "norms_per_layer": 2,
         "tied": True,
