@@ -177,18 +177,31 @@ class Mode(BaseModel):
 class SlowMemory(BaseModel):
     """Memory beside the device's own that experts may lie in: host memory of a discrete GPU, flash of a phone.
 
-    bandwidth: at which decoding reads it; capacity: of it; link: bytes/s at which a prefill brings weights to the device, left
-    out: the bandwidth; fp16: dense peak of the processor that computes where it lies, left out: the device computes; overhead:
-    ms that a layer waits for it in a step.
+    bandwidth: at which decoding was measured to read it (a datasheet's rate is 1.4 to 3.6 times too fast), left out: as public rows
+    have it, `typical` then; capacity: of it; link: bytes/s at which a prefill brings weights to the device, left out: the bandwidth;
+    fp16: dense peak of the processor that computes where it lies, left out: the device computes; overhead: ms that a layer waits
+    for it in a step.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    bandwidth: BytesPerSecond
+    bandwidth: BytesPerSecond | None = None
     capacity: Bytes
     link: BytesPerSecond | None = None
     fp16: FlopsPerSecond | None = None
     overhead: _Milliseconds = 0.0
+    typical: bool = False
     source: str = ""
+
+    @property
+    def rate(self) -> float:
+        """Bytes/s of decoding.
+
+        Raises:
+            ValueError: none is stated.
+        """
+        if self.bandwidth is None:
+            raise ValueError("slow_memory.bandwidth: expected a rate, got none; give it, or assess designs in a study")
+        return self.bandwidth
 
     @property
     def overhead_s(self) -> float:

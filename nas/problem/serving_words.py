@@ -36,10 +36,12 @@ def _drafting(words: Sequence[str], scenario: Scenario) -> Iterator[str]:
     whose = " (of public rows, not of your model or text; --acceptance states yours)" if public else ""
     yield f"Speculation {', '.join(words)}: drafted tokens that a step accepts {accepted}{whose}"
     if any(each.drafter == "mtp" for each in steps):
-        yield (
-            f"A head that drafts is a layer and a projection more, trained with the model: {serving.mtp_nats:+.4f} nats, "
-            "by one published pair"
+        nats = (
+            f"{serving.mtp_nats:+.4f} nats"
+            if serving.mtp_nats
+            else "its loss as without it, one published pair has -0.0126 nats"
         )
+        yield f"A head that drafts is a layer and a projection more, trained with the model: {nats}"
 
 
 def _placed(words: Sequence[str], scenario: Scenario) -> Iterator[str]:
@@ -47,10 +49,11 @@ def _placed(words: Sequence[str], scenario: Scenario) -> Iterator[str]:
     if words == ["fast"]:
         return
     memory, hot = scenario.slow_memory, scenario.serving.hot
-    kept = f"; the {100 * hot.share:.0f} % most used are kept in fast memory and serve {100 * hot.hits:.0f} % of reads"
+    kept = f"; {100 * hot.share:.0f} % of them are kept in fast memory and serve {100 * hot.hits:.0f} % of reads"
+    whose = ", as host memory behind discrete GPUs is in public rows (17 to 50)" if memory.typical else ""
     yield (
         f"Experts in {_listed(words)} of the layers: memory of {memory.capacity_gb:.4g} GB read at "
-        f"{scenario.slow_efficiency * memory.bandwidth / 1e9:.3g} GB/s{kept if hot.share else ''}; of dense designs their FFN"
+        f"{scenario.slow_efficiency * memory.rate / 1e9:.3g} GB/s{whose}{kept if hot.share else ''}; of dense designs their FFN"
     )
 
 

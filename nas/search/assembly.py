@@ -21,7 +21,7 @@ from nas.search.known_results import KNOWN_FILE, Known, known_of
 from nas.search.notices import larger_rows, notices_of
 from nas.search.reading import ReadStudy, read
 from nas.search.scenarios import conditions_of, recorded_calibration, scenario_in_formats, with_preset, with_text
-from nas.search.serving import served, slow_words
+from nas.search.serving import served, slow, words_of
 from nas.search.start_designs import start_of
 from nas.search.strategy import Strategy, StrategyContext, Traits, refuse_more_objectives
 from nas.search.strategy_calls import build_strategy
@@ -260,7 +260,7 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
         _refuse_per_token([*config.objectives, *given, *config.columns, *of_applications])
     conditions = conditions_of(config, experts=bool((space.experts > 1).any()))
     scenario, note = scenario_in_formats(config, asked.laws[0], asked.device, space.formats, conditions, asked.trainer)
-    scenario = served(scenario, config, {*space.settings}, asked.served_by.draft, _reader(asked, conditions))
+    scenario = served(scenario, config, space, asked.served_by.draft, _reader(asked, conditions))
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(given, scenario)
     rates = (name.partition("@")[0] for name in (*config.objectives, *given) if is_rate(name))
@@ -285,7 +285,9 @@ def _reader(asked: ReadStudy, conditions: Conditions) -> Scenario | None:
     if asked.served_by.reader is None:
         return None
     formats = asked.space.formats
-    return scenario_in_formats(asked.config, asked.laws[0], asked.served_by.reader, formats, conditions, asked.trainer)[0]
+    return scenario_in_formats(asked.config, asked.laws[0], asked.served_by.reader, formats, conditions, asked.trainer)[
+        0
+    ]
 
 
 def under_preset(study: Study, preset: str) -> Problem:
@@ -315,9 +317,9 @@ def _with_default(asked: ReadStudy) -> dict[str, float]:
     default, limits = asked.config.default_budget, asked.limits
     if default is not None and default.metric not in limits:
         limits = {default.metric: default.share * asked.device.memory_gb, **limits}
-    slow = asked.device.slow_memory
-    if slow is not None and any(word.startswith("slow") for word in slow_words(asked.config, asked.space)):
-        limits = {"slow_gb": slow.capacity_gb, **limits}
+    memory = asked.device.slow_memory
+    if memory is not None and slow(words_of(asked.config, asked.space)):
+        limits = {"slow_gb": memory.capacity_gb, **limits}
     return {metric: limit for metric, limit in limits.items() if limit is not None}
 
 

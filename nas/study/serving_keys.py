@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from nas.study.value_parsers import none_word, split_names, split_pairs
 from objectives.quantities import BytesPerSecond
-from objectives.serving import Acceptance, Drafter, HotExperts
+from objectives.serving import Acceptance, Drafter
 from search_spaces.serving_words import EXPERTS_IN, MOST_DRAFTED, SPECULATION
 
 AUTO = ("fast", *(f"slow:{percent}%" for percent in range(10, 101, 10)))
@@ -105,17 +105,17 @@ class HotExpertsConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     share: Annotated[float, Field(ge=0, lt=1, description="Share of a layer's experts that fast memory keeps")] = 0.0
-    popularity: Annotated[
-        float,
-        Field(ge=0, lt=1, description="s of a Zipf law of their use; the share c serves c^(1 - s) of reads; 0 uniform"),
-    ] = 0.0
     hits: Annotated[
-        float | None, Field(ge=0, le=1, description="Share of reads that they serve, as you measured it")
-    ] = None
+        float,
+        Field(ge=0, le=1, description="Share of reads that they serve, as you measured it; it is not the share kept"),
+    ] = 0.0
 
-    def hot(self) -> HotExperts:
-        """The same for the model of times."""
-        return HotExperts(self.share, self.popularity, self.hits)
+    @model_validator(mode="after")
+    def _both(self) -> "HotExpertsConfig":
+        if (self.share > 0) != (self.hits > 0):
+            given, other = ("share", "hits") if self.share else ("hits", "share")
+            raise ValueError(f"expected share and hits, got {given} alone; add {other}, which must be measured")
+        return self
 
 
 class PhasesConfig(BaseModel):
@@ -194,11 +194,6 @@ class ServingConfig(BaseModel):
         BeforeValidator(lambda value: split_pairs(value.split(",")) if isinstance(value, str) else value),
         Field(description="prefill=DEVICE, the chip that reads prompts; link=RATE"),
     ] = PhasesConfig()
-
-    @property
-    def drafters(self) -> set[str]:
-        """The kinds of drafting that are asked for."""
-        return {word.partition(":")[0] for word in self.speculation} - {"none"}
 
     def figures(self) -> dict[str, float]:
         """The figures that are stated, by the names that `Serving` has for them."""

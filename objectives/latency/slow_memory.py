@@ -18,7 +18,7 @@ def placed(operator: Operator, phase: Phase, scenario: Scenario, *, last: bool =
         return
     if share < 1.0:
         yield replace(operator, count=operator.count * (1.0 - share))
-    wait = scenario.slow_memory.overhead_s if last else 0.0
+    wait = scenario.slow_memory.overhead_s + scenario.serving.hot.wait_ms * 1e-3 if last else 0.0
     rates = slow_rates(operator, phase, scenario)
     yield replace(
         operator, name=f"slow {operator.name}", count=operator.count * share, own_rates=rates, wait_seconds=wait
@@ -34,7 +34,7 @@ def slow_rates(operator: Operator, phase: Phase, scenario: Scenario) -> tuple[fl
     """
     memory, hits = scenario.slow_memory, scenario.serving.hot.hits
     per_flop, fast = scenario.seconds_per_flop(operator.peak), scenario.seconds_per_byte(phase.name, routed=True)
-    rate = memory.bandwidth if phase.name == "decode" else memory.link or memory.bandwidth
+    rate = memory.rate if phase.name == "decode" else memory.link or memory.rate
     slow = 1.0 / (scenario.slow_efficiency * rate)
     if phase.name == "decode" and memory.fp16 is not None:
         per_flop = 1.0 / memory.fp16

@@ -1,21 +1,53 @@
-"""What public rows say of speculation, where a study says nothing of its own."""
+"""What public rows say of speculation and of slow memory, where a study or a device says nothing of its own."""
 
 from functools import cache
 
 from pydantic import BaseModel, ConfigDict
 
+from objectives.device import SlowMemory
 from objectives.packaged import packaged
 from objectives.serving import Acceptance, Drafter, Serving
 
+Ends = tuple[float, float]
 
-class TypicalServing(BaseModel):
-    """Acceptance by what drafts and by drafted tokens, what a further position costs, overlap of positions, effect on the loss."""
+
+class TypicalAcceptance(BaseModel):
+    """The probability that a first drafted token is accepted: median, and ends of what models, tasks and contexts have."""
 
     model_config = ConfigDict(extra="forbid")
-    acceptance: dict[Drafter, dict[int, float]]
-    position_cost: float
+    share: float
+    least: float
+    most: float
+
+
+class TypicalStep(BaseModel):
+    """Measured / predicted decode time with speculation, given its acceptance, of dense designs and of those with experts."""
+
+    model_config = ConfigDict(extra="forbid")
+    dense: Ends
+    experts: Ends
+
+
+class TypicalSlow(BaseModel):
+    """Host memory: GB/s, ms more that a layer waits with hot experts; measured / predicted with a stated rate, and with this one."""
+
+    model_config = ConfigDict(extra="forbid")
+    bandwidth: float
+    hot: float
+    stated: Ends
+    typical: Ends
+
+
+class TypicalServing(BaseModel):
+    """The figures of `serving.yaml`, which says what each is."""
+
+    model_config = ConfigDict(extra="forbid")
+    acceptance: dict[Drafter, TypicalAcceptance]
+    position_bits: float
     position_overlap: float
     mtp_nats: float
+    step: TypicalStep
+    slow: TypicalSlow
 
 
 @cache
@@ -28,8 +60,15 @@ def typical_serving() -> Serving:
     """Serving without anything drafted or slow, with the figures that ship for where something is."""
     known = shipped()
     return Serving(
-        acceptance={kind: Acceptance(shares=shares) for kind, shares in known.acceptance.items()},
-        position_cost=known.position_cost,
+        acceptance={kind: Acceptance(each.share) for kind, each in known.acceptance.items()},
+        position_bits=known.position_bits,
         position_overlap=known.position_overlap,
         mtp_nats=known.mtp_nats,
     )
+
+
+def with_typical_rates(memory: SlowMemory) -> SlowMemory:
+    """Slow memory with the rate of public rows where its file states none."""
+    if memory.bandwidth is not None:
+        return memory
+    return memory.model_copy(update={"bandwidth": shipped().slow.bandwidth * 1e9, "typical": True})

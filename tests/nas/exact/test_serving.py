@@ -46,12 +46,13 @@ def served(chance: Chance, problem: Problem) -> Problem:
     )
     device = scenario.device.model_copy(update={"slow_memory": slow})
     formats = tuple(_without_cache(replace(each, device=device)) for each in scenario.formats)
-    reader = replace(scenario, device=load_device("rk3588_npu"), calibration=None)
+    reader = replace(scenario, device=load_device("jetson_agx_thor"), calibration=None)
     serving = Serving(
         acceptance={"mtp": Acceptance(shares={1: 0.86, 3: 0.7}), "draft": Acceptance(chance.share(0.4, 0.9))},
         draft=one(DRAFT),
-        hot=HotExperts(chance.one(0.0, 0.3), chance.one(0.0, 0.5)),
-        position_cost=chance.one(0.0, 0.166),
+        hot=HotExperts(chance.one(0.0, 0.3), chance.one(0.0, 0.5), chance.one(0.0, 0.25)),
+        position_cost=chance.one(None, 0.166),
+        position_bits=0.75,
         position_overlap=chance.one(0.0, 0.45),
         mtp_nats=chance.one(0.0, -0.0126),
         prompts=chance.one(None, replace(reader, serving=Serving(link=chance.one(0.0, 1e10)))),
