@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from nas.errors import UsageError
 from nas.study.configuration import StudyConfig
@@ -26,7 +27,7 @@ def served(
     if asked == ServingConfig() and not words:
         return scenario
     hot, known = asked.hot_experts, typical_serving()
-    stated = {name: each[0] for name, each in words.items() if len(each) == 1}
+    stated: dict[str, Any] = {name: each[0] for name, each in words.items() if len(each) == 1}
     serving = replace(
         known,
         draft=None if draft is None else draft.with_vocabulary(config.head[0], tied=config.head[1]),
