@@ -21,7 +21,10 @@ from nas.study.catalogue import load_device
 from nas.study.layers import layered
 
 PAGE = Path("docs/serving.md")
-BEGIN, END = "<!-- dense or experts -->", "<!-- end -->"
+BEGIN, END = "<!-- {} -->", "<!-- end of {} -->"
+PUBLISHED = ("qwen3.5_9b", "qwen3.5_35b_a3b")
+DRAFTING = ("none", "mtp:1", "mtp:2", "mtp:3")
+FASTER = ("ryzen_ai_max_395", "m4_max_40c", "jetson_agx_thor")
 HOST, FLASH = {"capacity": "32 GB"}, {"bandwidth": "4 GB/s", "capacity": "128 GB"}
 DEVICES: dict[str, dict[str, str] | None] = {
     "rtx_3070": HOST,
@@ -97,17 +100,37 @@ def table() -> list[str]:
             budgets = {"tpot_ms": 4 * limit if small else limit, "resident_gb": 1.5 if small else 4.0}
             cells.append(cell(device, serving, budgets))
         lines.append(f"| {name}, {limit:.3g} ms | {' | '.join(cells)} |")
-        print(lines[-1], flush=True)
     return lines
 
 
+def published() -> list[str]:
+    """Lines of tokens/s of two published models on three devices."""
+    lines = [f"| device, model | {' | '.join(DRAFTING)} |", f"| --- |{' --- |' * len(DRAFTING)}"]
+    for name in FASTER:
+        for model in PUBLISHED:
+            rates = []
+            for word in DRAFTING:
+                problem = problem_of(load_device(name).mapping(), "dense", {"speculation": word}, {})
+                chosen = problem.headed(model_named(model).architecture)
+                rates.append(f"{problem.assess(chosen)['tokens_per_second'][0]:.0f}")
+            lines.append(f"| {name}, {model} | {' | '.join(rates)} |")
+    return lines
+
+
+def put(name: str, lines: list[str]) -> None:
+    """Put a table into the page between its marks."""
+    text, begin, end = PAGE.read_text(encoding="utf-8"), BEGIN.format(name), END.format(name)
+    before, rest = text.split(begin)
+    PAGE.write_text(f"{before}{begin}\n\n{chr(10).join(lines)}\n\n{end}{rest.split(end, 1)[1]}", encoding="utf-8")
+
+
 def main() -> None:
-    """Print the table, or put it into the page."""
-    lines = table()
-    if "--write" in sys.argv:
-        text = PAGE.read_text(encoding="utf-8")
-        before, rest = text.split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n\n{chr(10).join(lines)}\n\n{END}{rest.split(END, 1)[1]}", encoding="utf-8")
+    """Print the tables, or put them into the page."""
+    for name, made in {"published models": published, "dense or experts": table}.items():
+        lines = made()
+        print("\n".join(lines))
+        if "--write" in sys.argv:
+            put(name, lines)
 
 
 if __name__ == "__main__":
