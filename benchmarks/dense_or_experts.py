@@ -111,7 +111,7 @@ def published() -> list[str]:
             rates = []
             for word in DRAFTING:
                 problem = problem_of(load_device(name).mapping(), "dense", {"speculation": word}, {})
-                chosen = problem.headed(model_named(model).architecture)
+                chosen = model_named(model).architecture
                 rates.append(f"{problem.assess(chosen)['tokens_per_second'][0]:.0f}")
             lines.append(f"| {name}, {model} | {' | '.join(rates)} |")
     return lines
