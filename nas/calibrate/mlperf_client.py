@@ -12,13 +12,15 @@ from nas.calibrate.figure import Figure, Unusable, named, positive, refuse, whol
 
 NAME = "MLPerf Client"
 KEYS = {"category_results", "Execution Provider Name", "Model Name"}
+#: Its names of models that are published here, kSupportedModelsInfo in src/CIL/benchmark/runner.cpp.
+MODELS = {"llama_3_1_8b_instruct": "Llama-3.1-8B", "qwen_3_8b": "Qwen3-8B"}
 Phase = Callable[[Mapping[str, Any]], dict[str, str | float]]
 GEOMEAN = "a geometric mean over prompts of different lengths"
 
 
 def recognises(document: Document) -> bool:
-    """The keys of a run."""
-    return bool(document.objects) and document.objects[0].keys() >= KEYS
+    """The keys of a run; others may be of images."""
+    return any(entry.keys() >= KEYS for entry in document.objects)
 
 
 def figures(documents: Sequence[Document]) -> Iterator[Figure]:
@@ -36,7 +38,8 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
 
 
 def _names(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    return named(entry.get("Model Base Name"), entry.get("Model Name"))
+    base = str(entry.get("Model Base Name") or "")
+    return named(MODELS.get(base), entry.get("Model Name"), base)
 
 
 def _device(entry: Mapping[str, Any]) -> str:
