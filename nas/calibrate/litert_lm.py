@@ -102,6 +102,7 @@ def _lengths(seen: Seen, phase: str) -> tuple[int, int, int]:
     """
     prompts, outputs = seen.turns.get("Prefill", []), seen.turns.get("Decode", [])
     if phase == "Decode":
+        refuse([(not outputs, "tokens of the output are not stated")])
         refuse([(len(outputs) > len(prompts), "a decoding without its prompt")])
         n = len(outputs)
         return sum(prompts[: n - 1]) + sum(outputs[: n - 1]), prompts[n - 1], outputs[n - 1]

@@ -413,6 +413,14 @@ def test_litert_lm(rows: Rows, brief: Brief, sample: Sample) -> None:
     ]
 
 
+def test_litert_lm_without_tokens(rows: Rows, tmp_path: Path) -> None:
+    """Turns of old builds have rates alone, which say nothing of lengths."""
+    rates = "  Prefill Turn 1:\n      Prefill Speed: 500.00 tokens/sec.\n  Decode Turn 1:\n      Decode Speed: 20.00 tokens/sec.\n"
+    (tmp_path / "log.txt").write_text("BenchmarkInfo:\n" + rates)
+    found = rows(tmp_path / "log.txt", models=("qwen3_0.6b",), precision="int8")
+    assert [row["left_out"] for row in found] == [f"tokens of the {of} are not stated" for of in ("prompt", "output")]
+
+
 def test_mlperf_client(rows: Rows, brief: Brief, sample: Sample) -> None:
     """First token and rate of every category; geometric means, agentic categories and failed runs are left out."""
     found = rows(sample("mlperf_client.json"), precision="int4")
