@@ -30,7 +30,6 @@ from scipy.optimize import minimize
 from benchmarks.calibration import device, measurements, public_rows
 from nas.calibrate.command import LAW, resolve
 from nas.files import yaml_source
-from nas.problem.time_ranges import conformal_factor
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
 from objectives.calibrating.efficiencies import class_priors
@@ -42,6 +41,7 @@ from objectives.calibrating.terms import Terms, terms
 from objectives.counts import total
 from objectives.device import Calibration, Chip, Phase
 from objectives.engines import engine_of
+from objectives.measured_bounds import conformal_factor
 from objectives.typical.efficiencies import FAMILIES, Cell, Level, Typical, family_of, profile_of
 from search_spaces.arrays import AnyArray, FloatArray
 

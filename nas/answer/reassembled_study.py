@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nas.answer.past_run import RecordedRun
+from nas.problem.quantiles import ships
 from nas.search.assembly import Study, assemble
 from nas.study.layers import over, preset_keys
-from objectives.plugins import importable
 
 OF_FORMATS = ("precision_law", "precision", "group_size", "precision_tokens")
 
@@ -17,16 +17,15 @@ def study_of(run: RecordedRun, flags: Mapping[str, Any], settings: Sequence[str]
     Raises:
         UsageError: flags that do not fit it.
     """
-    shipped = importable("objectives.metrics")
     kept: dict[str, Any] = {
-        "objectives": [n for n in run.run.resolved["objectives"] if n in shipped] or ["loss"],
+        "objectives": [n for n in run.run.resolved["objectives"] if ships(n)] or ["loss"],
         "algo": "random",
         "params": {},
         "applications": {},
         "train": None,
         "measure": None,
     }
-    budgets = {metric: limit for metric, limit in run.run.resolved["budgets"].items() if metric in shipped}
+    budgets = {metric: limit for metric, limit in run.run.resolved["budgets"].items() if ships(metric)}
     base = {**run.run.resolved, **kept, "budgets": budgets}
     if "precision_law" in flags:
         base |= _without_precision_laws(base)

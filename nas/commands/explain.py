@@ -29,6 +29,7 @@ from nas.problem.energy_words import about_energy
 from nas.problem.head_steps import AT_EQUAL_TEXT, HeadStep
 from nas.problem.pick_queries import Baseline
 from nas.problem.problem import Problem
+from nas.problem.quantiles import measured_at, own_in_words
 from nas.problem.undecided import Undecided, undecided_axes
 from nas.search.assembly import Study, assemble
 from nas.search.notices import doubtful_times
@@ -220,6 +221,9 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remar
     table(list(e.metrics), [[f"{value:.6g}" for value in e.metrics.values()]], left=0)
     if said := ranges_in_words(study.problem.pricing(chosen), chosen, e.metrics, TIMES):
         say(f"Measured times, {said}")
+    scenario = study.problem.pricing(chosen)
+    for name in measured_at(study.problem.asked_besides):
+        say(f"{name} {e.metrics[name]:.4g} is {own_in_words(name, scenario, chosen)}")
     _show_head(e)
     say(Styled("\nLoss, nats per token", TITLE))
     table(

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nas.problem.quantile_budgets import metric_of, plain_limits
 
 from nas.errors import UsageError
-from nas.problem.quantile_budgets import metric_of, plain_limits
 from nas.problem.time_ranges import conformal_factor
 from objectives.device import Calibration
 from objectives.transfers import BATCH_UP, Conditions

@@ -4,9 +4,10 @@ from fractions import Fraction
 
 import pytest
 
-from nas.problem.time_ranges import Range, conformal_factor, phase_range, share_of, time_ranges
+from nas.problem.time_ranges import Range, phase_range, share_of, time_ranges
 from nas.study.catalogue import load_device, load_law
 from objectives.device import Calibration
+from objectives.measured_bounds import conformal_factor
 from objectives.scenario import Scenario
 from search_spaces.architectures import one
 
