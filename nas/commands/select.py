@@ -12,7 +12,7 @@ from nas.answer.law_regrets import pick_under, regret_columns
 from nas.answer.law_sentences import caveats
 from nas.answer.past_run import RecordedRun, recorded_run
 from nas.answer.pick_tables import OF_FIRST, regret_in_words
-from nas.answer.reassembled_study import study_of
+from nas.answer.reassembled_study import study_of, with_quantiles
 from nas.answer.requeried import requeried
 from nas.answer.resolved_exactly import solvable, solved_along, solved_within
 from nas.answer.score_tables import Scored, design_table, say_scores, score_columns, scored, step_table
@@ -55,7 +55,9 @@ def choose(request: SelectRequest) -> None:
     _refuse_regret_of_several(request)
     if request.out is not None:
         refuse_existing("--out", request.out)
-    run = recorded_run(request.run)
+    run = with_quantiles(
+        recorded_run(request.run), [*request.budgets, request.how.partition(":")[2], request.sweep or ""]
+    )
     budgets = _budgets(run, request.budgets)
     run, problem = _in_formats(request, run) if request.formats else (run, solvable(run))
     if request.sweep is not None:

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from nas.errors import UsageError
+from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
-from nas.problem.rates import costs
+from nas.problem.rates import cost_of, costs
 from objectives.measured_bounds import MEASURED, Factor, factors_of, level_of
 from objectives.plugins import importable
 from objectives.scenario import Scenario
@@ -39,6 +41,18 @@ def ships(name: str) -> bool:
 def measured_at(names: Iterable[str]) -> list[str]:
     """Those that are of what is measured, at a quantile."""
     return [name for name in names if "@" in name and name.partition("@")[0] in MEASURED]
+
+
+def named_in(limits: Iterable[str]) -> list[str]:
+    """The metrics at a quantile that limits as they are typed need, a rate's cost: `total_ms@q80` of `total_ms@q80<=100`."""
+    names = (cost_of(re.split("[<>=]", text)[0].strip()) for text in limits)
+    return list(dict.fromkeys(measured_at(names)))
+
+
+def with_metrics(problem: Problem, found: Evaluations, names: tuple[str, ...]) -> Evaluations:
+    """Evaluations with further shipped metrics of theirs."""
+    more = problem.metrics(problem.architectures(found.genotypes), names)[0]
+    return replace(found, metrics={**found.metrics, **more})
 
 
 def refuse_unclaimed(problem: Problem) -> None:
@@ -80,7 +94,7 @@ def in_words(name: str, scenario: Scenario, kinds: list[str]) -> str:
     least = min(factors.values(), key=lambda f: f.count)
     return (
         f"{name} is {formula}: what of an unseen {least.what} is measured stays within with probability "
-        f"{float(100 * share):g} %, from {least.count} {least.what}s held out{_widened(factors, kinds)}"
+        f"{float(100 * share):g} %, from {least.count} {least.what}s held out{_widened(factors, kinds[-1], alone=not alike)}"
     )
 
 
@@ -112,12 +126,9 @@ def _sum(factors: dict[str, Factor], kind: str) -> str:
     return " + ".join(f"{getattr(f, kind):.3g} x {term}" for term, f in factors.items())
 
 
-def _widened(factors: dict[str, Factor], kinds: list[str]) -> str:
-    """What of the factors is for what was not measured; "" of none."""
-    wider = [
-        f"{term.removesuffix('_ms')} {getattr(f, kinds[-1]) / f.held_out:.3g}"
-        for term, f in factors.items()
-        if getattr(f, kinds[-1]) > f.held_out
-    ]
-    whose = f" of {_designs(kinds[-1])}" if len(kinds) > 1 else ""
+def _widened(factors: dict[str, Factor], kind: str, *, alone: bool) -> str:
+    """What of the factors of a kind of designs, perhaps of it alone, is for what was not measured; "" of none."""
+    more = {term.removesuffix("_ms"): getattr(f, kind) / f.held_out for term, f in factors.items()}
+    wider = [f"{term} {by:.3g}" for term, by in more.items() if by > 1.0]
+    whose = f" of {_designs(kind)}" if alone else ""
     return f"; times {', '.join(wider)} of it for what was not measured{whose}" if wider else ""
