@@ -18,11 +18,15 @@ _Sd = Annotated[float, Field(gt=0)]
 
 
 class Level(BaseModel):
-    """A phase of a class: the median of measured / predicted under the shape, and its standard deviation in log over devices."""
+    """A phase of a class: the median of measured / predicted under the shape, and its standard deviation in log over devices.
+
+    scale: by how much devices of the class lie farther from it, in standard deviations, than those of all classes.
+    """
 
     model_config = ConfigDict(extra="forbid")
     ratio: Annotated[float, Field(gt=0)]
     sd: _Sd
+    scale: Annotated[float, Field(gt=0)] = 1.0
 
 
 class Cell(BaseModel):
@@ -43,8 +47,8 @@ class Cell(BaseModel):
 class Typical(BaseModel):
     """What is shipped: a profile that all classes share, by how much each is slower, and errors of devices that were left out.
 
-    residuals: log(measured / predicted) in standard deviations of its cell of rows of devices whose cell had not seen them, as
-    many for each of the `devices`; with_engine: the same where the engine was stated.
+    residuals: log(measured / predicted) in standard deviations of its cell times its scale, of rows of devices whose cell had not
+    seen them, as many for each of the `devices`; with_engine: the same where the engine was stated.
 
     Source: `python -m benchmarks.typical`, which writes the file.
     """
@@ -105,7 +109,7 @@ def profile_of(known: Typical, cell: Cell, mode: str = "") -> Calibration:
             "prefill_overhead": (shape.prefill_overhead or shape.overhead) * prefill,
             "overhead": shape.overhead * decode,
             "held_out": {
-                phase: sorted(math.exp(cell.level(phase).sd * z) for z in residuals)
+                phase: sorted(math.exp(cell.level(phase).sd * cell.level(phase).scale * z) for z in residuals)
                 for phase, residuals in (known.with_engine if cell.engine else known.residuals).items()
             },
             "held_out_models": known.devices,
