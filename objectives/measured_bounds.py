@@ -121,7 +121,9 @@ def _factor(scenario: Scenario, errors: Errors, share: Fraction) -> Factor:
     models = min(len(rows), profile.held_out_models or len(rows))
     what: Literal["model", "device"] = "device" if profile.typical else "model"
     held_out = _claimed(rows, models, share, what, rows=len(rows) if profile.typical else None)
-    dense, sparse = (held_out * _wider(profile, scenario, errors, experts=with_them) for with_them in (False, True))
+    dense, sparse = (
+        held_out * _wider(profile, scenario, errors, share, experts=with_them) for with_them in (False, True)
+    )
     return Factor(held_out, dense, sparse, models, what)
 
 
@@ -132,9 +134,9 @@ def _named(scenario: Scenario, profile: Calibration | None) -> str:
     return f"{scenario.precision.name} calibrated with {profile.engine or 'an unnamed engine'} and none"
 
 
-def _wider(profile: Calibration, scenario: Scenario, phase: Phase, *, experts: bool) -> float:
+def _wider(profile: Calibration, scenario: Scenario, phase: Phase, share: Fraction, *, experts: bool) -> float:
     """By how much more designs are off where they lie outside of what was measured."""
-    return error_factor(profile, scenario.conditions(experts=experts), phase)
+    return error_factor(profile, scenario.conditions(experts=experts), phase, share)
 
 
 def _of_energy(energy: Energy | None, batch: int, share: Fraction) -> Factor:

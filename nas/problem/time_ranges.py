@@ -77,7 +77,7 @@ def _ranges(scenario: Scenario, chosen: Architectures) -> dict[Phase, Range]:
     asked = scenario.conditions(experts=bool(chosen.n_experts[0] > 1))
     found = {phase: phase_range(scenario.calibration, phase) for phase in PHASES["total_ms"]}
     return {
-        phase: replace(r, most=r.most * error_factor(scenario.calibration, asked, phase))
+        phase: replace(r, most=r.most * error_factor(scenario.calibration, asked, phase, (1 + r.share) / 2))
         for phase, r in found.items()
         if r is not None
     }
