@@ -115,40 +115,42 @@ def ranges(pairs: Sequence[Pair]) -> dict[Phase, tuple[float, float, int]]:
     return {phase: (float(r.min()), float(r.max()), len(r)) for phase, r in joined.items()}
 
 
-def deciles(pairs: Sequence[Pair]) -> dict[Phase, Ratios]:
-    """What `objectives/transfers.py` has of a step."""
-    done = [ratios(pair) for pair in pairs]
-    joined = {phase: np.concatenate([each[phase] for each in done]) for phase in PHASES}
+Found = Sequence[tuple[Pair, dict[Phase, FloatArray]]]
+
+
+def deciles(found: Found) -> dict[Phase, Ratios]:
+    """What `objectives/transfers.py` has of a step, of pairs with their ratios."""
+    joined = {phase: np.concatenate([each[phase] for _, each in found]) for phase in PHASES}
     tenths = np.linspace(0.0, 1.0, 11)
     return {phase: Ratios(len(r), tuple(np.quantile(r, tenths).round(2).tolist())) for phase, r in joined.items()}
 
 
-def held(pairs: Sequence[Pair], phase: Phase) -> tuple[float, int]:
+def held(found: Found) -> dict[Phase, tuple[float, int]]:
     """The share of rows below their upper end at `SHARE`, and how many: the profile's own factor times the step's, of other devices' rows alone.
 
     Where the profile has too few models for `SHARE`, its largest ratio.
     """
-    inside: list[bool] = []
-    for pair in pairs:
-        board, _, source, target = pair
-        found = [m.phase == phase for m in target]
-        others = [other for other in pairs if other[0].name != board.name]
-        if not any(found) or not any(m.phase == phase for other in others for m in other[3]):
+    inside: dict[Phase, list[bool]] = {phase: [] for phase in PHASES}
+    for (board, _, source, _), here in found:
+        others = [other for other in found if other[0][0].name != board.name]
+        if not others:
             continue
-        profile = calibrate(list(source), board, load_law(LAW), "").profile
-        own = profile.held_out.get(phase) or [1.0]
-        factor = conformal_factor(own, profile.held_out_models or len(own), SHARE) or max(own)
-        most = factor * max(1.0, deciles(others)[phase].at(SHARE))
-        inside += (ratios(pair)[phase] <= most).tolist()
-    return float(np.mean(inside)), len(inside)
+        profile, steps = calibrate(list(source), board, load_law(LAW), "").profile, deciles(others)
+        for phase, values in here.items():
+            own = profile.held_out.get(phase) or [1.0]
+            factor = conformal_factor(own, profile.held_out_models or len(own), SHARE) or max(own)
+            inside[phase] += (values <= factor * max(1.0, steps[phase].at(SHARE))).tolist()
+    return {phase: (float(np.mean(each)), len(each)) for phase, each in inside.items()}
 
 
 def main() -> None:
     """Print every step, and each pair of it."""
     for name, (_, pairs) in every(public_rows(Path(os.environ["PLAS_EXTERNAL_DATA"]))).items():
         print(f"\n{name}, measured / predicted")
-        for phase, known in deciles(pairs).items():
-            share, count = held(pairs, phase)
+        done = [(pair, ratios(pair)) for pair in pairs]
+        shares = held(done)
+        for phase, known in deciles(done).items():
+            share, count = shares[phase]
             print(f"  {phase} {known}; upper ends at q80 hold {100 * share:.0f} % of {count} rows of devices left out")
         for pair in (None, *pairs):
             found = ranges(pairs if pair is None else [pair]) if pair is None or _both(pair) else {}
