@@ -11,7 +11,7 @@ The form, chosen on the same rows among some thirty variants of its effects and 
 normal about 0. A group's y is the median over its rows. The standard deviations are of the largest restricted likelihood, with
 log(sd) normal about `USUAL`, as classes and engines are few.
 Of a class the left-out devices' residuals are divided by a scale of its own and phase, exp(n/(n + `SHRUNK`) ln(r)) with r the median |residual|
-of its n devices over that of all: a partially pooled spread. The scale is shipped where `print_coverage` says that upper ends hold
+of its n devices over that of all: a partially pooled spread. A class of which no device was seen has the residuals as they are. The scale is shipped where `print_coverage` says that upper ends hold
 nearer to their rate with it.
 A device of which nothing is known has no term of its own: its variance is in the spread. Without an engine it has one of those that
 devices of its class were seen with.
@@ -183,8 +183,9 @@ def made(
     cells: Iterable[tuple[Chip, str, str]],
     residuals: Mapping[bool, dict[Phase, list[float]]],
     scales: Mapping[bool, Scales] = MappingProxyType({}),
+    unscaled: Mapping[Phase, list[float]] = MappingProxyType({}),
 ) -> Typical:
-    """What is shipped, of these groups; residuals and scales of classes with an engine stated and without."""
+    """What is shipped, of these groups; residuals and scales of classes with an engine stated and without; residuals of classes without a scale."""
     forms = {phase: fitted(found, phase) for phase in PHASES}
     return Typical(
         shape=SHAPE,
@@ -192,6 +193,7 @@ def made(
         rows=sum(len(g.terms.ms) for g in found),
         residuals=residuals.get(False, {}),
         with_engine=residuals.get(True, {}),
+        unscaled=dict(unscaled),
         cells=[
             Cell(
                 chip=chip,
@@ -200,7 +202,7 @@ def made(
                 **{
                     p: forms[p]
                     .at(chip, family, engine)
-                    .model_copy(update={"scale": scales.get(bool(engine), {}).get((chip, p), 1.0)})
+                    .model_copy(update={"scale": scales.get(bool(engine), {}).get((chip, p))})
                     for p in PHASES
                 },
             )
@@ -304,7 +306,8 @@ def overshoots(
         board = device(group.measured[0].device or group.device)
         assert board is not None
         others = [g for g in found if g.device != group.device]
-        known = made(others, [(group.chip, group.family, group.engine if engines else "")], residuals, scales)
+        asked = [(group.chip, group.family, group.engine if engines else "")]
+        known = made(others, asked, residuals, scales, residuals[engines])
         own = calibrate(list(group.measured), board, load_law(LAW), "").profile
         name = {"int8": "int8", "fp4": "nvfp4", "fp16": "fp16"}.get(group.family, "int4")
         study = {"algo": "exact", "preset": "device", "device": board.mapping(), "precision": name}
@@ -441,7 +444,9 @@ def main() -> None:
             f"their budget, {(shares <= 1.0).sum()} within it, the worst {shares.max():.2f}"
         )
     if asked.write:
-        content = made(found, cells_of(found), residuals, scales).model_dump(mode="json", exclude_defaults=True)
+        content = made(found, cells_of(found), residuals, scales, residuals_of(judged[False])).model_dump(
+            mode="json", exclude_defaults=True
+        )
         TARGET.write_text(yaml_source.dump(content), encoding="utf-8")
 
 

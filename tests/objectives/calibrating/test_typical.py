@@ -92,8 +92,10 @@ def test_the_shipped_file_is_what_the_public_rows_say(external_data: Path) -> No
             assert residuals == pytest.approx(ours[phase], abs=0.02)
             for cell in known.cells:
                 if bool(cell.engine) == (rows is judged):
-                    scale = scales.get((cell.chip, phase), 1.0)
-                    assert cell.level(phase).scale == pytest.approx(scale, rel=0.01)
+                    scale = scales.get((cell.chip, phase))
+                    assert cell.level(phase).scale == (None if scale is None else pytest.approx(scale, rel=0.01))
+    for phase, residuals in typical.residuals_of(unstated).items():
+        assert residuals == pytest.approx(known.unscaled[phase], abs=0.02)
 
 
 @pytest.mark.slow
@@ -128,11 +130,16 @@ def test_a_class_of_few_devices_is_shrunk_to_the_spread_of_all() -> None:
 
 
 def test_devices_of_a_wider_class_have_wider_errors() -> None:
-    """Twice the scale is twice the logarithm of every error held out."""
-    level = {"prefill": Level(ratio=1.0, sd=0.2), "decode": Level(ratio=1.0, sd=0.1)}
+    """Twice the scale is twice the logarithm of every error held out; of a class without one they are as they were seen."""
+    level = {"prefill": Level(ratio=1.0, sd=0.2, scale=1.0), "decode": Level(ratio=1.0, sd=0.1, scale=1.0)}
     wider = {phase: one.model_copy(update={"scale": 2.0}) for phase, one in level.items()}
     usual, wide = (
         profile_of(shipped(), Cell(chip="gpu", family="w4", engine="", **levels)).held_out for levels in (level, wider)
     )
     for phase, errors in usual.items():
         assert np.log(wide[phase]) == pytest.approx(2.0 * np.log(errors))
+    unseen = profile_of(shipped(), shipped().cell("cpu", "w4", "")).held_out
+    for phase, residuals in shipped().unscaled.items():
+        assert np.log(unseen[phase]) == pytest.approx(
+            np.array(residuals) * shipped().cell("cpu", "w4", "").level(phase).sd
+        )
