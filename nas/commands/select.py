@@ -55,9 +55,7 @@ def choose(request: SelectRequest) -> None:
     _refuse_regret_of_several(request)
     if request.out is not None:
         refuse_existing("--out", request.out)
-    run = with_quantiles(
-        recorded_run(request.run), [*request.budgets, request.how.partition(":")[2], request.sweep or ""]
-    )
+    run = _opened(request)
     budgets = _budgets(run, request.budgets)
     run, problem = _in_formats(request, run) if request.formats else (run, solvable(run))
     if request.sweep is not None:
@@ -86,6 +84,12 @@ def choose(request: SelectRequest) -> None:
             _show_ties(run, rows, sure["tied_group"], request.shown)
         _say_law(run, rows, of_tasks)
     _print_extrapolations(request, run, rows)
+
+
+def _opened(request: SelectRequest) -> RecordedRun:
+    """The run, with the metrics at a quantile that the request limits."""
+    limits = [*request.budgets, request.how.partition(":")[2], request.sweep or ""]
+    return with_quantiles(recorded_run(request.run), limits)
 
 
 def _of_tasks(request: SelectRequest, run: RecordedRun, rows: IntArray) -> tuple[Scored | None, dict[str, AnyArray]]:
