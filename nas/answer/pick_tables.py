@@ -225,15 +225,15 @@ def answer(outcome: Outcome) -> str:
 
 
 def _range(outcome: Outcome, pick: Pick) -> str:
-    """` (80 %: total 110 to 205 ms)` of the time that is limited, or of the total, and the factors of what is limited at a quantile; "" of neither."""
+    """` (80 %: total 110 to 205 ms)` of the time that is limited, or of the total, and the factors of what is asked at a quantile; "" of neither."""
     assert pick.answer is not None
     problem = outcome.study.problem.with_vocabulary(pick.question.vocabulary)
     chosen = problem.architectures(pick.answer.genotypes)
     times = {name: float(column[0]) for name, column in problem.evaluate(pick.answer.genotypes, TIMES).metrics.items()}
     scenario = problem.pricing(chosen)
     said = [ranges_in_words(scenario, chosen, times, times_of(problem, pick.question)[:1])]
-    limited = measured_at(limits(problem, pick.question))
-    said += [f"{name} is {own_in_words(name, scenario, chosen)}" for name in limited]
+    asked = dict.fromkeys([*limits(problem, pick.question), *(objective.name for objective in problem.objectives)])
+    said += [f"{name} is {own_in_words(name, scenario, chosen)}" for name in measured_at(asked)]
     return f" ({'; '.join(filter(None, said))})" if any(said) else ""
 
 

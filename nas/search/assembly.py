@@ -12,9 +12,9 @@ from nas.exact.checkpoint import SolverCheckpoint
 from nas.files.faults import Path
 from nas.problem.objective import Budget, built_in, limit_on_cost
 from nas.problem.pick_queries import OWN, Baseline, PickQuery
-from nas.problem.problem import Problem
+from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.quantiles import about_quantiles, refuse_unclaimed
-from nas.problem.rates import as_costs, is_rate, limits_of_costs, rates_by_cost
+from nas.problem.rates import as_costs, cost_of, is_rate, limits_of_costs, rates_by_cost
 from nas.search.constraints import ConstraintHandling, handling_of, penalised, penalised_problem
 from nas.search.discovery import ChosenStrategy
 from nas.search.known_results import KNOWN_FILE, Known, known_of
@@ -245,7 +245,7 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(given, scenario)
     rates = (name for name in (*config.objectives, *given) if is_rate(name))
-    columns = tuple(dict.fromkeys([*config.columns, *rates]))
+    columns = tuple(dict.fromkeys([*config.columns, *rates, *_of_applications(asked)]))
     shown = rates_by_cost(columns, scenario)
     problem = Problem(
         space,
@@ -259,6 +259,13 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
     refuse_unclaimed(problem)
     refuse_impossible(problem)
     return problem, [*of_rates, *on_rates, *about_quantiles(problem)], note
+
+
+def _of_applications(asked: ReadStudy) -> list[str]:
+    """The shipped metrics that applications limit and that are not always computed."""
+    own = {name for name, metric in asked.metrics.items() if metric.function is not None}
+    limited = (cost_of(metric) for metric, _ in asked.applications.values())
+    return [metric for metric in limited if metric not in own and metric not in METRIC_ORDER]
 
 
 def under_preset(study: Study, preset: str) -> Problem:

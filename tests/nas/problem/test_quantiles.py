@@ -81,3 +81,44 @@ def test_refusals(inside: Any) -> None:
     theory = inside("theory", *FLAGS[:4], "--law", "hw_codesign", "--budget", "total_ms@q80=200")
     assert theory.code == 2
     assert "expected a budget on predictions, got total_ms@q80" in theory.err
+
+
+def test_of_text_beside_several_vocabularies(inside: Any) -> None:
+    """Times of a token are refused at a quantile as they are without; those of text have one."""
+    small = ("--algo", "random", "--evaluations", "20", *FLAGS, "--vocabulary", "16k,32k")
+    refused = inside("run", *small, "--budget", "tpot_ms@q80=200")
+    assert refused.code == 2
+    assert "use ms_per_kilobyte@q80" in refused.err
+    assert "ms_per_kilobyte@q80 <= 9000" in inside("run", *small, "--budget", "ms_per_kilobyte@q80=9000").out
+
+
+def test_of_an_application_and_a_study_of_devices(inside: Any) -> None:
+    """A limit of an application may be at a quantile, and each case of a study of devices has its own profile."""
+    Path("study.yaml").write_text("applications: {reflex: {total_ms@q80: 200}}\n")
+    small = ("--algo", "random", "--evaluations", "50", *FLAGS)
+    assert "reflex: total_ms@q80 <= 200" in inside("run", *small, "--config", "study.yaml").out
+    devices = ("--devices", "jetson_agx_orin_64gb,raspberry_pi_5", "--precisions", "int4", "--preset", "device")
+    answer = inside("devices", *devices, "--budget", "total_ms@q80=20000", "--no-plots", "--out", "cases")
+    assert answer.code == 0
+    assert "from 4 models held out" in answer.err
+    assert "from 24 devices held out" in answer.err
+
+
+def test_formats_are_named_where_they_differ(inside: Any) -> None:
+    """A space of several formats says the factors of each, and a quantile that one of them cannot claim is refused by name."""
+    small = ("--algo", "random", "--evaluations", "50", "--preset", "device", "--no-plots", "--precisions", "int4,fp16")
+    said = inside("run", *small, "--budget", "total_ms@q80=500").err
+    assert "fp16: total_ms@q80 is " in said
+    assert "int4: total_ms@q80 is " in said
+    refused = inside("run", *small, "--budget", "total_ms@q90=500")
+    assert refused.code == 2
+    assert "precision fp16: total_ms@q90: expected at most q80" in refused.err
+
+
+def test_a_run_of_an_earlier_version_goes_on_with_its_plain_limit(inside: Any) -> None:
+    """What such a budget was recorded as is a limit on the prediction; another meaning is not given to it."""
+    inside("run", "--algo", "random", "--evaluations", "50", *FLAGS, "--budget", "total_ms=121", "--out", "run")
+    answer = inside("run", "--resume", "run", "--evaluations", "60")
+    assert answer.code == 0
+    assert "total_ms <= 121;" in answer.out
+    assert "total_ms@q80" not in Path("run/frontier.csv").read_text().splitlines()[0]
