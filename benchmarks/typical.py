@@ -316,9 +316,9 @@ def overshoots(
         typical = profile_of(known, known.cells[0])
         ours, theirs = (
             replace(problem, scenario=replace(problem.scenario, calibration=profile))
-            .evaluate(whole, ("loss", name))
+            .evaluate(whole, ("loss", metric))
             .metrics
-            for profile, name in ((typical, "total_ms@q80"), (own, "total_ms"))
+            for profile, metric in ((typical, "total_ms@q80"), (own, "total_ms"))
         )
         for budget in np.quantile(theirs["total_ms"], (0.1, 0.3, 0.5)):
             within = np.flatnonzero(ours["total_ms@q80"] <= budget)

@@ -61,7 +61,7 @@ def refuse_unclaimed(problem: Problem) -> None:
     Raises:
         UsageError: naming the metric, and the format where there are several.
     """
-    for name in measured_at(problem.asked_besides):
+    for name in _measured(problem):
         for precision, scenario in problem.scenario.by_format.items():
             try:
                 factors_of(*level_of(name), scenario)
@@ -74,12 +74,17 @@ def about_quantiles(problem: Problem) -> Iterator[str]:
     """Say of each metric at a quantile what its factors are, in every format, and how many models (or devices) stand behind them."""
     experts = problem.space.experts > 1
     kinds = [word for word, some in (("dense", (~experts).any()), ("sparse", experts.any())) if some]
-    for name in measured_at(problem.asked_besides):
+    for name in _measured(problem):
         said: dict[str, list[str]] = {}
         for precision, scenario in problem.scenario.by_format.items():
             said.setdefault(in_words(name, scenario, kinds), []).append(precision)
         for words, formats in said.items():
             yield words if len(said) == 1 else f"{' and '.join(formats)}: {words}"
+
+
+def _measured(problem: Problem) -> list[str]:
+    """What a problem's metrics at a quantile are made of, a rate's cost for the rate."""
+    return list(dict.fromkeys(measured_at(map(cost_of, problem.asked_besides))))
 
 
 def in_words(name: str, scenario: Scenario, kinds: list[str]) -> str:

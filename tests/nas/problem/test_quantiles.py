@@ -113,6 +113,8 @@ def test_formats_are_named_where_they_differ(inside: Any) -> None:
     refused = inside("run", *small, "--budget", "total_ms@q90=500")
     assert refused.code == 2
     assert "precision fp16: total_ms@q90: expected at most q80" in refused.err
+    refused = inside("run", *small, "--set", "columns=[tokens_per_second@q90]")
+    assert "precision fp16: tpot_ms@q90: expected at most q80" in refused.err
 
 
 def test_a_run_of_an_earlier_version_goes_on_with_its_plain_limit(inside: Any) -> None:
