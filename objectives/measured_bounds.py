@@ -111,6 +111,7 @@ def _factor(scenario: Scenario, errors: Errors, share: Fraction) -> Factor:
     """The factor of one kind of error."""
     if errors == "energy":
         return _of_energy(scenario.energy, scenario.batch, share)
+    scenario = scenario.of_phase(errors)
     profile = scenario.calibration
     rows = [] if profile is None else profile.held_out.get(errors, [])
     if profile is None or not rows:

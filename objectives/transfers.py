@@ -18,7 +18,9 @@ NEAR = 2.0  # ratio of lengths within which they count as measured
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions that are priced: precision, sequences at once, tokens of a prompt and of prompt and answer, routed experts, engine ("": any)."""
+    """The conditions that are priced: precision, sequences at once, tokens of a prompt and of prompt and answer, routed experts, engine ("": any); whether tokens
+    are drafted ahead, with an acceptance of the study's own, and experts lie in slow memory, of a stated rate.
+    """
 
     precision: str
     batch: int = 1
@@ -26,6 +28,10 @@ class Conditions:
     context: int = 0
     experts: bool = False
     engine: str = ""
+    drafting: bool = False
+    acceptance_stated: bool = True
+    slow: bool = False
+    slow_stated: bool = True
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,14 @@ FORMATS = Step(
         "decode": Ratios(71, (0.63, 0.79, 0.92, 0.99, 0.99, 1.00, 1.02, 1.03, 1.07, 1.17, 1.49)),
     }
 )
+#: Source: `python -m benchmarks.serving` with all rows that were found: what published decode times are of predicted ones with tokens drafted
+#: ahead, given the acceptance; where it is not stated, of 27 published first positions at two tokens; with slow experts, its rate fitted on other
+#: rows of the machine, or as public rows have it.
+DRAFTING = Step({"decode": Ratios(84, (0.65, 0.85, 0.88, 0.90, 0.94, 0.99, 1.01, 1.04, 1.12, 1.26, 1.89))})
+DRAFTING_EXPERTS = Step({"decode": Ratios(8, (0.85, 0.90, 0.96, 1.04, 1.06, 1.08, 1.09, 1.09, 1.13, 1.15, 1.15))})
+ACCEPTANCE = Step({"decode": Ratios(27, (0.94, 0.95, 0.97, 0.98, 0.98, 0.99, 1.00, 1.04, 1.10, 1.18, 1.28))})
+SLOW = Step({"decode": Ratios(26, (0.70, 0.88, 0.91, 0.99, 0.99, 1.00, 1.00, 1.05, 1.09, 1.13, 1.42))})
+SLOW_TYPICAL = Step({"decode": Ratios(31, (0.45, 0.64, 0.65, 0.75, 0.81, 0.86, 0.97, 1.04, 1.10, 1.25, 2.33))})
 #: Names of formats by which a study's precisions are known elsewhere.
 NEAREST = {
     "w8a8": "int8, which is weights and activations of 8 bits",
@@ -134,7 +148,7 @@ class Transfer:
 def extrapolations(profile: Calibration, asked: Conditions) -> list[Transfer]:
     """Every way in which the conditions lie outside of what the profile was measured with."""
     if profile.typical:
-        return [*_engine(profile, asked), *_batch(profile, asked)]
+        return [*_engine(profile, asked), *_batch(profile, asked), *_serving(asked)]
     return [
         *_engine(profile, asked),
         *_unmeasured_phase(profile),
@@ -143,6 +157,7 @@ def extrapolations(profile: Calibration, asked: Conditions) -> list[Transfer]:
         *_batch(profile, asked),
         *_lengths(profile, asked),
         *_experts(profile, asked),
+        *_serving(asked),
     ]
 
 
@@ -269,6 +284,21 @@ def _experts(profile: Calibration, asked: Conditions) -> list[Transfer]:
     if not asked.experts or profile.experts is not False:
         return []
     return [Transfer(f"measured without experts: with them {_missed(EXPERTS)}", _widened(EXPERTS, 1.0))]
+
+
+def _serving(asked: Conditions) -> list[Transfer]:
+    """What no profile is measured with: tokens drafted ahead, experts in slow memory."""
+    found = []
+    if asked.drafting:
+        step = DRAFTING_EXPERTS if asked.experts else DRAFTING
+        found.append(Transfer(f"with tokens drafted ahead {_missed(step, 'decode')}", _widened(step, 1.0)))
+    if asked.drafting and not asked.acceptance_stated:
+        text = f"the acceptance is of public rows: with theirs {_missed(ACCEPTANCE, 'decode')}"
+        found.append(Transfer(text, _widened(ACCEPTANCE, 1.0)))
+    if asked.slow:
+        step = SLOW if asked.slow_stated else SLOW_TYPICAL
+        found.append(Transfer(f"with experts in slow memory {_missed(step, 'decode')}", _widened(step, 1.0)))
+    return found
 
 
 def _missed(step: Step, *phases: Phase) -> str:

@@ -72,15 +72,14 @@ def share_of(scenario: Scenario, chosen: Architectures) -> int:
 
 def _ranges(scenario: Scenario, chosen: Architectures) -> dict[Phase, Range]:
     """Those of the phases that have one; the upper end is as much later as conditions outside of the measured ones were seen to be."""
-    if scenario.calibration is None:
-        return {}
-    asked = scenario.conditions(experts=bool(chosen.n_experts[0] > 1))
-    found = {phase: phase_range(scenario.calibration, phase) for phase in PHASES["total_ms"]}
-    return {
-        phase: replace(r, most=r.most * error_factor(scenario.calibration, asked, phase, (1 + r.share) / 2))
-        for phase, r in found.items()
-        if r is not None
-    }
+    experts, found = bool(chosen.n_experts[0] > 1), dict[Phase, Range]()
+    for phase in PHASES["total_ms"]:
+        own = scenario.of_phase(phase)
+        known = None if own.calibration is None else phase_range(own.calibration, phase)
+        if own.calibration is not None and known is not None:
+            further = error_factor(own.calibration, own.conditions(experts=experts), phase, (1 + known.share) / 2)
+            found[phase] = replace(known, most=known.most * further)
+    return found
 
 
 def _range_of(name: str, times: Mapping[str, float], known: Mapping[Phase, Range]) -> tuple[float, float]:

@@ -33,6 +33,7 @@ from nas.study.request_length import in_tokens, without_made
 from nas.study.serving_keys import FIGURES
 from nas.study.study_laws import notices_of_alternatives, notices_of_text, notices_of_tokens
 from nas.study.value_parsers import without_password
+from objectives.device import Calibration
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
 from objectives.scores.curves import Scores
@@ -161,7 +162,9 @@ class Study:
             acceptance = {kind: each.written() for kind, each in serving.acceptance.items()}
             used = {"acceptance": acceptance, **{name: getattr(serving, name) for name in FIGURES}}
         link = given["phases"]["link"] and f"{given['phases']['link']!r} B/s"
-        return {**given, **used, **words, "draft": draft, "phases": {"prefill": reader, "link": link}}
+        profile = None if serving.prompts is None else recorded_calibration(self.config, serving.prompts)
+        phases = {"prefill": reader, "link": link, "calibration": profile}
+        return {**given, **used, **words, "draft": draft, "phases": phases}
 
     def _start_rows(self) -> list[dict[str, Any]]:
         space = self.problem.space
@@ -288,13 +291,13 @@ def _of_applications(asked: ReadStudy) -> list[str]:
 
 
 def _reader(asked: ReadStudy, conditions: Conditions) -> Scenario | None:
-    """The scenario of the chip that reads prompts, None where it is the study's device."""
+    """The scenario of the chip that reads prompts, None where it is the study's device; a profile that the study gives is of that device."""
     if asked.served_by.reader is None:
         return None
-    formats = asked.space.formats
-    return scenario_in_formats(asked.config, asked.laws[0], asked.served_by.reader, formats, conditions, asked.trainer)[
-        0
-    ]
+    own, study = asked.config.serving.phases.calibration, asked.config.calibration
+    named = own or ("typical" if isinstance(study, Calibration) else study)
+    config, formats = asked.config.model_copy(update={"calibration": named}), asked.space.formats
+    return scenario_in_formats(config, asked.laws[0], asked.served_by.reader, formats, conditions, asked.trainer)[0]
 
 
 def under_preset(study: Study, preset: str) -> Problem:
