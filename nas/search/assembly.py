@@ -162,7 +162,8 @@ class Study:
             acceptance = {kind: each.written() for kind, each in serving.acceptance.items()}
             used = {"acceptance": acceptance, **{name: getattr(serving, name) for name in FIGURES}}
         link = given["phases"]["link"] and f"{given['phases']['link']!r} B/s"
-        profile = None if serving.prompts is None else recorded_calibration(self.config, serving.prompts)
+        profile = serving.prompts and recorded_calibration(self.config, serving.prompts)
+        profile = "datasheet" if profile == "none" else profile
         phases = {"prefill": reader, "link": link, "calibration": profile}
         return {**given, **used, **words, "draft": draft, "phases": phases}
 

@@ -135,7 +135,7 @@ class PhasesConfig(BaseModel):
     ] = None
     calibration: Annotated[
         Literal["datasheet", "shipped", "typical"] | Calibration | None,
-        BeforeValidator(lambda value: "datasheet" if value == "none" else value),
+        BeforeValidator(none_word),
         Field(
             description="Its share of the datasheet; left out: as the study's, or typical where that is of the study's device"
         ),
