@@ -5,11 +5,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from statistics import median
 
 from nas.errors import UsageError
-from nas.problem.time_ranges import PHASES, conformal_factor
-from objectives.device import Calibration, Energy, Phase
+from nas.problem.time_ranges import PHASES, conformal_factor, in_quadrature
+from objectives.device import Calibration, Energy, Phase, Sustained
 from objectives.transfers import Conditions, error_factor
+from objectives.typical.sustained import slower_than
 
 _FORM = re.compile(r"^([\w.:]+)@q(\d{1,2}(?:\.\d+)?)$")
 ENERGY = ("energy_j", "tokens_per_joule")
@@ -36,12 +38,13 @@ def plain_limits(
     note: str,
     asked: Conditions | None = None,
     energy: Energy | None = None,
+    load: Sustained | None = None,
 ) -> tuple[dict[str, float], list[str]]:
     """The same budgets on predictions alone, and what to say of each that was at a quantile.
 
     measured <= limit for a share q of models where predicted <= limit / F, F by `conformal_factor`; where `asked` lies
     outside of what the profile was measured with, F is widened by the worst that this was seen to miss by; of energy
-    no such change was ever metered.
+    no such change was ever metered. At sustained load F and the quantile of its share are taken in quadrature.
 
     Raises:
         UsageError: no held-out errors to take a quantile of, or of too few models; energy at a batch not metered.
@@ -62,10 +65,13 @@ def plain_limits(
             what = "device" if calibration.typical else "model"
             wider = _wider(metric, calibration, asked)
             dense = _wider(metric, calibration, asked and replace(asked, experts=False))
-        limits[metric] = min(limit / (factor * wider), limits.get(metric, math.inf))
+        of_load = 1.0 if load is None else _at_load(factor * wider, PHASES[metric], calibration, load, share)
+        limits[metric] = min(limit / (factor * wider * of_load), limits.get(metric, math.inf))
         lines.append(
-            f"{name} <= {limit:g} is {metric} <= {limit / (factor * wider):.4g}: of an unseen {what} measured / predicted is at "
-            f"most {factor:.3g} with probability {written} %, from {models} {what}s held out" + _in_words(wider, dense)
+            f"{name} <= {limit:g} is {metric} <= {limit / (factor * wider * of_load):.4g}: of an unseen {what} measured / predicted is at "
+            f"most {factor:.3g} with probability {written} %, from {models} {what}s held out"
+            + _in_words(wider, dense)
+            + _load_in_words(load, of_load)
         )
     return limits, lines
 
@@ -76,6 +82,23 @@ def _in_words(wider: float, dense: float) -> str:
         return ""
     alone = f" (of every design, since the space has experts; in a space of dense designs alone times {dense:.3g})"
     return f", times {wider:.3g} for what was not measured{alone if dense < wider else ''}"
+
+
+def _at_load(
+    factor: float, phases: Sequence[Phase], calibration: Calibration | None, load: Sustained, share: Fraction
+) -> float:
+    """How many times as large a factor on times of the first seconds is at sustained load."""
+    held_out = [] if calibration is None else [ratio for phase in phases for ratio in calibration.held_out[phase]]
+    return in_quadrature(factor, median(held_out), slower_than(load, float(share))) / factor
+
+
+def _load_in_words(load: Sustained | None, of_load: float) -> str:
+    """What sustained load adds to a factor; "" without."""
+    if load is None:
+        return ""
+    if load.interval is None:
+        return "; of the share at sustained load no interval is told"
+    return f", times {of_load:.3g} for the share at sustained load (in quadrature, as if the two were independent)"
 
 
 def _wider(metric: str, calibration: Calibration, asked: Conditions | None) -> float:

@@ -135,7 +135,8 @@ class Study:
             "optuna_storage": self.config.optuna_storage and without_password(self.config.optuna_storage),
         }
         content |= {} if self.scores is None else {"scores": self.scores.mapping()}
-        unnamed = ("scores",) if self.scores is None else ()
+        content |= {} if scenario.sustained is None else {"sustained": scenario.sustained.model_dump(mode="json")}
+        unnamed = [*(["scores"] * (self.scores is None)), *(["sustained"] * (scenario.sustained is None))]
         return {key: "none" if value is None else value for key, value in content.items() if key not in unnamed}
 
     def _recorded_curve(self) -> Any:
@@ -247,7 +248,9 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
     rates = (name.partition("@")[0] for name in (*config.objectives, *given) if is_rate(name))
     columns = tuple(dict.fromkeys([*config.columns, *rates]))
     shown = rates_by_cost(columns, scenario)
-    limits, at_quantiles = plain_limits(of_costs, scenario.calibration, note, conditions, scenario.energy)
+    limits, at_quantiles = plain_limits(
+        of_costs, scenario.calibration, note, conditions, scenario.energy, scenario.sustained
+    )
     problem = Problem(
         space,
         with_text(scenario, asked.text, None if space.own_heads else config.head[0]),
