@@ -58,22 +58,36 @@ def plain_limits(
         share = Fraction(written) / 100
         if metric in ENERGY:
             factor, models = _energy_factor(name, share, energy, 1 if asked is None else asked.batch)
-            wider, what = 1.0, "model"
+            wider, what, further = 1.0, "model", ""
         else:
             factor, models = _factor(name, share, PHASES[metric], calibration, note)
             assert calibration is not None
             what = "device" if calibration.typical else "model"
-            wider = _wider(metric, calibration, asked)
-            dense = _wider(metric, calibration, asked and replace(asked, experts=False))
-        of_load = 1.0 if load is None else _at_load(factor * wider, PHASES[metric], calibration, load, share)
-        limits[metric] = min(limit / (factor * wider * of_load), limits.get(metric, math.inf))
+            wider, further = _widened(metric, factor, share, calibration, asked, load)
+        limits[metric] = min(limit / (factor * wider), limits.get(metric, math.inf))
         lines.append(
-            f"{name} <= {limit:g} is {metric} <= {limit / (factor * wider * of_load):.4g}: of an unseen {what} measured / predicted is at "
-            f"most {factor:.3g} with probability {written} %, from {models} {what}s held out"
-            + _in_words(wider, dense)
-            + _load_in_words(load, of_load)
+            f"{name} <= {limit:g} is {metric} <= {limit / (factor * wider):.4g}: of an unseen {what} measured / predicted is at "
+            f"most {factor:.3g} with probability {written} %, from {models} {what}s held out{further}"
         )
     return limits, lines
+
+
+def _widened(
+    metric: str,
+    factor: float,
+    share: Fraction,
+    calibration: Calibration,
+    asked: Conditions | None,
+    load: Sustained | None,
+) -> tuple[float, str]:
+    """How many times as large a factor on times is for what was not measured and at sustained load, and why."""
+    wider = _wider(metric, calibration, asked)
+    dense = _wider(metric, calibration, asked and replace(asked, experts=False))
+    if load is None:
+        return wider, _in_words(wider, dense)
+    held_out = [ratio for phase in PHASES[metric] for ratio in calibration.held_out[phase]]
+    of_load = in_quadrature(factor * wider, median(held_out), slower_than(load, float(share))) / (factor * wider)
+    return wider * of_load, _in_words(wider, dense) + _load_in_words(load, of_load)
 
 
 def _in_words(wider: float, dense: float) -> str:
@@ -84,18 +98,8 @@ def _in_words(wider: float, dense: float) -> str:
     return f", times {wider:.3g} for what was not measured{alone if dense < wider else ''}"
 
 
-def _at_load(
-    factor: float, phases: Sequence[Phase], calibration: Calibration | None, load: Sustained, share: Fraction
-) -> float:
-    """How many times as large a factor on times of the first seconds is at sustained load."""
-    held_out = [] if calibration is None else [ratio for phase in phases for ratio in calibration.held_out[phase]]
-    return in_quadrature(factor, median(held_out), slower_than(load, float(share))) / factor
-
-
-def _load_in_words(load: Sustained | None, of_load: float) -> str:
-    """What sustained load adds to a factor; "" without."""
-    if load is None:
-        return ""
+def _load_in_words(load: Sustained, of_load: float) -> str:
+    """What sustained load adds to a factor."""
     if load.interval is None:
         return "; of the share at sustained load no interval is told"
     return f", times {of_load:.3g} for the share at sustained load (in quadrature, as if the two were independent)"
