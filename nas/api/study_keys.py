@@ -42,6 +42,7 @@ class StudyKeys(TypedDict, total=False):
     int4_group_size: int | None
     calibration: Named
     engine: str | None
+    sustained: bool | Number | Mapping[str, Any]
     batch: int
     input_tokens: int
     output_tokens: int

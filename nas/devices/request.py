@@ -56,7 +56,9 @@ class DevicesRequest:
     ] = False
     flags: Annotated[
         Mapping[str, Any],
-        Keys("config settings space law objectives budgets preset latency attention vocabulary calibration engine"),
+        Keys(
+            "config settings space law objectives budgets preset latency attention vocabulary calibration engine sustained"
+        ),
     ] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()
