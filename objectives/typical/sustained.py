@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from objectives.device import COOLING, Cooling, Device, Sustained
 from objectives.packaged import packaged
-from objectives.typical.student import student_quantile
 
 COVERED = 0.8  # of further devices, by an interval
 _Rate = Annotated[float, Field(gt=0)]
@@ -71,7 +70,7 @@ def typical_of(cooling: Cooling, without: str = "") -> Sustained | None:
     n, middle = len(known), fmean(known.values())
     freedom = sum(len(devices) - 1 for devices in by_class.values())
     squares = sum((v - fmean(devices.values())) ** 2 for devices in by_class.values() for v in devices.values())
-    wide = student_quantile((1 + COVERED) / 2, freedom) * math.sqrt(squares / freedom * (1 + 1 / n))
+    wide = _student((1 + COVERED) / 2, freedom) * math.sqrt(squares / freedom * (1 + 1 / n))
     rows = [row for row in shipped().rows if row.device in known]
     return Sustained(
         share=math.exp(middle),
@@ -116,7 +115,14 @@ def slower_than(known: Sustained, share: float) -> float:
 
 
 def _quantile(share: float, known: Sustained) -> float:
-    return NormalDist().inv_cdf(share) if known.freedom is None else student_quantile(share, known.freedom)
+    return NormalDist().inv_cdf(share) if known.freedom is None else _student(share, known.freedom)
+
+
+def _student(share: float, freedom: int) -> float:
+    """The quantile of Student's t."""
+    from scipy.special import stdtrit  # a few runs need it, and it takes longer to import than they take to start
+
+    return float(stdtrit(freedom, share))
 
 
 def unknown(device: Device) -> str:

@@ -15,7 +15,6 @@ from objectives.assessment import Assessment
 from objectives.device import Calibration, Cooling, Device, Sustained
 from objectives.latency.roofline import latency_ms
 from objectives.scenario import Scenario, precision
-from objectives.typical.student import student_quantile, student_share
 from objectives.typical.sustained import about_load, shipped, slower_than, sustained_of, typical_of, unknown
 from search_spaces.architectures import Architectures, one
 
@@ -51,14 +50,6 @@ def board(**changes: Any) -> Device:
 
 def designs(experts: int) -> Architectures:
     return one({"depth": 4, "width": 512, "n_experts": experts, "top_k": 1, "expert_size": 512, "n_kv_heads": 2})
-
-
-@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 8, 31])
-@pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.8, 0.9, 0.975, 0.999])
-def test_quantiles_of_t_are_those_of_scipy(freedom: int, share: float) -> None:
-    t = student_quantile(share, freedom)
-    assert t == pytest.approx(stats.t.ppf(share, freedom), rel=1e-8, abs=1e-8)
-    assert student_share(t, freedom) == pytest.approx(share, rel=1e-9)
 
 
 def test_shares_of_classes_are_those_of_their_rows() -> None:
