@@ -36,10 +36,13 @@ CHIPS: dict[Chip, str] = {
     "cpu": "processors",
     "any": "devices of every class, since its file states no chip",
 }
+Cooling = Literal["phone", "passive", "active"]
+COOLING: dict[Cooling, str] = {"phone": "phones", "passive": "fanless devices", "active": "devices with fans"}
 Kind = Literal["plain", "attention", "experts"]  # operators with efficiencies of their own
 _Share = Annotated[float, Field(gt=0, le=2)]
 _Tokens = Annotated[int, Field(ge=0)]
 _Factor = Annotated[float, Field(gt=0, le=50)]
+_OfBurst = Annotated[float, Field(gt=0, le=1)]
 _Milliseconds = Annotated[float, BeforeValidator(lambda v: v if v == 0 else milliseconds(v))]
 
 
@@ -159,6 +162,39 @@ class Energy(BaseModel):
     source: str = ""
 
 
+class Sustained(BaseModel):
+    """Speed after minutes of load: a share of that of the first seconds, of both phases.
+
+    interval: where 80 % of the shares of further devices (typical) or of further runs (its own) lie, t in the logarithm with
+    `freedom` degrees, normal without. minutes: of load. typical: the class of cooling that it is typical of, over `devices`.
+    A bare number is the share.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    share: _OfBurst
+    interval: tuple[_OfBurst, _OfBurst] | None = None
+    freedom: Annotated[int, Field(ge=1)] | None = None
+    minutes: Annotated[float, Field(gt=0)] | None = None
+    typical: Literal[""] | Cooling = ""
+    devices: Annotated[int, Field(ge=1)] | None = None
+    source: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare(cls, raw: Any) -> Any:
+        """A number is the share."""
+        return {"share": raw} if isinstance(raw, int | float) and not isinstance(raw, bool) else raw
+
+    @model_validator(mode="after")
+    def _around(self) -> "Sustained":
+        """The share lies in its interval."""
+        if self.interval is not None and not self.interval[0] <= self.share <= self.interval[1]:
+            raise ValueError(
+                f"expected an interval around {self.share:g}, got {list(self.interval)}; write [least, most]"
+            )
+        return self
+
+
 class Mode(BaseModel):
     """A power mode: what differs from the device's default mode."""
 
@@ -219,7 +255,8 @@ class Device(BaseModel):
 
     `cache` is the last-level cache before memory, `cache_bandwidth` what it serves; both matter where a calibrated profile
     has an efficiency for them (docs/model.md, cache tier). `chip`: the class whose typical efficiencies price it without a
-    profile of its own; `any` where it is not stated.
+    profile of its own; `any` where it is not stated. `cooling`: the class whose typical share prices sustained load, unless
+    `sustained` says what was measured; nothing is known where neither is stated.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -236,6 +273,8 @@ class Device(BaseModel):
     note: str = ""
     dense_confirmed: bool = False
     chip: Chip = "any"
+    cooling: Cooling | None = None
+    sustained: Sustained | None = None
     other_peaks: dict[Name, FlopsPerSecond | OpsPerSecond] = {}
     modes: dict[Name, Mode] = {}
     mode_source: str = ""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
+from statistics import median
 from typing import Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from objectives.device import Calibration, Energy, Phase
 from objectives.scenario import Scenario
 from objectives.transfers import error_factor
+from objectives.typical.sustained import slower_than
 from search_spaces.arrays import AnyArray, FloatArray
 
 Errors = Literal["prefill", "decode", "energy"]
@@ -64,6 +66,16 @@ def conformal_factor(ratios: Sequence[float], models: int, share: Fraction, *, r
 def beyond(rows: int, models: int, tail: Fraction) -> int:
     """How many of the ratios lie outside on one side, so that at most `tail` of further models do."""
     return min(rows - 1, max(0, math.floor(rows * ((models + 1) * tail - 1) / models)))
+
+
+def in_quadrature(ratio: float, middle: float, slower: float) -> float:
+    """A quantile of measured / predicted, whose median is `middle`, times one of another factor, whose median is 1.
+
+    middle · exp(±sqrt(ln²(ratio/middle) + ln² slower)), exact where both are normal in the logarithm and independent; away
+    from the middle on the side of `slower`.
+    """
+    apart = math.hypot(math.log(ratio / middle), math.log(slower))
+    return middle * math.exp(math.copysign(apart, math.log(slower) or math.log(ratio / middle)))
 
 
 def level_of(name: str) -> tuple[str, Fraction]:
@@ -123,9 +135,17 @@ def _factor(scenario: Scenario, errors: Errors, share: Fraction) -> Factor:
     what: Literal["model", "device"] = "device" if profile.typical else "model"
     held_out = _claimed(rows, models, share, what, rows=len(rows) if profile.typical else None)
     dense, sparse = (
-        held_out * _wider(profile, scenario, errors, share, experts=with_them) for with_them in (False, True)
+        _at_load(held_out * _wider(profile, scenario, errors, share, experts=with_them), rows, scenario, share)
+        for with_them in (False, True)
     )
     return Factor(held_out, dense, sparse, models, what)
+
+
+def _at_load(factor: float, ratios: Sequence[float], scenario: Scenario, share: Fraction) -> float:
+    """A factor at sustained load: it and that of the load's share in quadrature."""
+    if scenario.sustained is None:
+        return factor
+    return in_quadrature(factor, median(ratios), slower_than(scenario.sustained, float(share)))
 
 
 def _named(scenario: Scenario, profile: Calibration | None) -> str:

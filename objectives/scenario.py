@@ -5,7 +5,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from objectives.device import Calibration, Device, Energy, Kind, Peak, Phase, SlowMemory
+from objectives.device import Calibration, Device, Energy, Kind, Peak, Phase, SlowMemory, Sustained
 from objectives.loss_law.law import Law
 from objectives.serving import Serving
 from objectives.text.text import Text
@@ -130,6 +130,7 @@ class Scenario:
 
     head_bytes: per element of embedding and LM head; None, as the precision has them.
     formats: the same for each precision that designs may have of their own, with its calibration and energy.
+    sustained: the share of its speed that the device keeps after minutes of load, by which every time is divided; None, of its first seconds.
     """
 
     law: Law
@@ -145,6 +146,7 @@ class Scenario:
     head_bytes: float | None = None
     calibration: Calibration | None = None
     energy: Energy | None = None
+    sustained: Sustained | None = None
     from_cache: bool = False
     engine: str = ""
     training: Training = field(default_factory=Training)
@@ -330,8 +332,13 @@ class Scenario:
         """The coefficients of a request's energy.
 
         Raises:
-            ValueError: nothing is known of it here, or times are no measured ones.
+            ValueError: nothing is known of it here, or times are no measured ones, or of sustained load.
         """
+        if self.sustained is not None:
+            raise ValueError(
+                "energy_j: expected times of the first seconds, as power was metered, got sustained load, at whose clocks "
+                "nothing says what the device draws; drop --sustained"
+            )
         where = f"{self.device.name}{'@' * bool(self.device.mode)}{self.device.mode}"
         if self.energy is None:
             raise ValueError(
@@ -345,16 +352,21 @@ class Scenario:
             )
         return self.energy
 
+    @property
+    def slower(self) -> float:
+        """How many times as long everything takes as in the first seconds of load."""
+        return 1.0 if self.sustained is None else 1.0 / self.sustained.share
+
     def seconds_per_flop(self, peak: Peak) -> float:
-        """1/(η_c π) of a peak, s/FLOP.
+        """1/(η_c π) of a peak, s/FLOP, at sustained load by its share.
 
         Raises:
             ValueError: the device does not state it.
         """
-        return 1.0 / ((self.calibration or _DATASHEET).efficiency(peak) * self.device.peak(peak))
+        return self.slower / ((self.calibration or _DATASHEET).efficiency(peak) * self.device.peak(peak))
 
     def seconds_per_byte(self, phase: Phase, *, routed: bool = False) -> float:
-        """1/(η_b β) of a phase, s/B; of routed experts, whose weights stream by, that of decoding.
+        """1/(η_b β) of a phase, s/B, at sustained load by its share; of routed experts, whose weights stream by, that of decoding.
 
         In decode passes from the cache η_s β_c takes the place of η_b β where it is larger.
         """
@@ -363,11 +375,11 @@ class Scenario:
         if self.from_cache and phase == "decode":
             faster = (self.device.cache_bandwidth or 0.0) / self.device.bandwidth
             efficiency = max(efficiency, (c.cache_efficiency or 0.0) * faster)
-        return 1.0 / (efficiency * self.device.bandwidth)
+        return self.slower / (efficiency * self.device.bandwidth)
 
     def overhead_s(self, phase: Phase) -> float:
         """τ of a phase, s per operator instance."""
-        return 0.0 if self.calibration is None else self.calibration.overhead_s(phase)
+        return 0.0 if self.calibration is None else self.calibration.overhead_s(phase) * self.slower
 
     def factors(self, kind: Kind, phase: Phase) -> tuple[float, float]:
         """Factors on η_c and η_b in operators of a kind."""
@@ -416,4 +428,4 @@ class Scenario:
     @property
     def request_s(self) -> float:
         """Seconds per request, once in a prefill."""
-        return 0.0 if self.calibration is None else self.calibration.request_s
+        return 0.0 if self.calibration is None else self.calibration.request_s * self.slower

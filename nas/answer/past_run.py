@@ -21,12 +21,13 @@ from nas.study.baselines import baseline
 from nas.study.request_length import recorded_lengths
 from objectives import outside
 from objectives.datasheet_times import doubts
-from objectives.device import Calibration, Device
+from objectives.device import Calibration, Device, Sustained
 from objectives.display_text import LONGEST, escaped
 from objectives.loss_law.law import Law
 from objectives.profile_choice import OF_DEVICE, calibration_for
 from objectives.scenario import Requests
 from objectives.transfers import Conditions
+from objectives.typical.sustained import about_load
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, IntArray
 from search_spaces.space import SearchSpace
@@ -93,8 +94,10 @@ class RecordedRun:
     def extrapolated(self, rows: IntArray) -> list[str]:
         """A sentence for each way in which times of chosen rows lie outside of what the run's profile was measured with."""
         resolved: Any = self.run.resolved
+        device, load = Device.model_validate(resolved["device"]), resolved.get("sustained")
+        of_load = about_load(device, Sustained.model_validate(load) if load else None)
         if resolved["calibration"] == "none":
-            return doubts(Device.model_validate(resolved["device"]), None)
+            return [*doubts(device, None), *of_load]
         lengths = recorded_lengths(resolved)
         prompt, context = lengths["input_tokens"], sum(lengths.values())
         chosen = self.architectures(rows)
@@ -108,8 +111,7 @@ class RecordedRun:
         )
         formats = [name or resolved["precision"] for name, _ in chosen.in_formats()]
         profiles = {name: self._profile(replace(asked, precision=name)) for name in formats}
-        of_device = doubts(Device.model_validate(resolved["device"]), next(iter(profiles.values())))
-        return [*of_device, *extrapolated(profiles, asked)]
+        return [*doubts(device, next(iter(profiles.values()))), *of_load, *extrapolated(profiles, asked)]
 
     def _profile(self, asked: Conditions) -> Calibration | None:
         """The profile that prices a scenario: the study's, or of formats of the designs' own that of the device."""

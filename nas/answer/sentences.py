@@ -110,7 +110,9 @@ def hardware(problem: Problem, c: StudyConfig, calibration_note: str) -> str:
     mode = f"@{device.mode}" if device.mode else ""
     single = problem.scenario.calibration is not None and not problem.scenario.formats
     speed = speeds(problem.scenario) if single else calibration_note
-    return f"{device.name}{mode}, {formats_in_words(problem)}, {WORKLOAD_WORDS[c.latency]}; {speed}"
+    load = problem.scenario.sustained
+    kept = f"; sustained load, {100 * load.share:.0f} % of the speed of the first seconds" if load else ""
+    return f"{device.name}{mode}, {formats_in_words(problem)}, {WORKLOAD_WORDS[c.latency]}; {speed}{kept}"
 
 
 def formats_in_words(problem: Problem) -> str:

@@ -43,6 +43,7 @@ class StudyKeys(TypedDict, total=False):
     calibration: Named
     engine: str | None
     serving: Mapping[str, Any]
+    sustained: bool | Number | Mapping[str, Any]
     batch: int
     input_tokens: int
     output_tokens: int

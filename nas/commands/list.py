@@ -31,6 +31,7 @@ from search_spaces.formats import base_of
 Row = dict[str, Any]
 SPARE = (
     "profiles",
+    "cooling",
     "int8 TOP/s",
     "models",
     "experts",
@@ -224,6 +225,7 @@ def _device_row(name: str, path: str) -> Row:
         "GB": d.memory_gb,
         "known": d.confidence,
         "chip": "-" if d.chip == "any" else d.chip,
+        "cooling": d.cooling or "-",
         "profiles": len(d.profiles),
         "modes": " ".join(f"@{mode}" for mode in d.modes) or "-",
         "what": d.name,

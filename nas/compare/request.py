@@ -82,7 +82,7 @@ class CompareRequest:
         Mapping[str, Any],
         Keys(
             "time_limit stop_when_stable constraints seed_from config settings space law objectives budgets preset device "
-            "precision latency attention vocabulary calibration engine serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases batch input_tokens output_tokens input_text output_text",
+            "precision latency attention vocabulary calibration engine sustained serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases batch input_tokens output_tokens input_text output_text",
             OF_RUNS,
         ),
     ] = field(default_factory=dict)

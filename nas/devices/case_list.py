@@ -29,13 +29,14 @@ from nas.terminal.flags import flag_name
 from objectives.device import Device
 from objectives.plugins import documents, normalised
 from objectives.scenario import PRECISIONS, precision
+from objectives.typical.sustained import sustained_of
 
 CROSSING = ("devices", "precisions", "workloads")
 LENGTH = r"(\d[\d_]*|\d+(?:\.\d+)?\s*[kM]?B)"  # tokens, or bytes of text
 WORKLOAD = re.compile(rf"^(?:(\d[\d_]*)/)?{LENGTH}/{LENGTH}$")
 FORM = "INPUT/OUTPUT or BATCH/INPUT/OUTPUT, in tokens or bytes of text"
 MOST = 10_000
-ENERGY = "energy"
+ENERGY, LOAD = "energy", "sustained load"
 OF_A_CASE: dict[str, Any] = {"device": StudyConfig.model_fields["device"].default, "baselines": [], "params": {}}
 CONVENTIONAL = {"preset", "latency"}  # keys of a file that chooses its own conventions
 
@@ -158,12 +159,15 @@ def _crossed(
         if joules and not any(known.mode == device.mode for known in device.energy):
             left_out.setdefault(ENERGY, {})[name] = None
             continue
+        if raw.get("sustained") is True and sustained_of(device) is None:
+            left_out.setdefault(LOAD, {})[name] = None
+            continue
         words = (kind, "/".join(str(n) for n in workload.values()), application)
         label = " ".join([_short(name), *(word for word, shown in zip(words, several, strict=True) if shown)])
         rows.append(Row({"device": name, "precision": kind, **workload}, {}, application, label))
     without = [(kind, f"no {_lacking(kind)} for {', '.join(names)}") for kind, names in left_out.items()]
     if not rows:
-        flag = "--devices" if ENERGY in left_out else "--precisions"
+        flag = "--devices" if {ENERGY, LOAD} & left_out.keys() else "--precisions"
         got = "; ".join(f"{kind} ({why})" for kind, why in without)
         raise UsageError(f"{flag}: expected one that a device has, got {got}; choose another")
     lines = [f"{kind} is left out where the device has none: {why}" for kind, why in without]
@@ -171,6 +175,8 @@ def _crossed(
 
 
 def _lacking(kind: str) -> str:
+    if kind == LOAD:
+        return "share is known"
     return "coefficients are known" if kind == ENERGY else f"{precision(kind).linear_peak} peak is stated"
 
 

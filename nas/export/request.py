@@ -43,7 +43,7 @@ class ExportRequest:
     flags: Annotated[
         Mapping[str, Any],
         Keys(
-            "config settings law budgets preset device precision vocabulary calibration engine serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases batch input_tokens output_tokens input_text output_text"
+            "config settings law budgets preset device precision vocabulary calibration engine sustained serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases batch input_tokens output_tokens input_text output_text"
         ),
     ] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None

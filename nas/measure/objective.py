@@ -40,6 +40,11 @@ def resolved_settings(config: StudyConfig, space: SearchSpace) -> tuple[MeasureS
     asked = config.measure or MeasureSettings()
     refuse_settings("measure", space)
     refuse_layers("measure", space)
+    if config.sustained:
+        raise UsageError(
+            "sustained: expected times that are predicted, got measured ones, which last as long as their load did; drop it, or "
+            "measure after minutes of load"
+        )
     known = PRECISIONS[asked.backend]
     if asked.precision is not None and asked.precision not in known:
         raise UsageError(f"measure.precision: {unknown(f'a precision of {asked.backend}', asked.precision, known)}")

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from statistics import median
 
-from objectives.device import Calibration, Phase
-from objectives.measured_bounds import beyond
+from objectives.device import Calibration, Phase, Sustained
+from objectives.measured_bounds import beyond, in_quadrature
 from objectives.scenario import Scenario
 from objectives.transfers import error_factor
+from objectives.typical.sustained import COVERED, slower_than
 from search_spaces.architectures import Architectures
 
 PHASES: dict[str, tuple[Phase, ...]] = {
@@ -71,15 +73,30 @@ def share_of(scenario: Scenario, chosen: Architectures) -> int:
 
 
 def _ranges(scenario: Scenario, chosen: Architectures) -> dict[Phase, Range]:
-    """Those of the phases that have one; the upper end is as much later as conditions outside of the measured ones were seen to be."""
+    """Those of the phases that have one; the upper end is as much later as conditions outside of the measured ones were seen to be.
+
+    At sustained load both ends are wider by what its share is not known to.
+    """
     experts, found = bool(chosen.n_experts[0] > 1), dict[Phase, Range]()
     for phase in PHASES["total_ms"]:
         own = scenario.of_phase(phase)
         known = None if own.calibration is None else phase_range(own.calibration, phase)
         if own.calibration is not None and known is not None:
             further = error_factor(own.calibration, own.conditions(experts=experts), phase, (1 + known.share) / 2)
-            found[phase] = replace(known, most=known.most * further)
+            wider = replace(known, most=known.most * further)
+            load, ratios = own.sustained, own.calibration.held_out[phase]
+            found[phase] = wider if load is None else _at_load(wider, median(ratios), load)
     return found
+
+
+def _at_load(known: Range, middle: float, load: Sustained) -> Range:
+    """A range of the first seconds at sustained load: each end and that of the share in quadrature."""
+    tail = (1.0 - COVERED) / 2.0
+    least, most = (
+        in_quadrature(end, middle, slower_than(load, share))
+        for end, share in ((known.least, tail), (known.most, 1.0 - tail))
+    )
+    return replace(known, least=least, most=most)
 
 
 def _range_of(name: str, times: Mapping[str, float], known: Mapping[Phase, Range]) -> tuple[float, float]:

@@ -16,7 +16,12 @@ from nas.study.key_marks import ALWAYS, AtStart, Free, Part
 UNDECIDING = (  # what a space, a law or a device says of itself
     *("name", "description", "source", "note", "provenance", "implied_residual_sd"),
     *("tokenizer", "data", "runs", "cannot_see", "caveat", "transcribed"),
-    *("npu", "chip"),  # of a device: a profile that follows from them is recorded itself
+    *(
+        "npu",
+        "chip",
+        "cooling",
+        "sustained",
+    ),  # of a device: a profile or a share that follows from them is recorded itself
 )
 DOCUMENTS = ("space", "law", "device")  # parts that are one document
 

@@ -141,7 +141,8 @@ class Study:
             "optuna_storage": self.config.optuna_storage and without_password(self.config.optuna_storage),
         }
         content |= {} if self.scores is None else {"scores": self.scores.mapping()}
-        unnamed = ("scores",) if self.scores is None else ()
+        content |= {} if scenario.sustained is None else {"sustained": scenario.sustained.model_dump(mode="json")}
+        unnamed = [*(["scores"] * (self.scores is None)), *(["sustained"] * (scenario.sustained is None))]
         return {key: "none" if value is None else value for key, value in content.items() if key not in unnamed}
 
     def _recorded_curve(self) -> Any:

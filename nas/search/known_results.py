@@ -12,7 +12,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.record.given import Given, read_given
-from nas.record.identity import deciding
+from nas.record.identity import deciding, section
 from nas.study.configuration import StudyConfig
 from nas.study.request_length import recorded_lengths
 from objectives.display_text import escaped
@@ -133,8 +133,10 @@ def _own_values(
 def _refuse_elsewhere(source: str, metric: Objective, there: Mapping[str, Any], problem: Problem) -> None:
     scenario = problem.scenario
     here = {name: getattr(scenario, name) for name in ("batch", "input_tokens", "output_tokens")}
-    here |= {"device": scenario.device.mapping(), "precision": scenario.precision.name}
-    there = {**there, **recorded_lengths(there)}
+    load = scenario.sustained and scenario.sustained.model_dump(mode="json")
+    here |= {"device": section({"device": scenario.device.mapping()}, "device"), "precision": scenario.precision.name}
+    here |= {"sustained": load}
+    there = {**there, **recorded_lengths(there), "device": section(there, "device")}
     if other := [name for name, value in here.items() if there.get(name) != value]:
         raise UsageError(
             f"known: {source}: expected values of {metric.name}, which takes the scenario, of this study's {', '.join(other)}, "

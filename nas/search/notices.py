@@ -13,6 +13,7 @@ from objectives.datasheet_times import doubts
 from objectives.device import Calibration
 from objectives.scenario import Scenario
 from objectives.transfers import Conditions, extrapolations
+from objectives.typical.sustained import about_load
 
 
 def notices_of(problem: Problem, limits: Sequence[str]) -> list[str]:
@@ -45,7 +46,9 @@ def larger_rows(problem: Problem) -> list[str]:
 def doubtful_times(scenario: Scenario, *, experts: bool) -> list[str]:
     """Say how far off times may be: for each format that designs may have, with experts or without."""
     each = {name: one.calibration for name, one in scenario.by_format.items()}
-    return [*doubts(scenario.device, scenario.calibration), *extrapolated(each, scenario.conditions(experts=experts))]
+    of_load = about_load(scenario.device, scenario.sustained)
+    outside = extrapolated(each, scenario.conditions(experts=experts))
+    return [*doubts(scenario.device, scenario.calibration), *of_load, *outside]
 
 
 def extrapolated(profiles: Mapping[str, Calibration | None], asked: Conditions) -> list[str]:

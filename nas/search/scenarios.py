@@ -8,7 +8,7 @@ from nas.files import yaml_source
 from nas.study import entry_points
 from nas.study.catalogue import load_device
 from nas.study.configuration import StudyConfig
-from objectives.device import Calibration, Device
+from objectives.device import Calibration, Device, Sustained
 from objectives.loss_law.law import Law
 from objectives.plugins import documents
 from objectives.profile_choice import OF_DEVICE, calibration_for, energy_for
@@ -16,6 +16,7 @@ from objectives.scenario import Precision, Scenario, precision
 from objectives.text.text import Text
 from objectives.training import Training
 from objectives.transfers import Conditions
+from objectives.typical.sustained import sustained_of, unknown
 
 
 def conditions_of(config: StudyConfig, *, experts: bool = False) -> Conditions:
@@ -57,7 +58,7 @@ def _scenario(
     """The scenario of one format, and how to name its calibration.
 
     Raises:
-        UsageError: the device does not state the format's peak.
+        UsageError: the device does not state the format's peak, or nothing is known of it at sustained load.
     """
     priced = _priced(config, device, asked.precision)
     profile, note = (None, "datasheet peaks")
@@ -65,6 +66,7 @@ def _scenario(
         profile, note = calibration_for(device, asked, typical=config.calibration == "typical")
     elif isinstance(config.calibration, Calibration):
         profile, note = config.calibration, "calibrated (given in the study)"
+    sustained = _sustained(config, device)
     scenario = Scenario(
         law=law,
         device=device,
@@ -79,10 +81,24 @@ def _scenario(
         head_bytes=config.head_bytes_at(asked.precision),
         calibration=profile,
         engine=config.engine or "",
-        energy=energy_for(device, profile, asked.precision, asked.batch),
+        energy=None if sustained else energy_for(device, profile, asked.precision, asked.batch),
+        sustained=sustained,
         training=Training(**{**config.training.model_dump(), "device": trainer}),
     )
     return scenario, note
+
+
+def _sustained(config: StudyConfig, device: Device) -> Sustained | None:
+    """The share of its speed that is left after minutes of load, where the study prices that.
+
+    Raises:
+        UsageError: nothing is known of the device there.
+    """
+    if isinstance(config.sustained, Sustained) or not config.sustained:
+        return config.sustained or None
+    if (found := sustained_of(device)) is None:
+        raise UsageError(f"sustained: {unknown(device)}")
+    return found
 
 
 def with_text(scenario: Scenario, text: Text | None, vocabulary: int | None) -> Scenario:

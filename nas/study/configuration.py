@@ -29,7 +29,7 @@ from nas.study.value_parsers import (
     written_tokens,
     written_vocabulary,
 )
-from objectives.device import Calibration
+from objectives.device import Calibration, Sustained
 from objectives.quantities import Name, bytes_in_words, counted
 from search_spaces.axes_schema import CAPABILITIES
 from search_spaces.formats import Format, base_of
@@ -210,6 +210,13 @@ class StudyConfig(BaseModel):
     serving: Annotated[
         ServingConfig, Field(description="Tokens drafted ahead, experts in slow memory, a chip for prompts")
     ] = ServingConfig()
+    sustained: Annotated[
+        StrictBool | Sustained,
+        Field(
+            description="Speed after minutes of load, not of the first seconds: by the device's file or its cooling; 0.7: that share of it"
+        ),
+        CASE,
+    ] = False
     batch: Annotated[int, Field(strict=True, ge=1, le=10**6, description="Sequences at once"), ALWAYS, CASE] = 1
     input_tokens: Annotated[Tokens, Field(description="Prompt length"), ALWAYS, CASE] = 1024
     output_tokens: Annotated[Tokens, Field(description="Tokens generated"), ALWAYS, CASE] = 16

@@ -207,6 +207,12 @@ STUDY = {
         DEVICE,
         "PAIRS",
     ),
+    "sustained": Flag(
+        "--sustained",
+        "Speed after minutes of load, as heat leaves it, not of the first seconds: typical of the device's cooling, or as its file says.",
+        DEVICE,
+        kind=bool,
+    ),
     "batch": Flag("--batch", "Sequences at once; default 1.", DEVICE, kind=int),
     "input_tokens": Flag("--input-tokens", "Prompt length; default 1024.", DEVICE, kind=int),
     "output_tokens": Flag("--output-tokens", "Tokens generated; default 16.", DEVICE, kind=int),

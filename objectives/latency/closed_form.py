@@ -42,6 +42,7 @@ DEVICE = (
         "energy",
         "slow_memory",
     ),
+    *("cooling", "sustained"),
 )
 COLUMNS = (
     *("tokens", "precision", "tied", "shared_gate", "qk_norm", "qkv_bias", "norms_per_layer"),

@@ -77,7 +77,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> ChangedTree:
     (made.folder / "space.yaml").write_text(yaml_source.dump({"name": "tiny", "axes": axes}), encoding="utf-8")
     (made.folder / "plain.yaml").write_text(yaml_source.dump({"name": "plain", "axes": AXES}), encoding="utf-8")
     (made.folder / "board.yaml").write_text(BOARD, encoding="utf-8")
-    (made.folder / "hot.yaml").write_text(f"{BOARD}sustained: 0.5\n", encoding="utf-8")
+    (made.folder / "hot.yaml").write_text(f"{BOARD}undrawn: 0.5\n", encoding="utf-8")
     (made.folder / "trained.csv").write_text("\n".join(TABLE), encoding="utf-8")
     return made
 
@@ -153,7 +153,7 @@ FORGOTTEN = (
     ("search_spaces/columns.py", "search_spaces/test_specification.py", "expected the same columns .* got adapter_rank in one"),
     ("search_spaces/architectures.py search_spaces/columns.py", "search_spaces/test_specification.py", "columns.py: expected a default .* {'adapter_rank'}"),
     ("objectives/counts.py objectives/latency/operators.py", "objectives/latency/test_coverage.py", "adapter_rank: .* price it in objectives/counts.py"),
-    ("objectives/scenario.py", "objectives/latency/test_coverage.py", "Device: .* got sustained; read it in objectives/scenario.py"),
+    ("objectives/scenario.py", "objectives/latency/test_coverage.py", "Device: .* got undrawn; read it in objectives/scenario.py"),
     ("nas/__main__.py", "nas/commands/test_strangers_files.py", "expected every command in COMMANDS, got {'ridge'}"),
     ("", "objectives/latency/test_coverage.py", "tests/reference.py: expected every column in Arch, got no adapter_rank"),
     ("", "objectives/test_metrics.py", "docs/model.md: expected a row for metric kv_cache_gb"),
@@ -187,7 +187,7 @@ def test_an_effect_of_the_device_lengthens_what_arithmetic_binds(tree: ChangedTr
     assert [each.code for each in (cool, hot, other, closed)] == [0, 0, 2, 2], (cool.err, hot.err)
     least = [min(float(row["prefill_ms"]) for row in rows(tree, f"{name}/frontier.csv")) for name in ("cool", "hot")]
     assert least[1] > 1.5 * least[0]  # the rest is bound by bytes
-    assert "sustained" in closed.err
+    assert "undrawn" in closed.err
 
 
 def test_a_key_of_the_study_prices_identifies_and_varies_by_case(tree: ChangedTree) -> None:

@@ -78,6 +78,7 @@ def scenario_of(chance: Chance) -> dict[str, Any]:
         "output_tokens": chance.one(1, 16, 100),
         "vocabulary": chance.one(0, 32_000),
         "calibration": chance.one("none", calibration_of(chance)),
+        "sustained": chance.one(False, 0.6),
     }
 
 
@@ -190,12 +191,13 @@ def law_of(chance: Chance, every: Architectures) -> Law:
 
 
 def metered(chance: Chance, problem: Problem) -> Problem:
-    """The problem with coefficients of energy, any of which may be 0, and calibrated times."""
+    """The problem with coefficients of energy, any of which may be 0, and calibrated times of the first seconds."""
     base, per_flop, per_byte = (chance.one(0.0, 1.0, 1.0) * chance.share(*ends) for ends in ENERGIES)
     scenario = replace(
         problem.scenario,
         calibration=Calibration.model_validate(calibration_of(chance)),
         energy=Energy(base_power=base + 0.01, per_flop=per_flop, per_byte=per_byte),
+        sustained=None,
     )
     return replace(problem, scenario=scenario, columns=("ttft_ms", "energy_j", "power_w"))
 
