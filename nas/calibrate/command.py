@@ -25,6 +25,7 @@ from objectives.calibrating.energy import EnergyGroup, calibrate_energy, metered
 from objectives.calibrating.group import Calibrated, calibrate, with_beside
 from objectives.calibrating.measurements import Contended, LeftOut, Measurement, read, reasons
 from objectives.calibrating.row_by_row import row_by_row, unseen_by
+from objectives.calibrating.served import ServedGroup, refused, served_groups
 from objectives.device import Calibration, Device
 from objectives.plugins import normalised
 from search_spaces.architectures import Architectures
@@ -72,15 +73,24 @@ class Outcome:
     left_out: list[LeftOut]
     elsewhere: int
     told: Sequence[str] = ()
+    served: Sequence[ServedGroup] = ()
 
     @property
-    def fitted(self) -> list[Calibrated | EnergyGroup]:
-        """Everything that was fitted: times, then energy."""
-        return [*self.groups, *self.energies]
+    def fitted(self) -> list[Calibrated | EnergyGroup | ServedGroup]:
+        """Everything that was fitted: times, how models are served, then energy."""
+        return [*self.groups, *self.served, *self.energies]
 
     def profiled(self) -> Device:
-        """The device with the new profiles and all its others; new ones replace those of the same key."""
+        """The device with the new profiles and all its others; new ones replace those of the same key.
+
+        What was fitted to how models are served holds in every profile of that engine, batch and mode.
+        """
         profiles = {_key(p): p for p in (*self.device.profiles, *(g.profile for g in self.groups))}
+        for group in self.served:
+            engine, batch = group.rows[0].engine, group.rows[0].batch
+            for key, p in profiles.items():
+                if (p.mode, p.engine, p.batch) == (self.mode, engine, batch):
+                    profiles[key] = p.model_copy(update={group.coefficient: group.value})
         energy = {(e.mode, e.engine): e for e in (*self.device.energy, *(g.energy for g in self.energies))}
         return self.device.model_copy(update={"profiles": list(profiles.values()), "energy": list(energy.values())})
 
@@ -92,14 +102,22 @@ class Outcome:
             "mode": self.mode,
             "peaks": {"fp16": measured.fp16, "int8": measured.int8, **measured.other_peaks},
             "bandwidth": measured.bandwidth,
+            "slow_bandwidth": None if measured.slow_memory is None else measured.slow_memory.bandwidth,
             "confidence": self.device.confidence,
             "groups": [group_report(group) for group in self.groups],
+            "served": [served_report(group) for group in self.served],
             "energy": [energy_report(group) for group in self.energies],
             "rows_used": len({m.line for group in self.fitted for m in group.rows}),
             "left_out": [asdict(row) for row in self.left_out],
             "rows_of_other_devices": self.elsewhere,
             "told": list(self.told),
         }
+
+
+def _profiles(device: Device, groups: Iterable[Calibrated]) -> list[Calibration]:
+    """The profiles that were fitted, then the device's others."""
+    new = [group.profile for group in groups]
+    return [*new, *(p for p in device.profiles if _key(p) not in {_key(own) for own in new})]
 
 
 def _key(profile: Calibration) -> tuple[str, str, str, str, int]:
@@ -125,6 +143,32 @@ def group_report(group: Calibrated) -> dict[str, Any]:
         "largest_efficiency": group.free.largest,
         "unseen_by": unseen_by(group),
         "measurements": row_by_row(group),
+    }
+
+
+def served_report(group: ServedGroup) -> dict[str, Any]:
+    """The coefficient, errors of milliseconds: median, 90th percentile and of how many rows, and the rows as columns."""
+    predictions = {"before": group.before, "in_sample": group.in_sample, "held_out": group.held_out}
+    own = {
+        name: [getattr(m, name) for m in group.rows] for name in ("line", "model", "slow_share", "drafted", "accepted")
+    }
+    return {
+        "name": group.name,
+        "coefficient": group.coefficient,
+        "value": group.value,
+        "rows": len(group.rows),
+        "models": group.models,
+        "errors": {
+            name: dict(zip(("median", "p90", "rows"), group.errors(ms), strict=True))
+            for name, ms in predictions.items()
+        },
+        "remarks": group.remarks(),
+        "doubts": group.doubts(),
+        "measurements": {
+            **own,
+            "measured_ms": group.measured.tolist(),
+            **{f"{name}_ms": ms.tolist() for name, ms in predictions.items()},
+        },
     }
 
 
@@ -192,24 +236,30 @@ def calibrated(
         )
     base, mode = id_and_mode(device)
     known, law = load_device(device), load_law(LAW)
-    done, refused = [], []
+    done, unfitted = [], []
     for members, beside in with_beside(rows):
         try:
             done.append(calibrate(members, known, law, source, request=request, beside=beside))
         except ValueError as error:
-            refused += [LeftOut(m.line, m.device, str(error)) for m in members]
+            unfitted += [LeftOut(m.line, m.device, str(error)) for m in members]
+    base_profiles = [p for p in _profiles(known, done) if p.mode == mode]
+    unlike = {m.line: refused(m, known, base_profiles) for m in rows if not m.plain}
+    refused_rows = [LeftOut(m.line, m.device, unlike[m.line]) for m in rows if unlike.get(m.line)]
+    used_served = [m for m in rows if not m.plain and not unlike[m.line]]
+    served = served_groups(used_served, known, law, base_profiles)
     energies = []
     for members in metered(rows).values():
         alike = [m for m in rows if m.engine == members[0].engine]
         try:
             energies.append(calibrate_energy(members, alike, known, law, source))
         except ValueError as error:
-            refused += [LeftOut(m.line, m.device, str(error)) for m in members]
+            unfitted += [LeftOut(m.line, m.device, str(error)) for m in members]
     used = {m.line for group in done for m in group.rows} | {m.line for group in energies for m in group.rows}
-    used |= {row.line for row in refused}
-    refused += [LeftOut(m.line, m.device, WHOLE) for m in rows if m.line not in used]
-    refused = list(dict.fromkeys(refused))
-    return Outcome(load_device(base), mode, done, energies, left + refused, elsewhere)
+    unfitted += refused_rows
+    used |= {row.line for row in unfitted} | {m.line for m in used_served}
+    unfitted += [LeftOut(m.line, m.device, WHOLE) for m in rows if m.line not in used]
+    unfitted = list(dict.fromkeys(unfitted))
+    return Outcome(load_device(base), mode, done, energies, left + unfitted, elsewhere, served=served)
 
 
 def calibrate_files(request: CalibrateRequest) -> Outcome:
