@@ -52,7 +52,7 @@ def test_patterns_of_whole_layers(pattern: str, share: float) -> None:
     ],
 )
 def test_patterns_of_other_tensors_are_named(pattern: str) -> None:
-    with pytest.raises(Unusable, match="-ot .*: not the experts of whole layers"):
+    with pytest.raises(Unusable, match=r"-ot .*: not the experts of whole layers"):
         slow_share(model("Qwen3-30B-A3B"), Figure((), placed=pattern))
 
 
