@@ -72,6 +72,20 @@ def errors(of: Iterable[float]) -> str:
     return f"{100 * np.median(found):.1f} % ({100 * np.quantile(found, 0.9):.1f} %), n {len(found)}"
 
 
+def deciles(of: Iterable[float]) -> str:
+    """Deciles of measured / predicted decode times, as `objectives/transfers.py` has them, from the least to the largest."""
+    return ", ".join(f"{each:.2f}" for each in np.quantile(np.array(list(of)), np.linspace(0.0, 1.0, 11)))
+
+
+def acceptance(folder: Path | None) -> Iterator[str]:
+    """The line of what a stated acceptance is worth: published first positions in place of the one that ships, at two tokens."""
+    first = rows_of("acceptance.csv", folder)["first"]
+    ours = 1.0 + typical_serving().acceptance["mtp"].accepted(2)
+    times = [ours / (1.0 + Acceptance(each).accepted(2)) for each in first]
+    ends = np.quantile(first, [0.1, 0.5, 0.9])
+    yield f"first position accepted, {len(first)} published: {ends[1]:.2f}, 80 % {ends[0]:.2f} to {ends[2]:.2f}; deciles of time {deciles(times)}"
+
+
 def speculation(folder: Path | None) -> Iterator[str]:
     """Lines of the speed-ups, dense designs and those with experts apart."""
     rows = rows_of("speculation.csv", folder)
@@ -85,6 +99,7 @@ def speculation(folder: Path | None) -> Iterator[str]:
             ends = np.quantile(1.0 / ratio, [0.1, 0.9])
             where = " on Metal" if metal else ""
             yield f"speed-up, {design}{where}, {kind}: {errors(ratio)}; measured / predicted 80 %: {ends[0]:.2f} to {ends[1]:.2f}"
+        yield f"  deciles of time {deciles(group['predicted'] / group['speedup'])}"
     judged = rows[(rows["role"] == "judge") & ~rows["metal"]]
     for design, group in judged.groupby("design"):
         yield f"speed-up, {design}, kept for judging: {errors(group['predicted'] / group['speedup'])}"
@@ -133,18 +148,18 @@ def offload(folder: Path | None) -> Iterator[str]:
     rates = [fitted(rows) for rows in machines.values()]
     typical = float(np.median(rates))
     every = [row.predicted(typical) / row.ms for rows in machines.values() for row in rows]
-    yield f"slow experts, from other rows of the machine: {errors(left) if left else 'none'}"
+    times = deciles(1.0 / np.array(left)) if left else "none"
+    yield f"slow experts, from other rows of the machine: {errors(left) if left else 'none'}; deciles of time {times}"
     yield f"slow experts, from other models of the machine: {errors(others) if others else 'none'}"
     ends = np.quantile(rates, [0.1, 0.9])
     yield f"slow memory of {len(rates)} machines: {typical:.0f} GB/s, 80 % {ends[0]:.0f} to {ends[1]:.0f}; at it {errors(every)}"
-    low, high = np.quantile(1.0 / np.array(every), [0.1, 0.9])
-    yield f"measured / predicted at it, 80 %: {low:.2f} to {high:.2f}"
+    yield f"  deciles of time {deciles(1.0 / np.array(every))}"
 
 
 def main() -> None:
     """Print every line."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    for line in (*speculation(folder), *offload(folder)):
+    for line in (*acceptance(folder), *speculation(folder), *offload(folder)):
         print(line)
 
 

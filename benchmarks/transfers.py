@@ -7,6 +7,7 @@ FOLDER holds latency/measured_latency.csv, which is not part of the project.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -14,17 +15,19 @@ import numpy as np
 from benchmarks.calibration import dense, device, fitted_to, measurements, public_rows
 from nas.calibrate.command import LAW
 from nas.study.catalogue import load_law
-from objectives.calibrating.group import PHASES, groups
+from objectives.calibrating.group import PHASES, calibrate, groups
 from objectives.calibrating.measurements import Measurement
 from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import terms
 from objectives.device import Device, Phase
-from objectives.transfers import BATCH_DOWN, BATCH_UP, EXPERTS, FORMATS, LONGER, SHORTER, Step
+from objectives.measured_bounds import conformal_factor
+from objectives.transfers import BATCH_DOWN, BATCH_UP, EXPERTS, FORMATS, LONGER, SHORTER, Ratios, Step
 from search_spaces.arrays import FloatArray
 
 Pair = tuple[Device, str, Sequence[Measurement], Sequence[Measurement]]
 Groups = Mapping[tuple[str, str, str, int], Sequence[Measurement]]
 BENCHED, TALKED = "TensorRT-Edge-LLM 0.10.0", "TensorRT-Edge-LLM 0.9.0"  # 2,048 tokens, and 51 to 61
+SHARE = Fraction(8, 10)
 LLAMA = "llama-bench May-2024"
 #: llama.cpp's two formats on one device: 16 bits and 4.
 TWO_FORMATS = {"fp16", "q4_k_m"}
@@ -112,10 +115,43 @@ def ranges(pairs: Sequence[Pair]) -> dict[Phase, tuple[float, float, int]]:
     return {phase: (float(r.min()), float(r.max()), len(r)) for phase, r in joined.items()}
 
 
+Found = Sequence[tuple[Pair, dict[Phase, FloatArray]]]
+
+
+def deciles(found: Found) -> dict[Phase, Ratios]:
+    """What `objectives/transfers.py` has of a step, of pairs with their ratios."""
+    joined = {phase: np.concatenate([each[phase] for _, each in found]) for phase in PHASES}
+    tenths = np.linspace(0.0, 1.0, 11)
+    return {phase: Ratios(len(r), tuple(np.quantile(r, tenths).round(2).tolist())) for phase, r in joined.items()}
+
+
+def held(found: Found) -> dict[Phase, tuple[float, int]]:
+    """The share of rows below their upper end at `SHARE`, and how many: the profile's own factor times the step's, of other devices' rows alone.
+
+    Where the profile has too few models for `SHARE`, its largest ratio.
+    """
+    inside: dict[Phase, list[bool]] = {phase: [] for phase in PHASES}
+    for (board, _, source, _), here in found:
+        others = [other for other in found if other[0][0].name != board.name]
+        if not others:
+            continue
+        profile, steps = calibrate(list(source), board, load_law(LAW), "").profile, deciles(others)
+        for phase, values in here.items():
+            own = profile.held_out.get(phase) or [1.0]
+            factor = conformal_factor(own, profile.held_out_models or len(own), SHARE) or max(own)
+            inside[phase] += (values <= factor * max(1.0, steps[phase].at(SHARE))).tolist()
+    return {phase: (float(np.mean(each)), len(each)) for phase, each in inside.items()}
+
+
 def main() -> None:
     """Print every step, and each pair of it."""
     for name, (_, pairs) in every(public_rows(Path(os.environ["PLAS_EXTERNAL_DATA"]))).items():
         print(f"\n{name}, measured / predicted")
+        done = [(pair, ratios(pair)) for pair in pairs]
+        shares = held(done)
+        for phase, known in deciles(done).items():
+            share, count = shares[phase]
+            print(f"  {phase} {known}; upper ends at q80 hold {100 * share:.0f} % of {count} rows of devices left out")
         for pair in (None, *pairs):
             found = ranges(pairs if pair is None else [pair]) if pair is None or _both(pair) else {}
             cells = ", ".join(f"{phase} {a:.2f} to {b:.2f} (n {n})" for phase, (a, b, n) in found.items())

@@ -10,6 +10,7 @@ import numpy as np
 
 from objectives.counts import ParameterGroups, count
 from objectives.latency import closed_form, roofline
+from objectives.measured_bounds import MEASURED, at_quantile, factors_of, level_of
 from objectives.parts import OF_NO_DEVICE
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
@@ -61,11 +62,20 @@ class Assessment:
         return values
 
     def _computed(self, metric: str) -> FloatArray:
-        """The metric, or for `loss@q90` a quantile of it over the law's draws."""
+        """The metric, or for `loss@q90` and `total_ms@q80` its quantile over the law's draws, over what was held out."""
+        found: FloatArray = self._at_quantile(metric) if "@" in metric else _defined(metric).evaluate(self)
+        return found
+
+    def _at_quantile(self, metric: str) -> FloatArray:
+        """A metric's quantile; a rate's is that of its cost."""
         name, _, level = metric.partition("@q")
         module = _defined(name)
-        found: FloatArray = module.quantile(self, float(level) / 100) if level else module.evaluate(self)
-        return found
+        if name in MEASURED:
+            factors = factors_of(*level_of(metric), self.scenario)
+            return at_quantile({term: self[term] for term in factors}, self.architectures.n_experts, factors)
+        if hasattr(module, "COST"):
+            return np.asarray(module.amount(self.scenario) / self[f"{module.COST}@q{level}"])
+        return np.asarray(module.quantile(self, float(level) / 100))
 
     def phase_ms(self, phase: str) -> FloatArray:
         """Prefill or decode latency in the scenario's fidelity, ms, (n,); both are kept."""

@@ -23,6 +23,7 @@ from objectives.latency.operator import phases
 from objectives.loss_law.features import COUNTS, OWNERS, feature
 from objectives.loss_law.layer_deltas import QUANTITIES, Kind, LayerCosts, share_of
 from objectives.loss_law.log_product import LogProduct
+from objectives.measured_bounds import MEASURED, as_composition, level_of
 from objectives.scenario import Scenario
 from objectives.shares import Share, count_share
 from search_spaces.architectures import Architectures
@@ -154,12 +155,22 @@ def composition(metric: str, scenario: Scenario, own: Mapping[str, Any] = Mappin
     `parts` or `composition` as a module of `objectives.metrics` does.
     """
     if "@" in metric:
-        return None
+        found = _at_quantile(metric, scenario)
+        return found if found is None or not scenario.cached else _with_cache(found, scenario)
     declared = declaring(metric, own)
-    found: Composition | None = additive(metric) if hasattr(declared, "parts") else None
+    found = additive(metric) if hasattr(declared, "parts") else None
     if hasattr(declared, "composition"):
         found = declared.composition(scenario)
     return found if found is None or not scenario.cached else _with_cache(found, scenario)
+
+
+def _at_quantile(name: str, scenario: Scenario) -> Composition | None:
+    """What is measured, at a quantile, as a function of sums of parts; None of a loss, whose draws are none."""
+    metric, share = level_of(name)
+    if metric not in MEASURED:
+        return None
+    terms, value = as_composition(metric, share, scenario)
+    return Composition(MappingProxyType(dict[Quantity, int](terms.items())), value)
 
 
 def _with_cache(known: Composition, scenario: Scenario) -> Composition:

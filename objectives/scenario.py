@@ -297,8 +297,24 @@ class Scenario:
 
     def conditions(self, *, experts: bool) -> Conditions:
         """What its requests ask of a profile, of designs with experts or without."""
-        context = self.input_tokens + self.output_tokens
-        return Conditions(self.precision.name, self.batch, self.input_tokens, context, experts, self.engine)
+        context, serving, memory = self.input_tokens + self.output_tokens, self.serving, self.device.slow_memory
+        return Conditions(
+            self.precision.name,
+            self.batch,
+            self.input_tokens,
+            context,
+            experts,
+            self.engine,
+            drafting=bool(serving.drafted),
+            acceptance_stated=serving.acceptance_stated,
+            slow=bool(serving.slow_share),
+            slow_stated=memory is not None and not memory.typical,
+        )
+
+    def of_phase(self, phase: Phase) -> "Scenario":
+        """The scenario of the chip that a phase runs on."""
+        reader = self.serving.prompts
+        return self if reader is None or phase == "decode" else reader
 
     @property
     def by_format(self) -> dict[str, "Scenario"]:

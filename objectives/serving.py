@@ -65,7 +65,8 @@ class Serving:
     weight. position_overlap: share of a
     sequence's further positions in a step that choose experts which its first one chose. mtp_nats: what training with a
     head for multi-token prediction adds to the loss. prompts: the scenario of the chip that reads prompts, None: the same; of
-    that scenario link: bytes/s by which it hands the KV cache over, 0 where both chips share their memory.
+    that scenario link: bytes/s by which it hands the KV cache over, 0 where both chips share their memory. stated: what drafts
+    with an acceptance of the study's own.
     """
 
     speculation: str = "none"
@@ -79,6 +80,7 @@ class Serving:
     mtp_nats: float = 0.0
     prompts: "Scenario | None" = None
     link: float = 0.0
+    stated: frozenset[Drafter] = frozenset()
 
     @property
     def plain(self) -> bool:
@@ -116,6 +118,11 @@ class Serving:
         """The law of designs that are served so: those that draft themselves are trained for it."""
         nats = self.mtp_nats if self.drafter == "mtp" else 0.0
         return law if law.mtp == nats else law.model_copy(update={"mtp": nats})
+
+    @property
+    def acceptance_stated(self) -> bool:
+        """Whether the acceptance of what drafts is the study's own, none of public rows."""
+        return not self.drafter or self.drafter in self.stated
 
     @cached_property
     def slow_share(self) -> float:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -12,13 +13,14 @@ from objectives.weight_formats.table import WEIGHT_FORMATS
 from search_spaces.formats import base_of, kv_bits_of, operators_of
 
 Range = tuple[float, float]
-Seen = Mapping[Phase, Range]
 NEAR = 2.0  # ratio of lengths within which they count as measured
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions that are priced: precision, sequences at once, tokens of a prompt and of prompt and answer, routed experts, engine ("": any)."""
+    """The conditions that are priced: precision, sequences at once, tokens of a prompt and of prompt and answer, routed experts, engine ("": any); whether tokens
+    are drafted ahead, with an acceptance of the study's own, and experts lie in slow memory, of a stated rate.
+    """
 
     precision: str
     batch: int = 1
@@ -26,26 +28,103 @@ class Conditions:
     context: int = 0
     experts: bool = False
     engine: str = ""
+    drafting: bool = False
+    acceptance_stated: bool = True
+    slow: bool = False
+    slow_stated: bool = True
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """Measured / predicted of `rows` rows, by their deciles from the least to the largest."""
+
+    rows: int
+    deciles: tuple[float, ...]
+
+    @property
+    def ends(self) -> Range:
+        """The least and the largest."""
+        return self.deciles[0], self.deciles[-1]
+
+    def at(self, share: Fraction) -> float:
+        """What a further row stays below with probability `share`: the quantile share · (rows + 1)/rows, at most the largest."""
+        level = min(1.0, float(share * (self.rows + 1) / self.rows))
+        return float(np.exp(np.interp(level, np.linspace(0.0, 1.0, len(self.deciles)), np.log(self.deciles))))
 
 
 @dataclass(frozen=True)
 class Step:
-    """Measured / predicted, least and largest by phase, where a profile was used `times` beyond what it was measured with.
+    """Measured / predicted by phase where a profile was used `times` beyond what it was measured with.
 
     times: of the batch or of the lengths; 1 where there are no degrees.
     """
 
-    seen: Seen
+    seen: Mapping[Phase, Ratios]
     times: float = 1.0
 
 
+@dataclass(frozen=True)
+class Widening:
+    """The ratios of a step, to the power of how many such steps are asked for."""
+
+    seen: Ratios
+    power: float
+
+    def at(self, share: Fraction) -> float:
+        """Factor ≥ 1 on what measured / predicted stays below with probability `share`."""
+        found: float = self.seen.at(share) ** self.power
+        return max(1.0, found)
+
+
 #: Source: `python -m benchmarks.transfers`, on the public table: rows of one group predicted from another's profile.
-BATCH_UP = Step({"prefill": (1.10, 4.22), "decode": (0.92, 2.68)}, 8.0)
-BATCH_DOWN = Step({"prefill": (0.29, 0.97), "decode": (0.42, 1.08)}, 8.0)
-SHORTER = Step({"prefill": (0.36, 2.66), "decode": (0.96, 1.11)}, 2048 / 57)
-LONGER = Step({"prefill": (0.97, 1.69), "decode": (1.03, 1.32)}, 8.0)
-EXPERTS = Step({"prefill": (0.72, 1.63), "decode": (0.71, 1.16)})
-FORMATS = Step({"prefill": (0.73, 3.20), "decode": (0.63, 1.49)})
+BATCH_UP = Step(
+    {
+        "prefill": Ratios(31, (1.10, 1.51, 1.56, 1.58, 1.62, 1.67, 1.70, 1.92, 2.24, 2.84, 4.22)),
+        "decode": Ratios(31, (0.92, 1.02, 1.04, 1.05, 1.17, 1.31, 1.37, 1.57, 1.84, 1.96, 2.68)),
+    },
+    8.0,
+)
+BATCH_DOWN = Step(
+    {
+        "prefill": Ratios(31, (0.29, 0.33, 0.49, 0.53, 0.59, 0.62, 0.63, 0.64, 0.66, 0.71, 0.97)),
+        "decode": Ratios(31, (0.42, 0.51, 0.58, 0.60, 0.70, 0.79, 0.81, 0.87, 0.95, 0.96, 1.08)),
+    },
+    8.0,
+)
+SHORTER = Step(
+    {
+        "prefill": Ratios(19, (0.36, 0.70, 0.82, 1.07, 1.15, 1.22, 1.38, 1.50, 1.81, 2.21, 2.66)),
+        "decode": Ratios(19, (0.96, 0.98, 0.98, 0.99, 1.00, 1.01, 1.03, 1.04, 1.07, 1.10, 1.11)),
+    },
+    2048 / 57,
+)
+LONGER = Step(
+    {
+        "prefill": Ratios(17, (0.97, 1.06, 1.19, 1.29, 1.39, 1.43, 1.46, 1.47, 1.54, 1.60, 1.69)),
+        "decode": Ratios(19, (1.03, 1.04, 1.04, 1.06, 1.07, 1.08, 1.10, 1.11, 1.17, 1.20, 1.32)),
+    },
+    8.0,
+)
+EXPERTS = Step(
+    {
+        "prefill": Ratios(10, (0.72, 0.74, 0.76, 0.82, 0.87, 0.91, 1.00, 1.12, 1.18, 1.33, 1.63)),
+        "decode": Ratios(10, (0.71, 0.77, 0.91, 0.96, 0.97, 0.99, 1.01, 1.02, 1.04, 1.06, 1.16)),
+    }
+)
+FORMATS = Step(
+    {
+        "prefill": Ratios(63, (0.73, 0.78, 0.83, 0.86, 0.93, 1.11, 1.19, 1.21, 1.29, 1.69, 3.20)),
+        "decode": Ratios(71, (0.63, 0.79, 0.92, 0.99, 0.99, 1.00, 1.02, 1.03, 1.07, 1.17, 1.49)),
+    }
+)
+#: Source: `python -m benchmarks.serving` with all rows that were found: what published decode times are of predicted ones with tokens drafted
+#: ahead, given the acceptance; where it is not stated, of 27 published first positions at two tokens; with slow experts, its rate fitted on other
+#: rows of the machine, or as public rows have it.
+DRAFTING = Step({"decode": Ratios(84, (0.65, 0.85, 0.88, 0.90, 0.94, 0.99, 1.01, 1.04, 1.12, 1.26, 1.89))})
+DRAFTING_EXPERTS = Step({"decode": Ratios(8, (0.85, 0.90, 0.96, 1.04, 1.06, 1.08, 1.09, 1.09, 1.13, 1.15, 1.15))})
+ACCEPTANCE = Step({"decode": Ratios(27, (0.94, 0.95, 0.97, 0.98, 0.98, 0.99, 1.00, 1.04, 1.10, 1.18, 1.28))})
+SLOW = Step({"decode": Ratios(26, (0.70, 0.88, 0.91, 0.99, 0.99, 1.00, 1.00, 1.05, 1.09, 1.13, 1.42))})
+SLOW_TYPICAL = Step({"decode": Ratios(31, (0.45, 0.64, 0.65, 0.75, 0.81, 0.86, 0.97, 1.04, 1.10, 1.25, 2.33))})
 #: Names of formats by which a study's precisions are known elsewhere.
 NEAREST = {
     "w8a8": "int8, which is weights and activations of 8 bits",
@@ -59,17 +138,17 @@ MEASURED_FORMATS = {"fp16", "int4"}  # between which formats were seen to transf
 class Transfer:
     """One way in which the conditions lie outside of what was measured.
 
-    sentence: for the answer. widening: factor ≥ 1 on measured / predicted by phase; none where no data tells one.
+    sentence: for the answer. widening: by phase by how much farther measured / predicted reaches; none where no data tells one.
     """
 
     sentence: str
-    widening: Mapping[Phase, float]
+    widening: Mapping[Phase, Widening]
 
 
 def extrapolations(profile: Calibration, asked: Conditions) -> list[Transfer]:
     """Every way in which the conditions lie outside of what the profile was measured with."""
     if profile.typical:
-        return [*_engine(profile, asked), *_batch(profile, asked)]
+        return [*_engine(profile, asked), *_batch(profile, asked), *_serving(asked)]
     return [
         *_engine(profile, asked),
         *_unmeasured_phase(profile),
@@ -78,12 +157,13 @@ def extrapolations(profile: Calibration, asked: Conditions) -> list[Transfer]:
         *_batch(profile, asked),
         *_lengths(profile, asked),
         *_experts(profile, asked),
+        *_serving(asked),
     ]
 
 
-def error_factor(profile: Calibration, asked: Conditions, phase: Phase) -> float:
-    """Factor ≥ 1 on measured / predicted of a phase: the product over the transfers that concern it."""
-    return math.prod(t.widening.get(phase, 1.0) for t in extrapolations(profile, asked))
+def error_factor(profile: Calibration, asked: Conditions, phase: Phase, share: Fraction) -> float:
+    """Factor ≥ 1 on what measured / predicted of a phase stays below with a probability: the product over the transfers that concern it."""
+    return math.prod(t.widening[phase].at(share) for t in extrapolations(profile, asked) if phase in t.widening)
 
 
 def measured_in(profile: Calibration) -> str:
@@ -154,7 +234,7 @@ def _format(profile: Calibration, asked: Conditions) -> list[Transfer]:
     text = f"efficiencies transferred from {article(profile.format or profile.precision)} measurement"
     if {profile.precision, computing_as(base)} != MEASURED_FORMATS:
         return [Transfer(f"{text}, of which no data says how far off it is", {})]
-    return [Transfer(f"{text}: {_missed(FORMATS)}", _worst(FORMATS, 1.0))]
+    return [Transfer(f"{text}: {_missed(FORMATS)}", _widened(FORMATS, 1.0))]
 
 
 def _variation(asked: Conditions) -> list[Transfer]:
@@ -175,7 +255,7 @@ def _batch(profile: Calibration, asked: Conditions) -> list[Transfer]:
         f"measured at batch {profile.batch}, and prefill at batch {asked.batch} cannot be known from it: "
         f"{'at 8 times the batch' if ratio > 1 else 'at an eighth of the batch'} {_missed(step)}"
     )
-    return [Transfer(text, _worst(step, ratio))]
+    return [Transfer(text, _widened(step, ratio))]
 
 
 def _lengths(profile: Calibration, asked: Conditions) -> list[Transfer]:
@@ -196,27 +276,45 @@ def _lengths(profile: Calibration, asked: Conditions) -> list[Transfer]:
             f"{what} of {length:,} tokens are outside the measured {least if least == most else f'{least} to {most}'}: "
             f"{step.times:.0f} times {'longer' if longer else 'shorter'} {_missed(step, phase)}"
         )
-        found.append(Transfer(text, {phase: _worst(step, ratio)[phase]}))
+        found.append(Transfer(text, {phase: _widened(step, ratio)[phase]}))
     return found
 
 
 def _experts(profile: Calibration, asked: Conditions) -> list[Transfer]:
     if not asked.experts or profile.experts is not False:
         return []
-    return [Transfer(f"measured without experts: with them {_missed(EXPERTS)}", _worst(EXPERTS, 1.0))]
+    return [Transfer(f"measured without experts: with them {_missed(EXPERTS)}", _widened(EXPERTS, 1.0))]
+
+
+def _serving(asked: Conditions) -> list[Transfer]:
+    """What no profile is measured with: tokens drafted ahead, experts in slow memory."""
+    found = []
+    if asked.drafting:
+        step = DRAFTING_EXPERTS if asked.experts else DRAFTING
+        found.append(Transfer(f"with tokens drafted ahead {_missed(step, 'decode')}", _widened(step, 1.0)))
+    if asked.drafting and not asked.acceptance_stated:
+        text = f"the acceptance is of public rows: with theirs {_missed(ACCEPTANCE, 'decode')}"
+        found.append(Transfer(text, _widened(ACCEPTANCE, 1.0)))
+    if asked.slow:
+        step = SLOW if asked.slow_stated else SLOW_TYPICAL
+        found.append(Transfer(f"with experts in slow memory {_missed(step, 'decode')}", _widened(step, 1.0)))
+    return found
 
 
 def _missed(step: Step, *phases: Phase) -> str:
     """`prefill took 1.1 to 4.2 times what is predicted, decode 0.92 to 2.7`."""
     first, *others = phases or ("prefill", "decode")
     ratios = "{} {:.2g} to {:.2g}".format
-    low, high = step.seen[first]
+    low, high = step.seen[first].ends
     return ", ".join(
-        [f"{first} took {low:.2g} to {high:.2g} times what is predicted", *(ratios(p, *step.seen[p]) for p in others)]
+        [
+            f"{first} took {low:.2g} to {high:.2g} times what is predicted",
+            *(ratios(p, *step.seen[p].ends) for p in others),
+        ]
     )
 
 
-def _worst(step: Step, ratio: float) -> dict[Phase, float]:
-    """The largest measured / predicted by phase, at least 1, to the power ln(ratio) / ln(times)."""
+def _widened(step: Step, ratio: float) -> dict[Phase, Widening]:
+    """The ratios by phase, to the power ln(ratio) / ln(times)."""
     power = 1.0 if step.times == 1.0 else abs(math.log(ratio)) / math.log(step.times)
-    return {phase: max(1.0, most**power) for phase, (_, most) in step.seen.items()}
+    return {phase: Widening(ratios, power) for phase, ratios in step.seen.items()}

@@ -35,8 +35,9 @@ def limits(problem: Problem, question: PickQuery) -> dict[str, float]:
 
 
 def times_of(problem: Problem, question: PickQuery) -> tuple[str, ...]:
-    """The times that a question limits; total_ms where it limits none."""
-    return tuple(name for name in limits(problem, question) if name in TIMES) or ("total_ms",)
+    """The times that a question limits, at a quantile too; total_ms where it limits none."""
+    limited = dict.fromkeys(name.partition("@")[0] for name in limits(problem, question))
+    return tuple(name for name in limited if name in TIMES) or ("total_ms",)
 
 
 def misses(limited: Mapping[str, float], there: Mapping[str, float]) -> bool | None:

@@ -29,6 +29,7 @@ from nas.problem.objective import unit_of
 from nas.problem.pick_queries import Baseline, PickQuery
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
+from nas.problem.quantiles import measured_at, own_in_words
 from nas.terminal.styles import BAD, DOUBT, GOOD, Styled
 
 EXACT = "exact"
@@ -224,13 +225,16 @@ def answer(outcome: Outcome) -> str:
 
 
 def _range(outcome: Outcome, pick: Pick) -> str:
-    """` (80 %: total 110 to 205 ms)` of the time that is limited, or of the total; "" with nothing held out."""
+    """` (80 %: total 110 to 205 ms)` of the time that is limited, or of the total, and the factors of what is asked at a quantile; "" of neither."""
     assert pick.answer is not None
     problem = outcome.study.problem.with_vocabulary(pick.question.vocabulary)
     chosen = problem.architectures(pick.answer.genotypes)
     times = {name: float(column[0]) for name, column in problem.evaluate(pick.answer.genotypes, TIMES).metrics.items()}
-    said = ranges_in_words(problem.pricing(chosen), chosen, times, times_of(problem, pick.question)[:1])
-    return f" ({said})" if said else ""
+    scenario = problem.pricing(chosen)
+    said = [ranges_in_words(scenario, chosen, times, times_of(problem, pick.question)[:1])]
+    asked = dict.fromkeys([*limits(problem, pick.question), *(objective.name for objective in problem.objectives)])
+    said += [f"{name} is {own_in_words(name, scenario, chosen)}" for name in measured_at(asked)]
+    return f" ({'; '.join(filter(None, said))})" if any(said) else ""
 
 
 OWN_HEADER = ("within", "loss", "total_ms", "memory", "params", "active", "architecture")

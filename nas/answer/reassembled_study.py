@@ -1,12 +1,13 @@
 """Assembles the study of a recorded run, under other flags if given; a user's functions are left out, nothing is imported."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from nas.answer.past_run import RecordedRun
+from nas.problem.quantiles import named_in, refuse_unclaimed, ships, with_metrics
 from nas.search.assembly import Study, assemble
 from nas.study.layers import over, preset_keys
-from objectives.plugins import importable
 
 OF_FORMATS = ("precision_law", "precision", "group_size", "precision_tokens")
 
@@ -17,22 +18,35 @@ def study_of(run: RecordedRun, flags: Mapping[str, Any], settings: Sequence[str]
     Raises:
         UsageError: flags that do not fit it.
     """
-    shipped = importable("objectives.metrics")
     kept: dict[str, Any] = {
-        "objectives": [n for n in run.run.resolved["objectives"] if n in shipped] or ["loss"],
+        "objectives": [n for n in run.run.resolved["objectives"] if ships(n)] or ["loss"],
         "algo": "random",
         "params": {},
         "applications": {},
         "train": None,
         "measure": None,
     }
-    budgets = {metric: limit for metric, limit in run.run.resolved["budgets"].items() if metric in shipped}
+    budgets = {metric: limit for metric, limit in run.run.resolved["budgets"].items() if ships(metric)}
     base = {**run.run.resolved, **kept, "budgets": budgets}
     if "precision_law" in flags:
         base |= _without_precision_laws(base)
     if "preset" in flags:
         base = {key: value for key, value in base.items() if key not in preset_keys()}
     return assemble(*over(base, {}, flags, settings))
+
+
+def with_quantiles(run: RecordedRun, limits: Iterable[str]) -> RecordedRun:
+    """The run with the metrics at a quantile that limits as they are typed name and that it did not keep, by its own profiles.
+
+    Raises:
+        UsageError: a quantile that what was held out cannot claim.
+    """
+    lacking = tuple(name for name in named_in(limits) if name not in run.evaluations.metrics)
+    if not lacking:
+        return run
+    problem = replace(study_of(run, {}, []).problem, columns=lacking)
+    refuse_unclaimed(problem)
+    return replace(run, evaluations=with_metrics(problem, run.evaluations, lacking))
 
 
 def _without_precision_laws(resolved: Mapping[str, Any]) -> dict[str, Any]:

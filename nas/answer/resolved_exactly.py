@@ -11,14 +11,14 @@ from nas.problem.evaluations import Evaluations, distinct
 from nas.problem.objective import Budget, Objective, built_in
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
-from objectives.plugins import importable
+from nas.problem.quantiles import ships
 
 
 def solvable(run: RecordedRun) -> Problem | None:
     """The run's problem, where the run is exact, covers more than it holds and uses shipped metrics alone."""
     content: Mapping[str, Any] = run.run.resolved
     named = {*content["objectives"], *content["budgets"]}
-    if content["algo"] != "exact" or run.whole_space or not named <= set(importable("objectives.metrics")):
+    if content["algo"] != "exact" or run.whole_space or not all(map(ships, named)):
         return None
     return study_of(run, {}, []).problem
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 
@@ -17,6 +17,7 @@ from nas.problem.objective import Budget
 from nas.problem.pick_queries import Baseline
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
+from nas.problem.quantiles import named_in, refuse_unclaimed, with_metrics
 from nas.record.candidates import write_candidates
 from nas.study.preferences import check_form, parse_budget, select
 from objectives.scenario import Workload
@@ -63,6 +64,19 @@ class Frontier:
             UsageError: an unknown metric or a limit that is none.
             InfeasibleError: nothing satisfies them.
         """
+        return self._knowing(texts_of(budgets))._pick(budgets)
+
+    def _knowing(self, limits: list[str]) -> Self:
+        """The same with the metrics at a quantile that limits name."""
+        lacking = tuple(name for name in named_in(limits) if name not in self.problem.metric_names)
+        if not lacking:
+            return self
+        problem = replace(self.problem, columns=(*self.problem.columns, *lacking))
+        refuse_unclaimed(problem)
+        evaluated = None if self.evaluated is None else with_metrics(problem, self.evaluated, lacking)
+        return replace(self, problem=problem, members=with_metrics(problem, self.members, lacking), evaluated=evaluated)
+
+    def _pick(self, budgets: Iterable[str | Mapping[str, Any]]) -> pd.Series:
         asked = budgets_of(budgets, self.problem.metric_names, self.problem.scenario)
         rule = PickRule(asked[0] if asked else None, asked[1:])
         row = self._solved(rule) if self.evaluated is None else _found(self.evaluated, rule)
@@ -93,10 +107,11 @@ class Frontier:
         kind, _, rest = how.partition(":")
         if self.evaluated is None and (how == "best" or kind == "budget"):
             return self.pick(*([rest] if rest else [])).to_frame().T.infer_objects()
-        source = self.members if self.evaluated is None else self.evaluated
         if not len(self):
             return self.frame
-        return self._compared(source[select(source, how, self.scale, self.problem.scenario)])
+        known = self._knowing([rest])
+        source = known.members if known.evaluated is None else known.evaluated
+        return known._compared(source[select(source, how, self.scale, self.problem.scenario)])
 
     @property
     def scale(self) -> Scale:
@@ -170,6 +185,15 @@ def budgets_of(
     Raises:
         UsageError: something else, an unknown metric or a limit that is none.
     """
+    return tuple(parse_budget(text, metrics, workload) for text in texts_of(given))
+
+
+def texts_of(given: Iterable[str | Mapping[str, Any]]) -> list[str]:
+    """Budgets as texts, `total_ms<=100`.
+
+    Raises:
+        UsageError: neither a text nor a mapping.
+    """
     texts: list[str] = []
     for item in given:
         if not isinstance(item, (str, Mapping)):
@@ -177,7 +201,7 @@ def budgets_of(
                 f'budget: expected "total_ms<=100" or {{"total_ms": 100}}, got {item!r}; write one of them'
             )
         texts += [item] if isinstance(item, str) else [_written(*limit) for limit in item.items()]
-    return tuple(parse_budget(text, metrics, workload) for text in texts)
+    return texts
 
 
 def _written(metric: str, limit: Any) -> str:

@@ -1,17 +1,18 @@
 """A run folder read from Python; nothing in it is executed."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from nas.answer.past_run import RecordedRun, recorded_run
+from nas.answer.reassembled_study import with_quantiles
 from nas.answer.resolved_exactly import solvable, solved_within
 from nas.api.data_frames import design_of, notebook_html, with_differences
-from nas.api.frontier import budgets_of, within
+from nas.api.frontier import budgets_of, texts_of, within
 from nas.errors import InfeasibleError, UsageError
 from nas.problem.dominance import frontier_rows
 from nas.problem.objective import Budget, unit_of
@@ -65,6 +66,13 @@ class Run:
             UsageError: another form.
         """
         check_form(how)
+        return self._knowing([how.partition(":")[2]])._select(how)
+
+    def _knowing(self, limits: list[str]) -> Self:
+        """The same with the metrics at a quantile that limits name."""
+        return replace(self, recorded=with_quantiles(self.recorded, limits))
+
+    def _select(self, how: str) -> pd.DataFrame:
         if not self.recorded.evaluations.feasible.any():
             return self.frontier
         kind, _, rest = how.partition(":")
@@ -85,6 +93,9 @@ class Run:
             UsageError: an unknown metric or a limit that is none.
             InfeasibleError: nothing that was evaluated satisfies them.
         """
+        return self._knowing(texts_of(budgets))._pick(budgets)
+
+    def _pick(self, budgets: Iterable[str | Mapping[str, Any]]) -> pd.Series:
         asked = budgets_of(budgets, tuple(self.recorded.evaluations.metrics), self.recorded.workload)
         found = self._answering(asked)
         row = PickRule(asked[0] if asked else None, asked[1:]).row(found.evaluations)

@@ -9,11 +9,13 @@ from nas.calibrate import (
     ai_hub,
     aiconfigurator,
     executorch,
+    litert_lm,
     llama_batched,
     llama_bench,
     llama_markdown,
     llama_server,
     localscore,
+    mlperf_client,
     mlx,
     openvino,
     rkllm,
@@ -31,7 +33,7 @@ from objectives.calibrating.formats import FORMATS
 #: In the order in which they are asked whether a document is theirs: what stands in other logs too comes last.
 READERS: tuple[Reader, ...] = (
     *(llama_bench, localscore, vllm, ai_hub, aiconfigurator),
-    *(llama_markdown, llama_batched, executorch, rkllm, openvino, mlx, llama_server),
+    *(llama_markdown, llama_batched, executorch, rkllm, openvino, litert_lm, mlperf_client, mlx, llama_server),
 )
 MOST_FIGURES = 20_000
 SQL = "llama-bench's SQL"

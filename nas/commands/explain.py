@@ -29,6 +29,7 @@ from nas.problem.energy_words import about_energy
 from nas.problem.head_steps import AT_EQUAL_TEXT, HeadStep
 from nas.problem.pick_queries import Baseline
 from nas.problem.problem import Problem
+from nas.problem.quantiles import measured_at, own_in_words
 from nas.problem.serving_words import best_served
 from nas.problem.undecided import Undecided, undecided_axes
 from nas.search.assembly import Study, assemble
@@ -205,6 +206,15 @@ def _from_run(request: ExplainRequest, path: Path) -> tuple[Study, Baseline]:
     return study, Baseline(f"row {row} of {path}", chosen)
 
 
+def _show_measured(problem: Problem, chosen: Architectures, metrics: Mapping[str, float]) -> None:
+    """Where measured times lie, and what the metrics at a quantile are made of."""
+    scenario = problem.pricing(chosen)
+    if said := ranges_in_words(scenario, chosen, metrics, TIMES):
+        say(f"Measured times, {said}")
+    for name in measured_at(problem.asked_besides):
+        say(f"{name} {metrics[name]:.4g} is {own_in_words(name, scenario, chosen)}")
+
+
 def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remarks: list[str]) -> None:
     say(
         f"{label}: {describe(chosen, study.problem.space.settings)}, d_h {chosen.head_dim[0]}, m {chosen.expert_size[0]}, {count(e.metrics['params_total'])} parameters, "
@@ -219,8 +229,7 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remar
         say(line)
     say(Styled("\nMetrics", TITLE))
     table(list(e.metrics), [[f"{value:.6g}" for value in e.metrics.values()]], left=0)
-    if said := ranges_in_words(study.problem.pricing(chosen), chosen, e.metrics, TIMES):
-        say(f"Measured times, {said}")
+    _show_measured(study.problem, chosen, e.metrics)
     _show_head(e)
     say(Styled("\nLoss, nats per token", TITLE))
     table(

@@ -12,7 +12,7 @@ from nas.answer.law_regrets import pick_under, regret_columns
 from nas.answer.law_sentences import caveats
 from nas.answer.past_run import RecordedRun, recorded_run
 from nas.answer.pick_tables import OF_FIRST, regret_in_words
-from nas.answer.reassembled_study import study_of
+from nas.answer.reassembled_study import study_of, with_quantiles
 from nas.answer.requeried import requeried
 from nas.answer.resolved_exactly import solvable, solved_along, solved_within
 from nas.answer.score_tables import Scored, design_table, say_scores, score_columns, scored, step_table
@@ -31,6 +31,7 @@ from nas.problem.differences import Difference, cheapest, from_models, has_doubt
 from nas.problem.objective import Budget
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
+from nas.problem.quantiles import ships
 from nas.problem.uncertainty import FROM_LOSS, cost_among, uncertainty
 from nas.problem.undecided import undecided_axes
 from nas.record.candidates import write_candidates
@@ -38,7 +39,6 @@ from nas.study.preferences import check_form, parse_budget, select
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.tables import table
 from objectives.loss_law.origin import origin_line, verdict_line
-from objectives.plugins import importable
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 OF_STEPS = "Of each step of the frontier that the law tells apart the cheapest alone"
@@ -55,7 +55,7 @@ def choose(request: SelectRequest) -> None:
     _refuse_regret_of_several(request)
     if request.out is not None:
         refuse_existing("--out", request.out)
-    run = recorded_run(request.run)
+    run = _opened(request)
     budgets = _budgets(run, request.budgets)
     run, problem = _in_formats(request, run) if request.formats else (run, solvable(run))
     if request.sweep is not None:
@@ -84,6 +84,12 @@ def choose(request: SelectRequest) -> None:
             _show_ties(run, rows, sure["tied_group"], request.shown)
         _say_law(run, rows, of_tasks)
     _print_extrapolations(request, run, rows)
+
+
+def _opened(request: SelectRequest) -> RecordedRun:
+    """The run, with the metrics at a quantile that the request limits."""
+    limits = [*request.budgets, request.how.partition(":")[2], request.sweep or ""]
+    return with_quantiles(recorded_run(request.run), limits)
 
 
 def _of_tasks(request: SelectRequest, run: RecordedRun, rows: IntArray) -> tuple[Scored | None, dict[str, AnyArray]]:
@@ -148,13 +154,12 @@ def _under_laws(
     if request.laws is None and not run.run.resolved.get("laws"):
         return {}, []
     study = study_of(run, {} if request.laws is None else {"laws": request.laws}, [])
-    shipped = importable("objectives.metrics")
-    problem = replace(study.problem, budgets=tuple(b for b in run.evaluations.budgets if b.metric in shipped))
+    problem = replace(study.problem, budgets=tuple(b for b in run.evaluations.budgets if ships(b.metric)))
     design = run.architectures(rows)
     if _is_pick(request.how):
         values, lines = pick_under(problem, study.laws, PickRule(pick), design)
         return regret_columns(study.laws, values), lines
-    metric = cost_among(tuple(name for name in run.evaluations.objectives if name in shipped))
+    metric = cost_among(tuple(name for name in run.evaluations.objectives if ships(name)))
     metric = metric if request.sweep is None else request.sweep.partition("=")[0].strip()
     at = run.evaluations.metrics[metric][rows] if costs is None else costs
     values = along(problem, study.laws, metric).regrets(design, at)

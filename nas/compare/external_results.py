@@ -13,9 +13,9 @@ from nas.compare.trace import Trace
 from nas.compare.trace_columns import LABELS, Columns
 from nas.errors import UsageError
 from nas.problem.objective import Objective, built_in
+from nas.problem.quantiles import ships
 from objectives import outside
 from objectives.display_text import csv_fault, read_cell, shown_name
-from objectives.plugins import importable
 from search_spaces.arrays import BoolArray, FloatArray
 
 MOST_BYTES = 400 * outside.MB
@@ -54,8 +54,7 @@ def objectives_of(path: Path, columns: Columns = AS_NAMED) -> tuple[Objective, .
         raise UsageError(
             f"{path}: expected columns run and one per objective, got {', '.join(_rows(path)[0])}; add them"
         )
-    known = importable("objectives.metrics")
-    return tuple(built_in(name) if name in known else Objective(name) for name in names)
+    return tuple(built_in(name) if ships(name) else Objective(name) for name in names)
 
 
 def studies_of(path: Path, columns: Columns = AS_NAMED) -> list[str]:

@@ -138,7 +138,11 @@ def quick_frontier(problem: Problem) -> ExactSolution | None:
     try:
         way, _ = way_of(problem)
         if way == "enumeration":
-            draws = len(problem.scenario.law.drawn) if any("@" in name for name in metrics_of(problem, ())) else 1
+            draws = (
+                len(problem.scenario.law.drawn)
+                if any(name.startswith("loss@") for name in metrics_of(problem, ()))
+                else 1
+            )
             return solve(problem) if problem.space.size * max(1, draws // DRAWS_PER_EVALUATION) <= QUICK else None
         return _by_parts(problem, (), lambda _: None, SolverCheckpoint(), SECONDS)
     except (UsageError, Exceeded):

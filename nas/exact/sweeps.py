@@ -10,7 +10,7 @@ from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, unit_of
 from nas.problem.picks import best_row
-from nas.problem.rates import costs
+from nas.problem.rates import cost_of, is_rate
 from objectives.quantities import quantity_in
 from search_spaces.arrays import FloatArray
 
@@ -34,8 +34,8 @@ def parse_sweep(text: str, metrics: tuple[str, ...]) -> Sweep:
     """
     metric, _, rest = (part.strip() for part in text.partition("="))
     parts = rest.split(":")
-    if metric in costs():
-        raise UsageError(f"sweep: expected a metric with an upper limit, got {metric}; sweep {costs()[metric]}")
+    if is_rate(metric):
+        raise UsageError(f"sweep: expected a metric with an upper limit, got {metric}; sweep {cost_of(metric)}")
     if metric not in metrics or len(parts) != 3:
         raise UsageError(
             f"sweep: expected {FORM} with one of {', '.join(metrics)}, got {text!r}; write total_ms=20:500:20"

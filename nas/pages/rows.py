@@ -9,7 +9,7 @@ from nas.answer.outcome import Outcome
 from nas.answer.plot_data import thinned
 from nas.problem.dominance import rounded
 from nas.problem.evaluations import Evaluations
-from nas.problem.rates import costs
+from nas.problem.rates import is_rate
 from search_spaces.arrays import FloatArray, IntArray
 
 MOST = 10_000  # rows that are held whole
@@ -40,7 +40,7 @@ def rows_of(outcome: Outcome) -> Rows:
     if solved and outcome.study.problem.analytic:
         return _solved(outcome, usable)
     if len(usable) <= MOST:
-        return Rows(usable, tuple(name for name in found.metrics if name not in costs()), True, "")
+        return Rows(usable, tuple(name for name in found.metrics if not is_rate(name)), True, "")
     return _of_many(outcome, usable)
 
 

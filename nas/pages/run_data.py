@@ -33,7 +33,6 @@ from search_spaces.space import SearchSpace
 DETAILED = 400  # frontier members that are taken apart
 WORDS = {name: list(words) for name, words in CODES.items()}  # that columns of numbers stand for
 MISSED = 3_000  # members of the exact frontier that the search did not find
-WORDS = {name: list(words) for name, words in CODES.items()}  # of columns that hold places among them
 HINT = "Click a point of the frontier, or focus it and press an arrow key."
 
 

@@ -9,6 +9,7 @@ from nas.problem.energy_words import METRICS as ENERGY
 from nas.problem.energy_words import about_energy
 from nas.problem.head_steps import HeadStep, head_steps
 from nas.problem.problem import Problem
+from nas.problem.quantiles import measured_at, own_factors
 from nas.problem.time_ranges import share_of, time_ranges
 from objectives import memory
 from objectives.counts import count
@@ -130,6 +131,7 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
             "limit": b.limit,
             "violation": metrics[b.metric] / b.limit - 1,
             **({} if b.rate is None else {"rate": b.rate.name, "least": b.rate.at(b.limit)}),
+            **(own_factors(b.metric, scenario, chosen) if measured_at([b.metric]) else {}),
         }
         for b in problem.budgets
         if b.metric in metrics

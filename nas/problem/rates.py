@@ -49,12 +49,18 @@ def is_rate(name: str) -> bool:
     return name.partition("@")[0] in costs()
 
 
+def cost_of(name: str) -> str:
+    """The cost of a rate, at its quantile: `tpot_ms@q90` of `tokens_per_second@q90`; any other metric is its own."""
+    base, at, level = name.partition("@")
+    return f"{costs().get(base, base)}{at}{level}"
+
+
 def rate_of(name: str, workload: Workload) -> Rate | None:
-    """A rate of a workload by its name; None of any other metric."""
-    if name not in costs():
+    """A rate of a workload by its name, at a quantile too; None of any other metric."""
+    if not is_rate(name):
         return None
-    module = importlib.import_module(f"objectives.metrics.{name}")
-    return Rate(name, module.COST, float(module.amount(workload)))
+    module = importlib.import_module(f"objectives.metrics.{name.partition('@')[0]}")
+    return Rate(name, cost_of(name), float(module.amount(workload)))
 
 
 def rates_by_cost(names: Iterable[str], workload: Workload) -> dict[str, Rate]:
@@ -69,11 +75,11 @@ def rates_by_cost(names: Iterable[str], workload: Workload) -> dict[str, Rate]:
 def as_costs(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Objectives with the cost in place of each rate, and what to say of them."""
     lines = [
-        f"{name} is greatest where {costs()[name]} is least, which is minimised: the frontier is the same"
+        f"{name} is greatest where {cost_of(name)} is least, which is minimised: the frontier is the same"
         for name in names
-        if name in costs()
+        if is_rate(name)
     ]
-    return list(dict.fromkeys(costs().get(name, name) for name in names)), lines
+    return list(dict.fromkeys(map(cost_of, names))), lines
 
 
 def limits_of_costs(limits: Mapping[str, float], workload: Workload) -> tuple[dict[str, float], list[str]]:
@@ -84,11 +90,10 @@ def limits_of_costs(limits: Mapping[str, float], workload: Workload) -> tuple[di
     found = {name: limit for name, limit in limits.items() if not is_rate(name)}
     lines = []
     for name, least in limits.items():
-        base, at, level = name.partition("@")
-        rate = rate_of(base, workload)
+        rate = rate_of(name, workload)
         if rate is None:
             continue
-        limited, most = f"{rate.cost}{at}{level}", rate.largest_cost(least)
-        lines.append(f"{name} >= {least:g} is {limited} <= {most:.6g}")
-        found[limited] = min(most, found.get(limited, inf))
+        most = rate.largest_cost(least)
+        lines.append(f"{name} >= {least:g} is {rate.cost} <= {most:.6g}")
+        found[rate.cost] = min(most, found.get(rate.cost, inf))
     return found, lines

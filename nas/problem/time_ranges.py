@@ -1,11 +1,11 @@
 """Ranges in which measured times lie: predictions times measured / predicted of what was held out."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from objectives.device import Calibration, Phase
+from objectives.measured_bounds import beyond
 from objectives.scenario import Scenario
 from objectives.transfers import error_factor
 from search_spaces.architectures import Architectures
@@ -45,32 +45,8 @@ def phase_range(calibration: Calibration, phase: Phase) -> Range | None:
         return None
     models = calibration.held_out_models or len(ratios)
     tail = max((1 - SHARE) / 2, Fraction(1, models + 1))
-    outside = _beyond(len(ratios) if calibration.typical else models, models, tail)
+    outside = beyond(len(ratios) if calibration.typical else models, models, tail)
     return Range(ratios[outside], ratios[-1 - outside], 1 - 2 * tail)
-
-
-def conformal_factor(ratios: Sequence[float], models: int, share: Fraction, *, rows: int | None = None) -> float | None:
-    """The bound on measured / predicted of an unseen model with probability `share`, None of too few models.
-
-    Of n models the rank k = ceil((n + 1) share) covers a further one with probability k/(n + 1) >= share [Vovk et al.
-    2005]. A model may have several rows, one of each phase in total time: the largest ratio that at most n - k rows
-    exceed is one that at most n - k models exceed, whichever rows are whose.
-
-    Args:
-        ratios: measured / predicted of every row that was held out.
-        models: distinct models that the rows are of.
-        share: q, exactly, from 0 to 1.
-        rows: ratios that stand for the models, as many of each: the quantile is theirs; left out, one of each model.
-    """
-    tail = 1 - share
-    if tail < Fraction(1, models + 1):
-        return None
-    return sorted(ratios)[-1 - _beyond(rows or models, models, tail)]
-
-
-def _beyond(rows: int, models: int, tail: Fraction) -> int:
-    """How many of the ratios lie outside on one side, so that at most `tail` of further models do."""
-    return min(rows - 1, max(0, math.floor(rows * ((models + 1) * tail - 1) / models)))
 
 
 def time_ranges(
@@ -96,15 +72,14 @@ def share_of(scenario: Scenario, chosen: Architectures) -> int:
 
 def _ranges(scenario: Scenario, chosen: Architectures) -> dict[Phase, Range]:
     """Those of the phases that have one; the upper end is as much later as conditions outside of the measured ones were seen to be."""
-    if scenario.calibration is None:
-        return {}
-    asked = scenario.conditions(experts=bool(chosen.n_experts[0] > 1))
-    found = {phase: phase_range(scenario.calibration, phase) for phase in PHASES["total_ms"]}
-    return {
-        phase: replace(r, most=r.most * error_factor(scenario.calibration, asked, phase))
-        for phase, r in found.items()
-        if r is not None
-    }
+    experts, found = bool(chosen.n_experts[0] > 1), dict[Phase, Range]()
+    for phase in PHASES["total_ms"]:
+        own = scenario.of_phase(phase)
+        known = None if own.calibration is None else phase_range(own.calibration, phase)
+        if own.calibration is not None and known is not None:
+            further = error_factor(own.calibration, own.conditions(experts=experts), phase, (1 + known.share) / 2)
+            found[phase] = replace(known, most=known.most * further)
+    return found
 
 
 def _range_of(name: str, times: Mapping[str, float], known: Mapping[Phase, Range]) -> tuple[float, float]:

@@ -12,9 +12,9 @@ from nas.exact.checkpoint import SolverCheckpoint
 from nas.files.faults import Path
 from nas.problem.objective import Budget, built_in, limit_on_cost
 from nas.problem.pick_queries import OWN, Baseline, PickQuery
-from nas.problem.problem import Problem
-from nas.problem.quantile_budgets import plain_limits
-from nas.problem.rates import as_costs, is_rate, limits_of_costs, rates_by_cost
+from nas.problem.problem import METRIC_ORDER, Problem
+from nas.problem.quantiles import about_quantiles, refuse_unclaimed
+from nas.problem.rates import as_costs, cost_of, is_rate, limits_of_costs, rates_by_cost
 from nas.search.constraints import ConstraintHandling, handling_of, penalised, penalised_problem
 from nas.search.discovery import ChosenStrategy
 from nas.search.known_results import KNOWN_FILE, Known, known_of
@@ -33,6 +33,7 @@ from nas.study.request_length import in_tokens, without_made
 from nas.study.serving_keys import FIGURES
 from nas.study.study_laws import notices_of_alternatives, notices_of_text, notices_of_tokens
 from nas.study.value_parsers import without_password
+from objectives.device import Calibration
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
 from objectives.scores.curves import Scores
@@ -161,7 +162,10 @@ class Study:
             acceptance = {kind: each.written() for kind, each in serving.acceptance.items()}
             used = {"acceptance": acceptance, **{name: getattr(serving, name) for name in FIGURES}}
         link = given["phases"]["link"] and f"{given['phases']['link']!r} B/s"
-        return {**given, **used, **words, "draft": draft, "phases": {"prefill": reader, "link": link}}
+        profile = serving.prompts and recorded_calibration(self.config, serving.prompts)
+        profile = "datasheet" if profile == "none" else profile
+        phases = {"prefill": reader, "link": link, "calibration": profile}
+        return {**given, **used, **words, "draft": draft, "phases": phases}
 
     def _start_rows(self) -> list[dict[str, Any]]:
         space = self.problem.space
@@ -263,31 +267,38 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
     scenario = served(scenario, config, space, asked.served_by.draft, _reader(asked, conditions))
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(given, scenario)
-    rates = (name.partition("@")[0] for name in (*config.objectives, *given) if is_rate(name))
-    columns = tuple(dict.fromkeys([*config.columns, *rates]))
+    rates = (name for name in (*config.objectives, *given) if is_rate(name))
+    columns = tuple(dict.fromkeys([*config.columns, *rates, *_of_applications(asked)]))
     shown = rates_by_cost(columns, scenario)
-    limits, at_quantiles = plain_limits(of_costs, scenario.calibration, note, conditions, scenario.energy)
     problem = Problem(
         space,
         with_text(scenario, asked.text, None if space.own_heads else config.head[0]),
         tuple(asked.metrics.get(name) or built_in(name) for name in minimised),
-        tuple(Budget(metric, limit, shown.get(metric)) for metric, limit in limits.items()),
+        tuple(Budget(metric, limit, shown.get(metric)) for metric, limit in of_costs.items()),
         tuple(metric for metric in asked.metrics.values() if metric.function is not None),
         *config.head,
         columns=columns,
     )
+    refuse_unclaimed(problem)
     refuse_impossible(problem)
-    return problem, [*of_rates, *on_rates, *at_quantiles], note
+    return problem, [*of_rates, *on_rates, *about_quantiles(problem)], note
+
+
+def _of_applications(asked: ReadStudy) -> list[str]:
+    """The shipped metrics that applications limit and that are not always computed."""
+    own = {name for name, metric in asked.metrics.items() if metric.function is not None}
+    limited = (cost_of(metric) for metric, _ in asked.applications.values())
+    return [metric for metric in limited if metric not in own and metric not in METRIC_ORDER]
 
 
 def _reader(asked: ReadStudy, conditions: Conditions) -> Scenario | None:
-    """The scenario of the chip that reads prompts, None where it is the study's device."""
+    """The scenario of the chip that reads prompts, None where it is the study's device; a profile that the study gives is of that device."""
     if asked.served_by.reader is None:
         return None
-    formats = asked.space.formats
-    return scenario_in_formats(asked.config, asked.laws[0], asked.served_by.reader, formats, conditions, asked.trainer)[
-        0
-    ]
+    own, study = asked.config.serving.phases.calibration, asked.config.calibration
+    named = own or ("typical" if isinstance(study, Calibration) else study)
+    config, formats = asked.config.model_copy(update={"calibration": named}), asked.space.formats
+    return scenario_in_formats(config, asked.laws[0], asked.served_by.reader, formats, conditions, asked.trainer)[0]
 
 
 def under_preset(study: Study, preset: str) -> Problem:
@@ -325,7 +336,7 @@ def _with_default(asked: ReadStudy) -> dict[str, float]:
 
 def _of_text(problem: Problem) -> bool:
     """Whether losses or metrics depend on the curve of bytes per token."""
-    return problem.space.own_heads or bool({*PER_BYTE} & {*problem.metric_names})
+    return problem.space.own_heads or any(name.partition("@")[0] in PER_BYTE for name in problem.metric_names)
 
 
 def _refuse_per_token(names: Iterable[str]) -> None:
@@ -335,10 +346,11 @@ def _refuse_per_token(names: Iterable[str]) -> None:
         UsageError: one is minimised, limited or kept.
     """
     for name in names:
-        if name in PER_TOKEN:
+        base, at, level = name.partition("@")
+        if base in PER_TOKEN:
             raise UsageError(
                 f"{name}: expected a metric of text beside several vocabularies, whose tokens hold different text, got one of "
-                f"a token; use {PER_TOKEN[name]}"
+                f"a token; use {PER_TOKEN[base]}{at}{level}"
             )
 
 

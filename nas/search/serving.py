@@ -26,14 +26,15 @@ def served(
     asked, words = config.serving, words_of(config, space)
     if asked == ServingConfig() and not words:
         return scenario
-    hot, known = asked.hot_experts, typical_serving()
+    hot, known, own = asked.hot_experts, typical_serving(), asked.acceptances()
     stated: dict[str, Any] = {name: each[0] for name, each in words.items() if len(each) == 1}
     serving = replace(
         known,
         draft=None if draft is None else draft.with_vocabulary(config.head[0], tied=config.head[1]),
         hot=HotExperts(hot.share, hot.hits, shipped().slow.hot if hot.share else 0.0),
         prompts=None if reader is None else replace(reader, serving=Serving(link=asked.phases.link or 0.0)),
-        acceptance={**known.acceptance, **asked.acceptances()},
+        acceptance={**known.acceptance, **own},
+        stated=frozenset(kind for kind, each in own.items() if each != known.acceptance.get(kind)),
         **{**asked.figures(), **stated},
     )
     _refuse(scenario, words, serving, space)

@@ -10,6 +10,7 @@ import numpy as np
 from nas.errors import UsageError
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
+from nas.problem.quantiles import ships
 from nas.record.given import TRAININGS, given_table
 from nas.strategies._prior_columns import Designs, Wanted, asked_of
 from objectives.plugins import importable
@@ -48,8 +49,7 @@ def _of_file(place: str, named: Collection[str]) -> list[dict[str, Any]]:
         given = given_table(path)
     except UsageError as error:
         raise ValueError(str(error)) from None
-    shipped = set(importable("objectives.metrics")) - set(named)
-    kept = {n: c for n, c in given.numbers.items() if n not in shipped and not n.startswith(BOOKKEEPING)}
+    kept = {n: c for n, c in given.numbers.items() if (n in named or not ships(n)) and not n.startswith(BOOKKEEPING)}
     columns = {name: getattr(given.architectures, name).tolist() for name in SHAPE}
     columns |= {name: column.tolist() for name, column in given.architectures.further_columns().items()}
     return [

@@ -2,7 +2,6 @@
 
 import importlib
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
@@ -12,7 +11,7 @@ from nas.errors import UsageError
 from nas.files.faults import Faults, Path, nearest, unknown
 from nas.problem.expensive_objectives import EXPENSIVE
 from nas.problem.objective import KEEP, Objective, built_in
-from nas.problem.quantile_budgets import metric_of
+from nas.problem.quantiles import at_a_quantile
 from nas.problem.rates import costs, is_rate
 from nas.study import entry_points
 from nas.study.entry_points import PlugIn
@@ -22,7 +21,6 @@ from objectives.plugins import importable
 from objectives.quantities import quantity_in
 
 DIRECTIONS = ("minimize", "minimise")  # everything is minimised; a function may say so
-QUANTILE = re.compile(r"^loss@q(?=.*[1-9])\d{1,2}(\.\d+)?$")
 
 
 class MetricReader:
@@ -47,9 +45,8 @@ class MetricReader:
         limits: dict[str, float | None] = {}
         for name, limit in given.items():
             try:
-                metric = metric_of(name)
-                if self._look_up(metric, (*path, name)):
-                    unit = self.known[metric].unit
+                if self._look_up(name, (*path, name)):
+                    unit = self.known[name].unit
                     limits[name] = None if limit in ("none", None) else limit_of(name, unit, limit)
             except ValueError as error:
                 self.faults.add((*path, name), str(error))
@@ -64,11 +61,9 @@ class MetricReader:
     def _application(self, label: str, limit: Mapping[str, Any]) -> tuple[str, float] | None:
         path, before = ("applications", label), len(self.faults.lines)
         found = self.budgets(limit, path)
-        if any(metric_of(name) != name for name in found):
-            self.faults.add(path, f"expected a metric without a quantile, got {limit!r}; drop the @")
-        elif len(found) == 1 and None not in found.values():
+        if len(found) == 1 and None not in found.values():
             return next((metric, value) for metric, value in found.items() if value is not None)
-        elif len(self.faults.lines) == before:
+        if len(self.faults.lines) == before:
             self.faults.add(
                 path, f"expected one metric and its limit, got {limit!r}; write for example {{decode_ms: 20}}"
             )
@@ -118,9 +113,21 @@ def metric_named(name: str, code: PlugIn | None, *, typed: bool) -> Objective:
             return user_metric(code, module)
     if name in EXPENSIVE:
         return expensive(name)
-    if name in importable("objectives.metrics") or QUANTILE.match(name):
+    if name in importable("objectives.metrics") or _at_a_quantile(name):
         return built_in(name)
     raise UsageError(unknown("a metric", name, entry_points.named("metrics"), "package.module:function"))
+
+
+def _at_a_quantile(name: str) -> bool:
+    """Whether it is a metric at a quantile.
+
+    Raises:
+        UsageError: it is none that has one.
+    """
+    try:
+        return at_a_quantile(name)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def expensive(name: str) -> Objective:

@@ -1,11 +1,12 @@
 """The keys of how a model is served: tokens drafted ahead, experts in slow memory, a chip of its own for prompts."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from nas.study.value_parsers import none_word, split_names, split_pairs
+from objectives.device import Calibration
 from objectives.quantities import BytesPerSecond
 from objectives.serving import Acceptance, Drafter
 from search_spaces.serving_words import EXPERTS_IN, MOST_DRAFTED, SPECULATION
@@ -131,6 +132,13 @@ class PhasesConfig(BaseModel):
         BytesPerSecond | None,
         BeforeValidator(none_word),
         Field(description="Rate at which it hands the KV cache over, 10 GB/s; left out: both share their memory"),
+    ] = None
+    calibration: Annotated[
+        Literal["datasheet", "shipped", "typical"] | Calibration | None,
+        BeforeValidator(none_word),
+        Field(
+            description="Its share of the datasheet; left out: as the study's, or typical where that is of the study's device"
+        ),
     ] = None
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from nas.files.faults import unknown
+from nas.problem.quantiles import at_a_quantile
 from objectives.plugins import importable
 from objectives.quantities import counted, scaled
 
@@ -37,9 +38,9 @@ def shipped_metric(name: str) -> str:
     """The name of a metric that ships.
 
     Raises:
-        ValueError: none has that name.
+        ValueError: none has that name, or none at a quantile.
     """
-    if name not in (shipped := importable("objectives.metrics")):
+    if not at_a_quantile(name) and name not in (shipped := importable("objectives.metrics")):
         raise ValueError(unknown("a shipped metric", name, shipped))
     return name
 

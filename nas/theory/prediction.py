@@ -102,6 +102,11 @@ def predict(problem: Problem, width: float | None = None, *, exact: bool = True)
     _refuse_boundless(problem)
     theory = TheoryProblem(problem)
     for metric in theory.limits:
+        if "@" in metric:
+            raise UsageError(
+                f"theory: expected a budget on predictions, got {metric}, to which each design has a factor of its own; "
+                f"give {metric.partition('@')[0]} a limit, or use plas run --algo exact"
+            )
         if metric not in COSTS:
             raise UsageError(f"theory: expected budgets on {', '.join(COSTS)}, got {metric}; name one of them")
         if theory.limits[metric] > LARGEST:

@@ -33,8 +33,7 @@ def passes(scenario: Scenario) -> Iterator[Pass]:
     experts lie in fast memory.
     """
     (prefill, decode), serving = phases(scenario), scenario.serving
-    reader = scenario if serving.prompts is None else serving.prompts
-    yield Pass(prefill, reader)
+    yield Pass(prefill, scenario.of_phase("prefill"))
     if not serving.drafted:
         yield Pass(decode, scenario)
         return
@@ -44,6 +43,5 @@ def passes(scenario: Scenario) -> Iterator[Pass]:
         yield Pass(decode, scenario, 0.0, n * cost * steps, name="further positions")
     if serving.drafter == "mtp":
         fast = replace(scenario, serving=replace(serving, experts_in="fast"))
-        by = fast if serving.prompts is None else reader
-        yield Pass(prefill, by, one_layer=True, head=False, name="drafting")
+        yield Pass(prefill, fast.of_phase("prefill"), one_layer=True, head=False, name="drafting")
         yield Pass(decode, fast, n * steps, n * steps, one_layer=True, name="drafting")

@@ -18,11 +18,16 @@ _Sd = Annotated[float, Field(gt=0)]
 
 
 class Level(BaseModel):
-    """A phase of a class: the median of measured / predicted under the shape, and its standard deviation in log over devices."""
+    """A phase of a class: the median of measured / predicted under the shape, and its standard deviation in log over devices.
+
+    scale: by how much devices of the class lie farther from it, in standard deviations, than those of all classes; None where
+    none was seen, or its engine was not.
+    """
 
     model_config = ConfigDict(extra="forbid")
     ratio: Annotated[float, Field(gt=0)]
     sd: _Sd
+    scale: Annotated[float, Field(gt=0)] | None = None
 
 
 class Cell(BaseModel):
@@ -43,8 +48,9 @@ class Cell(BaseModel):
 class Typical(BaseModel):
     """What is shipped: a profile that all classes share, by how much each is slower, and errors of devices that were left out.
 
-    residuals: log(measured / predicted) in standard deviations of its cell of rows of devices whose cell had not seen them, as
-    many for each of the `devices`; with_engine: the same where the engine was stated.
+    residuals: log(measured / predicted) in standard deviations of its cell times its scale, of rows of devices whose cell had not
+    seen them, as many for each of the `devices`; with_engine: the same where the engine was stated; unscaled: the same of an engine
+    that was not, in standard deviations alone, for classes without a scale.
 
     Source: `python -m benchmarks.typical`, which writes the file.
     """
@@ -55,6 +61,7 @@ class Typical(BaseModel):
     rows: Annotated[int, Field(ge=1)]
     residuals: dict[Phase, list[float]]
     with_engine: dict[Phase, list[float]]
+    unscaled: dict[Phase, list[float]]
     cells: list[Cell]
     source: str
 
@@ -104,11 +111,17 @@ def profile_of(known: Typical, cell: Cell, mode: str = "") -> Calibration:
             "bandwidth_efficiency": shape.bandwidth_efficiency / decode,
             "prefill_overhead": (shape.prefill_overhead or shape.overhead) * prefill,
             "overhead": shape.overhead * decode,
-            "held_out": {
-                phase: sorted(math.exp(cell.level(phase).sd * z) for z in residuals)
-                for phase, residuals in (known.with_engine if cell.engine else known.residuals).items()
-            },
+            "held_out": {phase: _errors(known, cell, phase) for phase in known.unscaled},
             "held_out_models": known.devices,
             "source": f"typical of {CHIPS[cell.chip]}: {known.rows:,} rows of {known.devices} devices; {known.source}",
         }
     )
+
+
+def _errors(known: Typical, cell: Cell, phase: Phase) -> list[float]:
+    """Measured / predicted of devices left out, as far apart as those of the cell's class are."""
+    level = cell.level(phase)
+    if level.scale is None:
+        return sorted(math.exp(level.sd * z) for z in known.unscaled[phase])
+    scaled = known.with_engine if cell.engine else known.residuals
+    return sorted(math.exp(level.sd * level.scale * z) for z in scaled[phase])

@@ -8,8 +8,6 @@ from objectives.device import SlowMemory
 from objectives.packaged import packaged
 from objectives.serving import Acceptance, Drafter, Serving
 
-Ends = tuple[float, float]
-
 
 class TypicalAcceptance(BaseModel):
     """The probability that a first drafted token is accepted: median, and ends of what models, tasks and contexts have."""
@@ -20,22 +18,12 @@ class TypicalAcceptance(BaseModel):
     most: float
 
 
-class TypicalStep(BaseModel):
-    """Measured / predicted decode time with speculation, given its acceptance, of dense designs and of those with experts."""
-
-    model_config = ConfigDict(extra="forbid")
-    dense: Ends
-    experts: Ends
-
-
 class TypicalSlow(BaseModel):
-    """Host memory: GB/s, ms more that a layer waits with hot experts; measured / predicted with a stated rate, and with this one."""
+    """Host memory: GB/s, ms more that a layer waits with hot experts."""
 
     model_config = ConfigDict(extra="forbid")
     bandwidth: float
     hot: float
-    stated: Ends
-    typical: Ends
 
 
 class TypicalServing(BaseModel):
@@ -46,7 +34,6 @@ class TypicalServing(BaseModel):
     position_bits: float
     position_overlap: float
     mtp_nats: float
-    step: TypicalStep
     slow: TypicalSlow
 
 

@@ -99,7 +99,7 @@ def test_rows_that_blocks_do_not_fill_have_larger_types() -> None:
     assert WEIGHT_FORMATS["w4a16"].bytes_of("weights", np.array([512.0, 40.0])) == 66.5 / 128
 
 
-@pytest.mark.parametrize("precision", ["q4_k_m", "q8_0", "mxfp4", "w4a16"])
+@pytest.mark.parametrize("precision", ["fp16", "int8", "q4_k_m", "q5_k_m", "q6_k", "q4_0", "q8_0", "mxfp4", "w4a16"])
 def test_a_study_takes_a_profile_as_it_was_fitted(precision: str, board: Device, law: Law) -> None:
     """In the format of its rows, a study predicts to the digit what calibrate says of them in sample."""
     truth = Calibration(compute_efficiency=0.5, bandwidth_efficiency=0.6, overhead="7 us")

@@ -58,7 +58,9 @@ function designText(shape, i) {
   const ratio = Number((shape.expert_size[i] / shape.width[i]).toPrecision(4));
   const format = shape.precision ? `${DATA.words.precision[shape.precision[i]]}, ` : "";
   const tokens = shape.tokens?.[i] ? `, ${number(shape.tokens[i] / 1e9)} B tokens` : "";
-  return `${format}l ${shape.depth[i]}${layersText(shape, i)}, d ${shape.width[i]}, ${experts}, r_single ${ratio}, n_kv ${shape.n_kv_heads[i]} (gqa ${gqa})${tokens}`;
+  const words = ["speculation", "experts_in"].map(name => shape[name] ? DATA.words[name][shape[name][i]] : "");
+  const served = words.filter(word => word.includes(":")).map(word => `, ${word.replace("slow:", "experts slow:")}`).join("");
+  return `${format}l ${shape.depth[i]}${layersText(shape, i)}, d ${shape.width[i]}, ${experts}, r_single ${ratio}, n_kv ${shape.n_kv_heads[i]} (gqa ${gqa})${tokens}${served}`;
 }
 
 function metricOf(name) {

@@ -225,3 +225,22 @@ def test_a_law_that_is_mute_on_a_design_leaves_its_times_and_bytes() -> None:
     assert not mute.feasible[1]
     for name in ("prefill_ms", "decode_ms", "total_ms", "memory_gb", "resident_gb", "params_total", "params_active"):
         assert mute[name].tolist() == spoken[name].tolist()
+
+
+def test_a_pick_at_a_quantile_that_the_study_did_not_ask_for(tiny: dict[str, Any], tmp_path: Path) -> None:
+    """Of an exact frontier, of a search and of its run: the lowest loss whose own upper end is within the limit."""
+    study = nas.load_study(space=tiny, preset="device", precision="int4", algo="random", evaluations=40, **KEYS)
+    whole = nas.load_study(space=tiny, preset="device", precision="int4", columns=["total_ms@q80"], **KEYS).sample(
+        10**6
+    )
+    limit = float(whole["total_ms@q80"].median())
+    within = whole[whole["total_ms@q80"] <= limit]
+    picked = study.solve().pick({"total_ms@q80": limit})
+    assert picked["loss"] == within.loss.min()
+    assert picked["total_ms@q80"] <= limit
+    found = study.search(out=tmp_path / "run")
+    of_search = found.pick(f"total_ms@q80<={limit!r}")
+    of_run = nas.read_run(tmp_path / "run").pick(f"total_ms@q80<={limit!r}")
+    assert of_search["loss"] == of_run["loss"] >= picked["loss"]
+    assert len(found.select(f"budget:total_ms@q80={limit!r}")) == 1
+    assert len(nas.read_run(tmp_path / "run").select(f"budget:total_ms@q80={limit!r}")) == 1

@@ -392,3 +392,47 @@ def test_openvino(rows: Rows, brief: Brief, sample: Sample) -> None:
         ("Llama-2-7B", "prefill_ms", 540.01, 2, 32, 0, "fp16"),
         ("Llama-2-7B", "tpot_ms", 296.11, 2, 32, 127, "fp16"),
     ]  # fmt: skip
+
+
+def test_litert_lm(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """Turns in pairs, the second after the first; a benchmark with its settings; a drafted one and one of a block without turns."""
+    found = rows(sample("litert_lm.txt"), precision="int8")
+    assert [brief(row) for row in found] == [
+        ("Qwen3-0.6B", "prefill_tok_s", 19.51, 1, 16, 0, "int8"),
+        ("a prompt after earlier turns, of whose outputs nothing is said yet",),
+        ("Qwen3-0.6B", "decode_tok_s", 10.11, 1, 16, 88, "int8"),
+        ("Qwen3-0.6B", "decode_tok_s", 9.5, 1, 16 + 88 + 20, 64, "int8"),
+        ("Qwen3-0.6B", "prefill_tok_s", 31.03, 1, 256, 0, "int8"),
+        ("Qwen3-0.6B", "decode_tok_s", 6.28, 1, 256, 128, "int8"),
+        ("Qwen3-0.6B", "prefill_tok_s", 30.0, 1, 256, 0, "int8"),
+        ("speculative decoding: several tokens a step",),
+    ]
+    assert [row["engine"] for row in found if row["engine"]] == [
+        *["LiteRT-LM cpu"] * 3,
+        *["LiteRT-LM cpu, cache of 2048 tokens, drafts auto"] * 2,
+        "LiteRT-LM gpu, cache of 4096 tokens",
+    ]
+
+
+def test_litert_lm_without_tokens(rows: Rows, tmp_path: Path) -> None:
+    """Turns of old builds have rates alone, which say nothing of lengths."""
+    rates = "  Prefill Turn 1:\n      Prefill Speed: 500.00 tokens/sec.\n  Decode Turn 1:\n      Decode Speed: 20.00 tokens/sec.\n"
+    (tmp_path / "log.txt").write_text("BenchmarkInfo:\n" + rates)
+    found = rows(tmp_path / "log.txt", models=("qwen3_0.6b",), precision="int8")
+    assert [row["left_out"] for row in found] == [f"tokens of the {of} are not stated" for of in ("prompt", "output")]
+
+
+def test_mlperf_client(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """First token and rate of every category; geometric means, agentic categories and failed runs are left out."""
+    found = rows(sample("mlperf_client.json"), precision="int4")
+    tools, failed = "calls of tools between the tokens", "a run that failed"
+    mean = "a geometric mean over prompts of different lengths"
+    assert [brief(row) for row in found] == [
+        ("Llama-3.1-8B", "prefill_ms", 250.0, 1, 512, 0, "int4"),
+        ("Llama-3.1-8B", "decode_tok_s", 40.5, 1, 512, 127, "int4"),
+        ("Llama-3.1-8B", "prefill_ms", 1500.0, 1, 3100, 0, "int4"),
+        ("Avg 2nd+ Token Generation Rate: expected more than 0, got 0",),
+        *[(tools,), (tools,), (mean,), (mean,)],
+        *[(failed,), (failed,), ("no figures of a language model",)],
+    ]
+    assert {row["engine"] for row in found if row["engine"]} == {"MLPerf Client OpenVINO"}

@@ -3,6 +3,7 @@
 import base64
 import itertools
 import json
+import re
 import shlex
 from collections.abc import Callable
 from io import BytesIO
@@ -329,6 +330,15 @@ def test_a_page_of_runs_with_formats_is_drawn(
         "int4"
     }  # it is cheaper, and without a law of precision costs nothing
     assert page.complaints() == []
+
+
+def test_a_page_names_how_a_design_is_served(
+    tiny: dict[str, Any], run_of: RunOf, page: Any, inside: Callable[..., Any]
+) -> None:
+    run = run_of("served", space=tiny, serving={"speculation": ["mtp:1", "mtp:2"]})
+    assert inside("report", run, "--quiet").code == 0
+    opened(page, run, 1280)
+    assert re.search(r"\(gqa \d+\), mtp:[12]", page.text("main"))
 
 
 #: The figures of the frontier's column from the top, and the axis below the last one.

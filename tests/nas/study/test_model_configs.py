@@ -144,7 +144,7 @@ def test_caches_are_those_that_transformers_allocates(kind: str, fp32: Scenario)
             model(torch.randint(0, 50, (BATCH, 1)), past_key_values=cache, use_cache=True)
     x = Dimensions(architecture_of(config | {"model_type": kind}))
     kept = [getattr(layer, name, None) for layer in cache.layers for name in ("keys", "values")]
-    assert sum(4 * t.numel() for t in kept if t is not None) == memory.kv_cache_bytes(x, fp32)[0]
+    assert sum(4 * t.numel() for t in kept if t is not None) == memory.kv_cache_of(x, fp32)[0]
     states = memory.state_bytes(x, fp32)
     ours = 0.0 if states is None else float(states[0])
     assert sum(4 * elements for layer in cache.layers for elements in state_elements(layer)) == ours

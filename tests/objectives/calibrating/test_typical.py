@@ -87,5 +87,59 @@ def test_the_shipped_file_is_what_the_public_rows_say(external_data: Path) -> No
         assert np.median([abs(np.exp(-row.off) - 1.0) for row in judged if row.phase == phase]) <= most
     unstated = typical.left_out(found, engines=False)
     for rows, ours in ((judged, known.with_engine), (unstated, known.residuals)):
-        for phase, residuals in typical.residuals_of(rows).items():
+        scales = typical.scales_of(rows)
+        for phase, residuals in typical.residuals_of(rows, scales).items():
             assert residuals == pytest.approx(ours[phase], abs=0.02)
+            for cell in known.cells:
+                if bool(cell.engine) == (rows is judged):
+                    scale = scales.get((cell.chip, phase))
+                    assert cell.level(phase).scale == (None if scale is None else pytest.approx(scale, rel=0.01))
+    for phase, residuals in typical.residuals_of(unstated).items():
+        assert residuals == pytest.approx(known.unscaled[phase], abs=0.02)
+
+
+@pytest.mark.slow
+def test_a_spread_of_its_own_brings_upper_ends_of_every_class_nearer_to_their_rate(external_data: Path) -> None:
+    """The rule by which scales ship: of devices left out, the mean over classes falls, and all devices stay at their rate."""
+    found = typical.public_groups(external_data)
+    for engines in (True, False):
+        judged, off = typical.left_out(found, engines=engines), {True: list[float](), False: list[float]()}
+        for phase in typical.PHASES:
+            for scaled, shares in off.items():
+                held = typical.coverage(judged, phase, scaled=scaled)
+                shares += [abs(share - 0.8) for group, (share, _) in held.items() if group != "all"]
+                assert 0.72 <= held["all"][0] <= 0.88
+        assert np.mean(off[True]) < np.mean(off[False]) - 0.02
+
+
+def judged(chip: Chip, device: str, sds: float) -> list[typical.Judged]:
+    """Rows of a device whose residuals are spread by so many standard deviations."""
+    return [typical.Judged(device, chip, "decode", sds * z, 1.0) for z in (-2.0, -1.0, 0.0, 1.0, 2.0)]
+
+
+def test_a_class_of_few_devices_is_shrunk_to_the_spread_of_all() -> None:
+    """Of four devices whose residuals are twice the common ones by half in logarithms; after division they are as many of each."""
+    rows = [row for i in range(4) for row in judged("npu", f"n{i}", 2.0)]
+    rows += [row for i in range(20) for row in judged("soc", f"s{i}", 1.0)]
+    scales = typical.scales_of(rows)
+    assert scales["npu", "decode"] == pytest.approx(2.0**0.5, rel=1e-3)
+    assert scales["soc", "decode"] == pytest.approx(1.0)
+    residuals = typical.residuals_of(rows, scales)["decode"]
+    assert len(residuals) == 24 * len(typical.KEPT)
+    assert max(residuals) == pytest.approx(1.6 * 2.0**0.5, abs=1e-3)
+
+
+def test_devices_of_a_wider_class_have_wider_errors() -> None:
+    """Twice the scale is twice the logarithm of every error held out; of a class without one they are as they were seen."""
+    level = {"prefill": Level(ratio=1.0, sd=0.2, scale=1.0), "decode": Level(ratio=1.0, sd=0.1, scale=1.0)}
+    wider = {phase: one.model_copy(update={"scale": 2.0}) for phase, one in level.items()}
+    usual, wide = (
+        profile_of(shipped(), Cell(chip="gpu", family="w4", engine="", **levels)).held_out for levels in (level, wider)
+    )
+    for phase, errors in usual.items():
+        assert np.log(wide[phase]) == pytest.approx(2.0 * np.log(errors))
+    unseen = profile_of(shipped(), shipped().cell("cpu", "w4", "")).held_out
+    for phase, residuals in shipped().unscaled.items():
+        assert np.log(unseen[phase]) == pytest.approx(
+            np.array(residuals) * shipped().cell("cpu", "w4", "").level(phase).sd
+        )

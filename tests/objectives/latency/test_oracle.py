@@ -14,7 +14,7 @@ from objectives.dimensions import Dimensions
 from objectives.latency import closed_form
 from objectives.latency.operator import quantise
 from objectives.latency.roofline import latency_ms, sum_of_larger
-from objectives.memory import kv_cache_bytes
+from objectives.memory import kv_cache_of
 from objectives.scenario import PRECISIONS
 from search_spaces.architectures import Architectures, one
 
@@ -74,7 +74,7 @@ def test_heads_of_full_attention_alone_and_latent_attention(
     chosen, rows = case.but(input_tokens=20, output_tokens=3, batch=2, **options), as_reference(architectures)
     assert_agrees(chosen, architectures, rows, np.arange(len(rows)))
     assert counts.total(architectures).tolist() == [case.oracle.params_total(row) for row in rows]
-    kept = kv_cache_bytes(Dimensions(architectures), chosen.scenario)
+    kept = kv_cache_of(Dimensions(architectures), chosen.scenario)
     expected = [sum(case.oracle.kept_bytes(row, chosen.setting, layer) for layer in row.layers) for row in rows]
     np.testing.assert_allclose(kept, expected, rtol=RELATIVE)
 

@@ -1,0 +1,139 @@
+"""Metrics at a quantile by name, `total_ms@q80`: which there are, what is said of them, and where nothing can be claimed."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from nas.errors import UsageError
+from nas.problem.evaluations import Evaluations
+from nas.problem.problem import Problem
+from nas.problem.rates import cost_of, costs
+from objectives.measured_bounds import MEASURED, Factor, factors_of, level_of
+from objectives.plugins import importable
+from objectives.scenario import Scenario
+from search_spaces.architectures import Architectures
+
+_FORM = re.compile(r"^([\w.:]+)@q(\d{1,2}(?:\.\d+)?)$")
+_OF_LOSS = re.compile(r"^loss@q(?=.*[1-9])\d{1,2}(\.\d+)?$")
+
+
+def at_a_quantile(name: str) -> bool:
+    """Whether a name is that of a metric at a quantile.
+
+    Raises:
+        ValueError: something else after the @, or a metric without measured errors.
+    """
+    if "@" not in name or _OF_LOSS.match(name):
+        return "@" in name
+    form, known = _FORM.match(name), (*MEASURED, *costs())
+    if form is None or form[1] not in known:
+        raise ValueError(f"expected METRIC@qNN with one of {', '.join(known)}, got {name!r}; write total_ms@q90")
+    return True
+
+
+def ships(name: str) -> bool:
+    """Whether a metric is a shipped formula, or one of what is measured, at a quantile; a loss at a quantile is not."""
+    base, at, _ = name.partition("@")
+    return base in importable("objectives.metrics") and (not at or base in MEASURED or base in costs())
+
+
+def measured_at(names: Iterable[str]) -> list[str]:
+    """Those that are of what is measured, at a quantile."""
+    return [name for name in names if "@" in name and name.partition("@")[0] in MEASURED]
+
+
+def named_in(limits: Iterable[str]) -> list[str]:
+    """The metrics at a quantile that limits as they are typed need, a rate's cost: `total_ms@q80` of `total_ms@q80<=100`."""
+    names = (cost_of(re.split("[<>=]", text)[0].strip()) for text in limits)
+    return list(dict.fromkeys(measured_at(names)))
+
+
+def with_metrics(problem: Problem, found: Evaluations, names: tuple[str, ...]) -> Evaluations:
+    """Evaluations with further shipped metrics of theirs."""
+    more = problem.metrics(problem.architectures(found.genotypes), names)[0]
+    return replace(found, metrics={**found.metrics, **more})
+
+
+def refuse_unclaimed(problem: Problem) -> None:
+    """Refuse a quantile that what was held out cannot claim in a format that designs may have.
+
+    Raises:
+        UsageError: naming the metric, and the format where there are several.
+    """
+    for name in _measured(problem):
+        for precision, scenario in problem.scenario.by_format.items():
+            try:
+                factors_of(*level_of(name), scenario)
+            except ValueError as error:
+                where = f"precision {precision}: " if problem.scenario.formats else ""
+                raise UsageError(f"{where}{error}") from None
+
+
+def about_quantiles(problem: Problem) -> Iterator[str]:
+    """Say of each metric at a quantile what its factors are, in every format, and how many models (or devices) stand behind them."""
+    experts = problem.space.experts > 1
+    kinds = [word for word, some in (("dense", (~experts).any()), ("sparse", experts.any())) if some]
+    for name in _measured(problem):
+        said: dict[str, list[str]] = {}
+        for precision, scenario in problem.scenario.by_format.items():
+            said.setdefault(in_words(name, scenario, kinds), []).append(precision)
+        for words, formats in said.items():
+            yield words if len(said) == 1 else f"{' and '.join(formats)}: {words}"
+
+
+def _measured(problem: Problem) -> list[str]:
+    """What a problem's metrics at a quantile are made of, a rate's cost for the rate."""
+    return list(dict.fromkeys(measured_at(map(cost_of, problem.asked_besides))))
+
+
+def in_words(name: str, scenario: Scenario, kinds: list[str]) -> str:
+    """`total_ms@q80 is 1.2 x prefill_ms + 1.1 x decode_ms, …`: the factors of dense designs, of sparse ones, or of both where they differ."""
+    metric, share = level_of(name)
+    factors = factors_of(metric, share, scenario)
+    sums = {kind: _sum(factors, kind) for kind in kinds}
+    alike = len(set(sums.values())) == 1
+    formula = (
+        next(iter(sums.values())) if alike else " and ".join(f"{text} of {_designs(k)}" for k, text in sums.items())
+    )
+    least = min(factors.values(), key=lambda f: f.count)
+    return (
+        f"{name} is {formula}: what of an unseen {least.what} is measured stays within with probability "
+        f"{float(100 * share):g} %, from {least.count} {least.what}s held out{_widened(factors, kinds[-1], alone=not alike)}"
+    )
+
+
+def own_in_words(name: str, scenario: Scenario, chosen: Architectures) -> str:
+    """`1.2 x prefill_ms + 1.1 x decode_ms, from 4 models held out`: the factors of one design, in the scenario that prices it."""
+    factors = factors_of(*level_of(name), scenario)
+    least = min(factors.values(), key=lambda f: f.count)
+    return f"{_sum(factors, kind_of(chosen))}, from {least.count} {least.what}s held out"
+
+
+def own_factors(name: str, scenario: Scenario, chosen: Architectures) -> dict[str, Any]:
+    """The same as content: the factor of each term, and how many models (or devices) it is from."""
+    factors = factors_of(*level_of(name), scenario)
+    least = min(factors.values(), key=lambda f: f.count)
+    of_terms = {term: getattr(f, kind_of(chosen)) for term, f in factors.items()}
+    return {"factors": of_terms, "held_out": least.count, "of": f"{least.what}s"}
+
+
+def kind_of(chosen: Architectures) -> str:
+    """Whether one architecture has experts."""
+    return "sparse" if chosen.n_experts[0] > 1 else "dense"
+
+
+def _designs(kind: str) -> str:
+    return "dense designs" if kind == "dense" else "designs with experts"
+
+
+def _sum(factors: dict[str, Factor], kind: str) -> str:
+    return " + ".join(f"{getattr(f, kind):.3g} x {term}" for term, f in factors.items())
+
+
+def _widened(factors: dict[str, Factor], kind: str, *, alone: bool) -> str:
+    """What of the factors of a kind of designs, perhaps of it alone, is for what was not measured; "" of none."""
+    more = {term.removesuffix("_ms"): getattr(f, kind) / f.held_out for term, f in factors.items()}
+    wider = [f"{term} {by:.3g}" for term, by in more.items() if by > 1.0]
+    whose = f" of {_designs(kind)}" if alone else ""
+    return f"; times {', '.join(wider)} of it for what was not measured{whose}" if wider else ""
