@@ -1,6 +1,6 @@
 """A measured CSV becomes calibrated profiles, with how wrong they are."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Any
 
 from nas.calibrate import calibration_text as text
 from nas.calibrate.calibration_screen import show
+from nas.calibrate.group_reports import energy_report, group_report, served_report
 from nas.calibrate.inputs import called, read_input, repeated, target
 from nas.calibrate.page import calibration_page
 from nas.calibrate.request import CalibrateRequest
@@ -24,9 +25,9 @@ from objectives import outside
 from objectives.calibrating.energy import EnergyGroup, calibrate_energy, metered
 from objectives.calibrating.group import Calibrated, calibrate, with_beside
 from objectives.calibrating.measurements import Contended, LeftOut, Measurement, read, reasons
-from objectives.calibrating.row_by_row import row_by_row, unseen_by
 from objectives.calibrating.served import ServedGroup, refused, served_groups
 from objectives.device import Calibration, Device
+from objectives.loss_law.law import Law
 from objectives.plugins import normalised
 from search_spaces.architectures import Architectures
 
@@ -124,71 +125,6 @@ def _key(profile: Calibration) -> tuple[str, str, str, str, int]:
     return profile.mode, profile.engine, profile.precision, profile.format, profile.batch
 
 
-def group_report(group: Calibrated) -> dict[str, Any]:
-    """Profile, errors by phase and prediction, the rows that do not fit, and all rows as columns."""
-    predictions = {"datasheet": group.datasheet, "in_sample": group.in_sample, "held_out": group.held_out}
-    return {
-        "name": group.name,
-        "profile": group.profile.model_dump(mode="json", exclude_none=True),
-        "rows": len(group.rows),
-        "models": group.models,
-        "errors": {
-            phase: {name: asdict(group.errors(phase, ms)) for name, ms in predictions.items()}
-            for phase in ("prefill", "decode")
-        },
-        "misfits": [{"row": m.place, "error": error} for m, error in group.misfits()],
-        "remarks": group.remarks(),
-        "doubts": group.doubts(),
-        "fitted": list(group.free.names),
-        "largest_efficiency": group.free.largest,
-        "unseen_by": unseen_by(group),
-        "measurements": row_by_row(group),
-    }
-
-
-def served_report(group: ServedGroup) -> dict[str, Any]:
-    """The coefficient, errors of milliseconds: median, 90th percentile and of how many rows, and the rows as columns."""
-    predictions = {"before": group.before, "in_sample": group.in_sample, "held_out": group.held_out}
-    own = {
-        name: [getattr(m, name) for m in group.rows] for name in ("line", "model", "slow_share", "drafted", "accepted")
-    }
-    return {
-        "name": group.name,
-        "coefficient": group.coefficient,
-        "value": group.value,
-        "rows": len(group.rows),
-        "models": group.models,
-        "errors": {
-            name: dict(zip(("median", "p90", "rows"), group.errors(ms), strict=True))
-            for name, ms in predictions.items()
-        },
-        "remarks": group.remarks(),
-        "doubts": group.doubts(),
-        "measurements": {
-            **own,
-            "measured_ms": group.measured.tolist(),
-            **{f"{name}_ms": ms.tolist() for name, ms in predictions.items()},
-        },
-    }
-
-
-def energy_report(group: EnergyGroup) -> dict[str, Any]:
-    """Coefficients, and errors of joules: median, worst and of how many rows."""
-    predictions = {"in_sample": group.in_sample, "held_out": group.held_out, "times_predicted": group.from_times}
-    return {
-        "name": group.name,
-        "coefficients": group.energy.model_dump(mode="json", exclude_none=True),
-        "rows": len(group.rows),
-        "models": group.models,
-        "errors": {
-            name: dict(zip(("median", "worst", "rows"), group.errors(joules), strict=True))
-            for name, joules in predictions.items()
-        },
-        "remarks": group.remarks(),
-        "doubts": group.doubts(),
-    }
-
-
 def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
     """Name and architecture of a row: a published model's name, or columns of an architecture.
 
@@ -234,32 +170,56 @@ def calibrated(
             f"{source}: expected measured rows of {device}, got none ({elsewhere} of other devices, {len(left)} left out{why}); "
             "see docs/measure-and-calibrate.md"
         )
+    known, law, unfitted = load_device(device), load_law(LAW), list[LeftOut]()
+    done = list(_times(rows, known, law, source, unfitted, request=request))
+    served = _served(rows, known, law, done, unfitted)
+    energies = list(_energies(rows, known, law, source, unfitted))
+    fitted: list[Calibrated | EnergyGroup | ServedGroup] = [*done, *served, *energies]
+    used = {m.line for group in fitted for m in group.rows} | {row.line for row in unfitted}
+    unfitted += [LeftOut(m.line, m.device, WHOLE) for m in rows if m.line not in used]
     base, mode = id_and_mode(device)
-    known, law = load_device(device), load_law(LAW)
-    done, unfitted = [], []
+    return Outcome(
+        load_device(base), mode, done, energies, left + list(dict.fromkeys(unfitted)), elsewhere, served=served
+    )
+
+
+def _times(
+    rows: Sequence[Measurement], device: Device, law: Law, source: str, unfitted: list[LeftOut], *, request: bool
+) -> Iterator[Calibrated]:
+    """Every group of plain rows; rows of those that cannot be fitted go to `unfitted`."""
     for members, beside in with_beside(rows):
         try:
-            done.append(calibrate(members, known, law, source, request=request, beside=beside))
+            yield calibrate(members, device, law, source, request=request, beside=beside)
         except ValueError as error:
-            unfitted += [LeftOut(m.line, m.device, str(error)) for m in members]
-    base_profiles = [p for p in _profiles(known, done) if p.mode == mode]
-    unlike = {m.line: refused(m, known, base_profiles) for m in rows if not m.plain}
-    refused_rows = [LeftOut(m.line, m.device, unlike[m.line]) for m in rows if unlike.get(m.line)]
-    used_served = [m for m in rows if not m.plain and not unlike[m.line]]
-    served = served_groups(used_served, known, law, base_profiles)
-    energies = []
+            unfitted += _left(members, str(error))
+
+
+def _served(
+    rows: Sequence[Measurement], device: Device, law: Law, done: Sequence[Calibrated], unfitted: list[LeftOut]
+) -> list[ServedGroup]:
+    """Coefficients of how models are served, after the device's own; rows that say nothing of one go to `unfitted`."""
+    profiles = [p for p in _profiles(device, done) if p.mode == device.mode]
+    why = {m.line: refused(m, device, profiles) for m in rows if not m.plain}
+    for m in rows:
+        if why.get(m.line):
+            unfitted += _left([m], why[m.line])
+    return served_groups([m for m in rows if why.get(m.line) == ""], device, law, profiles)
+
+
+def _energies(
+    rows: Sequence[Measurement], device: Device, law: Law, source: str, unfitted: list[LeftOut]
+) -> Iterator[EnergyGroup]:
+    """Every engine's energy; rows of those that cannot be fitted go to `unfitted`."""
     for members in metered(rows).values():
         alike = [m for m in rows if m.engine == members[0].engine]
         try:
-            energies.append(calibrate_energy(members, alike, known, law, source))
+            yield calibrate_energy(members, alike, device, law, source)
         except ValueError as error:
-            unfitted += [LeftOut(m.line, m.device, str(error)) for m in members]
-    used = {m.line for group in done for m in group.rows} | {m.line for group in energies for m in group.rows}
-    unfitted += refused_rows
-    used |= {row.line for row in unfitted} | {m.line for m in used_served}
-    unfitted += [LeftOut(m.line, m.device, WHOLE) for m in rows if m.line not in used]
-    unfitted = list(dict.fromkeys(unfitted))
-    return Outcome(load_device(base), mode, done, energies, left + unfitted, elsewhere, served=served)
+            unfitted += _left(members, str(error))
+
+
+def _left(rows: Iterable[Measurement], reason: str) -> list[LeftOut]:
+    return [LeftOut(m.line, m.device, reason) for m in rows]
 
 
 def calibrate_files(request: CalibrateRequest) -> Outcome:
