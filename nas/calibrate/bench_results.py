@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any
 
 from nas.calibrate import llama_bench
-from nas.calibrate.figure import Unusable, refuse
+from nas.calibrate.figure import Unusable
 from nas.calibrate.models import Model
 from nas.calibrate.offload import slow_share
 from nas.errors import UsageError
@@ -78,11 +78,12 @@ def _llama_bench(place: Path, model: Model) -> Iterator[Row]:
 def _llama_row(entry: dict[str, Any], model: Model) -> Row:
     found = llama_bench.figure(entry)
     row = {"engine": f"llama-bench {entry.get('build_commit', 'unknown')}", **found.cells}
+    if found.fault:
+        return row | {"state": found.fault}
     try:
-        refuse([(found.fault, found.fault)])
         slow = slow_share(model, found)
     except Unusable as error:
-        return row | {"state": str(error)}
+        return row | {"left_out": str(error)}
     return row | ({"slow_share": f"{slow:.6g}"} if slow else {})
 
 
