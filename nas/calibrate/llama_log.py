@@ -37,15 +37,16 @@ ON = {"1": "fa", "enabled": "fa", "auto": "fa auto"}
 
 def loads(text: str) -> Iterator[str]:
     """The text of each model that was loaded, what stands before the first one with it."""
-    starts = [match.start() for match in LOADED.finditer(text) if not _drafts(text, match.start())]
+    found = list(LOADED.finditer(text))
+    own = [one for before, one in zip([None, *found], found, strict=False) if not _drafts(text, before, one)]
+    starts = [match.start() for match in own]
     bounds = [0, *starts[1:], len(text)]
     yield from (text[start:end] for start, end in pairwise(bounds))
 
 
-def _drafts(text: str, start: int) -> bool:
+def _drafts(text: str, before: re.Match[str] | None, one: re.Match[str]) -> bool:
     """Whether the model that is loaded here drafts for the one before."""
-    before = [match.end() for match in LOADED.finditer(text, 0, start)]
-    return bool(before) and DRAFT.search(text, before[-1], start) is not None
+    return before is not None and DRAFT.search(text, before.end(), one.start()) is not None
 
 
 def figure(text: str, program: str) -> Figure:

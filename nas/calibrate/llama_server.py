@@ -30,6 +30,7 @@ DRAFTER = re.compile(r"(?:--spec-type[ =]|adding speculative implementation '|st
 LENGTH = re.compile(r"\s(?:--spec-draft-n-max|--draft-max|--draft-n|--draft)[ =](\d{1,4})\b")
 HEADS, NO_HEAD = {"draft-mtp", "mtp"}, "speculative decoding by {what}: heads of the model alone have a coefficient"
 ONE_LENGTH = 0.1  # tokens by which the mean length of drafts may lie off a whole number: the last one is cut
+SILENT = "a server that drafts: of this request it does not say how much"
 DRAFTED_PROMPT = "a prompt of a request that drafts: what drafts reads it too"
 
 
@@ -43,6 +44,15 @@ class Timed:
     runs: bool
     before: int
     drafted: tuple[int, int] | None = None  # accepted, drafted
+
+
+@dataclass(frozen=True)
+class Drafter:
+    """What a log says that drafts ("" nothing), whether it is the model's own heads alone, and how many tokens its command line asks for."""
+
+    named: str
+    heads: bool
+    asked: int | None
 
 
 def recognises(document: Document) -> bool:
@@ -63,16 +73,13 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
                 yield _figure(each, loaded, drafter, several=several)
 
 
-def _drafter(text: str) -> tuple[str, int | None]:
-    """What drafts, by name, and how many tokens the command line asks for."""
+def _drafter(text: str) -> Drafter:
+    """What drafts in a log: heads of the model alone, or the name of what else does."""
     found = dict.fromkeys(name.replace("_", "-") for name in DRAFTER.findall(text) if name != "none")
-    own = (
-        "a draft model" if llama_log.DRAFT.search(text) else ", ".join(found) or "something that the log does not name"
-    )
-    length = LENGTH.search(text)
-    return ("" if {*found} and {*found} <= HEADS and own != "a draft model" else own), int(
-        length[1]
-    ) if length else None
+    length, model = LENGTH.search(text), llama_log.DRAFT.search(text) is not None
+    named = "a draft model" if model else ", ".join(found)
+    heads = bool(found) and {*found} <= HEADS and not model
+    return Drafter(named, heads, int(length[1]) if length else None)
 
 
 def _timed(text: str) -> Iterator[Timed]:
@@ -100,7 +107,7 @@ def _lines(text: str) -> Iterator[Timed]:
         yield last
 
 
-def _drafting(drafted: tuple[int, int], tokens: int, what: str, asked: int | None) -> dict[str, str | float]:
+def _drafting(drafted: tuple[int, int], tokens: int, drafter: Drafter) -> dict[str, str | float]:
     """Length of the drafts and the share of them that was accepted.
 
     Raises:
@@ -109,15 +116,17 @@ def _drafting(drafted: tuple[int, int], tokens: int, what: str, asked: int | Non
     accepted, generated = drafted
     mean = generated / max(tokens - accepted, 1)
     length = round(mean)
-    uneven = abs(mean - length) > ONE_LENGTH or length != (asked or length) or not length
+    uneven = abs(mean - length) > ONE_LENGTH or length != (drafter.asked or length) or not length
     fault = f"drafts of {mean:.2f} tokens in the mean: not all of one length"
-    refuse([(what, NO_HEAD.format(what=what)), (uneven, fault)])
+    what = drafter.named or "something that the log does not name"
+    refuse([(not drafter.heads, NO_HEAD.format(what=what)), (uneven, fault)])
     return {"drafted": length, "accepted": f"{accepted / generated:.6g}"}
 
 
-def _figure(timed: Timed, loaded: Figure, drafter: tuple[str, int | None], *, several: bool) -> Figure:
+def _figure(timed: Timed, loaded: Figure, drafter: Drafter, *, several: bool) -> Figure:
     try:
         refuse([(loaded.fault, loaded.fault), (several, "several slots: requests may have run at once")])
+        refuse([(drafter.named and not timed.drafted, SILENT)])
         tokens, ms = whole(timed.tokens, "tokens"), positive(timed.ms, "eval time")
         cells: dict[str, str | float]
         if timed.prompt:
@@ -133,7 +142,7 @@ def _figure(timed: Timed, loaded: Figure, drafter: tuple[str, int | None], *, se
             steps = tokens if timed.runs else tokens - 1
             refuse([(steps < LEAST, f"an output of fewer than {LEAST} tokens")])
             cells = {"metric": "tpot_ms", "value": ms / steps, "prompt_len": timed.before, "gen_len": steps}
-            cells |= _drafting(timed.drafted, steps, *drafter) if timed.drafted else {}
+            cells |= _drafting(timed.drafted, steps, drafter) if timed.drafted else {}
         return replace(loaded, cells={**loaded.cells, "batch": 1, **cells})
     except Unusable as error:
         return replace(loaded, cells={}, fault=str(error))
