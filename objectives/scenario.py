@@ -410,6 +410,13 @@ class Scenario:
         return (self.calibration or _DATASHEET).slow_bandwidth_efficiency
 
     @property
+    def position_cost(self) -> float:
+        """kappa, the share of a plain step that a further position of a step takes beside its operators: as stated, as calibrated, else as public rows have it."""
+        measured = None if self.calibration is None else self.calibration.position_cost
+        stated = measured if self.serving.position_cost is None else self.serving.position_cost
+        return self.serving.position_bits / (8.0 * self.precision.weight_bytes) if stated is None else stated
+
+    @property
     def cached(self) -> bool:
         """Whether decode passes find a part of what they read in the last-level cache."""
         known = self.calibration is not None and self.calibration.cache_efficiency is not None

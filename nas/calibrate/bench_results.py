@@ -6,6 +6,9 @@ from statistics import median
 from typing import Any
 
 from nas.calibrate import llama_bench
+from nas.calibrate.figure import Unusable
+from nas.calibrate.models import Model
+from nas.calibrate.offload import slow_share
 from nas.errors import UsageError
 from nas.export.chosen import columns
 from nas.export.launch_list import FILE
@@ -17,6 +20,7 @@ from nas.record.candidates import read_candidates
 from objectives import outside
 
 Row = dict[str, Any]
+DRAFTED = "tokens drafted ahead by a model of random or unknown weights: what it accepts is not in its result"
 
 
 def bench_lines(folder: Path) -> list[str]:
@@ -27,11 +31,14 @@ def bench_lines(folder: Path) -> list[str]:
     """
     written = read_manifest(folder)
     architectures, ids = read_candidates(folder / FILE)
-    workloads = written.of_candidates(folder, len(ids))
+    each = written.of_candidates(folder, len(ids))
     rows: list[Row] = []
-    for i, (name, place, workload) in enumerate(zip(ids, folder_names(ids), workloads, strict=True)):
-        known = {"model": name, **columns(architectures[i : i + 1])}
-        rows += [known | row for row in (*_vllm(folder / place, workload), *_llama_bench(folder / place))]
+    for i, (name, place, (workload, served)) in enumerate(zip(ids, folder_names(ids), each, strict=True)):
+        model = Model(name, architectures[i : i + 1])
+        drafted = {"left_out": DRAFTED} if served.drafted else {}
+        found = [*(row | drafted for row in _vllm(folder / place, workload)), *_llama_bench(folder / place, model)]
+        known = {"model": name, **columns(model.architecture)}
+        rows += [known | row for row in found]
     if not rows:
         raise UsageError(
             f"{folder}: expected results of bench.sh, got none; run vllm/bench.sh or llama-bench/bench.sh in the candidates' folders"
@@ -56,25 +63,28 @@ def _vllm(place: Path, workload: Workload) -> Iterator[Row]:
     yield common | {"metric": "tpot_ms", "value": (all_ - one) / steps, "gen_len": steps}
 
 
-def _llama_bench(place: Path) -> Iterator[Row]:
+def _llama_bench(place: Path, model: Model) -> Iterator[Row]:
     """Every test of llama-bench's JSON: prompts alone are prefills, generation alone decodes."""
     file = place / "llama-bench" / "result.json"
     if not file.exists():
         return
     try:
         entries = _content(file)
-        yield from [_llama_row(entry) for entry in entries if entry["n_prompt"] + entry["n_gen"]]
+        yield from [_llama_row(entry, model) for entry in entries if entry["n_prompt"] + entry["n_gen"]]
     except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError, OSError) as error:
         yield {"engine": "llama-bench", "state": f"garbled result of llama-bench ({type(error).__name__})"}
 
 
-def _llama_row(entry: dict[str, Any]) -> Row:
+def _llama_row(entry: dict[str, Any], model: Model) -> Row:
     found = llama_bench.figure(entry)
-    return {
-        "engine": f"llama-bench {entry.get('build_commit', 'unknown')}",
-        **found.cells,
-        **({"state": found.fault} if found.fault else {}),
-    }
+    row = {"engine": f"llama-bench {entry.get('build_commit', 'unknown')}", **found.cells}
+    if found.fault:
+        return row | {"state": found.fault}
+    try:
+        slow = slow_share(model, found)
+    except Unusable as error:
+        return row | {"left_out": str(error)}
+    return row | ({"slow_share": f"{slow:.6g}"} if slow else {})
 
 
 def _content(file: Path) -> Any:

@@ -29,6 +29,13 @@ def show(content: Mapping[str, Any]) -> None:
         write_lines(lines)
         for line in text.remarks(group):
             say(f"  {line}")
+    for served in content["served"]:
+        say()
+        say(text.served_head(served))
+        say(f"  {text.served_value(served, content['slow_bandwidth'])}")
+        table(text.SERVED_HEADER, [text.served_row(served)])
+        for line in served["remarks"]:
+            say(f"  {line}")
     for energy in content["energy"]:
         say()
         say(text.energy_head(energy))

@@ -7,6 +7,7 @@ from typing import Any
 HEADER = ("error", "datasheet", "in-sample", "held out", "Kendall's tau", "overshoot", "overlap")
 SUMMARY = ("profile, error held out", "prefill", "decode", "use")
 ENERGY_HEADER = ("error, median (worst)", "in-sample", "held out", "its time predicted too")
+SERVED_HEADER = ("error", "before it was fitted", "in-sample", "held out")
 PHASES = ("prefill", "decode")
 SHOWN = 10  # lines of rows that are left out for one reason
 
@@ -111,6 +112,25 @@ def remarks(group: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def served_head(group: Mapping[str, Any]) -> str:
+    """Rows that a coefficient of serving was fitted to."""
+    return f"{group['name']}: {group['rows']} rows, {group['models']} models; error: median (p90)"
+
+
+def served_value(group: Mapping[str, Any], rate: float | None = None) -> str:
+    """The coefficient in words; `rate` is the stated one of slow memory, bytes/s."""
+    value = group["value"]
+    if group["coefficient"] == "position_cost":
+        return f"a further position of a step takes {value:.3g} of a plain step beside its operators (position_cost)"
+    achieved = f", {value * rate / 1e9:.3g} GB/s" if rate else ""
+    return f"slow bandwidth efficiency {value:.3f}{achieved}"
+
+
+def served_row(group: Mapping[str, Any]) -> tuple[str, ...]:
+    """Errors of milliseconds under `SERVED_HEADER`."""
+    return ("decode", *(shares(group["errors"][name]) for name in ("before", "in_sample", "held_out")))
+
+
 def energy_head(metered: Mapping[str, Any]) -> str:
     """Rows that coefficients of energy were fitted to."""
     rail = metered["coefficients"].get("rail", "")
@@ -137,7 +157,7 @@ def not_recommended(content: Mapping[str, Any]) -> list[str]:
 
 
 def _everything(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [*content["groups"], *content["energy"]]
+    return [*content["groups"], *content.get("served", ()), *content["energy"]]
 
 
 def usage(content: Mapping[str, Any], file: str) -> str:

@@ -1,6 +1,6 @@
 """A measured CSV becomes calibrated profiles, with how wrong they are."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Any
 
 from nas.calibrate import calibration_text as text
 from nas.calibrate.calibration_screen import show
+from nas.calibrate.group_reports import energy_report, group_report, served_report
 from nas.calibrate.inputs import called, read_input, repeated, target
 from nas.calibrate.page import calibration_page
 from nas.calibrate.request import CalibrateRequest
@@ -24,8 +25,9 @@ from objectives import outside
 from objectives.calibrating.energy import EnergyGroup, calibrate_energy, metered
 from objectives.calibrating.group import Calibrated, calibrate, with_beside
 from objectives.calibrating.measurements import Contended, LeftOut, Measurement, read, reasons
-from objectives.calibrating.row_by_row import row_by_row, unseen_by
+from objectives.calibrating.served import ServedGroup, refused, served_groups
 from objectives.device import Calibration, Device
+from objectives.loss_law.law import Law
 from objectives.plugins import normalised
 from search_spaces.architectures import Architectures
 
@@ -72,15 +74,24 @@ class Outcome:
     left_out: list[LeftOut]
     elsewhere: int
     told: Sequence[str] = ()
+    served: Sequence[ServedGroup] = ()
 
     @property
-    def fitted(self) -> list[Calibrated | EnergyGroup]:
-        """Everything that was fitted: times, then energy."""
-        return [*self.groups, *self.energies]
+    def fitted(self) -> list[Calibrated | EnergyGroup | ServedGroup]:
+        """Everything that was fitted: times, how models are served, then energy."""
+        return [*self.groups, *self.served, *self.energies]
 
     def profiled(self) -> Device:
-        """The device with the new profiles and all its others; new ones replace those of the same key."""
+        """The device with the new profiles and all its others; new ones replace those of the same key.
+
+        What was fitted to how models are served holds in every profile of that engine, batch and mode.
+        """
         profiles = {_key(p): p for p in (*self.device.profiles, *(g.profile for g in self.groups))}
+        for group in self.served:
+            engine, batch = group.rows[0].engine, group.rows[0].batch
+            for key, p in profiles.items():
+                if (p.mode, p.engine, p.batch) == (self.mode, engine, batch):
+                    profiles[key] = p.model_copy(update={group.coefficient: group.value})
         energy = {(e.mode, e.engine): e for e in (*self.device.energy, *(g.energy for g in self.energies))}
         return self.device.model_copy(update={"profiles": list(profiles.values()), "energy": list(energy.values())})
 
@@ -92,8 +103,10 @@ class Outcome:
             "mode": self.mode,
             "peaks": {"fp16": measured.fp16, "int8": measured.int8, **measured.other_peaks},
             "bandwidth": measured.bandwidth,
+            "slow_bandwidth": None if measured.slow_memory is None else measured.slow_memory.bandwidth,
             "confidence": self.device.confidence,
             "groups": [group_report(group) for group in self.groups],
+            "served": [served_report(group) for group in self.served],
             "energy": [energy_report(group) for group in self.energies],
             "rows_used": len({m.line for group in self.fitted for m in group.rows}),
             "left_out": [asdict(row) for row in self.left_out],
@@ -102,47 +115,14 @@ class Outcome:
         }
 
 
+def _profiles(device: Device, groups: Iterable[Calibrated]) -> list[Calibration]:
+    """The profiles that were fitted, then the device's others."""
+    new = [group.profile for group in groups]
+    return [*new, *(p for p in device.profiles if _key(p) not in {_key(own) for own in new})]
+
+
 def _key(profile: Calibration) -> tuple[str, str, str, str, int]:
     return profile.mode, profile.engine, profile.precision, profile.format, profile.batch
-
-
-def group_report(group: Calibrated) -> dict[str, Any]:
-    """Profile, errors by phase and prediction, the rows that do not fit, and all rows as columns."""
-    predictions = {"datasheet": group.datasheet, "in_sample": group.in_sample, "held_out": group.held_out}
-    return {
-        "name": group.name,
-        "profile": group.profile.model_dump(mode="json", exclude_none=True),
-        "rows": len(group.rows),
-        "models": group.models,
-        "errors": {
-            phase: {name: asdict(group.errors(phase, ms)) for name, ms in predictions.items()}
-            for phase in ("prefill", "decode")
-        },
-        "misfits": [{"row": m.place, "error": error} for m, error in group.misfits()],
-        "remarks": group.remarks(),
-        "doubts": group.doubts(),
-        "fitted": list(group.free.names),
-        "largest_efficiency": group.free.largest,
-        "unseen_by": unseen_by(group),
-        "measurements": row_by_row(group),
-    }
-
-
-def energy_report(group: EnergyGroup) -> dict[str, Any]:
-    """Coefficients, and errors of joules: median, worst and of how many rows."""
-    predictions = {"in_sample": group.in_sample, "held_out": group.held_out, "times_predicted": group.from_times}
-    return {
-        "name": group.name,
-        "coefficients": group.energy.model_dump(mode="json", exclude_none=True),
-        "rows": len(group.rows),
-        "models": group.models,
-        "errors": {
-            name: dict(zip(("median", "worst", "rows"), group.errors(joules), strict=True))
-            for name, joules in predictions.items()
-        },
-        "remarks": group.remarks(),
-        "doubts": group.doubts(),
-    }
 
 
 def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
@@ -190,26 +170,56 @@ def calibrated(
             f"{source}: expected measured rows of {device}, got none ({elsewhere} of other devices, {len(left)} left out{why}); "
             "see docs/measure-and-calibrate.md"
         )
+    known, law, unfitted = load_device(device), load_law(LAW), list[LeftOut]()
+    done = list(_times(rows, known, law, source, unfitted, request=request))
+    served = _served(rows, known, law, done, unfitted)
+    energies = list(_energies(rows, known, law, source, unfitted))
+    fitted: list[Calibrated | EnergyGroup | ServedGroup] = [*done, *served, *energies]
+    used = {m.line for group in fitted for m in group.rows} | {row.line for row in unfitted}
+    unfitted += [LeftOut(m.line, m.device, WHOLE) for m in rows if m.line not in used]
     base, mode = id_and_mode(device)
-    known, law = load_device(device), load_law(LAW)
-    done, refused = [], []
+    return Outcome(
+        load_device(base), mode, done, energies, left + list(dict.fromkeys(unfitted)), elsewhere, served=served
+    )
+
+
+def _times(
+    rows: Sequence[Measurement], device: Device, law: Law, source: str, unfitted: list[LeftOut], *, request: bool
+) -> Iterator[Calibrated]:
+    """Every group of plain rows; rows of those that cannot be fitted go to `unfitted`."""
     for members, beside in with_beside(rows):
         try:
-            done.append(calibrate(members, known, law, source, request=request, beside=beside))
+            yield calibrate(members, device, law, source, request=request, beside=beside)
         except ValueError as error:
-            refused += [LeftOut(m.line, m.device, str(error)) for m in members]
-    energies = []
+            unfitted += _left(members, str(error))
+
+
+def _served(
+    rows: Sequence[Measurement], device: Device, law: Law, done: Sequence[Calibrated], unfitted: list[LeftOut]
+) -> list[ServedGroup]:
+    """Coefficients of how models are served, after the device's own; rows that say nothing of one go to `unfitted`."""
+    profiles = [p for p in _profiles(device, done) if p.mode == device.mode]
+    why = {m.line: refused(m, device, profiles) for m in rows if not m.plain}
+    for m in rows:
+        if why.get(m.line):
+            unfitted += _left([m], why[m.line])
+    return served_groups([m for m in rows if why.get(m.line) == ""], device, law, profiles)
+
+
+def _energies(
+    rows: Sequence[Measurement], device: Device, law: Law, source: str, unfitted: list[LeftOut]
+) -> Iterator[EnergyGroup]:
+    """Every engine's energy; rows of those that cannot be fitted go to `unfitted`."""
     for members in metered(rows).values():
         alike = [m for m in rows if m.engine == members[0].engine]
         try:
-            energies.append(calibrate_energy(members, alike, known, law, source))
+            yield calibrate_energy(members, alike, device, law, source)
         except ValueError as error:
-            refused += [LeftOut(m.line, m.device, str(error)) for m in members]
-    used = {m.line for group in done for m in group.rows} | {m.line for group in energies for m in group.rows}
-    used |= {row.line for row in refused}
-    refused += [LeftOut(m.line, m.device, WHOLE) for m in rows if m.line not in used]
-    refused = list(dict.fromkeys(refused))
-    return Outcome(load_device(base), mode, done, energies, left + refused, elsewhere)
+            unfitted += _left(members, str(error))
+
+
+def _left(rows: Iterable[Measurement], reason: str) -> list[LeftOut]:
+    return [LeftOut(m.line, m.device, reason) for m in rows]
 
 
 def calibrate_files(request: CalibrateRequest) -> Outcome:

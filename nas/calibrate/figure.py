@@ -16,6 +16,7 @@ SCATTER = 0.2  # deviation of repetitions, as a share of their middle, from whic
 
 AMOUNT = re.compile(r"(\d{1,9})(\.\d{1,6})? *([KMGT]i?B|[KMBT])")
 UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
+EVERY_LAYER = 1_000_000  # more layers than any model has
 #: Elements beside the weights that a file may count, such as factors of the rotary embedding.
 UNCOUNTED = 4_096
 
@@ -33,7 +34,8 @@ class Figure:
 
     names: the most specific first. family: llama.cpp's name of the architecture ("" where the log has none).
     parameters, size: elements and bytes of the file, where stated. gpu_layers: how many were put on the GPU, None where
-    it is not said or all. fault: why it is not used.
+    it is not said or all. experts_on_cpu: the first layers, so many, whose experts lay in host memory; placed: patterns of tensors
+    and where they were put by hand. fault: why it is not used.
     """
 
     names: tuple[str, ...]
@@ -43,6 +45,8 @@ class Figure:
     size: Stated | None = None
     device: str = ""
     gpu_layers: int | None = None
+    experts_on_cpu: int = 0
+    placed: str = ""
     fault: str = ""
 
 

@@ -60,7 +60,7 @@ def figure(entry: Mapping[str, Any]) -> Figure:
             else None
         )
         found["size"] = Stated(positive(entry["model_size"], "model_size")) if entry.get("model_size") else None
-        found |= {"gpu_layers": _layers(entry), "device": _device(entry)}
+        found |= {"gpu_layers": _layers(entry), "device": _device(entry), **_elsewhere(entry)}
         return Figure(**found, cells={"engine": _engine(entry), "precision": precision(file_type), **_measured(entry)})
     except Unusable as error:
         return Figure(**found, fault=str(error))
@@ -94,17 +94,12 @@ def _names(entry: Mapping[str, Any], kind: str, file_type: str) -> tuple[str, ..
 
 def _refuse_settings(entry: Mapping[str, Any]) -> None:
     """Settings under which the operators are not those of the model, or run in several places."""
-    text = {
-        key: str(entry.get(key, "")).strip().lower()
-        for key in ("type_k", "type_v", "split_mode", "devices", "tensor_buft_overrides")
-    }
+    text = {key: str(entry.get(key, "")).strip().lower() for key in ("type_k", "type_v", "split_mode", "devices")}
     shared = text["split_mode"] != "none" and text["devices"] in ("", "auto", "none")
     refuse(
         (
             (_on(entry, "embeddings"), "embeddings instead of generation"),
             (_on(entry, "no_kv_offload"), "the KV cache was kept off the GPU (-nkvo)"),
-            (str(entry.get("n_cpu_moe") or "0") != "0", "experts were kept on the CPU (-ncmoe)"),
-            (text["tensor_buft_overrides"] not in ("", "none"), "tensors were put elsewhere by hand (-ot)"),
             (
                 any(text[key] not in ("", "f16") for key in ("type_k", "type_v")),
                 "a KV cache in another format than f16",
@@ -142,6 +137,15 @@ def _layers(entry: Mapping[str, Any]) -> int | None:
     """Layers put on the GPU, None for all (negative), unknown, or a build without one."""
     text = str(entry.get("n_gpu_layers", "")).strip()
     return int(text) if re.fullmatch(r"\d{1,6}", text) and not _on_cpu(entry) and backend(entry) else None
+
+
+def _elsewhere(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Layers whose experts lay in host memory, and tensors that were put somewhere by hand; nothing where all is the processor's."""
+    if _on_cpu(entry):
+        return {}
+    placed = str(entry.get("tensor_buft_overrides") or "").strip()
+    on_cpu = whole(entry.get("n_cpu_moe") or 0, "n_cpu_moe")
+    return {"experts_on_cpu": on_cpu, "placed": "" if placed.lower() == "none" else placed}
 
 
 def _device(entry: Mapping[str, Any]) -> str:

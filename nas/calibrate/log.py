@@ -24,6 +24,7 @@ from nas.calibrate import (
 from nas.calibrate.document import PAGE, Document
 from nas.calibrate.figure import Figure, Reader, Unusable
 from nas.calibrate.models import ANY, Model, file_bits, identified, key, published, shown
+from nas.calibrate.offload import slow_share
 from nas.errors import UsageError
 from nas.export.chosen import columns
 from nas.files.tables import csv_text
@@ -146,11 +147,13 @@ def _row(figure: Figure, wanted: Wanted, found: dict[str, str]) -> dict[str, Any
             figure, cells={**figure.cells, "precision": figure.cells.get("precision") or _given(wanted.precision)}
         )
         model, how = identified(figure, wanted.models, published())
-        bits = file_bits(model, figure)
+        bits, slow = file_bits(model, figure), slow_share(model, figure)
+        if slow and figure.cells.get("drafted"):
+            raise Unusable("tokens drafted ahead and experts in slow memory together: no formula gives their time")
     except Unusable as error:
         return {"device": device, "left_out": str(error)}
     found.setdefault(shown(figure), f"{model.label}, {how}")
-    own: dict[str, Any] = {}
+    own: dict[str, Any] = {"slow_share": f"{slow:.6g}"} if slow else {}
     if bits is not None:
         own["weight_bits"] = f"{bits:.4g}"
         found.setdefault(

@@ -38,6 +38,7 @@ WORDLESS = {
     "2507",
     "2512",
     "awq",
+    "mtp",  # heads that draft, which parameters tell
     "model",
 }
 PARTS = re.compile(r"[^a-z0-9.]+")

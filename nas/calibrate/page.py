@@ -30,7 +30,7 @@ def calibration_page(name: str, content: Mapping[str, Any]) -> str:
         PlasError: no BokehJS in this environment.
         KeyError, TypeError, ValueError: content that `calibrate` did not write.
     """
-    groups = content["groups"]
+    groups, served = content["groups"], content.get("served", [])
     rows = [(g, i) for g, group in enumerate(groups) for i in range(len(group["measurements"]["line"]))]
     main = element(
         "main",
@@ -38,6 +38,7 @@ def calibration_page(name: str, content: Mapping[str, Any]) -> str:
         section("Predicted and measured", _explore()),
         section("Rows that are missed most", _worst(groups, rows)),
         section("Errors on models that the fit had not seen", *map(_unseen, groups)),
+        *([section("How models are served", *(_served(content, group) for group in served))] if served else []),
         section("What was fitted", *(_fitted(content, group) for group in groups), *map(_energy, content["energy"])),
         section("What it covers", paragraphs([_covered(group) for group in groups]), paragraphs([_BEYOND], "quiet")),
         section("Rows left out", paragraphs(texts.left_out(content) or ["None."])),
@@ -165,6 +166,34 @@ def _fitted(content: Mapping[str, Any], group: Mapping[str, Any]) -> str:
     """Each number of a profile with its unit and meaning, and whether the rows or a prior decided it."""
     header = ("number", "value", "unit", "achieved", "decided by", "what it is")
     return element("h3", text(group["name"])) + table(header, list(_numbers(content, group)))
+
+
+def _served(content: Mapping[str, Any], group: Mapping[str, Any]) -> str:
+    """A coefficient of how models are served, its errors, and every row with how far it is missed by a fit to other models."""
+    header = ("model", "slow layers", "drafted", "accepted", "measured ms", "before", "in-sample", "held out", "line")
+    m, words = group["measurements"], [texts.served_value(group, content["slow_bandwidth"]), *group["remarks"]]
+    body = [
+        [
+            m["model"][i],
+            f"{100 * m['slow_share'][i]:.0f} %" if m["slow_share"][i] else "–",
+            str(m["drafted"][i] or "–"),
+            f"{100 * m['accepted'][i]:.0f} %" if m["drafted"][i] else "–",
+            f"{m['measured_ms'][i]:.4g}",
+            *(_off(m[f"{name}_ms"][i], m["measured_ms"][i]) for name in ("before", "in_sample", "held_out")),
+            str(m["line"][i]),
+        ]
+        for i in range(len(m["line"]))
+    ]
+    return (
+        element("h3", text(group["name"]))
+        + paragraphs([texts.served_head(group), *words])
+        + table(texts.SERVED_HEADER, [texts.served_row(group)])
+        + table(header, body)
+    )
+
+
+def _off(predicted: float, measured: float) -> str:
+    return f"{100 * (predicted / measured - 1.0):+.1f} %" if math.isfinite(predicted) else "–"
 
 
 def _energy(metered: Mapping[str, Any]) -> str:

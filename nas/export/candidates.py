@@ -1,7 +1,7 @@
 """Chooses the architectures to export, from a run folder or from a candidate file."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,13 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.indicators import Scale
 from nas.record.candidates import read_candidates
 from nas.search.assembly import Study, assemble
+from nas.search.serving import able_to_serve
 from nas.study.layers import layered
 from nas.study.preferences import check_form, parse_budget, select
 from nas.terminal.program import command
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
+from search_spaces.columns import any_of
 
 QWEN_VOCABULARY = 151_936
 
@@ -75,6 +77,9 @@ def _of_file(
     raw, origins = layered({"algo": "random", **flags}, settings, config)
     study = assemble({**raw, "params": {}}, origins)
     architectures, ids = read_candidates(source)
+    if any_of(architectures.speculation) or any_of(architectures.experts_in):
+        problem = replace(study.problem, scenario=able_to_serve(study.problem.scenario))
+        study = replace(study, problem=problem)
     rows = np.arange(len(ids)) if how is None else _rows(study, architectures, how)
     return Chosen(study, [ids[row] for row in rows.tolist()], architectures[rows])
 

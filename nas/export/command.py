@@ -1,5 +1,6 @@
 """Runs `export`: chooses candidates, rounds them if wanted, writes them for every stack, prints."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,14 @@ from nas.export.readme import README, readme, recipe_line
 from nas.export.recipe import load_recipe
 from nas.export.request import ExportRequest
 from nas.export.rounding import Rounded, changes, to_multiple
+from nas.export.serving import cautions_of, refuse_unserved, refuse_weights_without_head, served_as
 from nas.export.stack_protocol import KIND, shown, stack, stack_names
 from nas.export.tokenizer import refuse_larger
 from nas.export.tokenizer_sizes import tokenizers_for
 from nas.export.writing import folder_names, whole_folder
 from nas.files.faults import unknown
 from nas.files.tables import write, write_json
+from nas.problem.problem import Problem
 from nas.record.candidates import write_candidates
 from nas.study.entry_points import refuse_contested
 from nas.study.value_parsers import written_vocabulary
@@ -34,6 +37,7 @@ from objectives.loss_law.origin import origin_line, verdict_line
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray
+from search_spaces.columns import OF_SERVING
 
 EVERY_STACK = "every stack"
 
@@ -52,7 +56,7 @@ class Export:
         """Every caution once, by stack (or every one) and text, with the candidates that it concerns."""
         texts: dict[tuple[str, str], list[str]] = {}
         for model in self.models:
-            for text in tokenizer_cautions(model):
+            for text in (*tokenizer_cautions(model), *cautions_of(model.served)):
                 texts.setdefault((EVERY_STACK, text), []).append(model.id)
             for name in self.stacks:
                 for text in stack(name).cautions(model):
@@ -122,7 +126,7 @@ def prepare(request: ExportRequest, source: Path) -> Export:
     tokenizers = tokenizers_for(request.tokenizer)
     vocabulary = _vocabulary(request.flags.get("vocabulary"))
     found = chosen(source, request.how, request.config, request.settings, request.flags)
-    asked = with_vocabulary(found.architectures, vocabulary, tokenizers.size)
+    asked = with_vocabulary(as_flags_serve(found.architectures, request.flags), vocabulary, tokenizers.size)
     tokenizers.refuse_other_sizes(asked.vocabulary.tolist())
     exported = to_multiple(asked, request.multiple) if request.multiple > 1 else asked
     scenario = found.study.problem.scenario
@@ -131,29 +135,51 @@ def prepare(request: ExportRequest, source: Path) -> Export:
     refused: list[str] = []
     for name, folder, i in zip(found.ids, folder_names(found.ids), range(len(exported)), strict=True):
         tokenizer = tokenizers.of(int(exported.vocabulary[i]))
-        workload = _workload(scenario, exported[i : i + 1])
-        how = (tokenizer, recipe, workload, request.weights, request.seed, gguf)
+        own = _scenario(scenario, exported[i : i + 1])
+        workload = Workload(own.batch, own.input_tokens, own.output_tokens)
+        how = (tokenizer, recipe, workload, request.weights, request.seed, gguf, served_as(own))
         model = Model(name, folder, exported[i : i + 1], *how)
         refused += _impossible(model, stacks)
         models.append(model)
     if refused:
         more = f" ({len(refused) - 1:,} more of the {len(models):,} candidates are refused)" if len(refused) > 1 else ""
         raise UsageError(f"{refused[0]}{more}")
-    columns = launch_columns(found.study.problem, models)
+    columns = _predicted(found.study.problem, models)
     return Export(found, stacks, models, changes(found.study.problem, asked, exported), columns)
 
 
-def _workload(scenario: Scenario, architecture: Architectures) -> Workload:
-    """What inference benches of one architecture read and write: of a study's text its own tokens.
+def _predicted(problem: Problem, models: list[Model]) -> dict[str, AnyArray]:
+    """Columns of the launch list.
+
+    Raises:
+        UsageError: designs that are served by what the study or the device lacks.
+    """
+    try:
+        return launch_columns(problem, models)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def as_flags_serve(architectures: Architectures, flags: Mapping[str, Any]) -> Architectures:
+    """Designs without words of their own for what a flag says of all of them."""
+    typed = [name for name in OF_SERVING if f"serving.{name}" in flags]
+    if not typed:
+        return architectures
+    rows = [architectures[i : i + 1] for i in range(len(architectures))]
+    words = [{name: 0 if name in typed else int(getattr(row, name)[0]) for name in OF_SERVING} for row in rows]
+    return Architectures.concatenate([row.served(**own) for row, own in zip(rows, words, strict=True)])
+
+
+def _scenario(scenario: Scenario, architecture: Architectures) -> Scenario:
+    """The scenario of one architecture: its own tokens of a study's text, and its own way of being served.
 
     Raises:
         UsageError: a vocabulary that the study's curve does not count.
     """
     try:
-        own = scenario.of_design(architecture)
+        return scenario.of_design(architecture)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    return Workload(own.batch, own.input_tokens, own.output_tokens)
 
 
 def _vocabulary(written: Any) -> int | None:
@@ -196,8 +222,10 @@ def usual_format(scenario: Scenario, stacks: tuple[str, ...]) -> str:
 def _impossible(model: Model, stacks: tuple[str, ...]) -> list[str]:
     """Why a model cannot be exported to the stacks, if it cannot: the first reason."""
     try:
-        family_of(model.architecture)
+        family = family_of(model.architecture)
+        refuse_unserved(model.served, family.model_type, family.class_name)
         for name in stacks:
+            refuse_weights_without_head(model.served, name, weights=model.weights)
             refuse_stack(model.architecture, name)
         refuse_larger(model.tokenizer, model.column("vocabulary"))
     except UsageError as error:

@@ -22,6 +22,7 @@ from nas.export.class_keys import (
 from nas.export.families import Family, family_in, family_of
 from nas.export.layer_order import in_order
 from nas.export.model import Model
+from nas.export.serving import HEADS
 from search_spaces.architectures import Architectures, one
 
 SPELLINGS = (("num_experts", "num_local_experts"), ("torch_dtype", "dtype"))
@@ -52,6 +53,7 @@ def config_of(model: Model) -> dict[str, Any]:
         "use_cache": True,
         "torch_dtype": "bfloat16",
         "dtype": "bfloat16",
+        **({HEADS[family.model_type]: 1} if model.served.drafter == "mtp" else {}),
     }
 
 

@@ -8,6 +8,9 @@ from nas.errors import UsageError
 from nas.export.gguf_types import FORMATS
 from nas.export.model import Model, Workload
 from nas.export.recipe import Recipe
+from nas.export.serving import Served
+from nas.export.serving import read as serving_in
+from nas.export.serving import written as written_serving
 from nas.export.stack_protocol import KIND, installed, shown, stack_names
 from nas.record.identity import section
 from nas.search.assembly import Study
@@ -32,6 +35,7 @@ def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], notes: 
         "plugins": installed(stacks),
         "recipe": first.recipe.model_dump(mode="json"),
         "workload": _workloads([model.workload for model in models]),
+        **written_serving([model.served for model in models]),
         "weights": first.weights,
         "seed": first.seed,
         "gguf": first.gguf,
@@ -70,19 +74,22 @@ class Written:
     weights: bool
     seed: int
     gguf: str
+    served: tuple[Served, ...] = (Served(),)
 
-    def of_candidates(self, folder: Path, count: int) -> tuple[Workload, ...]:
-        """The workload of each of so many candidates.
+    def of_candidates(self, folder: Path, count: int) -> list[tuple[Workload, Served]]:
+        """The workload of each of so many candidates, and how it is served.
 
         Raises:
             UsageError: there are fewer or more.
         """
-        each = self.workloads * count if len(self.workloads) == 1 else self.workloads
-        if len(each) != count:
+        workloads = self.workloads * count if len(self.workloads) == 1 else self.workloads
+        served = self.served * count if len(self.served) == 1 else self.served
+        if len(workloads) != count or len(served) != count:
             raise UsageError(
-                f"{folder}: expected a workload of each of {count} candidates, got {len(each)}; export again"
+                f"{folder}: expected a workload of each of {count} candidates, got {len(workloads)}, served in {len(served)} ways; "
+                "export again"
             )
-        return each
+        return list(zip(workloads, served, strict=True))
 
 
 def read_manifest(folder: Path) -> Written:
@@ -104,7 +111,8 @@ def read_manifest(folder: Path) -> Written:
         gguf = str(content.get("gguf", "f16"))  # before formats could be chosen
         if gguf not in FORMATS:
             raise ValueError(f"gguf {gguf}")
-        how = (recipe, workloads, bool(content["weights"]), int(content["seed"]), gguf)
+        served = serving_in(content.get("serving", {}))
+        how = (recipe, workloads, bool(content["weights"]), int(content["seed"]), gguf, served)
         return Written(stack_names(",".join(stacks)), recorded, *how)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = getattr(error, "strerror", None) or " ".join(f"{type(error).__name__}: {error}".split())[:100]

@@ -1,8 +1,9 @@
 """One candidate with everything that a stack needs to write it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nas.export.recipe import Recipe, Schedule, schedule
+from nas.export.serving import Served
 from nas.export.tokenizer import Tokenizer
 from search_spaces.architectures import Architectures
 
@@ -29,6 +30,7 @@ class Model:
     weights: bool = False
     seed: int = 0
     gguf: str = "f16"
+    served: Served = field(default_factory=Served)
 
     @property
     def schedule(self) -> Schedule:

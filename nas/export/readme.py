@@ -48,7 +48,7 @@ def _contents(models: Sequence[Model], assumptions: Sequence[str]) -> list[str]:
         "| folder | candidate | architecture |",
         "|---|---|---|",
         *(
-            f"| `{m.folder}` | {_cell(m.id)} | {describe(m.architecture)}, vocabulary {m.column('vocabulary'):,} |"
+            f"| `{m.folder}` | {_cell(m.id)} | {describe(m.architecture)}, vocabulary {m.column('vocabulary'):,}{', ' * bool(m.served.in_words())}{m.served.in_words()} |"
             for m in models
         ),
         "",

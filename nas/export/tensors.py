@@ -65,6 +65,25 @@ def _all(model: Model) -> Iterator[Tensor]:
     yield _norm(model, "model.norm", width)
     if not model.architecture.tied[0]:
         yield Tensor("lm_head.weight", (vocabulary, width), std)
+    if model.served.drafter == "mtp":
+        yield from _head_that_drafts(model)
+
+
+def _head_that_drafts(model: Model) -> Iterator[Tensor]:
+    """Multi-token prediction: norms of embedding and features, a projection of both, a layer of full attention, a norm.
+
+    Source: vllm-project/vllm vllm/model_executor/models/qwen3_next_mtp.py, whose names these are.
+    """
+    width, plan = model.column("width"), model.schedule
+    yield Tensor("mtp.fc.weight", (width, 2 * width), plan.std)
+    for tensor in (
+        _norm(model, "input_layernorm", width),
+        *_attention(model),
+        *_ffn_branch(model, model.column("depth")),
+    ):
+        yield replace(tensor, name=f"mtp.layers.0.{tensor.name}")
+    for name in ("mtp.norm", "mtp.pre_fc_norm_hidden", "mtp.pre_fc_norm_embedding"):
+        yield _norm(model, name, width)
 
 
 def _norm(model: Model, name: str, size: int) -> Tensor:

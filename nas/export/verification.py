@@ -89,15 +89,15 @@ def findings(folder: Path, written: Written, typed: Sequence[str] = ()) -> list[
         UsageError: workloads of fewer or more candidates.
     """
     architectures, ids = read_candidates(folder / FILE)
-    workloads = written.of_candidates(folder, len(ids))
+    each = written.of_candidates(folder, len(ids))
     found = []
-    for i, (identity, place, workload) in enumerate(zip(ids, folder_names(ids), workloads, strict=True)):
+    for i, (identity, place, (workload, served)) in enumerate(zip(ids, folder_names(ids), each, strict=True)):
         try:
             tokenizer = tokenizer_for(str(folder / place / PIVOT))
         except UsageError as error:
             found.append(Finding(identity, PIVOT, 0, [str(error)]))
             continue
-        how = (written.recipe, workload, written.weights, written.seed, written.gguf)
+        how = (written.recipe, workload, written.weights, written.seed, written.gguf, served)
         model = Model(identity, place, architectures[i : i + 1], tokenizer, *how)
         found += [_checked(model, name, folder / place / shown(name)) for name in (*written.stacks, *typed)]
     return found

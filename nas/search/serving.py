@@ -41,6 +41,11 @@ def served(
     return _with_rates(scenario).served(serving)
 
 
+def able_to_serve(scenario: Scenario) -> Scenario:
+    """The scenario of a study that says nothing of serving, for designs that say it themselves: with what public rows say of it."""
+    return _with_rates(scenario).served(typical_serving()) if scenario.serving == Serving() else scenario
+
+
 def words_of(config: StudyConfig, space: SearchSpace) -> dict[str, list[str]]:
     """Every word of how designs may be served, by axis or key; those that neither gives are missing."""
     given = {name: getattr(space.specification.axes, name) or getattr(config.serving, name) for name in OF_SERVING}

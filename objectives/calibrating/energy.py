@@ -81,9 +81,9 @@ class EnergyGroup:
 
 
 def metered(measurements: Sequence[Measurement]) -> dict[str, list[Measurement]]:
-    """Rows whose energy is known by engine, in their order."""
+    """Plain rows whose energy is known by engine, in their order."""
     found: dict[str, list[Measurement]] = {}
-    for m in (m for m in measurements if m.joules is not None):
+    for m in (m for m in measurements if m.joules is not None and m.plain):
         found.setdefault(m.engine, []).append(m)
     return found
 
@@ -188,7 +188,10 @@ def _times_without(m: Measurement, times: Sequence[Measurement], device: Device,
     alike = [
         t
         for t in times
-        if (t.format.family, t.batch) == (m.format.family, m.batch) and t.phase != "request" and t.model != m.model
+        if (t.format.family, t.batch) == (m.format.family, m.batch)
+        and t.phase != "request"
+        and t.plain
+        and t.model != m.model
     ]
     if not alike:
         return None

@@ -27,12 +27,12 @@ Key = tuple[str, str, int]
 
 
 def groups(measurements: Sequence[Measurement]) -> dict[Key, list[Measurement]]:
-    """Rows of single phases by engine, family of formats and batch, in their order; those of whole requests are for energy.
+    """Plain rows of single phases by engine, family of formats and batch, in their order; those of whole requests are for energy.
 
     Prefill of a batch does not scale from one sequence, so that batches are calibrated apart.
     """
     found: dict[Key, list[Measurement]] = {}
-    for m in (m for m in measurements if m.phase != "request"):
+    for m in (m for m in measurements if m.phase != "request" and m.plain):
         found.setdefault((m.engine, m.format.family, m.batch), []).append(m)
     return found
 

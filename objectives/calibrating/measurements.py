@@ -5,11 +5,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from objectives.calibrating.formats import Format, format_of
 from objectives.display_text import read_cell
 from search_spaces.architectures import Architectures
+from search_spaces.serving_words import MOST_DRAFTED
 
 CONTENDED = "others had the processor while it was measured"
 Contended = Literal[
@@ -26,7 +27,8 @@ class Measurement:
 
     A request is the prefill and all decode steps. attended: KV length that the prefill attends to where it is not the
     prompt's (a static graph), else 0. contended: others had the processor meanwhile; fastest: its fastest repetition counts. joules: of the prefill, of all
-    decode steps or of the request, where it was metered; rail: what of the device was.
+    decode steps or of the request, where it was metered; rail: what of the device was. slow_share: of the layers with experts, those
+    whose experts lay in slow memory. drafted: tokens that a head of the model drafted in a step, of which the share accepted was.
     """
 
     line: int
@@ -45,6 +47,14 @@ class Measurement:
     fastest: bool = False
     joules: float | None = None
     rail: str = ""
+    slow_share: float = 0.0
+    drafted: int = 0
+    accepted: float = 0.0
+
+    @property
+    def plain(self) -> bool:
+        """Whether one memory was read token by token; only such rows say something of the device's own efficiencies."""
+        return not self.slow_share and not self.drafted
 
     @property
     def seconds(self) -> float:
@@ -139,7 +149,31 @@ def _measurement(line: int, row: Mapping[str, str], device: str, resolve: Resolv
         busy,
         fastest,
     )
-    return replace(found, joules=_joules(row, found.seconds), rail=row.get("rail", ""))
+    return replace(found, joules=_joules(row, found.seconds), rail=row.get("rail", ""), **_served(row))
+
+
+def _served(row: Mapping[str, str]) -> dict[str, Any]:
+    """How the model was served: the share of slow experts, tokens drafted in a step and the share of them that was accepted."""
+    slow, drafted = _share(row, "slow_share"), _count(row, "drafted", 0)
+    if drafted > MOST_DRAFTED:
+        raise ValueError(f"drafted: expected at most {MOST_DRAFTED} tokens, got {drafted}; leave the row out")
+    if drafted and not row.get("accepted"):
+        raise ValueError("accepted: expected the share of drafted tokens that was accepted, got nothing; state it")
+    if drafted and slow:
+        raise ValueError("tokens drafted ahead and experts in slow memory together: no formula gives their time")
+    return {"slow_share": slow, "drafted": drafted, "accepted": _share(row, "accepted") if drafted else 0.0}
+
+
+def _share(row: Mapping[str, str], name: str) -> float:
+    """A share from 0 to 1; 0 where the cell is empty."""
+    text = row.get(name, "")
+    try:
+        found = float(text or 0)
+    except ValueError:
+        found = math.nan
+    if not 0.0 <= found <= 1.0:
+        raise ValueError(f"{name}: expected a share from 0 to 1, got {text!r}; correct it")
+    return found
 
 
 def _format(row: Mapping[str, str]) -> Format:

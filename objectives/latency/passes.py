@@ -39,9 +39,7 @@ def passes(scenario: Scenario) -> Iterator[Pass]:
         return
     steps, n = 1.0 / (1.0 + serving.accepted), serving.drafted
     yield Pass(replace(decode, queries=n + 1), scenario, steps, steps)
-    cost = serving.position_bits / (8.0 * scenario.precision.weight_bytes)
-    cost = cost if serving.position_cost is None else serving.position_cost
-    if cost:
+    if cost := scenario.position_cost:
         yield Pass(decode, scenario, 0.0, n * cost * steps, name="further positions")
     if serving.drafter == "mtp":
         fast = replace(scenario, serving=replace(serving, experts_in="fast"))

@@ -9,6 +9,7 @@ from nas.export.families import family_of
 from nas.export.fields import architecture_fields
 from nas.export.hf_config import architecture_of, config_of
 from nas.export.model import Model
+from nas.export.serving import HEADS
 from nas.export.tensors import tensors
 from nas.export.weights import read_headers, weight_bytes, write_weights
 from objectives import outside
@@ -47,6 +48,10 @@ def cautions(model: Model) -> list[str]:
     family, lines = family_of(model.architecture).model_type, []
     if family == "qwen3_next":
         lines.append(f"rotates {ROTARY_SHARE:g} of each head's features, as Qwen3-Next does")
+    if model.served.drafter == "mtp":
+        lines.append(
+            "transformers leaves out the head that drafts: it is neither built nor trained there; --weights writes its tensors for vLLM"
+        )
     if family in ACTIVATIONS:
         lines.append("its FFN activates by GELU, and embeddings are multiplied by sqrt(width), as Gemma's are")
     if family == "gemma4_text":
@@ -74,6 +79,7 @@ def fields(model: Model) -> dict[str, Any]:
     return {
         **architecture_fields(model.architecture),
         **{name: config[name] for name in (*TOKENS, "initializer_range", "max_position_embeddings")},
+        **({"heads_that_draft": 1} if model.served.drafter == "mtp" else {}),
         "auxiliary_loss": model.recipe.auxiliary_loss if model.sparse else None,
         "tensors": held,
     }
@@ -86,9 +92,11 @@ def read(folder: Path) -> dict[str, Any]:
     for name in TOKENS:
         if generation[name] != config[name]:
             raise ValueError(f"generation_config.json: {name}: expected {config[name]}, got {generation[name]}")
+    heads = [config[key] for key in HEADS.values() if key in config]
     return {
         **architecture_fields(architecture_of(config)),
         **{name: config[name] for name in (*TOKENS, "initializer_range", "max_position_embeddings")},
         "auxiliary_loss": config.get("router_aux_loss_coef"),
+        **({"heads_that_draft": heads[0]} if heads else {}),
         "tensors": read_headers(folder),
     }

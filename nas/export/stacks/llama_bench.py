@@ -12,6 +12,7 @@ from nas.export.gguf_tokenizer import holds_tokenizer, splits_as_gpt2, tokenizer
 from nas.export.gguf_types import format_numbered
 from nas.export.model import Model
 from nas.export.named_directory import PIVOT_PATH, referred_architecture
+from nas.export.serving import DRAFT
 from objectives import outside
 
 FILE, GGUF = "bench.sh", "model.gguf"
@@ -32,6 +33,8 @@ TextModel.get_vocab_base_pre = lambda model, tokenizer: "gpt-2"
 convert_hf_to_gguf.main()
 '''
 PROGRAM, QUANTISE = "llama-bench", "llama-quantize"
+SERVE, SERVER = "serve.sh", "llama-server"
+SERVED_FLAGS = ("--n-cpu-moe", "--override-tensor", "--spec-type", "--spec-draft-n-max", "--spec-draft-model")
 QUANTISED_AS = {"mxfp4": "mxfp4_moe"}  # formats that llama-quantize calls otherwise
 HALF = "llama-bench/f16.gguf"
 ROW = 256  # elements of a row that K-quants divide
@@ -52,9 +55,44 @@ def emit(model: Model, folder: Path) -> None:
             (folder / AS_GPT2).write_text(CONVERTER, encoding="utf-8")
     w = model.workload
     flags = [("-m", PATH), ("-p", w.input_tokens), ("-n", w.output_tokens), ("-r", 5), ("-o", "json")]
-    script += command(PROGRAM, flags).rstrip() + " > llama-bench/result.json\n"
-    (folder / FILE).write_text(script, encoding="utf-8")
-    (folder / FILE).chmod(0o755)
+    script += command(PROGRAM, [*flags, *_placed(model)]).rstrip() + " > llama-bench/result.json\n"
+    scripts = {FILE: script}
+    if _serves(model):
+        scripts[SERVE] = HEAD + command(SERVER, _server_flags(model))
+    for name, content in scripts.items():
+        (folder / name).write_text(content, encoding="utf-8")
+        (folder / name).chmod(0o755)
+
+
+def _serves(model: Model) -> bool:
+    """Whether the model is served otherwise than token by token from one memory."""
+    return bool(model.served.drafted) or model.served.experts_in != "fast"
+
+
+def _placed(model: Model) -> list[tuple[str, Any]]:
+    """Experts of the first layers in host memory; of a dense design their FFN, which --n-cpu-moe does not know."""
+    slow = model.served.slow_layers(model.architecture)
+    if not slow:
+        return []
+    if model.sparse:
+        return [("--n-cpu-moe", slow)]
+    layers = "|".join(map(str, range(slow)))
+    return [("--override-tensor", f"blk\\.({layers})\\.ffn_(gate|up|down)\\.weight=CPU")]
+
+
+def _server_flags(model: Model) -> list[tuple[str, Any]]:
+    """llama-server's; llama-bench drafts nothing.
+
+    Source: ggml-org/llama.cpp tools/server/README.md of builds since May 2026 (pull requests 22673, 22964), which refuse --draft-max.
+    """
+    w, served = model.workload, model.served
+    drafting: list[tuple[str, Any]] = []
+    if served.drafted:
+        kind = "draft-mtp" if served.drafter == "mtp" else "draft-simple"
+        drafting = [("--spec-type", kind), ("--spec-draft-n-max", served.drafted)]
+        drafting += [("--spec-draft-model", f"{DRAFT}.gguf")] if served.drafter == "draft" else []
+    context = w.batch * (w.input_tokens + w.output_tokens)
+    return [("-m", PATH), ("--ctx-size", context), ("--parallel", w.batch), *_placed(model), *drafting]
 
 
 def _converted(model: Model) -> str:
@@ -97,6 +135,16 @@ def cautions(model: Model) -> list[str]:
             "as plas tokenize makes it; speed is right, text cannot be made"
         )
     lines += _larger_types(model)
+    if _serves(model):
+        lines.append(f"{SERVE} serves it as the study does, with the flags of llama.cpp since May 2026")
+    if model.served.drafted:
+        lines.append(
+            "llama-bench drafts nothing: its steps are plain; timings that llama-server prints hold what drafting takes"
+        )
+    if model.served.drafter == "draft":
+        lines.append(f"{SERVE} takes the draft model from {DRAFT}.gguf beside hf: put it there")
+    if model.served.drafter == "mtp":
+        lines.append("llama.cpp's converter keeps the head that drafts since July 2026 (pull request 25589)")
     if model.workload.batch > 1:
         lines.append("llama-bench runs one sequence: plas measure measures batches, with llama-batched-bench")
     return lines
@@ -131,7 +179,13 @@ def fields(model: Model) -> dict[str, Any]:
         "output_tokens": model.workload.output_tokens,
         "model": PATH,
         "format": model.gguf,
+        **(_flags_served(dict(_server_flags(model))) if _serves(model) else {}),
     }
+
+
+def _flags_served(flags: dict[str, Any]) -> dict[str, Any]:
+    """The flags of how a model is served, as text."""
+    return {name: str(flags[name]) for name in SERVED_FLAGS if name in flags}
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -156,7 +210,23 @@ def read(folder: Path) -> dict[str, Any]:
         "output_tokens": number(flags, "-n"),
         "model": flags["-m"],
         "format": kind,
+        **_served_in(folder, flags),
     }
+
+
+def _served_in(folder: Path, bench: dict[str, Any]) -> dict[str, Any]:
+    """Flags of serve.sh; the bench's must place tensors as it does.
+
+    Raises:
+        ValueError: they do not.
+    """
+    if not (folder / SERVE).exists():
+        return {}
+    (server,) = parsed(outside.text(folder / SERVE, outside.MB), SERVER)
+    for name in ("--n-cpu-moe", "--override-tensor"):
+        if bench.get(name) != server.get(name):
+            raise ValueError(f"{FILE}: {name}: expected {server.get(name)} as {SERVE} has, got {bench.get(name)}")
+    return _flags_served(server)
 
 
 def _weight_format(script: str) -> str:

@@ -1,5 +1,6 @@
 """vLLM: bench latency on dummy weights, prefill and decode apart; inference."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from nas.export.families import family_of
 from nas.export.fields import architecture_fields
 from nas.export.model import Model
 from nas.export.named_directory import PIVOT_PATH, referred_architecture
+from nas.export.serving import DRAFT
 from objectives import outside
 
 FILE = "bench.sh"
@@ -41,8 +43,20 @@ def _flags(model: Model, tokens: int) -> list[tuple[str, Any]]:
         ("--max-num-seqs", w.batch),
         ("--num-iters-warmup", 5),
         ("--num-iters", 30),
+        ("--speculative-config", _speculation(model)),
         ("--output-json", f"vllm/latency-{tokens}.json"),
     ]
+
+
+def _speculation(model: Model) -> str | None:
+    """What drafts, as JSON: the model's own head, or the model in the folder `draft`.
+
+    Source: vllm-project/vllm vllm/config/speculative.py, docs/features/speculative_decoding.
+    """
+    if not model.served.drafted:
+        return None
+    how = {"method": "mtp"} if model.served.drafter == "mtp" else {"method": "draft_model", "model": DRAFT}
+    return json.dumps({**how, "num_speculative_tokens": model.served.drafted})
 
 
 def _code(model: Model) -> str | None:
@@ -62,10 +76,24 @@ def size(_: Model) -> int:
 
 
 def cautions(model: Model) -> list[str]:
-    """A vocabulary too small for the bench's token ids."""
-    if model.column("vocabulary") >= LEAST_VOCABULARY:
-        return []
-    return [f"the bench draws token ids below {LEAST_VOCABULARY:,}: a vocabulary of that size or more is needed"]
+    """A vocabulary too small for the bench's token ids; what a bench of dummy weights does not say of how the model is served."""
+    lines, served = [], model.served
+    if model.column("vocabulary") < LEAST_VOCABULARY:
+        lines.append(
+            f"the bench draws token ids below {LEAST_VOCABULARY:,}: a vocabulary of that size or more is needed"
+        )
+    if served.drafted:
+        lines.append(
+            "random weights accept drafted tokens by chance: bench.sh times a trained model, and calibrate leaves its result out"
+        )
+    if served.drafter == "draft":
+        lines.append(f"--speculative-config takes the draft model from the folder {DRAFT} beside hf: put it there")
+    if served.experts_in != "fast":
+        lines.append(
+            "vLLM computes every expert on the device: its offloading moves weights over the link in each step, which is not experts "
+            f"{served.experts_in}; bench.sh keeps all of them in fast memory"
+        )
+    return lines
 
 
 def fields(model: Model) -> dict[str, Any]:
@@ -79,6 +107,7 @@ def fields(model: Model) -> dict[str, Any]:
         "input_tokens": [w.input_tokens] * 2,
         "output_tokens": list(runs),
         "long_enough": [True] * 2,
+        **({"speculation": [_speculation(model)] * 2} if model.served.drafted else {}),
     }
 
 
@@ -87,7 +116,9 @@ def read(folder: Path) -> dict[str, Any]:
     runs = parsed(outside.text(folder / FILE, outside.MB), PROGRAM)
     if len(runs) != 2 or runs[0].get("--model") != runs[1].get("--model"):
         raise ValueError(f"{FILE}: expected two runs of one model, got {len(runs)}")
+    drafting = [run.get("--speculative-config") for run in runs]
     return {
+        **({"speculation": drafting} if any(drafting) else {}),
         **referred_architecture(folder, runs[0].get("--model")),
         "load_format": [run.get("--load-format") for run in runs],
         "code": [run.get("--model-impl") for run in runs],
