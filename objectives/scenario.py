@@ -124,6 +124,12 @@ class Requests:
     output_tokens: int
 
 
+def _law_of(law: Law, serving: Serving) -> Law:
+    """The law of designs that are served so: those that draft themselves are trained for it."""
+    nats = serving.mtp_nats if serving.drafter == "mtp" else 0.0
+    return law if law.mtp == nats else law.model_copy(update={"mtp": nats})
+
+
 @dataclass(frozen=True)
 class Scenario:
     """Law, device, precision and workload, with the options of the latency model; where and how models are trained.
@@ -252,13 +258,13 @@ class Scenario:
         """The scenario and its formats, each with other words of its own serving."""
         serving = replace(self.serving, **words)
         formats = tuple(each._serving_with(**words) for each in self.formats)
-        return replace(self, serving=serving, law=serving.law(self.law), formats=formats)
+        return replace(self, serving=serving, law=_law_of(self.law, serving), formats=formats)
 
     def served(self, serving: Serving) -> "Scenario":
         """The scenario of designs that are served so, with the law of such; its formats likewise, each with the reader of its own."""
         formats = tuple(each.served(serving) for each in self.formats)
         own = serving if serving.prompts is None else replace(serving, prompts=serving.prompts.at(self.precision.name))
-        return replace(self, serving=own, law=serving.law(self.law), formats=formats)
+        return replace(self, serving=own, law=_law_of(self.law, serving), formats=formats)
 
     def of_design(self, architecture: Architectures) -> "Scenario":
         """The scenario that one architecture (n = 1) is in: its format, its vocabulary, its tokens of a text."""

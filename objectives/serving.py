@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.serving_words import drafted_of, slow_share_of
 
@@ -113,11 +112,6 @@ class Serving:
                 f"give acceptance.{self.drafter}"
             )
         return known.accepted(self.drafted)
-
-    def law(self, law: Law) -> Law:
-        """The law of designs that are served so: those that draft themselves are trained for it."""
-        nats = self.mtp_nats if self.drafter == "mtp" else 0.0
-        return law if law.mtp == nats else law.model_copy(update={"mtp": nats})
 
     @property
     def acceptance_stated(self) -> bool:
