@@ -321,7 +321,7 @@ class Scenario:
 
     def of_phase(self, phase: Phase) -> "Scenario":
         """The scenario of the chip that a phase runs on."""
-        reader = self.serving.prompts
+        reader: Scenario | None = self.serving.prompts
         return self if reader is None or phase == "decode" else reader
 
     @property

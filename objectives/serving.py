@@ -3,15 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from search_spaces.architectures import Architectures
 from search_spaces.serving_words import drafted_of, slow_share_of
-
-if TYPE_CHECKING:  # a scenario holds how it serves
-    from objectives.scenario import Scenario
 
 Drafter = Literal["mtp", "draft"]
 FALL = 0.95  # of the probability of acceptance from position to position
@@ -77,7 +74,7 @@ class Serving:
     position_bits: float = 0.0
     position_overlap: float = 0.0
     mtp_nats: float = 0.0
-    prompts: "Scenario | None" = None
+    prompts: Any = None  # a `Scenario`, which stands above: it holds how it serves
     link: float = 0.0
     stated: frozenset[Drafter] = frozenset()
 
