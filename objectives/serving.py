@@ -75,8 +75,7 @@ class AcceptanceOfDrafts:
         if self.constant:
             return found
         slope = (shares[-1] - shares[-2]) / (x[-1] - x[-2])
-        further = np.maximum(shares[-1] + slope * (np.maximum(perplexity, x[-1]) - x[-1]), 0.0)
-        return np.where(perplexity > x[-1], further, found)
+        return np.where(perplexity > x[-1], np.maximum(shares[-1] + slope * (perplexity - x[-1]), 0.0), found)
 
     def measured(self, perplexity: FloatArray) -> BoolArray:
         """Which perplexities lie among those of the points, (n,)."""

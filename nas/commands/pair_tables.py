@@ -19,7 +19,7 @@ class Answered:
     """The pair and the target alone of the lowest loss within the budgets, one row each or None, and along the joint frontier:
 
     which rows are pairs, by how many nats they lie below the best target alone of no larger cost (inf: there is none), (n,); how
-    many of them have a draft beyond the stated acceptances.
+    many pairs have a draft beyond the stated acceptances, and one outside of what the law was fitted on.
     """
 
     problem: PairProblem
@@ -28,6 +28,7 @@ class Answered:
     is_pair: BoolArray
     gains: FloatArray
     beyond: int
+    outside: int
 
     def targets_of(self, pairs: Pairs) -> Architectures:
         """Targets of some rows."""
@@ -41,14 +42,13 @@ class Answered:
 def answered(problem: PairProblem, found: PairSolution) -> Answered:
     """Picks and gains of a solved problem."""
     is_pair = found.both.drafted > 0
+    drafts = problem.drafts.architectures(found.both.drafts[is_pair])
     beyond = 0
-    if is_pair.any() and not problem.acceptance.constant:
-        drafts = problem.drafts.architectures(found.both.drafts[is_pair])
-        perplexity = problem.drafts.assess(drafts)["perplexity"]
-        beyond = int((~problem.acceptance.measured(perplexity)).sum())
-    return Answered(
-        problem, _lowest(found.pairs), _lowest(found.alone), is_pair, _below(problem, found.both, found.alone), beyond
-    )
+    if not problem.acceptance.constant:
+        beyond = int((~problem.acceptance.measured(problem.drafts.assess(drafts)["perplexity"])).sum())
+    outside = int(problem.drafts.scenario.law.extrapolates(drafts).sum())
+    gains = _below(problem, found.both, found.alone)
+    return Answered(problem, _lowest(found.pairs), _lowest(found.alone), is_pair, gains, beyond, outside)
 
 
 def _lowest(pairs: Pairs) -> Pairs | None:
@@ -101,9 +101,7 @@ def columns_of(problem: PairProblem, pairs: Pairs) -> dict[str, AnyArray]:
         "params": target_size.astype(np.int64),
         "draft_params": draft_size.astype(np.int64),
     }
-    of_draft = {
-        f"draft_{name}": np.where(with_draft, column, 0) for name, column in file_columns(draft, {}).items()
-    }
+    of_draft = {f"draft_{name}": np.where(with_draft, column, 0) for name, column in file_columns(draft, {}).items()}
     return {**file_columns(target, pairs.metrics), **of_pair, **of_draft}
 
 
@@ -138,7 +136,9 @@ def _numbers(problem: PairProblem, part: Pairs) -> dict[str, list[str]]:
     shown = {
         "loss": [f"{value:.4f}" for value in part.metrics["loss"].tolist()],
         "total_ms": [f"{value:.4g}" for value in part.metrics["total_ms"].tolist()],
-        "tokens/s": [f"{value:.3g}" for value in (1e3 * problem.targets.scenario.batch / part.metrics["tpot_ms"]).tolist()],
+        "tokens/s": [
+            f"{value:.3g}" for value in (1e3 * problem.targets.scenario.batch / part.metrics["tpot_ms"]).tolist()
+        ],
         "resident_gb": [f"{value:.3g}" for value in part.metrics["resident_gb"].tolist()],
     }
     further = [o.name for o in problem.targets.objectives if o.name not in shown]

@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
 from nas.answer.sentences import describe, hardware, law_in_head, workload
+from nas.answer.sureness import difference_in_words
 from nas.commands.pair_tables import Answered, answered, columns_of, shown_rows, shown_table
 from nas.commands.requests import PairsRequest
 from nas.errors import InfeasibleError, UsageError
-from nas.exact.pairs import PairProblem, PairSolution, solve_pairs
+from nas.exact.pairs import PairProblem, Pairs, PairSolution, solve_pairs
 from nas.files import yaml_source
 from nas.files.tables import csv_text, refuse_used, write, write_json
 from nas.problem.differences import differences, has_doubt
-from nas.answer.sureness import difference_in_words
 from nas.search.assembly import Study, assemble
 from nas.search.pairs import SAME, pair_problem
 from nas.study.layers import layered
@@ -38,7 +40,9 @@ def choose_pairs(request: PairsRequest) -> None:
     found = solve_pairs(problem, stage)
     stage.close()
     if len(found.both) == 0:
-        raise InfeasibleError("pairs: neither a pair nor a target alone is within the budgets; relax one, plas run names which")
+        raise InfeasibleError(
+            "pairs: neither a pair nor a target alone is within the budgets; relax one, plas run names which"
+        )
     answer = answered(problem, found)
     if request.out is not None:
         _keep(request.out, study, drafts, problem, found, answer)
@@ -70,9 +74,7 @@ def _notices(problem: PairProblem) -> Iterator[str]:
         yield "acceptance: one number for every draft makes the smallest the best; measure two drafts of different size"
 
 
-def _show(
-    request: PairsRequest, study: Study, problem: PairProblem, found: PairSolution, answer: Answered
-) -> None:
+def _show(request: PairsRequest, study: Study, problem: PairProblem, found: PairSolution, answer: Answered) -> None:
     for line in (*_head(study, problem), ""):
         say(line)
     table(*shown_table(problem, found, answer, shown_rows(found.both, request.shown)), below=("target", "draft"))
@@ -107,38 +109,40 @@ def acceptance_in_words(problem: PairProblem) -> str:
 
 def _verdict(problem: PairProblem, answer: Answered) -> Iterator[str]:
     """The pick among pairs against that among targets alone; whether pairs win anywhere."""
-    if answer.pair is None:
+    pair, alone = answer.pair, answer.alone
+    if pair is None:
         yield "No pair is within the budgets: a target alone is the answer"
         return
-    pair = answer.pair
-    drafts = describe(answer.drafts_of(pair))
     yield (
-        f"Pair of the lowest loss within your budgets: {pair.metrics['loss'][0]:.4f}, {describe(answer.targets_of(pair))}; draft of "
-        f"{int(pair.drafted[0])} tokens, first accepted {pair.first[0]:.2f}: {drafts}"
+        f"Pair of the lowest loss within your budgets: {pair.metrics['loss'][0]:.4f}, {describe(answer.targets_of(pair))}; "
+        f"draft {describe(answer.drafts_of(pair))}, n {pair.drafted[0]}, first token accepted {pair.first[0]:.2f}"
     )
-    if answer.alone is None:
+    if alone is None:
         yield "No target alone is within the budgets"
         return
-    alone = answer.alone
     yield f"Target alone of the lowest loss: {alone.metrics['loss'][0]:.4f}, {describe(answer.targets_of(alone))}"
-    nats = float(pair.metrics["loss"][0] - alone.metrics["loss"][0])
-    law = problem.targets.scenario.law
-    words = f"{nats:+.4f} nats"
-    if has_doubt(law) and nats:
-        words = difference_in_words(differences(law, answer.targets_of(pair), answer.targets_of(alone))[0][0])
-    verdict = "the pair wins" if nats < 0 else "no difference" if nats == 0 else "the target alone wins"
-    yield f"Within these budgets {verdict}: {words}"
-    yield from _along(answer)
+    yield f"The pair against the target alone: {_apart(problem, answer, pair, alone)}"
+    yield from _along(problem, answer)
 
 
-def _along(answer: Answered) -> Iterator[str]:
-    """On how much of the frontier pairs stand, and by how many nats at most."""
-    rows = answer.gains[answer.is_pair]
-    finite = rows[rows < float("inf")]
-    best = f"; at equal costs by up to {finite.max():.3f} nats" if len(finite) else ""
-    yield f"Of the joint frontier's {len(answer.is_pair):,} members {int(answer.is_pair.sum()):,} are pairs{best}"
+def _apart(problem: PairProblem, answer: Answered, pair: Pairs, alone: Pairs) -> str:
+    """Their difference in loss, with how sure the law is of it."""
+    law, nats = problem.targets.scenario.law, float(pair.metrics["loss"][0] - alone.metrics["loss"][0])
+    if nats and has_doubt(law):
+        return difference_in_words(differences(law, answer.targets_of(pair), answer.targets_of(alone))[0][0])
+    return f"{nats:+.4f} nats"
+
+
+def _along(problem: PairProblem, answer: Answered) -> Iterator[str]:
+    """On how much of the frontier pairs stand, by how many nats at most, and how many of them rest on what nobody measured."""
+    gains = answer.gains[answer.is_pair]
+    finite = gains[np.isfinite(gains)]
+    best = f"; at costs that a target alone also has by up to {finite.max():.4f} nats" if len(finite) else ""
+    yield f"Of the joint frontier's {len(answer.is_pair):,} members {len(gains):,} are pairs{best}"
     if answer.beyond:
-        yield f"{answer.beyond:,} of them have drafts better or worse than any whose acceptance you stated"
+        yield f"Of these pairs {answer.beyond:,} have drafts better or worse than all whose acceptance you stated"
+    if answer.outside:
+        yield f"Of these pairs {answer.outside:,} have drafts outside of what law {problem.targets.scenario.law.name} was fitted on: their perplexity is extrapolated"
 
 
 def _proof(problem: PairProblem, found: PairSolution) -> Iterator[str]:
@@ -162,9 +166,7 @@ def _keep(
     write(folder / "drafts.yaml", yaml_source.dump(drafts.problem.space.mapping()))
 
 
-def _in_numbers(
-    problem: PairProblem, found: PairSolution, answer: Answered, folder: Path | None
-) -> dict[str, object]:
+def _in_numbers(problem: PairProblem, found: PairSolution, answer: Answered, folder: Path | None) -> dict[str, object]:
     picks = {
         name: None if rows is None else {key: column.tolist()[0] for key, column in columns_of(problem, rows).items()}
         for name, rows in (("pair", answer.pair), ("alone", answer.alone))

@@ -102,9 +102,7 @@ def metrics_of_pairs(
     return {name: made[name]() if name in made else of(found[name]) + none for name in wanted}
 
 
-def limits_of_drafts(
-    budgets: Iterable[Budget], drafted: int, most: float, workload: Workload
-) -> tuple[Budget, ...]:
+def limits_of_drafts(budgets: Iterable[Budget], drafted: int, most: float, workload: Workload) -> tuple[Budget, ...]:
     """What a draft may take at most in a pair within budgets, where a step accepts `most` at best."""
     passes = (1.0 + most) / drafted
     return _limits(budgets, passes, workload, {})
@@ -129,9 +127,7 @@ def _limits(
     return tuple(Budget(name, limit) for name, limit in found.items())
 
 
-def _of_one(
-    budget: Budget, passes: float, workload: Workload, least: dict[str, float]
-) -> Iterator[tuple[str, float]]:
+def _of_one(budget: Budget, passes: float, workload: Workload, least: dict[str, float]) -> Iterator[tuple[str, float]]:
     metric, limit = budget.metric, budget.limit
     if metric in MEMORY:
         yield metric, limit - least.get(metric, 0.0)

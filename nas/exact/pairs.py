@@ -20,7 +20,7 @@ from nas.problem.objective import Budget, built_in
 from nas.problem.problem import Problem
 from objectives.assessment import Assessment
 from objectives.scenario import Scenario
-from objectives.serving import Acceptance, AcceptanceOfDrafts, Serving, accepted_of
+from objectives.serving import Acceptance, AcceptanceOfDrafts, Drafter, Serving, accepted_of
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
@@ -44,7 +44,7 @@ class PairProblem:
 
     def at(self, drafted: int) -> Scenario:
         """The scenario of targets that verify so many tokens of which none is accepted, of a draft that is counted apart."""
-        nothing = {"draft": Acceptance(shares={drafted: 0.0})}
+        nothing: dict[Drafter, Acceptance] = {"draft": Acceptance(shares={drafted: 0.0})}
         word = f"draft:{drafted}"
         return self.targets.scenario.served(
             replace(self.serving, speculation=word, draft_apart=True, acceptance=nothing)
@@ -52,7 +52,7 @@ class PairProblem:
 
     def whole(self, draft: Architectures, first: float, drafted: int) -> Scenario:
         """The scenario of targets with one draft (n = 1), of which the first token is accepted with this probability."""
-        accepted = {"draft": Acceptance(first)}
+        accepted: dict[Drafter, Acceptance] = {"draft": Acceptance(first)}
         return self.targets.scenario.served(
             replace(self.serving, speculation=f"draft:{drafted}", draft=draft, acceptance=accepted)
         )
@@ -219,12 +219,12 @@ def _alone(problem: PairProblem, found: Evaluations) -> Pairs:
 
 
 def _joined(first: Pairs, second: Pairs) -> Pairs:
+    """The rows of both."""
     metrics = {name: np.concatenate([first.metrics[name], second.metrics[name]]) for name in first.metrics}
-    columns = (
-        np.concatenate([getattr(first, name), getattr(second, name)])
-        for name in ("targets", "drafts", "drafted", "first")
+    targets, drafts, drafted = (
+        np.concatenate([getattr(first, name), getattr(second, name)]) for name in ("targets", "drafts", "drafted")
     )
-    return Pairs(*columns, metrics)
+    return Pairs(targets, drafts, drafted, np.concatenate([first.first, second.first]), metrics)
 
 
 def _frontier(pairs: Pairs, names: tuple[str, ...]) -> Pairs:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from nas.exact.pairs import PairProblem
 from nas.problem.problem import Problem
 from nas.search.assembly import Study, refuse_impossible
 from nas.search.serving import refuse_cache
-from nas.study.baselines import baseline, model_named
+from nas.study.baselines import model_named
 from nas.study.serving_keys import ServingConfig
 from objectives.serving import AcceptanceOfDrafts
 from objectives.typical.serving import typical_serving
@@ -28,7 +29,8 @@ def pair_problem(study: Study, drafts: Study, acceptance: str | None, drafted: s
     """
     for each, of in ((study, "space"), (drafts, "draft-space")):
         _refuse(each, of)
-    known = replace(typical_serving(), **study.config.serving.figures())
+    figures: dict[str, Any] = {**study.config.serving.figures()}
+    known = replace(typical_serving(), **figures)
     free = replace(drafts.problem, objectives=(), budgets=(), queries=(), columns=())
     points = parsed_acceptance(acceptance, free)
     found = PairProblem(study.problem, free, known, AcceptanceOfDrafts(points), parsed_numbers(drafted))
@@ -45,7 +47,9 @@ def _refuse(study: Study, of: str) -> None:
     problem, config = study.problem, study.config
     if problem.functions or not any(o.name == "loss" for o in problem.objectives):
         got = ", ".join(o.name for o in problem.objectives)
-        raise UsageError(f"objectives: expected loss and other metrics that ship, for pairs, got {got}; name loss,total_ms")
+        raise UsageError(
+            f"objectives: expected loss and other metrics that ship, for pairs, got {got}; name loss,total_ms"
+        )
     named = (*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets))
     if wrong := [name for name in named if not supported(name)]:
         raise UsageError(f"{wrong[0]}: expected a metric of pairs, {', '.join(OF_PAIRS)}, got another; drop it")
@@ -111,12 +115,18 @@ def _perplexity(name: str, drafts: Problem) -> float:
     try:
         found = float(name)
     except ValueError:
-        named = model_named(name)
-        known = named if not isinstance(named, str) else baseline(named)
-        found = float(drafts.assess(drafts.headed(known.architecture))["perplexity"][0])
+        found = _of_model(name, drafts)
     if not (np.isfinite(found) and found > 1.0):
         raise UsageError(f"acceptance: expected a perplexity above 1 or a model, got {name!r}; write 25=0.7,60=0.5")
     return found
+
+
+def _of_model(name: str, drafts: Problem) -> float:
+    try:
+        known = model_named(name).architecture
+    except (UsageError, ValueError) as error:
+        raise UsageError(f"acceptance: {error}") from None
+    return float(drafts.assess(drafts.headed(known))["perplexity"][0])
 
 
 def _share(text: str) -> float:
