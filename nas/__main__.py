@@ -6,7 +6,20 @@ import sys
 from nas.terminal.streams import terminal
 
 COMMANDS = (
-    *("run", "compare", "select", "explain", "fit", "theory", "reproduce", "devices", "blocks", "export", "tokenize"),
+    *(
+        "run",
+        "compare",
+        "select",
+        "explain",
+        "fit",
+        "theory",
+        "reproduce",
+        "devices",
+        "blocks",
+        "pairs",
+        "export",
+        "tokenize",
+    ),
     *("train", "measure", "evidence", "calibrate", "report", "watch", "open", "list", "init", "schema"),
 )
 

@@ -33,7 +33,7 @@ def weights_gb(architectures: Architectures, g: ParameterGroups, scenario: Scena
     serving = scenario.serving
     if serving.drafter == "mtp":
         found = found * (1.0 + 1.0 / architectures.depth) + projection_gb(architectures, scenario)
-    if serving.drafter == "draft":
+    if serving.with_draft:
         found = found + _of_draft(scenario, weights_gb)
     return found - slow_gb(architectures, g, scenario, kept=True) if serving.slow_share else found
 
@@ -118,14 +118,16 @@ def resident_parts_gb(architectures: Architectures, g: ParameterGroups, scenario
     }
     states = state_bytes(x, scenario)
     parts |= {} if states is None else {"states": states / GB}
-    return parts if scenario.serving.speculation == "none" else parts | _of_drafting(architectures, g, parts, scenario)
+    serving = scenario.serving
+    drafts = serving.drafter == "mtp" or serving.with_draft
+    return parts | _of_drafting(architectures, g, parts, scenario) if drafts else parts
 
 
 def _of_drafting(
     architectures: Architectures, g: ParameterGroups, parts: Mapping[str, FloatArray], scenario: Scenario
 ) -> dict[str, FloatArray]:
     """What drafts: a draft model with its own cache, or small tensors and the cache of one more layer."""
-    if scenario.serving.drafter == "draft":
+    if scenario.serving.with_draft:
         whole, weights = _of_draft(scenario, resident_gb), _of_draft(scenario, weights_gb)
         return {"draft model": np.full(len(architectures), whole - weights)}
     width, depth = architectures.width.astype(np.float64), architectures.depth
@@ -206,7 +208,7 @@ def _base_weights(architectures: Architectures, scenario: Scenario) -> Share:
     """Weights that are of no layer: a draft model's, the projection of a head for multi-token prediction."""
     if scenario.serving.drafter == "mtp":
         return Share(once=(projection_gb(architectures, scenario),))
-    if scenario.serving.drafter == "draft":
+    if scenario.serving.with_draft:
         return Share(once=(np.full(len(architectures), _of_draft(scenario, weights_gb)),))
     return Share()
 
@@ -236,7 +238,7 @@ def resident_share(shares: PartAssessment) -> Share:
     if shares.part == "base":
         tables = embedding_bytes(shares.architectures, count(shares.architectures), scenario) / GB
         share += Share(once=(tables,))
-        if scenario.serving.drafter == "draft":
+        if scenario.serving.with_draft:
             of_draft = _of_draft(scenario, resident_gb) - _of_draft(scenario, weights_gb)
             share += Share(once=(np.full(len(shares.architectures), of_draft),))
         return share + Share(once=(tokens * 4.0 * x.width,))

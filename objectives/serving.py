@@ -3,15 +3,22 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from search_spaces.architectures import Architectures
+from search_spaces.arrays import BoolArray, FloatArray
 from search_spaces.serving_words import drafted_of, slow_share_of
 
 Drafter = Literal["mtp", "draft"]
 FALL = 0.95  # of the probability of acceptance from position to position
+Probability = TypeVar("Probability", float, FloatArray)
+
+
+def accepted_of(first: Probability, drafted: int) -> Probability:
+    """Drafted tokens that a step accepts, expected, of the probability that the first is: Σ_{j=1..n} a (0.95 a)^(j-1)."""
+    return sum((first * (FALL * first) ** j for j in range(drafted)), 0.0 * first)
 
 
 @dataclass(frozen=True)
@@ -35,9 +42,41 @@ class Acceptance:
         Between stated n the share is interpolated, beyond them that of the nearest.
         """
         if self.each is not None:
-            return float(sum(self.each * (FALL * self.each) ** j for j in range(drafted)))
+            return float(accepted_of(self.each, drafted))
         known = sorted(self.shares)
         return drafted * float(np.interp(drafted, known, [self.shares[n] for n in known]))
+
+
+@dataclass(frozen=True)
+class AcceptanceOfDrafts:
+    """Probability that a target accepts the first token of a draft model, by the draft's perplexity alone.
+
+    points: perplexities with shares, perplexities rising, shares falling. Affine between two; better drafts than the first count as the
+    first, the line goes on beyond the last, down to 0. One point is of every draft.
+    Source: arXiv 2603.11053, affine in the draft's perplexity and, by little, the target's, which is left out here; its coefficients
+    are in no text that is public to us.
+    """
+
+    points: tuple[tuple[float, float], ...]
+
+    @property
+    def constant(self) -> bool:
+        """Whether every draft is accepted alike."""
+        return len(self.points) == 1
+
+    def first(self, perplexity: FloatArray) -> FloatArray:
+        """The probability for drafts of these perplexities, (n,)."""
+        x, shares = (np.array(each, dtype=np.float64) for each in zip(*self.points, strict=True))
+        found: FloatArray = np.interp(perplexity, x, shares)
+        if self.constant:
+            return found
+        slope = (shares[-1] - shares[-2]) / (x[-1] - x[-2])
+        return np.where(perplexity > x[-1], np.maximum(shares[-1] + slope * (perplexity - x[-1]), 0.0), found)
+
+    def measured(self, perplexity: FloatArray) -> BoolArray:
+        """Which perplexities lie among those of the points, (n,)."""
+        inside: BoolArray = (perplexity >= self.points[0][0]) & (perplexity <= self.points[-1][0])
+        return inside
 
 
 @dataclass(frozen=True)
@@ -56,7 +95,8 @@ class HotExperts:
 class Serving:
     """What is drafted ahead of a model, where its experts lie, and which chip reads its prompts.
 
-    speculation, experts_in: words of `search_spaces.serving_words`. draft: one architecture, n = 1, in the study's format.
+    speculation, experts_in: words of `search_spaces.serving_words`. draft: one architecture, n = 1, in the study's format;
+    draft_apart: what it takes is counted elsewhere, of pairs of models.
     position_cost: share of a plain step that a further position takes beside its operators; None: position_bits over the bits of a
     weight. position_overlap: share of a
     sequence's further positions in a step that choose experts which its first one chose. mtp_nats: what training with a
@@ -69,6 +109,7 @@ class Serving:
     experts_in: str = "fast"
     acceptance: Mapping[Drafter, Acceptance] = field(default_factory=dict)
     draft: Architectures | None = None
+    draft_apart: bool = False
     hot: HotExperts = HotExperts()
     position_cost: float | None = None
     position_bits: float = 0.0
@@ -87,6 +128,11 @@ class Serving:
     def drafter(self) -> str:
         """What drafts: mtp, draft, "" nothing."""
         return drafted_of(self.speculation)[0]
+
+    @property
+    def with_draft(self) -> bool:
+        """Whether a draft model is counted."""
+        return self.drafter == "draft" and not self.draft_apart
 
     @cached_property
     def drafted(self) -> int:

@@ -96,6 +96,15 @@ def _refuse(scenario: Scenario, words: Mapping[str, Sequence[str]], serving: Ser
         raise UsageError(
             "draft: expected one vocabulary beside a model that drafts, which has the target's, got an axis of them; give one"
         )
+    refuse_cache(scenario)
+
+
+def refuse_cache(scenario: Scenario) -> None:
+    """Refuse a profile with a cache tier, of which no share of a step that verifies is known.
+
+    Raises:
+        UsageError: it has one.
+    """
     if scenario.cached:
         raise UsageError(
             f"serving: expected times without a cache tier, got the profile of {scenario.device.name}, which has cache_efficiency; "

@@ -190,7 +190,7 @@ def base_operators(x: Dimensions, one: Pass) -> Iterator[Operator]:
         yield from head_operators(x, one.phase, one.scenario)
     if one.one_layer:
         yield from drafting_operators(x, one.phase, one.scenario)
-    elif one.scenario.serving.drafter == "draft" and not one.name:
+    elif one.scenario.serving.with_draft and not one.name:
         yield draft_operator(x, one.phase, one.scenario)
 
 
