@@ -60,7 +60,9 @@ def quantile_problem(seed: int) -> tuple[Problem, Evaluations]:
         problem = over_vocabularies(chance, problem)
     levels = chance.few((0, 20, 50, 80, 83.3), 1, 2)
     of_text = ("ms_per_kilobyte", "energy_per_kilobyte") if kind == "vocabularies" else ()
-    measured = [f"{name}@q{level:g}" for name in (*TIMES, "energy_j", *of_text) for level in levels]
+    joules = [] if problem.scenario.sustained else [name for name in ("energy_j", *of_text) if "energy" in name]
+    names = (*TIMES, *(name for name in of_text if "energy" not in name), *joules)  # at sustained load nothing was metered
+    measured = [f"{name}@q{level:g}" for name in names for level in levels]
     every = problem.space.genotypes(np.arange(problem.space.size))
     whole = problem.evaluate(every, (*problem.metric_names, *measured))
     pool, usable = chance.generator.permutation(problem.metric_names).tolist(), np.flatnonzero(whole.ok).tolist()
