@@ -96,13 +96,12 @@ class Serving:
     """What is drafted ahead of a model, where its experts lie, and which chip reads its prompts.
 
     speculation, experts_in: words of `search_spaces.serving_words`. draft: one architecture, n = 1, in the study's format;
-    draft_apart: what it takes is counted elsewhere, of pairs of models.
-    position_cost: share of a plain step that a further position takes beside its operators; None: position_bits over the bits of a
-    weight. position_overlap: share of a
-    sequence's further positions in a step that choose experts which its first one chose. mtp_nats: what training with a
-    head for multi-token prediction adds to the loss. prompts: the scenario of the chip that reads prompts, None: the same; of
-    that scenario link: bytes/s by which it hands the KV cache over, 0 where both chips share their memory. stated: what drafts
-    with an acceptance of the study's own.
+    draft_apart: what it takes is counted elsewhere, of pairs of models. position_cost: share of a plain step that a further
+    position takes beside its operators; None: position_bits over the bits of a weight. position_overlap: share of a sequence's
+    further positions in a step that choose experts which its first one chose. mtp_nats: what training with a head for
+    multi-token prediction adds to the loss. prompts: the scenario of the chip that reads prompts, None: the same; of that
+    scenario link: bytes/s by which it hands the KV cache over, 0 where both chips share their memory. stated: what drafts with
+    an acceptance of the study's own.
     """
 
     speculation: str = "none"
