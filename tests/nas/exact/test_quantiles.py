@@ -61,7 +61,11 @@ def quantile_problem(seed: int) -> tuple[Problem, Evaluations]:
     levels = chance.few((0, 20, 50, 80, 83.3), 1, 2)
     of_text = ("ms_per_kilobyte", "energy_per_kilobyte") if kind == "vocabularies" else ()
     joules = [] if problem.scenario.sustained else [name for name in ("energy_j", *of_text) if "energy" in name]
-    names = (*TIMES, *(name for name in of_text if "energy" not in name), *joules)  # at sustained load nothing was metered
+    names = (
+        *TIMES,
+        *(name for name in of_text if "energy" not in name),
+        *joules,
+    )  # at sustained load nothing was metered
     measured = [f"{name}@q{level:g}" for name in names for level in levels]
     every = problem.space.genotypes(np.arange(problem.space.size))
     whole = problem.evaluate(every, (*problem.metric_names, *measured))
