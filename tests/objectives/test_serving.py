@@ -177,7 +177,8 @@ def test_acceptance_of_drafts_is_affine_between_flat_before_and_falls_to_nothing
     assert line.first(np.array([5.0, 20.0, 30.0, 45.0, 55.0, 90.0])) == pytest.approx([0.8, 0.8, 0.7, 0.45, 0.15, 0.0])
     assert line.measured(np.array([19.0, 20.0, 50.0, 51.0])).tolist() == [False, True, True, False]
     one = AcceptanceOfDrafts(((1.0, 0.7),))
-    assert one.constant and one.first(np.array([2.0, 1e9])) == pytest.approx([0.7, 0.7])
+    assert one.constant
+    assert one.first(np.array([2.0, 1e9])) == pytest.approx([0.7, 0.7])
 
 
 def test_accepted_tokens_of_many_drafts_are_those_of_each() -> None:
