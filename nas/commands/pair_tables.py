@@ -6,7 +6,8 @@ import numpy as np
 
 from nas.answer.outcome_files import file_columns
 from nas.answer.sentences import count, describe
-from nas.exact.pairs import PairProblem, Pairs, PairSolution
+from nas.exact.pair_rows import Pairs
+from nas.exact.pairs import PairProblem, PairSolution
 from objectives.assessment import Assessment
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray

@@ -7,10 +7,11 @@ import numpy as np
 
 from nas.answer.sentences import describe, hardware, law_in_head, workload
 from nas.answer.sureness import difference_in_words
-from nas.commands.pair_tables import Answered, answered, columns_of, shown_rows, shown_table
+from nas.commands.pair_tables import Answered, answered, columns_of, shown_rows, shown_table, speed_ups
 from nas.commands.requests import PairsRequest
 from nas.errors import InfeasibleError, UsageError
-from nas.exact.pairs import PairProblem, Pairs, PairSolution, solve_pairs
+from nas.exact.pair_rows import Pairs
+from nas.exact.pairs import PairProblem, PairSolution, solve_pairs
 from nas.files import yaml_source
 from nas.files.tables import csv_text, refuse_used, write, write_json
 from nas.problem.differences import differences, has_doubt
@@ -115,7 +116,8 @@ def _verdict(problem: PairProblem, answer: Answered) -> Iterator[str]:
         return
     yield (
         f"Pair of the lowest loss within your budgets: {pair.metrics['loss'][0]:.4f}, {describe(answer.targets_of(pair))}; "
-        f"draft {describe(answer.drafts_of(pair))}, n {pair.drafted[0]}, first token accepted {pair.first[0]:.2f}"
+        f"draft {describe(answer.drafts_of(pair))}, n {pair.drafted[0]}, first token accepted {pair.first[0]:.2f}; "
+        f"{speed_ups(problem, pair)[0][0]:.2f} times as fast as its target alone"
     )
     if alone is None:
         yield "No target alone is within the budgets"

@@ -5,7 +5,7 @@ share of decoding, memory) and each of the draft's (loss, prefill, decode, memor
 is beaten by the pair with the better one. So the frontier of pairs lies in the product of two frontiers, for each number of tokens.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,8 +13,9 @@ import numpy as np
 
 from nas.errors import PlasError
 from nas.exact.pair_metrics import Shares, limits_of_drafts, limits_of_targets, metrics_of_pairs, needed
+from nas.exact.pair_rows import Pairs, frontier, groups_of, joined
 from nas.exact.solution import ExactSolution, solve
-from nas.problem.dominance import non_dominated, rounded
+from nas.problem.dominance import non_dominated
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, built_in
 from nas.problem.problem import Problem
@@ -22,7 +23,7 @@ from objectives.assessment import Assessment
 from objectives.scenario import Scenario
 from objectives.serving import Acceptance, AcceptanceOfDrafts, Drafter, Serving, accepted_of
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.arrays import FloatArray, IntArray
 
 BLOCK = 262_144  # pairs that are composed at once
 SAMPLE = 48  # members of the frontier so far that a block is compared with first
@@ -65,33 +66,8 @@ class PairProblem:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
-    """Pairs as rows: genotypes of target and draft, tokens drafted, the probability that the first is accepted, metrics, each (n,).
-
-    Of a target alone drafted is 0 and the draft's genotype of no meaning.
-    """
-
-    targets: IntArray
-    drafts: IntArray
-    drafted: IntArray
-    first: FloatArray
-    metrics: dict[str, FloatArray]
-
-    def __len__(self) -> int:
-        return len(self.drafted)
-
-    def __getitem__(self, rows: IntArray | BoolArray) -> "Pairs":
-        metrics = {name: column[rows] for name, column in self.metrics.items()}
-        return Pairs(self.targets[rows], self.drafts[rows], self.drafted[rows], self.first[rows], metrics)
-
-    def values(self, names: tuple[str, ...]) -> FloatArray:
-        """Some metrics, (n, m)."""
-        return np.stack([self.metrics[name] for name in names], axis=1) if names else np.zeros((len(self), 0))
-
-
-@dataclass(frozen=True, eq=False)
 class PairSolution:
-    """The exact frontier of pairs, that of targets alone, both with all ties, and how it was found.
+    """The exact frontier of pairs, of equal ones one at least; that of targets alone with all ties; and how it was found.
 
     both: the non-dominated rows of the two together. considered: pairs of the spaces; composed: those of the product of frontiers.
     difference: the largest relative one between a pair's composed time or memory and that of the pair priced as a whole.
@@ -121,9 +97,9 @@ def solve_pairs(problem: PairProblem, report: Callable[[str], None] = lambda tex
         product = _product(problem, drafted)
         if product is not None:
             composed += product.size
-            found = _frontier(_joined(found, product.frontier(names)), names)
+            found = frontier(joined(found, product.frontier(names)), names)
     difference = _checked(problem, found)
-    both = _frontier(_joined(alone, found), names)
+    both = frontier(joined(alone, found), names)
     considered = problem.targets.space.size * problem.drafts.space.size * len(problem.drafted)
     return PairSolution(found, alone, both, considered, composed, difference)
 
@@ -144,12 +120,12 @@ class Product:
         return len(self.targets) * len(self.drafts)
 
     def frontier(self, names: tuple[str, ...]) -> Pairs:
-        """The feasible pairs that no other dominates in these metrics, with all ties; in blocks of targets, from the lowest loss."""
+        """The feasible pairs that no other dominates in these metrics; in blocks of targets, from the lowest loss."""
         kept = self._made(np.zeros((2, 0), dtype=np.int64))
         order = np.lexsort((self.targets.metrics["total_ms"], self.targets.metrics["loss"]))
         step = max(1, BLOCK // max(1, len(self.drafts)))
         for start in range(0, len(order), step):
-            kept = _frontier(_joined(kept, self._made(self._good(order[start : start + step], kept, names))), names)
+            kept = frontier(joined(kept, self._made(self._good(order[start : start + step], kept, names))), names)
         return kept
 
     def _good(self, rows: IntArray, kept: Pairs, names: tuple[str, ...]) -> IntArray:
@@ -218,32 +194,9 @@ def _alone(problem: PairProblem, found: Evaluations) -> Pairs:
     return Pairs(found.genotypes, none, zeros, zeros.astype(np.float64), metrics)
 
 
-def _joined(first: Pairs, second: Pairs) -> Pairs:
-    """The rows of both."""
-    metrics = {name: np.concatenate([first.metrics[name], second.metrics[name]]) for name in first.metrics}
-    targets, drafts, drafted = (
-        np.concatenate([getattr(first, name), getattr(second, name)]) for name in ("targets", "drafts", "drafted")
-    )
-    return Pairs(targets, drafts, drafted, np.concatenate([first.first, second.first]), metrics)
-
-
-def _frontier(pairs: Pairs, names: tuple[str, ...]) -> Pairs:
-    """Rows that no other dominates, with all ties, sorted by the objectives."""
-    kept = pairs[non_dominated(pairs.values(names))]
-    return kept[np.lexsort((kept.drafted, *rounded(kept.values(names)).T[::-1]))]
-
-
 def _sample(values: FloatArray) -> FloatArray:
     """Some members of a frontier (n, m), evenly along it."""
     return values[np.unique(np.linspace(0, len(values) - 1, SAMPLE).astype(np.int64))] if len(values) else values
-
-
-def groups_of(pairs: Pairs) -> Iterator[IntArray]:
-    """Rows of pairs with one draft and one number of tokens."""
-    kinds = np.concatenate([pairs.drafts, pairs.drafted[:, None]], axis=1)
-    _, kind = np.unique(kinds, axis=0, return_inverse=True)
-    order = np.argsort(kind.ravel(), kind="stable")
-    yield from np.split(order, np.flatnonzero(np.diff(kind.ravel()[order])) + 1) if len(order) else ()
 
 
 def priced_whole(problem: PairProblem, pairs: Pairs, rows: IntArray) -> Assessment:

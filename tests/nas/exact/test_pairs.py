@@ -9,7 +9,8 @@ import pytest
 from nas.errors import PlasError
 from nas.exact import pairs as pairs_module
 from nas.exact.pair_metrics import OF_PAIRS, Shares
-from nas.exact.pairs import PairProblem, groups_of, solve_pairs
+from nas.exact.pair_rows import groups_of
+from nas.exact.pairs import PairProblem, solve_pairs
 from nas.problem.dominance import non_dominated
 from nas.problem.objective import Budget, built_in
 from nas.problem.problem import Problem
