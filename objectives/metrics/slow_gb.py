@@ -8,7 +8,7 @@ from objectives.shares import Share
 from search_spaces.arrays import FloatArray
 
 UNIT = "GB"
-LOG_SCALE = True
+LOG_SCALE = False  # 0 where nothing is slow
 
 
 def evaluate(assessment: Assessment) -> FloatArray:

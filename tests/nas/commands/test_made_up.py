@@ -47,8 +47,8 @@ KEY: list[Edit] = [
         "    from_cache: bool = False\n",
         "    from_cache: bool = False\n    made_up: float = 1.0\n",
     ),
-    ("objectives/scenario.py", "return 1.0 / (efficiency", "return self.made_up / (efficiency"),
-    ("objectives/scenario.py", "return 1.0 / ((self.calibration", "return self.made_up / ((self.calibration"),
+    ("objectives/scenario.py", "return self.slower / (efficiency", "return self.made_up / (efficiency"),
+    ("objectives/scenario.py", "return self.slower / ((self.calibration", "return self.made_up / ((self.calibration"),
 ]
 METRIC_HEAD = '"""Made up, (n,)."""\nfrom objectives import memory\nUNIT = "GB"\nLOG_SCALE = True\n\n'
 METRIC: list[Edit] = [
