@@ -54,7 +54,7 @@ def test_a_laboratory_that_nobody_has_seen_is_less_known_than_further_models_of_
 def test_the_same_rows_and_seed_give_the_same_draws() -> None:
     rows = simulated(4, 3, 5, 0.2)
     first, again = (drawn(rows, 7, new_laboratory=True) for _ in range(2))
-    assert np.array_equal(first, again)
+    np.testing.assert_allclose(first, again, rtol=1e-9)  # older BLAS round by where in memory arrays lie
 
 
 def test_rows_without_noise_are_fitted_with_the_noise_of_their_digits() -> None:
