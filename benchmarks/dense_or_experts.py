@@ -15,15 +15,20 @@ from nas.problem.differences import differences
 from nas.problem.evaluations import Evaluations
 from nas.problem.picks import best_row
 from nas.problem.problem import Problem
+from nas.problem.serving_words import best_served
+from nas.problem.time_ranges import time_ranges
 from nas.search.assembly import assemble
 from nas.study.baselines import model_named
 from nas.study.catalogue import load_device
 from nas.study.layers import layered
+from search_spaces.columns import CODES
 
 PAGE = Path("docs/serving.md")
 BEGIN, END = "<!-- {} -->", "<!-- end of {} -->"
 PUBLISHED = ("qwen3.5_9b", "qwen3.5_35b_a3b")
 DRAFTING = ("none", "mtp:1", "mtp:2", "mtp:3")
+LARGE = ("qwen3_30b_a3b", "qwen3_14b")
+CARDS = ("rtx_3070", "rtx_5070", "rtx_4080")
 FASTER = ("ryzen_ai_max_395", "m4_max_40c", "jetson_agx_thor")
 HOST, FLASH = {"capacity": "32 GB"}, {"bandwidth": "4 GB/s", "capacity": "128 GB"}
 DEVICES: dict[str, dict[str, str] | None] = {
@@ -117,6 +122,22 @@ def published() -> list[str]:
     return lines
 
 
+def fitting() -> list[str]:
+    """Lines of two published models on three cards: the share of layers in slow memory with which they fit, and tokens/s."""
+    lines = ["| card | model | experts | tokens/s, 80 % |", "| --- | --- | --- | --- |"]
+    for name in CARDS:
+        device = load_device(name).mapping() | {"slow_memory": HOST}
+        for model in LARGE:
+            problem = problem_of(device, "dense", {"experts_in": "auto"}, {})
+            chosen = best_served(problem, model_named(model).architecture)
+            rate = float(problem.assess(chosen)["tokens_per_second"][0])
+            metrics = {"tokens_per_second": rate, "prefill_ms": float(problem.assess(chosen)["prefill_ms"][0])}
+            low, high = time_ranges(problem.pricing(chosen), chosen, metrics)["tokens_per_second"]
+            word = CODES["experts_in"][chosen.experts_in[0]]
+            lines.append(f"| {name} | {model} | {word} | {rate:.0f} ({low:.0f} to {high:.0f}) |")
+    return lines
+
+
 def put(name: str, lines: list[str]) -> None:
     """Put a table into the page between its marks."""
     text, begin, end = PAGE.read_text(encoding="utf-8"), BEGIN.format(name), END.format(name)
@@ -126,7 +147,7 @@ def put(name: str, lines: list[str]) -> None:
 
 def main() -> None:
     """Print the tables, or put them into the page."""
-    for name, made in {"published models": published, "dense or experts": table}.items():
+    for name, made in {"published models": published, "cards": fitting, "dense or experts": table}.items():
         lines = made()
         print("\n".join(lines))
         if "--write" in sys.argv:
