@@ -1,7 +1,6 @@
 """Bytes that an architecture takes: the paper's weights, and what must be resident."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from objectives.kv_cache import kv_cache_bytes
 from objectives.layer_kinds import STATE_BYTES
 from objectives.parts import PartAssessment
 from objectives.scenario import Precision, Scenario
-from objectives.serving import Serving
 from objectives.shares import Share, small_tensors, weights_of_a_layer
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
@@ -31,7 +29,7 @@ def weights_gb(architectures: Architectures, g: ParameterGroups, scenario: Scena
         mixing, ffn = weights_by_part(architectures, g, scenario.precision)
         found = (mixing + ffn) / GB
     serving = scenario.serving
-    if serving.drafter == "mtp":
+    if serving.drafts_itself:
         found = found * (1.0 + 1.0 / architectures.depth) + projection_gb(architectures, scenario)
     if serving.with_draft:
         found = found + _of_draft(scenario, weights_gb)
@@ -70,7 +68,7 @@ def _of_draft(scenario: Scenario, memory: Callable[[Architectures, ParameterGrou
         raise ValueError(
             f"draft: expected a model beside speculation {scenario.serving.speculation}, got none; give one"
         )
-    return float(memory(draft, count(draft), replace(scenario, serving=Serving(), formats=()))[0])
+    return float(memory(draft, count(draft), scenario.plainly())[0])
 
 
 def weights_by_part(architectures: Architectures, g: ParameterGroups, p: Precision) -> tuple[FloatArray, FloatArray]:
@@ -119,7 +117,7 @@ def resident_parts_gb(architectures: Architectures, g: ParameterGroups, scenario
     states = state_bytes(x, scenario)
     parts |= {} if states is None else {"states": states / GB}
     serving = scenario.serving
-    drafts = serving.drafter == "mtp" or serving.with_draft
+    drafts = serving.drafts_itself or serving.with_draft
     return parts | _of_drafting(architectures, g, parts, scenario) if drafts else parts
 
 
@@ -189,7 +187,7 @@ def weights_share(shares: PartAssessment) -> Share:
     else:
         mixing, ffn = weights_by_part(architectures, count(architectures), precision)
         share = Share(per_layer=((mixing / architectures.depth if shares.part == "attention" else ffn) / GB,))
-    drafting = share.per_layer if serving.drafter == "mtp" else ()
+    drafting = share.per_layer if serving.drafts_itself else ()
     if serving.slow_share and shares.part == "ffn":
         share = Share(per_layer=_fast_ffn(architectures, scenario))
     return share + Share(once=drafting)
@@ -206,7 +204,7 @@ def _fast_ffn(architectures: Architectures, scenario: Scenario) -> tuple[FloatAr
 
 def _base_weights(architectures: Architectures, scenario: Scenario) -> Share:
     """Weights that are of no layer: a draft model's, the projection of a head for multi-token prediction."""
-    if scenario.serving.drafter == "mtp":
+    if scenario.serving.drafts_itself:
         return Share(once=(projection_gb(architectures, scenario),))
     if scenario.serving.with_draft:
         return Share(once=(np.full(len(architectures), _of_draft(scenario, weights_gb)),))
@@ -233,7 +231,7 @@ def resident_share(shares: PartAssessment) -> Share:
     batch, read = float(scenario.batch), float(scenario.input_tokens)
     tokens = batch * read * p.activation_bytes / GB
     small = small_tensors(shares.architectures, shares.part).times(p.small_bytes / GB)
-    drafting = small.per_layer if scenario.serving.drafter == "mtp" else ()
+    drafting = small.per_layer if scenario.serving.drafts_itself else ()
     share = weights_share(shares) + small + Share(once=drafting)
     if shares.part == "base":
         tables = embedding_bytes(shares.architectures, count(shares.architectures), scenario) / GB
@@ -246,7 +244,7 @@ def resident_share(shares: PartAssessment) -> Share:
         scores = batch * x.n_heads * read**2 * p.activation_bytes / GB * (scenario.attention == "unfused")
         cache = kv_cache_of(x, scenario) / x.depth / GB
         kinds = _share_of_kinds(x, scenario)
-        drafting = (cache, *kinds.per_layer) if scenario.serving.drafter == "mtp" else ()
+        drafting = (cache, *kinds.per_layer) if scenario.serving.drafts_itself else ()
         return share + Share(per_layer=(cache,), once=(tokens * 2.0 * x.kv_dim, scores, *drafting)) + kinds
     beside = 0.0 if x.shared is None else x.shared
     return share + Share(once=(tokens * 2.0 * (x.activated_size + beside),))

@@ -125,7 +125,7 @@ def of_part(shares: PartAssessment, per_layer: FloatArray, once: FloatArray) -> 
     """The share of a part: the base's is `once`, another's what every layer has, and `once` what one layer drafts with besides."""
     if shares.part == "base":
         return Share(once=(once,))
-    alone = () if shares.scenario.serving.drafter != "mtp" else (once,)
+    alone = (once,) if shares.scenario.serving.drafts_itself else ()
     return Share(per_layer=(per_layer,), once=alone)
 
 

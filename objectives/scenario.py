@@ -126,7 +126,7 @@ class Requests:
 
 def _law_of(law: Law, serving: Serving) -> Law:
     """The law of designs that are served so: those that draft themselves are trained for it."""
-    nats = serving.mtp_nats if serving.drafter == "mtp" else 0.0
+    nats = serving.mtp_nats if serving.drafts_itself else 0.0
     return law if law.mtp == nats else law.model_copy(update={"mtp": nats})
 
 
@@ -235,20 +235,26 @@ class Scenario:
         if not any_of(architectures.speculation) and not any_of(architectures.experts_in):
             return []
         both = architectures.speculation * len(EXPERTS_IN) + architectures.experts_in
-        words = [divmod(each, len(EXPERTS_IN)) for each in np.unique(both).tolist()]
-        scenarios = [self.drafting(SPECULATION[first]).with_experts_in(EXPERTS_IN[second]) for first, second in words]
-        if all(each.serving == self.serving for each in scenarios):
+        scenarios = {place: self._at_words(*divmod(place, len(EXPERTS_IN))) for place in np.unique(both).tolist()}
+        if all(each.serving == self.serving for each in scenarios.values()):
             return []
         found: list[tuple[IntArray, Scenario]] = []
-        for place, scenario in zip(np.unique(both).tolist(), scenarios, strict=True):
+        for place, scenario in scenarios.items():
             rows = np.flatnonzero(both == place)
             further = scenario.by_design(architectures[rows])
             found += [(rows[own], each) for own, each in further] or [(rows, scenario)]
         return found
 
+    def plainly(self) -> "Scenario":
+        """The scenario of a model of its own format that one chip serves token by token: a draft's."""
+        return replace(self, serving=Serving(), formats=())
+
     def drafting(self, speculation: str) -> "Scenario":
         """The scenario of designs with so many tokens drafted ahead; "" is its own. A head that drafts has its effect on the loss."""
         return self._serving_with(speculation=speculation) if speculation else self
+
+    def _at_words(self, speculation: int, experts_in: int) -> "Scenario":
+        return self.drafting(SPECULATION[speculation]).with_experts_in(EXPERTS_IN[experts_in])
 
     def with_experts_in(self, experts_in: str) -> "Scenario":
         """The scenario of designs whose experts lie there; "" is its own."""

@@ -129,6 +129,11 @@ class Serving:
         return drafted_of(self.speculation)[0]
 
     @property
+    def drafts_itself(self) -> bool:
+        """Whether a head of the model's own drafts."""
+        return self.drafter == "mtp"
+
+    @property
     def with_draft(self) -> bool:
         """Whether a draft model is counted."""
         return self.drafter == "draft" and not self.draft_apart

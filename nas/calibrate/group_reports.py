@@ -1,5 +1,6 @@
 """What is reported of each thing that was fitted, as plain content."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -7,6 +8,7 @@ from objectives.calibrating.energy import EnergyGroup
 from objectives.calibrating.group import Calibrated
 from objectives.calibrating.row_by_row import row_by_row, unseen_by
 from objectives.calibrating.served import ServedGroup
+from search_spaces.arrays import FloatArray
 
 
 def group_report(group: Calibrated) -> dict[str, Any]:
@@ -43,10 +45,7 @@ def served_report(group: ServedGroup) -> dict[str, Any]:
         "value": group.value,
         "rows": len(group.rows),
         "models": group.models,
-        "errors": {
-            name: dict(zip(("median", "p90", "rows"), group.errors(ms), strict=True))
-            for name, ms in predictions.items()
-        },
+        "errors": _by_prediction(("median", "p90", "rows"), predictions, group.errors),
         "remarks": group.remarks(),
         "doubts": group.doubts(),
         "measurements": {
@@ -65,10 +64,16 @@ def energy_report(group: EnergyGroup) -> dict[str, Any]:
         "coefficients": group.energy.model_dump(mode="json", exclude_none=True),
         "rows": len(group.rows),
         "models": group.models,
-        "errors": {
-            name: dict(zip(("median", "worst", "rows"), group.errors(joules), strict=True))
-            for name, joules in predictions.items()
-        },
+        "errors": _by_prediction(("median", "worst", "rows"), predictions, group.errors),
         "remarks": group.remarks(),
         "doubts": group.doubts(),
     }
+
+
+def _by_prediction(
+    labels: tuple[str, ...],
+    predictions: Mapping[str, FloatArray],
+    errors: Callable[[FloatArray], tuple[float, float, int]],
+) -> dict[str, dict[str, float]]:
+    """The errors of each prediction, by their names."""
+    return {name: dict(zip(labels, errors(predicted), strict=True)) for name, predicted in predictions.items()}

@@ -179,7 +179,7 @@ def operator_columns(scenario: Scenario, chosen: Architectures) -> dict[str, lis
     x, found = Dimensions(chosen), dict[str, list[OperatorColumns]]()
     for one in passes(scenario):
         times, once = phase_times(x, one), np.ones(len(chosen))
-        layers = once if one.one_layer else x.depth
+        layers = one.depth(x)
         of_layers = [(t, part) for part in ("attention", "ffn") for t in getattr(times, part)]
         columns = found.setdefault(one.phase.name, [])
         columns += [_columns(t, part, layers, times) for t, part in of_layers]

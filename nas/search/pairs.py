@@ -14,6 +14,7 @@ from nas.search.assembly import Study, refuse_impossible
 from nas.search.serving import refuse_cache
 from nas.study.baselines import model_named
 from nas.study.serving_keys import ServingConfig
+from nas.study.value_parsers import open_share
 from objectives.serving import AcceptanceOfDrafts
 from objectives.typical.serving import typical_serving
 from search_spaces.serving_words import MOST_DRAFTED
@@ -131,9 +132,6 @@ def _of_model(name: str, drafts: Problem) -> float:
 
 def _share(text: str) -> float:
     try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0.0 < share < 1.0:
-        raise UsageError(f"acceptance: expected a share between 0 and 1, got {text!r}; write for example 0.7")
-    return share
+        return open_share(text)
+    except ValueError as error:
+        raise UsageError(f"acceptance: {error}") from None

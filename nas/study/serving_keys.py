@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from nas.study.value_parsers import none_word, split_names, split_pairs
+from nas.study.value_parsers import none_word, open_share, split_names, split_pairs
 from objectives.device import Calibration
 from objectives.quantities import BytesPerSecond
 from objectives.serving import Acceptance, Drafter
@@ -83,22 +83,12 @@ def written_acceptance(value: Any) -> dict[str, Any]:
 
 def _shares(given: Any) -> float | dict[int, float]:
     if not isinstance(given, Mapping):
-        return _share(given)
+        return open_share(given)
     if not given or not all(str(n).isdecimal() and 1 <= int(n) <= MOST_DRAFTED for n in given):
         raise ValueError(
             f"expected shares by drafted tokens, 1 to {MOST_DRAFTED}, got {dict(given)}; write {{1: 0.85, 2: 0.75}}"
         )
-    return {int(n): _share(each) for n, each in given.items()}
-
-
-def _share(given: Any) -> float:
-    try:
-        share = float(given)
-    except (TypeError, ValueError):
-        share = -1.0
-    if not 0.0 < share < 1.0:
-        raise ValueError(f"expected a share between 0 and 1, got {given!r}; write for example 0.8")
-    return share
+    return {int(n): open_share(each) for n, each in given.items()}
 
 
 class HotExpertsConfig(BaseModel):

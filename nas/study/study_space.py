@@ -30,8 +30,7 @@ def study_space(
     heads = _heads(config, space, faults)
     _refuse_uncounted(heads.get("vocabulary") or (space and space.axes.vocabulary) or [], curve, faults)
     serving = {name: words for name in OF_SERVING if (words := getattr(config.serving, name))}
-    others = (config.tokens, config.precisions, limits, heads, serving)
-    if space is None or all(each in (None, [], {}) for each in others):
+    if space is None or (config.tokens is None and not (config.precisions or limits or heads or serving)):
         return space
     content = _within(space, limits, faults)
     content["axes"] |= heads

@@ -123,6 +123,21 @@ def _size(value: Any) -> int:
     return int(number)
 
 
+def open_share(given: Any) -> float:
+    """A share between 0 and 1, neither of them.
+
+    Raises:
+        ValueError: another value.
+    """
+    try:
+        share = float(given)
+    except (TypeError, ValueError):
+        share = -1.0
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"expected a share between 0 and 1, got {given!r}; write for example 0.8")
+    return share
+
+
 def without_password(url: str) -> str:
     """A database's address as it may be shown and kept."""
     return re.sub(r"(://[^:/@]*):[^/]*@", r"\1@", url)

@@ -30,19 +30,8 @@ PRECISION = (
 FORMATS = ("fp16", "int8", "int4")
 DEVICE = (
     *("name", "vendor", "fp16", "int8", "bandwidth", "memory", "cache", "cache_bandwidth", "other_peaks", "profiles"),
-    *(
-        "confidence",
-        "source",
-        "note",
-        "dense_confirmed",
-        "chip",
-        "modes",
-        "mode_source",
-        "mode",
-        "energy",
-        "slow_memory",
-    ),
-    *("cooling", "sustained"),
+    *("confidence", "source", "note", "dense_confirmed", "chip", "modes", "mode_source", "mode", "energy"),
+    *("cooling", "sustained", "slow_memory"),
 )
 COLUMNS = (
     *("tokens", "precision", "tied", "shared_gate", "qk_norm", "qkv_bias", "norms_per_layer"),

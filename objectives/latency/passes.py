@@ -3,8 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from objectives.dimensions import Dimensions
 from objectives.latency.operator import Phase, phases
 from objectives.scenario import Scenario
+from search_spaces.arrays import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +26,10 @@ class Pass:
     one_layer: bool = False
     head: bool = True
     name: str = ""
+
+    def depth(self, x: Dimensions) -> FloatArray:
+        """Layers that it goes through, (n,)."""
+        return np.ones_like(x.depth) if self.one_layer else x.depth
 
 
 def passes(scenario: Scenario) -> Iterator[Pass]:
@@ -41,7 +49,7 @@ def passes(scenario: Scenario) -> Iterator[Pass]:
     yield Pass(replace(decode, queries=n + 1), scenario, steps, steps)
     if cost := scenario.position_cost:
         yield Pass(decode, scenario, 0.0, n * cost * steps, name="further positions")
-    if serving.drafter == "mtp":
+    if serving.drafts_itself:
         fast = replace(scenario, serving=replace(serving, experts_in="fast"))
         yield Pass(prefill, fast.of_phase("prefill"), one_layer=True, head=False, name="drafting")
         yield Pass(decode, fast, n * steps, n * steps, one_layer=True, name="drafting")

@@ -1,7 +1,5 @@
 """FLOPs and bytes of whole requests as they are served."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from objectives.dimensions import Dimensions
@@ -11,7 +9,6 @@ from objectives.latency.passes import Pass, passes
 from objectives.latency.roofline import base_operators, part_operators
 from objectives.latency.work import total_work
 from objectives.scenario import Scenario
-from objectives.serving import Serving
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
@@ -23,7 +20,7 @@ def pass_work(x: Dimensions, one: Pass) -> FloatArray:
         [*mixer_operators(x, one.phase, one.scenario), *ffn_operators(x, one.phase, one.scenario)], one.phase
     )
     head = total_work(base_operators(x, one), one.phase)
-    depth = np.ones_like(x.depth) if one.one_layer else x.depth
+    depth = one.depth(x)
     return np.stack([depth * of_layer + of_head for of_layer, of_head in zip(layer, head, strict=True)])
 
 
@@ -54,6 +51,6 @@ def draft_work(scenario: Scenario) -> FloatArray:
     serving = scenario.serving
     if serving.drafter != "draft" or serving.draft is None:
         return np.zeros((2, 1))
-    x, alone = Dimensions(serving.draft), replace(scenario, serving=Serving(), formats=())
-    prefill, decode = (pass_work(x, one) for one in passes(alone))
+    x = Dimensions(serving.draft)
+    prefill, decode = (pass_work(x, one) for one in passes(scenario.plainly()))
     return prefill + decode * (serving.drafted / (1.0 + serving.accepted))

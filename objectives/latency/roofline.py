@@ -13,7 +13,6 @@ from objectives.latency.operator import CHUNK, Operator, Phase, Values
 from objectives.latency.operators import OF_PART, drafting_operators, ffn_operators, head_operators, mixer_operators
 from objectives.latency.passes import Pass, passes
 from objectives.scenario import Scenario
-from objectives.serving import Serving
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
@@ -203,8 +202,7 @@ def draft_operator(x: Dimensions, phase: Phase, scenario: Scenario) -> Operator:
     serving, none = scenario.serving, 0.0 * x.width
     if serving.draft is None:
         raise ValueError(f"draft: expected a model beside speculation {serving.speculation}, got none; give one")
-    alone = replace(scenario, serving=Serving(), formats=())
-    prefill, decode = (ms[0] * 1e-3 for ms in latency_ms(serving.draft, alone))
+    prefill, decode = (ms[0] * 1e-3 for ms in latency_ms(serving.draft, scenario.plainly()))
     seconds = prefill if phase.name == "prefill" else serving.drafted * decode
     return Operator("draft_model", none, none, present=none, fixed_seconds=float(seconds))
 
@@ -221,7 +219,7 @@ def pass_seconds(x: Dimensions, alike: Sequence[Pass]) -> list[FloatArray]:
     kinds = [(id(one.scenario) if slow else one.scenario.routing_overlap) for one in alike]
     by_kind = dict(zip(kinds, alike, strict=True))
     ffns = {kind: list(ffn_operators(x, phase, one.scenario)) for kind, one in by_kind.items()}
-    depth = np.ones_like(x.depth) if alike[0].one_layer else x.depth
+    depth = alike[0].depth(x)
 
     def seconds(one: Pass, kind: float) -> FloatArray:
         hits = hits_of(x, phase, one.scenario)

@@ -18,13 +18,13 @@ def evaluate(assessment: Assessment) -> FloatArray:
     """
     a, scenario = assessment.architectures, assessment.scenario
     return training_flops(
-        a, scenario.tokens(a), scenario.training.sequence_length, drafting=scenario.serving.drafter == "mtp"
+        a, scenario.tokens(a), scenario.training.sequence_length, drafting=scenario.serving.drafts_itself
     )
 
 
 def parts(shares: PartAssessment) -> Share:
     """Attention and FFN per layer, the head once."""
     scenario = shares.scenario
-    drafting = scenario.serving.drafter == "mtp"
+    drafting = scenario.serving.drafts_itself
     forward = forward_share(shares.architectures, scenario.training.sequence_length, shares.part, drafting=drafting)
     return forward.times(PASSES * scenario.stated_tokens)

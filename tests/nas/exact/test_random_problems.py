@@ -397,6 +397,18 @@ def every_answer_agrees(seed: int, *, heads: bool = False, layers: bool = False)
         diagnosis_agrees(problem, whole, [chance.share(0.3, 1.0) for _ in range(5)])
 
 
+def every_answer_is_brute_forces(
+    chance: Chance, problem: Problem, whole: Evaluations, further: tuple[str, ...]
+) -> None:
+    """Frontier, picks, gains, a sweep of one of the metrics, these further ones among them, and a diagnosis."""
+    with by_parts(small_steps=False):
+        frontier_agrees(problem, whole)
+        gains_agree(problem, whole)
+        if whole.ok.any():
+            sweep_agrees(problem, whole, chance.one(*METRIC_ORDER, *further))
+            diagnosis_agrees(problem, whole, [chance.share(0.3, 1.0) for _ in range(5)])
+
+
 @pytest.mark.parametrize("seed", problems(0, 30))
 def test_frontiers_and_picks_are_those_of_brute_force(seed: int) -> None:
     with by_parts(small_steps=True):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from nas.problem.evaluations import Evaluations
-from nas.problem.problem import METRIC_ORDER, Problem
+from nas.problem.problem import Problem
 from nas.study.catalogue import load_device
 from objectives.device import SlowMemory
 from objectives.scenario import Scenario
@@ -15,15 +15,11 @@ from search_spaces.space import SearchSpace
 from tests.nas.exact.test_random_problems import (
     Chance,
     by_parts,
-    diagnosis_agrees,
+    every_answer_is_brute_forces,
     frontier_agrees,
-    gains_agree,
-    in_formats,
-    sweep_agrees,
 )
-from tests.nas.exact.test_random_problems import problem_of as random_problem
-from tests.nas.exact.test_setting_by_setting import law_of
-from tests.nas.exact.test_tokens import asked, over_tokens
+from tests.nas.exact.test_tokens import asked
+from tests.nas.exact.test_vocabularies import over_tokens_and_formats
 
 FAST = (9101, 9102, 9103)  # formats and a draft model among them; the others are slow
 SEEDS = [pytest.param(i, marks=() if i in FAST else pytest.mark.slow) for i in range(9101, 9121)]
@@ -73,22 +69,12 @@ def _without_cache(scenario: Scenario) -> Scenario:
 def drawn(seed: int) -> tuple[Chance, Problem, Evaluations]:
     """A problem of one seed, over tokens too, a third of them over formats."""
     chance = Chance(seed)
-    problem, whole = random_problem(chance, heads=bool(seed % 2), layers=seed % 4 == 0)
-    law = law_of(chance, problem.architectures(whole.genotypes), seed)
-    problem = over_tokens(chance, replace(problem, scenario=replace(problem.scenario, latency="operator")), law)
-    problem = in_formats(chance, problem) if seed % 3 == 0 else problem
-    return chance, *asked(chance, served(chance, problem))
+    return chance, *asked(chance, served(chance, over_tokens_and_formats(chance, seed)))
 
 
 def answers_agree(seed: int) -> None:
     """Frontier, picks, gains, a sweep and a diagnosis of one problem."""
-    chance, problem, whole = drawn(seed)
-    with by_parts(small_steps=False):
-        frontier_agrees(problem, whole)
-        gains_agree(problem, whole)
-        if whole.ok.any():
-            sweep_agrees(problem, whole, chance.one(*METRIC_ORDER, "train_flops"))
-            diagnosis_agrees(problem, whole, [chance.share(0.3, 1.0) for _ in range(5)])
+    every_answer_is_brute_forces(*drawn(seed), ("train_flops",))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -16,7 +16,7 @@ from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.picks import PickRule, best_row
-from nas.problem.problem import METRIC_ORDER, Problem
+from nas.problem.problem import Problem
 from nas.problem.settings import each_setting, trained_on
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
@@ -26,11 +26,9 @@ from tests.nas.exact.test_alternative_laws import SHIPPED, agree, wild
 from tests.nas.exact.test_random_problems import (
     Chance,
     by_parts,
-    diagnosis_agrees,
+    every_answer_is_brute_forces,
     frontier_agrees,
-    gains_agree,
     in_formats,
-    sweep_agrees,
 )
 from tests.nas.exact.test_random_problems import problem_of as random_problem
 from tests.nas.exact.test_tokens import TRAINING, asked, over_tokens
@@ -55,13 +53,7 @@ def drawn(seed: int) -> tuple[Chance, Problem, Evaluations]:
 
 def every_answer_agrees(seed: int) -> None:
     """Frontier, picks, gains, a sweep and a diagnosis of one problem."""
-    chance, problem, whole = drawn(seed)
-    with by_parts(small_steps=False):
-        frontier_agrees(problem, whole)
-        gains_agree(problem, whole)
-        if whole.ok.any():
-            sweep_agrees(problem, whole, chance.one(*METRIC_ORDER, *TRAINING))
-            diagnosis_agrees(problem, whole, [chance.share(0.3, 1.0) for _ in range(5)])
+    every_answer_is_brute_forces(*drawn(seed), TRAINING)
 
 
 def frontiers_agree(seed: int) -> None:

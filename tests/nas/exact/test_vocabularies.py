@@ -7,7 +7,7 @@ import pytest
 
 from nas.files import yaml_source
 from nas.problem.evaluations import Evaluations
-from nas.problem.problem import METRIC_ORDER, Problem
+from nas.problem.problem import Problem
 from nas.search.scenarios import with_text
 from nas.study.study_laws import cost_beside
 from objectives.plugins import documents
@@ -17,11 +17,9 @@ from search_spaces.space import SearchSpace
 from tests.nas.exact.test_random_problems import (
     Chance,
     by_parts,
-    diagnosis_agrees,
+    every_answer_is_brute_forces,
     frontier_agrees,
-    gains_agree,
     in_formats,
-    sweep_agrees,
 )
 from tests.nas.exact.test_random_problems import problem_of as random_problem
 from tests.nas.exact.test_setting_by_setting import law_of
@@ -46,14 +44,18 @@ def over_vocabularies(chance: Chance, problem: Problem) -> Problem:
     return replace(problem, space=SearchSpace.from_mapping(mapping), scenario=scenario, columns=columns)
 
 
-def drawn(seed: int) -> tuple[Chance, Problem, Evaluations]:
-    """A problem over vocabularies and tokens of one seed, a third of them over formats as well."""
-    chance = Chance(seed)
+def over_tokens_and_formats(chance: Chance, seed: int) -> Problem:
+    """A problem over tokens in the operator model, of every third seed over formats as well."""
     problem, whole = random_problem(chance, heads=bool(seed % 2), layers=seed % 4 == 0)
     law = law_of(chance, problem.architectures(whole.genotypes), seed)
     problem = over_tokens(chance, replace(problem, scenario=replace(problem.scenario, latency="operator")), law)
-    problem = in_formats(chance, problem) if seed % 3 == 0 else problem
-    return chance, *asked(chance, over_vocabularies(chance, problem))
+    return in_formats(chance, problem) if seed % 3 == 0 else problem
+
+
+def drawn(seed: int) -> tuple[Chance, Problem, Evaluations]:
+    """A problem over vocabularies and tokens of one seed, a third of them over formats as well."""
+    chance = Chance(seed)
+    return chance, *asked(chance, over_vocabularies(chance, over_tokens_and_formats(chance, seed)))
 
 
 def frontiers_agree(seed: int) -> None:
@@ -65,13 +67,7 @@ def frontiers_agree(seed: int) -> None:
 
 def every_answer_agrees(seed: int) -> None:
     """Frontier, picks, gains, a sweep and a diagnosis of one problem."""
-    chance, problem, whole = drawn(seed)
-    with by_parts(small_steps=False):
-        frontier_agrees(problem, whole)
-        gains_agree(problem, whole)
-        if whole.ok.any():
-            sweep_agrees(problem, whole, chance.one(*METRIC_ORDER, *PER_TEXT))
-            diagnosis_agrees(problem, whole, [chance.share(0.3, 1.0) for _ in range(5)])
+    every_answer_is_brute_forces(*drawn(seed), PER_TEXT)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
