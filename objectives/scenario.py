@@ -267,10 +267,16 @@ class Scenario:
         return replace(self, serving=serving, law=_law_of(self.law, serving), formats=formats)
 
     def served(self, serving: Serving) -> "Scenario":
-        """The scenario of designs that are served so, with the law of such; its formats likewise, each with the reader of its own."""
+        """The scenario of designs that are served so, with the law of such; its formats likewise, each with the reader of its own.
+
+        Of two chips no energy is known: coefficients are of one.
+        """
         formats = tuple(each.served(serving) for each in self.formats)
-        own = serving if serving.prompts is None else replace(serving, prompts=serving.prompts.at(self.precision.name))
-        return replace(self, serving=own, law=_law_of(self.law, serving), formats=formats)
+        placed = replace(self, serving=serving, law=_law_of(self.law, serving), formats=formats)
+        if serving.prompts is None:
+            return placed
+        own = replace(serving, prompts=serving.prompts.at(self.precision.name))
+        return replace(placed, serving=own, energy=None)
 
     def of_design(self, architecture: Architectures) -> "Scenario":
         """The scenario that one architecture (n = 1) is in: its format, its vocabulary, its tokens of a text."""
@@ -344,8 +350,13 @@ class Scenario:
         """The coefficients of a request's energy.
 
         Raises:
-            ValueError: nothing is known of it here, or times are no measured ones, or of sustained load.
+            ValueError: nothing is known of it here, or times are no measured ones, or of sustained load, or of two chips.
         """
+        if self.serving.prompts is not None:
+            raise ValueError(
+                f"energy_j: expected one chip, whose power was metered, got {self.serving.prompts.device.name} for prompts beside "
+                f"{self.device.name}; drop --phases"
+            )
         if self.sustained is not None:
             raise ValueError(
                 "energy_j: expected times of the first seconds, as power was metered, got sustained load, at whose clocks "

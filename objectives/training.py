@@ -67,18 +67,22 @@ def drafting_flops(architectures: Architectures, sequence_length: int) -> FloatA
     return layers / architectures.depth + 2.0 * (_projection(architectures) + _head(architectures))
 
 
-def forward_share(architectures: Architectures, sequence_length: int, part: Part, *, drafting: bool = False) -> Share:
-    """A part's share of the FLOPs of one token forward; `drafting`: through a head for multi-token prediction besides."""
+def drafting_share(architectures: Architectures, sequence_length: int, part: Part) -> Share:
+    """A part's share of `drafting_flops`: of attention and FFN one layer."""
+    if part == "base":
+        return Share(once=(2.0 * (_projection(architectures) + _head(architectures)),))
+    return Share(once=forward_share(architectures, sequence_length, part).per_layer)
+
+
+def forward_share(architectures: Architectures, sequence_length: int, part: Part) -> Share:
+    """A part's share of the FLOPs of one token forward."""
     g = count(architectures)
     if part == "base":
-        head = 2.0 * _head(architectures)
-        return Share(once=(head, head + 2.0 * _projection(architectures)) if drafting else (head,))
+        return Share(once=(2.0 * _head(architectures),))
     if part == "attention":
         mixers = 2.0 * _of_mixers(g) + _scores(architectures, sequence_length)
-        layer = mixers / architectures.depth
-    else:
-        layer = 2.0 * _of_ffns(g)
-    return Share(per_layer=(layer,), once=(layer,) if drafting else ())
+        return Share(per_layer=(mixers / architectures.depth,))
+    return Share(per_layer=(2.0 * _of_ffns(g),))
 
 
 def training_flops(

@@ -3,7 +3,7 @@
 from objectives.assessment import Assessment
 from objectives.parts import PartAssessment
 from objectives.shares import Share
-from objectives.training import PASSES, forward_share, training_flops
+from objectives.training import PASSES, drafting_share, forward_share, training_flops
 from search_spaces.arrays import FloatArray
 
 UNIT = "FLOP"
@@ -25,6 +25,7 @@ def evaluate(assessment: Assessment) -> FloatArray:
 def parts(shares: PartAssessment) -> Share:
     """Attention and FFN per layer, the head once."""
     scenario = shares.scenario
-    drafting = scenario.serving.drafts_itself
-    forward = forward_share(shares.architectures, scenario.training.sequence_length, shares.part, drafting=drafting)
+    length, part = scenario.training.sequence_length, shares.part
+    forward = forward_share(shares.architectures, length, part)
+    forward += drafting_share(shares.architectures, length, part) if scenario.serving.drafts_itself else Share()
     return forward.times(PASSES * scenario.stated_tokens)

@@ -141,6 +141,21 @@ def test_a_head_that_drafts_is_trained(designs: Architectures, case: Any) -> Non
     assert (more < 1.6).all()
 
 
+def test_a_life_holds_the_training_of_its_head(designs: Architectures, scenario: Scenario) -> None:
+    drafting, served = Serving("mtp:2", acceptance=SHARES), replace(scenario.training, served_tokens=1e12)
+    lasting = replace(scenario, training=served, law=scenario.law.model_copy(update={"tokens": 1e9}))
+    more = [ms(designs, lasting, each, "lifetime_flops") for each in (drafting, Serving())]
+    trained = [ms(designs, lasting, each, "train_flops") for each in (drafting, Serving())]
+    np.testing.assert_allclose(more[0] - more[1], trained[0] - trained[1], rtol=1e-9)
+
+
+def test_energy_of_two_chips_is_refused(scenario: Scenario) -> None:
+    """Coefficients are of the chip that decodes alone."""
+    npu = replace(scenario, device=load_device("rk3588_npu"))
+    with pytest.raises(ValueError, match="expected one chip"):
+        scenario.served(Serving(prompts=npu)).coefficients()
+
+
 def test_training_for_drafting_adds_to_the_loss(designs: Architectures, scenario: Scenario) -> None:
     plain = Assessment(designs, scenario)["loss"]
     drafting = Serving("mtp:2", acceptance=SHARES, mtp_nats=-0.0126)

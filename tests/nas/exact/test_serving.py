@@ -43,6 +43,7 @@ def served(chance: Chance, problem: Problem) -> Problem:
     device = scenario.device.model_copy(update={"slow_memory": slow})
     formats = tuple(_without_cache(replace(each, device=device)) for each in scenario.formats)
     reader = replace(scenario, device=load_device("jetson_agx_thor"), calibration=None)
+    link = Serving(link=chance.one(0.0, 1e10))  # beside energy, which is of one chip, there is none
     serving = Serving(
         acceptance={"mtp": Acceptance(shares={1: 0.86, 3: 0.7}), "draft": Acceptance(chance.share(0.4, 0.9))},
         draft=one(DRAFT),
@@ -51,12 +52,12 @@ def served(chance: Chance, problem: Problem) -> Problem:
         position_bits=0.75,
         position_overlap=chance.one(0.0, 0.45),
         mtp_nats=chance.one(0.0, -0.0126),
-        prompts=chance.one(None, replace(reader, serving=Serving(link=chance.one(0.0, 1e10)))),
+        prompts=None if scenario.energy else chance.one(None, replace(reader, serving=link)),
         **{name: words[0] for name, words in given.items() if len(words) == 1},
     )
     placed = _without_cache(replace(scenario, device=device, formats=formats)).served(serving)
     of_slow = () if "fast" in places else ("slow_gb",)  # else 0, which is no limit
-    columns = tuple(dict.fromkeys((*problem.columns, *of_slow, "train_flops")))
+    columns = tuple(dict.fromkeys((*problem.columns, *of_slow, "train_flops", "lifetime_flops")))
     return replace(problem, space=SearchSpace.from_mapping(mapping), scenario=placed, columns=columns)
 
 
