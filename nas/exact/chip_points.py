@@ -10,6 +10,7 @@ from nas.problem.dominance import non_dominated
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 ONE_AXIS, SEVERAL = 1 << 15, 1 << 16  # cells of a level's table
+ENOUGH = 500  # further pairs that are worth an update of a table
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +74,7 @@ class Known:
     def table(self, levels: Levels) -> "LevelTable":
         """What of them counts against chips of these levels."""
         table = LevelTable(self.bins, self.kept, levels)
-        for part in (self.front, *self.waiting):
-            table.add(part)
+        table.take_in([self.front, *self.waiting])
         return table
 
 
@@ -87,19 +87,33 @@ class LevelTable:
     def __init__(self, bins: list[tuple[int, Bins]], kept: int, levels: Levels) -> None:
         self.bins, self.kept, self.levels = bins, kept, levels
         self.least = np.full([len(levels.memory_gb), *([axis.count + 2 for _, axis in bins] or [1])], np.inf)
+        self.later, self.waiting = list[Points](), 0
 
     def add(self, points: Points) -> None:
-        """Take in further pairs."""
+        """Take in further pairs, when there are enough of them."""
+        self.later.append(points)
+        self.waiting += len(points)
+        if self.waiting > ENOUGH:
+            self.take_in(self.later)
+            self.later, self.waiting = [], 0
+
+    def take_in(self, parts: list[Points]) -> None:
+        """Take in pairs at once."""
+        for points in parts:
+            self._enter(points)
+        for axis in range(1, self.least.ndim):
+            np.minimum.accumulate(self.least, axis=axis, out=self.least)
+        for cheaper, dearer in zip(self.least[:-1], self.least[1:], strict=True):
+            np.minimum(dearer, cheaper, out=dearer)
+
+    def _enter(self, points: Points) -> None:
+        """Enter pairs at their own level and bin, no dearer level and larger bin yet."""
         level = np.zeros(len(points), dtype=np.int64)
         for limits, costs in zip(self.levels.costs.T, points.costs.T, strict=True):
             np.maximum(level, np.searchsorted(limits, costs, side="left"), out=level)
         rows = np.flatnonzero(level < len(self.least))
-        if len(rows) == 0:
-            return
-        cells = [axis.index(points.values[rows, i]) + 1 for i, axis in self.bins]
-        np.minimum.at(self.least, (level[rows], *(cells or [np.zeros(len(rows), dtype=np.int64)])), points.values[rows, self.kept])
-        for axis in range(self.least.ndim):
-            np.minimum.accumulate(self.least, axis=axis, out=self.least)
+        cells = [axis.index(points.values[rows, i]) + 1 for i, axis in self.bins] or [0 * rows]
+        np.minimum.at(self.least, (level[rows], *cells), points.values[rows, self.kept])
 
     def behind(self, values: list[FloatArray], level: IntArray) -> BoolArray:
         """Which points (objective by objective, each (n,)) of chips of these levels are beaten, by more than SLACK in every objective."""
