@@ -114,7 +114,7 @@ class Levels:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """Classes (rows of a table), with the two cells it falls into, the cheaper first; none where it is one class.
+    """Classes (rows of a table), with the up to four cells it falls into, the cheapest first; none where it is one class.
 
     span: the largest ratio of a rate within it, as a logarithm.
     """
@@ -125,13 +125,21 @@ class Cell:
 
     @classmethod
     def of(cls, chips: ChipTable, classes: IntArray, least: FloatArray) -> "Cell":
-        """The tree over some classes; `least`, (classes,), orders the halves of a cell."""
-        rates = np.log(chips.rates[classes])
-        spans = rates.max(axis=0) - rates.min(axis=0)
-        if len(classes) == 1:
-            return cls(classes, 0.0, ())
-        axis = int(spans.argmax())
-        upper = rates[:, axis] > 0.5 * (rates[:, axis].max() + rates[:, axis].min())
-        halves = [cls.of(chips, classes[rows], least) for rows in (~upper, upper)]
-        halves.sort(key=lambda half: float(least[half.classes].min()))
-        return cls(classes, float(spans[axis]), tuple(halves))
+        """The tree over some classes; `least`, (classes,), orders the parts of a cell."""
+        parts = _quarters(np.log(chips.rates), classes)
+        children = tuple(cls.of(chips, part, least) for part in sorted(parts, key=lambda part: float(least[part].min())))
+        return cls(classes, float(np.ptp(np.log(chips.rates[classes]), axis=0).max()), children)
+
+
+def _quarters(logs: FloatArray, classes: IntArray) -> list[IntArray]:
+    """Classes halved twice, each time at the middle of the rate that differs most; none of one class."""
+    if len(classes) == 1:
+        return []
+    return [part for half in _halves(logs, classes) for part in (_halves(logs, half) if len(half) > 1 else [half])]
+
+
+def _halves(logs: FloatArray, classes: IntArray) -> list[IntArray]:
+    rates = logs[classes]
+    axis = int(np.ptp(rates, axis=0).argmax())
+    upper = rates[:, axis] > 0.5 * (rates[:, axis].max() + rates[:, axis].min())
+    return [classes[~upper], classes[upper]]

@@ -9,7 +9,7 @@ from nas.exact.decomposition.dominance_lookup import SLACK, Bins
 from nas.problem.dominance import non_dominated
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
-ONE_AXIS, SEVERAL = 1 << 15, 1 << 16  # cells of a level's table
+ONE_AXIS, SEVERAL = 1 << 14, 1 << 16  # cells of a level's table
 ENOUGH = 500  # further pairs that are worth an update of a table
 
 
@@ -85,6 +85,7 @@ class Known:
         dearest = levels.costs[-1:, 0] if levels.costs.shape[1] else None
         end = len(front) if dearest is None else int(np.searchsorted(front.costs[:, 0], dearest, side="right")[0])
         table.enter(front[:end], self.cells[:end])
+        self.waiting = [Points.joined(self.waiting)] if len(self.waiting) > 1 else self.waiting
         table.take_in(self.waiting)
         return table
 
@@ -118,7 +119,7 @@ class LevelTable:
 
     def take_in(self, parts: list[Points]) -> None:
         """Take in pairs at once."""
-        for points in parts:
+        for points in [Points.joined(parts)] if len(parts) > 1 else parts:
             self.enter(points, cells_of(self.bins, points.values))
         for axis in range(1, self.least.ndim):
             np.minimum.accumulate(self.least, axis=axis, out=self.least)
