@@ -84,4 +84,6 @@ def _frontier(problem: Problem, front: Points, costs: FloatArray) -> Evaluations
     keys = front.key[cheaper]
     genotypes = problem.space.genotypes(keys)
     elsewhere = Evaluations(genotypes, keys, columns, None, names, ()) if len(keys) else None
-    return SumsOfParts(problem, metrics_of(problem, ())).frontier(problem.objectives, problem.budgets, elsewhere=elsewhere)
+    return SumsOfParts(problem, metrics_of(problem, ())).frontier(
+        problem.objectives, problem.budgets, elsewhere=elsewhere
+    )

@@ -1,11 +1,12 @@
 """Chips as points of a space of rates: classes of equal rates, cells of classes, the levels of memory in a cell."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
+from nas.problem.dominance import non_dominated
 from objectives.device import Device
 from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray, IntArray
@@ -34,6 +35,7 @@ class ChipTable:
     rates: FloatArray
     of_class: IntArray
     first: IntArray
+    _cheapest: dict[tuple[int, int], IntArray] = field(default_factory=dict)
 
     @classmethod
     def of(cls, scenarios: tuple[Scenario, ...], numbers: IntArray, columns: Mapping[str, FloatArray]) -> "ChipTable":
@@ -65,6 +67,13 @@ class ChipTable:
         """The chips of a class (places in this table), by memory."""
         return self._order[self._starts[number] : self._starts[number + 1]]
 
+    def cheapest(self, number: int, start: int) -> IntArray:
+        """Chips of a class, without the `start` smallest by memory, that no other of these undercuts in costs, of equal ones the first."""
+        if (number, start) not in self._cheapest:
+            chips = self.members(number)[start:]
+            self._cheapest[number, start] = chips[_not_undercut(self.costs[chips])]
+        return self._cheapest[number, start]
+
     def best_devices(self, classes: IntArray) -> Scenario:
         """A scenario that is on no architecture slower than one of these classes: each rate is the largest."""
         some = [self.scenarios[int(self.numbers[self.first[number]])] for number in classes.tolist()]
@@ -79,6 +88,15 @@ class ChipTable:
     def _of_classes(self, classes: IntArray) -> tuple[FloatArray, FloatArray]:
         chips = np.concatenate([self.members(number) for number in classes.tolist()])
         return self.memory_gb[chips], self.costs[chips]
+
+
+def _not_undercut(costs: FloatArray) -> IntArray:
+    """Rows of costs (n, k) that no other undercuts, of equal ones the first."""
+    if len(costs) == 0 or costs.shape[1] == 0:
+        return np.arange(min(len(costs), 1))
+    kept = non_dominated(costs)
+    _, first = np.unique(costs[kept], axis=0, return_index=True)
+    return kept[np.sort(first)]
 
 
 def replaced(scenario: Scenario, devices: list[Device]) -> Scenario:
@@ -127,7 +145,9 @@ class Cell:
     def of(cls, chips: ChipTable, classes: IntArray, least: FloatArray) -> "Cell":
         """The tree over some classes; `least`, (classes,), orders the parts of a cell."""
         parts = _quarters(np.log(chips.rates), classes)
-        children = tuple(cls.of(chips, part, least) for part in sorted(parts, key=lambda part: float(least[part].min())))
+        children = tuple(
+            cls.of(chips, part, least) for part in sorted(parts, key=lambda part: float(least[part].min()))
+        )
         return cls(classes, float(np.ptp(np.log(chips.rates[classes]), axis=0).max()), children)
 
 

@@ -60,9 +60,7 @@ class Leaves:
         budgets = tuple(budget for budget in self.budgets)
         return replace(self.problem, scenario=self.chips.scenarios[chip], budgets=budgets)
 
-    def found(
-        self, number: int, items: Items, sums: ChipSums, best: list[FloatArray], table: LevelTable
-    ) -> Points:
+    def found(self, number: int, items: Items, sums: ChipSums, best: list[FloatArray], table: LevelTable) -> Points:
         """The feasible pairs of single architectures, held against their sums, with the chips of a class."""
         genotypes = items.genotypes(sums.grid, sums.sums.backbones)
         evaluated = self.at(number).evaluate(genotypes, self.metrics)
@@ -96,20 +94,10 @@ class Leaves:
 
     def _expanded(self, number: int, first: IntArray) -> tuple[IntArray, IntArray]:
         """Every architecture (row) with every chip (place) of the class that holds it and that no other such chip undercuts."""
-        members = self.chips.members(number)
         rows, places = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
         for start in np.unique(first).tolist():
-            chosen = members[start:][cheapest(self.chips.costs[members[start:]])]
+            chosen = self.chips.cheapest(number, start)
             mine = np.flatnonzero(first == start)
             rows.append(np.repeat(mine, len(chosen)))
             places.append(np.tile(chosen, len(mine)))
         return np.concatenate(rows), np.concatenate(places)
-
-
-def cheapest(costs: FloatArray) -> IntArray:
-    """Rows of costs (n, k) that no other undercuts, of equal ones the first."""
-    if len(costs) == 0 or costs.shape[1] == 0:
-        return np.arange(min(len(costs), 1))
-    kept = non_dominated(costs)
-    _, first = np.unique(costs[kept], axis=0, return_index=True)
-    return kept[np.sort(first)]

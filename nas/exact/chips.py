@@ -169,7 +169,9 @@ def uncovered(asked: ChipProblem) -> str:
         return "serving with drafts, slow memory or two chips is not covered"
     if any(scenario.cached for scenario in asked.scenarios):
         return "a cache tier depends on the whole architecture"
-    return "" if all(_alike(first, other) for other in asked.scenarios) else "chips differ in more than rates and memory"
+    return (
+        "" if all(_alike(first, other) for other in asked.scenarios) else "chips differ in more than rates and memory"
+    )
 
 
 def _alike(first: Scenario, other: Scenario) -> bool:
@@ -231,7 +233,11 @@ def _least(chips: ChipTable) -> FloatArray:
 
 def _begun(leaves: Leaves, parts: SumsOfParts) -> Known:
     """What random architectures say on typical chips; they also span the axes of tables."""
-    few = parts.random if len(parts.random) else leaves.problem.space.genotypes(np.arange(min(leaves.problem.space.size, SEEDS)))
+    few = (
+        parts.random
+        if len(parts.random)
+        else leaves.problem.space.genotypes(np.arange(min(leaves.problem.space.size, SEEDS)))
+    )
     few, found, spans = few[:SEEDS], list[Points](), list[FloatArray]()
     for number in typical(leaves.chips).tolist():
         evaluated = leaves.at(number).evaluate(few, leaves.metrics)

@@ -59,7 +59,9 @@ def problem_of(chance: Chance) -> Problem:
 
 def chips_of(chance: Chance, problem: Problem) -> tuple[tuple[Scenario, ...], dict[str, FloatArray]]:
     """Up to 96 chips of random axes, and columns: a linear cost, one that falls and rises, one of few values."""
-    bandwidth, peak, memory = (chance.few(values, 1, 5) for values in ([50, 60, 100, 200, 410], [2, 5, 11, 40], [1, 2, 4, 8, 64]))
+    bandwidth, peak, memory = (
+        chance.few(values, 1, 5) for values in ([50, 60, 100, 200, 410], [2, 5, 11, 40], [1, 2, 4, 8, 64])
+    )
     genes = np.array(list(product(bandwidth, peak, memory)), dtype=np.float64)
     scenarios = []
     for gb_per_s, tops, gb in genes.tolist():
@@ -114,7 +116,10 @@ def drawn(seed: int) -> tuple[Any, ...]:
     whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)), ARCHITECTURES)
     limits = [Budget("memory_share", chance.one(0.1, 1.0)), Budget("resident_share", chance.one(0.05, 0.9))]
     limits += [Budget(name, float(np.quantile(whole.metrics[name], 0.6))) for name in ("total_ms", "loss", "memory_gb")]
-    limits += [Budget("cost", float(np.quantile(columns["cost"], 0.8))), Budget("area", float(np.quantile(columns["area"], 0.7)))]
+    limits += [
+        Budget("cost", float(np.quantile(columns["cost"], 0.8))),
+        Budget("area", float(np.quantile(columns["area"], 0.7))),
+    ]
     return problem, scenarios, columns, tuple(names), tuple(chance.few(limits, 0, 3))
 
 
@@ -134,7 +139,9 @@ def agrees(found: ChipFrontier, asked: tuple[Any, ...]) -> None:
     mine_kinds = {(kind(chip), key) for chip, key in zip(found.chips.tolist(), found.keys.tolist(), strict=True)}
     assert mine_kinds == {(kind(chip), key) for chip, key in pairs}
     for chip, key, row in zip(found.chips[:20].tolist(), found.keys[:20], mine[:20], strict=True):
-        whole = replace(problem, scenario=scenarios[chip]).evaluate(problem.space.genotypes(np.array([key])), ARCHITECTURES)
+        whole = replace(problem, scenario=scenarios[chip]).evaluate(
+            problem.space.genotypes(np.array([key])), ARCHITECTURES
+        )
         for name, value in zip(objectives, row.tolist(), strict=True):
             assert value == (columns[name][chip] if name in columns else whole.metrics[name][0])
 
@@ -171,10 +178,22 @@ def agrees_in_vectors(found: ChipFrontier, asked: tuple[Any, ...]) -> None:
 
 def small() -> tuple[Problem, tuple[Scenario, ...], dict[str, FloatArray]]:
     """The paper's space on nine chips of three rates."""
-    problem = assemble({"space": "paper", "objectives": ["loss", "total_ms"], "law": "hw_codesign", "precision": "int8", "algo": "exact"}, {}).problem
+    problem = assemble(
+        {
+            "space": "paper",
+            "objectives": ["loss", "total_ms"],
+            "law": "hw_codesign",
+            "precision": "int8",
+            "algo": "exact",
+        },
+        {},
+    ).problem
     genes = np.array(list(product([50.0, 100.0, 200.0], [4.0, 8.0, 64.0])))
     scenarios = tuple(
-        replace(problem.scenario, device=problem.scenario.device.model_copy(update={"bandwidth": rate * 1e9, "memory": gb * 1e9}))
+        replace(
+            problem.scenario,
+            device=problem.scenario.device.model_copy(update={"bandwidth": rate * 1e9, "memory": gb * 1e9}),
+        )
         for rate, gb in genes.tolist()
     )
     return problem, scenarios, {"cost": genes @ np.array([0.1, 1.0])}
@@ -190,7 +209,13 @@ def test_a_cache_tier_is_solved_chip_by_chip_and_said() -> None:
         )
         for scenario in scenarios[::3]
     )
-    asked = (replace(problem, space=space_of(Chance(3))), cached, {"cost": columns["cost"][::3]}, ("loss", "total_ms", "cost"), ())
+    asked = (
+        replace(problem, space=space_of(Chance(3))),
+        cached,
+        {"cost": columns["cost"][::3]},
+        ("loss", "total_ms", "cost"),
+        (),
+    )
     found = solve_chips(*asked)
     assert "since a cache tier depends on the whole architecture" in found.explanation
     agrees_in_vectors(found, asked)
@@ -209,7 +234,9 @@ def test_more_memory_serves_larger_designs_and_costs_more_along_the_frontier() -
     gb = np.array([scenarios[chip].device.memory_gb for chip in found.chips.tolist()])
     assert np.ptp(gb) > 0
     for chip, key in zip(found.chips.tolist(), found.keys.tolist(), strict=True):
-        resident = problem.evaluate(problem.space.genotypes(np.array([key])), ("resident_gb",)).metrics["resident_gb"][0]
+        resident = problem.evaluate(problem.space.genotypes(np.array([key])), ("resident_gb",)).metrics["resident_gb"][
+            0
+        ]
         assert resident / scenarios[chip].device.memory_gb <= 0.9
 
 
