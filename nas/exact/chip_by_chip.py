@@ -20,8 +20,13 @@ from search_spaces.arrays import FloatArray, IntArray
 class Asked(Protocol):
     """What is asked of pairs: see `nas.exact.chips.ChipProblem`."""
 
-    problem: Problem
-    scenarios: tuple[Scenario, ...]
+    @property
+    def problem(self) -> Problem:
+        """Space and what dresses architectures."""
+
+    @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """One for each chip."""
 
     @property
     def of_architectures(self) -> tuple[str, ...]:

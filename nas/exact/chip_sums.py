@@ -1,5 +1,6 @@
 """Sums of parts on many chips: what depends on no chip once, times from operators that are built once."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,9 +15,10 @@ from objectives.parts import NotASum, PartAssessment
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.columns import Part
 
 #: Times that are sums of those of prefill and decode, with what of either they hold in a scenario.
-TIMES = {
+TIMES: dict[str, Callable[[Scenario], tuple[float, float]]] = {
     "prefill_ms": lambda scenario: (1.0, 0.0),
     "ttft_ms": lambda scenario: (1.0, 0.0),
     "decode_ms": lambda scenario: (0.0, 1.0),
@@ -46,9 +48,9 @@ class ChipSums:
         rows, self._base_row = np.unique(own, return_inverse=True)
         self._base = self.times(backbones[rows].architectures(problem.space), "base")
 
-    def times(self, architectures: Architectures, part: str) -> PartTimes:
+    def times(self, architectures: Architectures, part: Part) -> PartTimes:
         """Operators of a part of architectures."""
-        return PartTimes(self.problem.headed(architectures), self.problem.scenario, part)  # type: ignore[arg-type]
+        return PartTimes(self.problem.headed(architectures), self.problem.scenario, part)
 
     def at(self, scenario: Scenario) -> AdditiveBounds:
         """The sums on a device: `beside` of it, whose FFNs `FfnShares` has."""
@@ -152,4 +154,5 @@ class FfnTerms:
 def _best(at_corners: FloatArray, sign: int) -> FloatArray:
     """The least (+1) or the largest (-1) of a term at the corners of every box, (boxes,)."""
     found = at_corners.reshape(CORNERS, -1)
-    return found.min(axis=0) if sign > 0 else found.max(axis=0)
+    best: FloatArray = found.min(axis=0) if sign > 0 else found.max(axis=0)
+    return best

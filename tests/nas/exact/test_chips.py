@@ -243,9 +243,11 @@ def test_more_memory_serves_larger_designs_and_costs_more_along_the_frontier() -
 def test_chips_over_a_budget_on_a_column_are_left_out() -> None:
     problem, scenarios, columns = small()
     found = solve_chips(problem, scenarios, columns, ("loss", "total_ms"), (Budget("cost", 15.0),))
-    assert len(found) and (columns["cost"][found.chips] <= 15.0).all()
+    assert len(found)
+    assert (columns["cost"][found.chips] <= 15.0).all()
     nothing = solve_chips(problem, scenarios, columns, ("loss", "total_ms"), (Budget("cost", 1.0),))
-    assert len(nothing) == 0 and nothing.explanation == "no chip is within the budgets on columns"
+    assert len(nothing) == 0
+    assert nothing.explanation == "no chip is within the budgets on columns"
 
 
 def test_nothing_feasible_is_an_empty_frontier() -> None:
