@@ -10,6 +10,7 @@ from nas.problem.dominance import non_dominated
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 ONE_AXIS, SEVERAL = 1 << 14, 1 << 16  # cells of a level's table
+RUN = 16_384  # pairs whose least values are kept together
 ENOUGH = 500  # further pairs that are worth an update of a table
 
 
@@ -57,13 +58,20 @@ class Known:
         others = [i for i in range(spans.shape[1]) if i != self.kept]
         side = ONE_AXIS if len(others) == 1 else int(SEVERAL ** (1 / max(len(others), 1)))
         self.bins = [(i, Bins(least[i], most[i], side)) for i in others]
-        self.cells = self._in_order()
+        self._arrange()
 
-    def _in_order(self) -> IntArray:
-        """Sort the front by its first cost; the cell of a table that each counts from, (n,)."""
+    def _arrange(self) -> None:
+        """Sort the front by its first cost; the cell of a table that each counts from, (n,), and the least of the kept value in each of the first so many."""
         if self.front.costs.shape[1]:
             self.front = self.front[np.argsort(self.front.costs[:, 0], kind="stable")]
-        return cells_of(self.bins, self.front.values)
+        self.cells = cells_of(self.bins, self.front.values)
+        least = np.full(int(np.prod([axis.count + 2 for _, axis in self.bins])), np.inf)
+        self.least_of_first = [least]
+        for start in range(0, len(self.front) - RUN, RUN):
+            least = least.copy()
+            rows = slice(start, start + RUN)
+            np.minimum.at(least, self.cells[rows], _raised(self.front.values[rows, self.kept]))
+            self.least_of_first.append(least)
 
     def add(self, points: Points) -> None:
         """Take pairs in."""
@@ -76,15 +84,17 @@ class Known:
         """All of them."""
         if self.waiting:
             self.front, self.waiting = Points.joined([self.front, *self.waiting]).frontier(), []
-            self.cells = self._in_order()
+            self._arrange()
         return self.front
 
     def table(self, levels: Levels) -> "LevelTable":
         """What of them counts against chips of these levels."""
-        table, front = LevelTable(self.bins, self.kept, levels), self.front
-        dearest = levels.costs[-1:, 0] if levels.costs.shape[1] else None
-        end = len(front) if dearest is None else int(np.searchsorted(front.costs[:, 0], dearest, side="right")[0])
-        table.enter(front[:end], self.cells[:end])
+        table, front, runs, end = LevelTable(self.bins, self.kept, levels), self.front, 0, len(self.front)
+        if levels.costs.shape[1]:
+            cheapest, end = np.searchsorted(front.costs[:, 0], levels.costs[[0, -1], 0], side="right").tolist()
+            runs = min(cheapest // RUN, len(self.least_of_first) - 1) if levels.costs.shape[1] == 1 else 0
+        table.least[0].reshape(-1)[:] = self.least_of_first[runs]
+        table.enter(front[runs * RUN : end], self.cells[runs * RUN : end])
         self.waiting = [Points.joined(self.waiting)] if len(self.waiting) > 1 else self.waiting
         table.take_in(self.waiting)
         return table

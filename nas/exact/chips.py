@@ -46,10 +46,10 @@ from objectives.scenario import Scenario
 from objectives.serving import Serving
 from search_spaces.arrays import FloatArray, IntArray
 
+STRIDES = (16, 4, 2, 1)  # grids; the coarse ones on typical chips alone
 TYPICAL = 8  # classes, far from one another, that are solved on coarse grids first
-SEEDS = 4000  # architectures of theirs that are evaluated on other classes
+SEEDS = 5000  # architectures of theirs that are evaluated on every class
 SEED = 20_260_102
-SPREAD, FEW = 4, 100  # of more classes than a few every fourth
 AT_ONCE = 32  # classes on which one batch is timed together
 
 
@@ -192,12 +192,13 @@ def _by_cells(asked: ChipProblem, chips: ChipTable, report: Callable[[int], None
     leaves = replace(leaves, budgets=(*leaves.budgets, *parts.usable))
     leaves.effort.difference = parts.effort.difference
     known = _begun(leaves, parts)
-    for stride in parts.strides:
+    strides = STRIDES if len(parts.strides) > 1 else STRIDES[-1:]
+    for stride in strides:
         sums = ChipSums(problem, Grid(problem.space, stride), leaves.metrics)
         search = ChipSearch(chips, sums, leaves, known)
-        last = stride == parts.strides[-1]
+        last = stride == strides[-1]
         classes = np.arange(chips.classes) if last else typical(chips)
-        if last and len(parts.strides) > 1:
+        if last and len(strides) > 1:
             _spread(leaves, known)
         search.settle(Cell.of(chips, classes, _least(chips)), report if last else lambda settled: None)
         leaves.effort.bounded += search.bounded
@@ -248,13 +249,12 @@ def _begun(leaves: Leaves, parts: SumsOfParts) -> Known:
 
 
 def _spread(leaves: Leaves, known: Known) -> None:
-    """Evaluate what is on the frontier of typical chips on many classes: a sharp beginning."""
+    """Evaluate what is on the frontier of typical chips on all classes: a sharp beginning."""
     keys, generator = np.unique(known.settle().key), np.random.default_rng(SEED)
     keys = np.sort(generator.permutation(keys)[:SEEDS])
     genotypes = leaves.problem.space.genotypes(keys)
-    every = range(0, leaves.chips.classes, SPREAD if leaves.chips.classes > FEW else 1)
-    for start in range(0, len(every), AT_ONCE):
-        numbers = every[start : start + AT_ONCE]
+    for start in range(0, leaves.chips.classes, AT_ONCE):
+        numbers = range(start, min(start + AT_ONCE, leaves.chips.classes))
         problems = [leaves.at(number) for number in numbers]
         first = problems[0].assess(problems[0].architectures(genotypes))
         assessments = on_devices(first, [problem.scenario for problem in problems])
