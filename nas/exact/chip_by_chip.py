@@ -2,51 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
 from nas.exact.chip_leaves import SHARES
 from nas.exact.chip_points import Points
+from nas.exact.chip_problem import ChipProblem
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.solution import metrics_of, solve, way_of
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, built_in
 from nas.problem.problem import Problem
-from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray, IntArray
 
 
-class Asked(Protocol):
-    """What is asked of pairs: see `nas.exact.chips.ChipProblem`."""
-
-    @property
-    def problem(self) -> Problem:
-        """Space and what dresses architectures."""
-
-    @property
-    def scenarios(self) -> tuple[Scenario, ...]:
-        """One for each chip."""
-
-    @property
-    def of_architectures(self) -> tuple[str, ...]:
-        """Objectives of architectures."""
-
-    @property
-    def costs(self) -> dict[str, FloatArray]:
-        """Columns that are objectives."""
-
-    @property
-    def limits(self) -> tuple[Budget, ...]:
-        """Budgets on metrics of architectures."""
-
-    @property
-    def shares(self) -> tuple[Budget, ...]:
-        """Budgets on shares of memory."""
-
-
 def solve_chip_by_chip(
-    asked: Asked, chips: IntArray, report: Callable[[int], None] = lambda settled: None
+    asked: ChipProblem, chips: IntArray, report: Callable[[int], None] = lambda settled: None
 ) -> tuple[Points, str]:
     """The frontier over some chips, and how many of them had to be solved; chips are places among those given.
 
@@ -68,7 +39,7 @@ def solve_chip_by_chip(
     return front, "what is dominated on chips that cost no more was left out"
 
 
-def _at(asked: Asked, number: int) -> Problem:
+def _at(asked: ChipProblem, number: int) -> Problem:
     """The problem of one chip: shares of its memory are limits in GB."""
     scenario = asked.scenarios[number]
     own = {objective.name: objective for objective in (*asked.problem.functions, *asked.problem.objectives)}

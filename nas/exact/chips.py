@@ -22,28 +22,27 @@ solved one after the other, each without what is dominated by pairs of those bef
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nas.errors import UsageError
 from nas.exact.chip_by_chip import solve_chip_by_chip
 from nas.exact.chip_cells import Cell, ChipTable
-from nas.exact.chip_leaves import SHARES, Leaves
+from nas.exact.chip_leaves import Leaves
 from nas.exact.chip_points import Known, Points
+from nas.exact.chip_problem import ChipProblem, uncovered
 from nas.exact.chip_search import ChipSearch, refuse_uncovered
-from nas.exact.chip_sums import TIMES, ChipSums
+from nas.exact.chip_sums import ChipSums
 from nas.exact.decomposition.additive_bounds import BrokenSum
 from nas.exact.decomposition.branch_and_bound import Effort
-from nas.exact.decomposition.frontier import MOST_BACKBONES, SumsOfParts, backbones
+from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.grid import Grid
 from nas.problem.dominance import rounded
 from nas.problem.objective import Budget, built_in
 from nas.problem.problem import Problem
 from objectives.assessment import on_devices
-from objectives.parts import OF_NO_DEVICE, composition
 from objectives.scenario import Scenario
-from objectives.serving import Serving
 from search_spaces.arrays import FloatArray, IntArray
 
 STRIDES = (16, 4, 2, 1)  # grids; the coarse ones on typical chips alone
@@ -70,53 +69,6 @@ class ChipFrontier:
 
     def __len__(self) -> int:
         return len(self.chips)
-
-
-@dataclass(frozen=True, eq=False)
-class ChipProblem:
-    """Architectures and one scenario for each chip, columns of chips (n,), what is minimised, limits on metrics, columns and shares of memory.
-
-    `problem` has the space and dresses architectures; its own scenario, objectives and budgets are not read.
-    """
-
-    problem: Problem
-    scenarios: tuple[Scenario, ...]
-    columns: Mapping[str, FloatArray]
-    objectives: tuple[str, ...]
-    budgets: tuple[Budget, ...] = ()
-
-    @property
-    def considered(self) -> int:
-        """Pairs."""
-        return len(self.scenarios) * self.problem.space.size
-
-    @property
-    def of_architectures(self) -> tuple[str, ...]:
-        """Objectives that depend on the architecture."""
-        return tuple(name for name in self.objectives if name not in self.columns)
-
-    @property
-    def costs(self) -> dict[str, FloatArray]:
-        """Columns that are objectives."""
-        return {name: self.columns[name] for name in self.objectives if name in self.columns}
-
-    @property
-    def limits(self) -> tuple[Budget, ...]:
-        """Budgets on metrics of architectures."""
-        return tuple(b for b in self.budgets if b.metric not in self.columns and b.metric not in SHARES)
-
-    @property
-    def shares(self) -> tuple[Budget, ...]:
-        """Budgets on shares of a chip's memory."""
-        return tuple(b for b in self.budgets if b.metric in SHARES)
-
-    def allowed(self) -> IntArray:
-        """Chips within the budgets on columns, (k,)."""
-        within = np.ones(len(self.scenarios), dtype=bool)
-        for budget in self.budgets:
-            if budget.metric in self.columns:
-                within &= budget.violation(self.columns[budget.metric]) <= 0.0
-        return np.flatnonzero(within)
 
 
 def solve_chips(
@@ -149,37 +101,6 @@ def solve_chips(
     points, said = solve_chip_by_chip(asked, chips, report)
     text = f"{len(chips):,} chips were solved one after the other, since {obstacle}; {said}"
     return _sorted(asked, points, chips, Effort(), text)
-
-
-def uncovered(asked: ChipProblem) -> str:
-    """Why chips cannot be covered together, a clause; "" where they can."""
-    first, space = asked.scenarios[0], asked.problem.space
-    limited = [SHARES.get(budget.metric, budget.metric) for budget in (*asked.limits, *asked.shares)]
-    for name in dict.fromkeys([*asked.of_architectures, *limited]):
-        if name not in (*OF_NO_DEVICE, *TIMES):
-            return f"{name} depends on the chip otherwise than through its rates and memory"
-        if composition(name, first) is None:
-            return f"{name} does not say how it adds up from parts"
-    if space.settings:
-        return f"{' and '.join(space.settings)} as a gene is in no sum of parts"
-    if backbones(space) > MOST_BACKBONES:
-        return f"depth, width and KV heads alone have {backbones(space):,} combinations"
-    if first.latency != "operator":
-        return "the closed form of latency is not covered"
-    if first.serving != Serving():
-        return "serving with drafts, slow memory or two chips is not covered"
-    if any(scenario.cached for scenario in asked.scenarios):
-        return "a cache tier depends on the whole architecture"
-    return (
-        "" if all(_alike(first, other) for other in asked.scenarios) else "chips differ in more than rates and memory"
-    )
-
-
-def _alike(first: Scenario, other: Scenario) -> bool:
-    """Whether scenarios differ in figures of their devices alone."""
-    names = (field.name for field in fields(Scenario) if field.name not in ("device", "energy"))
-    same = ((getattr(first, name), getattr(other, name)) for name in names)
-    return all(a is b or a == b for a, b in same) and first.device.other_peaks.keys() == other.device.other_peaks.keys()
 
 
 def _by_cells(asked: ChipProblem, chips: ChipTable, report: Callable[[int], None]) -> ChipFrontier:

@@ -10,7 +10,8 @@ import pytest
 from nas.errors import UsageError
 from nas.exact import chips as chips_module
 from nas.exact.chip_leaves import SHARES
-from nas.exact.chips import ChipFrontier, solve_chips, uncovered
+from nas.exact.chip_problem import ChipProblem, uncovered
+from nas.exact.chips import ChipFrontier, solve_chips
 from nas.problem.dominance import non_dominated, rounded
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
@@ -223,7 +224,7 @@ def test_a_cache_tier_is_solved_chip_by_chip_and_said() -> None:
 
 def test_a_metric_that_sees_the_chip_otherwise_is_named() -> None:
     problem, scenarios, columns = small()
-    asked = chips_module.ChipProblem(problem, scenarios, columns, ("loss", "energy_j", "cost"))
+    asked = ChipProblem(problem, scenarios, columns, ("loss", "energy_j", "cost"))
     assert uncovered(asked) == "energy_j depends on the chip otherwise than through its rates and memory"
 
 
