@@ -45,6 +45,7 @@ class Architectures:
     precision: IntArray
     speculation: IntArray
     experts_in: IntArray
+    device: IntArray
     qkv_bias: BoolArray
     norms_per_layer: IntArray
     tied: BoolArray

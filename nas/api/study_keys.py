@@ -26,6 +26,7 @@ class StudyKeys(TypedDict, total=False):
     training: Mapping[str, Any]
     residual_sd: Written | None
     device: Named
+    devices: Listed | Mapping[str, Named]
     precision: str
     precisions: Listed
     precision_law: Listed

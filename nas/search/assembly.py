@@ -20,7 +20,14 @@ from nas.search.discovery import ChosenStrategy
 from nas.search.known_results import KNOWN_FILE, Known, known_of
 from nas.search.notices import larger_rows, notices_of
 from nas.search.reading import ReadStudy, read
-from nas.search.scenarios import conditions_of, recorded_calibration, scenario_in_formats, with_preset, with_text
+from nas.search.scenarios import (
+    conditions_of,
+    recorded_calibration,
+    scenario_in_formats,
+    scenario_on_devices,
+    with_preset,
+    with_text,
+)
 from nas.search.serving import served, slow, words_of
 from nas.search.start_designs import start_of
 from nas.search.strategy import Strategy, StrategyContext, Traits, refuse_more_objectives
@@ -31,6 +38,7 @@ from nas.study.baselines import baseline_questions
 from nas.study.configuration import StudyConfig
 from nas.study.request_length import in_tokens, without_made
 from nas.study.serving_keys import FIGURES
+from nas.study.study_devices import refuse_several
 from nas.study.study_laws import notices_of_alternatives, notices_of_text, notices_of_tokens
 from nas.study.value_parsers import without_password
 from objectives.device import Calibration
@@ -120,6 +128,7 @@ class Study:
             **without_made(self.config),
             "laws": [law.mapping() for law in self.laws[1:]],
             "device": scenario.device.mapping(),
+            "devices": {name: each.device.mapping() for name, each in scenario.devices},
             "serving": self._recorded_serving(content["serving"]),
             "calibration": recorded_calibration(self.config, scenario),
             "tokens": self.config.tokens if isinstance(self.config.tokens, float) else None,
@@ -143,6 +152,7 @@ class Study:
         content |= {} if self.scores is None else {"scores": self.scores.mapping()}
         content |= {} if scenario.sustained is None else {"sustained": scenario.sustained.model_dump(mode="json")}
         unnamed = [*(["scores"] * (self.scores is None)), *(["sustained"] * (scenario.sustained is None))]
+        unnamed += [] if scenario.devices else ["devices"]
         return {key: "none" if value is None else value for key, value in content.items() if key not in unnamed}
 
     def _recorded_curve(self) -> Any:
@@ -264,7 +274,8 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
         of_applications = [metric for metric, _ in asked.applications.values()]
         _refuse_per_token([*config.objectives, *given, *config.columns, *of_applications])
     conditions = conditions_of(config, experts=bool((space.experts > 1).any()))
-    scenario, note = scenario_in_formats(config, asked.laws[0], asked.device, space.formats, conditions, asked.trainer)
+    devices = asked.devices or {"": asked.device}
+    scenario, note = scenario_on_devices(config, asked.laws[0], devices, space.formats, conditions, asked.trainer)
     scenario = served(scenario, config, space, asked.served_by.draft, _reader(asked, conditions))
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(given, scenario)
@@ -310,8 +321,9 @@ def under_preset(study: Study, preset: str) -> Problem:
     if old.scenario.text is not None:
         config = in_tokens(config, old.scenario.text)
     trainer = old.scenario.training.device
-    scenario, _ = scenario_in_formats(
-        config, old.scenario.law, old.scenario.device, old.space.formats, conditions_of(config), trainer
+    devices = {name: each.device for name, each in old.scenario.by_device.items()}
+    scenario, _ = scenario_on_devices(
+        config, old.scenario.law, devices, old.space.formats, conditions_of(config), trainer
     )
     scenario = scenario.served(old.scenario.serving)
     return Problem(
@@ -327,10 +339,14 @@ def under_preset(study: Study, preset: str) -> Problem:
 def _with_default(asked: ReadStudy) -> dict[str, float]:
     """The limits of a study that was read, with that on the device's memory unless it has one of its own or none."""
     default, limits = asked.config.default_budget, asked.limits
-    if default is not None and default.metric not in limits:
+    if default is not None and asked.devices:
+        share = default.metric.replace("_gb", "_share")
+        limits = limits if default.metric in limits or share in limits else {share: default.share, **limits}
+    elif default is not None and default.metric not in limits:
         limits = {default.metric: default.share * asked.device.memory_gb, **limits}
     memory = asked.device.slow_memory
     if memory is not None and slow(words_of(asked.config, asked.space)):
+        refuse_several(asked.config, "beside experts in slow memory, whose size is a limit", "take one with --device")
         limits = {"slow_gb": memory.capacity_gb, **limits}
     return {metric: limit for metric, limit in limits.items() if limit is not None}
 

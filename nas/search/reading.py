@@ -1,7 +1,7 @@
 """Reads a study once: keys as people write them become one checked object, and everything that they name is resolved."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,6 +18,7 @@ from nas.study.catalogue import named, named_device, named_laws
 from nas.study.configuration import StudyConfig
 from nas.study.metrics import MetricReader
 from nas.study.request_length import in_tokens, refuse_both, with_request
+from nas.study.study_devices import devices_of, in_one_place
 from nas.study.study_laws import cost_beside, study_laws
 from nas.study.study_space import study_space, without_axes
 from objectives.device import Device
@@ -44,7 +45,7 @@ class ReadStudy:
     """A study that was read: its checked keys, and the objects that they name.
 
     laws: its own, then the alternative ones, for the study's tokens, formats and vocabularies. text: that of its requests and of its metrics per byte. trainer: the device that models are
-    trained on. metrics: everything minimised or limited. limits: by metric, None removes a default budget.
+    trained on. devices: all that designs may be on, by name, where there are several; `device` is the first. metrics: everything minimised or limited. limits: by metric, None removes a default budget.
     start: designs to start from, None where the study names none. served_by: what its keys of serving name. scores: what tables say of tasks, None where the study names none. notices: what must be said of it.
     """
 
@@ -63,6 +64,7 @@ class ReadStudy:
     served_by: ServedBy = ServedBy()
     notices: tuple[str, ...] = ()
     scores: Scores | None = None
+    devices: Mapping[str, Device] = field(default_factory=dict)
 
     def searched_by(self, algo: str, params: Mapping[str, Any], origins: Mapping[Path, str]) -> "ReadStudy":
         """The same study with another strategy.
@@ -89,12 +91,14 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     specification = named("space", config.space, SpaceSpecification, faults)
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
     deltas, curve, scores = _beside_law(config, faults)
-    (device, trainer), served_by = _devices(config, faults), _of_serving(config, faults)
+    config = in_one_place(config, raw, None if specification is None else specification.axes, faults)
+    devices, served_by = devices_of(config, faults), _of_serving(config, faults)
+    trainer = named_device(config.training.device, faults, ("training", "device"))
     metrics, limits, applications = _metrics(config, faults)
     baselines, strategy = baselines_of(config.baselines, faults), chosen_strategy(config.algo, config.params, faults)
     specification = study_space(config, specification, curve, faults)
     faults.raise_if_any()
-    if specification is None or law is None or deltas is None or curve is None or device is None or strategy is None:
+    if specification is None or law is None or deltas is None or curve is None or not devices or strategy is None:
         raise AssertionError("what is missing is a fault")
     space, axes = SearchSpace(specification), specification.axes
     config, known, said = resolve_expensive_objectives(without_axes(config, axes), metrics, space)
@@ -105,7 +109,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         space=space,
         laws=study_laws(config, law, others, deltas, space),
         text=text,
-        device=device,
+        device=next(iter(devices.values())),
         trainer=trainer,
         metrics=known,
         limits=limits,
@@ -116,6 +120,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         served_by=served_by,
         notices=(*said, *alone),
         scores=scores,
+        devices=devices if config.devices else {},
     )
 
 
@@ -124,12 +129,6 @@ def _beside_law(config: StudyConfig, faults: Faults) -> tuple[MeasuredDeltas | N
     deltas = named("deltas", {} if config.deltas == "none" else config.deltas, MeasuredDeltas, faults)
     curve = named("token_curve", config.token_curve, TokenCurve, faults)
     return deltas, curve, None if config.scores is None else named("scores", config.scores, Scores, faults)
-
-
-def _devices(config: StudyConfig, faults: Faults) -> tuple[Device | None, Device | None]:
-    """The device that models run on and the one that trains them."""
-    trainer = named_device(config.training.device, faults, ("training", "device"))
-    return named_device(config.device, faults), trainer
 
 
 def _of_serving(config: StudyConfig, faults: Faults) -> ServedBy:

@@ -21,6 +21,7 @@ from nas.study.key_marks import ALWAYS, ANSWER, AT_START, CASE, FREE, RUN, STRAT
 from nas.study.serving_keys import ServingConfig
 from nas.study.value_parsers import (
     cluster_address,
+    labelled,
     none_word,
     shipped_metric,
     split_names,
@@ -134,6 +135,13 @@ class StudyConfig(BaseModel):
     device: Annotated[
         str | dict[str, Any], Field(description="Device: id, id@mode, file or mapping"), Part("device")
     ] = "jetson_agx_orin_64gb"
+    devices: Annotated[
+        dict[str, Any],
+        BeforeValidator(labelled),
+        Field(
+            description="Devices that designs may be on, a,b or name: device, an axis of the space; left out: `device` alone"
+        ),
+    ] = {}
     precision: Annotated[
         Format, Field(description="Weights and linear operators; _kv8, _kv4: a KV cache of as many bits"), ALWAYS, CASE
     ] = "fp16"

@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
+from pathlib import Path as FilePath
 from typing import Any
 
 from nas.files.faults import unknown
@@ -141,3 +142,27 @@ def open_share(given: Any) -> float:
 def without_password(url: str) -> str:
     """A database's address as it may be shown and kept."""
     return re.sub(r"(://[^:/@]*):[^/]*@", r"\1@", url)
+
+
+def labelled(value: Any) -> Any:
+    """Devices as they are listed, `a,b` or [a, b@15w, mine.yaml], by name: of a file its own without the folder.
+
+    Raises:
+        ValueError: a name twice.
+    """
+    items = [item.strip() for item in value.split(",") if item.strip()] if isinstance(value, str) else value
+    if not isinstance(items, list):
+        return items
+    found: dict[str, Any] = {}
+    for item in items:
+        label = _label(item)
+        if label in found:
+            raise ValueError(f"expected each device once, got {label} twice; drop one, or give them names: {{left: {label}}}")
+        found[label] = item
+    return found
+
+
+def _label(item: Any) -> str:
+    if isinstance(item, Mapping):
+        return str(item.get("name", "device"))
+    return FilePath(str(item)).stem if FilePath(str(item)).suffix in (".yaml", ".yml") else str(item)

@@ -158,6 +158,7 @@ STUDY = {
         DEVICE,
     ),
     "device": Flag("--device", "Device id, id@mode, or YAML file; default jetson_agx_orin_64gb.", DEVICE),
+    "devices": Flag("--devices", "Devices that designs may be on, a,b,c: an axis of the space.", DEVICE),
     "precision": Flag(
         "--precision",
         "fp16, int8, int4, nvfp4, fp32; w4a16 (AWQ, GPTQ); llama.cpp's q4_0, q4_k_m, q5_k_m, q6_k, q8_0, mxfp4; int4_kv8 "
