@@ -253,7 +253,9 @@ class Scenario:
     def _by_device(self, architectures: Architectures) -> list[tuple[IntArray, "Scenario"]]:
         """`by_design` where designs say themselves which device they are on."""
         numbers = np.unique(architectures.device)
-        scenarios = {number: self.on_device(name) for number, name in zip(numbers.tolist(), names_of(numbers), strict=True)}
+        scenarios = {
+            number: self.on_device(name) for number, name in zip(numbers.tolist(), names_of(numbers), strict=True)
+        }
         return _further(architectures, architectures.device, scenarios)
 
     def on_device(self, device: str) -> "Scenario":

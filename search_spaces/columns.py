@@ -22,6 +22,7 @@ CODES = {  # stored as places among words
     "speculation": SPECULATION,
     "experts_in": EXPERTS_IN,
 }
+WORDED = (*CODES, "device")  # columns that are read and written as words
 DEFAULTS: dict[str, int | bool | str] = {
     "shared_expert_size": 0,
     "shared_gate": False,
@@ -38,7 +39,8 @@ DEFAULTS: dict[str, int | bool | str] = {
     **KIND_DEFAULTS,
 }
 OF_SERVING = ("speculation", "experts_in")  # columns of how a model is served, "" as the study says
-NOT_OF_A_MODEL = ("precision", "tokens", *OF_SERVING, "device")  # columns of how a model is trained or run
+OF_RUNNING = (*OF_SERVING, "device")  # of where and how a model runs, which no loss depends on
+NOT_OF_A_MODEL = ("precision", "tokens", *OF_RUNNING)  # columns of how a model is trained or run
 Part = Literal["base", "attention", "ffn"]  # depth and width; n_kv_heads; n_experts, top_k and expert_size
 ALIASES = ("gqa", "activation_rate", "expert_ffn_ratio", "ffn_ratio", "query_dim", "kv_dim")
 SHAPE = (

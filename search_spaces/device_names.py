@@ -20,7 +20,9 @@ def number_of(name: str) -> int:
         return 0
     number = int.from_bytes(blake2b(name.encode(), digest_size=BYTES).digest(), "big") or 1
     if _NAMES.setdefault(number, name) != name:
-        raise ValueError(f"device: expected names with numbers of their own, got {name} and {_NAMES[number]}; rename one")
+        raise ValueError(
+            f"device: expected names with numbers of their own, got {name} and {_NAMES[number]}; rename one"
+        )
     return number
 
 

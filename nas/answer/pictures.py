@@ -23,7 +23,7 @@ from nas.answer.plot_data import (
     running_median,
     thinned,
 )
-from nas.answer.sentences import plot_axes
+from nas.answer.sentences import devices_in_words, plot_axes
 from nas.files.figures import plain, plain_decades, save, styled
 from nas.files.own_files import inner_folder
 from nas.problem.problem import Problem
@@ -85,8 +85,9 @@ def headed(figure: Figure, ax: Axes, text: str) -> None:
 
 def subtitle(outcome: Outcome) -> str:
     """Device, precision and workload."""
-    c, device = outcome.study.config, outcome.study.problem.scenario.device
-    return f"{plain(device.name)}, {outcome.study.problem.scenario.format_names}, {c.request_words}, {outcome.study.problem.space.name} space"
+    c, problem = outcome.study.config, outcome.study.problem
+    device = devices_in_words(problem) if problem.scenario.devices else problem.scenario.device.name
+    return f"{plain(device)}, {outcome.study.problem.scenario.format_names}, {c.request_words}, {outcome.study.problem.space.name} space"
 
 
 def _scale_axis(ax: Axes, problem: Problem, across: str) -> None:

@@ -62,11 +62,12 @@ def refuse_unclaimed(problem: Problem) -> None:
         UsageError: naming the metric, and the format where there are several.
     """
     for name in _measured(problem):
-        for precision, scenario in problem.scenario.by_format.items():
+        for place, scenario in problem.scenario.each.items():
             try:
                 factors_of(*level_of(name), scenario)
             except ValueError as error:
-                where = f"precision {precision}: " if problem.scenario.formats else ""
+                where = f"precision {place}: " if problem.scenario.formats else ""
+                where = f"{place}: " if problem.scenario.devices else where
                 raise UsageError(f"{where}{error}") from None
 
 
@@ -76,8 +77,8 @@ def about_quantiles(problem: Problem) -> Iterator[str]:
     kinds = [word for word, some in (("dense", (~experts).any()), ("sparse", experts.any())) if some]
     for name in _measured(problem):
         said: dict[str, list[str]] = {}
-        for precision, scenario in problem.scenario.by_format.items():
-            said.setdefault(in_words(name, scenario, kinds), []).append(precision)
+        for place, scenario in problem.scenario.each.items():
+            said.setdefault(in_words(name, scenario, kinds), []).append(place)
         for words, formats in said.items():
             yield words if len(said) == 1 else f"{' and '.join(formats)}: {words}"
 

@@ -382,14 +382,20 @@ def refuse_impossible(problem: Problem) -> None:
         raise UsageError(
             f"latency: expected operator for {axes[0]} as an axis of {problem.space.name}, got closed_form; use --latency operator"
         )
+    if problem.scenario.devices and any(function.wants_scenario for function in problem.functions):
+        raise UsageError(
+            "objectives: expected functions of architectures alone beside several devices, got one that takes the scenario; read the "
+            "column device instead"
+        )
     if problem.scenario.formats and any(function.wants_scenario for function in problem.functions):
         raise UsageError(
             f"objectives: expected functions of architectures alone where precision is an axis of {problem.space.name}, got one "
             "that takes the scenario; read the column precision instead"
         )
     first = problem.architectures(problem.space.genotypes(np.zeros(1, dtype=np.int64)))
-    try:
-        for name in dict.fromkeys(("total_ms", *problem.asked_besides, *problem.priors)):
-            problem.assess(first)[name]
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    for device in problem.scenario.by_device:
+        try:
+            for name in dict.fromkeys(("total_ms", *problem.asked_besides, *problem.priors)):
+                problem.assess(first.on(device))[name]
+        except ValueError as error:
+            raise UsageError(f"{device}: {error}" if device else str(error)) from None

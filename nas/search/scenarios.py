@@ -66,7 +66,9 @@ def scenario_on_devices(
     Raises:
         UsageError: what one of them lacks, naming it.
     """
-    found = {label: _of_device(label, config, law, device, formats, asked, trainer) for label, device in devices.items()}
+    found = {
+        label: _of_device(label, config, law, device, formats, asked, trainer) for label, device in devices.items()
+    }
     placed = tuple((label, scenario) for label, (scenario, _) in found.items())
     if len(placed) == 1:
         return next(iter(found.values()))

@@ -17,7 +17,6 @@ from objectives.plugins import documents
 
 OTHERS = {  # keys of files that hold more than one study, and the command that takes them
     "studies": ("a comparison of several", "compare"),
-    "devices": ("one on several devices", "devices"),
     "cases": ("one on several devices", "devices"),
 }
 EXAMPLES = {"--set": "params.population=50", "--param": "population=50", "--cap": "optuna_gp=60"}
@@ -101,6 +100,10 @@ def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
         content["train"] = _texts_placed(path, train)
     if isinstance(models := content.get("baselines"), list):
         content["baselines"] = [_with_place(path, each) for each in models]
+    if isinstance(devices := content.get("devices"), dict):
+        content["devices"] = {label: _placed(path, each) for label, each in devices.items()}
+    elif isinstance(devices := split_names(devices), list):
+        content["devices"] = [_placed(path, each) for each in devices]
     if isinstance(training := content.get("training"), dict) and "device" in training:
         content["training"] = {**training, "device": _placed(path, training["device"])}
     if "laws" in content:

@@ -157,7 +157,9 @@ def labelled(value: Any) -> Any:
     for item in items:
         label = _label(item)
         if label in found:
-            raise ValueError(f"expected each device once, got {label} twice; drop one, or give them names: {{left: {label}}}")
+            raise ValueError(
+                f"expected each device once, got {label} twice; drop one, or give them names: {{left: {label}}}"
+            )
         found[label] = item
     return found
 
