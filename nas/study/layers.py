@@ -17,7 +17,7 @@ from objectives.plugins import documents
 
 OTHERS = {  # keys of files that hold more than one study, and the command that takes them
     "studies": ("a comparison of several", "compare"),
-    "cases": ("one on several devices", "devices"),
+    **dict.fromkeys(("cases", "workloads", "models", "as_fast_as"), ("cases on several devices", "devices")),
 }
 EXAMPLES = {"--set": "params.population=50", "--param": "population=50", "--cap": "optuna_gp=60"}
 
