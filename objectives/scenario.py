@@ -259,15 +259,17 @@ class Scenario:
         return _further(architectures, architectures.device, scenarios)
 
     def on_device(self, device: str) -> "Scenario":
-        """The scenario of designs on one of `devices`; "" is its own.
+        """The scenario of designs on one of `devices`; "" is its own, which all are on where there is no other.
 
         Raises:
             ValueError: a device that is none of them.
         """
+        if not device or not self.devices:
+            return replace(self, devices=())
         found = dict(self.devices)
-        if device and device not in found:
+        if device not in found:
             raise ValueError(f"device: expected one of {', '.join(found)}, got {device}; correct the design")
-        return self._placed(found[device]) if device else replace(self, devices=())
+        return self._placed(found[device])
 
     def _placed(self, there: "Scenario") -> "Scenario":
         """This scenario with what is the device's of another; of two chips no energy is known: coefficients are of one."""

@@ -19,14 +19,16 @@ from nas.answer.device_times import (
 )
 from nas.answer.doubt import PickRegret
 from nas.answer.model_remarks import blind_spots, equal_heads
+from nas.answer.on_each_device import OnDevice
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import question_text
 from nas.answer.sentences import baseline_metric, count, describe
 from nas.answer.sureness import difference_in_short, difference_in_words
 from nas.exact.gains import DIFFERENT
+from nas.exact.solution import FROM_LAW
 from nas.problem.differences import misfit
 from nas.problem.objective import unit_of
-from nas.problem.pick_queries import Baseline, PickQuery
+from nas.problem.pick_queries import OWN, Baseline, PickQuery
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_in_words
@@ -83,6 +85,42 @@ def own_picks(outcome: Outcome, *, brief: bool = False) -> PickTable:
     body = [_pick_row(outcome, *row) for row in rows]
     below = (*lines, *([] if brief else regret_lines(outcome)), *expected_regrets(outcome, brief=brief))
     return _table("Lowest predicted loss within", (), header, body, without, below)
+
+
+def on_devices(outcome: Outcome) -> PickTable | None:
+    """The lowest loss within your budgets on each device of several, what it takes with the range of measured times there; None of one."""
+    if not outcome.on_each_device:
+        return None
+    header = ("on each device", "loss", "takes", "memory", "of the frontier", "measured", "architecture")
+    body = [_on_device(outcome, each) for each in outcome.on_each_device]
+    searched = () if outcome.whole else ("Among what was evaluated on each; --algo exact solves each.",)
+    without = {"measured"} if not any(row[5] for row in body) else set[str]()
+    kept = [i for i, name in enumerate(header) if name not in without]
+    rows = tuple(tuple(row[i] for i in kept) for row in body)
+    return PickTable("On each device", (), tuple(header[i] for i in kept), rows, searched)
+
+
+def _on_device(outcome: Outcome, each: OnDevice) -> list[str]:
+    problem, members = outcome.study.problem, f"{each.on_frontier:,}"
+    if each.pick is None:
+        short = ", ".join(figure(problem, metric, value) for metric, value in each.missed.items())
+        return [each.name, Styled("none fits", BAD), f"closest: {short}" if short else "", "", members, "", ""]
+    designs = problem.architectures(each.pick.genotypes)
+    m = {name: float(column[0]) for name, column in each.pick.metrics.items()}
+    own = PickQuery(OWN, None)
+    outside = bool(problem.scenario.law.extrapolates(designs)[0])
+    times = ranges_in_words(problem.pricing(designs), designs, m, times_of(problem, own)[:1])
+    taken = dict.fromkeys([*(o.name for o in problem.objectives if o.name not in FROM_LAW), *times_of(problem, own)])
+    figures = ", ".join(figure(problem, name, m[name]) for name in taken)
+    return [
+        each.name,
+        _loss(m["loss"], extrapolated=outside),
+        figures,
+        f"{m['memory_gb']:.3g} GB",
+        members,
+        times,
+        describe(designs.on(""), problem.space.settings),
+    ]
 
 
 def _rows(outcome: Outcome, baseline: str) -> list[PickRow]:

@@ -11,7 +11,7 @@ from nas.answer.law_sentences import TITLE as UNDER_LAWS
 from nas.answer.law_sentences import caveats, notes, verdict_header, verdict_lines, verdict_rows
 from nas.answer.law_verdicts import LawAnswers
 from nas.answer.outcome import Outcome
-from nas.answer.pick_lines import baseline_lines, pick_lines
+from nas.answer.pick_lines import baseline_lines, device_lines, pick_lines
 from nas.answer.pick_tables import EXACT_MEANS, answer
 from nas.answer.sentences import (
     baseline_metric,
@@ -88,8 +88,9 @@ def _answered(outcome: Outcome, *, verbose: bool, designs: bool = True) -> list[
         found += sentence(text)
     picks = pick_lines(outcome, verbose=verbose, designs=designs)
     baselines = baseline_lines(outcome, verbose=verbose)
+    each = device_lines(outcome, verbose=verbose)
     notation = f"  {NOTATION}{OF_HEADS * outcome.study.problem.space.free_heads}"
-    found += [*picks.lines, *sentence(Styled(notation, FAINT)), *baselines.lines]
+    found += [*picks.lines, *each, *sentence(Styled(notation, FAINT)), *baselines.lines]
     if picks.exact or baselines.exact:
         found += sentence(f"  {EXACT_MEANS}")
     if outcome.under_laws is not None:

@@ -69,10 +69,11 @@ SCENARIOS: Mapping[str, Callable[[Scenario, int], Scenario]] = MappingProxyType(
 def each_setting(problem: Problem) -> tuple[Problem, ...]:
     """A problem per combination of settings, in the order of their genes; their scenario is the combination's."""
     axes = {name: values.tolist() for name, values in problem.space.settings.items()}
-    return tuple(_at(problem, dict(zip(axes, values, strict=True))) for values in product(*axes.values()))
+    return tuple(in_setting(problem, dict(zip(axes, values, strict=True))) for values in product(*axes.values()))
 
 
-def _at(problem: Problem, setting: Mapping[str, int]) -> Problem:
+def in_setting(problem: Problem, setting: Mapping[str, int]) -> Problem:
+    """The problem of the architectures with one value, as stored, of each of these settings."""
     scenario = problem.scenario
     for name, value in setting.items():
         scenario = SCENARIOS[name](scenario, value)
