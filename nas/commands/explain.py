@@ -43,6 +43,7 @@ from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.display_text import in_a_command
 from search_spaces.architectures import Architectures
+from search_spaces.columns import any_of
 
 SIDES = ("compute", "memory")
 
@@ -110,7 +111,15 @@ def _content(
 def _remarks(study: Study, known: Baseline, chosen: Architectures, apart: Mapping[str, Difference]) -> list[str]:
     """What must be said of the model and its times, and how its loss differs from published models'."""
     scenario, sparse = study.problem.pricing(chosen), bool(chosen.n_experts[0] > 1)
+    several = [name for name, _ in study.problem.scenario.devices]
+    unplaced = several and not any_of(chosen.device)
+    placed = (
+        f"Priced on {several[0]}, the first of the study's devices; --set devices={several[-1]} takes another."
+        if unplaced
+        else ""
+    )
     return [
+        *([placed] if placed else []),
         *head(known, study.problem),
         *blind_spots(known, scenario),
         *unpriced(chosen),

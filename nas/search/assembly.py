@@ -216,6 +216,8 @@ def study_of(asked: ReadStudy) -> Study:
     own, *others = asked.laws
     notices = [*notices_of(problem, limits), *larger_rows(problem)]
     notices += notices_of_text(own) if _of_text(problem) else []
+    if problem.scenario.devices and asked.baselines:
+        notices.append(f"published models are priced on {problem.scenario.devices[0][0]}, the first of the devices")
     notices += [*left_out, *asked.notices]
     notices += notices_of_tokens(asked.config, asked.laws, problem.space.specification.axes.tokens or [])
     notices += notices_of_alternatives(others, [*problem.scenario.by_format], notices)
