@@ -100,7 +100,7 @@ NONE: Mapping[str, Figure] = MappingProxyType({})
 
 
 def recorded(study: Mapping[str, Any]) -> Mapping[str, Figure]:
-    """The figures of the device that a resolved study embeds."""
-    device = study.get("device")
-    columns = device.get("columns", {}) if isinstance(device, Mapping) else {}
-    return {name: Figure.model_validate(figure) for name, figure in columns.items()}
+    """The figures of the devices that a resolved study embeds, those of the first that has each."""
+    devices = [study.get("device"), *(study.get("devices") or {}).values()]
+    columns = [device.get("columns", {}) for device in devices if isinstance(device, Mapping)]
+    return {name: Figure.model_validate(figure) for each in reversed(columns) for name, figure in each.items()}

@@ -34,8 +34,10 @@ class ColumnTable:
         if not self.figures:
             return device
         if (row := self._row(label, given, device)) is None:
-            known = nearest(label or device.name, list(self.figures))
-            faults.add(at, f"expected a row of every device, got none of {label or device.name}; {known}")
+            called = _names_of(label, given, device)[0]
+            faults.add(
+                at, f"expected a row of every device, got none of {called}; {nearest(called, list(self.figures))}"
+            )
             return device
         found = {**device.columns, **self.figures[row]}
         for name, place in self.empty.get(row, {}).items():
@@ -79,7 +81,7 @@ def with_figures(
 
 def of_all(devices: Mapping[str, Device]) -> dict[str, Figure]:
     """Figures that any device has, those of the first that has each: what a metric may be called, and its unit."""
-    return {name: figure for device in reversed(devices.values()) for name, figure in device.columns.items()}
+    return {name: figure for device in reversed([*devices.values()]) for name, figure in device.columns.items()}
 
 
 def _refuse_units(devices: Mapping[str, Device], faults: Faults) -> None:
