@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from objectives.device import Calibration, Device, Energy, Kind, Peak, Phase, SlowMemory, Sustained
+from objectives.device_columns import Figure
 from objectives.loss_law.law import Law
 from objectives.serving import Serving
 from objectives.text.text import Text
@@ -117,13 +118,18 @@ class Workload(Protocol):
     def output_tokens(self) -> int:
         """Tokens generated for each."""
 
+    @property
+    def figures(self) -> Mapping[str, Figure]:
+        """Figures of the device that are metrics by their names."""
+
 
 @dataclass(frozen=True)
 class Requests:
-    """A workload alone, as a recorded run holds it."""
+    """A workload alone, as a recorded run holds it, with the figures of its device."""
 
     batch: int
     output_tokens: int
+    figures: Mapping[str, Figure] = field(default_factory=dict)
 
 
 OF_A_DEVICE = ("device", "calibration", "energy", "sustained")  # of a scenario, what another device changes
@@ -167,6 +173,11 @@ class Scenario:
     serving: Serving = field(default_factory=Serving)
     formats: tuple["Scenario", ...] = ()
     devices: tuple[tuple[str, "Scenario"], ...] = ()
+
+    @property
+    def figures(self) -> Mapping[str, Figure]:
+        """Figures of the device that are metrics by their names."""
+        return self.device.columns
 
     def tokens(self, architectures: Architectures) -> FloatArray:
         """The tokens that each architecture is trained on, (n,): its own, or those that the law predicts for.

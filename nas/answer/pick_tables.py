@@ -33,6 +33,7 @@ from nas.problem.picks import Pick
 from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_in_words
 from nas.terminal.styles import BAD, DOUBT, GOOD, Styled
+from objectives.quantities import day_in_words
 
 EXACT = "exact"
 EXACT_MEANS = f"{EXACT}: the lowest loss there is, where this search missed it (--algo {EXACT} finds it)"
@@ -239,7 +240,9 @@ def _taken(problem: Problem, question: PickQuery, m: dict[str, float]) -> list[s
 def figure(problem: Problem, metric: str, value: float, *, named: bool = True) -> str:
     """A metric by its name, with its unit: `total 482.9 ms`, `resident 3.88 GB`, `train 1.2e+21 FLOP`."""
     own = {function.name: function.unit for function in problem.functions}
-    unit = own[metric] if metric in own else unit_of(metric)
+    unit = own[metric] if metric in own else unit_of(metric, problem.scenario.figures)
+    if unit == "date":
+        return f"{metric * named} {day_in_words(value)}".strip()
     name = metric.rpartition(":")[2].removesuffix(SUFFIXES.get(unit, ""))
     number = f"{value:,.0f}" if 1e4 <= value < LARGE else f"{value:.4g}"
     return f"{name * named} {number} {unit}".strip()

@@ -27,6 +27,7 @@ class StudyKeys(TypedDict, total=False):
     residual_sd: Written | None
     device: Named
     devices: Listed | Mapping[str, Named]
+    device_columns: Named
     precision: str
     precisions: Listed
     precision_law: Listed

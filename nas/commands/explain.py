@@ -42,6 +42,7 @@ from nas.terminal.program import command
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.display_text import in_a_command
+from objectives.quantities import day_in_words
 from search_spaces.architectures import Architectures
 from search_spaces.columns import any_of
 
@@ -257,7 +258,8 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remar
         apart = f"{abs(100 * budget['violation']):.1f} % {'over' if budget['violation'] > 0 else 'left'}"
         rate = budget.get("rate", "")
         least = f"; {rate} {e.metrics[rate]:.4g} of at least {budget['least']:.4g}" if rate else ""
-        say(f"  {budget['metric']} {budget['value']:.5g} of {budget['limit']:.5g}: {apart}{least}")
+        of = [day_in_words(v) if "unit" in budget else f"{v:.5g}" for v in (budget["value"], budget["limit"])]
+        say(f"  {budget['metric']} {' of '.join(of)}: {apart}{least}")
     if not e.budgets:
         say("  none")
     _show_steps(e)

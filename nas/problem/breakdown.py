@@ -130,6 +130,7 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
             "value": metrics[b.metric],
             "limit": b.limit,
             "violation": metrics[b.metric] / b.limit - 1,
+            **({"unit": b.unit} if b.unit == "date" else {}),
             **({} if b.rate is None else {"rate": b.rate.name, "least": b.rate.at(b.limit)}),
             **(own_factors(b.metric, scenario, chosen) if measured_at([b.metric]) else {}),
         }

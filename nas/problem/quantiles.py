@@ -1,7 +1,7 @@
 """Metrics at a quantile by name, `total_ms@q80`: which there are, what is said of them, and where nothing can be claimed."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -32,10 +32,11 @@ def at_a_quantile(name: str) -> bool:
     return True
 
 
-def ships(name: str) -> bool:
-    """Whether a metric is a shipped formula, or one of what is measured, at a quantile; a loss at a quantile is not."""
+def ships(name: str, figures: Collection[str] = ()) -> bool:
+    """Whether a metric is a shipped formula, one of what is measured, at a quantile, or a figure of the device; a loss at a quantile is not."""
     base, at, _ = name.partition("@")
-    return base in importable("objectives.metrics") and (not at or base in MEASURED or base in costs())
+    shipped = base in importable("objectives.metrics") and (not at or base in MEASURED or base in costs())
+    return shipped or name in figures
 
 
 def measured_at(names: Iterable[str]) -> list[str]:

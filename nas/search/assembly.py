@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from nas.errors import UsageError
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.files.faults import Path
-from nas.problem.objective import Budget, built_in, limit_on_cost
+from nas.problem.objective import Budget, built_in, limit_on_cost, unit_of
 from nas.problem.pick_queries import OWN, Baseline, PickQuery
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.quantiles import about_quantiles, refuse_unclaimed
@@ -153,6 +153,7 @@ class Study:
         content |= {} if scenario.sustained is None else {"sustained": scenario.sustained.model_dump(mode="json")}
         unnamed = [*(["scores"] * (self.scores is None)), *(["sustained"] * (scenario.sustained is None))]
         unnamed += [] if scenario.devices else ["devices"]
+        unnamed += ["device_columns"]  # the device holds them
         return {key: "none" if value is None else value for key, value in content.items() if key not in unnamed}
 
     def _recorded_curve(self) -> Any:
@@ -288,7 +289,10 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
         space,
         with_text(scenario, asked.text, None if space.own_heads else config.head[0]),
         tuple(asked.metrics.get(name) or built_in(name) for name in minimised),
-        tuple(Budget(metric, limit, shown.get(metric)) for metric, limit in of_costs.items()),
+        tuple(
+            Budget(metric, limit, shown.get(metric), unit_of(metric, scenario.figures))
+            for metric, limit in of_costs.items()
+        ),
         tuple(metric for metric in asked.metrics.values() if metric.function is not None),
         *config.head,
         columns=columns,
@@ -379,6 +383,11 @@ def refuse_impossible(problem: Problem) -> None:
     Raises:
         UsageError: the first of them.
     """
+    if all(objective.name in problem.scenario.figures for objective in problem.objectives):
+        names = ", ".join(objective.name for objective in problem.objectives)
+        raise UsageError(
+            f"objectives: expected one that architectures change, got {names} alone, of the device; add loss, or give it a limit"
+        )
     axes = [name for name in ("layers", "n_heads") if name in problem.space.genes]
     if axes and problem.scenario.latency == "closed_form":
         raise UsageError(

@@ -16,12 +16,14 @@ from nas.search.start_designs import given_designs
 from nas.study.baselines import baseline, baselines_of, model_named
 from nas.study.catalogue import named, named_device, named_laws
 from nas.study.configuration import StudyConfig
+from nas.study.device_tables import ColumnTable, column_table, given_devices, of_all, with_figures
 from nas.study.metrics import MetricReader
 from nas.study.request_length import in_tokens, refuse_both, with_request
 from nas.study.study_devices import devices_of, in_one_place
 from nas.study.study_laws import cost_beside, study_laws
 from nas.study.study_space import study_space, without_axes
 from objectives.device import Device
+from objectives.device_columns import Figure
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
 from objectives.scores.curves import Scores
@@ -45,7 +47,8 @@ class ReadStudy:
     """A study that was read: its checked keys, and the objects that they name.
 
     laws: its own, then the alternative ones, for the study's tokens, formats and vocabularies. text: that of its requests and of its metrics per byte. trainer: the device that models are
-    trained on. devices: all that designs may be on, by name, where there are several; `device` is the first. metrics: everything minimised or limited. limits: by metric, None removes a default budget.
+    trained on. devices: all that designs may be on, by name, where there are several; `device` is the first. table: figures of devices that the study gives.
+    metrics: everything minimised or limited. limits: by metric, None removes a default budget.
     start: designs to start from, None where the study names none. served_by: what its keys of serving name. scores: what tables say of tasks, None where the study names none. notices: what must be said of it.
     """
 
@@ -65,6 +68,7 @@ class ReadStudy:
     notices: tuple[str, ...] = ()
     scores: Scores | None = None
     devices: Mapping[str, Device] = field(default_factory=dict)
+    table: ColumnTable = field(default_factory=ColumnTable)
 
     def searched_by(self, algo: str, params: Mapping[str, Any], origins: Mapping[Path, str]) -> "ReadStudy":
         """The same study with another strategy.
@@ -92,9 +96,10 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
     deltas, curve, scores = _beside_law(config, faults)
     config = in_one_place(config, raw, None if specification is None else specification.axes, faults)
-    devices, served_by = devices_of(config, faults), _of_serving(config, faults)
+    table, served_by = column_table(config.device_columns, faults), _of_serving(config, faults)
+    devices = with_figures(devices_of(config, faults), config, table, faults)
     trainer = named_device(config.training.device, faults, ("training", "device"))
-    metrics, limits, applications = _metrics(config, faults)
+    metrics, limits, applications = _metrics(config, of_all(devices), faults)
     baselines, strategy = baselines_of(config.baselines, faults), chosen_strategy(config.algo, config.params, faults)
     specification = study_space(config, specification, curve, faults)
     faults.raise_if_any()
@@ -118,9 +123,10 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         strategy=strategy,
         start=given_designs(config.seed_from),
         served_by=served_by,
-        notices=(*said, *alone),
+        notices=(*said, *alone, *table.left_out(given_devices(config, devices))),
         scores=scores,
         devices=devices if config.devices else {},
+        table=table,
     )
 
 
@@ -147,11 +153,12 @@ def _of_serving(config: StudyConfig, faults: Faults) -> ServedBy:
 
 
 def _metrics(
-    config: StudyConfig, faults: Faults
+    config: StudyConfig, figures: Mapping[str, Figure], faults: Faults
 ) -> tuple[dict[str, Objective], dict[str, float | None], dict[str, tuple[str, float]]]:
-    """Everything minimised or limited by its name, the limits, and those of applications."""
-    reader = MetricReader(faults)
+    """Everything minimised or limited by its name, the limits, and those of applications; figures: those of the device."""
+    reader = MetricReader(faults, figures=figures)
     reader.objectives(config.objectives)
+    reader.columns(config.columns)
     limits = reader.budgets(config.metric_budgets, ("budgets",))
     applications = reader.applications(config.applications_to_answer)
     return reader.known, limits, applications

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -23,7 +22,6 @@ from nas.study.value_parsers import (
     cluster_address,
     labelled,
     none_word,
-    shipped_metric,
     split_names,
     split_pairs,
     written_bytes,
@@ -142,6 +140,14 @@ class StudyConfig(BaseModel):
             description="Devices that designs may be on, a,b or name: device, an axis of the space; left out: `device` alone"
         ),
     ] = {}
+    device_columns: Annotated[
+        str | dict[str, dict[str, Any]],
+        BeforeValidator(lambda value: {} if value in (None, "none") else value),
+        Field(
+            description="Figures of devices that are metrics by their names: CSV with a column device, price [USD] and others, or {device: {price: 249 USD}}"
+        ),
+        AT_START,
+    ] = {}
     precision: Annotated[
         Format, Field(description="Weights and linear operators; _kv8, _kv4: a KV cache of as many bits"), ALWAYS, CASE
     ] = "fp16"
@@ -247,9 +253,9 @@ class StudyConfig(BaseModel):
         Part("budgets"),
     ] = {}
     columns: Annotated[
-        list[Annotated[str, AfterValidator(shipped_metric)]],
+        list[str],
         BeforeValidator(split_names),
-        Field(description="Metrics to compute and keep besides the ten"),
+        Field(description="Metrics to compute and keep besides the ten: shipped ones, figures of the device"),
         Part("objectives", always=False),
     ] = []
     train: Annotated[

@@ -91,7 +91,7 @@ def exists(path: FilePath) -> bool:
 
 def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
     """File names in a study are relative to the study's own folder."""
-    for key in (*NAMED, "seed_from"):
+    for key in (*NAMED, "seed_from", "device_columns"):
         if key in content:
             content[key] = _placed(path, content[key])
     if isinstance(known := split_names(content.get("known")), list):

@@ -7,9 +7,6 @@ from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any
 
-from nas.files.faults import unknown
-from nas.problem.quantiles import at_a_quantile
-from objectives.plugins import importable
 from objectives.quantities import counted, scaled
 
 MOST_TOKENS = 10**7  # of a vocabulary
@@ -33,17 +30,6 @@ def ascending(values: Iterable[Any]) -> tuple[float, ...]:
     if len(found) < 2 or not rising:
         raise ValueError(f"expected two positive numbers or more, each larger than the one before, got {list(found)}")
     return found
-
-
-def shipped_metric(name: str) -> str:
-    """The name of a metric that ships.
-
-    Raises:
-        ValueError: none has that name, or none at a quantile.
-    """
-    if not at_a_quantile(name) and name not in (shipped := importable("objectives.metrics")):
-        raise ValueError(unknown("a shipped metric", name, shipped))
-    return name
 
 
 def split_names(value: Any) -> Any:

@@ -31,7 +31,7 @@ FORMATS = ("fp16", "int8", "int4")
 DEVICE = (
     *("name", "vendor", "fp16", "int8", "bandwidth", "memory", "cache", "cache_bandwidth", "other_peaks", "profiles"),
     *("confidence", "source", "note", "dense_confirmed", "chip", "modes", "mode_source", "mode", "energy"),
-    *("cooling", "sustained", "slow_memory"),
+    *("cooling", "sustained", "slow_memory", "columns"),
 )
 COLUMNS = (
     *("tokens", "precision", "device", "tied", "shared_gate", "qk_norm", "qkv_bias", "norms_per_layer"),
