@@ -111,7 +111,9 @@ def _on_device(outcome: Outcome, each: OnDevice) -> list[str]:
     own = PickQuery(OWN, None)
     outside = bool(problem.scenario.law.extrapolates(designs)[0])
     times = ranges_in_words(problem.pricing(designs), designs, m, times_of(problem, own)[:1])
-    taken = dict.fromkeys([*(o.name for o in problem.objectives if o.name not in FROM_LAW), *times_of(problem, own)])
+    figures_asked = [name for name in problem.metric_names if name in problem.scenario.figures]
+    minimised = [o.name for o in problem.objectives if o.name not in FROM_LAW]
+    taken = dict.fromkeys([*minimised, *figures_asked, *times_of(problem, own)])
     figures = ", ".join(figure(problem, name, m[name]) for name in taken)
     return [
         each.name,
@@ -276,6 +278,20 @@ def _range(outcome: Outcome, pick: Pick) -> str:
     asked = dict.fromkeys([*limits(problem, pick.question), *(objective.name for objective in problem.objectives)])
     said += [f"{name} is {own_in_words(name, scenario, chosen)}" for name in measured_at(asked)]
     return f" ({'; '.join(filter(None, said))})" if any(said) else ""
+
+
+def least_figures(outcome: Outcome) -> list[str]:
+    """Of each figure of devices that is minimised the frontier's least: on which device, and the lowest loss there."""
+    problem, found = outcome.study.problem, outcome.frontier
+    minimised = [o.name for o in problem.objectives if o.name in problem.scenario.figures]
+    sentences = []
+    for name in minimised if len(found) else ():
+        row = int(np.lexsort((found.metrics["loss"], found.metrics[name]))[0])
+        m = {metric: float(column[row]) for metric, column in found.metrics.items()}
+        design = describe(problem.architectures(found.genotypes[[row]]), problem.space.settings)
+        named = [figure(problem, metric, m[metric]) for metric in (name, *times_of(problem, PickQuery(OWN, None)))]
+        sentences.append(f"{', '.join(named)}, predicted loss {m['loss']:.4f}: {design}")
+    return sentences
 
 
 OWN_HEADER = ("within", "loss", "total_ms", "memory", "params", "active", "architecture")

@@ -12,7 +12,7 @@ from nas.answer.law_sentences import caveats, notes, verdict_header, verdict_lin
 from nas.answer.law_verdicts import LawAnswers
 from nas.answer.outcome import Outcome
 from nas.answer.pick_lines import baseline_lines, device_lines, pick_lines
-from nas.answer.pick_tables import EXACT_MEANS, answer
+from nas.answer.pick_tables import EXACT_MEANS, answer, least_figures
 from nas.answer.sentences import (
     baseline_metric,
     certainty,
@@ -110,6 +110,7 @@ def _ending(outcome: Outcome, folder: Path, *, verbose: bool) -> list[Line]:
     found = [line for text in sentences for line in sentence(text)]
     if outcome.diagnosis is None and (best := answer(outcome)):
         found += sentence(Styled("Answer: ", TITLE), best)
+        found += [line for text in least_figures(outcome) for line in sentence(Styled("Least: ", TITLE), text)]
     drawn = "".join(f", {name}" for name in ("report.html", "plots/") if (folder / name).exists())
     found += sentence("Files: ", linked(folder, f"{folder}/"), f" (frontier.csv, picks.csv{drawn}, …)")
     return found + [list(line) for line in next_lines(outcome, folder)]
