@@ -383,7 +383,7 @@ class Scenario:
     @property
     def by_device(self) -> dict[str, "Scenario"]:
         """The scenario of each device that designs may have, by its name; this one alone, "", where they have none of their own."""
-        return {name: self.on_device(name) for name, _ in self.devices} or {"": self}
+        return {name: self._placed(there) for name, there in self.devices} or {"": self}
 
     @property
     def each(self) -> dict[str, "Scenario"]:

@@ -27,6 +27,7 @@ class StudyKeys(TypedDict, total=False):
     residual_sd: Written | None
     device: Named
     devices: Listed | Mapping[str, Named]
+    chip: Mapping[str, Any] | None
     device_columns: Named
     precision: str
     precisions: Listed

@@ -128,7 +128,7 @@ class Study:
             **without_made(self.config),
             "laws": [law.mapping() for law in self.laws[1:]],
             "device": scenario.device.mapping(),
-            "devices": {name: each.device.mapping() for name, each in scenario.devices},
+            "devices": {} if self.config.chip else {name: each.device.mapping() for name, each in scenario.devices},
             "serving": self._recorded_serving(content["serving"]),
             "calibration": recorded_calibration(self.config, scenario),
             "tokens": self.config.tokens if isinstance(self.config.tokens, float) else None,
@@ -152,7 +152,8 @@ class Study:
         content |= {} if self.scores is None else {"scores": self.scores.mapping()}
         content |= {} if scenario.sustained is None else {"sustained": scenario.sustained.model_dump(mode="json")}
         unnamed = [*(["scores"] * (self.scores is None)), *(["sustained"] * (scenario.sustained is None))]
-        unnamed += [] if scenario.devices else ["devices"]
+        unnamed += [] if scenario.devices and not self.config.chip else ["devices"]
+        unnamed += [] if self.config.chip else ["chip"]
         unnamed += ["device_columns"]  # the device holds them
         return {key: "none" if value is None else value for key, value in content.items() if key not in unnamed}
 

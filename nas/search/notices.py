@@ -47,12 +47,21 @@ def larger_rows(problem: Problem) -> list[str]:
 def doubtful_times(scenario: Scenario, *, experts: bool) -> list[str]:
     """Say how far off times may be: for each device and format that designs may have, with experts or without."""
     if scenario.devices:
-        each_on = {name: doubtful_times(each, experts=experts) for name, each in scenario.by_device.items()}
-        return [f"{name}: {text}" for name, told in each_on.items() for text in told]
+        told: dict[str, list[str]] = {}
+        for name, placed in scenario.by_device.items():
+            for text in doubtful_times(placed, experts=experts):
+                told.setdefault(text, []).append(name)
+        return [_of_devices(names, len(scenario.devices), text) for text, names in told.items()]
     each = {name: one.calibration for name, one in scenario.by_format.items()}
     of_load = about_load(scenario.device, scenario.sustained)
     outside = extrapolated(each, scenario.conditions(experts=experts))
     return [*doubts(scenario.device, scenario.calibration), *of_load, *outside]
+
+
+def _of_devices(names: list[str], every: int, text: str) -> str:
+    """What is so of some devices, with three of their names; of all without."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return text if len(names) == every else f"{', '.join(names[:3])}{more}: {text}"
 
 
 def extrapolated(profiles: Mapping[str, Calibration | None], asked: Conditions) -> list[str]:

@@ -15,6 +15,7 @@ from nas.search.resolved_objectives import compared_with, resolve_expensive_obje
 from nas.search.start_designs import given_designs
 from nas.study.baselines import baseline, baselines_of, model_named
 from nas.study.catalogue import named, named_device, named_laws
+from nas.study.chip_keys import of_genes, with_chips
 from nas.study.configuration import StudyConfig
 from nas.study.device_tables import ColumnTable, column_table, given_devices, of_all, with_figures
 from nas.study.metrics import MetricReader
@@ -95,9 +96,10 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     specification = named("space", config.space, SpaceSpecification, faults)
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
     deltas, curve, scores = _beside_law(config, faults)
+    config, made = with_chips(config, None if specification is None else specification.chip, raw, faults)
     config = in_one_place(config, raw, None if specification is None else specification.axes, faults)
     table, served_by = column_table(config.device_columns, faults), _of_serving(config, faults)
-    devices = with_figures(devices_of(config, faults), config, table, faults)
+    devices = with_figures(of_genes(made) or devices_of(config, faults), config, table, faults)
     trainer = named_device(config.training.device, faults, ("training", "device"))
     metrics, limits, applications = _metrics(config, of_all(devices), faults)
     baselines, strategy = baselines_of(config.baselines, faults), chosen_strategy(config.algo, config.params, faults)

@@ -72,7 +72,10 @@ def scenario_on_devices(
     placed = tuple((label, scenario) for label, (scenario, _) in found.items())
     if len(placed) == 1:
         return next(iter(found.values()))
-    return replace(placed[0][1], devices=placed), "; ".join(f"{label}: {note}" for label, (_, note) in found.items())
+    notes = {label: note for label, (_, note) in found.items()}
+    alike = len(set(notes.values())) == 1
+    note = found[placed[0][0]][1] if alike else "; ".join(f"{k}: {v}" for k, v in notes.items())
+    return replace(placed[0][1], devices=placed), note
 
 
 def _of_device(label: str, *given: Any) -> tuple[Scenario, str]:

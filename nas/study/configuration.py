@@ -140,6 +140,13 @@ class StudyConfig(BaseModel):
             description="Devices that designs may be on, a,b or name: device, an axis of the space; left out: `device` alone"
         ),
     ] = {}
+    chip: Annotated[
+        dict[str, Any],
+        BeforeValidator(lambda value: {} if value in (None, "none") else value),
+        Field(
+            description="Genes of chips that designs may be on: figures as lists, {from, to, step} or formulas, base, columns, where"
+        ),
+    ] = {}
     device_columns: Annotated[
         str | dict[str, dict[str, Any]],
         BeforeValidator(lambda value: {} if value in (None, "none") else value),

@@ -104,6 +104,8 @@ def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
         content["devices"] = {label: _placed(path, each) for label, each in devices.items()}
     elif isinstance(devices := split_names(devices), list):
         content["devices"] = [_placed(path, each) for each in devices]
+    if isinstance(chip := content.get("chip"), dict) and "base" in chip:
+        content["chip"] = {**chip, "base": _placed(path, chip["base"])}
     if isinstance(training := content.get("training"), dict) and "device" in training:
         content["training"] = {**training, "device": _placed(path, training["device"])}
     if "laws" in content:
