@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -277,10 +278,15 @@ class Scenario:
         """
         if not device or not self.devices:
             return replace(self, devices=())
-        found = dict(self.devices)
-        if device not in found:
-            raise ValueError(f"device: expected one of {', '.join(found)}, got {device}; correct the design")
-        return self._placed(found[device])
+        if device not in self._by_name:
+            raise ValueError(
+                f"device: expected one of {', '.join([*self._by_name][:6])}, got {device}; correct the design"
+            )
+        return self._placed(self._by_name[device])
+
+    @cached_property
+    def _by_name(self) -> dict[str, "Scenario"]:
+        return dict(self.devices)
 
     def _placed(self, there: "Scenario") -> "Scenario":
         """This scenario with what is the device's of another; of two chips no energy is known: coefficients are of one."""
@@ -523,8 +529,12 @@ def _further(
 ) -> list[tuple[IntArray, Scenario]]:
     """The rows of each number with its scenario, or with those that its designs are in there."""
     found: list[tuple[IntArray, Scenario]] = []
-    for number, scenario in scenarios.items():
-        rows = np.flatnonzero(numbers == number)
+    if not scenarios:
+        return found
+    order = np.argsort(numbers, kind="stable")
+    starts = np.searchsorted(numbers[order], sorted(scenarios))
+    for number, rows in zip(sorted(scenarios), np.split(order, starts[1:]), strict=True):
+        scenario = scenarios[number]
         further = scenario.by_design(architectures[rows])
         found += [(rows[own], each) for own, each in further] or [(rows, scenario)]
     return found

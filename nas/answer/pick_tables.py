@@ -42,6 +42,7 @@ OF_FIRST = "nats from {}, better"
 OF_SIZE = ("memory", "params", "active")
 LARGE = 1e9  # from here on figures are shown by their powers of ten
 SUFFIXES = {"ms": "_ms", "GB": "_gb", "J": "_j", "W": "_w", "h": "_hours"}  # of metrics' names, by unit
+SHOWN = 12  # devices in a table
 HEADLINES = 2  # rows beside a published model in brief: of any memory, and of its own
 
 PickRow = tuple[Pick, dict[str, float], float | None]  # with its times on the device and the loss of the exact one
@@ -93,8 +94,12 @@ def on_devices(outcome: Outcome) -> PickTable | None:
     if not outcome.on_each_device:
         return None
     header = ("on each device", "loss", "takes", "memory", "of the frontier", "measured", "architecture")
-    body = [_on_device(outcome, each) for each in outcome.on_each_device]
+    every = outcome.on_each_device
+    most = sorted(every, key=lambda each: -each.on_frontier)[:SHOWN]
+    body = [_on_device(outcome, each) for each in every if len(every) <= SHOWN or each in most]
     searched = () if outcome.whole else ("Among what was evaluated on each; --algo exact solves each.",)
+    left = f"Of {len(every)} devices those with most of the frontier; all are in devices.csv."
+    searched = (*searched, *([left] if len(every) > SHOWN else []))
     without = {"measured"} if not any(row[5] for row in body) else set[str]()
     kept = [i for i, name in enumerate(header) if name not in without]
     rows = tuple(tuple(row[i] for i in kept) for row in body)

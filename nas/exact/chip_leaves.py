@@ -60,9 +60,7 @@ class Leaves:
         budgets = tuple(budget for budget in self.budgets)
         return replace(self.problem, scenario=self.chips.scenarios[chip], budgets=budgets)
 
-    def found(
-        self, number: int, items: Items, sums: ChipSums, best: list[FloatArray], table: LevelTable
-    ) -> Points:
+    def found(self, number: int, items: Items, sums: ChipSums, best: list[FloatArray], table: LevelTable) -> Points:
         """The feasible pairs of single architectures, held against their sums, with the chips of a class."""
         genotypes = items.genotypes(sums.grid, sums.sums.backbones)
         evaluated = self.at(number).evaluate(genotypes, self.metrics)

@@ -97,7 +97,9 @@ class LevelTable:
         if len(rows) == 0:
             return
         cells = [axis.index(points.values[rows, i]) + 1 for i, axis in self.bins]
-        np.minimum.at(self.least, (level[rows], *(cells or [np.zeros(len(rows), dtype=np.int64)])), points.values[rows, self.kept])
+        np.minimum.at(
+            self.least, (level[rows], *(cells or [np.zeros(len(rows), dtype=np.int64)])), points.values[rows, self.kept]
+        )
         for axis in range(self.least.ndim):
             np.minimum.accumulate(self.least, axis=axis, out=self.least)
 

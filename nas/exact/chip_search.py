@@ -70,7 +70,9 @@ class ChipSearch:
                 else:
                     chosen = left.kept(here)
                     self._count(chosen, None, cell)
-                    self.known.add(self.leaves.found(int(cell.classes[0]), chosen, self.sums, [c[here] for c in best], table))
+                    self.known.add(
+                        self.leaves.found(int(cell.classes[0]), chosen, self.sums, [c[here] for c in best], table)
+                    )
             rest = left.kept(~here)
             if len(rest):
                 split = rest.split(ffn)

@@ -27,13 +27,11 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from nas.errors import UsageError
-from nas.exact.chip_by_chip import solve_chip_by_chip
 from nas.exact.chip_cells import Cell, ChipTable
 from nas.exact.chip_leaves import SHARES, Leaves
 from nas.exact.chip_points import Known, Points
 from nas.exact.chip_search import ChipSearch, refuse_uncovered
 from nas.exact.chip_sums import TIMES, ChipSums
-from nas.exact.decomposition.additive_bounds import BrokenSum
 from nas.exact.decomposition.branch_and_bound import Effort
 from nas.exact.decomposition.frontier import MOST_BACKBONES, SumsOfParts, backbones
 from nas.exact.decomposition.grid import Grid
@@ -139,15 +137,9 @@ def solve_chips(
     chips = asked.allowed()
     if len(chips) == 0:
         return _none(asked, "no chip is within the budgets on columns")
-    obstacle = uncovered(asked)
-    if not obstacle:
-        try:
-            return _by_cells(asked, ChipTable.of(asked.scenarios, chips, asked.costs), report)
-        except BrokenSum as error:
-            obstacle = error.reason
-    points, said = solve_chip_by_chip(asked, chips, report)
-    text = f"{len(chips):,} chips were solved one after the other, since {obstacle}; {said}"
-    return _sorted(asked, points, chips, Effort(), text)
+    if obstacle := uncovered(asked):
+        raise UsageError(f"chips: expected what sums of parts cover on all chips together, got one where {obstacle}")
+    return _by_cells(asked, ChipTable.of(asked.scenarios, chips, asked.costs), report)
 
 
 def uncovered(asked: ChipProblem) -> str:
@@ -169,7 +161,9 @@ def uncovered(asked: ChipProblem) -> str:
         return "serving with drafts, slow memory or two chips is not covered"
     if any(scenario.cached for scenario in asked.scenarios):
         return "a cache tier depends on the whole architecture"
-    return "" if all(_alike(first, other) for other in asked.scenarios) else "chips differ in more than rates and memory"
+    return (
+        "" if all(_alike(first, other) for other in asked.scenarios) else "chips differ in more than rates and memory"
+    )
 
 
 def _alike(first: Scenario, other: Scenario) -> bool:
@@ -231,7 +225,11 @@ def _least(chips: ChipTable) -> FloatArray:
 
 def _begun(leaves: Leaves, parts: SumsOfParts) -> Known:
     """What random architectures say on typical chips; they also span the axes of tables."""
-    few = parts.random if len(parts.random) else leaves.problem.space.genotypes(np.arange(min(leaves.problem.space.size, SEEDS)))
+    few = (
+        parts.random
+        if len(parts.random)
+        else leaves.problem.space.genotypes(np.arange(min(leaves.problem.space.size, SEEDS)))
+    )
     few, found, spans = few[:SEEDS], list[Points](), list[FloatArray]()
     for number in typical(leaves.chips).tolist():
         evaluated = leaves.at(number).evaluate(few, leaves.metrics)

@@ -34,7 +34,8 @@ def with_chips(
         _add(str(error), faults)
         return config, {}
     written = {**given, **({} if base is None else {"base": base.mapping()})}
-    return config.model_copy(update={KEY: written, "devices": {label: label for label in found}}), found
+    beside = {} if "baselines" in raw else {"baselines": []}  # whose times would be of the first chip
+    return config.model_copy(update={KEY: written, "devices": {label: label for label in found}, **beside}), found
 
 
 def of_genes(made: Mapping[str, Device]) -> dict[str, Device]:
