@@ -309,7 +309,7 @@ def _devices(
     shown = {PREFIX + name: (each, FIGURES[name].unit) for name, each in _numbers(columns) if name in FIGURES}
     shown |= {PREFIX + name: (each, "") for name, each in _numbers(columns) if name not in FIGURES}
     said = given.get("columns", {})
-    units = {name: (each.tolist(), _unit(said[name])) for name, each in costs.items()} | shown
+    units = {name: (each.tolist(), unit_of(said[name])) for name, each in costs.items()} | shown
     refuse_taken({name: Figure(value=0.0) for name in units})
     fp4 = figures.pop("fp4", None)
     columns_of = [_figures(each, unit) for each, unit in units.values()]
@@ -320,7 +320,7 @@ def _devices(
         yield start.model_copy(update={**update, "name": label, "columns": own})
 
 
-def _unit(written: Any) -> str:
+def unit_of(written: Any) -> str:
     """The unit beside a column's formula, {formula: …, unit: USD}; "" of a formula alone."""
     return str(written.get("unit", "")) if isinstance(written, Mapping) else ""
 

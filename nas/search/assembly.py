@@ -151,11 +151,20 @@ class Study:
         }
         content |= {} if self.scores is None else {"scores": self.scores.mapping()}
         content |= {} if scenario.sustained is None else {"sustained": scenario.sustained.model_dump(mode="json")}
-        unnamed = [*(["scores"] * (self.scores is None)), *(["sustained"] * (scenario.sustained is None))]
-        unnamed += [] if scenario.devices and not self.config.chip else ["devices"]
-        unnamed += [] if self.config.chip else ["chip"]
-        unnamed += ["device_columns"]  # the device holds them
+        unnamed = self._unnamed()
         return {key: "none" if value is None else value for key, value in content.items() if key not in unnamed}
+
+    def _unnamed(self) -> list[str]:
+        """Keys that are recorded where the study names them alone; figures of devices are recorded with these."""
+        scenario, chip = self.problem.scenario, self.config.chip
+        named = {
+            "scores": self.scores is not None,
+            "sustained": scenario.sustained is not None,
+            "devices": bool(scenario.devices) and not chip,
+            "chip": bool(chip),
+            "device_columns": False,
+        }
+        return [key for key, given in named.items() if not given]
 
     def _recorded_curve(self) -> Any:
         """The curve of bytes per token, embedded where something depends on it; else as it was named."""

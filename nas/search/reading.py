@@ -15,7 +15,7 @@ from nas.search.resolved_objectives import compared_with, resolve_expensive_obje
 from nas.search.start_designs import given_designs
 from nas.study.baselines import baseline, baselines_of, model_named
 from nas.study.catalogue import named, named_device, named_laws
-from nas.study.chip_keys import of_genes, with_chips
+from nas.study.chip_keys import meant, of_genes, with_chips
 from nas.study.configuration import StudyConfig
 from nas.study.device_tables import ColumnTable, column_table, given_devices, of_all, with_figures
 from nas.study.metrics import MetricReader
@@ -94,14 +94,10 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     faults = Faults(origins, coded=coded)
     config = checked_config(raw, faults)
     specification = named("space", config.space, SpaceSpecification, faults)
-    law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
-    deltas, curve, scores = _beside_law(config, faults)
-    config, made = with_chips(config, None if specification is None else specification.chip, raw, faults)
-    config = in_one_place(config, raw, None if specification is None else specification.axes, faults)
-    table, served_by = column_table(config.device_columns, faults), _of_serving(config, faults)
-    devices = with_figures(of_genes(made) or devices_of(config, faults), config, table, faults)
-    trainer = named_device(config.training.device, faults, ("training", "device"))
-    metrics, limits, applications = _metrics(config, of_all(devices), faults)
+    law, others, deltas, curve, scores = _of_losses(config, faults)
+    config, devices, table = _devices(config, specification, raw, faults)
+    served_by, trainer = _of_serving(config, faults), _trainer(config, faults)
+    metrics, limits, applications = _metrics(config, {**meant(config, faults), **of_all(devices)}, faults)
     baselines, strategy = baselines_of(config.baselines, faults), chosen_strategy(config.algo, config.params, faults)
     specification = study_space(config, specification, curve, faults)
     faults.raise_if_any()
@@ -109,8 +105,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         raise AssertionError("what is missing is a fault")
     space, axes = SearchSpace(specification), specification.axes
     config, known, said = resolve_expensive_objectives(without_axes(config, axes), metrics, space)
-    text = with_request(Text(curve, cost_beside(law)), config)
-    compared, alone = compared_with(baselines, axes.tokens, known)
+    text, compared = with_request(Text(curve, cost_beside(law)), config), compared_with(baselines, axes.tokens, known)
     return ReadStudy(
         config=in_tokens(config, text),
         space=space,
@@ -121,22 +116,41 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         metrics=known,
         limits=limits,
         applications=applications,
-        baselines=tuple(compared),
+        baselines=tuple(compared[0]),
         strategy=strategy,
         start=given_designs(config.seed_from),
         served_by=served_by,
-        notices=(*said, *alone, *table.left_out(given_devices(config, devices))),
+        notices=(*said, *compared[1], *table.left_out(given_devices(config, devices))),
         scores=scores,
         devices=devices if config.devices else {},
         table=table,
     )
 
 
-def _beside_law(config: StudyConfig, faults: Faults) -> tuple[MeasuredDeltas | None, TokenCurve | None, Scores | None]:
-    """What kinds of layers cost, bytes per token, and scores where the study names any."""
+def _trainer(config: StudyConfig, faults: Faults) -> Device | None:
+    """The device that trains, where the study names one."""
+    return named_device(config.training.device, faults, ("training", "device"))
+
+
+def _of_losses(
+    config: StudyConfig, faults: Faults
+) -> tuple[Law | None, list[Law], MeasuredDeltas | None, TokenCurve | None, Scores | None]:
+    """The law, its rivals, what kinds of layers cost, bytes per token, and scores where the study names any."""
+    law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
     deltas = named("deltas", {} if config.deltas == "none" else config.deltas, MeasuredDeltas, faults)
     curve = named("token_curve", config.token_curve, TokenCurve, faults)
-    return deltas, curve, None if config.scores is None else named("scores", config.scores, Scores, faults)
+    scores = None if config.scores is None else named("scores", config.scores, Scores, faults)
+    return law, others, deltas, curve, scores
+
+
+def _devices(
+    config: StudyConfig, space: SpaceSpecification | None, raw: Mapping[str, Any], faults: Faults
+) -> tuple[StudyConfig, dict[str, Device], ColumnTable]:
+    """The study with its devices in one place, those devices by name with their figures, and the table of figures."""
+    config, made = with_chips(config, None if space is None else space.chip, raw, faults)
+    config = in_one_place(config, raw, None if space is None else space.axes, faults)
+    table = column_table(config.device_columns, faults)
+    return config, with_figures(of_genes(made) or devices_of(config, faults), config, table, faults), table
 
 
 def _of_serving(config: StudyConfig, faults: Faults) -> ServedBy:

@@ -6,8 +6,9 @@ from typing import Any
 from nas.files.faults import Faults
 from nas.study.catalogue import named_device
 from nas.study.configuration import StudyConfig
-from objectives.chips import chips
+from objectives.chips import FIGURES, PREFIX, chips, unit_of
 from objectives.device import Device
+from objectives.device_columns import Figure
 
 KEY = "chip"
 
@@ -32,7 +33,7 @@ def with_chips(
         found = dict(chips(given, base).devices)
     except ValueError as error:
         _add(str(error), faults)
-        return config, {}
+        return config.model_copy(update={KEY: dict(given)}), {}
     written = {**given, **({} if base is None else {"base": base.mapping()})}
     beside = {} if "baselines" in raw else {"baselines": []}  # whose times would be of the first chip
     return config.model_copy(update={KEY: written, "devices": {label: label for label in found}, **beside}), found
@@ -41,6 +42,20 @@ def with_chips(
 def of_genes(made: Mapping[str, Device]) -> dict[str, Device]:
     """The chips of genes as devices of a study; one alone as ""."""
     return {"": next(iter(made.values()))} if len(made) == 1 else dict(made)
+
+
+def meant(config: StudyConfig, faults: Faults) -> dict[str, Figure]:
+    """The columns that genes with a fault name, so that it is not one of every metric that reads them."""
+    if not config.chip or config.devices or not faults.lines:
+        return {}
+    given = config.chip
+    columns = given.get("columns", {})
+    units = {PREFIX + name: FIGURES[name].unit if name in FIGURES else "" for name in given}
+    costs = columns if isinstance(columns, Mapping) else {}
+    return {
+        name: Figure(value=0.0, unit=unit)
+        for name, unit in ({name: unit_of(costs[name]) for name in costs} | units).items()
+    }
 
 
 def _add(message: str, faults: Faults) -> None:
