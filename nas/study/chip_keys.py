@@ -35,7 +35,7 @@ def with_chips(
         _add(str(error), faults)
         return config.model_copy(update={KEY: dict(given)}), {}
     written = {**given, **({} if base is None else {"base": base.mapping()})}
-    beside = {} if "baselines" in raw else {"baselines": []}  # whose times would be of the first chip
+    beside: dict[str, Any] = {} if "baselines" in raw else {"baselines": []}  # whose times would be of the first chip
     return config.model_copy(update={KEY: written, "devices": {label: label for label in found}, **beside}), found
 
 
