@@ -10,6 +10,7 @@ from nas.problem.dominance import non_dominated
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 ONE_AXIS, SEVERAL = 1 << 15, 1 << 16  # cells of a level's table
+ENOUGH = 500  # further pairs that are worth an update of a table
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,13 @@ class Known:
         others = [i for i in range(spans.shape[1]) if i != self.kept]
         side = ONE_AXIS if len(others) == 1 else int(SEVERAL ** (1 / max(len(others), 1)))
         self.bins = [(i, Bins(least[i], most[i], side)) for i in others]
+        self.cells = self._in_order()
+
+    def _in_order(self) -> IntArray:
+        """Sort the front by its first cost; the cell of a table that each counts from, (n,)."""
+        if self.front.costs.shape[1]:
+            self.front = self.front[np.argsort(self.front.costs[:, 0], kind="stable")]
+        return cells_of(self.bins, self.front.values)
 
     def add(self, points: Points) -> None:
         """Take pairs in."""
@@ -68,14 +76,25 @@ class Known:
         """All of them."""
         if self.waiting:
             self.front, self.waiting = Points.joined([self.front, *self.waiting]).frontier(), []
+            self.cells = self._in_order()
         return self.front
 
     def table(self, levels: Levels) -> "LevelTable":
         """What of them counts against chips of these levels."""
-        table = LevelTable(self.bins, self.kept, levels)
-        for part in (self.front, *self.waiting):
-            table.add(part)
+        table, front = LevelTable(self.bins, self.kept, levels), self.front
+        dearest = levels.costs[-1:, 0] if levels.costs.shape[1] else None
+        end = len(front) if dearest is None else int(np.searchsorted(front.costs[:, 0], dearest, side="right")[0])
+        table.enter(front[:end], self.cells[:end])
+        table.take_in(self.waiting)
         return table
+
+
+def cells_of(bins: list[tuple[int, Bins]], values: FloatArray) -> IntArray:
+    """The cells of a level's table that points (n, m) count from, those after their own, (n,)."""
+    cell = np.zeros(len(values), dtype=np.int64)
+    for i, axis in bins:
+        cell = cell * (axis.count + 2) + axis.index(values[:, i]) + 1
+    return cell
 
 
 class LevelTable:
@@ -87,23 +106,35 @@ class LevelTable:
     def __init__(self, bins: list[tuple[int, Bins]], kept: int, levels: Levels) -> None:
         self.bins, self.kept, self.levels = bins, kept, levels
         self.least = np.full([len(levels.memory_gb), *([axis.count + 2 for _, axis in bins] or [1])], np.inf)
+        self.later, self.waiting = list[Points](), 0
 
     def add(self, points: Points) -> None:
-        """Take in further pairs."""
+        """Take in further pairs, when there are enough of them."""
+        self.later.append(points)
+        self.waiting += len(points)
+        if self.waiting > ENOUGH:
+            self.take_in(self.later)
+            self.later, self.waiting = [], 0
+
+    def take_in(self, parts: list[Points]) -> None:
+        """Take in pairs at once."""
+        for points in parts:
+            self.enter(points, cells_of(self.bins, points.values))
+        for axis in range(1, self.least.ndim):
+            np.minimum.accumulate(self.least, axis=axis, out=self.least)
+        for cheaper, dearer in zip(self.least[:-1], self.least[1:], strict=True):
+            np.minimum(dearer, cheaper, out=dearer)
+
+    def enter(self, points: Points, cells: IntArray) -> None:
+        """Enter pairs at their own level and cell, no dearer level and later cell yet."""
         level = np.zeros(len(points), dtype=np.int64)
         for limits, costs in zip(self.levels.costs.T, points.costs.T, strict=True):
             np.maximum(level, np.searchsorted(limits, costs, side="left"), out=level)
         rows = np.flatnonzero(level < len(self.least))
-        if len(rows) == 0:
-            return
-        cells = [axis.index(points.values[rows, i]) + 1 for i, axis in self.bins]
-        np.minimum.at(
-            self.least, (level[rows], *(cells or [np.zeros(len(rows), dtype=np.int64)])), points.values[rows, self.kept]
-        )
-        for axis in range(self.least.ndim):
-            np.minimum.accumulate(self.least, axis=axis, out=self.least)
+        flat = self.least.reshape(-1)
+        np.minimum.at(flat, level[rows] * (flat.size // len(self.least)) + cells[rows], points.values[rows, self.kept])
 
-    def behind(self, values: list[FloatArray], level: IntArray) -> BoolArray:
+    def behind(self, values: list[FloatArray], level: IntArray | int) -> BoolArray:
         """Which points (objective by objective, each (n,)) of chips of these levels are beaten, by more than SLACK in every objective."""
         lowered = [column * (1.0 - np.copysign(SLACK, column)) for column in values]
         cell = level

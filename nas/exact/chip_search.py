@@ -17,7 +17,8 @@ from nas.exact.decomposition.dominance_lookup import SLACK
 from nas.exact.decomposition.items import Items
 from search_spaces.arrays import FloatArray, IntArray
 
-COARSE = 3.0  # boxes are cut until they are as fine, in logarithms, as so many times their cell of chips
+READY = 400_000  # items that go to the halves of a cell together
+COARSE = 1.5  # boxes are cut until they are as fine, in logarithms, as so many times their cell of chips
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,7 @@ class ChipSearch:
         """Settle items on the chips of a cell: on its best imaginable chip first, what is left on its halves."""
         scenario, levels = self.chips.best_devices(cell.classes), self.chips.levels(cell.classes)
         sums, table = self.sums.at(scenario), self.known.table(levels)
-        stack, ready = [pending], list[tuple[Boxes, Items, FloatArray]]()
+        stack, ready, waiting = [pending], list[tuple[Boxes, Items, FloatArray]](), 0
         while stack:
             top = stack.pop()
             items = top.items
@@ -67,6 +68,7 @@ class ChipSearch:
             if here.any():
                 if cell.children:
                     ready.append((items.boxes, left.kept(here), ffn))
+                    waiting += int(here.sum())
                 else:
                     chosen = left.kept(here)
                     self._count(chosen, None, cell)
@@ -77,11 +79,11 @@ class ChipSearch:
             if len(rest):
                 split = rest.split(ffn)
                 stack.append(Pending(split, FfnShares(self.sums, split.boxes)))
-        if ready:
-            merged = _merged(ready, self.sums)
-            del ready
-            for child in cell.children:
-                self._descend(child, merged)
+            if ready and (waiting > READY or not stack):
+                merged = _merged(ready, self.sums)
+                ready, waiting = [], 0
+                for child in cell.children:
+                    self._descend(child, merged)
 
     def _count(self, items: Items, left: Items | None, cell: Cell) -> None:
         """Count architectures that are settled on all chips of a cell."""
@@ -102,20 +104,23 @@ class ChipSearch:
     def _alive_of_run(
         self, items: Items, ffn: FloatArray, sums: AdditiveBounds, table: LevelTable
     ) -> tuple[IntArray, list[FloatArray]]:
-        rows, best = np.arange(len(items)), dict[str, FloatArray]()
-        asked = self.leaves
-        for name in asked.metrics:
+        """The same of so few items that their columns stay in the cache, as rows; most are behind what the cheapest chips reach."""
+        asked, rows, best = self.leaves, np.arange(len(items)), dict[str, FloatArray]()
+        for name in asked.objectives:
             best[name] = sums.values(name, ffn, items.box, items.backbone)
-            if name in asked.limits:
-                limit = asked.limits[name]
-                kept = np.flatnonzero(~(best[name] > limit + SLACK * abs(limit)))
-                items, rows = items.kept(kept), rows[kept]
-                best = {other: column[kept] for other, column in best.items()}
+        alive = np.flatnonzero(~table.behind(list(best.values()), 0))
+        items, rows, best = items.kept(alive), rows[alive], {name: column[alive] for name, column in best.items()}
+        for name in asked.metrics:
+            if name not in best:
+                best[name] = sums.values(name, ffn, items.box, items.backbone)
+        within = np.ones(len(rows), dtype=bool)
+        for name, limit in asked.limits.items():
+            within &= ~(best[name] > limit + SLACK * abs(limit))
         level = table.levels.of_need(asked.need(best, len(rows)))
-        alive = level < len(table.levels.memory_gb)
-        level = np.minimum(level, len(table.levels.memory_gb) - 1)
-        alive &= ~table.behind([best[name] for name in asked.objectives], level)
-        left = np.flatnonzero(alive)
+        within &= level < len(table.least)
+        level = np.minimum(level, len(table.least) - 1)
+        within &= ~table.behind([best[name] for name in asked.objectives], level)
+        left = np.flatnonzero(within)
         return rows[left], [best[name][left] for name in asked.metrics]
 
 
