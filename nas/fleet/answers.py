@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from string import ascii_uppercase
 
 import numpy as np
 
@@ -82,10 +83,25 @@ class FleetAnswer:
         values = [each.fleet.value for each in self.described]
         return (None, *(a - b for a, b in pairwise(values))) if values else ()
 
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """A letter per design of all fleets: those of the largest first, by loss."""
+        keys = dict.fromkeys(model.key for each in reversed(self.described) for model in each.models)
+        return {key: letter(place) for place, key in enumerate(keys)}
+
+    def name(self, each: Described, case: int) -> str:
+        """The design that serves a case in a fleet."""
+        return self.names[each.models[int(each.fleet.serves[case])].key]
+
     def architectures(self, keys: Sequence[int] | IntArray) -> Architectures:
         """The architectures of keys, as every case prices them."""
         problem = self.fleets.problem
         return problem.architectures(problem.space.genotypes(np.asarray(keys, dtype=np.int64)))
+
+
+def letter(place: int) -> str:
+    """`A`, …, `Z`, `A1`, …"""
+    return ascii_uppercase[place % 26] + (str(place // 26) if place >= 26 else "")
 
 
 def answered(fleets: Fleets) -> FleetAnswer:

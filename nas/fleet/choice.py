@@ -8,6 +8,7 @@ from math import comb
 import numpy as np
 
 from nas.fleet.relaxation import Bound, Columns, relaxed
+from nas.fleet.slots import SlotSearch
 from search_spaces.arrays import IntArray
 
 FEW = 20_000  # combinations that are simply tried
@@ -82,10 +83,19 @@ def _tried(columns: Columns, most: int) -> Choice:
 
 
 def _searched(columns: Columns, bound: Bound, known: IntArray, deadline: float, cutoff: float) -> Choice:
+    if np.isfinite(columns.budget):
+        return _within_budget(columns, bound, known, deadline, cutoff)
     search = _Search(columns, bound, known, deadline, cutoff)
     done = search.run()
     value = columns.total(search.best)
     return Choice(search.best, value, min(value, search.limit if done else bound.least))
+
+
+def _within_budget(columns: Columns, bound: Bound, known: IntArray, deadline: float, cutoff: float) -> Choice:
+    search = SlotSearch(columns, bound, known, min(columns.total(known), cutoff), deadline)
+    least = search.run()
+    value = columns.total(search.best)
+    return Choice(search.best, value, min(value, max(least, bound.least)))
 
 
 class _Search:

@@ -13,7 +13,6 @@ from nas.devices.pictures import COLOURS
 from nas.files.figures import png, save, styled
 from nas.files.own_files import inner_folder
 from nas.fleet.answers import FleetAnswer
-from nas.fleet.text import letter
 
 LONGEST_NAME = 30
 PLAIN = {**STYLE, "text.parse_math": False}
@@ -61,17 +60,18 @@ def value_figure(answer: FleetAnswer) -> Figure:
 
 
 def served_figure(answer: FleetAnswer) -> Figure:
-    """Rows: cases; columns: fleets; colour and letter: the model, number: nats over the case's own best."""
+    """Rows: cases; columns: fleets; colour and letter: the design, number: nats over the case's own best."""
     cases, described = answer.fleets.cases, answer.described
     order = np.argsort(answer.fleets.best, kind="stable")
+    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(answer.names.values())}
     figure = Figure(figsize=(2.9 + 1.15 * max(len(described), 3), 0.9 + 0.29 * len(cases)), layout="constrained")
     ax = figure.add_subplot()
     for column, each in enumerate(described):
         for row, number in enumerate(order.tolist()):
-            place = int(each.fleet.serves[number])
-            ax.add_patch(_cell(column, row, COLOURS[place % len(COLOURS)]))
+            name = answer.name(each, number)
+            ax.add_patch(_cell(column, row, colours[name]))
             regret = f"{each.regret[number]:.3f}".lstrip("0")
-            ax.text(column, row, f"{letter(place)}  {regret}", ha="center", va="center", fontsize=8, color="white")
+            ax.text(column, row, f"{name}  {regret}", ha="center", va="center", fontsize=8, color="white")
     ax.set_xlim(-0.5, max(len(described), 1) - 0.5)
     ax.set_ylim(len(cases) - 0.5, -0.5)
     ax.set_xticks(range(len(described)), [f"{each.fleet.most}" for each in described])

@@ -36,11 +36,16 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A Lagrangian bound: `base` + the sum of the chosen columns' `reduced` costs, (n,), is no more than any fleet's weighted loss."""
+    """A Lagrangian bound: `base` + the sum of the chosen columns' `reduced` costs, (n,), is no more than any fleet's weighted loss.
+
+    It follows from prices of the cases, (cases,), and a price of cost.
+    """
 
     base: float
     reduced: FloatArray
     most: int
+    prices: FloatArray
+    price: float
 
     @property
     def least(self) -> float:
@@ -52,7 +57,7 @@ def bound_of(columns: Columns, prices: FloatArray, price: float, most: int) -> B
     """The bound that prices of cases (cases,) and of cost give; of any prices a bound, ∑u − λB + min ∑(λT − ∑ max(0, u − v))."""
     gain = np.maximum(prices - columns.value, 0.0).sum(axis=1)
     spent = price * columns.budget if price > 0.0 else 0.0
-    return Bound(float(prices.sum()) - spent, price * columns.cost - gain, most)
+    return Bound(float(prices.sum()) - spent, price * columns.cost - gain, most, prices, price)
 
 
 def relaxed(columns: Columns, most: int, start: IntArray) -> Bound:

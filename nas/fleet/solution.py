@@ -67,7 +67,8 @@ def solved(cases: Sequence[Case], asked: FleetConfig, report: Callable[[int], No
     fleets: tuple[Fleet, ...] = ()
     if served:
         pools = Pools.of(designs, len(served), chosen[0].problem.space, asked)
-        fleets = tuple(Setting(pools, share, best, least, asked, begin + limit).fleets())
+        deadline = max(begin + limit, time.monotonic() + (1.0 - SEARCHED) * limit)
+        fleets = tuple(Setting(pools, share, best, least, asked, deadline).fleets())
     return Fleets(chosen, unserved, undecided, share, asked, designs, best, least, fleets)
 
 

@@ -8,7 +8,7 @@ from nas.answer.outcome_files import file_columns
 from nas.devices.tables import setting_of
 from nas.files.tables import csv_text, write, write_json
 from nas.fleet.answers import Described, FleetAnswer, fullest
-from nas.fleet.text import held_by, name_of
+from nas.fleet.text import held_by
 from nas.record.candidates import write_candidates
 
 NAN = float("nan")
@@ -51,7 +51,7 @@ def _served(answer: FleetAnswer, each: Described) -> list[dict[str, Any]]:
                 "case": case.label,
                 **setting_of(case),
                 "weight": case.weight,
-                "model": name_of(each.fleet.most, place),
+                "model": answer.name(each, number),
                 "loss": float(each.fleet.loss[number]),
                 "own_best": float(fleets.best[number]),
                 "regret": float(each.regret[number]),
@@ -77,7 +77,7 @@ def _models(answer: FleetAnswer, each: Described) -> list[dict[str, Any]]:
     labels = [case.label for case in answer.fleets.cases]
     return [
         {
-            "id": name_of(each.fleet.most, place),
+            "id": answer.names[model.key],
             **{name: column[place] for name, column in shape.items()},
             "loss": model.loss,
             "extrapolates": extrapolates[place],

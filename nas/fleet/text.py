@@ -1,7 +1,6 @@
 """A fleet on one screen: what each further model buys, who is served by what, what each case gives up, what is proved."""
 
 from collections.abc import Iterator
-from string import ascii_uppercase
 
 from nas.devices.layout import columns, cut, wrapped
 from nas.devices.screen import formats, short
@@ -12,16 +11,6 @@ from nas.fleet.solution import Fleets
 MOST_CASES = 16  # rows of cases on the screen; fleet.csv has all
 NAME_WIDTH = 30
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-
-
-def name_of(most: int, place: int) -> str:
-    """A model's id: `3-A` of a fleet of three."""
-    return f"{most}-{letter(place)}"
-
-
-def letter(place: int) -> str:
-    """`A`, …, `Z`, `A1`, …"""
-    return ascii_uppercase[place % 26] + (str(place // 26) if place >= 26 else "")
 
 
 def lines_of(answer: FleetAnswer) -> list[str]:
@@ -135,7 +124,7 @@ def _cases(answer: FleetAnswer, chosen: Described) -> list[str]:
         weight = [f"{case.weight:g}"] if weighted else []
         full = f"{metric} {percent(share)}" if metric else "none"
         loss, regret = f"{chosen.fleet.loss[number]:.4f}", f"{chosen.regret[number]:.4f}"
-        rows.append([cut(case.label, NAME_WIDTH), *weight, letter(place), loss, regret, full])
+        rows.append([cut(case.label, NAME_WIDTH), *weight, answer.name(chosen, number), loss, regret, full])
     header = ("case", *(["weight"] if weighted else []), "model", "loss", "over own best", "fullest limit")
     more = len(fleets.cases) - MOST_CASES
     title = f"Fleet of {len(chosen.models)}"
@@ -157,7 +146,7 @@ def member_lines(answer: FleetAnswer, chosen: Described) -> Iterator[str]:
     for place, model in enumerate(chosen.models):
         n = len(model.cases)
         held = held_by(answer.fleets, model)
-        yield f"{letter(place)}: {short(designs[place : place + 1])}, serves {n} {'case' if n == 1 else 'cases'}; {held}"
+        yield f"{answer.names[model.key]}: {short(designs[place : place + 1])}, serves {n} {'case' if n == 1 else 'cases'}; {held}"
 
 
 def held_by(fleets: Fleets, model: Model) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nas.fleet import choice
 from nas.fleet.answers import FleetAnswer
 from tests.nas.fleet.oracle import best_value, instance, write_table
 
@@ -51,15 +52,20 @@ def check(
             assert spent <= budget * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("few", [choice.FEW, 0])
 @pytest.mark.parametrize("seed", range(12))
-def test_a_random_fleet_is_the_best(seed: int, fleet_of: Callable[..., FleetAnswer], tmp_path: Path) -> None:
+def test_a_random_fleet_is_the_best(
+    seed: int, few: int, fleet_of: Callable[..., FleetAnswer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choice, "FEW", few)
     check(seed, QUESTIONS[seed % len(QUESTIONS)], fleet_of, tmp_path)
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("seed", range(200))
 def test_200_random_fleets_are_the_best_by_every_objective(
-    seed: int, fleet_of: Callable[..., FleetAnswer], tmp_path: Path
+    seed: int, fleet_of: Callable[..., FleetAnswer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(choice, "FEW", choice.FEW if seed % 2 else 0)
     for question in QUESTIONS:
         check(1000 + seed, question, fleet_of, tmp_path)
