@@ -6,6 +6,7 @@ from typing import Any
 
 from nas.answer.outcome_files import file_columns
 from nas.devices.tables import setting_of
+from nas.errors import UsageError
 from nas.files.tables import csv_text, write, write_json
 from nas.fleet.answers import Described, FleetAnswer, fullest
 from nas.fleet.text import held_by
@@ -24,7 +25,18 @@ def write_tables(folder: Path, answer: FleetAnswer) -> None:
     write(folder / "models.csv", csv_text(columns(model_rows(answer))))
     write_json(folder / "summary.json", summary(answer))
     if answer.chosen is not None:
-        write_candidates(folder / "candidates.csv", columns(_models(answer, answer.chosen)))
+        write_candidates(folder / "candidates.csv", candidates(answer))
+
+
+def candidates(answer: FleetAnswer) -> dict[str, list[Any]]:
+    """The models of the largest fleet as columns of a candidate file.
+
+    Raises:
+        UsageError: no fleet serves all cases.
+    """
+    if answer.chosen is None:
+        raise UsageError("fleet: expected one that serves all cases, got none; ask for more models")
+    return columns(_models(answer, answer.chosen))
 
 
 def columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
