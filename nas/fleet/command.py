@@ -1,5 +1,6 @@
 """The work of `fleet`: cases solved together, printed, drawn and kept in a folder."""
 
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,11 @@ def answer(request: FleetRequest) -> None:
         run_folder.discard(folder)
         raise
     content = resolved(wanted, cases) | {"fleet": asked.mapping()}
-    _keep(folder, request, content, found, stage, begin)
+    try:
+        _keep(folder, request, content, found, stage, begin)
+    except KeyboardInterrupt:
+        shutil.rmtree(folder, ignore_errors=True)  # it was empty before
+        raise
     stage.close()
     _say(request, found, folder)
     if not found.described:

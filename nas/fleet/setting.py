@@ -70,14 +70,14 @@ class Setting:
     deadline: float
 
     def fleets(self) -> Iterator[Fleet]:
-        """From the least number of models to the largest, or to where every case has its own best."""
+        """From the least number of models to the largest, or to where every case has its own best, or a model."""
         before: Fleet | None = None
         least = self.pools.least()
         for most in range(self.asked.models[0], self.asked.models[1] + 1):
             fleet = self._of(most, least, before)
             yield fleet
             before = fleet if fleet.found else before
-            if fleet.found and (fleet.loss <= self.least + TOLERANCE).all():
+            if (fleet.found and (fleet.loss <= self.least + TOLERANCE).all()) or most >= self.pools.cases:
                 break
 
     def _of(self, most: int, least: FloatArray, before: Fleet | None) -> Fleet:

@@ -15,7 +15,7 @@ from nas.fleet.relaxation import Bound, Columns
 from search_spaces.arrays import FloatArray, IntArray
 
 STEPS = 80  # of the prices, per node
-MOST_PAIRS = 3_000_000  # combinations that are held against the bound at once
+MOST_PAIRS = 500_000  # combinations that are held against the bound at once
 MOST_TRIED = 200_000  # combinations whose loss is computed at once
 ROUNDING = 1e-12
 
@@ -162,6 +162,8 @@ class SlotSearch:
                 return False
             total, dear = spent[:, None] + reduced[rows - first], cost[:, None] + self.cost[rows]
             able = (total + rest[place + 1 :].sum() < self._threshold) & (dear <= self.budget)
+            if place:  # each fleet once: in the order of cost, none twice but that which stands for no model
+                able &= (rows > fleets[:, -1:]) | (rows == 0)
             before, added = np.nonzero(able)
             fleets = np.concatenate([fleets[before], rows[added, None]], axis=1)
             spent, cost = total[before, added], dear[before, added]

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from nas.fleet import command
+
 Inside = Callable[..., Any]
 FOUR = ("--devices", "raspberry_pi_5,snapdragon_8_elite,rtx_4090,l4")
 TABLES = ("fleet.csv", "models.csv", "candidates.csv", "summary.json", "config.yaml")
@@ -148,6 +150,17 @@ def test_several_vocabularies_are_refused(inside: Inside) -> None:
 def test_what_is_interrupted_leaves_no_folder(inside: Inside, user_module: Callable[[str], str]) -> None:
     name = user_module("def mj(a):\n    raise KeyboardInterrupt\n") + ":mj"
     assert inside("fleet", *FOUR, "--budget", f"{name}=5", "--out", "a").code == 130
+    assert not Path("a").exists()
+
+
+def test_what_is_interrupted_while_it_is_written_leaves_no_half_folder(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "write_tables", interrupted)
+    assert inside("fleet", *FOUR, "--out", "a").code == 130
     assert not Path("a").exists()
 
 
