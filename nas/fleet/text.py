@@ -88,8 +88,8 @@ def _value_row(answer: FleetAnswer, fleet: Fleet, each: Described | None, gain: 
         why = "none serves all" if fleet.bound == float("inf") else "none found in time"
         return [str(fleet.most), why, "", "", "", "exact" if fleet.bound == float("inf") else ""]
     mean = f"{float(fleet.loss @ answer.fleets.weights):.4f}"
-    worst = f"{each.worst:.4f}"
-    first, second = (mean, worst) if answer.fleets.asked.minimise == "loss" else (worst, mean)
+    of_loss = answer.fleets.asked.minimise == "loss"
+    first, second = (mean, f"{each.worst:.4f}") if of_loss else (f"{fleet.value:.4f}", mean)
     proved = "exact" if fleet.proved else f"gap {gap_of(fleet):.2g}"
     return [
         str(fleet.most),
@@ -163,7 +163,8 @@ def held_by(fleets: Fleets, model: Model) -> str:
     metric, share = fullest(model, number)
     if not metric:
         return f"no limit holds it{further}"
-    alone = "its limit" if len(model.cases) == 1 else "no case alone holds it; fullest"
+    known = "is known to hold" if len(fleets.designs.unsettled) else "holds"
+    alone = "its limit" if len(model.cases) == 1 else f"no case alone {known} it; fullest"
     return f"{alone}: {metric} {percent(share)} of {fleets.cases[number].label}{further}"
 
 
@@ -175,6 +176,9 @@ def reading(answer: FleetAnswer) -> Iterator[str]:
     yield from buys(answer)
     if answer.fleets.asked.family:
         yield "Training of a family: that of its largest member. Each loss is the law's of a model trained alone: what sharing weights costs it does not know."
+    further = float((answer.fleets.best - answer.fleets.least).max())
+    if further > 0.0:
+        yield f"Own bests are those that were found in time: a case's may be up to {further:.4f} nats lower, and its regret higher."
     yield proof(answer)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nas.exact import solution as exact_solution
 from nas.fleet import choice
 from nas.fleet.answers import FleetAnswer
 from tests.nas.fleet.oracle import best_value, instance, write_table
@@ -58,6 +59,7 @@ def test_a_random_fleet_is_the_best(
     seed: int, few: int, fleet_of: Callable[..., FleetAnswer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(choice, "FEW", few)
+    monkeypatch.setattr(exact_solution, "SMALL", 50 if few == 0 else exact_solution.SMALL)
     check(seed, QUESTIONS[seed % len(QUESTIONS)], fleet_of, tmp_path)
 
 
@@ -67,5 +69,6 @@ def test_200_random_fleets_are_the_best_by_every_objective(
     seed: int, fleet_of: Callable[..., FleetAnswer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(choice, "FEW", choice.FEW if seed % 2 else 0)
+    monkeypatch.setattr(exact_solution, "SMALL", exact_solution.SMALL if seed % 4 < 2 else 50)
     for question in QUESTIONS:
         check(1000 + seed, question, fleet_of, tmp_path)
