@@ -41,7 +41,8 @@ class Case:
     """A problem on a device with its query.
 
     `question` adds at most one limit to the problem's budgets, that of an application or of a reference model, which
-    the pick meets and the frontier does not know. `named` is how the device was named, `note` how its speed is known.
+    the pick meets and the frontier does not know. `named` is how the device was named, `note` how its speed is known, `weight`
+    what it counts in a fleet.
     """
 
     label: str
@@ -51,6 +52,7 @@ class Case:
     question: PickQuery
     note: str
     notices: tuple[str, ...] = ()
+    weight: float = 1.0
 
     @property
     def device(self) -> Device:
@@ -193,7 +195,7 @@ def _case(asked: CaseList, base: Study, row: Row, study: ReadStudy, reference: B
     except UsageError as error:
         raise UsageError(f"{row.origins.get((), row.label)}: {error}") from None
     notices = tuple(notices_of(problem, limits))
-    return Case(row.label, _named(asked, row), study.config, problem, question, note, notices)
+    return Case(row.label, _named(asked, row), study.config, problem, question, note, notices, row.weight)
 
 
 def _question(

@@ -166,6 +166,8 @@ def refuse_other(path: Path, needed: tuple[str, ...] = (FILE, "config.yaml")) ->
             reason = "a comparison, whose runs lie in its cells"
         elif reason and (path / "transfer.csv").is_file():
             reason = "a study of devices, which 'plas devices --config' repeats"
+        elif reason and (path / "fleet.csv").is_file():
+            reason = "a fleet, which 'plas fleet FOLDER' repeats"
         elif reason and (path / "library.yaml").is_file():
             reason = "a library of blocks or an answer from one, which blocks, select, explain and report take alone"
     except OSError as error:

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.errors import UsageError
-from nas.exact import chips as chips_module
 from nas.exact.chip_leaves import SHARES
-from nas.exact.chips import ChipFrontier, solve_chips, uncovered
+from nas.exact.chips import ChipFrontier, solve_chips
 from nas.problem.dominance import non_dominated, rounded
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
@@ -58,7 +56,9 @@ def problem_of(chance: Chance) -> Problem:
 
 def chips_of(chance: Chance, problem: Problem) -> tuple[tuple[Scenario, ...], dict[str, FloatArray]]:
     """Up to 96 chips of random axes, and columns: a linear cost, one that falls and rises, one of few values."""
-    bandwidth, peak, memory = (chance.few(values, 1, 5) for values in ([50, 60, 100, 200, 410], [2, 5, 11, 40], [1, 2, 4, 8, 64]))
+    bandwidth, peak, memory = (
+        chance.few(values, 1, 5) for values in ([50, 60, 100, 200, 410], [2, 5, 11, 40], [1, 2, 4, 8, 64])
+    )
     genes = np.array(list(product(bandwidth, peak, memory)), dtype=np.float64)
     scenarios = []
     for gb_per_s, tops, gb in genes.tolist():
@@ -113,7 +113,10 @@ def drawn(seed: int) -> tuple[Any, ...]:
     whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)), ARCHITECTURES)
     limits = [Budget("memory_share", chance.one(0.1, 1.0)), Budget("resident_share", chance.one(0.05, 0.9))]
     limits += [Budget(name, float(np.quantile(whole.metrics[name], 0.6))) for name in ("total_ms", "loss", "memory_gb")]
-    limits += [Budget("cost", float(np.quantile(columns["cost"], 0.8))), Budget("area", float(np.quantile(columns["area"], 0.7)))]
+    limits += [
+        Budget("cost", float(np.quantile(columns["cost"], 0.8))),
+        Budget("area", float(np.quantile(columns["area"], 0.7))),
+    ]
     return problem, scenarios, columns, tuple(names), tuple(chance.few(limits, 0, 3))
 
 
@@ -133,7 +136,9 @@ def agrees(found: ChipFrontier, asked: tuple[Any, ...]) -> None:
     mine_kinds = {(kind(chip), key) for chip, key in zip(found.chips.tolist(), found.keys.tolist(), strict=True)}
     assert mine_kinds == {(kind(chip), key) for chip, key in pairs}
     for chip, key, row in zip(found.chips[:20].tolist(), found.keys[:20], mine[:20], strict=True):
-        whole = replace(problem, scenario=scenarios[chip]).evaluate(problem.space.genotypes(np.array([key])), ARCHITECTURES)
+        whole = replace(problem, scenario=scenarios[chip]).evaluate(
+            problem.space.genotypes(np.array([key])), ARCHITECTURES
+        )
         for name, value in zip(objectives, row.tolist(), strict=True):
             assert value == (columns[name][chip] if name in columns else whole.metrics[name][0])
 
