@@ -124,6 +124,10 @@ class ExplainRequest:
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()
     contexts: Annotated[bool, Flag("--contexts", "Times and memory along prompts of 1k to 128k tokens, too.")] = False
+    along: Annotated[
+        int | None,
+        Flag("--along", "What more of the device buys, at so many members of a run's frontier.", least=1, most=200),
+    ] = None
     json: Annotated[bool, Json] = False
 
 

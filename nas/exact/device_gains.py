@@ -62,18 +62,20 @@ class DeviceGain:
         return 0.0 if self.bought is None else self.bought.gain
 
 
-def device_gains(problem: Problem, pick: Evaluations, step: float = STEP) -> tuple[DeviceGain, ...]:
+def device_gains(
+    problem: Problem, pick: Evaluations, step: float = STEP, *, ranges: bool = True
+) -> tuple[DeviceGain, ...]:
     """Of each resource of the pick's device what a share more of it buys within the problem's budgets, each solved exactly.
 
     A budget on memory grows with the memory, in the same proportion. On several devices that of the pick alone has more, and
-    designs on it alone are asked for.
+    designs on it alone are asked for. ranges: whether it is also asked where times are at the ends of their measured range.
 
     Raises:
         UsageError: exact answers are impossible.
         Exceeded: they would take more than seconds.
     """
     problem, pick = on_its_device(problem, pick)
-    return tuple(_gain_of(problem, pick, name, step) for name in _resources(problem.scenario))
+    return tuple(_gain_of(problem, pick, name, step, ranges=ranges) for name in _resources(problem.scenario))
 
 
 def on_its_device(problem: Problem, pick: Evaluations) -> tuple[Problem, Evaluations]:
@@ -91,17 +93,17 @@ def _resources(scenario: Scenario) -> Iterator[str]:
         yield "cache"
 
 
-def _gain_of(problem: Problem, pick: Evaluations, resource: str, step: float) -> DeviceGain:
+def _gain_of(problem: Problem, pick: Evaluations, resource: str, step: float, *, ranges: bool) -> DeviceGain:
     more = with_more(problem, resource, 1.0 + step)
     better = Budget("loss", float(pick.metrics["loss"][0]) * (1.0 - DIFFERENT))
     found = best_within(covered(more), (*more.budgets, better))
-    ranges = _by_range(problem, more, pick)
+    by_range = _by_range(problem, more, pick) if ranges else None
     if found is None:
-        return DeviceGain(resource, step, None, None, ranges, None)
+        return DeviceGain(resource, step, None, None, by_range, None)
     bought, law = gain(more, pick, found, resource, 1.0 + step), problem.scenario.law
     design, own = (problem.architectures(each.genotypes) for each in (found, pick))
     sure = differences(law, design, own)[0][0] if has_doubt(law) else None
-    return DeviceGain(resource, step, bought, sure, ranges, tokens_for(law, own, bought.loss))
+    return DeviceGain(resource, step, bought, sure, by_range, tokens_for(law, own, bought.loss))
 
 
 def with_more(problem: Problem, resource: str, by: float) -> Problem:
