@@ -32,7 +32,7 @@ class RunRequest:
         Keys(
             "algo evaluations time_limit stop_when_stable constraints seed_from known known_as workers executor asynchronous "
             "optuna_storage seed params resume retry_failed config settings space law laws tokens unique_tokens precisions "
-            "precision_law deltas scores objectives budgets preset device precision latency attention vocabulary calibration engine sustained serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases batch input_tokens "
+            "precision_law deltas scores objectives budgets columns preset device devices device_columns precision latency attention vocabulary calibration engine sustained serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases batch input_tokens "
             "output_tokens input_text output_text training.device training.utilisation training.served_tokens"
         ),
     ] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class ExplainRequest:
     flags: Annotated[
         Mapping[str, Any],
         Keys(
-            "config settings space law laws precisions precision_law deltas scores budgets preset device precision latency attention "
+            "config settings space law laws precisions precision_law deltas scores budgets preset device device_columns precision latency attention "
             "vocabulary calibration engine sustained serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases batch input_tokens output_tokens input_text output_text"
         ),
     ] = field(default_factory=dict)

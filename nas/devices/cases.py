@@ -18,10 +18,12 @@ from nas.search.reading import ReadStudy
 from nas.study.baselines import baseline
 from nas.study.catalogue import load_device
 from nas.study.configuration import IN_TOKENS, StudyConfig
+from nas.study.device_tables import ColumnTable
 from nas.study.metrics import MetricReader
 from nas.study.request_length import in_tokens, refuse_both, with_request
 from nas.study.study_laws import in_format
 from objectives.device import Device
+from objectives.device_columns import NONE
 from objectives.display_text import shown_name
 from objectives.loss_law.law import Law
 from objectives.loss_law.precision_cost import FULL
@@ -126,8 +128,8 @@ def _checked(
     except UsageError as error:
         faults.add(("vocabulary",), str(error).removeprefix("vocabulary: "))
     text, named = with_request(asked.shared.text, config), _named(asked, row)
-    _check_device(row, named, known, config, faults)
-    reader = MetricReader(faults, metrics)
+    _check_device(row, named, known, config, asked.shared.table, faults)
+    reader = MetricReader(faults, metrics, known[named].columns if named in known else NONE)
     limits = {**asked.shared.limits, **reader.budgets(row.budgets, ("budgets",))}
     metrics |= reader.known
     applications = asked.shared.applications
@@ -152,7 +154,9 @@ def _refuse_own_losses(law: Law, precision: str, faults: Faults) -> None:
         )
 
 
-def _check_device(row: Row, named: str, known: dict[str, Device], config: StudyConfig, faults: Faults) -> None:
+def _check_device(
+    row: Row, named: str, known: dict[str, Device], config: StudyConfig, table: ColumnTable, faults: Faults
+) -> None:
     """Load a row's device unless it is known; see that it has the precision's peak and that names can be shown."""
     for key, text in (("case", row.label), ("device", named)):
         try:
@@ -160,7 +164,7 @@ def _check_device(row: Row, named: str, known: dict[str, Device], config: StudyC
         except ValueError as error:
             faults.add((key,), str(error))
     try:
-        known[named] = known.get(named) or load_device(named)
+        known[named] = table.over(named, named, known.get(named) or load_device(named), faults)
     except UsageError as error:
         faults.add(("device",), str(error).removeprefix("--device: "))
         return

@@ -7,9 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from nas.answer.palette import INK, STYLE
+from nas.answer.palette import INK, OF_DEVICES, STYLE
 from nas.devices.layout import cut
-from nas.devices.pictures import COLOURS
 from nas.files.figures import png, save, styled
 from nas.files.own_files import inner_folder
 from nas.fleet.answers import FleetAnswer
@@ -41,10 +40,10 @@ def value_figure(answer: FleetAnswer) -> Figure:
     ax = figure.add_subplot()
     fleets = [each.fleet for each in answer.described]
     x, y = [fleet.most for fleet in fleets], [fleet.value for fleet in fleets]
-    ax.plot(x, y, "o-", color=COLOURS[0], linewidth=1.3, markersize=5)
+    ax.plot(x, y, "o-", color=OF_DEVICES[0], linewidth=1.3, markersize=5)
     loose = [fleet for fleet in fleets if not fleet.proved]
     for fleet in loose:
-        ax.plot([fleet.most] * 2, [fleet.bound, fleet.value], color=COLOURS[1], linewidth=2.5, solid_capstyle="butt")
+        ax.plot([fleet.most] * 2, [fleet.bound, fleet.value], color=OF_DEVICES[1], linewidth=2.5, solid_capstyle="butt")
     for fleet, gain in zip(fleets, answer.gains, strict=True):
         if gain is not None:
             ax.annotate(
@@ -63,7 +62,7 @@ def served_figure(answer: FleetAnswer) -> Figure:
     """Rows: cases; columns: fleets; colour and letter: the design, number: nats over the case's own best."""
     cases, described = answer.fleets.cases, answer.described
     order = np.argsort(answer.fleets.best, kind="stable")
-    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(answer.names.values())}
+    colours = {name: OF_DEVICES[place % len(OF_DEVICES)] for place, name in enumerate(answer.names.values())}
     figure = Figure(figsize=(2.9 + 1.15 * max(len(described), 3), 0.9 + 0.29 * len(cases)), layout="constrained")
     ax = figure.add_subplot()
     for column, each in enumerate(described):

@@ -223,7 +223,7 @@ def pass_seconds(x: Dimensions, alike: Sequence[Pass]) -> list[FloatArray]:
 
     def seconds(one: Pass, kind: float) -> FloatArray:
         hits = hits_of(x, phase, one.scenario)
-        timed = partial(_timed, phase=phase, scenario=one.scenario, hits=hits, alike={})
+        timed = partial(timed_seconds, phase=phase, scenario=one.scenario, hits=hits, alike={})
         layer = timed(attention) + timed(ffns[kind])
         found: FloatArray = depth * layer + timed(base_operators(x, one))
         return found
@@ -231,7 +231,7 @@ def pass_seconds(x: Dimensions, alike: Sequence[Pass]) -> list[FloatArray]:
     return [seconds(one, kind) for one, kind in zip(alike, kinds, strict=True)]
 
 
-def _timed(
+def timed_seconds(
     operators: Iterable[Operator],
     phase: Phase,
     scenario: Scenario,

@@ -1,0 +1,137 @@
+"""Chips as points of a space of rates: classes of equal rates, cells of classes, the levels of memory in a cell."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from objectives.device import Device
+from objectives.scenario import Scenario
+from search_spaces.arrays import FloatArray, IntArray
+
+SLACK = 1e-9  # relative, on what a bound says of a design's memory
+
+
+def rates_of(scenario: Scenario) -> tuple[float, ...]:
+    """The figures of a device that its times depend on: bandwidth, the peaks of the precision's operators, operations and bytes per second."""
+    device, p = scenario.device, scenario.precision
+    peaks = dict.fromkeys(("fp16", p.linear_peak, p.of_down.linear_peak))
+    return (device.bandwidth, *(device.peak(peak) for peak in peaks))
+
+
+@dataclass(frozen=True, eq=False)
+class ChipTable:
+    """Chips as columns: rates (n, r), memory in GB (n,), the columns that are objectives (n, k), the class of each, (n,).
+
+    A class holds chips of the same rates, on which every architecture takes the same time; `first` is one chip of each.
+    """
+
+    scenarios: tuple[Scenario, ...]
+    numbers: IntArray
+    memory_gb: FloatArray
+    costs: FloatArray
+    rates: FloatArray
+    of_class: IntArray
+    first: IntArray
+
+    @classmethod
+    def of(cls, scenarios: tuple[Scenario, ...], numbers: IntArray, columns: Mapping[str, FloatArray]) -> "ChipTable":
+        """Chips by their numbers, with the columns that are minimised."""
+        rates = np.array([rates_of(scenarios[number]) for number in numbers.tolist()])
+        found, first, of_class = np.unique(rates, axis=0, return_index=True, return_inverse=True)
+        memory = np.array([scenarios[number].device.memory_gb for number in numbers.tolist()])
+        costs = np.stack([np.zeros(len(numbers)), *(column[numbers] for column in columns.values())], axis=1)[:, 1:]
+        return cls(scenarios, numbers, memory, costs, found, of_class.ravel(), first)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def classes(self) -> int:
+        """Classes of equal rates."""
+        return len(self.rates)
+
+    @cached_property
+    def _order(self) -> IntArray:
+        """Chips by class, and within one by memory."""
+        return np.lexsort((self.numbers, self.memory_gb, self.of_class))
+
+    @cached_property
+    def _starts(self) -> IntArray:
+        return np.searchsorted(self.of_class[self._order], np.arange(self.classes + 1))
+
+    def members(self, number: int) -> IntArray:
+        """The chips of a class (places in this table), by memory."""
+        return self._order[self._starts[number] : self._starts[number + 1]]
+
+    def best_devices(self, classes: IntArray) -> Scenario:
+        """A scenario that is on no architecture slower than one of these classes: each rate is the largest."""
+        some = [self.scenarios[int(self.numbers[self.first[number]])] for number in classes.tolist()]
+        if len(some) == 1:
+            return some[0]
+        return replaced(some[0], [scenario.device for scenario in some])
+
+    def levels(self, classes: IntArray) -> "Levels":
+        """The levels of memory of the chips of some classes."""
+        return Levels.of(*self._of_classes(classes))
+
+    def _of_classes(self, classes: IntArray) -> tuple[FloatArray, FloatArray]:
+        chips = np.concatenate([self.members(number) for number in classes.tolist()])
+        return self.memory_gb[chips], self.costs[chips]
+
+
+def replaced(scenario: Scenario, devices: list[Device]) -> Scenario:
+    """The scenario on a device with the largest peaks and bandwidth of these."""
+    first = devices[0]
+    others = {name: max(device.other_peaks[name] for device in devices) for name in first.other_peaks}
+    best = {name: max(getattr(device, name) for device in devices) for name in ("fp16", "int8", "bandwidth")}
+    return replace(scenario, device=first.model_copy(update={**best, "other_peaks": others}))
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Memory (j,), ascending, and the least of every cost among chips with as much or more, (j, k), ascending in each."""
+
+    memory_gb: FloatArray
+    costs: FloatArray
+
+    @classmethod
+    def of(cls, memory: FloatArray, costs: FloatArray) -> "Levels":
+        """The levels of chips: where more memory costs no more, the smaller one is no level."""
+        order = np.argsort(memory, kind="stable")
+        memory, costs = memory[order], costs[order]
+        least = np.minimum.accumulate(costs[::-1], axis=0)[::-1]
+        last = np.ones(len(memory), dtype=bool)
+        last[:-1] = (least[1:] != least[:-1]).any(axis=1)
+        return cls(memory[last], least[last])
+
+    def of_need(self, need_gb: FloatArray) -> IntArray:
+        """The first level that may hold so much, (n,); the number of levels where none does."""
+        found: IntArray = np.searchsorted(self.memory_gb * (1.0 + SLACK), need_gb, side="left")
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """Classes (rows of a table), with the two cells it falls into, the cheaper first; none where it is one class.
+
+    span: the largest ratio of a rate within it, as a logarithm.
+    """
+
+    classes: IntArray
+    span: float
+    children: tuple["Cell", ...]
+
+    @classmethod
+    def of(cls, chips: ChipTable, classes: IntArray, least: FloatArray) -> "Cell":
+        """The tree over some classes; `least`, (classes,), orders the halves of a cell."""
+        rates = np.log(chips.rates[classes])
+        spans = rates.max(axis=0) - rates.min(axis=0)
+        if len(classes) == 1:
+            return cls(classes, 0.0, ())
+        axis = int(spans.argmax())
+        upper = rates[:, axis] > 0.5 * (rates[:, axis].max() + rates[:, axis].min())
+        halves = [cls.of(chips, classes[rows], least) for rows in (~upper, upper)]
+        halves.sort(key=lambda half: float(least[half.classes].min()))
+        return cls(classes, float(spans[axis]), tuple(halves))

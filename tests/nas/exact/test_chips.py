@@ -1,0 +1,158 @@
+"""The frontier over many chips and all architectures against every pair, and chips one after the other against both."""
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nas.exact.chip_leaves import SHARES
+from nas.exact.chips import ChipFrontier, solve_chips
+from nas.problem.dominance import non_dominated, rounded
+from nas.problem.objective import Budget
+from nas.problem.problem import Problem
+from nas.search.assembly import assemble
+from objectives.scenario import Scenario
+from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.space import SearchSpace
+from tests.nas.exact.test_random_problems import Chance, calibration_of
+
+ARCHITECTURES = ("loss", "perplexity", "total_ms", "decode_ms", "prefill_ms", "tpot_ms", "memory_gb", "resident_gb")
+
+
+def space_of(chance: Chance) -> SearchSpace:
+    """A space of some hundreds of architectures."""
+    head = chance.one(32, 64)
+    axes = {
+        "depth": chance.few(range(1, 61), 1, 4),
+        "width": [heads * head for heads in chance.few(range(2, 33), 1, 3)],
+        "n_experts": [1, *chance.few(range(2, 65), 0, 4)],
+        "top_k": [1, *chance.few(range(2, 5), 0, 1)],
+        "expert_size": list(range(96, 96 * chance.one(*range(3, 8)), 96)),
+        "n_kv_heads": chance.one("divisors", [1, 2]),
+    }
+    return SearchSpace.from_mapping({"head_dim": head, "axes": axes, "conditions": {"max_expert_ffn_ratio": 4}})
+
+
+def problem_of(chance: Chance) -> Problem:
+    """A small space under a law, a precision, a workload and a latency model of one seed."""
+    study = {
+        "space": "paper",
+        "law": chance.one("hw_codesign", "evidence"),
+        "objectives": ["loss", "total_ms"],
+        "precision": chance.one("fp16", "int8", "int4"),
+        "attention": chance.one("unfused", "fused"),
+        "causal": chance.one(True, False),
+        "batch": chance.one(1, 4),
+        "input_tokens": chance.one(2, 64, 1024),
+        "output_tokens": chance.one(1, 16, 100),
+        "vocabulary": chance.one(0, 32_000),
+        "calibration": chance.one("none", calibration_of(chance)),
+        "algo": "exact",
+    }
+    return replace(assemble(study, {}).problem, space=space_of(chance), budgets=())
+
+
+def chips_of(chance: Chance, problem: Problem) -> tuple[tuple[Scenario, ...], dict[str, FloatArray]]:
+    """Up to 96 chips of random axes, and columns: a linear cost, one that falls and rises, one of few values."""
+    bandwidth, peak, memory = (
+        chance.few(values, 1, 5) for values in ([50, 60, 100, 200, 410], [2, 5, 11, 40], [1, 2, 4, 8, 64])
+    )
+    genes = np.array(list(product(bandwidth, peak, memory)), dtype=np.float64)
+    scenarios = []
+    for gb_per_s, tops, gb in genes.tolist():
+        figures = {"bandwidth": gb_per_s * 1e9, "fp16": tops * 0.5e12, "int8": tops * 1e12, "memory": gb * 1e9}
+        device = problem.scenario.device.model_copy(update=figures)
+        scenarios.append(replace(problem.scenario, device=device))
+    linear = genes @ np.array([0.2, 1.0, chance.one(0.0, 4.0)])
+    turning = 10.0 + (genes[:, 0] - 100.0) ** 2 / 1e3 + np.abs(genes[:, 2] - 4.0) + 1.0 / genes[:, 1]
+    return tuple(scenarios), {"cost": linear, "area": turning, "grade": np.round(genes[:, 0] / 100.0)}
+
+
+def every_pair(
+    problem: Problem,
+    scenarios: tuple[Scenario, ...],
+    columns: dict[str, FloatArray],
+    objectives: tuple[str, ...],
+    budgets: tuple[Budget, ...],
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """Objective values of the feasible frontier of all pairs, with numbers of chips and keys, by evaluating every pair."""
+    whole = problem.space.genotypes(np.arange(problem.space.size))
+    values, chips, keys = [], [], []
+    for number, scenario in enumerate(scenarios):
+        found = replace(problem, scenario=scenario).evaluate(whole, ARCHITECTURES)
+        metrics = found.metrics | {name: np.full(len(whole), column[number]) for name, column in columns.items()}
+        metrics |= {share: found.metrics[of] / scenario.device.memory_gb for share, of in SHARES.items()}
+        feasible = found.ok.copy()
+        for budget in budgets:
+            feasible &= budget.violation(metrics[budget.metric]) <= 0.0
+        values.append(np.stack([metrics[name][feasible] for name in objectives], axis=1))
+        keys.append(np.flatnonzero(feasible))
+        chips.append(np.full(len(keys[-1]), number))
+    table, of_chip, of_key = np.concatenate(values), np.concatenate(chips), np.concatenate(keys)
+    rows = non_dominated(table)
+    return table[rows], of_chip[rows], of_key[rows]
+
+
+def distinct(values: FloatArray) -> FloatArray:
+    """Distinct rows at 12 digits."""
+    return np.unique(rounded(values), axis=0)
+
+
+def drawn(seed: int) -> tuple[Any, ...]:
+    """A problem of one seed: architectures, chips, columns, objectives, budgets."""
+    chance = Chance(seed)
+    problem = problem_of(chance)
+    scenarios, columns = chips_of(chance, problem)
+    names = ["loss", chance.one("total_ms", "decode_ms", "tpot_ms"), *chance.few([*columns], 0, 2)]
+    if len(names) < 4 and chance.one(True, False):
+        names.append(chance.one("memory_gb", "resident_gb", "prefill_ms"))
+    if chance.one(*range(5)) == 0:
+        names[0] = "perplexity"
+    whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)), ARCHITECTURES)
+    limits = [Budget("memory_share", chance.one(0.1, 1.0)), Budget("resident_share", chance.one(0.05, 0.9))]
+    limits += [Budget(name, float(np.quantile(whole.metrics[name], 0.6))) for name in ("total_ms", "loss", "memory_gb")]
+    limits += [
+        Budget("cost", float(np.quantile(columns["cost"], 0.8))),
+        Budget("area", float(np.quantile(columns["area"], 0.7))),
+    ]
+    return problem, scenarios, columns, tuple(names), tuple(chance.few(limits, 0, 3))
+
+
+def agrees(found: ChipFrontier, asked: tuple[Any, ...]) -> None:
+    """The frontier of one problem is that of every pair: vectors, and the pairs but for chips that equal ones stand for."""
+    problem, scenarios, columns, objectives, _ = asked
+    values, chips, keys = every_pair(*asked)
+    mine = np.stack([found.metrics[name] for name in objectives], axis=1)
+    np.testing.assert_array_equal(distinct(mine), distinct(values))
+    pairs = set(zip(chips.tolist(), keys.tolist(), strict=True))
+    assert set(zip(found.chips.tolist(), found.keys.tolist(), strict=True)) <= pairs
+
+    def kind(chip: int) -> tuple[float, ...]:
+        device = scenarios[chip].device
+        return device.bandwidth, device.fp16, *(columns[name][chip] for name in objectives if name in columns)
+
+    mine_kinds = {(kind(chip), key) for chip, key in zip(found.chips.tolist(), found.keys.tolist(), strict=True)}
+    assert mine_kinds == {(kind(chip), key) for chip, key in pairs}
+    for chip, key, row in zip(found.chips[:20].tolist(), found.keys[:20], mine[:20], strict=True):
+        whole = replace(problem, scenario=scenarios[chip]).evaluate(
+            problem.space.genotypes(np.array([key])), ARCHITECTURES
+        )
+        for name, value in zip(objectives, row.tolist(), strict=True):
+            assert value == (columns[name][chip] if name in columns else whole.metrics[name][0])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_frontier_is_that_of_every_pair(seed: int) -> None:
+    asked = drawn(seed)
+    found = solve_chips(*asked)
+    assert "sums of parts in" in found.explanation
+    agrees(found, asked)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("seed", range(100, 300))
+def test_hundreds_of_frontiers_are_those_of_every_pair(seed: int) -> None:
+    asked = drawn(seed)
+    agrees(solve_chips(*asked), asked)
