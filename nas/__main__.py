@@ -15,6 +15,7 @@ COMMANDS = (
         "theory",
         "reproduce",
         "devices",
+        "fleet",
         "blocks",
         "pairs",
         "export",

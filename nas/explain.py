@@ -10,6 +10,8 @@ def explain(request: ExplainRequest) -> None:
 
     if request.run is not None and is_answer(request.run):
         from nas.blocks.command import explain as work
+    elif request.along is not None:
+        from nas.commands.explain_along import explain_along as work
     else:
         from nas.commands.explain import explain as work
     work(request)
@@ -19,6 +21,7 @@ main = command(
     explain,
     "explain runs/paper-nsga2-s0 --select knee",
     "explain --model qwen2.5_0.5b --device raspberry_pi_5 --preset device",
+    "explain runs/paper-exact-s0 --along 8",
     "explain --model gemma_3_1b --preset device --contexts",
 )
 if __name__ == "__main__":

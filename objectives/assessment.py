@@ -12,6 +12,7 @@ from objectives.counts import ParameterGroups, count
 from objectives.latency import closed_form, roofline
 from objectives.measured_bounds import MEASURED, at_quantile, factors_of, level_of
 from objectives.parts import OF_NO_DEVICE
+from objectives.plugins import importable
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
@@ -62,7 +63,12 @@ class Assessment:
         return values
 
     def _computed(self, metric: str) -> FloatArray:
-        """The metric, or for `loss@q90` and `total_ms@q80` its quantile over the law's draws, over what was held out."""
+        """The metric, or for `loss@q90` and `total_ms@q80` its quantile over the law's draws, over what was held out.
+
+        A figure of the device is the same for every architecture.
+        """
+        if (figure := self.scenario.device.columns.get(metric)) is not None:
+            return np.full(len(self.architectures), figure.value)
         found: FloatArray = self._at_quantile(metric) if "@" in metric else _defined(metric).evaluate(self)
         return found
 
@@ -87,7 +93,15 @@ class Assessment:
 
 @cache
 def _defined(metric: str) -> ModuleType:
-    """The module that defines a metric."""
+    """The module that defines a metric.
+
+    Raises:
+        ValueError: none does, so that it is a figure that the device lacks.
+    """
+    if metric not in importable("objectives.metrics"):
+        raise ValueError(
+            f"{metric}: expected a figure of every device, got one without; give columns.{metric} in its file"
+        )
     return importlib.import_module(f"objectives.metrics.{metric}")
 
 

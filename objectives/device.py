@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from objectives.device_columns import Figures
 from objectives.quantities import Bytes, BytesPerSecond, FlopsPerSecond, Name, OpsPerSecond, joules, milliseconds, watts
 
 _UNITS = {
@@ -257,7 +258,8 @@ class Device(BaseModel):
 
     `cache` is the last-level cache before memory, `cache_bandwidth` what it serves; both matter where a calibrated profile
     has an efficiency for them (docs/model.md, cache tier). `chip`: the class whose typical efficiencies price it without a
-    profile of its own; `any` where it is not stated. `cooling`: the class whose typical share prices sustained load, unless
+    profile of its own; `any` where it is not stated. `columns`: figures that are metrics by their names, the same for every
+    architecture. `cooling`: the class whose typical share prices sustained load, unless
     `sustained` says what was measured; nothing is known where neither is stated.
     """
 
@@ -282,6 +284,7 @@ class Device(BaseModel):
     mode_source: str = ""
     mode: Name = ""
     slow_memory: SlowMemory | None = None
+    columns: Figures = {}
     profiles: list[Calibration] = []
     energy: list[Energy] = []
 

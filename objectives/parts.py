@@ -154,6 +154,8 @@ def composition(metric: str, scenario: Scenario, own: Mapping[str, Any] = Mappin
     `own` maps the names of a user's metrics to their functions, which declare with attributes
     `parts` or `composition` as a module of `objectives.metrics` does.
     """
+    if (figure := scenario.device.columns.get(metric)) is not None:
+        return Composition(MappingProxyType({}), lambda: np.array(figure.value))
     if "@" in metric:
         found = _at_quantile(metric, scenario)
         return found if found is None or not scenario.cached else _with_cache(found, scenario)

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
+from datetime import date
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
@@ -17,6 +18,8 @@ _TIMES_IN_H = {"h": 1.0, "d": 24.0, "min": 1 / 60}
 _WRITTEN = re.compile(
     r"^\s*([-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s.,].*)?$"
 )
+
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def split(text: str, expected: str) -> tuple[float, str]:
@@ -125,8 +128,30 @@ def _small(value: Any, unit: str, example: str) -> float:
     return scaled(value, unit, 1.0, example)
 
 
+def day_number(value: Any) -> float:
+    """A day as the number YYYYMMDD, from 2026-12-01 or that number.
+
+    Raises:
+        ValueError: no day.
+    """
+    try:
+        text = f"{value:.0f}" if isinstance(value, int | float) else str(value).strip()
+        day = value if isinstance(value, date) else date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"expected a date like 2026-12-01, got {short(value)}; write one") from None
+    return float(f"{day:%Y%m%d}")
+
+
+def day_in_words(number: float) -> str:
+    """`2026-12-01` of the number 20261201; another number as it is."""
+    try:
+        return date.fromisoformat(f"{number:.0f}").isoformat()
+    except ValueError:
+        return f"{number:g}"
+
+
 def quantity_in(unit: str, value: Any) -> float:
-    """A positive quantity as people write it ("20 ms", "8 GB", "1.5 B" parameters, 3.2) in the unit of a metric.
+    """A positive quantity as people write it ("20 ms", "8 GB", "1.5 B" parameters, 3.2, 249 USD, a date) in the unit of a metric.
 
     Raises:
         ValueError: not a positive quantity of that unit.
@@ -141,7 +166,11 @@ def quantity_in(unit: str, value: Any) -> float:
         return counted(value, "500M")
     if unit == "h":
         return hours(value)
-    return scaled(value, "FLOP", 1.0, "1e21") if unit == "FLOP" else scaled(value, "", 1.0, "3.2")
+    if unit == "date":
+        return day_number(value)
+    if unit == "FLOP":
+        return scaled(value, "FLOP", 1.0, "1e21")
+    return scaled(value.strip().removesuffix(unit) if isinstance(value, str) else value, "", 1.0, f"3.2 {unit}".strip())
 
 
 Name = Annotated[str, AfterValidator(shown_name)]

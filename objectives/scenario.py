@@ -1,11 +1,14 @@
 """Everything a metric depends on besides the architecture."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from objectives.device import Calibration, Device, Energy, Kind, Peak, Phase, SlowMemory, Sustained
+from objectives.device_columns import Figure
 from objectives.loss_law.law import Law
 from objectives.serving import Serving
 from objectives.text.text import Text
@@ -15,6 +18,7 @@ from objectives.weight_formats.table import TYPES, WEIGHT_FORMATS, TensorClass, 
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.columns import any_of
+from search_spaces.device_names import names_of
 from search_spaces.formats import FORMATS, base_of, kv_bits_of, operators_of
 from search_spaces.serving_words import EXPERTS_IN, SPECULATION
 
@@ -115,13 +119,21 @@ class Workload(Protocol):
     def output_tokens(self) -> int:
         """Tokens generated for each."""
 
+    @property
+    def figures(self) -> Mapping[str, Figure]:
+        """Figures of the device that are metrics by their names."""
+
 
 @dataclass(frozen=True)
 class Requests:
-    """A workload alone, as a recorded run holds it."""
+    """A workload alone, as a recorded run holds it, with the figures of its device."""
 
     batch: int
     output_tokens: int
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+
+
+OF_A_DEVICE = ("device", "calibration", "energy", "sustained")  # of a scenario, what another device changes
 
 
 def _law_of(law: Law, serving: Serving) -> Law:
@@ -136,6 +148,8 @@ class Scenario:
 
     head_bytes: per element of embedding and LM head; None, as the precision has them.
     formats: the same for each precision that designs may have of their own, with its calibration and energy.
+    devices: the same for each device that designs may have of their own, by name, with its calibration, energy and formats; this one
+    is of the first of them. Everything else is read here.
     sustained: the share of its speed that the device keeps after minutes of load, by which every time is divided; None, of its first seconds.
     """
 
@@ -159,6 +173,12 @@ class Scenario:
     text: Text | None = None
     serving: Serving = field(default_factory=Serving)
     formats: tuple["Scenario", ...] = ()
+    devices: tuple[tuple[str, "Scenario"], ...] = ()
+
+    @property
+    def figures(self) -> Mapping[str, Figure]:
+        """Figures of the device that are metrics by their names."""
+        return self.device.columns
 
     def tokens(self, architectures: Architectures) -> FloatArray:
         """The tokens that each architecture is trained on, (n,): its own, or those that the law predicts for.
@@ -217,7 +237,9 @@ class Scenario:
         )
 
     def by_design(self, architectures: Architectures) -> list[tuple[IntArray, "Scenario"]]:
-        """The rows of each scenario that designs are in, by format and vocabulary; none where all are in this one."""
+        """The rows of each scenario that designs are in, by device, format and vocabulary; none where all are in this one."""
+        if self.devices:
+            return self._by_device(architectures)
         by_vocabulary = self._by_vocabulary(architectures.vocabulary)
         if by_serving := self._by_serving(architectures):
             return by_serving
@@ -238,12 +260,40 @@ class Scenario:
         scenarios = {place: self._at_words(*divmod(place, len(EXPERTS_IN))) for place in np.unique(both).tolist()}
         if all(each.serving == self.serving for each in scenarios.values()):
             return []
-        found: list[tuple[IntArray, Scenario]] = []
-        for place, scenario in scenarios.items():
-            rows = np.flatnonzero(both == place)
-            further = scenario.by_design(architectures[rows])
-            found += [(rows[own], each) for own, each in further] or [(rows, scenario)]
-        return found
+        return _further(architectures, both, scenarios)
+
+    def _by_device(self, architectures: Architectures) -> list[tuple[IntArray, "Scenario"]]:
+        """`by_design` where designs say themselves which device they are on."""
+        numbers = np.unique(architectures.device)
+        scenarios = {
+            number: self.on_device(name) for number, name in zip(numbers.tolist(), names_of(numbers), strict=True)
+        }
+        return _further(architectures, architectures.device, scenarios)
+
+    def on_device(self, device: str) -> "Scenario":
+        """The scenario of designs on one of `devices`; "" is its own, which all are on where there is no other.
+
+        Raises:
+            ValueError: a device that is none of them.
+        """
+        if not device or not self.devices:
+            return replace(self, devices=())
+        if device not in self._by_name:
+            raise ValueError(
+                f"device: expected one of {', '.join([*self._by_name][:6])}, got {device}; correct the design"
+            )
+        return self._placed(self._by_name[device])
+
+    @cached_property
+    def _by_name(self) -> dict[str, "Scenario"]:
+        return dict(self.devices)
+
+    def _placed(self, there: "Scenario") -> "Scenario":
+        """This scenario with what is the device's of another; of two chips no energy is known: coefficients are of one."""
+        own = {name: getattr(there, name) for name in OF_A_DEVICE}
+        own |= {} if self.serving.prompts is None else {"energy": None}
+        formats = tuple(each._placed(other) for each, other in zip(self.formats, there.formats, strict=True))
+        return replace(self, **own, formats=formats, devices=())
 
     def plainly(self) -> "Scenario":
         """The scenario of a model of its own format that one chip serves token by token: a draft's."""
@@ -335,6 +385,19 @@ class Scenario:
         """The scenario of the chip that a phase runs on."""
         reader: Scenario | None = self.serving.prompts
         return self if reader is None or phase == "decode" else reader
+
+    @property
+    def by_device(self) -> dict[str, "Scenario"]:
+        """The scenario of each device that designs may have, by its name; this one alone, "", where they have none of their own."""
+        return {name: self._placed(there) for name, there in self.devices} or {"": self}
+
+    @property
+    def each(self) -> dict[str, "Scenario"]:
+        """The scenario of each device and precision that designs may have, by what tells them apart; this one by its precision."""
+        if not self.devices:
+            return self.by_format
+        formats = [(name, *pair) for name, there in self.by_device.items() for pair in there.by_format.items()]
+        return {f"{name}, {precision}" if self.formats else name: each for name, precision, each in formats}
 
     @property
     def by_format(self) -> dict[str, "Scenario"]:
@@ -459,3 +522,19 @@ class Scenario:
     def request_s(self) -> float:
         """Seconds per request, once in a prefill."""
         return 0.0 if self.calibration is None else self.calibration.request_s * self.slower
+
+
+def _further(
+    architectures: Architectures, numbers: IntArray, scenarios: Mapping[int, Scenario]
+) -> list[tuple[IntArray, Scenario]]:
+    """The rows of each number with its scenario, or with those that its designs are in there."""
+    found: list[tuple[IntArray, Scenario]] = []
+    if not scenarios:
+        return found
+    order = np.argsort(numbers, kind="stable")
+    starts = np.searchsorted(numbers[order], sorted(scenarios))
+    for number, rows in zip(sorted(scenarios), np.split(order, starts[1:]), strict=True):
+        scenario = scenarios[number]
+        further = scenario.by_design(architectures[rows])
+        found += [(rows[own], each) for own, each in further] or [(rows, scenario)]
+    return found

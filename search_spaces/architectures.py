@@ -15,6 +15,7 @@ from search_spaces.columns import (
     SHAPE,
     ColumnReader,
     any_of,
+    code,
     constant,
     defaults,
     dtype_of,
@@ -45,6 +46,7 @@ class Architectures:
     precision: IntArray
     speculation: IntArray
     experts_in: IntArray
+    device: IntArray
     qkv_bias: BoolArray
     norms_per_layer: IntArray
     tied: BoolArray
@@ -152,6 +154,10 @@ class Architectures:
     def served(self, speculation: int, experts_in: int) -> Self:
         """The same architectures served otherwise, words by their places in `CODES`."""
         return self._with({"speculation": speculation, "experts_in": experts_in})
+
+    def on(self, device: str) -> Self:
+        """The same architectures on a device of a study with several; "" the study's own."""
+        return self._with({"device": code("device", device)})
 
     def in_formats(self) -> Iterator[tuple[str, IntArray]]:
         """Each format that rows have ("" the study's own) with its rows."""

@@ -9,6 +9,7 @@ from search_spaces.layer_rules import Rule, expanded
 
 MOST_TOKENS = 10**18
 OF_RULES = "layers"  # the axis whose values are rules, none a number or a word
+OF_NAMES = "device"  # the axis whose values are names, in the order they are given in
 #: Limits on what a design can do at least, or (`UPPER`) may share at most, by their names among budgets, and the conditions that they are.
 CAPABILITIES = {"full_layers": "min_full_layers", "window": "min_window", "kv_shared": "max_kv_shared"}
 UPPER = ("kv_shared",)
@@ -21,6 +22,7 @@ def _whole(value: Any) -> Any:
 
 Tokens = Annotated[int, BeforeValidator(_whole), Field(strict=True, ge=1, le=MOST_TOKENS)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=2**31)]
+Label = Annotated[str, Field(min_length=1, max_length=200)]
 Vocabulary = Annotated[int, Field(strict=True, ge=1, le=10**7)]
 
 
@@ -64,6 +66,7 @@ class Axes(BaseModel):
     precision: list[str] | None = None
     speculation: list[str] | None = None
     experts_in: list[str] | None = None
+    device: list[Label] | None = None
     vocabulary: list[Vocabulary] | None = None
     tied: list[bool] | None = None
 
@@ -71,7 +74,7 @@ class Axes(BaseModel):
     @classmethod
     def _spread(cls, value: Any, info: ValidationInfo) -> Any:
         """Ranges become lists before the items are checked one by one."""
-        if info.field_name in (OF_RULES, *CODES):
+        if info.field_name in (OF_RULES, OF_NAMES, *CODES):
             return value
         if isinstance(value, dict):
             return Range.model_validate(value).values()
@@ -95,6 +98,8 @@ class Axes(BaseModel):
             raise ValueError(f"expected distinct values, got {value}; remove the repeats")
         if all(isinstance(v, bool) for v in value):
             return sorted(value, reverse=True)  # of equal designs one with one table comes first
+        if info.field_name == OF_NAMES:
+            return value
         return sorted(v for v in value if not isinstance(v, str)) + [v for v in value if isinstance(v, str)]
 
     @field_validator("layers", mode="before")

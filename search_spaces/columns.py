@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from search_spaces.arrays import AnyArray, FloatArray, IntArray, frozen
+from search_spaces.device_names import names_of, number_of
 from search_spaces.formats import FORMATS
 from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, kind_faults
 from search_spaces.serving_words import EXPERTS_IN, SPECULATION
@@ -21,6 +22,7 @@ CODES = {  # stored as places among words
     "speculation": SPECULATION,
     "experts_in": EXPERTS_IN,
 }
+WORDED = (*CODES, "device")  # columns that are read and written as words
 DEFAULTS: dict[str, int | bool | str] = {
     "shared_expert_size": 0,
     "shared_gate": False,
@@ -28,6 +30,7 @@ DEFAULTS: dict[str, int | bool | str] = {
     "precision": "",
     "speculation": "",
     "experts_in": "",
+    "device": "",
     "qkv_bias": False,
     "norms_per_layer": 2,
     "tied": True,
@@ -36,7 +39,8 @@ DEFAULTS: dict[str, int | bool | str] = {
     **KIND_DEFAULTS,
 }
 OF_SERVING = ("speculation", "experts_in")  # columns of how a model is served, "" as the study says
-NOT_OF_A_MODEL = ("precision", "tokens", *OF_SERVING)  # columns of how a model is trained or run
+OF_RUNNING = (*OF_SERVING, "device")  # of where and how a model runs, which no loss depends on
+NOT_OF_A_MODEL = ("precision", "tokens", *OF_RUNNING)  # columns of how a model is trained or run
 Part = Literal["base", "attention", "ffn"]  # depth and width; n_kv_heads; n_experts, top_k and expert_size
 ALIASES = ("gqa", "activation_rate", "expert_ffn_ratio", "ffn_ratio", "query_dim", "kv_dim")
 SHAPE = (
@@ -71,7 +75,9 @@ def dtype_of(name: str) -> Any:
 
 
 def code(name: str, value: Any) -> Any:
-    """A value as it is stored: a word as its place in `CODES`."""
+    """A value as it is stored: a word as its place in `CODES`, a device as the number of its name."""
+    if name == "device":
+        return number_of(value)
     return CODES[name].index(value) if name in CODES else value
 
 
@@ -86,6 +92,8 @@ def defaults(n: int) -> Mapping[str, AnyArray]:
 
 def worded(name: str, column: AnyArray) -> AnyArray:
     """A stored column as it is read and written, (n,): words where it has them."""
+    if name == "device":
+        return names_of(column)
     found: AnyArray = np.asarray(CODES[name], dtype=object)[column] if name in CODES else column
     return found
 
@@ -214,6 +222,8 @@ _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def _further_value(name: str, value: Any) -> Any:
+    if name == "device":
+        return number_of(str(value))
     if name in CODES:
         word = "no" if value is False else str(value)
         if word not in CODES[name]:

@@ -12,7 +12,7 @@ import numpy as np
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray, frozen
 from search_spaces.axes import DEPTH, Axes
-from search_spaces.columns import CODES, NOT_OF_A_MODEL, SHAPE
+from search_spaces.columns import NOT_OF_A_MODEL, SHAPE, worded
 from search_spaces.dependent_gene import DependentGene
 from search_spaces.layer_kinds import KIND_DEFAULTS
 from search_spaces.positions import position, position_in_rows
@@ -272,7 +272,7 @@ class SearchSpace(Axes):
 
     def at(self, setting: Mapping[str, int]) -> "SearchSpace":
         """The space of the architectures with one value of each of these settings."""
-        axes = {name: [CODES[name][value] if name in CODES else value] for name, value in setting.items()}
+        axes = {name: worded(name, np.array([value])).tolist() for name, value in setting.items()}
         specification = self.specification
         return SearchSpace(specification.model_copy(update={"axes": specification.axes.model_copy(update=axes)}))
 

@@ -30,7 +30,7 @@ MOST_CELLS = 10_000_000  # of a table that says which values of one axis go with
 
 
 class SpaceSpecification(BaseModel):
-    """A search space as YAML."""
+    """A search space as YAML; `chip` are genes of chips, which a study takes in and no space keeps."""
 
     model_config = ConfigDict(extra="forbid")
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,60}$")] = "custom"
@@ -38,6 +38,7 @@ class SpaceSpecification(BaseModel):
     head_dim: Positive | None = 64
     axes: Axes
     conditions: Conditions = Conditions()
+    chip: Annotated[dict[str, Any] | None, Field(exclude=True)] = None
 
     @model_validator(mode="after")
     def _consistent(self) -> "SpaceSpecification":

@@ -78,14 +78,16 @@ def counted(problem: Problem, on_device: Problem) -> list[str]:
         lines.append(f"an LM head of {on_device.vocabulary:,} tokens")
     if there.complete and not here.complete:
         lines.append("residuals and rotary embedding")
-    if there.calibration != here.calibration:
-        named = "" if there.formats else f"{there.precision.name}; "
+    if any(there.on_device(name).calibration != here.on_device(name).calibration for name in here.by_device):
+        named = "" if there.formats or there.devices else f"{there.precision.name}; "
         lines.append(f"achieved speeds ({named}{speeds(there)})")
     return lines or ["other conventions"]
 
 
 def speeds(scenario: Scenario) -> str:
     """How fast the device is taken to be, and in which format that was measured."""
+    if scenario.devices:
+        return "; ".join(f"{name}: {speeds(each)}" for name, each in scenario.by_device.items())
     if scenario.formats:
         return "; ".join(f"{each.precision.name}: {speeds(each)}" for each in scenario.formats)
     profile = scenario.calibration
@@ -134,6 +136,8 @@ def in_ms(value: float) -> str:
 
 def latency_certainty(scenario: Scenario) -> str:
     """How far the times are known to be off, in a sentence, one for each format that designs may have of their own."""
+    if scenario.devices:
+        return " ".join(f"{name}: {latency_certainty(each)}" for name, each in scenario.by_device.items())
     if scenario.formats:
         return " ".join(dict.fromkeys(latency_certainty(each) for each in scenario.formats))
     profile = scenario.calibration

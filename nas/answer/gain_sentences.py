@@ -31,11 +31,12 @@ def gain_lines(problem: Problem, gains: Gains, loss: float) -> list[str]:
 
 def _budget(gain: BudgetGain) -> str:
     budget = gain.budget
-    free = f"costs nothing down to {at_least(gain.tightest)}"
+    free = f"costs nothing down to {budget.shown(gain.tightest, at_least(gain.tightest))}"
     if gain.relaxed is None:
         return f"{budget}: {free}; relaxing it alone buys nothing"
     more = 100 * (gain.relaxed.at / budget.limit - 1)
-    needed = f"the next better design needs {at_least(gain.relaxed.at)} (+{more:.2g} %)"
+    at = budget.shown(gain.relaxed.at, at_least(gain.relaxed.at))
+    needed = f"the next better design needs {at} (+{more:.2g} %)"
     return f"{budget}: {free}; {needed}: {_bought(gain.relaxed)}"
 
 

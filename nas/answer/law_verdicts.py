@@ -49,7 +49,8 @@ def law_answers(problem: Problem, laws: tuple[Law, ...], picks: tuple[Pick, ...]
 
 def _along(problem: Problem, laws: tuple[Law, ...], frontier: Evaluations) -> AlongFrontier | None:
     """Along the first cost among the objectives; nothing of a frontier without a loss or a shipped cost."""
-    shipped = [name for name in frontier.objectives if name.partition("@")[0] in importable("objectives.metrics")]
+    known = (*importable("objectives.metrics"), *problem.scenario.figures)
+    shipped = [name for name in frontier.objectives if name.partition("@")[0] in known]
     if len(frontier) == 0 or "loss" not in shipped or len(shipped) < 2:
         return None
     metric = cost_among(tuple(shipped))

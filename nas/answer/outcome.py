@@ -9,6 +9,7 @@ from nas.answer.by_evidence import ByEvidence, by_evidence
 from nas.answer.device_times import device_times
 from nas.answer.doubt import Doubt, doubt_of
 from nas.answer.law_verdicts import LawAnswers, law_answers
+from nas.answer.on_each_device import OnDevice, on_each_device
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import SMALL, ExactSolution, quick_frontier
 from nas.problem.blind_axes import blind_axes
@@ -57,6 +58,7 @@ class Outcome:
     seconds: dict[str, float]
     under_laws: LawAnswers | None = None
     lessons: Lessons | None = None
+    on_each_device: tuple[OnDevice, ...] = ()
 
     @property
     def known(self) -> int:
@@ -156,6 +158,7 @@ def derived(
         ending.seconds,
         _under_laws(study, picks, frontier, ending, stage),
         ending.lessons,
+        on_each_device(problem, found, frontier, solved=ending.whole and len(found) < problem.space.size),
     )
 
 

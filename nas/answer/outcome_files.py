@@ -11,6 +11,7 @@ from nas.answer.correction_lines import corrected_picks, left_out_columns
 from nas.answer.device_times import limits
 from nas.answer.doubt_columns import doubt_in_numbers, evidence_in_numbers, flat, pick_in_numbers
 from nas.answer.law_columns import along_columns, law_columns, laws_in_numbers
+from nas.answer.on_each_device import columns_on_devices
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import active_experts
 from nas.files import yaml_source
@@ -63,6 +64,8 @@ def write_files(folder: Path, outcome: Outcome) -> None:
     write(folder / "frontier.csv", csv_text({**columns_of(problem, outcome.frontier), **sure}))
     write(folder / "picks.csv", csv_text(pick_columns(outcome)))
     write_json(folder / "summary.json", summary(outcome))
+    if outcome.on_each_device:
+        write(folder / "devices.csv", csv_text(columns_on_devices(problem, outcome.on_each_device)))
     if outcome.under_laws is not None:
         write(folder / "laws.csv", csv_text(law_columns(problem, outcome.under_laws)))
         if outcome.under_laws.along is not None:

@@ -30,6 +30,7 @@ from objectives.transfers import Conditions
 from objectives.typical.sustained import about_load
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, IntArray
+from search_spaces.columns import worded
 from search_spaces.space import SearchSpace
 
 
@@ -93,8 +94,18 @@ class RecordedRun:
 
     def extrapolated(self, rows: IntArray) -> list[str]:
         """A sentence for each way in which times of chosen rows lie outside of what the run's profile was measured with."""
+        resolved, found = self.run.resolved, list[str]()
+        if not (several := resolved.get("devices")):
+            return self._extrapolated_on(resolved["device"], rows)
+        on = worded("device", self.architectures(rows).device)
+        for name in dict.fromkeys(on.tolist()):
+            found += [f"{name}: {text}" for text in self._extrapolated_on(several[name], rows[on == name])]
+        return found
+
+    def _extrapolated_on(self, content: Any, rows: IntArray) -> list[str]:
+        """The same of rows on one device."""
         resolved: Any = self.run.resolved
-        device, load = Device.model_validate(resolved["device"]), resolved.get("sustained")
+        device, load = Device.model_validate(content), resolved.get("sustained")
         of_load = about_load(device, Sustained.model_validate(load) if load else None)
         if resolved["calibration"] == "none":
             return [*doubts(device, None), *of_load]
@@ -107,17 +118,17 @@ class RecordedRun:
             prompt,
             context,
             bool((chosen.n_experts > 1).any()),
-            resolved.get("engine") or "",
+            "" if resolved.get("engine") in (None, "none") else resolved["engine"],
         )
         formats = [name or resolved["precision"] for name, _ in chosen.in_formats()]
-        profiles = {name: self._profile(replace(asked, precision=name)) for name in formats}
+        profiles = {name: self._profile(device, replace(asked, precision=name)) for name in formats}
         return [*doubts(device, next(iter(profiles.values()))), *of_load, *extrapolated(profiles, asked)]
 
-    def _profile(self, asked: Conditions) -> Calibration | None:
+    def _profile(self, device: Device, asked: Conditions) -> Calibration | None:
         """The profile that prices a scenario: the study's, or of formats of the designs' own that of the device."""
         resolved: Any = self.run.resolved
         if (word := resolved["calibration"]) in OF_DEVICE:
-            return calibration_for(Device.model_validate(resolved["device"]), asked, typical=word == "typical")[0]
+            return calibration_for(device, asked, typical=word == "typical")[0]
         return Calibration.model_validate(resolved["calibration"])
 
     def columns(self, rows: IntArray) -> dict[str, AnyArray]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nas.answer.outcome import Outcome
-from nas.answer.pick_tables import EXACT, PickTable, beside_baselines, own_picks
+from nas.answer.pick_tables import EXACT, PickTable, beside_baselines, on_devices, own_picks
 from nas.terminal.console import Line, sentence
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import fitted
@@ -41,6 +41,14 @@ def baseline_lines(outcome: Outcome, *, verbose: bool) -> Shown:
         more = [] if verbose else [*part.dropped, f"{table.more} more picks"]
         found = Shown([*found.lines, [], *title, *part.lines], [*found.dropped, *more], found.exact or part.exact)
     return found
+
+
+def device_lines(outcome: Outcome, *, verbose: bool) -> list[Line]:
+    """The lowest loss within your budgets on each device of several; designs in devices.csv alone but for `verbose`."""
+    if (found := on_devices(outcome)) is None:
+        return []
+    spare = () if verbose else ("architecture", "memory", "measured")
+    return [[], *_laid_out(found, found.header, BELOW[:1] if verbose else (), spare).lines]
 
 
 def _laid_out(table: PickTable, header: Sequence[str], below: Sequence[str], spare: Sequence[str]) -> Shown:

@@ -19,18 +19,21 @@ from nas.answer.device_times import (
 )
 from nas.answer.doubt import PickRegret
 from nas.answer.model_remarks import blind_spots, equal_heads
+from nas.answer.on_each_device import OnDevice
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import question_text
 from nas.answer.sentences import baseline_metric, count, describe
 from nas.answer.sureness import difference_in_short, difference_in_words
 from nas.exact.gains import DIFFERENT
+from nas.exact.solution import FROM_LAW
 from nas.problem.differences import misfit
 from nas.problem.objective import unit_of
-from nas.problem.pick_queries import Baseline, PickQuery
+from nas.problem.pick_queries import OWN, Baseline, PickQuery
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_in_words
 from nas.terminal.styles import BAD, DOUBT, GOOD, Styled
+from objectives.quantities import day_in_words
 
 EXACT = "exact"
 EXACT_MEANS = f"{EXACT}: the lowest loss there is, where this search missed it (--algo {EXACT} finds it)"
@@ -39,6 +42,7 @@ OF_FIRST = "nats from {}, better"
 OF_SIZE = ("memory", "params", "active")
 LARGE = 1e9  # from here on figures are shown by their powers of ten
 SUFFIXES = {"ms": "_ms", "GB": "_gb", "J": "_j", "W": "_w", "h": "_hours"}  # of metrics' names, by unit
+SHOWN = 12  # devices in a table
 HEADLINES = 2  # rows beside a published model in brief: of any memory, and of its own
 
 PickRow = tuple[Pick, dict[str, float], float | None]  # with its times on the device and the loss of the exact one
@@ -83,6 +87,48 @@ def own_picks(outcome: Outcome, *, brief: bool = False) -> PickTable:
     body = [_pick_row(outcome, *row) for row in rows]
     below = (*lines, *([] if brief else regret_lines(outcome)), *expected_regrets(outcome, brief=brief))
     return _table("Lowest predicted loss within", (), header, body, without, below)
+
+
+def on_devices(outcome: Outcome) -> PickTable | None:
+    """The lowest loss within your budgets on each device of several, what it takes with the range of measured times there; None of one."""
+    if not outcome.on_each_device:
+        return None
+    header = ("on each device", "loss", "takes", "memory", "of the frontier", "measured", "architecture")
+    every = outcome.on_each_device
+    most = sorted(every, key=lambda each: -each.on_frontier)[:SHOWN]
+    body = [_on_device(outcome, each) for each in every if len(every) <= SHOWN or each in most]
+    searched = () if outcome.whole else ("Among what was evaluated on each; --algo exact solves each.",)
+    left = f"Of {len(every)} devices those with most of the frontier; all are in devices.csv."
+    searched = (*searched, *([left] if len(every) > SHOWN else []))
+    without = {"measured"} if not any(row[5] for row in body) else set[str]()
+    kept = [i for i, name in enumerate(header) if name not in without]
+    rows = tuple(tuple(row[i] for i in kept) for row in body)
+    return PickTable("On each device", (), tuple(header[i] for i in kept), rows, searched)
+
+
+def _on_device(outcome: Outcome, each: OnDevice) -> list[str]:
+    problem, members = outcome.study.problem, f"{each.on_frontier:,}"
+    if each.pick is None:
+        short = ", ".join(figure(problem, metric, value) for metric, value in each.missed.items())
+        return [each.name, Styled("none fits", BAD), f"closest: {short}" if short else "", "", members, "", ""]
+    designs = problem.architectures(each.pick.genotypes)
+    m = {name: float(column[0]) for name, column in each.pick.metrics.items()}
+    own = PickQuery(OWN, None)
+    outside = bool(problem.scenario.law.extrapolates(designs)[0])
+    times = ranges_in_words(problem.pricing(designs), designs, m, times_of(problem, own)[:1])
+    figures_asked = [name for name in problem.metric_names if name in problem.scenario.figures]
+    minimised = [o.name for o in problem.objectives if o.name not in FROM_LAW]
+    taken = dict.fromkeys([*minimised, *figures_asked, *times_of(problem, own)])
+    figures = ", ".join(figure(problem, name, m[name]) for name in taken)
+    return [
+        each.name,
+        _loss(m["loss"], extrapolated=outside),
+        figures,
+        f"{m['memory_gb']:.3g} GB",
+        members,
+        times,
+        describe(designs.on(""), problem.space.settings),
+    ]
 
 
 def _rows(outcome: Outcome, baseline: str) -> list[PickRow]:
@@ -201,7 +247,9 @@ def _taken(problem: Problem, question: PickQuery, m: dict[str, float]) -> list[s
 def figure(problem: Problem, metric: str, value: float, *, named: bool = True) -> str:
     """A metric by its name, with its unit: `total 482.9 ms`, `resident 3.88 GB`, `train 1.2e+21 FLOP`."""
     own = {function.name: function.unit for function in problem.functions}
-    unit = own[metric] if metric in own else unit_of(metric)
+    unit = own[metric] if metric in own else unit_of(metric, problem.scenario.figures)
+    if unit == "date":
+        return f"{metric * named} {day_in_words(value)}".strip()
     name = metric.rpartition(":")[2].removesuffix(SUFFIXES.get(unit, ""))
     number = f"{value:,.0f}" if 1e4 <= value < LARGE else f"{value:.4g}"
     return f"{name * named} {number} {unit}".strip()
@@ -235,6 +283,20 @@ def _range(outcome: Outcome, pick: Pick) -> str:
     asked = dict.fromkeys([*limits(problem, pick.question), *(objective.name for objective in problem.objectives)])
     said += [f"{name} is {own_in_words(name, scenario, chosen)}" for name in measured_at(asked)]
     return f" ({'; '.join(filter(None, said))})" if any(said) else ""
+
+
+def least_figures(outcome: Outcome) -> list[str]:
+    """Of each figure of devices that is minimised the frontier's least: on which device, and the lowest loss there."""
+    problem, found = outcome.study.problem, outcome.frontier
+    minimised = [o.name for o in problem.objectives if o.name in problem.scenario.figures]
+    sentences = []
+    for name in minimised if len(found) else ():
+        row = int(np.lexsort((found.metrics["loss"], found.metrics[name]))[0])
+        m = {metric: float(column[row]) for metric, column in found.metrics.items()}
+        design = describe(problem.architectures(found.genotypes[[row]]), problem.space.settings)
+        named = [figure(problem, metric, m[metric]) for metric in (name, *times_of(problem, PickQuery(OWN, None)))]
+        sentences.append(f"{', '.join(named)}, predicted loss {m['loss']:.4f}: {design}")
+    return sentences
 
 
 OWN_HEADER = ("within", "loss", "total_ms", "memory", "params", "active", "architecture")

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from nas.answer.correction_pictures import learned_figure
 from nas.answer.law_pictures import laws_figure
 from nas.answer.outcome import Outcome
-from nas.answer.palette import BASELINE, EVALUATED, EXACT, FRONTIER, PICK, STYLE, label
+from nas.answer.palette import BASELINE, EVALUATED, EXACT, FRONTIER, OF_DEVICES, PICK, STYLE, label
 from nas.answer.plot_data import (
     Convergence,
     answered_designs,
@@ -23,12 +23,14 @@ from nas.answer.plot_data import (
     running_median,
     thinned,
 )
-from nas.answer.sentences import plot_axes
+from nas.answer.sentences import devices_in_words, plot_axes
 from nas.files.figures import plain, plain_decades, save, styled
 from nas.files.own_files import inner_folder
 from nas.problem.problem import Problem
+from search_spaces.arrays import IntArray
 
 MEDIAN = "#111111"  # where points are too many to see a line of their own colour
+MARKERS = "osD^vP"  # of devices beyond the colours
 VECTORS = 3_000  # points that an SVG holds as shapes; more become an image inside it
 
 
@@ -85,8 +87,9 @@ def headed(figure: Figure, ax: Axes, text: str) -> None:
 
 def subtitle(outcome: Outcome) -> str:
     """Device, precision and workload."""
-    c, device = outcome.study.config, outcome.study.problem.scenario.device
-    return f"{plain(device.name)}, {outcome.study.problem.scenario.format_names}, {c.request_words}, {outcome.study.problem.space.name} space"
+    c, problem = outcome.study.config, outcome.study.problem
+    device = devices_in_words(problem) if problem.scenario.devices else problem.scenario.device.name
+    return f"{plain(device)}, {outcome.study.problem.scenario.format_names}, {c.request_words}, {outcome.study.problem.space.name} space"
 
 
 def _scale_axis(ax: Axes, problem: Problem, across: str) -> None:
@@ -123,7 +126,29 @@ def _mark_frontier(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
     steps = {"linestyle": "-", "linewidth": 0.8, "drawstyle": "steps-post"}
     joined: Any = steps if len(found.objectives) == 2 else {"linestyle": ""}
     name = frontier_name(outcome)
-    ax.plot(x[order], y[order], marker="o", markersize=2.4, color=FRONTIER, label=name, rasterized=many, **joined)
+    several = "device" in outcome.study.problem.space.settings
+    size = 0.0 if several else 2.4
+    ax.plot(x[order], y[order], marker="o", markersize=size, color=FRONTIER, label=name, rasterized=many, **joined)
+    if several:
+        _mark_devices(ax, outcome, rows, across, up, rasterized=many)
+
+
+def _mark_devices(
+    ax: Axes, outcome: Outcome, rows: IntArray | slice, across: str, up: str, *, rasterized: bool
+) -> None:
+    """The run's frontier by the device that each design is on; beyond `OF_DEVICES` markers tell them apart too."""
+    found, axes = outcome.frontier[rows], outcome.study.problem.space.specification.axes
+    place = found.genotypes[:, outcome.study.problem.space.place["device"]]
+    for i, name in enumerate(axes.device or []):
+        own = place == i
+        if own.any():
+            x, y = found.metrics[across][own], found.metrics[up][own]
+            style: Any = {
+                "s": 7,
+                "color": OF_DEVICES[i % len(OF_DEVICES)],
+                "marker": MARKERS[i // len(OF_DEVICES) % len(MARKERS)],
+            }
+            ax.scatter(x, y, linewidths=0, zorder=4, label=f"on {plain(name)}", rasterized=rasterized, **style)
 
 
 def _mark_baselines(ax: Axes, outcome: Outcome, across: str, up: str) -> None:

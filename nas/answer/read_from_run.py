@@ -39,7 +39,8 @@ def restored(run: RecordedRun, scores: str | None = None) -> Study:
 
 
 def _problem(run: RecordedRun, shipped: Problem) -> Problem:
-    known, scales = importable("objectives.metrics"), {o.name: o.log_scale for o in run.objectives}
+    known = (*importable("objectives.metrics"), *run.workload.figures)
+    scales = {o.name: o.log_scale for o in run.objectives}
     names = [name for name in run.run.meta["metrics"] if name not in known and "@" not in name]
     own = tuple(Objective(name, "", scales.get(name, False)) for name in names)
     asked = [

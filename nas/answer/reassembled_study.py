@@ -18,15 +18,16 @@ def study_of(run: RecordedRun, flags: Mapping[str, Any], settings: Sequence[str]
     Raises:
         UsageError: flags that do not fit it.
     """
+    figures = run.workload.figures
     kept: dict[str, Any] = {
-        "objectives": [n for n in run.run.resolved["objectives"] if ships(n)] or ["loss"],
+        "objectives": [n for n in run.run.resolved["objectives"] if ships(n, figures)] or ["loss"],
         "algo": "random",
         "params": {},
         "applications": {},
         "train": None,
         "measure": None,
     }
-    budgets = {metric: limit for metric, limit in run.run.resolved["budgets"].items() if ships(metric)}
+    budgets = {metric: limit for metric, limit in run.run.resolved["budgets"].items() if ships(metric, figures)}
     base = {**run.run.resolved, **kept, "budgets": budgets}
     if "precision_law" in flags:
         base |= _without_precision_laws(base)

@@ -21,7 +21,7 @@ def requeried(run: RecordedRun, flags: Mapping[str, Any]) -> tuple[RecordedRun, 
     Raises:
         UsageError: flags that do not fit the study, or a run that minimises or limits a metric of its own.
     """
-    resolved, shipped = run.run.resolved, importable("objectives.metrics")
+    resolved, shipped = run.run.resolved, (*importable("objectives.metrics"), *run.workload.figures)
     own = [name for name in (*resolved["objectives"], *resolved["budgets"]) if name.partition("@")[0] not in shipped]
     if own:
         raise UsageError(

@@ -18,7 +18,7 @@ def solvable(run: RecordedRun) -> Problem | None:
     """The run's problem, where the run is exact, covers more than it holds and uses shipped metrics alone."""
     content: Mapping[str, Any] = run.run.resolved
     named = {*content["objectives"], *content["budgets"]}
-    if content["algo"] != "exact" or run.whole_space or not all(map(ships, named)):
+    if content["algo"] != "exact" or run.whole_space or not all(ships(name, run.workload.figures) for name in named):
         return None
     return study_of(run, {}, []).problem
 

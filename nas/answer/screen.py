@@ -11,8 +11,8 @@ from nas.answer.law_sentences import TITLE as UNDER_LAWS
 from nas.answer.law_sentences import caveats, notes, verdict_header, verdict_lines, verdict_rows
 from nas.answer.law_verdicts import LawAnswers
 from nas.answer.outcome import Outcome
-from nas.answer.pick_lines import baseline_lines, pick_lines
-from nas.answer.pick_tables import EXACT_MEANS, answer
+from nas.answer.pick_lines import baseline_lines, device_lines, pick_lines
+from nas.answer.pick_tables import EXACT_MEANS, answer, least_figures
 from nas.answer.sentences import (
     baseline_metric,
     certainty,
@@ -88,8 +88,9 @@ def _answered(outcome: Outcome, *, verbose: bool, designs: bool = True) -> list[
         found += sentence(text)
     picks = pick_lines(outcome, verbose=verbose, designs=designs)
     baselines = baseline_lines(outcome, verbose=verbose)
+    each = device_lines(outcome, verbose=verbose)
     notation = f"  {NOTATION}{OF_HEADS * outcome.study.problem.space.free_heads}"
-    found += [*picks.lines, *sentence(Styled(notation, FAINT)), *baselines.lines]
+    found += [*picks.lines, *each, *sentence(Styled(notation, FAINT)), *baselines.lines]
     if picks.exact or baselines.exact:
         found += sentence(f"  {EXACT_MEANS}")
     if outcome.under_laws is not None:
@@ -109,6 +110,7 @@ def _ending(outcome: Outcome, folder: Path, *, verbose: bool) -> list[Line]:
     found = [line for text in sentences for line in sentence(text)]
     if outcome.diagnosis is None and (best := answer(outcome)):
         found += sentence(Styled("Answer: ", TITLE), best)
+        found += [line for text in least_figures(outcome) for line in sentence(Styled("Least: ", TITLE), text)]
     drawn = "".join(f", {name}" for name in ("report.html", "plots/") if (folder / name).exists())
     found += sentence("Files: ", linked(folder, f"{folder}/"), f" (frontier.csv, picks.csv{drawn}, …)")
     return found + [list(line) for line in next_lines(outcome, folder)]

@@ -106,13 +106,35 @@ def deltas_in_words(law: Law) -> str:
 
 def hardware(problem: Problem, c: StudyConfig, calibration_note: str) -> str:
     """The device, its precision, the latency model and how fast it takes the device to be."""
-    device = problem.scenario.device
-    mode = f"@{device.mode}" if device.mode else ""
     single = problem.scenario.calibration is not None and not problem.scenario.formats
     speed = speeds(problem.scenario) if single else calibration_note
+    speed = known_speeds(problem.scenario) if problem.scenario.devices else speed
     load = problem.scenario.sustained
     kept = f"; sustained load, {100 * load.share:.0f} % of the speed of the first seconds" if load else ""
-    return f"{device.name}{mode}, {formats_in_words(problem)}, {WORKLOAD_WORDS[c.latency]}; {speed}{kept}"
+    return f"{devices_in_words(problem)}, {formats_in_words(problem)}, {WORKLOAD_WORDS[c.latency]}; {speed}{kept}"
+
+
+def devices_in_words(problem: Problem) -> str:
+    """The device in its power mode, or the names of those that designs may be on."""
+    device, several = problem.scenario.device, [name for name, _ in problem.scenario.devices]
+    if several:
+        return f"{len(several):,} devices"
+    return f"{device.name}{f'@{device.mode}' if device.mode else ''}"
+
+
+def known_speeds(scenario: Scenario) -> str:
+    """How the speed of each of several devices is known: `calibrated: a, b; typical of its class: c; datasheet peaks: d`."""
+    found: dict[str, list[str]] = {}
+    for name, each in scenario.by_device.items():
+        profile = each.calibration
+        how = "datasheet peaks" if profile is None else "typical of its class" if profile.typical else "calibrated"
+        found.setdefault(how, []).append(name)
+    return "; ".join(f"{how}: {in_short(names)}" for how, names in found.items())
+
+
+def in_short(names: Sequence[str], most: int = 6) -> str:
+    """Names in a line, of many the first and the last."""
+    return ", ".join(names if len(names) <= most else [*names[: most - 1], "…", names[-1]])
 
 
 def formats_in_words(problem: Problem) -> str:
@@ -167,6 +189,7 @@ def describe(architectures: Architectures, searched: Collection[str] = ()) -> st
     heads = f"n_h {a['n_heads']} of {a['head_dim']}, " if free else ""
     tokens = f", {tokens_in_words([float(a['tokens'])])}" if a.get("tokens") else ""
     bits = f"{a['precision']}, " if a.get("precision") else ""
+    bits = f"{a['device']}: {bits}" if a.get("device") else bits
     words = [a.get("speculation", "none"), a.get("experts_in", "fast")]
     served = "".join(f", {word}" if ":" in word else "" for word in words)
     served = served.replace("slow:", "experts slow:")

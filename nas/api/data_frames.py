@@ -108,7 +108,9 @@ def evaluations_table(problem: Problem, evaluations: Evaluations) -> pd.DataFram
 def units(problem: Problem) -> dict[str, str]:
     """The unit of every metric of a problem; "" of a pure number."""
     own = {function.name: function.unit for function in problem.functions}
-    return {name: own[name] if name in own else unit_of(name) for name in problem.metric_names}
+    return {
+        name: own[name] if name in own else unit_of(name, problem.scenario.figures) for name in problem.metric_names
+    }
 
 
 def with_differences(frame: pd.DataFrame, law: Law, designs: Architectures, models: Sequence[Baseline]) -> pd.DataFrame:

@@ -118,7 +118,7 @@ class Run:
         chosen = run or self.recorded
         frame = pd.DataFrame({**chosen.columns(rows), "feasible": chosen.evaluations.feasible[rows]})
         metrics = (name for name in chosen.evaluations.metrics if name in frame)
-        frame.attrs["units"] = {name: unit for name in metrics if (unit := unit_of(name))}
+        frame.attrs["units"] = {name: unit for name in metrics if (unit := unit_of(name, chosen.workload.figures))}
         return frame
 
     def __repr__(self) -> str:

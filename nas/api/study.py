@@ -1,7 +1,7 @@
 """A study from Python: the keys, presets and defaults of the command line."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 
 from nas.answer.outcome import Outcome
+from nas.answer.sentences import devices_in_words
 from nas.api.data_frames import Given, architectures_of, metrics_table, notebook_html, units
+from nas.api.fleets import Fleets, fleets_of
 from nas.api.frontier import Frontier, within
 from nas.api.study_keys import StudyKeys
 from nas.commands.requests import RunRequest
@@ -199,6 +201,39 @@ class Study:
         except ValueError as error:
             raise UsageError(str(error)) from None
 
+    def fleet(
+        self,
+        models: int | str = "1..4",
+        *,
+        cases: str | Path | None = None,
+        devices: str | Sequence[str] | None = None,
+        precisions: str | Sequence[str] | None = None,
+        workloads: str | Sequence[str] | None = None,
+        minimise: str | None = None,
+        weights: Sequence[float] | None = None,
+        training_budget: str | None = None,
+        family: str | None = None,
+        time_limit: float | None = None,
+    ) -> Fleets:
+        """The best fleets of one, two, three … models that serve all cases, as `plas fleet` does it; without cases, those of devices_paper.
+
+        `cases` is a study of several devices or a table of cases (.csv); the keys of this study stand over it.
+
+        Examples:
+            >>> study = nas.load_study(budgets={"total_ms": 500})
+            >>> fleets = study.fleet("1..2", devices=["jetson_agx_orin_64gb", "rtx_4090"])
+            >>> fleets.values.models.tolist(), bool((fleets.frame.regret >= 0).all())
+            ([1, 2], True)
+
+        Raises:
+            UsageError: every fault at once; a space that cannot be covered.
+        """
+        given: dict[str, Any] = {"models": models, "devices": devices, "precisions": precisions, "workloads": workloads}
+        given |= {"minimise": minimise, "weights": weights, "training_budget": training_budget}
+        given |= {"family": family, "time_limit": time_limit}
+        keys = {key: _plain(key, value) for key, value in self.keys.items()}
+        return fleets_of(self.config, keys, cases, given)
+
     def as_pymoo(self) -> "PymooProblem":
         """The problem for pymoo's own loops: `minimize(study.as_pymoo(), NSGA2(), ("n_gen", 40))`.
 
@@ -225,7 +260,7 @@ class Study:
         scenario, space = self.problem.scenario, self.problem.space
         names = " and ".join(o.name for o in self.problem.objectives)
         return (
-            f"Study of {space.size:,} architectures ({space.name} space) on {scenario.device.name}, "
+            f"Study of {space.size:,} architectures ({space.name} space) on {devices_in_words(self.problem)}, "
             f"{scenario.format_names}: {names} within {within(self.problem.budgets)}"
         )
 
@@ -233,7 +268,7 @@ class Study:
         """Everything that it was made of and that fits into a line, by key."""
         keys = self.assembled.config.model_dump(mode="json")
         embedded = {"space": self.problem.space.name, "law": self.problem.scenario.law.name}
-        keys |= {**embedded, "device": self.problem.scenario.device.name, "budgets": within(self.problem.budgets)}
+        keys |= {**embedded, "device": devices_in_words(self.problem), "budgets": within(self.problem.budgets)}
         shown = {key: value for key, value in keys.items() if value not in (None, [], {}) and key != "default_budget"}
         return notebook_html(
             repr(self), pd.DataFrame({"key": shown.keys(), "value": map(str, shown.values())}), len(shown)

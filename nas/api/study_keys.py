@@ -26,6 +26,9 @@ class StudyKeys(TypedDict, total=False):
     training: Mapping[str, Any]
     residual_sd: Written | None
     device: Named
+    devices: Listed | Mapping[str, Named]
+    chip: Mapping[str, Any] | None
+    device_columns: Named
     precision: str
     precisions: Listed
     precision_law: Listed

@@ -134,7 +134,8 @@ def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
     Raises:
         ValueError: neither.
     """
-    names = (name for name in Architectures.__dataclass_fields__ if name != "precision")  # which is the measurement's
+    of_rows = ("precision", "device")  # are the measurement's
+    names = (name for name in Architectures.__dataclass_fields__ if name not in of_rows)
     columns = {name: row[name] for name in names if row.get(name)}
     try:
         known = baseline({"name": row.get("model") or "unnamed", **columns} if columns else row.get("model", ""))

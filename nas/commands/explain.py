@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from nas.answer import device_gain_sentences
 from nas.answer.context_curves import HEADER, cells
 from nas.answer.device_times import TIMES, ranges_in_words
 from nas.answer.doubt_columns import difference_in_numbers
@@ -19,6 +20,7 @@ from nas.answer.sureness import beyond_experts_lines, difference_in_words, undec
 from nas.commands.requests import ExplainRequest
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
+from nas.exact.device_gains import DeviceGain, device_gains
 from nas.exact.gains import Gains, gains
 from nas.problem.active_experts import active_experts_lines
 from nas.problem.blind_axes import blind_axes, blind_lines
@@ -42,7 +44,9 @@ from nas.terminal.program import command
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.display_text import in_a_command
+from objectives.quantities import day_in_words
 from search_spaces.architectures import Architectures
+from search_spaces.columns import any_of
 
 SIDES = ("compute", "memory")
 
@@ -63,13 +67,14 @@ def explain(request: ExplainRequest) -> None:
         of_tasks = scored(study, chosen, [each for each in study.baselines if each.label != known.label])
     except ValueError as error:
         raise UsageError(str(error)) from None
-    found, why_not = _gains(study, request.how)
+    found, of_device, why_not = _gains(study, request.how)
     others = [each for each in study.baselines if each.label != known.label]
     law = study.problem.pricing(chosen).law
     apart = {label: rows[0] for label, rows in from_models(law, chosen, others).items()}
     remarks = _remarks(study, known, chosen, apart)
     if request.json:
         content = _content(study, known.label, chosen, explanation, remarks, apart, contexts, found)
+        content["device_gains"] = device_gain_sentences.described(of_device)
         say_json(content | ({} if of_tasks is None else {"scores": in_numbers(of_tasks, 0)}))
         return
     _show(study, chosen, known.label, explanation, remarks)
@@ -81,7 +86,8 @@ def explain(request: ExplainRequest) -> None:
         for line in design_lines(study.problem, study.laws, chosen):
             say(line)
     if found is not None:
-        for line in gain_lines(study.problem, found, float(explanation.metrics["loss"])):
+        lines = gain_lines(study.problem, found, float(explanation.metrics["loss"]))
+        for line in [*lines, *device_gain_sentences.device_gain_lines(study.problem, found.pick, of_device)]:
             say(line)
     elif why_not:
         say(f"\nWhat more would buy is not computed: {why_not}")
@@ -110,7 +116,15 @@ def _content(
 def _remarks(study: Study, known: Baseline, chosen: Architectures, apart: Mapping[str, Difference]) -> list[str]:
     """What must be said of the model and its times, and how its loss differs from published models'."""
     scenario, sparse = study.problem.pricing(chosen), bool(chosen.n_experts[0] > 1)
+    several = [name for name, _ in study.problem.scenario.devices]
+    unplaced = several and not any_of(chosen.device)
+    placed = (
+        f"Priced on {several[0]}, the first of the study's devices; --set devices={several[-1]} takes another."
+        if unplaced
+        else ""
+    )
     return [
+        *([placed] if placed else []),
         *head(known, study.problem),
         *blind_spots(known, scenario),
         *unpriced(chosen),
@@ -139,19 +153,20 @@ def _found(request: ExplainRequest) -> tuple[Study, Baseline]:
     return _from_run(request, request.run) if request.run is not None else _named(request)
 
 
-def _gains(study: Study, how: str) -> tuple[Gains | None, str]:
-    """Gains of relaxing the study's budgets, and the one that chose; or why they cannot be computed."""
+def _gains(study: Study, how: str) -> tuple[Gains | None, tuple[DeviceGain, ...], str]:
+    """Gains of relaxing the study's budgets, and the one that chose, and of more of the device; or why they cannot be computed."""
     problem = study.problem
     if how.startswith("budget:"):
         budget = parse_budget(how.partition(":")[2], problem.metric_names, problem.scenario)
         others = tuple(b for b in problem.budgets if b.metric != budget.metric)
         problem = replace(problem, budgets=(*others, budget))
     try:
-        return (gains(problem), "") if problem.budgets else (None, "")
+        found = gains(problem) if problem.budgets else None
+        return found, () if found is None else device_gains(problem, found.pick), ""
     except UsageError as error:
-        return None, str(error)
+        return None, (), str(error)
     except Exceeded:
-        return None, f"exact answers in the {problem.space.name} space would take more than seconds"
+        return None, (), f"exact answers in the {problem.space.name} space would take more than seconds"
 
 
 def _named(request: ExplainRequest) -> tuple[Study, Baseline]:
@@ -248,7 +263,8 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remar
         apart = f"{abs(100 * budget['violation']):.1f} % {'over' if budget['violation'] > 0 else 'left'}"
         rate = budget.get("rate", "")
         least = f"; {rate} {e.metrics[rate]:.4g} of at least {budget['least']:.4g}" if rate else ""
-        say(f"  {budget['metric']} {budget['value']:.5g} of {budget['limit']:.5g}: {apart}{least}")
+        of = [day_in_words(v) if "unit" in budget else f"{v:.5g}" for v in (budget["value"], budget["limit"])]
+        say(f"  {budget['metric']} {' of '.join(of)}: {apart}{least}")
     if not e.budgets:
         say("  none")
     _show_steps(e)

@@ -58,6 +58,8 @@ def show(kinds: Sequence[str], *, as_json: bool) -> None:
                 f"{measured_elsewhere()}.\n"
             )
             _say_table("Calibrated: median error on models held out", calibrated)
+        if figures := [{"device": row["name"], **each} for row in rows for each in row.get("columns", ())]:
+            _say_table("Figures that are metrics by their names", figures)
         if kind == "laws":
             _say_table(f"Elsewhere: {RIGHT} (docs/laws-elsewhere.md)", records_in_columns())
 
@@ -208,6 +210,7 @@ def devices() -> list[Row]:
             row = {
                 **dict.fromkeys(rows[0], "-"),
                 "calibrated": [],
+                "columns": [],
                 "name": name,
                 "what": f"Broken: {str(error).partition(chr(10))[0]}.",
             }
@@ -230,6 +233,7 @@ def _device_row(name: str, path: str) -> Row:
         "modes": " ".join(f"@{mode}" for mode in d.modes) or "-",
         "what": d.name,
         "calibrated": [_profile_row(profile) for profile in d.profiles],
+        "columns": [{"name": name, **figure.in_words()} for name, figure in d.columns.items()],
     }
 
 

@@ -157,6 +157,8 @@ def gene_values(space: SearchSpace) -> dict[str, BaseDistribution]:
         found["layers"] = CategoricalDistribution([str(rule) for rule in space.specification.rules])
     if "precision" in space.place:
         found["precision"] = CategoricalDistribution(space.formats)
+    if axes.device is not None:
+        found["device"] = CategoricalDistribution(axes.device)
     if axes.expert_ffn_ratio is not None:
         found["expert_ffn_ratio"] = FloatDistribution(min(axes.expert_ffn_ratio), max(axes.expert_ffn_ratio))
     return found

@@ -32,7 +32,7 @@ class RunRequest:
         Keys(
             "algo evaluations time_limit stop_when_stable constraints seed_from known known_as workers executor asynchronous "
             "optuna_storage seed params resume retry_failed config settings space law laws tokens unique_tokens precisions "
-            "precision_law deltas scores objectives budgets preset device precision latency attention vocabulary calibration engine sustained serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases batch input_tokens "
+            "precision_law deltas scores objectives budgets columns preset device devices device_columns precision latency attention vocabulary calibration engine sustained serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases batch input_tokens "
             "output_tokens input_text output_text training.device training.utilisation training.served_tokens"
         ),
     ] = field(default_factory=dict)
@@ -117,13 +117,17 @@ class ExplainRequest:
     flags: Annotated[
         Mapping[str, Any],
         Keys(
-            "config settings space law laws precisions precision_law deltas scores budgets preset device precision latency attention "
+            "config settings space law laws precisions precision_law deltas scores budgets preset device device_columns precision latency attention "
             "vocabulary calibration engine sustained serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases batch input_tokens output_tokens input_text output_text"
         ),
     ] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()
     contexts: Annotated[bool, Flag("--contexts", "Times and memory along prompts of 1k to 128k tokens, too.")] = False
+    along: Annotated[
+        int | None,
+        Flag("--along", "What more of the device buys, at so many members of a run's frontier.", least=1, most=200),
+    ] = None
     json: Annotated[bool, Json] = False
 
 

@@ -28,7 +28,7 @@ from nas.problem.active_experts import active_experts_lines
 from nas.problem.blind_axes import blind_axes, blind_lines
 from nas.problem.diagnosis import diagnose, lines
 from nas.problem.differences import Difference, cheapest, from_models, has_doubt, tied
-from nas.problem.objective import Budget
+from nas.problem.objective import Budget, unit_of
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.quantiles import ships
@@ -39,6 +39,7 @@ from nas.study.preferences import check_form, parse_budget, select
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.tables import table
 from objectives.loss_law.origin import origin_line, verdict_line
+from objectives.quantities import day_in_words
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 OF_STEPS = "Of each step of the frontier that the law tells apart the cheapest alone"
@@ -154,12 +155,14 @@ def _under_laws(
     if request.laws is None and not run.run.resolved.get("laws"):
         return {}, []
     study = study_of(run, {} if request.laws is None else {"laws": request.laws}, [])
-    problem = replace(study.problem, budgets=tuple(b for b in run.evaluations.budgets if ships(b.metric)))
+    problem = replace(
+        study.problem, budgets=tuple(b for b in run.evaluations.budgets if ships(b.metric, run.workload.figures))
+    )
     design = run.architectures(rows)
     if _is_pick(request.how):
         values, lines = pick_under(problem, study.laws, PickRule(pick), design)
         return regret_columns(study.laws, values), lines
-    metric = cost_among(tuple(name for name in run.evaluations.objectives if ships(name)))
+    metric = cost_among(tuple(name for name in run.evaluations.objectives if ships(name, run.workload.figures)))
     metric = metric if request.sweep is None else request.sweep.partition("=")[0].strip()
     at = run.evaluations.metrics[metric][rows] if costs is None else costs
     values = along(problem, study.laws, metric).regrets(design, at)
@@ -284,7 +287,7 @@ def _sweep(request: SelectRequest, run: RecordedRun, problem: Problem | None, bu
         )
     if request.distinguishable:
         raise UsageError("sweep: expected no --distinguishable with it, got both; drop one")
-    sweep = parse_sweep(request.sweep or "", tuple(run.evaluations.metrics))
+    sweep = parse_sweep(request.sweep or "", tuple(run.evaluations.metrics), run.workload.figures)
     if problem is not None:
         run = solved_along(run, problem, budgets, sweep.metric)
     run = replace(run, evaluations=replace(run.evaluations, budgets=budgets))
@@ -342,6 +345,11 @@ def _spread(n: int, shown: int) -> IntArray:
     return np.unique(np.linspace(0, n - 1, min(shown, n)).astype(int))
 
 
+def _number(value: float, unit: str) -> str:
+    """A metric's value as the table shows it, of dates the day."""
+    return day_in_words(value) if unit == "date" else f"{value:.5g}"
+
+
 def _table(run: RecordedRun, rows: IntArray, leading: dict[str, list[str]]) -> None:
     """Rows of a run, with columns of text before them."""
     metrics = run.evaluations.metrics
@@ -351,13 +359,13 @@ def _table(run: RecordedRun, rows: IntArray, leading: dict[str, list[str]]) -> N
         if n not in ("loss", "total_ms", "memory_gb")
     ]
     names = list(dict.fromkeys(["loss", "total_ms", "memory_gb", *extra]))
-    architectures = run.architectures(rows)
+    architectures, figures = run.architectures(rows), run.workload.figures
     if not run.solved and not any("<=" in name for name in leading):
         leading = {**leading, "index": [str(row) for row in rows.tolist()]}
     body = [
         [
             *(column[i] for column in leading.values()),
-            *(f"{metrics[name][row]:.5g}" for name in names),
+            *(_number(metrics[name][row], unit_of(name, figures)) for name in names),
             count(metrics["params_total"][row]),
             describe(architectures[i : i + 1], run.space.settings),
         ]

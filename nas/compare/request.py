@@ -81,7 +81,7 @@ class CompareRequest:
     flags: Annotated[
         Mapping[str, Any],
         Keys(
-            "time_limit stop_when_stable constraints seed_from config settings space law objectives budgets preset device "
+            "time_limit stop_when_stable constraints seed_from config settings space law objectives budgets preset device device_columns "
             "precision latency attention vocabulary calibration engine sustained serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases batch input_tokens output_tokens input_text output_text",
             OF_RUNS,
         ),

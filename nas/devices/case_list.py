@@ -12,7 +12,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from nas.devices.case_table import table_rows
-from nas.devices.configuration import CASE_KEYS, EVERYTHING, SHIPPED, CaseList, DevicesConfig, Row
+from nas.devices.configuration import (
+    CASE_KEYS,
+    EVERYTHING,
+    SHIPPED,
+    WEIGHTS,
+    CaseList,
+    DevicesConfig,
+    Row,
+    weight_of,
+)
 from nas.devices.request import DevicesRequest
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
@@ -132,14 +141,19 @@ def _recorded(
     rows, faults = [], Faults(origins)
     for i, case in enumerate(cases):
         inside = {place[2:]: origin for place, origin in origins.items() if place[:2] == ("cases", i)}
-        values = {key: value for key, value in case.items() if key not in ("case", "application", "budgets")}
+        values = {key: value for key, value in case.items() if key not in ("case", "application", "budgets", *WEIGHTS)}
         for key in values.keys() - {"device", *CASE_KEYS}:
             faults.add(
                 ("cases", i, key),
                 f"{unknown('a key of a case', key, ('device', *CASE_KEYS))}; all cases share the others",
             )
         label, application = (str(case.get(key) or "") for key in ("case", "application"))
-        rows.append(Row(values, case.get("budgets") or {}, application, label, inside))
+        try:
+            weight = weight_of(case)
+        except ValueError as error:
+            faults.add(("cases", i), f"weight: {error}")
+            weight = 1.0
+        rows.append(Row(values, case.get("budgets") or {}, application, label, inside, weight))
     return rows, faults.lines
 
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from nas.devices.configuration import Row
+from nas.devices.configuration import WEIGHTS, Row, weight_of
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
@@ -14,7 +14,7 @@ from objectives.fitting.sheet import Sheet, read_sheet
 
 WORDS = ("device", "precision", "latency", "attention")
 NUMBERS = ("batch", "input_tokens", "output_tokens", "input_text", "output_text", "vocabulary")
-COLUMNS = ("case", *WORDS, *NUMBERS, "application", "budget")
+COLUMNS = ("case", *WORDS, *NUMBERS, "application", "budget", *WEIGHTS)
 MOST_ROWS = 10_000
 BETWEEN = re.compile(r"\s*;\s*|\s+(?=[A-Za-z_][\w@.:]*\s*(?:<=|>=|=))")  # before the next metric=limit
 
@@ -78,7 +78,18 @@ def _row(path: Path, line: int, names: list[str], cells: list[str], faults: Faul
         except ValueError as error:
             faults.lines.append((given["budget"][1], f"budget: {error}"))
     label, application = (given.get(name, ("", ""))[0] for name in ("case", "application"))
-    return Row(values, budgets, application, label, origins)
+    return Row(values, budgets, application, label, origins, _weight(given, faults))
+
+
+def _weight(given: dict[str, tuple[str, str]], faults: Faults) -> float:
+    """The weight of a row; a fault is noted at its cell."""
+    cells = {name: given[name] for name in WEIGHTS if name in given}
+    try:
+        return weight_of({name: yaml_source.parse(*cell)[0] for name, cell in cells.items()})
+    except ValueError as error:
+        name, (_, place) = list(cells.items())[-1]
+        faults.lines.append((place, f"{name}: {error}"))
+        return 1.0
 
 
 def _refuse_twins(rows: list[Row], faults: Faults) -> None:

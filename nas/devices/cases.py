@@ -18,10 +18,12 @@ from nas.search.reading import ReadStudy
 from nas.study.baselines import baseline
 from nas.study.catalogue import load_device
 from nas.study.configuration import IN_TOKENS, StudyConfig
+from nas.study.device_tables import ColumnTable
 from nas.study.metrics import MetricReader
 from nas.study.request_length import in_tokens, refuse_both, with_request
 from nas.study.study_laws import in_format
 from objectives.device import Device
+from objectives.device_columns import NONE
 from objectives.display_text import shown_name
 from objectives.loss_law.law import Law
 from objectives.loss_law.precision_cost import FULL
@@ -39,7 +41,8 @@ class Case:
     """A problem on a device with its query.
 
     `question` adds at most one limit to the problem's budgets, that of an application or of a reference model, which
-    the pick meets and the frontier does not know. `named` is how the device was named, `note` how its speed is known.
+    the pick meets and the frontier does not know. `named` is how the device was named, `note` how its speed is known, `weight`
+    what it counts in a fleet.
     """
 
     label: str
@@ -49,6 +52,7 @@ class Case:
     question: PickQuery
     note: str
     notices: tuple[str, ...] = ()
+    weight: float = 1.0
 
     @property
     def device(self) -> Device:
@@ -124,8 +128,8 @@ def _checked(
     except UsageError as error:
         faults.add(("vocabulary",), str(error).removeprefix("vocabulary: "))
     text, named = with_request(asked.shared.text, config), _named(asked, row)
-    _check_device(row, named, known, config, faults)
-    reader = MetricReader(faults, metrics)
+    _check_device(row, named, known, config, asked.shared.table, faults)
+    reader = MetricReader(faults, metrics, known[named].columns if named in known else NONE)
     limits = {**asked.shared.limits, **reader.budgets(row.budgets, ("budgets",))}
     metrics |= reader.known
     applications = asked.shared.applications
@@ -150,7 +154,9 @@ def _refuse_own_losses(law: Law, precision: str, faults: Faults) -> None:
         )
 
 
-def _check_device(row: Row, named: str, known: dict[str, Device], config: StudyConfig, faults: Faults) -> None:
+def _check_device(
+    row: Row, named: str, known: dict[str, Device], config: StudyConfig, table: ColumnTable, faults: Faults
+) -> None:
     """Load a row's device unless it is known; see that it has the precision's peak and that names can be shown."""
     for key, text in (("case", row.label), ("device", named)):
         try:
@@ -158,7 +164,7 @@ def _check_device(row: Row, named: str, known: dict[str, Device], config: StudyC
         except ValueError as error:
             faults.add((key,), str(error))
     try:
-        known[named] = known.get(named) or load_device(named)
+        known[named] = table.over(named, named, known.get(named) or load_device(named), faults)
     except UsageError as error:
         faults.add(("device",), str(error).removeprefix("--device: "))
         return
@@ -183,13 +189,18 @@ def _case(asked: CaseList, base: Study, row: Row, study: ReadStudy, reference: B
             f"space: expected one of a vocabulary that each case says, got {base.problem.space.name} with vocabulary as an axis; "
             "give --vocabulary or the cases one, or plas run over each device"
         )
+    if "device" in base.problem.space.settings:
+        raise UsageError(
+            f"space: expected one whose designs run on the case's device, got {base.problem.space.name} with device as an axis; "
+            "leave the axis out and name --devices"
+        )
     try:
         problem, limits, note = problem_of(study)
         question = _question(asked, row, problem, study.limits, reference)
     except UsageError as error:
         raise UsageError(f"{row.origins.get((), row.label)}: {error}") from None
     notices = tuple(notices_of(problem, limits))
-    return Case(row.label, _named(asked, row), study.config, problem, question, note, notices)
+    return Case(row.label, _named(asked, row), study.config, problem, question, note, notices, row.weight)
 
 
 def _question(

@@ -1,5 +1,6 @@
 """A study of several devices as it is written: keys that it has besides a study's, its cases."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ SHIPPED = "devices_paper"  # the study of a command that names no device
 REFERENCE = "qwen2.5_0.5b"  # where a case has no limit of its own: as fast as this model is there
 EVERYTHING = "all"
 CASE_KEYS = tuple(marked(PerCase))
+WEIGHTS = ("weight", "units")
 
 
 def _listed(value: Any) -> Any:
@@ -27,7 +29,8 @@ def _listed(value: Any) -> Any:
 class DevicesConfig(BaseModel):
     """Keys of a file for `devices` that are no study's; `devices` may map labels to devices written out.
 
-    `models_under` are the conventions that published models are priced under; preset `device` where none were chosen.
+    `models_under` are the conventions that published models are priced under; preset `device` where none were chosen. `fleet` is
+    what `plas fleet` asks of the cases, which nothing here reads.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -40,17 +43,34 @@ class DevicesConfig(BaseModel):
     as_fast_as: Annotated[str | dict[str, Any] | None, BeforeValidator(none_word)] = REFERENCE
     models: Annotated[list[str | dict[str, Any]], BeforeValidator(_listed), Field(min_length=1)] = [EVERYTHING]
     models_under: dict[str, Any] | None = None
+    fleet: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One case as given: study keys, its own budgets, an application's name; each with its place."""
+    """One case as given: study keys, its own budgets, an application's name, its weight or units sold; each with its place."""
 
     values: dict[str, Any]
     budgets: dict[str, Any] = field(default_factory=dict)
     application: str = ""
     label: str = ""
     origins: Mapping[Place, str] = field(default_factory=dict)
+    weight: float = 1.0
+
+
+def weight_of(given: Mapping[str, Any]) -> float:
+    """The weight of a case from its keys `weight` or `units`, 1 where neither is given: fleets count by it.
+
+    Raises:
+        ValueError: both, or no positive number.
+    """
+    named = [given[name] for name in WEIGHTS if name in given]
+    if len(named) > 1:
+        raise ValueError("expected weight or units, got both; remove one")
+    value = named[0] if named else 1.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < math.inf:
+        raise ValueError(f"expected a positive number, got {value!r}; correct it")
+    return float(value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
-from nas.answer.palette import INK, LABELS, STYLE
+from nas.answer.palette import INK, LABELS, OF_DEVICES, STYLE
 from nas.devices.layout import cut
 from nas.devices.result import DeviceStudy
 from nas.files.figures import save, styled
@@ -22,7 +22,6 @@ MOST_WRITTEN = 16  # cases whose cells hold a number
 MOST_LINES = 16
 LONGEST_NAME = 30
 OVER = "#d9d9d9"
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5195", "#555555")  # Okabe and Ito
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)))
 
 
@@ -135,5 +134,5 @@ def frontiers_figure(study: DeviceStudy) -> Figure:
 def _stroke(i: int, n: int) -> tuple[str, Any]:
     """Colours that colour-blind readers can distinguish, first solid, then dashed; one grey where lines are too many to name."""
     if n > MOST_LINES:
-        return COLOURS[-1], "-"
-    return COLOURS[i % len(COLOURS)], DASHES[i // len(COLOURS) % len(DASHES)]
+        return OF_DEVICES[-1], "-"
+    return OF_DEVICES[i % len(OF_DEVICES)], DASHES[i // len(OF_DEVICES) % len(DASHES)]

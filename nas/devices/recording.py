@@ -49,6 +49,7 @@ def _cases(asked: CaseList, cases: Cases) -> list[dict[str, Any]]:
         own = MetricReader(Faults(), cases.objectives).budgets(row.budgets, ("budgets",))
         further: dict[str, Any] = {"application": row.application} if row.application else {}
         further |= {"budgets": _written(own)} if own else {}
+        further |= {"weight": row.weight} if row.weight != 1.0 else {}
         found.append({"case": row.label, **row.values, "device": case.named, **further})
     return found
 

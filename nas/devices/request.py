@@ -57,7 +57,7 @@ class DevicesRequest:
     flags: Annotated[
         Mapping[str, Any],
         Keys(
-            "config settings space law objectives budgets preset latency attention vocabulary calibration engine sustained serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases"
+            "config settings space law objectives budgets preset device_columns latency attention vocabulary calibration engine sustained serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases"
         ),
     ] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None

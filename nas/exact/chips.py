@@ -12,13 +12,15 @@ A box with a backbone is dropped in a cell when
 2. a known feasible pair costs no more in every column than this least, and is better in every objective of architectures, by more than
    1e-9 of the value.
 
-By 1 no pair of the box and the cell is feasible; by 2 each is dominated by a pair that was evaluated. What is left goes to the halves of the
-cell, or in halves of the box, until a box holds one architecture and a cell one class: then it is evaluated whole, and paired with those chips of
-the class that hold it and that no other of these undercuts in the columns. Of chips of equal rates and equal columns the one of least memory
+By 1 no pair of the box and the cell is feasible; by 2 each is dominated. A pair is known by its whole values or, among architectures about to be
+evaluated on one class, by sums, which wholes are held to agree with ten times as closely as the slack; who is beaten so is beaten by one that
+is evaluated, since the better of two is beaten by nobody or by a better one still. What is left goes to the parts of the cell, or in halves of
+the box, until a box holds one architecture and a cell one class: then it is evaluated whole, and paired with those chips of the class that hold it
+and that no other of these undercuts in the columns. Of chips of equal rates and equal columns the one of least memory
 stands for all; other ties are all kept. Every pair is accounted for: architectures dropped and evaluated must add up to all of them on every class.
 
-Where a metric depends on the chip otherwise (energy, quantiles of times, a cache tier, slow memory, own functions, the closed form) chips are
-solved one after the other, each without what is dominated by pairs of those before it.
+Where a metric depends on the chip otherwise (energy, quantiles of times, a cache tier, slow memory, own functions, the closed form) this is refused
+by name (`chip_problem.uncovered`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,14 +29,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nas.errors import UsageError
-from nas.exact.chip_by_chip import solve_chip_by_chip
 from nas.exact.chip_cells import Cell, ChipTable
 from nas.exact.chip_leaves import Leaves
 from nas.exact.chip_points import Known, Points
 from nas.exact.chip_problem import ChipProblem, uncovered
 from nas.exact.chip_search import ChipSearch, refuse_uncovered
 from nas.exact.chip_sums import ChipSums
-from nas.exact.decomposition.additive_bounds import BrokenSum
 from nas.exact.decomposition.branch_and_bound import Effort
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.grid import Grid
@@ -92,15 +92,9 @@ def solve_chips(
     chips = asked.allowed()
     if len(chips) == 0:
         return _none(asked, "no chip is within the budgets on columns")
-    obstacle = uncovered(asked)
-    if not obstacle:
-        try:
-            return _by_cells(asked, ChipTable.of(asked.scenarios, chips, asked.costs), report)
-        except BrokenSum as error:
-            obstacle = error.reason
-    points, said = solve_chip_by_chip(asked, chips, report)
-    text = f"{len(chips):,} chips were solved one after the other, since {obstacle}; {said}"
-    return _sorted(asked, points, chips, Effort(), text)
+    if obstacle := uncovered(asked):
+        raise UsageError(f"chips: expected what sums of parts cover on all chips together, got one where {obstacle}")
+    return _by_cells(asked, ChipTable.of(asked.scenarios, chips, asked.costs), report)
 
 
 def _by_cells(asked: ChipProblem, chips: ChipTable, report: Callable[[int], None]) -> ChipFrontier:

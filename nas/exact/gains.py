@@ -54,14 +54,14 @@ def gains(problem: Problem) -> Gains | None:
         UsageError: exact answers are impossible.
         Exceeded: they would take more than seconds.
     """
-    whole = _covered(problem)
-    pick = _best(whole, problem.budgets)
+    whole = covered(problem)
+    pick = best_within(whole, problem.budgets)
     if pick is None:
         return None
     return Gains(pick, tuple(_budget_gain(whole, pick, b) for b in problem.budgets), tuple(_axis_gains(problem, pick)))
 
 
-def _covered(problem: Problem) -> Enumerated | SettingBySetting:
+def covered(problem: Problem) -> Enumerated | SettingBySetting:
     """Every architecture, evaluated where that is quicker than sums of parts; a user's own metrics are never called for it."""
     rules = (PickRule(None),)
     metrics = solution.metrics_of(problem, rules)
@@ -73,7 +73,7 @@ def _covered(problem: Problem) -> Enumerated | SettingBySetting:
     return SettingBySetting(problem, metrics, most=solution.SECONDS)
 
 
-def _best(whole: Enumerated | SettingBySetting, budgets: tuple[Budget, ...]) -> Evaluations | None:
+def best_within(whole: Enumerated | SettingBySetting, budgets: tuple[Budget, ...]) -> Evaluations | None:
     """The pick within budgets, every metric."""
     found = whole.lowest(budgets)
     return None if found is None else whole.problem.evaluate(found.genotypes)
@@ -93,7 +93,7 @@ def _budget_gain(whole: Enumerated | SettingBySetting, pick: Evaluations, budget
     if opened is None:
         return BudgetGain(budget, tightest, None)
     limit = float(opened.metrics[budget.metric].max())  # of ties at 12 digits the last
-    found = _best(whole, (*others, Budget(budget.metric, limit)))
+    found = best_within(whole, (*others, Budget(budget.metric, limit)))
     return BudgetGain(
         budget, tightest, None if found is None else gain(whole.problem, pick, found, budget.metric, limit)
     )
@@ -104,7 +104,7 @@ def _axis_gains(problem: Problem, pick: Evaluations) -> Iterator[Gain]:
     better = Budget("loss", _loss(pick) * (1.0 - DIFFERENT))
     for axis, value, space in beyond(problem.space):
         further = replace(problem, space=space, queries=())
-        found = _best(_covered(further), (*problem.budgets, better))
+        found = best_within(covered(further), (*problem.budgets, better))
         if found is not None:
             yield gain(further, pick, found, axis, value)
 

@@ -12,6 +12,7 @@ from nas.exact.decomposition.additive_bounds import BrokenSum, own_functions, un
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.decomposition.frontier import MOST_BACKBONES, backbones
 from nas.exact.enumeration import enumerate_all
+from nas.exact.over_devices import OverDevices, over_devices
 from nas.exact.setting_by_setting import SettingBySetting
 from nas.problem.evaluations import Evaluations
 from nas.problem.picks import PickRule
@@ -156,7 +157,10 @@ def _by_parts(
     checkpoint: SolverCheckpoint,
     most: int | None = None,
 ) -> ExactSolution:
-    sums = SettingBySetting(problem, metrics_of(problem, tuple(r for r in rules if not r.dense)), checkpoint, most)
+    names = metrics_of(problem, tuple(r for r in rules if not r.dense))
+    if most is None and (over := over_devices(problem, names)) is not None:
+        return _over_devices(problem, rules, report, over)
+    sums = SettingBySetting(problem, names, checkpoint, most)
     frontier = sums.frontier(problem.objectives, problem.budgets, report=report) if problem.objectives else None
     picks = tuple(_pick(sums, frontier, rule) for rule in rules)
     effort = sums.effort
@@ -171,7 +175,17 @@ def _by_parts(
     return _solution(problem, nothing if frontier is None else frontier, picks, "parts", text)
 
 
-def _pick(sums: SettingBySetting, frontier: Evaluations | None, rule: PickRule) -> Evaluations | None:
+def _over_devices(
+    problem: Problem, rules: tuple[PickRule, ...], report: Callable[[int], None], over: OverDevices
+) -> ExactSolution:
+    """The answers of many devices together."""
+    frontier = over.frontier(problem.objectives, problem.budgets, report) if problem.objectives else None
+    picks = tuple(_pick(over, frontier, rule) for rule in rules)
+    nothing = problem.evaluate(np.zeros((0, len(problem.space.gene_sizes)), dtype=np.int64))
+    return _solution(problem, nothing if frontier is None else frontier, picks, "parts", over.said[0])
+
+
+def _pick(sums: SettingBySetting | OverDevices, frontier: Evaluations | None, rule: PickRule) -> Evaluations | None:
     """A member of the frontier where the rule's pick must be one, else solved by itself; no frontier of some objectives is no pick."""
     if frontier is None and sums.problem.objectives:
         return None

@@ -1,6 +1,6 @@
 """Budget sweeps: the pick at every limit of a range, all from one frontier of loss and the swept metric."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, unit_of
 from nas.problem.picks import best_row
 from nas.problem.rates import cost_of, is_rate
+from objectives.device_columns import NONE, Figure
 from objectives.quantities import quantity_in
 from search_spaces.arrays import FloatArray
 
@@ -26,7 +27,7 @@ class Sweep:
     limits: FloatArray
 
 
-def parse_sweep(text: str, metrics: tuple[str, ...]) -> Sweep:
+def parse_sweep(text: str, metrics: tuple[str, ...], figures: Mapping[str, Figure] = NONE) -> Sweep:
     """A sweep from `total_ms=20:500:20`; limits with or without their unit.
 
     Raises:
@@ -41,7 +42,7 @@ def parse_sweep(text: str, metrics: tuple[str, ...]) -> Sweep:
             f"sweep: expected {FORM} with one of {', '.join(metrics)}, got {text!r}; write total_ms=20:500:20"
         )
     try:
-        first, last, step = (float(quantity_in(unit_of(metric), part.strip())) for part in parts)
+        first, last, step = (float(quantity_in(unit_of(metric, figures), part.strip())) for part in parts)
     except ValueError as error:
         raise UsageError(f"sweep: {error}") from None
     count = np.floor((last - first) / step + 1e-9) + 1

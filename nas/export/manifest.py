@@ -41,7 +41,7 @@ def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], notes: 
         "gguf": first.gguf,
         "tokenizer": ", ".join(dict.fromkeys(model.tokenizer.kind for model in models)),
         "predictions": {
-            "device": scenario.device.name,
+            "device": ", ".join(each.device.name for each in scenario.by_device.values()),
             "precision": scenario.precision.name,
             "latency": scenario.latency,
             "calibration": study.calibration_note,

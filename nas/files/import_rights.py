@@ -20,7 +20,7 @@ class Right(Enum):
 
 
 RIGHTS = {
-    **dict.fromkeys(("run", "compare", "devices"), Right.STUDY),
+    **dict.fromkeys(("run", "compare", "devices", "fleet"), Right.STUDY),
     **dict.fromkeys(("theory", "explain", "export", "schema"), Right.TYPED),
 }  # every other command: nothing
 _command: ContextVar[str] = ContextVar(

@@ -28,6 +28,7 @@ from objectives.plugins import importable
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, IntArray
 from search_spaces.columns import CODES, SHAPE
+from search_spaces.positions import position
 from search_spaces.space import SearchSpace
 
 DETAILED = 400  # frontier members that are taken apart
@@ -53,7 +54,7 @@ def run_data(outcome: Outcome, rows: Rows, name: str) -> dict[str, Any]:
         "movable": list(rows.movable),
         "looser": rows.looser,
         "rows": _rows(outcome, rows),
-        "words": WORDS,
+        "words": WORDS | {"device": problem.space.specification.axes.device or []},
         "frontier": column(frontier),
         "frontierName": frontier_name(outcome),
         "optimal": _optimal(outcome, places),
@@ -111,7 +112,10 @@ def _rows(outcome: Outcome, rows: Rows) -> dict[str, Any]:
 def _shape(architectures: Architectures, space: SearchSpace) -> dict[str, Any]:
     """The columns that make an architecture, and further ones that differ from their defaults; a word is its number."""
     names = [*SHAPE, *architectures.further_columns(space.further)]
-    return {name: column(getattr(architectures, name)) for name in names}
+    columns = {name: getattr(architectures, name) for name in names}
+    if "device" in space.settings:
+        columns["device"] = position(space.settings["device"], architectures.device)
+    return {name: column(values) for name, values in columns.items()}
 
 
 def _detailed(frontier: IntArray, picked: list[int]) -> IntArray:

@@ -11,7 +11,7 @@ from nas.answer.correction_lines import EXPLAINED, HEADER, learned_lines, pick_r
 from nas.answer.device_times import latency_certainty
 from nas.answer.law_sentences import TITLE, notes, verdict_header, verdict_lines, verdict_rows
 from nas.answer.outcome import Outcome
-from nas.answer.pick_tables import PickTable, beside_baselines, own_picks
+from nas.answer.pick_tables import PickTable, beside_baselines, on_devices, own_picks
 from nas.answer.plot_data import convergence
 from nas.answer.score_tables import design_table, scored, step_table
 from nas.answer.sentences import certainty, headline, limits, reading
@@ -24,7 +24,7 @@ from nas.problem.diagnosis import lines
 from nas.terminal.program import command
 from objectives.display_text import in_a_command
 
-SCRIPTS = ("chart.js", "panel.js", "budgets.js", "run.js")
+SCRIPTS = ("series.js", "chart.js", "panel.js", "budgets.js", "run.js")
 
 
 def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions: Mapping[str, str]) -> str:
@@ -46,6 +46,7 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
             element(
                 "main",
                 _answer(outcome),
+                _on_devices(outcome),
                 _explore(outcome, rows.why),
                 _along_the_context(outcome),
                 _scores(outcome),
@@ -78,6 +79,18 @@ def _answer(outcome: Outcome) -> str:
         ),
         table(shown.header, shown.rows, indices=indices),
         paragraphs(shown.explained, "quiet"),
+    )
+
+
+def _on_devices(outcome: Outcome) -> str:
+    """The answer on each device of several."""
+    if (found := on_devices(outcome)) is None:
+        return ""
+    sentence = (
+        "Lowest predicted loss within your budgets on each device, what it takes there, and where measured times lie."
+    )
+    return section(
+        found.title, paragraphs([sentence]), table(found.header, found.rows), paragraphs(found.below, "quiet")
     )
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from nas.problem.dominance import rounded
 from objectives.loss_law.law import Law
 from search_spaces.arrays import BoolArray, IntArray
-from search_spaces.columns import OF_SERVING
+from search_spaces.columns import OF_RUNNING
 from search_spaces.space import SearchSpace
 
 SAMPLE = 256  # architectures that every axis is stepped from
@@ -17,7 +17,7 @@ def blind_axes(space: SearchSpace, law: Law) -> tuple[str, ...]:
 
     A step goes from an architecture of the space to another one that differs in this axis alone. The
     law's own values decide, so that coefficients of zero count as well as missing terms; designs that it says nothing of
-    decide nothing. How designs are served is no property of theirs that a law could see.
+    decide nothing. How designs are served, and on which device, is no property of theirs that a law could see.
     """
     own = space.sample(SAMPLE, np.random.default_rng(SEED))
     searched = [(gene, name) for gene, name in enumerate(space.genes) if _searched(space, gene)]
@@ -25,7 +25,7 @@ def blind_axes(space: SearchSpace, law: Law) -> tuple[str, ...]:
 
 
 def _searched(space: SearchSpace, gene: int) -> bool:
-    return bool(space.gene_sizes[gene] > 1) and space.genes[gene] not in OF_SERVING
+    return bool(space.gene_sizes[gene] > 1) and space.genes[gene] not in OF_RUNNING
 
 
 def _unseen(space: SearchSpace, law: Law, own: IntArray, gene: int) -> bool:

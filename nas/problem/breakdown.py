@@ -27,7 +27,7 @@ from objectives.loss_law.precision_cost import FITTED
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
-from search_spaces.columns import CODES, worded
+from search_spaces.columns import WORDED, worded
 from search_spaces.mixes import in_words
 from search_spaces.space import SearchSpace
 from search_spaces.specification import OF_LAYERS
@@ -130,6 +130,7 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
             "value": metrics[b.metric],
             "limit": b.limit,
             "violation": metrics[b.metric] / b.limit - 1,
+            **({"unit": b.unit} if b.unit == "date" else {}),
             **({} if b.rate is None else {"rate": b.rate.name, "least": b.rate.at(b.limit)}),
             **(own_factors(b.metric, scenario, chosen) if measured_at([b.metric]) else {}),
         }
@@ -266,7 +267,7 @@ def spans(space: SearchSpace, designs: Architectures) -> dict[str, str]:
         words = _shown(designs, name)
         if len(set(words)) == 1:
             continue
-        numbers = name != OF_LAYERS and name not in CODES
+        numbers = name != OF_LAYERS and name not in WORDED
         ends = sorted(set(words), key=float) if numbers else sorted(set(words))
         found[name] = f"{ends[0]} to {ends[-1]}" if numbers else " or ".join(ends)
     return found
@@ -276,4 +277,4 @@ def _shown(side: Architectures, name: str) -> list[str]:
     if name == OF_LAYERS:
         return in_words(side)
     values = getattr(side, name)
-    return worded(name, values).tolist() if name in CODES else [f"{value:g}" for value in values.tolist()]
+    return worded(name, values).tolist() if name in WORDED else [f"{value:g}" for value in values.tolist()]

@@ -153,7 +153,7 @@ def _relaxation(r: Relaxation) -> str:
     if r.limit <= r.budget.limit:
         return f"not binding{alone}"
     opens = "1 design" if r.opens == 1 else f"{r.opens:,} designs"
-    at = f"{at_least(r.limit)}{r.budget.in_rates(r.limit)}"
+    at = f"{r.budget.shown(r.limit, at_least(r.limit))}{r.budget.in_rates(r.limit)}"
     return f"binds; at {at} (+{100 * (r.limit / r.budget.limit - 1):.1f} %) it opens {opens}{alone}"
 
 
@@ -166,7 +166,7 @@ def at_least(limit: float, digits: int = 6) -> str:
 
 def _miss(closest: Evaluations, row: int) -> str:
     over = [
-        f"{budget.metric} {(value := float(closest.metrics[budget.metric][row])):.4g} ({100 * violation:+.1f} %)"
+        f"{budget.metric} {budget.shown(value := float(closest.metrics[budget.metric][row]), f'{value:.4g}')} ({100 * violation:+.1f} %)"
         f"{budget.in_rates(value)}"
         for budget, violation in zip(closest.budgets, closest.violations[row].tolist(), strict=True)
     ]

@@ -10,7 +10,9 @@ from typing import Any, Self
 import numpy as np
 
 from nas.problem.rates import Rate, rate_of
+from objectives.device_columns import NONE, Figure
 from objectives.plugins import importable
+from objectives.quantities import day_in_words
 from objectives.scenario import Workload
 from search_spaces.arrays import FloatArray
 
@@ -73,12 +75,14 @@ class Objective:
 class Budget:
     """`metric <= limit`; the violation is value/limit − 1, feasible at ≤ 0.
 
-    rate: what the limit is shown as besides, where it was asked for as the least of a rate.
+    rate: what the limit is shown as besides, where it was asked for as the least of a rate; unit: that of the limit where it
+    decides how it is shown, a date.
     """
 
     metric: str
     limit: float
     rate: Rate | None = field(default=None, compare=False)
+    unit: str = field(default="", compare=False)
 
     def violation(self, values: FloatArray) -> FloatArray:
         """value/limit − 1, (n,); NaN values give NaN."""
@@ -86,7 +90,11 @@ class Budget:
 
     def __str__(self) -> str:
         least = "" if self.rate is None else f" ({self.rate.name} >= {self.rate.at(self.limit):.6g})"
-        return f"{self.metric} <= {self.limit:g}{least}"
+        return f"{self.metric} <= {self.shown(self.limit, f'{self.limit:g}')}{least}"
+
+    def shown(self, value: float, number: str) -> str:
+        """A value of the metric as the number that it is shown as, of dates the day."""
+        return day_in_words(value) if self.unit == "date" else number
 
     def in_rates(self, cost: float) -> str:
         """` (tokens_per_second 20)` of a cost, "" without a rate."""
@@ -103,18 +111,23 @@ def takes_scenario(function: Callable[..., Any]) -> bool:
     return len(positional) > 1 and (positional[1].name == "scenario" or positional[1].default is positional[1].empty)
 
 
-def built_in(name: str) -> Objective:
-    """The objective of a module in `objectives.metrics`; `loss@q90` is a quantile of one."""
-    module = importlib.import_module(f"objectives.metrics.{name.partition('@')[0]}")
+def built_in(name: str, figures: Mapping[str, Figure] = NONE) -> Objective:
+    """The objective of a module in `objectives.metrics`; `loss@q90` is a quantile of one; any other name is a device's figure, with its unit."""
+    base = name.partition("@")[0]
+    if base not in importable("objectives.metrics"):
+        return Objective(name, figures[name].unit if name in figures else "")
+    module = importlib.import_module(f"objectives.metrics.{base}")
     return Objective(name, module.UNIT, module.LOG_SCALE)
 
 
 def limit_on_cost(metric: str, limit: float, workload: Workload) -> Budget:
     """A limit as a budget: at most, of a rate at least, which is a limit on its cost."""
     rate = rate_of(metric, workload)
-    return Budget(metric, limit) if rate is None else Budget(rate.cost, rate.largest_cost(limit), rate)
+    if rate is None:
+        return Budget(metric, limit, unit=unit_of(metric, workload.figures))
+    return Budget(rate.cost, rate.largest_cost(limit), rate)
 
 
-def unit_of(metric: str) -> str:
-    """The unit of a shipped metric; none of a user's."""
-    return built_in(metric).unit if metric.partition("@")[0] in importable("objectives.metrics") else ""
+def unit_of(metric: str, figures: Mapping[str, Figure] = NONE) -> str:
+    """The unit of a shipped metric, or of a figure of the device; none of a user's."""
+    return built_in(metric, figures).unit

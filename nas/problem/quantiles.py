@@ -1,7 +1,7 @@
 """Metrics at a quantile by name, `total_ms@q80`: which there are, what is said of them, and where nothing can be claimed."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -32,10 +32,11 @@ def at_a_quantile(name: str) -> bool:
     return True
 
 
-def ships(name: str) -> bool:
-    """Whether a metric is a shipped formula, or one of what is measured, at a quantile; a loss at a quantile is not."""
+def ships(name: str, figures: Collection[str] = ()) -> bool:
+    """Whether a metric is a shipped formula, one of what is measured, at a quantile, or a figure of the device; a loss at a quantile is not."""
     base, at, _ = name.partition("@")
-    return base in importable("objectives.metrics") and (not at or base in MEASURED or base in costs())
+    shipped = base in importable("objectives.metrics") and (not at or base in MEASURED or base in costs())
+    return shipped or name in figures
 
 
 def measured_at(names: Iterable[str]) -> list[str]:
@@ -62,11 +63,12 @@ def refuse_unclaimed(problem: Problem) -> None:
         UsageError: naming the metric, and the format where there are several.
     """
     for name in _measured(problem):
-        for precision, scenario in problem.scenario.by_format.items():
+        for place, scenario in problem.scenario.each.items():
             try:
                 factors_of(*level_of(name), scenario)
             except ValueError as error:
-                where = f"precision {precision}: " if problem.scenario.formats else ""
+                where = f"precision {place}: " if problem.scenario.formats else ""
+                where = f"{place}: " if problem.scenario.devices else where
                 raise UsageError(f"{where}{error}") from None
 
 
@@ -76,8 +78,8 @@ def about_quantiles(problem: Problem) -> Iterator[str]:
     kinds = [word for word, some in (("dense", (~experts).any()), ("sparse", experts.any())) if some]
     for name in _measured(problem):
         said: dict[str, list[str]] = {}
-        for precision, scenario in problem.scenario.by_format.items():
-            said.setdefault(in_words(name, scenario, kinds), []).append(precision)
+        for place, scenario in problem.scenario.each.items():
+            said.setdefault(in_words(name, scenario, kinds), []).append(place)
         for words, formats in said.items():
             yield words if len(said) == 1 else f"{' and '.join(formats)}: {words}"
 

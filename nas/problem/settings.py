@@ -9,11 +9,13 @@ from dataclasses import replace
 from itertools import product
 from types import MappingProxyType
 
+import numpy as np
+
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
-from search_spaces.columns import PRECISIONS
+from search_spaces.columns import PRECISIONS, worded
 from search_spaces.serving_words import EXPERTS_IN, SPECULATION
 
 
@@ -42,6 +44,10 @@ def _with_experts_in(scenario: Scenario, place: int) -> Scenario:
     return scenario.with_experts_in(EXPERTS_IN[place])
 
 
+def _on_device(scenario: Scenario, number: int) -> Scenario:
+    return scenario.on_device(worded("device", np.array([number]))[0])
+
+
 def _tied(scenario: Scenario, tied: int) -> Scenario:
     return scenario  # counts and times read the column alone
 
@@ -49,6 +55,7 @@ def _tied(scenario: Scenario, tied: int) -> Scenario:
 #: What a setting changes beside its column.
 SCENARIOS: Mapping[str, Callable[[Scenario, int], Scenario]] = MappingProxyType(
     {
+        "device": _on_device,
         "precision": _in_format,
         "tokens": _trained_on,
         "vocabulary": _of_vocabulary,
@@ -62,10 +69,11 @@ SCENARIOS: Mapping[str, Callable[[Scenario, int], Scenario]] = MappingProxyType(
 def each_setting(problem: Problem) -> tuple[Problem, ...]:
     """A problem per combination of settings, in the order of their genes; their scenario is the combination's."""
     axes = {name: values.tolist() for name, values in problem.space.settings.items()}
-    return tuple(_at(problem, dict(zip(axes, values, strict=True))) for values in product(*axes.values()))
+    return tuple(in_setting(problem, dict(zip(axes, values, strict=True))) for values in product(*axes.values()))
 
 
-def _at(problem: Problem, setting: Mapping[str, int]) -> Problem:
+def in_setting(problem: Problem, setting: Mapping[str, int]) -> Problem:
+    """The problem of the architectures with one value, as stored, of each of these settings."""
     scenario = problem.scenario
     for name, value in setting.items():
         scenario = SCENARIOS[name](scenario, value)

@@ -21,6 +21,7 @@ from nas.record.description import check_description
 from nas.record.identity import difference, free, needed
 from nas.record.store import FILE, LAYOUT, RunStore, read_meta
 from nas.study.request_length import recorded_lengths
+from objectives.device_columns import recorded
 from objectives.installed import DISTRIBUTION, version_of
 from objectives.scenario import Requests
 from search_spaces.specification import SpaceSpecification
@@ -149,7 +150,7 @@ class OpenRun:
 
 def workload_of(resolved: Mapping[str, Any]) -> Requests:
     """The workload of a resolved study."""
-    return Requests(resolved["batch"], recorded_lengths(resolved)["output_tokens"])
+    return Requests(resolved["batch"], recorded_lengths(resolved)["output_tokens"], recorded(resolved))
 
 
 def refuse_other(path: Path, needed: tuple[str, ...] = (FILE, "config.yaml")) -> None:
@@ -165,6 +166,8 @@ def refuse_other(path: Path, needed: tuple[str, ...] = (FILE, "config.yaml")) ->
             reason = "a comparison, whose runs lie in its cells"
         elif reason and (path / "transfer.csv").is_file():
             reason = "a study of devices, which 'plas devices --config' repeats"
+        elif reason and (path / "fleet.csv").is_file():
+            reason = "a fleet, which 'plas fleet FOLDER' repeats"
         elif reason and (path / "library.yaml").is_file():
             reason = "a library of blocks or an answer from one, which blocks, select, explain and report take alone"
     except OSError as error:
@@ -189,8 +192,12 @@ def open_run(path: Path) -> OpenRun:
         )
     check_description(path / FILE, meta, [*needed(), "evaluations"])
     resolved = _with_deltas(meta["resolved"])
-    rates = rates_by_cost(resolved.get("columns", []), workload_of(resolved))
-    budgets = tuple(Budget(metric, limit, rates.get(metric)) for metric, limit in resolved["budgets"].items())
+    workload = workload_of(resolved)
+    rates = rates_by_cost(resolved.get("columns", []), workload)
+    units = {name: figure.unit for name, figure in workload.figures.items()}
+    budgets = tuple(
+        Budget(metric, limit, rates.get(metric), units.get(metric, "")) for metric, limit in resolved["budgets"].items()
+    )
     genes, objectives = SpaceSpecification.model_validate(resolved["space"]).genes, tuple(resolved["objectives"])
     store = RunStore(path / FILE, tuple(meta["metrics"]), objectives, budgets, genes=genes, readonly=True)
     return OpenRun(path, resolved, meta, store)

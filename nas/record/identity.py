@@ -94,7 +94,23 @@ def section(resolved: Mapping[str, Any], part: str) -> Any:
     if part not in DOCUMENTS:
         return content
     document = content[part]
-    return {k: v for k, v in document.items() if k not in UNDECIDING} if isinstance(document, dict) else document
+    if not isinstance(document, dict):
+        return document
+    kept = {k: v for k, v in document.items() if k not in UNDECIDING}
+    if part != "device" or "columns" not in kept:
+        return kept
+    figures = _asked(kept.pop("columns"), resolved)
+    return kept | ({"columns": figures} if figures else {})
+
+
+def _asked(columns: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of a device that a study minimises, limits or keeps; its others decide nothing."""
+    limited = (
+        *resolved.get("budgets", {}),
+        *(name for limit in resolved.get("applications", {}).values() for name in limit),
+    )
+    names = {*resolved.get("objectives", []), *limited, *resolved.get("columns", [])}
+    return {name: columns[name]["value"] for name in columns if name in names}
 
 
 def fingerprints(resolved: Mapping[str, Any]) -> dict[str, str]:

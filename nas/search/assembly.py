@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from nas.errors import UsageError
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.files.faults import Path
-from nas.problem.objective import Budget, built_in, limit_on_cost
+from nas.problem.objective import Budget, built_in, limit_on_cost, unit_of
 from nas.problem.pick_queries import OWN, Baseline, PickQuery
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.quantiles import about_quantiles, refuse_unclaimed
@@ -20,7 +20,14 @@ from nas.search.discovery import ChosenStrategy
 from nas.search.known_results import KNOWN_FILE, Known, known_of
 from nas.search.notices import larger_rows, notices_of
 from nas.search.reading import ReadStudy, read
-from nas.search.scenarios import conditions_of, recorded_calibration, scenario_in_formats, with_preset, with_text
+from nas.search.scenarios import (
+    conditions_of,
+    recorded_calibration,
+    scenario_in_formats,
+    scenario_on_devices,
+    with_preset,
+    with_text,
+)
 from nas.search.serving import served, slow, words_of
 from nas.search.start_designs import start_of
 from nas.search.strategy import Strategy, StrategyContext, Traits, refuse_more_objectives
@@ -31,6 +38,7 @@ from nas.study.baselines import baseline_questions
 from nas.study.configuration import StudyConfig
 from nas.study.request_length import in_tokens, without_made
 from nas.study.serving_keys import FIGURES
+from nas.study.study_devices import refuse_several
 from nas.study.study_laws import notices_of_alternatives, notices_of_text, notices_of_tokens
 from nas.study.value_parsers import without_password
 from objectives.device import Calibration
@@ -120,6 +128,7 @@ class Study:
             **without_made(self.config),
             "laws": [law.mapping() for law in self.laws[1:]],
             "device": scenario.device.mapping(),
+            "devices": {} if self.config.chip else {name: each.device.mapping() for name, each in scenario.devices},
             "serving": self._recorded_serving(content["serving"]),
             "calibration": recorded_calibration(self.config, scenario),
             "tokens": self.config.tokens if isinstance(self.config.tokens, float) else None,
@@ -142,8 +151,20 @@ class Study:
         }
         content |= {} if self.scores is None else {"scores": self.scores.mapping()}
         content |= {} if scenario.sustained is None else {"sustained": scenario.sustained.model_dump(mode="json")}
-        unnamed = [*(["scores"] * (self.scores is None)), *(["sustained"] * (scenario.sustained is None))]
+        unnamed = self._unnamed()
         return {key: "none" if value is None else value for key, value in content.items() if key not in unnamed}
+
+    def _unnamed(self) -> list[str]:
+        """Keys that are recorded where the study names them alone; figures of devices are recorded with these."""
+        scenario, chip = self.problem.scenario, self.config.chip
+        named = {
+            "scores": self.scores is not None,
+            "sustained": scenario.sustained is not None,
+            "devices": bool(scenario.devices) and not chip,
+            "chip": bool(chip),
+            "device_columns": False,
+        }
+        return [key for key, given in named.items() if not given]
 
     def _recorded_curve(self) -> Any:
         """The curve of bytes per token, embedded where something depends on it; else as it was named."""
@@ -175,6 +196,7 @@ class Study:
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
+MOST_CHECKED = 64  # devices; more are made alike, from genes
 #: Metrics of a token, each with one of text.
 PER_TOKEN = {
     "tpot_ms": "ms_per_kilobyte",
@@ -206,6 +228,8 @@ def study_of(asked: ReadStudy) -> Study:
     own, *others = asked.laws
     notices = [*notices_of(problem, limits), *larger_rows(problem)]
     notices += notices_of_text(own) if _of_text(problem) else []
+    if problem.scenario.devices and asked.baselines:
+        notices.append(f"published models are priced on {problem.scenario.devices[0][0]}, the first of the devices")
     notices += [*left_out, *asked.notices]
     notices += notices_of_tokens(asked.config, asked.laws, problem.space.specification.axes.tokens or [])
     notices += notices_of_alternatives(others, [*problem.scenario.by_format], notices)
@@ -264,7 +288,8 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
         of_applications = [metric for metric, _ in asked.applications.values()]
         _refuse_per_token([*config.objectives, *given, *config.columns, *of_applications])
     conditions = conditions_of(config, experts=bool((space.experts > 1).any()))
-    scenario, note = scenario_in_formats(config, asked.laws[0], asked.device, space.formats, conditions, asked.trainer)
+    devices = asked.devices or {"": asked.device}
+    scenario, note = scenario_on_devices(config, asked.laws[0], devices, space.formats, conditions, asked.trainer)
     scenario = served(scenario, config, space, asked.served_by.draft, _reader(asked, conditions))
     minimised, of_rates = as_costs(config.objectives)
     of_costs, on_rates = limits_of_costs(given, scenario)
@@ -275,7 +300,10 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
         space,
         with_text(scenario, asked.text, None if space.own_heads else config.head[0]),
         tuple(asked.metrics.get(name) or built_in(name) for name in minimised),
-        tuple(Budget(metric, limit, shown.get(metric)) for metric, limit in of_costs.items()),
+        tuple(
+            Budget(metric, limit, shown.get(metric), unit_of(metric, scenario.figures))
+            for metric, limit in of_costs.items()
+        ),
         tuple(metric for metric in asked.metrics.values() if metric.function is not None),
         *config.head,
         columns=columns,
@@ -310,8 +338,9 @@ def under_preset(study: Study, preset: str) -> Problem:
     if old.scenario.text is not None:
         config = in_tokens(config, old.scenario.text)
     trainer = old.scenario.training.device
-    scenario, _ = scenario_in_formats(
-        config, old.scenario.law, old.scenario.device, old.space.formats, conditions_of(config), trainer
+    devices = {name: each.device for name, each in old.scenario.by_device.items()}
+    scenario, _ = scenario_on_devices(
+        config, old.scenario.law, devices, old.space.formats, conditions_of(config), trainer
     )
     scenario = scenario.served(old.scenario.serving)
     return Problem(
@@ -327,10 +356,14 @@ def under_preset(study: Study, preset: str) -> Problem:
 def _with_default(asked: ReadStudy) -> dict[str, float]:
     """The limits of a study that was read, with that on the device's memory unless it has one of its own or none."""
     default, limits = asked.config.default_budget, asked.limits
-    if default is not None and default.metric not in limits:
+    if default is not None and asked.devices:
+        share = default.metric.replace("_gb", "_share")
+        limits = limits if default.metric in limits or share in limits else {share: default.share, **limits}
+    elif default is not None and default.metric not in limits:
         limits = {default.metric: default.share * asked.device.memory_gb, **limits}
     memory = asked.device.slow_memory
     if memory is not None and slow(words_of(asked.config, asked.space)):
+        refuse_several(asked.config, "beside experts in slow memory, whose size is a limit", "take one with --device")
         limits = {"slow_gb": memory.capacity_gb, **limits}
     return {metric: limit for metric, limit in limits.items() if limit is not None}
 
@@ -361,10 +394,20 @@ def refuse_impossible(problem: Problem) -> None:
     Raises:
         UsageError: the first of them.
     """
+    if all(objective.name in problem.scenario.figures for objective in problem.objectives):
+        names = ", ".join(objective.name for objective in problem.objectives)
+        raise UsageError(
+            f"objectives: expected one that architectures change, got {names} alone, of the device; add loss, or give it a limit"
+        )
     axes = [name for name in ("layers", "n_heads") if name in problem.space.genes]
     if axes and problem.scenario.latency == "closed_form":
         raise UsageError(
             f"latency: expected operator for {axes[0]} as an axis of {problem.space.name}, got closed_form; use --latency operator"
+        )
+    if problem.scenario.devices and any(function.wants_scenario for function in problem.functions):
+        raise UsageError(
+            "objectives: expected functions of architectures alone beside several devices, got one that takes the scenario; read the "
+            "column device instead"
         )
     if problem.scenario.formats and any(function.wants_scenario for function in problem.functions):
         raise UsageError(
@@ -372,8 +415,10 @@ def refuse_impossible(problem: Problem) -> None:
             "that takes the scenario; read the column precision instead"
         )
     first = problem.architectures(problem.space.genotypes(np.zeros(1, dtype=np.int64)))
-    try:
-        for name in dict.fromkeys(("total_ms", *problem.asked_besides, *problem.priors)):
-            problem.assess(first)[name]
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    places = [name for name, _ in problem.scenario.devices] or [""]
+    for device in places if len(places) <= MOST_CHECKED else (places[0], places[-1]):
+        try:
+            for name in dict.fromkeys(("total_ms", *problem.asked_besides, *problem.priors)):
+                problem.assess(first.on(device))[name]
+        except ValueError as error:
+            raise UsageError(f"{device}: {error}" if device else str(error)) from None

@@ -19,11 +19,12 @@ from objectives.typical.sustained import about_load
 def notices_of(problem: Problem, limits: Sequence[str]) -> list[str]:
     """Say what must be known of a problem: of its device, times, limits (given), energy, law and training."""
     scenario, law = problem.scenario, problem.scenario.law
-    warning = scenario.device.warning()
+    warnings = [told for each in scenario.by_device.values() if (told := each.device.warning())]
     experts = bool((problem.space.experts > 1).any())
-    of_energy = about_energy(scenario, experts=experts) if problem.of_energy else []
+    on_each = list(scenario.by_device.values()) if problem.of_energy else []
+    of_energy = list(dict.fromkeys(text for each in on_each for text in about_energy(each, experts=experts)))
     of_law = [*priced_alone(law), *notices_of_formats(law, [*scenario.by_format]), *about_training(problem)]
-    return [*([warning] if warning else []), *doubtful_times(scenario, experts=experts), *limits, *of_energy, *of_law]
+    return [*warnings, *doubtful_times(scenario, experts=experts), *limits, *of_energy, *of_law]
 
 
 def larger_rows(problem: Problem) -> list[str]:
@@ -44,11 +45,23 @@ def larger_rows(problem: Problem) -> list[str]:
 
 
 def doubtful_times(scenario: Scenario, *, experts: bool) -> list[str]:
-    """Say how far off times may be: for each format that designs may have, with experts or without."""
+    """Say how far off times may be: for each device and format that designs may have, with experts or without."""
+    if scenario.devices:
+        told: dict[str, list[str]] = {}
+        for name, placed in scenario.by_device.items():
+            for text in doubtful_times(placed, experts=experts):
+                told.setdefault(text, []).append(name)
+        return [_of_devices(names, len(scenario.devices), text) for text, names in told.items()]
     each = {name: one.calibration for name, one in scenario.by_format.items()}
     of_load = about_load(scenario.device, scenario.sustained)
     outside = extrapolated(each, scenario.conditions(experts=experts))
     return [*doubts(scenario.device, scenario.calibration), *of_load, *outside]
+
+
+def _of_devices(names: list[str], every: int, text: str) -> str:
+    """What is so of some devices, with three of their names; of all without."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return text if len(names) == every else f"{', '.join(names[:3])}{more}: {text}"
 
 
 def extrapolated(profiles: Mapping[str, Calibration | None], asked: Conditions) -> list[str]:

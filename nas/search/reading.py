@@ -1,7 +1,7 @@
 """Reads a study once: keys as people write them become one checked object, and everything that they name is resolved."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,12 +15,16 @@ from nas.search.resolved_objectives import compared_with, resolve_expensive_obje
 from nas.search.start_designs import given_designs
 from nas.study.baselines import baseline, baselines_of, model_named
 from nas.study.catalogue import named, named_device, named_laws
+from nas.study.chip_keys import meant, of_genes, with_chips
 from nas.study.configuration import StudyConfig
+from nas.study.device_tables import ColumnTable, column_table, given_devices, of_all, with_figures
 from nas.study.metrics import MetricReader
 from nas.study.request_length import in_tokens, refuse_both, with_request
+from nas.study.study_devices import devices_of, in_one_place
 from nas.study.study_laws import cost_beside, study_laws
 from nas.study.study_space import study_space, without_axes
 from objectives.device import Device
+from objectives.device_columns import Figure
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
 from objectives.scores.curves import Scores
@@ -44,7 +48,8 @@ class ReadStudy:
     """A study that was read: its checked keys, and the objects that they name.
 
     laws: its own, then the alternative ones, for the study's tokens, formats and vocabularies. text: that of its requests and of its metrics per byte. trainer: the device that models are
-    trained on. metrics: everything minimised or limited. limits: by metric, None removes a default budget.
+    trained on. devices: all that designs may be on, by name, where there are several; `device` is the first. table: figures of devices that the study gives.
+    metrics: everything minimised or limited. limits: by metric, None removes a default budget.
     start: designs to start from, None where the study names none. served_by: what its keys of serving name. scores: what tables say of tasks, None where the study names none. notices: what must be said of it.
     """
 
@@ -63,6 +68,8 @@ class ReadStudy:
     served_by: ServedBy = ServedBy()
     notices: tuple[str, ...] = ()
     scores: Scores | None = None
+    devices: Mapping[str, Device] = field(default_factory=dict)
+    table: ColumnTable = field(default_factory=ColumnTable)
 
     def searched_by(self, algo: str, params: Mapping[str, Any], origins: Mapping[Path, str]) -> "ReadStudy":
         """The same study with another strategy.
@@ -87,49 +94,63 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     faults = Faults(origins, coded=coded)
     config = checked_config(raw, faults)
     specification = named("space", config.space, SpaceSpecification, faults)
-    law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
-    deltas, curve, scores = _beside_law(config, faults)
-    (device, trainer), served_by = _devices(config, faults), _of_serving(config, faults)
-    metrics, limits, applications = _metrics(config, faults)
+    law, others, deltas, curve, scores = _of_losses(config, faults)
+    config, devices, table = _devices(config, specification, raw, faults)
+    served_by, trainer = _of_serving(config, faults), _trainer(config, faults)
+    metrics, limits, applications = _metrics(config, {**meant(config, faults), **of_all(devices)}, faults)
     baselines, strategy = baselines_of(config.baselines, faults), chosen_strategy(config.algo, config.params, faults)
     specification = study_space(config, specification, curve, faults)
     faults.raise_if_any()
-    if specification is None or law is None or deltas is None or curve is None or device is None or strategy is None:
+    if specification is None or law is None or deltas is None or curve is None or not devices or strategy is None:
         raise AssertionError("what is missing is a fault")
     space, axes = SearchSpace(specification), specification.axes
     config, known, said = resolve_expensive_objectives(without_axes(config, axes), metrics, space)
-    text = with_request(Text(curve, cost_beside(law)), config)
-    compared, alone = compared_with(baselines, axes.tokens, known)
+    text, compared = with_request(Text(curve, cost_beside(law)), config), compared_with(baselines, axes.tokens, known)
     return ReadStudy(
         config=in_tokens(config, text),
         space=space,
         laws=study_laws(config, law, others, deltas, space),
         text=text,
-        device=device,
+        device=next(iter(devices.values())),
         trainer=trainer,
         metrics=known,
         limits=limits,
         applications=applications,
-        baselines=tuple(compared),
+        baselines=tuple(compared[0]),
         strategy=strategy,
         start=given_designs(config.seed_from),
         served_by=served_by,
-        notices=(*said, *alone),
+        notices=(*said, *compared[1], *table.left_out(given_devices(config, devices))),
         scores=scores,
+        devices=devices if config.devices else {},
+        table=table,
     )
 
 
-def _beside_law(config: StudyConfig, faults: Faults) -> tuple[MeasuredDeltas | None, TokenCurve | None, Scores | None]:
-    """What kinds of layers cost, bytes per token, and scores where the study names any."""
+def _trainer(config: StudyConfig, faults: Faults) -> Device | None:
+    """The device that trains, where the study names one."""
+    return named_device(config.training.device, faults, ("training", "device"))
+
+
+def _of_losses(
+    config: StudyConfig, faults: Faults
+) -> tuple[Law | None, list[Law], MeasuredDeltas | None, TokenCurve | None, Scores | None]:
+    """The law, its rivals, what kinds of layers cost, bytes per token, and scores where the study names any."""
+    law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
     deltas = named("deltas", {} if config.deltas == "none" else config.deltas, MeasuredDeltas, faults)
     curve = named("token_curve", config.token_curve, TokenCurve, faults)
-    return deltas, curve, None if config.scores is None else named("scores", config.scores, Scores, faults)
+    scores = None if config.scores is None else named("scores", config.scores, Scores, faults)
+    return law, others, deltas, curve, scores
 
 
-def _devices(config: StudyConfig, faults: Faults) -> tuple[Device | None, Device | None]:
-    """The device that models run on and the one that trains them."""
-    trainer = named_device(config.training.device, faults, ("training", "device"))
-    return named_device(config.device, faults), trainer
+def _devices(
+    config: StudyConfig, space: SpaceSpecification | None, raw: Mapping[str, Any], faults: Faults
+) -> tuple[StudyConfig, dict[str, Device], ColumnTable]:
+    """The study with its devices in one place, those devices by name with their figures, and the table of figures."""
+    config, made = with_chips(config, None if space is None else space.chip, raw, faults)
+    config = in_one_place(config, raw, None if space is None else space.axes, faults)
+    table = column_table(config.device_columns, faults)
+    return config, with_figures(of_genes(made) or devices_of(config, faults), config, table, faults), table
 
 
 def _of_serving(config: StudyConfig, faults: Faults) -> ServedBy:
@@ -148,11 +169,12 @@ def _of_serving(config: StudyConfig, faults: Faults) -> ServedBy:
 
 
 def _metrics(
-    config: StudyConfig, faults: Faults
+    config: StudyConfig, figures: Mapping[str, Figure], faults: Faults
 ) -> tuple[dict[str, Objective], dict[str, float | None], dict[str, tuple[str, float]]]:
-    """Everything minimised or limited by its name, the limits, and those of applications."""
-    reader = MetricReader(faults)
+    """Everything minimised or limited by its name, the limits, and those of applications; figures: those of the device."""
+    reader = MetricReader(faults, figures=figures)
     reader.objectives(config.objectives)
+    reader.columns(config.columns)
     limits = reader.budgets(config.metric_budgets, ("budgets",))
     applications = reader.applications(config.applications_to_answer)
     return reader.known, limits, applications

@@ -1,5 +1,6 @@
 """Scenarios of a configuration: device, law, formats, workload and calibration, also under another preset."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +51,38 @@ def scenario_in_formats(
         else "; ".join(f"{name}: {each}" for name, each in notes.items())
     )
     return replace(scenario, formats=tuple(found[name][0] for name in named)), said
+
+
+def scenario_on_devices(
+    config: StudyConfig,
+    law: Law,
+    devices: Mapping[str, Device],
+    formats: list[str],
+    asked: Conditions,
+    trainer: Device | None,
+) -> tuple[Scenario, str]:
+    """The scenario of a study whose designs are on one of several devices, each as `scenario_in_formats` has it; the first's with all of them.
+
+    Raises:
+        UsageError: what one of them lacks, naming it.
+    """
+    found = {
+        label: _of_device(label, config, law, device, formats, asked, trainer) for label, device in devices.items()
+    }
+    placed = tuple((label, scenario) for label, (scenario, _) in found.items())
+    if len(placed) == 1:
+        return next(iter(found.values()))
+    notes = {label: note for label, (_, note) in found.items()}
+    alike = len(set(notes.values())) == 1
+    note = found[placed[0][0]][1] if alike else "; ".join(f"{k}: {v}" for k, v in notes.items())
+    return replace(placed[0][1], devices=placed), note
+
+
+def _of_device(label: str, *given: Any) -> tuple[Scenario, str]:
+    try:
+        return scenario_in_formats(*given)
+    except UsageError as error:
+        raise UsageError(f"{label}: {error}" if label else str(error)) from None
 
 
 def _scenario(
@@ -122,8 +155,8 @@ def with_text(scenario: Scenario, text: Text | None, vocabulary: int | None) -> 
 
 
 def recorded_calibration(config: StudyConfig, scenario: Scenario) -> Any:
-    """The profile as plain content; where designs have formats of their own the word for those of the device, recorded too."""
-    if scenario.formats and config.calibration in OF_DEVICE:
+    """The profile as plain content; where designs have formats or devices of their own the word for those of the device, recorded too."""
+    if (scenario.formats or scenario.devices) and config.calibration in OF_DEVICE:
         return config.calibration
     profile = scenario.calibration
     return "none" if profile is None else profile.model_dump(mode="json", exclude_none=True)

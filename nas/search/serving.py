@@ -53,7 +53,10 @@ def words_of(config: StudyConfig, space: SearchSpace) -> dict[str, list[str]]:
 
 
 def _with_rates(scenario: Scenario) -> Scenario:
-    """The scenario and its formats with the rates of public rows where the device's slow memory states none."""
+    """The scenario, its formats and devices with the rates of public rows where a device's slow memory states none."""
+    if scenario.devices:
+        devices = tuple((name, _with_rates(each)) for name, each in scenario.devices)
+        return replace(_with_rates(replace(scenario, devices=())), devices=devices)
     if scenario.device.slow_memory is None:
         return scenario
     device = scenario.device.model_copy(update={"slow_memory": with_typical_rates(scenario.device.slow_memory)})
@@ -72,9 +75,11 @@ def _refuse(scenario: Scenario, words: Mapping[str, Sequence[str]], serving: Ser
         UsageError: the first of it.
     """
     drafters = {word.partition(":")[0] for word in words.get("speculation", ())} - {"none"}
-    if slow(words) and scenario.device.slow_memory is None:
+    for each in scenario.by_device.values() if slow(words) else ():
+        if each.device.slow_memory is not None:
+            continue
         raise UsageError(
-            f"experts_in: expected a device with slow memory, got {scenario.device.name}; give slow_memory: {{capacity: 32 GB}} in its file"
+            f"experts_in: expected a device with slow memory, got {each.device.name}; give slow_memory: {{capacity: 32 GB}} in its file"
         )
     if slow(words) and drafters:
         raise UsageError(
@@ -96,7 +101,8 @@ def _refuse(scenario: Scenario, words: Mapping[str, Sequence[str]], serving: Ser
         raise UsageError(
             "draft: expected one vocabulary beside a model that drafts, which has the target's, got an axis of them; give one"
         )
-    refuse_cache(scenario)
+    for each in scenario.by_device.values():
+        refuse_cache(each)
 
 
 def refuse_cache(scenario: Scenario) -> None:

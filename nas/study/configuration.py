@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -21,8 +20,8 @@ from nas.study.key_marks import ALWAYS, ANSWER, AT_START, CASE, FREE, RUN, STRAT
 from nas.study.serving_keys import ServingConfig
 from nas.study.value_parsers import (
     cluster_address,
+    labelled,
     none_word,
-    shipped_metric,
     split_names,
     split_pairs,
     written_bytes,
@@ -134,6 +133,28 @@ class StudyConfig(BaseModel):
     device: Annotated[
         str | dict[str, Any], Field(description="Device: id, id@mode, file or mapping"), Part("device")
     ] = "jetson_agx_orin_64gb"
+    devices: Annotated[
+        dict[str, Any],
+        BeforeValidator(labelled),
+        Field(
+            description="Devices that designs may be on, a,b or name: device, an axis of the space; left out: `device` alone"
+        ),
+    ] = {}
+    chip: Annotated[
+        dict[str, Any],
+        BeforeValidator(lambda value: {} if value in (None, "none") else value),
+        Field(
+            description="Genes of chips that designs may be on: figures as lists, {from, to, step} or formulas, base, columns, where"
+        ),
+    ] = {}
+    device_columns: Annotated[
+        str | dict[str, dict[str, Any]],
+        BeforeValidator(lambda value: {} if value in (None, "none") else value),
+        Field(
+            description="Figures of devices that are metrics by their names: CSV with a column device, price [USD] and others, or {device: {price: 249 USD}}"
+        ),
+        AT_START,
+    ] = {}
     precision: Annotated[
         Format, Field(description="Weights and linear operators; _kv8, _kv4: a KV cache of as many bits"), ALWAYS, CASE
     ] = "fp16"
@@ -239,9 +260,9 @@ class StudyConfig(BaseModel):
         Part("budgets"),
     ] = {}
     columns: Annotated[
-        list[Annotated[str, AfterValidator(shipped_metric)]],
+        list[str],
         BeforeValidator(split_names),
-        Field(description="Metrics to compute and keep besides the ten"),
+        Field(description="Metrics to compute and keep besides the ten: shipped ones, figures of the device"),
         Part("objectives", always=False),
     ] = []
     train: Annotated[

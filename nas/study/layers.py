@@ -17,8 +17,7 @@ from objectives.plugins import documents
 
 OTHERS = {  # keys of files that hold more than one study, and the command that takes them
     "studies": ("a comparison of several", "compare"),
-    "devices": ("one on several devices", "devices"),
-    "cases": ("one on several devices", "devices"),
+    **dict.fromkeys(("cases", "workloads", "models", "as_fast_as"), ("cases on several devices", "devices")),
 }
 EXAMPLES = {"--set": "params.population=50", "--param": "population=50", "--cap": "optuna_gp=60"}
 
@@ -92,7 +91,7 @@ def exists(path: FilePath) -> bool:
 
 def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
     """File names in a study are relative to the study's own folder."""
-    for key in (*NAMED, "seed_from"):
+    for key in (*NAMED, "seed_from", "device_columns"):
         if key in content:
             content[key] = _placed(path, content[key])
     if isinstance(known := split_names(content.get("known")), list):
@@ -101,6 +100,12 @@ def beside(path: FilePath, content: dict[str, Any]) -> dict[str, Any]:
         content["train"] = _texts_placed(path, train)
     if isinstance(models := content.get("baselines"), list):
         content["baselines"] = [_with_place(path, each) for each in models]
+    if isinstance(devices := content.get("devices"), dict):
+        content["devices"] = {label: _placed(path, each) for label, each in devices.items()}
+    elif isinstance(devices := split_names(devices), list):
+        content["devices"] = [_placed(path, each) for each in devices]
+    if isinstance(chip := content.get("chip"), dict) and "base" in chip:
+        content["chip"] = {**chip, "base": _placed(path, chip["base"])}
     if isinstance(training := content.get("training"), dict) and "device" in training:
         content["training"] = {**training, "device": _placed(path, training["device"])}
     if "laws" in content:

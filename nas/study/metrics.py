@@ -17,6 +17,7 @@ from nas.study import entry_points
 from nas.study.entry_points import PlugIn
 from nas.study.user_code import code_named, loaded_code
 from nas.study.value_parsers import ascending
+from objectives.device_columns import NONE, Figure, taken
 from objectives.plugins import importable
 from objectives.quantities import quantity_in
 
@@ -26,11 +27,13 @@ DIRECTIONS = ("minimize", "minimise")  # everything is minimised; a function may
 class MetricReader:
     """Looks up the metrics that a study's values name, each once; what cannot be had is a fault at its place.
 
-    known: what is looked up so far, shipped metrics and a user's own, by name.
+    known: what is looked up so far, shipped metrics and a user's own, by name; figures: those of the device.
     """
 
-    def __init__(self, faults: Faults, known: Mapping[str, Objective] | None = None) -> None:
-        self.faults = faults
+    def __init__(
+        self, faults: Faults, known: Mapping[str, Objective] | None = None, figures: Mapping[str, Figure] = NONE
+    ) -> None:
+        self.faults, self.figures = faults, figures
         self.known = dict(known or {})
 
     def objectives(self, names: Sequence[str]) -> None:
@@ -39,6 +42,21 @@ class MetricReader:
             if name in self.known:
                 self.faults.add(("objectives", i), f"expected each objective once, got {name!r} twice; remove one")
             self._look_up(name, ("objectives", i))
+
+    def columns(self, names: Sequence[str]) -> None:
+        """See that each metric to keep besides ships, or is a figure of the device."""
+        for i, name in enumerate(names):
+            try:
+                known = at_a_quantile(name) or name in (*importable("objectives.metrics"), *self.figures)
+                text = (
+                    ""
+                    if known
+                    else unknown("a shipped metric", name, [*importable("objectives.metrics"), *self.figures])
+                )
+            except ValueError as error:
+                text = str(error)
+            if text:
+                self.faults.add(("columns", i), text)
 
     def budgets(self, given: Mapping[str, Any], path: Path) -> dict[str, float | None]:
         """Limits per metric in the metric's unit, at most, of a rate at least; None removes a default budget."""
@@ -75,11 +93,25 @@ class MetricReader:
             typed = self.faults.typed(path)
             code = code_named("metrics", name, typed=typed)
             if name not in self.known:
-                self.known[name] = metric_named(name, code, typed=typed)
+                self.known[name] = self._figure(name, code) or metric_named(
+                    name, code, typed=typed, figures=self.figures
+                )
         except UsageError as error:
             self.faults.add(path, str(error))
             return False
         return True
+
+    def _figure(self, name: str, code: PlugIn | None) -> Objective | None:
+        """A figure of the device as a metric; None of another name.
+
+        Raises:
+            UsageError: an installed package has a metric of that name.
+        """
+        if name not in self.figures:
+            return None
+        if code is not None:
+            raise UsageError(f"columns of the device: {taken(name, str(code))}")
+        return built_in(name, self.figures)
 
 
 def limit_of(metric: str, unit: str, written: Any) -> float:
@@ -102,7 +134,7 @@ def limit_of(metric: str, unit: str, written: Any) -> float:
     return quantity_in(unit, written if least is None else least)
 
 
-def metric_named(name: str, code: PlugIn | None, *, typed: bool) -> Objective:
+def metric_named(name: str, code: PlugIn | None, *, typed: bool, figures: Mapping[str, Figure] = NONE) -> Objective:
     """The metric of a name, and of the code under it that is not ours, imported where the user `typed` it or the command evaluates.
 
     Raises:
@@ -115,7 +147,7 @@ def metric_named(name: str, code: PlugIn | None, *, typed: bool) -> Objective:
         return expensive(name)
     if name in importable("objectives.metrics") or _at_a_quantile(name):
         return built_in(name)
-    raise UsageError(unknown("a metric", name, entry_points.named("metrics"), "package.module:function"))
+    raise UsageError(unknown("a metric", name, [*entry_points.named("metrics"), *figures], "package.module:function"))
 
 
 def _at_a_quantile(name: str) -> bool:

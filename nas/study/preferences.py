@@ -98,7 +98,7 @@ def parse_budget(text: str, metrics: tuple[str, ...], workload: Workload) -> Bud
         if metric not in metrics and (rate is None or rate.cost not in metrics):
             known = (*metrics, *(name for name, cost in costs().items() if cost in metrics and name not in metrics))
             raise ValueError(f"{unknown('a metric', metric, known)}")
-        number = limit_of(metric, unit_of(metric), limit)
+        number = limit_of(metric, unit_of(metric, workload.figures), limit)
         return limit_on_cost(metric, number, workload)
     except ValueError as error:
         raise UsageError(f"budget: {error}") from None

@@ -30,9 +30,14 @@ def study_space(
     heads = _heads(config, space, faults)
     _refuse_uncounted(heads.get("vocabulary") or (space and space.axes.vocabulary) or [], curve, faults)
     serving = {name: words for name in OF_SERVING if (words := getattr(config.serving, name))}
-    if space is None or (config.tokens is None and not (config.precisions or limits or heads or serving)):
-        return space
+    if space is None or (
+        config.tokens is None and not (config.precisions or config.devices or limits or heads or serving)
+    ):
+        return space if space is None or space.axes.device is None else _without_devices(space)
     content = _within(space, limits, faults)
+    content["axes"].pop("device", None)
+    if config.devices:
+        content["axes"]["device"] = list(config.devices)
     content["axes"] |= heads
     if config.precisions:
         content["axes"]["precision"] = list(dict.fromkeys(config.precisions))
@@ -49,9 +54,14 @@ def study_space(
     except ValidationError as error:
         for each in error.errors():
             text = str(each.get("ctx", {}).get("error", each["msg"]))
-            at = next((name for name in ("tokens", *heads, *OF_SERVING) if name in each["loc"]), "precisions")
+            at = next((name for name in ("tokens", "device", *heads, *OF_SERVING) if name in each["loc"]), "precisions")
             faults.add((at,), text.removeprefix(f"axes.{at}: "))
         return space
+
+
+def _without_devices(space: SpaceSpecification) -> SpaceSpecification:
+    """The space of designs that are all on one device, which the study holds."""
+    return space.model_copy(update={"axes": space.axes.model_copy(update={"device": None})})
 
 
 def without_axes(config: StudyConfig, axes: Axes) -> StudyConfig:

@@ -2,13 +2,11 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
+from pathlib import Path as FilePath
 from typing import Any
 
-from nas.files.faults import unknown
-from nas.problem.quantiles import at_a_quantile
-from objectives.plugins import importable
 from objectives.quantities import counted, scaled
 
 MOST_TOKENS = 10**7  # of a vocabulary
@@ -32,17 +30,6 @@ def ascending(values: Iterable[Any]) -> tuple[float, ...]:
     if len(found) < 2 or not rising:
         raise ValueError(f"expected two positive numbers or more, each larger than the one before, got {list(found)}")
     return found
-
-
-def shipped_metric(name: str) -> str:
-    """The name of a metric that ships.
-
-    Raises:
-        ValueError: none has that name, or none at a quantile.
-    """
-    if not at_a_quantile(name) and name not in (shipped := importable("objectives.metrics")):
-        raise ValueError(unknown("a shipped metric", name, shipped))
-    return name
 
 
 def split_names(value: Any) -> Any:
@@ -141,3 +128,29 @@ def open_share(given: Any) -> float:
 def without_password(url: str) -> str:
     """A database's address as it may be shown and kept."""
     return re.sub(r"(://[^:/@]*):[^/]*@", r"\1@", url)
+
+
+def labelled(value: Any) -> Any:
+    """Devices as they are listed, `a,b` or [a, b@15w, mine.yaml], by name: of a file its own without the folder.
+
+    Raises:
+        ValueError: a name twice.
+    """
+    items = [item.strip() for item in value.split(",") if item.strip()] if isinstance(value, str) else value
+    if not isinstance(items, list):
+        return items
+    found: dict[str, Any] = {}
+    for item in items:
+        label = _label(item)
+        if label in found:
+            raise ValueError(
+                f"expected each device once, got {label} twice; drop one, or give them names: {{left: {label}}}"
+            )
+        found[label] = item
+    return found
+
+
+def _label(item: Any) -> str:
+    if isinstance(item, Mapping):
+        return str(item.get("name", "device"))
+    return FilePath(str(item)).stem if FilePath(str(item)).suffix in (".yaml", ".yml") else str(item)

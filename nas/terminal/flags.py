@@ -152,12 +152,25 @@ STUDY = {
         "METRIC=LIMIT",
         kind=list[str],
     ),
+    "columns": Flag(
+        "--columns",
+        "Metrics to compute and keep besides the ten: train_hours, a figure of the device such as price.",
+        SPACE,
+        "NAME[,NAME…]",
+    ),
     "preset": Flag(
         "--preset",
         "paper or device: conventions of latency and memory; default paper, whose defaults are named below.",
         DEVICE,
     ),
     "device": Flag("--device", "Device id, id@mode, or YAML file; default jetson_agx_orin_64gb.", DEVICE),
+    "devices": Flag("--devices", "Devices that designs may be on, a,b,c: an axis of the space.", DEVICE),
+    "device_columns": Flag(
+        "--device-columns",
+        "CSV of devices' figures that are metrics by their names: a column device, others such as price [USD].",
+        DEVICE,
+        "FILE",
+    ),
     "precision": Flag(
         "--precision",
         "fp16, int8, int4, nvfp4, fp32; w4a16 (AWQ, GPTQ); llama.cpp's q4_0, q4_k_m, q5_k_m, q6_k, q8_0, mxfp4; int4_kv8 "

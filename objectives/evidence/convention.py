@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.evidence.arithmetic import evaluated
+from objectives.arithmetic import evaluated
 from objectives.evidence.source import EvidenceSource
 from objectives.fitting.kept_rows import kept, numbers_of
 from objectives.fitting.sheet import read_sheet

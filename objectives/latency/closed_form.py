@@ -21,7 +21,7 @@ from search_spaces.formats import base_of
 #: Whatever is in none of these is refused by name as soon as it is set, also what a later version adds.
 SCENARIO = (
     *("law", "device", "precision", "batch", "input_tokens", "output_tokens", "latency"),
-    *("head_bytes", "energy", "from_cache", "engine", "training", "text", "formats"),
+    *("head_bytes", "energy", "from_cache", "engine", "training", "text", "formats", "devices"),
 )
 PRECISION = (
     *("name", "weight_bytes", "activation_bytes", "kv_bytes", "input_bytes", "linear_peak"),
@@ -31,10 +31,10 @@ FORMATS = ("fp16", "int8", "int4")
 DEVICE = (
     *("name", "vendor", "fp16", "int8", "bandwidth", "memory", "cache", "cache_bandwidth", "other_peaks", "profiles"),
     *("confidence", "source", "note", "dense_confirmed", "chip", "modes", "mode_source", "mode", "energy"),
-    *("cooling", "sustained", "slow_memory"),
+    *("cooling", "sustained", "slow_memory", "columns"),
 )
 COLUMNS = (
-    *("tokens", "precision", "tied", "shared_gate", "qk_norm", "qkv_bias", "norms_per_layer"),
+    *("tokens", "precision", "device", "tied", "shared_gate", "qk_norm", "qkv_bias", "norms_per_layer"),
     *("window", "linear_kind", "linear_heads", "linear_key_heads", "linear_key_dim", "linear_value_dim"),
     *(
         "linear_kernel",

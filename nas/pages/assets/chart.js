@@ -93,8 +93,20 @@ function drawOwn(plot, c) {
   const bars = lossInterval(rows);
   if (bars) plot.segment({field: "x"}, {field: "low"}, {field: "x"}, {field: "high"}, {source: bars, line_color: c.frontier, line_alpha: 0.35,
     legend_label: `nine of ten ${DATA.details.interval.of}`});
+  if (ROWS.shape.device) return drawDevices(plot, rows);
   return [plot.scatter({field: "x"}, {field: "y"}, {source, marker: "circle", size: 6, fill_color: c.frontier, line_color: null,
     legend_label: DATA.frontierName})];
+}
+
+// The frontier's designs by the device that each is on; beyond eight devices markers tell them apart too.
+function drawDevices(plot, rows) {
+  return DATA.words.device.map((name, i) => {
+    const own = rows.filter(row => ROWS.shape.device[row] === i);
+    if (!own.length) return null;
+    const {colour, marker} = series(i), source = pointSource(own);
+    return plot.scatter({field: "x"}, {field: "y"}, {source, marker: DATA.words.device.length > 8 ? marker : "circle", size: 6, fill_color: colour,
+      line_color: null, legend_label: `on ${name} (${own.length})`});
+  }).filter(made => made !== null);
 }
 
 function lossInterval(rows) {

@@ -56,11 +56,12 @@ function designText(shape, i) {
   const experts = shape.n_experts[i] === 1 ? "dense" : `E ${shape.n_experts[i]} K ${shape.top_k[i]}`;
   const gqa = Number((shape.n_heads[i] / shape.n_kv_heads[i]).toPrecision(4));
   const ratio = Number((shape.expert_size[i] / shape.width[i]).toPrecision(4));
+  const on = shape.device ? `${DATA.words.device[shape.device[i]]}: ` : "";
   const format = shape.precision ? `${DATA.words.precision[shape.precision[i]]}, ` : "";
   const tokens = shape.tokens?.[i] ? `, ${number(shape.tokens[i] / 1e9)} B tokens` : "";
   const words = ["speculation", "experts_in"].map(name => shape[name] ? DATA.words[name][shape[name][i]] : "");
   const served = words.filter(word => word.includes(":")).map(word => `, ${word.replace("slow:", "experts slow:")}`).join("");
-  return `${format}l ${shape.depth[i]}${layersText(shape, i)}, d ${shape.width[i]}, ${experts}, r_single ${ratio}, n_kv ${shape.n_kv_heads[i]} (gqa ${gqa})${tokens}${served}`;
+  return `${on}${format}l ${shape.depth[i]}${layersText(shape, i)}, d ${shape.width[i]}, ${experts}, r_single ${ratio}, n_kv ${shape.n_kv_heads[i]} (gqa ${gqa})${tokens}${served}`;
 }
 
 function metricOf(name) {

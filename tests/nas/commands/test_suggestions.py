@@ -23,7 +23,7 @@ SLIPS: list[tuple[str, str, str]] = [
     ("run --device jetson_agx_orin", "--device: expected a device (", f"did you mean {AGX}?"),
     ("run --device rtx", "--device: expected a device (", "rtx_5070 or 2 more?"),
     ("run --objectives loss,totalms", "--objectives: expected a metric (", "did you mean total_ms?"),
-    ("run --set devicess=h200", "--set devicess: unknown key", "did you mean device?"),
+    ("run --set devicess=h200", "--set devicess: unknown key", "did you mean devices?"),
     ("run --set params.populaton=5", "--set params.populaton: unknown key", "did you mean population?"),
     ("run --param populaton=5", "--param populaton: unknown key", "did you mean population?"),
     ("run --spac fine", "--spac: expected an option of", "did you mean --space?"),

@@ -1,4 +1,4 @@
-"""The frontier over many chips and all architectures against every pair, and chips one after the other against both."""
+"""The frontier over many chips and all architectures against every pair."""
 
 from dataclasses import replace
 from itertools import product
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from nas.errors import UsageError
-from nas.exact import chips as chips_module
 from nas.exact.chip_leaves import SHARES
 from nas.exact.chip_problem import ChipProblem, uncovered
 from nas.exact.chips import ChipFrontier, solve_chips
@@ -162,15 +161,6 @@ def test_hundreds_of_frontiers_are_those_of_every_pair(seed: int) -> None:
     agrees(solve_chips(*asked), asked)
 
 
-@pytest.mark.parametrize("seed", range(20, 24))
-def test_chips_one_after_the_other_have_the_same_frontier(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = drawn(seed)
-    monkeypatch.setattr(chips_module, "uncovered", lambda asked: "of a test")
-    found = solve_chips(*asked)
-    assert "one after the other, since of a test" in found.explanation
-    agrees_in_vectors(found, asked)
-
-
 def agrees_in_vectors(found: ChipFrontier, asked: tuple[Any, ...]) -> None:
     """The vectors of the frontier are those of every pair."""
     mine = np.stack([found.metrics[name] for name in asked[3]], axis=1)
@@ -200,26 +190,17 @@ def small() -> tuple[Problem, tuple[Scenario, ...], dict[str, FloatArray]]:
     return problem, scenarios, {"cost": genes @ np.array([0.1, 1.0])}
 
 
-def test_a_cache_tier_is_solved_chip_by_chip_and_said() -> None:
+def test_a_cache_tier_is_named() -> None:
     problem, scenarios, columns = small()
+    figures = {"cache": 5e7, "cache_bandwidth": 5e12}
     cached = tuple(
-        replace(
-            scenario,
-            calibration=Calibration(cache_efficiency=0.8),
-            device=scenario.device.model_copy(update={"cache": 5e7, "cache_bandwidth": 5e12}),
-        )
-        for scenario in scenarios[::3]
+        replace(each, calibration=Calibration(cache_efficiency=0.8), device=each.device.model_copy(update=figures))
+        for each in scenarios
     )
-    asked = (
-        replace(problem, space=space_of(Chance(3))),
-        cached,
-        {"cost": columns["cost"][::3]},
-        ("loss", "total_ms", "cost"),
-        (),
-    )
-    found = solve_chips(*asked)
-    assert "since a cache tier depends on the whole architecture" in found.explanation
-    agrees_in_vectors(found, asked)
+    asked = ChipProblem(problem, cached, columns, ("loss", "total_ms", "cost"))
+    assert uncovered(asked) == "a cache tier depends on the whole architecture"
+    with pytest.raises(UsageError, match="where a cache tier depends"):
+        solve_chips(problem, cached, columns, ("loss", "total_ms", "cost"))
 
 
 def test_a_metric_that_sees_the_chip_otherwise_is_named() -> None:

@@ -50,7 +50,7 @@ def cleared() -> None:
 
 def test_only_these_keys_may_differ() -> None:
     assert set(free()) == MAY_DIFFER
-    assert set(at_start()) == {"known", "known_as", "default_budget"}
+    assert set(at_start()) == {"known", "known_as", "default_budget", "device_columns"}
     assert set(free()) - set(free(recorded=True)) == {"executor"}  # a cluster is named on the command line alone
 
 

@@ -21,7 +21,7 @@ from objectives.plugins import documents, importable
     [
         ([], COMMANDS),
         (["ru"], ["run"]),
-        (["run", "--dev"], ["--device"]),
+        (["run", "--dev"], ["--device", "--devices", "--device-columns"]),
         (["run", "--device", "rasp"], ["raspberry_pi_5"]),
         (["run", "--space", ""], documents("search_spaces.spaces")),
         (["run", "--law", ""], documents("objectives.laws")),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import yaml
 
-from objectives.evidence.arithmetic import evaluated
+from objectives.arithmetic import evaluated
 from objectives.evidence.convention import as_text, converted
 from objectives.evidence.source import EvidenceSource
 from objectives.plugins import documents

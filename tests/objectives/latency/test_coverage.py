@@ -17,7 +17,7 @@ from objectives.device import Device
 from objectives.latency.closed_form import COLUMNS, DEVICE, PRECISION, SCENARIO, latency_ms, part_seconds, uncovered
 from objectives.scenario import Precision, Scenario
 from search_spaces.architectures import Architectures, one
-from search_spaces.columns import CODES, DEFAULTS, NOT_OF_A_MODEL
+from search_spaces.columns import CODES, DEFAULTS, NOT_OF_A_MODEL, code
 from tests.sources import FILES, text
 
 SHAPE = {"depth": 12, "width": 768, "n_kv_heads": 4, "expert_size": 1536}
@@ -105,7 +105,15 @@ def test_every_column_is_covered_or_refused(column: str, closed: Any) -> None:
     plain = one(SHAPE)
     kinds = {name: getattr(plain, name) for name in (*SHAPE, "head_dim", "n_heads", "n_experts", "top_k")}
     default = DEFAULTS[column]
-    other = 1 if column in CODES else not default if isinstance(default, bool) else int(default) + 1
+    other = (
+        code("device", "a board")
+        if column == "device"
+        else 1
+        if column in CODES
+        else not default
+        if isinstance(default, bool)
+        else int(default) + 1
+    )
     changed = Architectures.from_shape({**kinds, column: np.array([other])})
     if column in COLUMNS:
         assert np.array_equal(latency_ms(changed, closed.scenario), latency_ms(plain, closed.scenario))

@@ -1,0 +1,91 @@
+"""What each device of a study gives: the lowest loss within the budgets on it, what that takes, or what is short there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from nas.exact.solution import solve
+from nas.problem.evaluations import Evaluations
+from nas.problem.picks import PickRule, best_row
+from nas.problem.problem import Problem
+from nas.problem.settings import in_setting
+from search_spaces.columns import code
+
+MOST = 64  # devices that are answered one by one
+
+
+@dataclass(frozen=True, eq=False)
+class OnDevice:
+    """The pick on one device, a row of the study's space, None where nothing fits; how many of the frontier are on it.
+
+    missed: where nothing that was evaluated there fits, the budgets of the closest miss with what it takes of them.
+    """
+
+    name: str
+    pick: Evaluations | None
+    on_frontier: int
+    missed: Mapping[str, float]
+
+
+def on_each_device(
+    problem: Problem, found: Evaluations, frontier: Evaluations, *, solved: bool
+) -> tuple[OnDevice, ...]:
+    """The answer on each device of a study with several, in their order; of very many none.
+
+    solved: the search kept the frontier and picks of a space that it covered, so that each device is solved by itself;
+    else the answers are among what was evaluated.
+    """
+    names = problem.space.specification.axes.device or []
+    if not 1 < len(names) <= MOST:
+        return ()
+    return tuple(_on(problem, name, found, frontier, solved=solved) for name in names)
+
+
+def _on(problem: Problem, name: str, found: Evaluations, frontier: Evaluations, *, solved: bool) -> OnDevice:
+    place = problem.space.place["device"]
+    number = (problem.space.specification.axes.device or []).index(name)
+    own = found[found.genotypes[:, place] == number]
+    members = int((frontier.genotypes[:, place] == number).sum())
+    pick = _solved(problem, name) if solved else _best(own)
+    return OnDevice(name, pick, members, {} if pick is not None else _closest(own))
+
+
+def _best(own: Evaluations) -> Evaluations | None:
+    row = best_row(own, None)
+    return None if row is None else own[row : row + 1]
+
+
+def _solved(problem: Problem, name: str) -> Evaluations | None:
+    """The exact pick on a device, in genotypes of the whole."""
+    there = in_setting(problem, {"device": int(code("device", name))})
+    pick = solve(replace(there, objectives=(), queries=()), (PickRule(None),)).picks[0]
+    if pick is None:
+        return None
+    designs = there.space.architectures(pick.genotypes)
+    return problem.evaluate(problem.space.genotypes(problem.space.find(designs)))
+
+
+def _closest(own: Evaluations) -> dict[str, float]:
+    """Of the row whose largest miss is smallest the budgets that it misses, with its values."""
+    rows = np.flatnonzero(own.ok)
+    if len(rows) == 0 or not own.budgets:
+        return {}
+    violations = own.violations[rows]
+    row = int(np.argmin(violations.max(axis=1)))
+    missed = [budget.metric for budget, by in zip(own.budgets, violations[row].tolist(), strict=True) if by > 0]
+    return {metric: float(own.metrics[metric][rows[row]]) for metric in missed}
+
+
+def columns_on_devices(problem: Problem, answers: tuple[OnDevice, ...]) -> dict[str, list[Any]]:
+    """devices.csv: each device with its pick's columns and metrics, empty where nothing fits, and its members of the frontier."""
+    rows: list[dict[str, Any]] = []
+    for each in answers:
+        row: dict[str, Any] = {"device": each.name, "on_frontier": each.on_frontier}
+        if each.pick is not None:
+            designs = problem.architectures(each.pick.genotypes).columns()
+            row |= {name: column[0] for name, column in {**designs, **each.pick.metrics}.items() if name != "device"}
+        rows.append(row | {f"closest_{metric}": value for metric, value in each.missed.items()})
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return {name: [row.get(name, "") for row in rows] for name in names}

@@ -1,0 +1,166 @@
+"""What more of a device buys: the lowest loss within the same budgets where it has more of one of its resources."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from nas.exact.gains import DIFFERENT, Gain, best_within, covered, gain
+from nas.problem.differences import Difference, differences, has_doubt
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget
+from nas.problem.problem import Problem
+from nas.problem.settings import in_setting, trained_on
+from nas.problem.time_ranges import PHASES, time_ranges
+from objectives.device import Device
+from objectives.loss_law.law import Law
+from objectives.scenario import Scenario
+from search_spaces.architectures import Architectures
+
+STEP = 0.1  # of each resource
+OF_MEMORY = ("memory_gb", "resident_gb")
+MOST_TOKENS = 1000.0  # times as many, beyond which no number of them is looked for
+
+
+def _more_compute(device: Device, by: float) -> dict[str, Any]:
+    peaks = {name: peak * by for name, peak in device.other_peaks.items()}
+    return {"fp16": device.fp16 * by, "int8": device.int8 * by, "other_peaks": peaks}
+
+
+#: What more of a resource changes in a device.
+RESOURCES: Mapping[str, Callable[[Device, float], dict[str, Any]]] = MappingProxyType(
+    {
+        "compute": _more_compute,
+        "bandwidth": lambda device, by: {"bandwidth": device.bandwidth * by},
+        "memory": lambda device, by: {"memory": device.memory * by},
+        "cache": lambda device, by: {"cache": (device.cache or 0.0) * by},
+    }
+)
+
+
+@dataclass(frozen=True)
+class DeviceGain:
+    """What a share more of a resource buys; `bought` None where nothing.
+
+    difference: from the pick, with how sure the law is, None of a law that does not say. by_range: nats where times are the least and
+    the greatest that were measured of what is predicted, None where nothing was held out or no time is limited. tokens: the number of
+    times as many training tokens that lower the pick's loss as far, None where the law says none.
+    """
+
+    resource: str
+    step: float
+    bought: Gain | None
+    difference: Difference | None
+    by_range: tuple[float, float] | None
+    tokens: float | None
+
+    @property
+    def nats(self) -> float:
+        """The loss that it takes off, nats."""
+        return 0.0 if self.bought is None else self.bought.gain
+
+
+def device_gains(
+    problem: Problem, pick: Evaluations, step: float = STEP, *, ranges: bool = True
+) -> tuple[DeviceGain, ...]:
+    """Of each resource of the pick's device what a share more of it buys within the problem's budgets, each solved exactly.
+
+    A budget on memory grows with the memory, in the same proportion. On several devices that of the pick alone has more, and
+    designs on it alone are asked for. ranges: whether it is also asked where times are at the ends of their measured range.
+
+    Raises:
+        UsageError: exact answers are impossible.
+        Exceeded: they would take more than seconds.
+    """
+    problem, pick = on_its_device(problem, pick)
+    return tuple(_gain_of(problem, pick, name, step, ranges=ranges) for name in _resources(problem.scenario))
+
+
+def on_its_device(problem: Problem, pick: Evaluations) -> tuple[Problem, Evaluations]:
+    """The problem of designs on the pick's device, and the pick as one of it."""
+    if "device" not in problem.space.settings:
+        return problem, pick
+    design = problem.architectures(pick.genotypes)
+    there = in_setting(problem, {"device": int(design.device[0])})
+    return there, there.evaluate(there.space.genotypes(there.space.find(design)))
+
+
+def _resources(scenario: Scenario) -> Iterator[str]:
+    yield from ("compute", "bandwidth", "memory")
+    if scenario.cached:
+        yield "cache"
+
+
+def _gain_of(problem: Problem, pick: Evaluations, resource: str, step: float, *, ranges: bool) -> DeviceGain:
+    more = with_more(problem, resource, 1.0 + step)
+    better = Budget("loss", float(pick.metrics["loss"][0]) * (1.0 - DIFFERENT))
+    found = best_within(covered(more), (*more.budgets, better))
+    by_range = _by_range(problem, more, pick) if ranges else None
+    if found is None:
+        return DeviceGain(resource, step, None, None, by_range, None)
+    bought, law = gain(more, pick, found, resource, 1.0 + step), problem.scenario.law
+    design, own = (problem.architectures(each.genotypes) for each in (found, pick))
+    sure = differences(law, design, own)[0][0] if has_doubt(law) else None
+    return DeviceGain(resource, step, bought, sure, by_range, tokens_for(law, own, bought.loss))
+
+
+def with_more(problem: Problem, resource: str, by: float) -> Problem:
+    """The problem on a device that has so many times as much of a resource, within budgets that leave it."""
+
+    def on(scenario: Scenario) -> Scenario:
+        device = scenario.device.model_copy(update=RESOURCES[resource](scenario.device, by))
+        return replace(scenario, device=device, formats=tuple(map(on, scenario.formats)))
+
+    grown = resource == "memory"
+    budgets = tuple(
+        replace(budget, limit=budget.limit * by) if grown and budget.metric in OF_MEMORY else budget
+        for budget in problem.budgets
+    )
+    return replace(problem, scenario=on(problem.scenario), budgets=budgets, queries=())
+
+
+def _by_range(problem: Problem, more: Problem, pick: Evaluations) -> tuple[float, float] | None:
+    """What it buys where every limited time is the least and the greatest of its measured range, nats."""
+    design = problem.architectures(pick.genotypes)
+    limited = [budget for budget in problem.budgets if budget.metric in PHASES]
+    times = {name: float(pick.metrics[name][0]) for name in PHASES if name in pick.metrics}
+    ranges = time_ranges(problem.pricing(design), design, times)
+    if not limited or any(budget.metric not in ranges for budget in limited):
+        return None
+    found = []
+    for end in (0, 1):
+        before, after = (_best_at(each, ranges, times, end) for each in (problem, more))
+        if before is None or after is None:
+            return None
+        found.append(max(0.0, before - after))
+    return min(found), max(found)
+
+
+def _best_at(
+    problem: Problem, ranges: Mapping[str, tuple[float, float]], times: Mapping[str, float], end: int
+) -> float | None:
+    """The lowest loss where times are that end of the range: limits are as much shorter or longer."""
+    factors = {name: times[name] / ranges[name][end] for name in ranges}
+    budgets = tuple(replace(b, limit=b.limit * factors.get(b.metric, 1.0)) for b in problem.budgets)
+    found = best_within(covered(replace(problem, budgets=budgets)), budgets)
+    return None if found is None else float(found.metrics["loss"][0])
+
+
+def tokens_for(law: Law, design: Architectures, loss: float) -> float | None:
+    """How many times as many training tokens lower a design's loss (n = 1) to this one; None where none does, or the law sees none."""
+    if not law.sees_tokens or (law.tokens is None and not design.tokens[0]):
+        return None
+    own = float(law.tokens_of(design)[0])
+
+    def at(times: float) -> float:
+        return float(trained_on(law, own * times).loss(design.with_tokens(0))[0])
+
+    least, most = 1.0, MOST_TOKENS
+    if at(most) > loss:
+        return None
+    while most / least > 1.0 + 1e-6:
+        middle = float(np.sqrt(least * most))
+        least, most = (middle, most) if at(middle) > loss else (least, middle)
+    return most

@@ -1,0 +1,75 @@
+"""The flags of `fleet`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from nas.devices.request import CASES, OWN, DevicesRequest
+from nas.terminal.flags import Flag, Json, Keys, Quiet, Settings, Word
+
+FLEET = "Which fleet"
+ASKED = {  # keys of `fleet` in a study of several devices
+    "models": Flag("--models", "Numbers of models, 1..4 or 3; default 1..4.", FLEET, "N[..N]"),
+    "minimise": Flag(
+        "--minimise", "loss: weighted mean; regret: the worst over a case's own best; default loss.", FLEET
+    ),
+    "weights": Flag(
+        "--weights", "Units sold, or weights, of the cases in order: 3,1,1; default 1 each.", FLEET, "W,W…"
+    ),
+    "training_budget": Flag(
+        "--training-budget", 'What all models together may cost to train: "5000 h" or "2e21 FLOP".', FLEET, "QUANTITY"
+    ),
+    "family": Flag(
+        "--family", "depth or experts: models that agree in all but their depth, or their experts and top_k.", FLEET
+    ),
+    "time_limit": Flag(
+        "--time-limit", "Seconds after which the best known is answered, with its gap.", FLEET, kind=float
+    ),
+}
+
+
+@dataclass(frozen=True)
+class FleetRequest:
+    """Cases as `devices` takes them, and which fleet is asked of them: `asked` are keys of `fleet`."""
+
+    study: Annotated[
+        str | None,
+        Word("Study of several devices: YAML file, folder of a fleet, or a shipped name; default devices_paper."),
+    ] = None
+    asked: Annotated[Mapping[str, Any], Keys("models minimise weights training_budget family time_limit", ASKED)] = (
+        field(default_factory=dict)
+    )
+    own: Annotated[Mapping[str, Any], Keys("devices precisions workloads applications as_fast_as table", OWN)] = field(
+        default_factory=dict
+    )
+    applications: Annotated[
+        str | None,
+        Flag(
+            "--applications",
+            "Limits by name, the study's or the paper's four: 'smart home,embodied AI', or all.",
+            CASES,
+        ),
+    ] = None
+    table: Annotated[
+        Path | None,
+        Flag("--table", "CSV, a row per case, as of plas devices; column weight or units counts it.", CASES),
+    ] = None
+    flags: Annotated[
+        Mapping[str, Any],
+        Keys(
+            "settings space law tokens budgets preset latency attention vocabulary calibration engine sustained training.device training.utilisation"
+        ),
+    ] = field(default_factory=dict)
+    settings: Annotated[tuple[str, ...], Settings] = ()
+    out: Annotated[Path | None, Flag("--out", "New folder; default runs/fleet-NAME, never overwritten.")] = None
+    plots: Annotated[bool, Flag("--no-plots", "Leave pictures and report.html out.")] = True
+    quiet: Annotated[bool, Quiet] = False
+    json: Annotated[bool, Json] = False
+
+    @property
+    def of_cases(self) -> DevicesRequest:
+        """The same cases as a request of `devices`."""
+        return DevicesRequest(
+            self.own, self.applications, self.table, flags=self.flags, config=self.study, settings=self.settings
+        )
