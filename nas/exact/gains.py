@@ -98,9 +98,7 @@ def _budget_gain(whole: Enumerated | SettingBySetting, pick: Evaluations, budget
     )
 
 
-def _cheapest(
-    whole: Enumerated | SettingBySetting, metric: str, budgets: tuple[Budget, ...]
-) -> Evaluations | None:
+def _cheapest(whole: Enumerated | SettingBySetting, metric: str, budgets: tuple[Budget, ...]) -> Evaluations | None:
     """Designs within budgets that are least in a metric; one of them where it is a device's figure, the same for all designs on it."""
     if metric in whole.problem.scenario.figures:
         return whole.lowest(budgets, least=metric)

@@ -134,7 +134,10 @@ def test_what_more_of_the_device_buys_along_a_frontier_is_that_of_its_members(in
     for row in rows:
         name = row["design"].partition(":")[0]
         common = ("--config", study, "--device", name, "--budget", f"total_ms={row['total_ms']!r}")
-        assert inside("run", *common, "--algo", "exact", "--quiet", "--no-plots", "--out", f"at{row['total_ms']}").code == 0
+        assert (
+            inside("run", *common, "--algo", "exact", "--quiet", "--no-plots", "--out", f"at{row['total_ms']}").code
+            == 0
+        )
         gains = json.loads(inside("explain", f"at{row['total_ms']}", "--select", "best", "--json").out)["device_gains"]
         for gained in gains:
             assert row[gained["resource"]]["nats"] == pytest.approx(gained["nats"], abs=1e-9)
