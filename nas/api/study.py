@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from nas.answer.outcome import Outcome
+from nas.answer.sentences import devices_in_words
 from nas.api.data_frames import Given, architectures_of, metrics_table, notebook_html, units
 from nas.api.fleets import Fleets, fleets_of
 from nas.api.frontier import Frontier, within
@@ -259,7 +260,7 @@ class Study:
         scenario, space = self.problem.scenario, self.problem.space
         names = " and ".join(o.name for o in self.problem.objectives)
         return (
-            f"Study of {space.size:,} architectures ({space.name} space) on {scenario.device.name}, "
+            f"Study of {space.size:,} architectures ({space.name} space) on {devices_in_words(self.problem)}, "
             f"{scenario.format_names}: {names} within {within(self.problem.budgets)}"
         )
 
@@ -267,7 +268,7 @@ class Study:
         """Everything that it was made of and that fits into a line, by key."""
         keys = self.assembled.config.model_dump(mode="json")
         embedded = {"space": self.problem.space.name, "law": self.problem.scenario.law.name}
-        keys |= {**embedded, "device": self.problem.scenario.device.name, "budgets": within(self.problem.budgets)}
+        keys |= {**embedded, "device": devices_in_words(self.problem), "budgets": within(self.problem.budgets)}
         shown = {key: value for key, value in keys.items() if value not in (None, [], {}) and key != "default_budget"}
         return notebook_html(
             repr(self), pd.DataFrame({"key": shown.keys(), "value": map(str, shown.values())}), len(shown)

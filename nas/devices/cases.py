@@ -189,6 +189,11 @@ def _case(asked: CaseList, base: Study, row: Row, study: ReadStudy, reference: B
             f"space: expected one of a vocabulary that each case says, got {base.problem.space.name} with vocabulary as an axis; "
             "give --vocabulary or the cases one, or plas run over each device"
         )
+    if "device" in base.problem.space.settings:
+        raise UsageError(
+            f"space: expected one whose designs run on the case's device, got {base.problem.space.name} with device as an axis; "
+            "leave the axis out and name --devices"
+        )
     try:
         problem, limits, note = problem_of(study)
         question = _question(asked, row, problem, study.limits, reference)

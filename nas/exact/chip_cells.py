@@ -1,11 +1,12 @@
 """Chips as points of a space of rates: classes of equal rates, cells of classes, the levels of memory in a cell."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
+from nas.problem.dominance import non_dominated
 from objectives.device import Device
 from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray, IntArray
@@ -34,6 +35,7 @@ class ChipTable:
     rates: FloatArray
     of_class: IntArray
     first: IntArray
+    _cheapest: dict[tuple[int, int], IntArray] = field(default_factory=dict)
 
     @classmethod
     def of(cls, scenarios: tuple[Scenario, ...], numbers: IntArray, columns: Mapping[str, FloatArray]) -> "ChipTable":
@@ -65,6 +67,13 @@ class ChipTable:
         """The chips of a class (places in this table), by memory."""
         return self._order[self._starts[number] : self._starts[number + 1]]
 
+    def cheapest(self, number: int, start: int) -> IntArray:
+        """Chips of a class, without the `start` smallest by memory, that no other of these undercuts in costs, of equal ones the first."""
+        if (number, start) not in self._cheapest:
+            chips = self.members(number)[start:]
+            self._cheapest[number, start] = chips[_not_undercut(self.costs[chips])]
+        return self._cheapest[number, start]
+
     def best_devices(self, classes: IntArray) -> Scenario:
         """A scenario that is on no architecture slower than one of these classes: each rate is the largest."""
         some = [self.scenarios[int(self.numbers[self.first[number]])] for number in classes.tolist()]
@@ -79,6 +88,15 @@ class ChipTable:
     def _of_classes(self, classes: IntArray) -> tuple[FloatArray, FloatArray]:
         chips = np.concatenate([self.members(number) for number in classes.tolist()])
         return self.memory_gb[chips], self.costs[chips]
+
+
+def _not_undercut(costs: FloatArray) -> IntArray:
+    """Rows of costs (n, k) that no other undercuts, of equal ones the first."""
+    if len(costs) == 0 or costs.shape[1] == 0:
+        return np.arange(min(len(costs), 1))
+    kept = non_dominated(costs)
+    _, first = np.unique(costs[kept], axis=0, return_index=True)
+    return kept[np.sort(first)]
 
 
 def replaced(scenario: Scenario, devices: list[Device]) -> Scenario:
@@ -114,7 +132,7 @@ class Levels:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """Classes (rows of a table), with the two cells it falls into, the cheaper first; none where it is one class.
+    """Classes (rows of a table), with the up to four cells it falls into, the cheapest first; none where it is one class.
 
     span: the largest ratio of a rate within it, as a logarithm.
     """
@@ -125,13 +143,23 @@ class Cell:
 
     @classmethod
     def of(cls, chips: ChipTable, classes: IntArray, least: FloatArray) -> "Cell":
-        """The tree over some classes; `least`, (classes,), orders the halves of a cell."""
-        rates = np.log(chips.rates[classes])
-        spans = rates.max(axis=0) - rates.min(axis=0)
-        if len(classes) == 1:
-            return cls(classes, 0.0, ())
-        axis = int(spans.argmax())
-        upper = rates[:, axis] > 0.5 * (rates[:, axis].max() + rates[:, axis].min())
-        halves = [cls.of(chips, classes[rows], least) for rows in (~upper, upper)]
-        halves.sort(key=lambda half: float(least[half.classes].min()))
-        return cls(classes, float(spans[axis]), tuple(halves))
+        """The tree over some classes; `least`, (classes,), orders the parts of a cell."""
+        parts = _quarters(np.log(chips.rates), classes)
+        children = tuple(
+            cls.of(chips, part, least) for part in sorted(parts, key=lambda part: float(least[part].min()))
+        )
+        return cls(classes, float(np.ptp(np.log(chips.rates[classes]), axis=0).max()), children)
+
+
+def _quarters(logs: FloatArray, classes: IntArray) -> list[IntArray]:
+    """Classes halved twice, each time at the middle of the rate that differs most; none of one class."""
+    if len(classes) == 1:
+        return []
+    return [part for half in _halves(logs, classes) for part in (_halves(logs, half) if len(half) > 1 else [half])]
+
+
+def _halves(logs: FloatArray, classes: IntArray) -> list[IntArray]:
+    rates = logs[classes]
+    axis = int(np.ptp(rates, axis=0).argmax())
+    upper = rates[:, axis] > 0.5 * (rates[:, axis].max() + rates[:, axis].min())
+    return [classes[~upper], classes[upper]]

@@ -11,12 +11,15 @@ from nas.exact.chip_points import LevelTable, Points
 from nas.exact.chip_sums import ChipSums
 from nas.exact.decomposition.branch_and_bound import Effort
 from nas.exact.decomposition.checking import agreement
+from nas.exact.decomposition.dominance_lookup import SLACK
 from nas.exact.decomposition.items import Items
 from nas.problem.dominance import non_dominated
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from search_spaces.arrays import FloatArray, IntArray
+
+WORTH = 256  # architectures that are held against one another before they are evaluated
 
 #: Shares of a chip's memory that a budget may limit, and of which metric.
 SHARES = {"memory_share": "memory_gb", "resident_share": "resident_gb"}
@@ -61,7 +64,13 @@ class Leaves:
         return replace(self.problem, scenario=self.chips.scenarios[chip], budgets=budgets)
 
     def found(self, number: int, items: Items, sums: ChipSums, best: list[FloatArray], table: LevelTable) -> Points:
-        """The feasible pairs of single architectures, held against their sums, with the chips of a class."""
+        """The feasible pairs of single architectures, held against their sums, with the chips of a class.
+
+        Of many, those are evaluated whole that no other of them beats by its sums, which may count for as much as a bound may.
+        """
+        if len(items) > WORTH:
+            rows = self._unbeaten(number, dict(zip(self.metrics, best, strict=True)), table)
+            items, best = items.kept(rows), [column[rows] for column in best]
         genotypes = items.genotypes(sums.grid, sums.sums.backbones)
         evaluated = self.at(number).evaluate(genotypes, self.metrics)
         for name, values in zip(self.metrics, best, strict=True):
@@ -71,15 +80,30 @@ class Leaves:
         table.add(points)
         return points
 
+    def _unbeaten(self, number: int, best: Mapping[str, FloatArray], table: LevelTable) -> IntArray:
+        """Rows of single architectures that none of them beats, once those that are surely feasible count."""
+        surely = {name: column * (1.0 + np.copysign(SLACK, column)) for name, column in best.items()}
+        n = len(surely[self.metrics[0]])
+        within = np.ones(n, dtype=bool)
+        for budget in self.budgets:
+            within &= budget.violation(surely[budget.metric]) <= 0.0
+        rows = np.flatnonzero(within)
+        metrics = {name: column[rows] for name, column in surely.items()}
+        row, chip = self._expanded(number, self._first_that_holds(number, metrics, len(rows)))
+        table.take_in([Points(self._values(metrics, row), self.chips.costs[chip], chip, row)])
+        level = np.minimum(table.levels.of_need(self.need(best, n)), len(table.least) - 1)
+        return np.flatnonzero(~table.behind([best[name] for name in self.objectives], level))
+
+    def _values(self, metrics: Mapping[str, FloatArray], rows: IntArray) -> FloatArray:
+        return np.stack([metrics[name][rows] for name in self.objectives], axis=1)
+
     def pairs(self, number: int, evaluated: Evaluations) -> Points:
         """The frontier of evaluated architectures with the chips of a class that none of it holds for less."""
         rows = np.flatnonzero(evaluated.feasible)
         metrics = {name: column[rows] for name, column in evaluated.metrics.items()}
         first = self._first_that_holds(number, metrics, len(rows))
         row, chip = self._expanded(number, first)
-        columns = [metrics[name][row] for name in self.objectives]
-        values = np.stack(columns, axis=1) if columns else np.zeros((len(row), 0))
-        points = Points(values, self.chips.costs[chip], chip, evaluated.keys[rows][row])
+        points = Points(self._values(metrics, row), self.chips.costs[chip], chip, evaluated.keys[rows][row])
         return points[non_dominated(np.concatenate([points.values, points.costs], axis=1))]
 
     def _first_that_holds(self, number: int, metrics: Mapping[str, FloatArray], n: int) -> IntArray:
@@ -94,20 +118,10 @@ class Leaves:
 
     def _expanded(self, number: int, first: IntArray) -> tuple[IntArray, IntArray]:
         """Every architecture (row) with every chip (place) of the class that holds it and that no other such chip undercuts."""
-        members = self.chips.members(number)
         rows, places = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
         for start in np.unique(first).tolist():
-            chosen = members[start:][cheapest(self.chips.costs[members[start:]])]
+            chosen = self.chips.cheapest(number, start)
             mine = np.flatnonzero(first == start)
             rows.append(np.repeat(mine, len(chosen)))
             places.append(np.tile(chosen, len(mine)))
         return np.concatenate(rows), np.concatenate(places)
-
-
-def cheapest(costs: FloatArray) -> IntArray:
-    """Rows of costs (n, k) that no other undercuts, of equal ones the first."""
-    if len(costs) == 0 or costs.shape[1] == 0:
-        return np.arange(min(len(costs), 1))
-    kept = non_dominated(costs)
-    _, first = np.unique(costs[kept], axis=0, return_index=True)
-    return kept[np.sort(first)]

@@ -9,7 +9,7 @@ from nas.exact.decomposition.dominance_lookup import SLACK, Bins
 from nas.problem.dominance import non_dominated
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
-ONE_AXIS, SEVERAL = 1 << 15, 1 << 16  # cells of a level's table
+ONE_AXIS, SEVERAL = 1 << 14, 1 << 16  # cells of a level's table
 ENOUGH = 500  # further pairs that are worth an update of a table
 
 
@@ -85,6 +85,7 @@ class Known:
         dearest = levels.costs[-1:, 0] if levels.costs.shape[1] else None
         end = len(front) if dearest is None else int(np.searchsorted(front.costs[:, 0], dearest, side="right")[0])
         table.enter(front[:end], self.cells[:end])
+        self.waiting = [Points.joined(self.waiting)] if len(self.waiting) > 1 else self.waiting
         table.take_in(self.waiting)
         return table
 
@@ -93,8 +94,14 @@ def cells_of(bins: list[tuple[int, Bins]], values: FloatArray) -> IntArray:
     """The cells of a level's table that points (n, m) count from, those after their own, (n,)."""
     cell = np.zeros(len(values), dtype=np.int64)
     for i, axis in bins:
-        cell = cell * (axis.count + 2) + axis.index(values[:, i]) + 1
+        cell = cell * (axis.count + 2) + axis.index(_raised(values[:, i])) + 1
     return cell
+
+
+def _raised(values: FloatArray) -> FloatArray:
+    """Values that are larger by SLACK of their magnitude: who is beyond them is beyond by so much."""
+    raised: FloatArray = values * (1.0 + np.copysign(SLACK, values))
+    return raised
 
 
 class LevelTable:
@@ -118,7 +125,7 @@ class LevelTable:
 
     def take_in(self, parts: list[Points]) -> None:
         """Take in pairs at once."""
-        for points in parts:
+        for points in [Points.joined(parts)] if len(parts) > 1 else parts:
             self.enter(points, cells_of(self.bins, points.values))
         for axis in range(1, self.least.ndim):
             np.minimum.accumulate(self.least, axis=axis, out=self.least)
@@ -132,13 +139,14 @@ class LevelTable:
             np.maximum(level, np.searchsorted(limits, costs, side="left"), out=level)
         rows = np.flatnonzero(level < len(self.least))
         flat = self.least.reshape(-1)
-        np.minimum.at(flat, level[rows] * (flat.size // len(self.least)) + cells[rows], points.values[rows, self.kept])
+        np.minimum.at(
+            flat, level[rows] * (flat.size // len(self.least)) + cells[rows], _raised(points.values[rows, self.kept])
+        )
 
     def behind(self, values: list[FloatArray], level: IntArray | int) -> BoolArray:
         """Which points (objective by objective, each (n,)) of chips of these levels are beaten, by more than SLACK in every objective."""
-        lowered = [column * (1.0 - np.copysign(SLACK, column)) for column in values]
         cell = level
         for (i, axis), side in zip(self.bins, self.least.shape[1:], strict=False):
-            cell = cell * side + axis.index(lowered[i])
-        behind: BoolArray = self.least.reshape(-1).take(cell) < lowered[self.kept]
+            cell = cell * side + axis.index(values[i])
+        behind: BoolArray = self.least.reshape(-1).take(cell) < values[self.kept]
         return behind

@@ -17,7 +17,7 @@ from nas.exact.decomposition.dominance_lookup import SLACK
 from nas.exact.decomposition.items import Items
 from search_spaces.arrays import FloatArray, IntArray
 
-READY = 400_000  # items that go to the halves of a cell together
+READY = 1_000_000  # items that go to the halves of a cell together
 COARSE = 1.5  # boxes are cut until they are as fine, in logarithms, as so many times their cell of chips
 
 

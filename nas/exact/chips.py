@@ -45,8 +45,9 @@ from objectives.serving import Serving
 from search_spaces.arrays import FloatArray, IntArray
 
 TYPICAL = 8  # classes, far from one another, that are solved on coarse grids first
-SEEDS = 4000  # architectures of theirs that are evaluated on every class
+SEEDS = 4000  # architectures of theirs that are evaluated on other classes
 SEED = 20_260_102
+SPREAD, FEW = 4, 100  # of more classes than a few every fourth
 AT_ONCE = 32  # classes on which one batch is timed together
 
 
@@ -239,15 +240,17 @@ def _begun(leaves: Leaves, parts: SumsOfParts) -> Known:
 
 
 def _spread(leaves: Leaves, known: Known) -> None:
-    """Evaluate what is on the frontier of typical chips on all classes: a sharp beginning."""
+    """Evaluate what is on the frontier of typical chips on many classes: a sharp beginning."""
     keys, generator = np.unique(known.settle().key), np.random.default_rng(SEED)
     keys = np.sort(generator.permutation(keys)[:SEEDS])
     genotypes = leaves.problem.space.genotypes(keys)
-    for start in range(0, leaves.chips.classes, AT_ONCE):
-        problems = [leaves.at(number) for number in range(start, min(start + AT_ONCE, leaves.chips.classes))]
+    every = range(0, leaves.chips.classes, SPREAD if leaves.chips.classes > FEW else 1)
+    for start in range(0, len(every), AT_ONCE):
+        numbers = every[start : start + AT_ONCE]
+        problems = [leaves.at(number) for number in numbers]
         first = problems[0].assess(problems[0].architectures(genotypes))
         assessments = on_devices(first, [problem.scenario for problem in problems])
-        for number, (problem, assessment) in enumerate(zip(problems, assessments, strict=True), start):
+        for number, problem, assessment in zip(numbers, problems, assessments, strict=True):
             known.add(leaves.pairs(number, problem.evaluate(genotypes, leaves.metrics, assessment=assessment)))
         leaves.effort.evaluated += len(genotypes) * len(problems)
 

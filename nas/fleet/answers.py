@@ -23,6 +23,7 @@ from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 
 GAIN = 1e-11  # nats from which on leaving a case out is a gain
+SAMPLE = 2_000  # designs that say what is short where no exact answer can
 TRAINING = ("train_flops", "train_hours")
 
 
@@ -113,7 +114,7 @@ def answered(fleets: Fleets) -> FleetAnswer:
 def _why(case: Case) -> str:
     """Why nothing fits a case."""
     problem = limited(case, None)
-    sample = problem.evaluate(problem.space.sample(1, np.random.default_rng(0)))
+    sample = problem.evaluate(problem.space.sample(SAMPLE, np.random.default_rng(0)))
     return shortage(Answer(case, sample[:0], None, {}, diagnosed(problem, sample)))
 
 

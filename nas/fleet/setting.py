@@ -43,6 +43,8 @@ class Fleet:
     @property
     def proved(self) -> bool:
         """Whether no fleet of so many models is better."""
+        if np.isinf(self.value):
+            return bool(np.isinf(self.bound))
         return self.bound >= self.value - TOLERANCE * max(1.0, abs(self.value))
 
 

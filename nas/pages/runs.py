@@ -73,6 +73,8 @@ def _names(runs: Sequence[NamedRun]) -> str:
 
 def _described(section: str, resolved: Mapping[str, Any]) -> str:
     """A section of a configuration in a few words."""
+    if section == "device" and resolved.get("chip"):
+        return "chips of genes"
     if section == "device" and resolved.get("devices"):
         return ", ".join(resolved["devices"])
     if section == "device":

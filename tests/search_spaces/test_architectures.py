@@ -135,6 +135,7 @@ def test_defaults_are_the_model_pages() -> None:
         "precision": "",
         "speculation": "",
         "experts_in": "",
+        "device": "",
         "qkv_bias": False,
         "norms_per_layer": 2,
         "tied": True,

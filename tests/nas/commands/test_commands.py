@@ -280,6 +280,7 @@ def test_json_of_every_command_parses(own: Any, inside: Inside, available: list[
         "loss_terms",
         "operators",
         "resident_gb",
+        "device_gains",
         "budgets",
         "steps",
         "head_steps",

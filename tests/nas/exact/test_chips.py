@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nas.errors import UsageError
 from nas.exact.chip_leaves import SHARES
-from nas.exact.chips import ChipFrontier, solve_chips
+from nas.exact.chips import ChipFrontier, ChipProblem, solve_chips, uncovered
 from nas.problem.dominance import non_dominated, rounded
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
+from objectives.device import Calibration
 from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import SearchSpace
@@ -156,3 +158,93 @@ def test_the_frontier_is_that_of_every_pair(seed: int) -> None:
 def test_hundreds_of_frontiers_are_those_of_every_pair(seed: int) -> None:
     asked = drawn(seed)
     agrees(solve_chips(*asked), asked)
+
+
+def agrees_in_vectors(found: ChipFrontier, asked: tuple[Any, ...]) -> None:
+    """The vectors of the frontier are those of every pair."""
+    mine = np.stack([found.metrics[name] for name in asked[3]], axis=1)
+    np.testing.assert_array_equal(distinct(mine), distinct(every_pair(*asked)[0]))
+
+
+def small() -> tuple[Problem, tuple[Scenario, ...], dict[str, FloatArray]]:
+    """The paper's space on nine chips of three rates."""
+    problem = assemble(
+        {
+            "space": "paper",
+            "objectives": ["loss", "total_ms"],
+            "law": "hw_codesign",
+            "precision": "int8",
+            "algo": "exact",
+        },
+        {},
+    ).problem
+    genes = np.array(list(product([50.0, 100.0, 200.0], [4.0, 8.0, 64.0])))
+    scenarios = tuple(
+        replace(
+            problem.scenario,
+            device=problem.scenario.device.model_copy(update={"bandwidth": rate * 1e9, "memory": gb * 1e9}),
+        )
+        for rate, gb in genes.tolist()
+    )
+    return problem, scenarios, {"cost": genes @ np.array([0.1, 1.0])}
+
+
+def test_a_cache_tier_is_named() -> None:
+    problem, scenarios, columns = small()
+    figures = {"cache": 5e7, "cache_bandwidth": 5e12}
+    cached = tuple(
+        replace(each, calibration=Calibration(cache_efficiency=0.8), device=each.device.model_copy(update=figures))
+        for each in scenarios
+    )
+    asked = ChipProblem(problem, cached, columns, ("loss", "total_ms", "cost"))
+    assert uncovered(asked) == "a cache tier depends on the whole architecture"
+    with pytest.raises(UsageError, match="where a cache tier depends"):
+        solve_chips(problem, cached, columns, ("loss", "total_ms", "cost"))
+
+
+def test_a_metric_that_sees_the_chip_otherwise_is_named() -> None:
+    problem, scenarios, columns = small()
+    asked = ChipProblem(problem, scenarios, columns, ("loss", "energy_j", "cost"))
+    assert uncovered(asked) == "energy_j depends on the chip otherwise than through its rates and memory"
+
+
+def test_more_memory_serves_larger_designs_and_costs_more_along_the_frontier() -> None:
+    problem, scenarios, columns = small()
+    budgets = (Budget("memory_share", 1.0), Budget("resident_share", 0.9))
+    found = solve_chips(problem, scenarios, columns, ("loss", "cost"), budgets)
+    gb = np.array([scenarios[chip].device.memory_gb for chip in found.chips.tolist()])
+    assert np.ptp(gb) > 0
+    for chip, key in zip(found.chips.tolist(), found.keys.tolist(), strict=True):
+        resident = problem.evaluate(problem.space.genotypes(np.array([key])), ("resident_gb",)).metrics["resident_gb"][
+            0
+        ]
+        assert resident / scenarios[chip].device.memory_gb <= 0.9
+
+
+def test_chips_over_a_budget_on_a_column_are_left_out() -> None:
+    problem, scenarios, columns = small()
+    found = solve_chips(problem, scenarios, columns, ("loss", "total_ms"), (Budget("cost", 15.0),))
+    assert len(found)
+    assert (columns["cost"][found.chips] <= 15.0).all()
+    nothing = solve_chips(problem, scenarios, columns, ("loss", "total_ms"), (Budget("cost", 1.0),))
+    assert len(nothing) == 0
+    assert nothing.explanation == "no chip is within the budgets on columns"
+
+
+def test_nothing_feasible_is_an_empty_frontier() -> None:
+    problem, scenarios, columns = small()
+    assert len(solve_chips(problem, scenarios, columns, ("loss", "total_ms", "cost"), (Budget("loss", 0.1),))) == 0
+
+
+def test_an_objective_must_depend_on_the_architecture() -> None:
+    problem, scenarios, columns = small()
+    with pytest.raises(UsageError, match="objectives: expected one that depends on the architecture, got cost"):
+        solve_chips(problem, scenarios, columns, ("cost",))
+
+
+def test_every_pair_is_accounted_for() -> None:
+    problem, scenarios, columns = small()
+    settled = list[int]()
+    found = solve_chips(problem, scenarios, columns, ("loss", "total_ms", "cost"), report=settled.append)
+    assert settled[-1] == problem.space.size * 3 == found.effort.covered
+    assert found.considered == problem.space.size * 9

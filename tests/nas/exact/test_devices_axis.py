@@ -1,17 +1,23 @@
 """Several devices as an axis: every exact answer against brute force, and every design as its own device prices it."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+import nas
+from nas.exact.solution import solve
+from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import each_setting, in_all_settings
 from objectives.scenario import Scenario
 from search_spaces.space import SearchSpace
 from tests.nas.exact.test_random_problems import Chance, by_parts, every_answer_is_brute_forces, frontier_agrees
-from tests.nas.exact.test_tokens import asked
+from tests.nas.exact.test_tokens import TINY, asked
 from tests.nas.exact.test_vocabularies import over_tokens_and_formats
 
 FAST = (9501, 9502, 9503)  # formats among them; the others are slow
@@ -72,3 +78,38 @@ def test_every_design_is_priced_as_its_own_device_prices_it(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(9600, 9800))
 def test_every_answer_of_200_problems_is_that_of_brute_force(seed: int) -> None:
     every_answer_is_brute_forces(*drawn(seed), SHARES)
+
+
+CHIPS = {
+    "bandwidth": {"from": "40 GB/s", "to": "160 GB/s", "step": "40 GB/s"},
+    "int8": [10, 20, 40],
+    "fp16": "int8 / 2",
+    "memory": [1, 4],
+    "columns": {"cost": "0.2 * bandwidth + int8 + 4 * memory", "area": "int8 + (memory - 2) ** 2"},
+}
+ASKED: list[dict[str, Any]] = [
+    {"objectives": ["loss", "total_ms", "cost"]},
+    {"objectives": ["loss", "cost", "area"], "budgets": {"total_ms": 100}},
+    {"objectives": ["loss", "total_ms"], "budgets": {"cost": 60, "loss": 3.6}},
+    {"objectives": ["decode_ms", "loss"], "budgets": {"resident_share": 0.5}, "default_budget": "none"},
+    {"objectives": ["loss", "total_ms", "cost"], "latency": "closed_form", "precision": "fp16"},
+]
+
+
+@pytest.mark.parametrize("keys", ASKED)
+def test_many_devices_solved_together_are_those_of_every_pair(keys: dict[str, Any]) -> None:
+    tiny = {"name": "tiny", "axes": TINY["axes"]}
+    problem = nas.load_study(space=tiny, chip=CHIPS, algo="exact", **{"precision": "int8", **keys}).problem
+    whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+    rule = PickRule(Budget("decode_ms", float(np.median(whole.metrics["decode_ms"]))))
+    with by_parts(small_steps=True):
+        found = solve(problem, (PickRule(None), rule))
+    best = whole[frontier_rows(whole)]
+    np.testing.assert_allclose(np.unique(found.frontier.values, axis=0), np.unique(best.values, axis=0), rtol=1e-9)
+    assert ("chips" in found.explanation) == (keys.get("latency") != "closed_form")
+    for pick, ruled in zip(found.picks, (PickRule(None), rule), strict=True):
+        row = ruled.row(whole)
+        assert (pick is None) == (row is None)
+        if pick is not None and row is not None:
+            assert pick.metrics["loss"][0] == pytest.approx(whole.metrics["loss"][row], rel=1e-12)
+            assert pick.metrics["total_ms"][0] == pytest.approx(whole.metrics["total_ms"][row], rel=1e-9)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nas.files.yaml_source import dump
 from nas.fleet import command
 
 Inside = Callable[..., Any]
@@ -145,6 +146,13 @@ def test_several_vocabularies_are_refused(inside: Inside) -> None:
     answer = inside("fleet", "--table", "cases.csv", "--no-plots")
     assert answer.code == 2
     assert "vocabulary: expected the same in all cases, since a model has one, got 32,000 and 64,000" in answer.err
+
+
+def test_a_space_with_devices_of_its_own_is_refused(inside: Inside, tiny: dict[str, Any]) -> None:
+    Path("space.yaml").write_text(dump({**tiny, "axes": {**tiny["axes"], "device": ["l4", "rtx_4090"]}}))
+    answer = inside("fleet", *FOUR, "--space", "space.yaml", "--no-plots")
+    assert answer.code == 2
+    assert "space: expected one whose designs run on the case's device" in answer.err
 
 
 def test_what_is_interrupted_leaves_no_folder(inside: Inside, user_module: Callable[[str], str]) -> None:

@@ -11,6 +11,8 @@ from nas.exact.decomposition import pattern_search
 from nas.exact.patterns import Lookup, Patterns
 from nas.fleet import choice, slots
 from nas.fleet.answers import FleetAnswer
+from nas.fleet.question import FleetConfig
+from nas.fleet.solution import solved
 
 OWN = {"devices": ["raspberry_pi_5", "l4", "rtx_4090"], "precisions": ["fp16", "int8"]}
 QUESTIONS: tuple[dict[str, Any], ...] = (
@@ -56,6 +58,13 @@ def test_designs_of_several_training_tokens_are_covered_setting_by_setting(
         assert several.fleets.fleets[most].value <= best + 1e-12
     designs = several.architectures([model.key for model in several.described[-1].models])
     assert set(designs.tokens.tolist()) <= set(tokens.tolist())
+
+
+@pytest.mark.usefixtures("by_parts")
+def test_every_architecture_is_accounted_for(fleet_of: Callable[..., FleetAnswer]) -> None:
+    cases, settled = fleet_of(own=OWN, models=1).fleets.cases, list[int]()
+    solved(cases, FleetConfig(models=(1, 2)), settled.append)
+    assert sum(settled) == cases[0].problem.space.size == 13_120
 
 
 @pytest.mark.usefixtures("by_parts")
