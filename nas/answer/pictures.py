@@ -63,8 +63,8 @@ def frontier_figure(outcome: Outcome) -> Figure:
     _mark_baselines(ax, outcome, across, up)
     _mark_picks(ax, outcome, across, up)
     _scale_axis(ax, outcome.study.problem, across)
-    ax.set_xlabel(label(across))
-    ax.set_ylabel(label(up))
+    ax.set_xlabel(_with_unit(outcome.study.problem, across))
+    ax.set_ylabel(_with_unit(outcome.study.problem, up))
     headed(figure, ax, subtitle(outcome))
     low, high = ax.get_ylim()
     ax.set_ylim(low - 0.06 * (high - low), high)
@@ -98,6 +98,12 @@ def _scale_axis(ax: Axes, problem: Problem, across: str) -> None:
         plain_decades(ax.xaxis)
 
 
+def _with_unit(problem: Problem, metric: str) -> str:
+    """A metric's name on an axis; a device's figure with the unit that its file or table gives it."""
+    figure = problem.scenario.figures.get(metric)
+    return f"{label(metric)} ({plain(figure.unit)})" if figure is not None and figure.unit else label(metric)
+
+
 def _mark_evaluated(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
     """A small dot for each feasible architecture."""
     feasible = np.flatnonzero(outcome.evaluations.feasible)
@@ -125,9 +131,9 @@ def _mark_frontier(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
     order = np.lexsort((-y, x))
     steps = {"linestyle": "-", "linewidth": 0.8, "drawstyle": "steps-post"}
     joined: Any = steps if len(found.objectives) == 2 else {"linestyle": ""}
-    name = frontier_name(outcome)
     several = "device" in outcome.study.problem.space.settings
-    size = 0.0 if several else 2.4
+    unseen = several and len(found.objectives) > 2  # neither a line nor, under those of devices, dots
+    name, size = "_" if unseen else frontier_name(outcome), 0.0 if several else 2.4
     ax.plot(x[order], y[order], marker="o", markersize=size, color=FRONTIER, label=name, rasterized=many, **joined)
     if several:
         _mark_devices(ax, outcome, rows, across, up, rasterized=many)

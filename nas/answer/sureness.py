@@ -101,7 +101,10 @@ def beyond_experts_lines(law: Law, designs: Architectures, of: str) -> list[str]
         for name, ends in ranges.with_experts.items()
         if name in found and found[name][row]
     ]
-    many = of if len(designs) == 1 else f"{int(beyond.sum()):,} of {len(designs):,} {of}, the first"
+    count = int(beyond.sum())
+    many = (
+        of if len(designs) == 1 else f"{count:,} of {len(designs):,} {of}{', the first of these' if count > 1 else ''}"
+    )
     return [f"No training with experts is like {many}: {', '.join(said)}; there the law takes what dense ones show"]
 
 

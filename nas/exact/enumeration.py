@@ -22,9 +22,9 @@ class Enumerated:
         self.problem = problem
         self.everything = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)), metrics)
 
-    def lowest(self, budgets: tuple[Budget, ...]) -> Evaluations | None:
-        """The pick within budgets, one row: the least loss, ties broken as everywhere."""
-        row = best_row(replace(self.everything, budgets=budgets), None)
+    def lowest(self, budgets: tuple[Budget, ...], least: str = "loss") -> Evaluations | None:
+        """The pick within budgets, one row: the least of the loss or of another metric, ties broken as everywhere."""
+        row = best_row(replace(self.everything, budgets=budgets), None, of=least)
         return None if row is None else self.everything[row : row + 1]
 
     def frontier(self, objectives: tuple[Objective, ...], budgets: tuple[Budget, ...]) -> Evaluations | None:

@@ -85,11 +85,10 @@ def _loss(pick: Evaluations) -> float:
 
 def _budget_gain(whole: Enumerated | SettingBySetting, pick: Evaluations, budget: Budget) -> BudgetGain:
     others = tuple(other for other in whole.problem.budgets if other is not budget)
-    cost = (built_in(budget.metric),)
     equal, better = (Budget("loss", _loss(pick) * (1.0 + sign * DIFFERENT)) for sign in (1, -1))
-    least = whole.frontier(cost, (*others, equal))
+    least = _cheapest(whole, budget.metric, (*others, equal))
     tightest = float(pick.metrics[budget.metric][0]) if least is None else float(least.metrics[budget.metric][0])
-    opened = whole.frontier(cost, (*others, better))
+    opened = _cheapest(whole, budget.metric, (*others, better))
     if opened is None:
         return BudgetGain(budget, tightest, None)
     limit = float(opened.metrics[budget.metric].max())  # of ties at 12 digits the last
@@ -97,6 +96,13 @@ def _budget_gain(whole: Enumerated | SettingBySetting, pick: Evaluations, budget
     return BudgetGain(
         budget, tightest, None if found is None else gain(whole.problem, pick, found, budget.metric, limit)
     )
+
+
+def _cheapest(whole: Enumerated | SettingBySetting, metric: str, budgets: tuple[Budget, ...]) -> Evaluations | None:
+    """Designs within budgets that are least in a metric; one of them where it is a device's figure, the same for all designs on it."""
+    if metric in whole.problem.scenario.figures:
+        return whole.lowest(budgets, least=metric)
+    return whole.frontier((built_in(metric),), budgets)
 
 
 def _axis_gains(problem: Problem, pick: Evaluations) -> Iterator[Gain]:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter
 
 from nas.files.tables import write
 
@@ -54,9 +55,18 @@ def png(figure: Figure, *, dpi: int = 110) -> bytes:
 
 
 def plain_decades(axis: Axis) -> None:
-    """Numbers at the powers of ten of a logarithmic axis, in plain text: a formula would be parsed for each of them."""
+    """Numbers at the powers of ten of a logarithmic axis, in plain text: a formula would be parsed for each of them.
+
+    Where the axis holds fewer than two of these, at twice and five times them as well.
+    """
+
+    def between(value: float, _: int | None = None) -> str:
+        low, high = sorted(axis.get_view_interval())
+        few = np.floor(np.log10(high)) - np.ceil(np.log10(low)) < 1
+        return f"{value:,.6g}" if few and f"{value:e}"[0] in "25" else ""
+
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_formatter(FuncFormatter(between))
 
 
 def plain(text: str) -> str:

@@ -5,7 +5,17 @@ from typing import Any
 
 from nas.answer.sentences import describe
 from nas.fleet.answers import Described, FleetAnswer, fullest
-from nas.fleet.text import head, held_by, lost, percent, reading, training_in_words, value_header, value_rows
+from nas.fleet.text import (
+    head,
+    held_by,
+    lost,
+    percent,
+    reading,
+    training_in_words,
+    value_header,
+    value_rows,
+    weight_in_words,
+)
 from nas.pages.markup import configuration, element, footer, image, paragraphs, section, table, text
 from nas.pages.page import page
 from nas.terminal.program import command
@@ -76,7 +86,7 @@ def _cases(answer: FleetAnswer, each: Described) -> list[tuple[str, ...]]:
         metric, share = fullest(each.models[place], number)
         loss, regret = f"{each.fleet.loss[number]:.4f}", f"{each.regret[number]:.4f}"
         full = f"{metric} {percent(share)}" if metric else "none"
-        rows.append((case.label, f"{case.weight:g}", answer.name(each, number), loss, regret, full))
+        rows.append((case.label, weight_in_words(case.weight), answer.name(each, number), loss, regret, full))
     return rows
 
 

@@ -56,7 +56,16 @@ def head(answer: FleetAnswer) -> Iterator[str]:
 def weights_in_words(fleets: Fleets) -> str:
     """`, weights 1 to 30`, nothing where all are the same."""
     weights = [case.weight for case in fleets.cases]
-    return "" if min(weights) == max(weights) else f", weights {min(weights):g} to {max(weights):g}"
+    return (
+        ""
+        if min(weights) == max(weights)
+        else f", weights {weight_in_words(min(weights))} to {weight_in_words(max(weights))}"
+    )
+
+
+def weight_in_words(weight: float) -> str:
+    """A weight; units sold with all their digits, 3,000,000."""
+    return f"{weight:,.0f}" if weight.is_integer() else f"{weight:g}"
 
 
 def objective_in_words(fleets: Fleets) -> str:
@@ -121,7 +130,7 @@ def _cases(answer: FleetAnswer, chosen: Described) -> list[str]:
     for number, case in enumerate(fleets.cases[:MOST_CASES]):
         place = int(chosen.fleet.serves[number])
         metric, share = fullest(chosen.models[place], number)
-        weight = [f"{case.weight:g}"] if weighted else []
+        weight = [weight_in_words(case.weight)] if weighted else []
         full = f"{metric} {percent(share)}" if metric else "none"
         loss, regret = f"{chosen.fleet.loss[number]:.4f}", f"{chosen.regret[number]:.4f}"
         rows.append([cut(case.label, NAME_WIDTH), *weight, answer.name(chosen, number), loss, regret, full])

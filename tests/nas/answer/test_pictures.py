@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib import image
+from matplotlib.figure import Figure
 
 from nas.answer import plot_data as drawn_numbers
 from nas.answer.outcome import Outcome
 from nas.answer.pictures import draw_all
 from nas.answer.plot_data import running_median, thinned, volume_over_time
+from nas.files.figures import plain_decades
 
 Concluded = Callable[..., Outcome]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -87,6 +89,32 @@ def test_the_frontier_picture_marks_baselines_and_picks_and_says_its_units(
     evolution = texts(tmp_path / "evolution.svg")
     for part in ("Depth (layers)", "Width", "Experts E", "FFN ratio r", "KV heads"):
         assert part in evolution, part
+
+
+def test_boards_have_their_figures_with_units_and_a_legend_of_what_is_drawn(
+    concluded: Concluded, tmp_path: Path
+) -> None:
+    prices = {"jetson_orin_nano_super_8gb": {"price": "249 USD"}, "jetson_agx_orin_64gb": {"price": "1999 USD"}}
+    keys: dict[str, Any] = {"algo": "exact", "applications": {}, "devices": ",".join(prices), "device_columns": prices}
+    draw_all(concluded(None, objectives=["price", "loss"], **keys), tmp_path / "two")
+    draw_all(concluded(None, objectives=["loss", "total_ms", "price"], **keys), tmp_path / "three")
+    two, three = (texts(tmp_path / name / "frontier.svg") for name in ("two", "three"))
+    assert "price (USD)" in two
+    assert "exact frontier" in two
+    assert "exact frontier" not in three
+    assert all(f"on {name}" in three for name in prices)
+
+
+def test_an_axis_within_a_decade_has_more_numbers_than_one_over_several() -> None:
+    shown = []
+    for high in (900.0, 90_000.0):
+        axes = Figure().add_subplot()
+        axes.set_xscale("log")
+        axes.set_xlim(150.0, high)
+        plain_decades(axes.xaxis)
+        texts_of_ticks = [axes.xaxis.get_minor_formatter()(at) for at in axes.xaxis.get_minorticklocs()]
+        shown.append([text for text in texts_of_ticks if text])
+    assert shown == [["200", "500"], []]
 
 
 def test_the_same_outcome_draws_the_same_svg(concluded: Concluded, tmp_path: Path) -> None:

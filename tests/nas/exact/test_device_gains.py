@@ -1,5 +1,6 @@
 """What more of a device buys, against studies of that device with more of it, evaluated whole."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from nas.exact.gains import gains
 from nas.problem.problem import Problem
 from nas.problem.settings import trained_on
 from objectives.device import Device
+from tests.nas.exact.test_random_problems import by_parts
 
 SLOW, FAST = "jetson_orin_nano_super_8gb", "jetson_agx_orin_64gb"
 STUDIES: dict[str, dict[str, Any]] = {
@@ -75,6 +77,22 @@ def test_of_several_devices_the_picks_own_has_more() -> None:
     assert own is not None
     both = [(g.resource, g.nats) for g in device_gains(problem, found.pick)]
     assert both == [(g.resource, pytest.approx(g.nats, abs=1e-12)) for g in device_gains(alone, own.pick)]
+
+
+@pytest.mark.parametrize("parts", [False, True])
+def test_a_budget_on_a_figure_of_devices_is_relaxed_to_the_next_that_helps(parts: bool) -> None:
+    prices = {"raspberry_pi_5": 90, SLOW: 250, "rtx_4090": 1600, FAST: 2000}
+    keys: dict[str, Any] = {"devices": ",".join(prices), "device_columns": {k: {"price": v} for k, v in prices.items()}}
+    problem = nas.load_study(**keys, budgets={"total_ms": 120, "price": 1000}).problem
+    alone = {name: lowest(nas.load_study(device=name, budgets={"total_ms": 120}).problem) for name in (SLOW, FAST)}
+    with by_parts(small_steps=False) if parts else nullcontext():
+        found = gains(problem)
+    assert found is not None
+    held = next(each for each in found.budgets if each.budget.metric == "price")
+    assert found.pick.metrics["loss"][0] == pytest.approx(alone[SLOW], abs=1e-12)
+    assert (held.tightest, held.relaxed and held.relaxed.at) == (250, 1600)
+    assert held.relaxed is not None
+    assert held.relaxed.loss <= alone[FAST] < alone[SLOW]
 
 
 def test_what_is_left_over_buys_nothing() -> None:
