@@ -276,6 +276,12 @@ class SearchSpace(Axes):
         specification = self.specification
         return SearchSpace(specification.model_copy(update={"axes": specification.axes.model_copy(update=axes)}))
 
+    @property
+    def on_one_device(self) -> "SearchSpace":
+        """The same space without an axis of devices."""
+        axes = self.specification.axes.model_copy(update={"device": None})
+        return SearchSpace(self.specification.model_copy(update={"axes": axes}))
+
     def mapping(self) -> dict[str, Any]:
         """The space as YAML content, everything resolved."""
         return self.specification.model_dump(mode="json", by_alias=True, exclude_none=True)

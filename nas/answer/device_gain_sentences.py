@@ -1,5 +1,6 @@
 """What more of a device's resources buys, in sentences and as plain content."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from nas.answer.sentences import describe
@@ -14,14 +15,22 @@ from search_spaces.layer_kinds import KIND_DEFAULTS
 from search_spaces.specification import FURTHER_AXES
 
 
-def device_gain_lines(problem: Problem, pick: Evaluations, gains: tuple[DeviceGain, ...]) -> list[str]:
-    """Of each resource of the pick's device what a share more of it buys within the budgets, then what buys as much."""
+def device_gain_lines(
+    problem: Problem, pick: Evaluations, gains: tuple[DeviceGain, ...], theory: Mapping[str, float]
+) -> list[str]:
+    """Of each resource of the pick's device what a share more of it buys within the budgets, then what buys as much.
+
+    theory: what it buys in the continuous problem, nats, where that covers the study.
+    """
     if not gains:
         return []
     there, _ = on_its_device(problem, pick)
     scenario = there.scenario
     lines = ["", f"What more of {scenario.device.name} would buy within the same budgets, solved exactly"]
     lines += [f"  {_line(there, each)}" for each in gains]
+    if theory:
+        told = ", ".join(f"{name} {nats:.2g}" for name, nats in theory.items())
+        lines.append(f"  In the continuous problem of theory with its E and K, nats: {told}")
     return [*lines, *(f"  {text}" for text in _as_much(gains))]
 
 
@@ -82,7 +91,7 @@ def amount(scenario: Scenario, resource: str) -> str:
     return f"{value:.4g} {unit}"
 
 
-def described(gains: tuple[DeviceGain, ...]) -> list[dict[str, Any]]:
+def described(gains: tuple[DeviceGain, ...], theory: Mapping[str, float]) -> list[dict[str, Any]]:
     """The same as JSON content."""
     return [
         {
@@ -93,6 +102,7 @@ def described(gains: tuple[DeviceGain, ...]) -> list[dict[str, Any]]:
             "difference": None if each.difference is None else vars(each.difference),
             "by_range": each.by_range,
             "tokens": each.tokens,
+            "theory": theory.get(each.resource),
         }
         for each in gains
     ]

@@ -20,7 +20,7 @@ from nas.answer.sureness import beyond_experts_lines, difference_in_words, undec
 from nas.commands.requests import ExplainRequest
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
-from nas.exact.device_gains import DeviceGain, device_gains
+from nas.exact.device_gains import DeviceGain, device_gains, on_its_device
 from nas.exact.gains import Gains, gains
 from nas.problem.active_experts import active_experts_lines
 from nas.problem.blind_axes import blind_axes, blind_lines
@@ -28,6 +28,7 @@ from nas.problem.breakdown import KINDS, Explanation, OperatorRow, Step, explain
 from nas.problem.contexts import AtContext, along_contexts, has_long_contexts
 from nas.problem.differences import Difference, from_models
 from nas.problem.energy_words import about_energy
+from nas.problem.evaluations import Evaluations
 from nas.problem.head_steps import AT_EQUAL_TEXT, HeadStep
 from nas.problem.pick_queries import Baseline
 from nas.problem.problem import Problem
@@ -43,6 +44,7 @@ from nas.terminal.console import say, say_json
 from nas.terminal.program import command
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
+from nas.theory.device_gains import relaxed_gains
 from objectives.display_text import in_a_command
 from objectives.quantities import day_in_words
 from search_spaces.architectures import Architectures
@@ -68,13 +70,14 @@ def explain(request: ExplainRequest) -> None:
     except ValueError as error:
         raise UsageError(str(error)) from None
     found, of_device, why_not = _gains(study, request.how)
+    in_theory = {} if found is None else _in_theory(study.problem, found.pick, of_device)
     others = [each for each in study.baselines if each.label != known.label]
     law = study.problem.pricing(chosen).law
     apart = {label: rows[0] for label, rows in from_models(law, chosen, others).items()}
     remarks = _remarks(study, known, chosen, apart)
     if request.json:
         content = _content(study, known.label, chosen, explanation, remarks, apart, contexts, found)
-        content["device_gains"] = device_gain_sentences.described(of_device)
+        content["device_gains"] = device_gain_sentences.described(of_device, in_theory)
         say_json(content | ({} if of_tasks is None else {"scores": in_numbers(of_tasks, 0)}))
         return
     _show(study, chosen, known.label, explanation, remarks)
@@ -87,7 +90,7 @@ def explain(request: ExplainRequest) -> None:
             say(line)
     if found is not None:
         lines = gain_lines(study.problem, found, float(explanation.metrics["loss"]))
-        for line in [*lines, *device_gain_sentences.device_gain_lines(study.problem, found.pick, of_device)]:
+        for line in [*lines, *device_gain_sentences.device_gain_lines(study.problem, found.pick, of_device, in_theory)]:
             say(line)
     elif why_not:
         say(f"\nWhat more would buy is not computed: {why_not}")
@@ -151,6 +154,13 @@ def _found(request: ExplainRequest) -> tuple[Study, Baseline]:
             f"explain: expected one of a run folder, --model and --architecture, got {' and '.join(named) or 'none'}; give one"
         )
     return _from_run(request, request.run) if request.run is not None else _named(request)
+
+
+def _in_theory(problem: Problem, pick: Evaluations, gains: tuple[DeviceGain, ...]) -> dict[str, float]:
+    """What more of the pick's device buys in the continuous problem, where theory covers the study."""
+    there, own = on_its_device(problem, pick)
+    design, alone = there.architectures(own.genotypes), replace(there, space=there.space.on_one_device)
+    return relaxed_gains(alone, design, [gain.resource for gain in gains])
 
 
 def _gains(study: Study, how: str) -> tuple[Gains | None, tuple[DeviceGain, ...], str]:

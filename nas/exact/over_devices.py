@@ -14,7 +14,6 @@ from nas.problem.picks import best_row
 from nas.problem.problem import Problem
 from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray
-from search_spaces.space import SearchSpace
 
 FEW = 12  # devices that are solved one after the other, each beside what the others beat
 
@@ -79,10 +78,7 @@ def over_devices(problem: Problem, names: tuple[str, ...]) -> OverDevices | None
     if [*problem.space.settings] != ["device"] or len(problem.scenario.devices) <= FEW:
         return None
     scenarios = tuple(problem.scenario.by_device.values())
-    specification = problem.space.specification
-    axes = specification.axes.model_copy(update={"device": None})
-    space = SearchSpace(specification.model_copy(update={"axes": axes}))
-    plain = replace(problem, space=space, scenario=scenarios[0])
+    plain = replace(problem, space=problem.space.on_one_device, scenario=scenarios[0])
     figures = {
         name: np.array([each.device.columns[name].value for each in scenarios]) for name in problem.scenario.figures
     }
