@@ -15,6 +15,9 @@ from search_spaces.layer_kinds import KIND_DEFAULTS
 from search_spaces.specification import FURTHER_AXES
 
 
+NOTHING = 1e-9  # nats, of what is solved by cuts
+
+
 def device_gain_lines(
     problem: Problem, pick: Evaluations, gains: tuple[DeviceGain, ...], theory: Mapping[str, float]
 ) -> list[str]:
@@ -29,7 +32,7 @@ def device_gain_lines(
     lines = ["", f"What more of {scenario.device.name} would buy within the same budgets, solved exactly"]
     lines += [f"  {_line(there, each)}" for each in gains]
     if theory:
-        told = ", ".join(f"{name} {nats:.2g}" for name, nats in theory.items())
+        told = ", ".join(f"{name} {nats if nats > NOTHING else 0:.2g}" for name, nats in theory.items())
         lines.append(f"  In the continuous problem of theory with its E and K, nats: {told}")
     return [*lines, *(f"  {text}" for text in _as_much(gains))]
 

@@ -69,8 +69,9 @@ def explain(request: ExplainRequest) -> None:
         of_tasks = scored(study, chosen, [each for each in study.baselines if each.label != known.label])
     except ValueError as error:
         raise UsageError(str(error)) from None
-    found, of_device, why_not = _gains(study, request.how)
-    in_theory = {} if found is None else _in_theory(study.problem, found.pick, of_device)
+    limited = _asked(study.problem, request.how)
+    found, of_device, why_not = _gains(limited)
+    in_theory = {} if found is None else _in_theory(limited, found.pick, of_device)
     others = [each for each in study.baselines if each.label != known.label]
     law = study.problem.pricing(chosen).law
     apart = {label: rows[0] for label, rows in from_models(law, chosen, others).items()}
@@ -163,13 +164,17 @@ def _in_theory(problem: Problem, pick: Evaluations, gains: tuple[DeviceGain, ...
     return relaxed_gains(alone, design, [gain.resource for gain in gains])
 
 
-def _gains(study: Study, how: str) -> tuple[Gains | None, tuple[DeviceGain, ...], str]:
-    """Gains of relaxing the study's budgets, and the one that chose, and of more of the device; or why they cannot be computed."""
-    problem = study.problem
-    if how.startswith("budget:"):
-        budget = parse_budget(how.partition(":")[2], problem.metric_names, problem.scenario)
-        others = tuple(b for b in problem.budgets if b.metric != budget.metric)
-        problem = replace(problem, budgets=(*others, budget))
+def _asked(problem: Problem, how: str) -> Problem:
+    """The problem within the study's budgets, and the one that chose."""
+    if not how.startswith("budget:"):
+        return problem
+    budget = parse_budget(how.partition(":")[2], problem.metric_names, problem.scenario)
+    others = tuple(b for b in problem.budgets if b.metric != budget.metric)
+    return replace(problem, budgets=(*others, budget))
+
+
+def _gains(problem: Problem) -> tuple[Gains | None, tuple[DeviceGain, ...], str]:
+    """Gains of relaxing the budgets, and of more of the device; or why they cannot be computed."""
     try:
         found = gains(problem) if problem.budgets else None
         return found, () if found is None else device_gains(problem, found.pick), ""
