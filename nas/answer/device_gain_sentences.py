@@ -14,7 +14,6 @@ from search_spaces.columns import SHAPE
 from search_spaces.layer_kinds import KIND_DEFAULTS
 from search_spaces.specification import FURTHER_AXES
 
-
 NOTHING = 1e-9  # nats, of what is solved by cuts
 
 
