@@ -78,6 +78,8 @@ def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
     if unknown := [name for name in problem.space.settings if name not in SCENARIOS]:
         return f"{' and '.join(unknown)} as a gene {'is' if len(unknown) == 1 else 'are'} in no sum of parts"
     asked = metrics_of(problem, rules)
+    if over_devices(problem, asked) is not None:
+        return ""
     missing = next((name for one in each_setting(problem) if (name := undeclared(one, asked)) is not None), None)
     if missing is not None:
         return f"{missing} does not say how it adds up from parts"
@@ -180,9 +182,19 @@ def _over_devices(
 ) -> ExactSolution:
     """The answers of many devices together."""
     frontier = over.frontier(problem.objectives, problem.budgets, report) if problem.objectives else None
-    picks = tuple(_pick(over, frontier, rule) for rule in rules)
+    picks = tuple(_pick_over(over, frontier, rule) for rule in rules)
     nothing = problem.evaluate(np.zeros((0, len(problem.space.gene_sizes)), dtype=np.int64))
     return _solution(problem, nothing if frontier is None else frontier, picks, "parts", over.said[0])
+
+
+def _pick_over(over: OverDevices, frontier: Evaluations | None, rule: PickRule) -> Evaluations | None:
+    """A member of the frontier where what decides a pick is minimised: of equal ones that which costs least in what else is; else solved by itself."""
+    deciding = {rule.least, "total_ms", *(() if rule.budget is None else (rule.budget.metric,))}
+    among = not rule.dense and deciding <= {objective.name for objective in over.problem.objectives}
+    if frontier is None or not among or not {limit.metric for limit in rule.limits} <= deciding:
+        return _pick(over, frontier, rule)
+    row = rule.row(frontier)
+    return None if row is None else frontier[row : row + 1]
 
 
 def _pick(sums: SettingBySetting | OverDevices, frontier: Evaluations | None, rule: PickRule) -> Evaluations | None:
