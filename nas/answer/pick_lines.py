@@ -47,7 +47,7 @@ def device_lines(outcome: Outcome, *, verbose: bool) -> list[Line]:
     """The lowest loss within your budgets on each device of several; designs in devices.csv alone but for `verbose`."""
     if (found := on_devices(outcome)) is None:
         return []
-    spare = () if verbose else ("architecture", "memory", "measured")
+    spare = () if verbose else ("architecture", "memory", "range")
     return [[], *_laid_out(found, found.header, BELOW[:1] if verbose else (), spare).lines]
 
 

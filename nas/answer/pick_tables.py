@@ -93,14 +93,14 @@ def on_devices(outcome: Outcome) -> PickTable | None:
     """The lowest loss within your budgets on each device of several, what it takes with the range of measured times there; None of one."""
     if not outcome.on_each_device:
         return None
-    header = ("on each device", "loss", "takes", "memory", "of the frontier", "measured", "architecture")
+    header = ("on each device", "loss", "takes", "memory", "of the frontier", "range", "architecture")
     every = outcome.on_each_device
     most = sorted(every, key=lambda each: -each.on_frontier)[:SHOWN]
     body = [_on_device(outcome, each) for each in every if len(every) <= SHOWN or each in most]
     searched = () if outcome.whole else ("Among what was evaluated on each; --algo exact solves each.",)
     left = f"Of {len(every)} devices those with most of the frontier; all are in devices.csv."
     searched = (*searched, *([left] if len(every) > SHOWN else []))
-    without = {"measured"} if not any(row[5] for row in body) else set[str]()
+    without = {"range"} if not any(row[5] for row in body) else set[str]()
     kept = [i for i, name in enumerate(header) if name not in without]
     rows = tuple(tuple(row[i] for i in kept) for row in body)
     return PickTable("On each device", (), tuple(header[i] for i in kept), rows, searched)
@@ -356,7 +356,8 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[PickRow], *, brief: bo
     without, more = ({"its total_ms"}, max(len(rows) - HEADLINES, 0)) if brief else (set[str](), 0)
     sure = outcome.doubt is not None
     without |= ({"ppl change"} if brief else set()) if sure else {NATS}
-    return _table(f"At most as slow as {known.label}", facts, header, body, without, below, more)
+    on = f" on {scenario.devices[0][0]}" if scenario.devices else ""
+    return _table(f"At most as slow as {known.label}{on}", facts, header, body, without, below, more)
 
 
 def _baseline_row(

@@ -83,7 +83,7 @@ def _say_along(
         )
         names = list(dict.fromkeys(gain.resource for gains in each for gain in gains))
         seen = any(gain.tokens is not None for gains in each for gain in gains)
-        header = (*members.objectives, *names, *(["as many tokens"] if seen else []), "architecture")
+        header = (*members.objectives, *names, *(["or more tokens"] if seen else []), "architecture")
         body = [
             [
                 *(f"{row[name]:.5g}" for name in members.objectives),
