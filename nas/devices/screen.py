@@ -83,20 +83,21 @@ def speed_lines(cases: Sequence[Case]) -> list[str]:
     return [f"{' '.join(letters)}: {note}" for note, letters in found.items()]
 
 
-def warnings(cases: Sequence[Case], *, designs: bool) -> list[str]:
-    """Notes on cases, and on the designs of their space, each once: by letters where it concerns some of a few, by number of many."""
+def warnings(cases: Sequence[Case], *, designs: bool, letters: bool = True) -> list[str]:
+    """Notes on cases, and on the designs of their space, each once: by letters, or names, where it concerns some of a few, by number of many."""
     found: dict[str, list[str]] = {}
     for i, case in enumerate(cases):
         for text in (*case.notices, *(larger_rows(case.problem) if designs else ())):
-            found.setdefault(text, []).append(ascii_lowercase[i] if i < MOST_ROWS else "")
+            mark = ascii_lowercase[i] if letters and i < MOST_ROWS else case.label
+            found.setdefault(text, []).append(mark)
 
-    def where(letters: list[str]) -> str:
-        if len(letters) == len(cases):
+    def where(marks: list[str]) -> str:
+        if len(marks) == len(cases):
             return ""
         few = len(cases) <= MOST_ROWS
-        return f" ({' '.join(letters)})" if few else f" ({len(letters):,} of {len(cases):,} cases)"
+        return f" ({(' ' if letters else ', ').join(marks)})" if few else f" ({len(marks):,} of {len(cases):,} cases)"
 
-    return [f"Warning: {text}{where(letters)}" for text, letters in found.items()]
+    return [f"Warning: {text}{where(marks)}" for text, marks in found.items()]
 
 
 def _one(values: Sequence[str], several: str) -> str:

@@ -39,7 +39,7 @@ def answer(request: FleetRequest) -> None:
     wanted, asked = asked_for(request)
     cases = priced_cases(wanted)
     if not request.quiet:
-        warnings = screen.warnings(cases.cases, designs=True)
+        warnings = screen.warnings(cases.cases, designs=True, letters=False)
         for text in [*(f"Warning: {said}" for said in wanted.notices), *warnings]:
             notice(text)
     folder = run_folder.create(f"fleet-{cases.base.config.name}", request.out)
