@@ -194,7 +194,8 @@ def _say_law(run: RecordedRun, rows: IntArray, of_tasks: Scored | None) -> None:
     of_k = active_experts_lines(law, designs, "chosen designs")
     of_experts = beyond_experts_lines(law, designs, "it" if len(rows) == 1 else "chosen designs")
     alone = len(rows) == 1 and has_doubt(law) and set(FROM_LOSS) & set(run.run.resolved["objectives"])
-    problem = study_of(run, {}, []).problem if alone else None
+    within = tuple(b for b in run.evaluations.budgets if ships(b.metric, run.workload.figures))
+    problem = replace(study_of(run, {}, []).problem, budgets=within) if alone else None
     found = [] if problem is None else undecided_axes(problem, run.evaluations.genotypes[rows[0]])
     undecided = undecided_lines(law, found, "it")
     said = (*blind_lines(law, blind_axes(run.space, law)), *of_k, *undecided, *of_experts)

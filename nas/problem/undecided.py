@@ -103,11 +103,18 @@ def _cost(problem: Problem) -> str:
 
 
 def _costs(problem: Problem, genotypes: IntArray, metric: str) -> tuple[FloatArray, BoolArray]:
-    """What designs take, and which break no budget more than the first one does, each (n,); a user's own metrics are left out."""
+    """What designs take, and which break no budget more than the first one does and are on no device that costs more in a figure that is minimised, each (n,).
+
+    A user's own metrics are left out.
+    """
     own = {each.name for each in problem.functions}
     budgets = [b for b in problem.budgets if b.metric not in own]
-    found = problem.evaluate(genotypes, tuple(dict.fromkeys((metric, *(b.metric for b in budgets))))).metrics
+    figures = [each.name for each in problem.objectives if each.name in problem.scenario.figures]
+    names = (metric, *figures, *(b.metric for b in budgets))
+    found = problem.evaluate(genotypes, tuple(dict.fromkeys(names))).metrics
     kept = np.ones(len(genotypes), dtype=bool)
+    for figure in figures:
+        kept &= found[figure] <= found[figure][0]
     for budget in budgets:
         values = found[budget.metric]
         kept &= values <= max(budget.limit, float(values[0]))

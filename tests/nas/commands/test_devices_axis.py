@@ -144,3 +144,17 @@ def test_what_more_of_the_device_buys_along_a_frontier_is_that_of_its_members(in
     text = inside("explain", "both", "--along", "4", "--laws", "evidence").out
     assert text.count("solved exactly") == 2
     assert "expected a run folder" in inside("explain", "--model", "qwen2.5_0.5b", "--along", "2").err
+
+
+def test_a_cheaper_design_breaks_no_budget_of_the_selection_and_is_on_no_dearer_device(
+    inside: Inside, study: Path
+) -> None:
+    Path("prices.csv").write_text(f"device,price\n{SLOW},200\n{FAST},2000\n")
+    run = ("--config", study, "--devices", f"{SLOW},{FAST}", "--device-columns", "prices.csv", "--law", "evidence")
+    asked = ("--objectives", "loss,total_ms,price", "--algo", "exact", "--no-plots", "--quiet", "--out", "priced")
+    assert inside("run", *run, "--budget", "total_ms=none", *asked).code == 0
+    chosen = inside("select", "priced", "--select", "best", "--budget", "price=300")
+    assert chosen.code == 0
+    text = " ".join((chosen.out + chosen.err).split())
+    assert SLOW in text
+    assert f"device {SLOW} -> {FAST}" not in text
