@@ -90,11 +90,18 @@ def explain(request: ExplainRequest) -> None:
         for line in design_lines(study.problem, study.laws, chosen):
             say(line)
     if found is not None:
-        lines = gain_lines(study.problem, found, float(explanation.metrics["loss"]))
-        for line in [*lines, *device_gain_sentences.device_gain_lines(study.problem, found.pick, of_device, in_theory)]:
-            say(line)
+        _say_gains(study.problem, found, of_device, in_theory, float(explanation.metrics["loss"]))
     elif why_not:
         say(f"\nWhat more would buy is not computed: {why_not}")
+
+
+def _say_gains(
+    problem: Problem, found: Gains, of_device: tuple[DeviceGain, ...], in_theory: Mapping[str, float], loss: float
+) -> None:
+    """What more of the budgets, of the axes and of the device would buy."""
+    lines = gain_lines(problem, found, loss)
+    for line in [*lines, *device_gain_sentences.device_gain_lines(problem, found.pick, of_device, in_theory)]:
+        say(line)
 
 
 def _content(
