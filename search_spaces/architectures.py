@@ -21,6 +21,7 @@ from search_spaces.columns import (
     dtype_of,
     worded,
 )
+from search_spaces.device_names import names_of, number_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +89,9 @@ class Architectures:
         return type(self)(**{name: _rows(column, rows, count) for name, column in self._stored().items()})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as one table: a task for a worker is small and soon made."""
-        return _from_table, (np.array(list(self._stored().values()), dtype=np.int64),)
+        """Pickled as one table, with the names of devices that it has numbers of: a task for a worker is small and soon made."""
+        devices = names_of(np.unique(self.device)).tolist() if any_of(self.device) else []
+        return _from_table, (np.array(list(self._stored().values()), dtype=np.int64), devices)
 
     def _stored(self) -> dict[str, AnyArray]:
         return dict(vars(self))
@@ -215,8 +217,10 @@ if unlike := {field.name for field in fields(Architectures)} ^ {*SHAPE, *CODED}:
     )
 
 
-def _from_table(table: IntArray) -> Architectures:
-    """Architectures from all their columns, (columns, n)."""
+def _from_table(table: IntArray, devices: Sequence[str]) -> Architectures:
+    """Architectures from all their columns, (columns, n), whose devices have these names."""
+    for name in devices:
+        number_of(name)
     names = [field.name for field in fields(Architectures)]
     columns: dict[str, Any] = {n: frozen(row.astype(dtype_of(n))) for n, row in zip(names, table, strict=True)}
     return Architectures(**columns)

@@ -35,6 +35,10 @@ def explain_along(request: ExplainRequest) -> None:
         raise UsageError("--along: expected a run folder, whose frontier it goes along, got none; name one")
     run = recorded_run(request.run)
     study = study_of(run, request.flags, request.settings)
+    if study.problem.space.fingerprint != run.space.fingerprint:
+        raise UsageError(
+            "--along: expected the run's own space, whose designs it goes along, got another; leave it as it is"
+        )
     front = run.evaluations[frontier_rows(run.evaluations)]
     if len(front) == 0:
         raise InfeasibleError(f"{request.run}: nothing feasible, so no frontier to go along")
@@ -53,13 +57,12 @@ def _at(problem: Problem, member: Evaluations, law: Law) -> tuple[DeviceGain, ..
     """What more of a member's device buys under a law, within the budgets and what the member costs."""
     figures = problem.scenario.figures
     costs = [o.name for o in problem.objectives if o.name not in FROM_LAW and o.name not in figures]
-    design = problem.space.genotypes(problem.space.find(problem.architectures(member.genotypes)))
-    own = problem.evaluate(design, tuple(dict.fromkeys([*costs, "loss"])))
+    own = problem.evaluate(member.genotypes)
     limits = tuple(Budget(name, float(own.metrics[name][0]) * (1.0 + 1e-12)) for name in costs)
     budgets = tuple(b for b in problem.budgets if b.metric not in (*costs, *figures, *FROM_LAW))
     scenario = replace(problem.scenario, law=law)
     asked = replace(problem, scenario=scenario, budgets=(*budgets, *limits), queries=())
-    there, _ = on_its_device(asked, problem.evaluate(design))
+    there, _ = on_its_device(asked, own)
     pick = best_within(covered(there), there.budgets)
     return () if pick is None else device_gains(there, pick, ranges=False)
 

@@ -144,6 +144,7 @@ def test_what_more_of_the_device_buys_along_a_frontier_is_that_of_its_members(in
     text = inside("explain", "both", "--along", "4", "--laws", "evidence").out
     assert text.count("solved exactly") == 2
     assert "expected a run folder" in inside("explain", "--model", "qwen2.5_0.5b", "--along", "2").err
+    assert "expected the run's own space" in inside("explain", "both", "--along", "2", "--space", "paper").err
 
 
 def test_a_cheaper_design_breaks_no_budget_of_the_selection_and_is_on_no_dearer_device(
@@ -158,3 +159,17 @@ def test_a_cheaper_design_breaks_no_budget_of_the_selection_and_is_on_no_dearer_
     text = " ".join((chosen.out + chosen.err).split())
     assert SLOW in text
     assert f"device {SLOW} -> {FAST}" not in text
+
+
+def test_workers_know_the_names_of_devices(inside: Inside, study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("boards.py").write_text(
+        "import numpy as np\n\ndef letters(a):\n    return np.array([float(len(n)) for n in a.columns(['device'])['device']])\n"
+    )
+    monkeypatch.syspath_prepend(str(Path.cwd()))
+    monkeypatch.setenv("PYTHONPATH", str(Path.cwd()), prepend=":")
+    run = ("run", "--config", study, "--devices", f"{SLOW},{FAST}", "--objectives", "loss,boards:letters")
+    common = ("--algo", "random", "--evaluations", "12", "--workers", "2", "--quiet", "--no-plots", "--out", "own")
+    assert inside(*run, *common, "--budget", "total_ms=none").code == 0
+    found = table("own/evaluations.csv")
+    assert (found["state"] == "ok").all()
+    assert found["boards:letters"].tolist() == found["device"].str.len().tolist()
