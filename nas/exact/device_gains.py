@@ -1,13 +1,15 @@
 """What more of a device buys: the lowest loss within the same budgets where it has more of one of its resources."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from nas.exact.enumeration import Enumerated
 from nas.exact.gains import DIFFERENT, Gain, best_within, covered, gain
+from nas.exact.setting_by_setting import SettingBySetting
 from nas.problem.differences import Difference, differences, has_doubt
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
@@ -21,6 +23,8 @@ from search_spaces.architectures import Architectures
 
 STEP = 0.1  # of each resource
 OF_MEMORY = ("memory_gb", "resident_gb")
+Factors = Mapping[str, float]  # on limits, by metric
+Losses = Sequence[float | None]
 MOST_TOKENS = 1000.0  # times as many, beyond which no number of them is looked for
 
 
@@ -75,7 +79,9 @@ def device_gains(
         Exceeded: they would take more than seconds.
     """
     problem, pick = on_its_device(problem, pick)
-    return tuple(_gain_of(problem, pick, name, step, ranges=ranges) for name in _resources(problem.scenario))
+    factors = _at_ends(problem, pick) if ranges else ()
+    before = _lowest_within(covered(problem), problem, factors) if factors else []
+    return tuple(_gain_of(problem, pick, name, step, factors, before) for name in _resources(problem.scenario))
 
 
 def on_its_device(problem: Problem, pick: Evaluations) -> tuple[Problem, Evaluations]:
@@ -93,11 +99,14 @@ def _resources(scenario: Scenario) -> Iterator[str]:
         yield "cache"
 
 
-def _gain_of(problem: Problem, pick: Evaluations, resource: str, step: float, *, ranges: bool) -> DeviceGain:
+def _gain_of(
+    problem: Problem, pick: Evaluations, resource: str, step: float, factors: Sequence[Factors], before: Losses
+) -> DeviceGain:
     more = with_more(problem, resource, 1.0 + step)
     better = Budget("loss", float(pick.metrics["loss"][0]) * (1.0 - DIFFERENT))
-    found = best_within(covered(more), (*more.budgets, better))
-    by_range = _by_range(problem, more, pick) if ranges else None
+    whole = covered(more)
+    found = best_within(whole, (*more.budgets, better))
+    by_range = _by_range(before, _lowest_within(whole, more, factors))
     if found is None:
         return DeviceGain(resource, step, None, None, by_range, None)
     bought, law = gain(more, pick, found, resource, 1.0 + step), problem.scenario.law
@@ -121,31 +130,31 @@ def with_more(problem: Problem, resource: str, by: float) -> Problem:
     return replace(problem, scenario=on(problem.scenario), budgets=budgets, queries=())
 
 
-def _by_range(problem: Problem, more: Problem, pick: Evaluations) -> tuple[float, float] | None:
-    """What it buys where every limited time is the least and the greatest of its measured range, nats."""
+def _at_ends(problem: Problem, pick: Evaluations) -> tuple[Factors, ...]:
+    """What limits on times are multiplied by where each time is the least, and the greatest, of its measured range; none where one has no range."""
     design = problem.architectures(pick.genotypes)
-    limited = [budget for budget in problem.budgets if budget.metric in PHASES]
+    limited = [budget.metric for budget in problem.budgets if budget.metric in PHASES]
     times = {name: float(pick.metrics[name][0]) for name in PHASES if name in pick.metrics}
     ranges = time_ranges(problem.pricing(design), design, times)
-    if not limited or any(budget.metric not in ranges for budget in limited):
-        return None
+    if not limited or any(name not in ranges for name in limited):
+        return ()
+    return tuple({name: times[name] / ranges[name][end] for name in limited} for end in (0, 1))
+
+
+def _lowest_within(whole: Enumerated | SettingBySetting, problem: Problem, factors: Sequence[Factors]) -> Losses:
+    """The lowest loss where limits on times are multiplied so."""
     found = []
-    for end in (0, 1):
-        before, after = (_best_at(each, ranges, times, end) for each in (problem, more))
-        if before is None or after is None:
-            return None
-        found.append(max(0.0, before - after))
-    return min(found), max(found)
+    for each in factors:
+        budgets = tuple(replace(b, limit=b.limit * each.get(b.metric, 1.0)) for b in problem.budgets)
+        best = best_within(whole, budgets)
+        found.append(None if best is None else float(best.metrics["loss"][0]))
+    return found
 
 
-def _best_at(
-    problem: Problem, ranges: Mapping[str, tuple[float, float]], times: Mapping[str, float], end: int
-) -> float | None:
-    """The lowest loss where times are that end of the range: limits are as much shorter or longer."""
-    factors = {name: times[name] / ranges[name][end] for name in ranges}
-    budgets = tuple(replace(b, limit=b.limit * factors.get(b.metric, 1.0)) for b in problem.budgets)
-    found = best_within(covered(replace(problem, budgets=budgets)), budgets)
-    return None if found is None else float(found.metrics["loss"][0])
+def _by_range(before: Losses, after: Losses) -> tuple[float, float] | None:
+    """The least and the greatest that is bought at the ends; None where nothing fits at one, or there are none."""
+    bought = [max(0.0, a - b) for a, b in zip(before, after, strict=True) if a is not None and b is not None]
+    return (min(bought), max(bought)) if bought and len(bought) == len(before) else None
 
 
 def tokens_for(law: Law, design: Architectures, loss: float) -> float | None:
