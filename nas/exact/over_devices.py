@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from nas.exact.chip_cells import rates_of
 from nas.exact.chip_problem import ChipProblem, uncovered
 from nas.exact.chips import ChipFrontier, solve_chips
-from nas.exact.decomposition.branch_and_bound import Effort
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
-from nas.problem.picks import best_row
+from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import Problem
 from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray
@@ -30,7 +30,6 @@ class OverDevices:
     plain: Problem
     scenarios: tuple[Scenario, ...]
     figures: dict[str, FloatArray]
-    effort: Effort = field(default_factory=Effort)
     said: list[str] = field(default_factory=list)
 
     def frontier(
@@ -48,8 +47,7 @@ class OverDevices:
     ) -> Evaluations | None:
         """The pick within budgets and one more, one row: the least of the loss or of another metric, ties broken as everywhere."""
         limits = (*budgets, *([] if asked is None else [asked]))
-        deciding = dict.fromkeys((least, *([asked.metric] if asked else []), "total_ms"))
-        found = self._solved(tuple(deciding), limits, lambda covered: None)
+        found = self._solved(PickRule(asked, least=least).deciding, limits, lambda covered: None)
         if not len(found):
             return None
         whole = self._whole(found)
@@ -59,12 +57,10 @@ class OverDevices:
     def _solved(
         self, names: tuple[str, ...], budgets: tuple[Budget, ...], report: Callable[[int], None]
     ) -> ChipFrontier:
-        rates = {tuple(_rates(scenario)) for scenario in self.scenarios}
-        scale = len(self.scenarios) / len(rates)
+        scale = len(self.scenarios) / len(set(map(rates_of, self.scenarios)))
         found = solve_chips(
             self.plain, self.scenarios, self.figures, names, budgets, lambda settled: report(round(settled * scale))
         )
-        self.effort.add(found.effort)
         self.said.append(found.explanation)
         return found
 
@@ -87,8 +83,3 @@ def over_devices(problem: Problem, names: tuple[str, ...]) -> OverDevices | None
     if uncovered(ChipProblem(plain, scenarios, figures, objectives, limits)):
         return None
     return OverDevices(problem, names, plain, scenarios, figures)
-
-
-def _rates(scenario: Scenario) -> list[float]:
-    device = scenario.device
-    return [device.fp16, device.int8, device.bandwidth, *device.other_peaks.values()]

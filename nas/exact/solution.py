@@ -184,14 +184,12 @@ def _over_devices(
     frontier = over.frontier(problem.objectives, problem.budgets, report) if problem.objectives else None
     picks = tuple(_pick_over(over, frontier, rule) for rule in rules)
     nothing = problem.evaluate(np.zeros((0, len(problem.space.gene_sizes)), dtype=np.int64))
-    return _solution(problem, nothing if frontier is None else frontier, picks, "parts", over.said[0])
+    return _solution(problem, nothing if frontier is None else frontier, picks, "parts", "".join(over.said[:1]))
 
 
 def _pick_over(over: OverDevices, frontier: Evaluations | None, rule: PickRule) -> Evaluations | None:
     """A member of the frontier where what decides a pick is minimised: of equal ones that which costs least in what else is; else solved by itself."""
-    deciding = {rule.least, "total_ms", *(() if rule.budget is None else (rule.budget.metric,))}
-    among = not rule.dense and deciding <= {objective.name for objective in over.problem.objectives}
-    if frontier is None or not among or not {limit.metric for limit in rule.limits} <= deciding:
+    if frontier is None or not rule.among(frontier):
         return _pick(over, frontier, rule)
     row = rule.row(frontier)
     return None if row is None else frontier[row : row + 1]

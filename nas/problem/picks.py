@@ -78,13 +78,23 @@ class PickRule:
         """Its budget and the further ones."""
         return (*(() if self.budget is None else (self.budget,)), *self.within)
 
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        """The metrics that order designs, in order."""
+        asked = () if self.budget is None else (self.budget.metric,)
+        return tuple(dict.fromkeys((self.least, *asked, "total_ms")))
+
     def read_off(self, frontier: Evaluations) -> bool:
-        """Whether its pick is a member of a whole frontier with all ties: what orders designs are the objectives, no more and no less.
+        """Whether its pick is a member of a whole frontier with all ties: what orders designs are the objectives, no more and no less."""
+        return set(frontier.objectives) == {*self.deciding} and self.among(frontier)
+
+    def among(self, frontier: Evaluations) -> bool:
+        """Whether a member of a whole frontier is equal to its pick in all that orders designs: these are objectives, and others may be.
 
         Who dominates a pick comes before it, unless it is beyond a limit that lies between two values of one rounding.
         """
-        deciding = {self.least, "total_ms", *(() if self.budget is None else (self.budget.metric,))}
-        if self.dense or set(frontier.objectives) != deciding or not {each.metric for each in self.limits} <= deciding:
+        deciding = {*self.deciding}
+        if self.dense or not {each.metric for each in self.limits} <= deciding <= {*frontier.objectives}:
             return False
         return not any(_divides_ties(each, frontier.metrics[each.metric]) for each in self.limits)
 
