@@ -100,10 +100,8 @@ def on_devices(outcome: Outcome) -> PickTable | None:
     searched = () if outcome.whole else ("Among what was evaluated on each; --algo exact solves each.",)
     left = f"Of {len(every)} devices those with most of the frontier; all are in devices.csv."
     searched = (*searched, *([left] if len(every) > SHOWN else []))
-    without = {"range"} if not any(row[5] for row in body) else set[str]()
-    kept = [i for i, name in enumerate(header) if name not in without]
-    rows = tuple(tuple(row[i] for i in kept) for row in body)
-    return PickTable("On each device", (), tuple(header[i] for i in kept), rows, searched)
+    without = set[str]() if any(row[5] for row in body) else {"range"}
+    return _table("On each device", (), header, body, without, searched)
 
 
 def _on_device(outcome: Outcome, each: OnDevice) -> list[str]:
@@ -159,7 +157,7 @@ def _table(
     more: int = 0,
 ) -> PickTable:
     """A table without the columns that say nothing."""
-    missed = any(row[header.index(EXACT)] for row in body)
+    missed = EXACT in header and any(row[header.index(EXACT)] for row in body)
     kept = [i for i, name in enumerate(header) if name not in without and (missed or name != EXACT)]
     rows = tuple(tuple(row[i] for i in kept) for row in body)
     return PickTable(title, tuple(facts), tuple(header[i] for i in kept), rows, tuple(below), more)

@@ -25,6 +25,10 @@ OWN = {  # keys of a study of several devices
     ),
     "models": Flag("--models", "Published models, or all; default all.", MODELS),
 }
+Applications = Annotated[
+    str | None,
+    Flag("--applications", "Limits by name, the study's or the paper's four: 'smart home,embodied AI', or all.", CASES),
+]
 
 
 @dataclass(frozen=True)
@@ -35,14 +39,7 @@ class DevicesRequest:
         Mapping[str, Any],
         Keys("devices precisions workloads applications as_fast_as table models_only models", OWN),
     ] = field(default_factory=dict)
-    applications: Annotated[
-        str | None,
-        Flag(
-            "--applications",
-            "Limits by name, the study's or the paper's four: 'smart home,embodied AI', or all.",
-            CASES,
-        ),
-    ] = None
+    applications: Applications = None
     table: Annotated[
         Path | None,
         Flag(

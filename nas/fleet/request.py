@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from nas.devices.request import CASES, OWN, DevicesRequest
+from nas.devices.request import CASES, OWN, Applications, DevicesRequest
 from nas.terminal.flags import Flag, Json, Keys, Quiet, Settings, Word
 
 FLEET = "Which fleet"
@@ -43,14 +43,7 @@ class FleetRequest:
     own: Annotated[Mapping[str, Any], Keys("devices precisions workloads applications as_fast_as table", OWN)] = field(
         default_factory=dict
     )
-    applications: Annotated[
-        str | None,
-        Flag(
-            "--applications",
-            "Limits by name, the study's or the paper's four: 'smart home,embodied AI', or all.",
-            CASES,
-        ),
-    ] = None
+    applications: Applications = None
     table: Annotated[
         Path | None,
         Flag("--table", "CSV, a row per case, as of plas devices; column weight or units counts it.", CASES),
