@@ -112,7 +112,8 @@ def test_an_axis_within_a_decade_has_more_numbers_than_one_over_several() -> Non
         axes.set_xscale("log")
         axes.set_xlim(150.0, high)
         plain_decades(axes.xaxis)
-        texts_of_ticks = [axes.xaxis.get_minor_formatter()(at) for at in axes.xaxis.get_minorticklocs()]
+        within = [at for at in axes.xaxis.get_minorticklocs() if 150.0 <= at <= high]
+        texts_of_ticks = [axes.xaxis.get_minor_formatter()(at) for at in within]
         shown.append([text for text in texts_of_ticks if text])
     assert shown == [["200", "500"], []]
 
