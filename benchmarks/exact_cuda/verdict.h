@@ -128,15 +128,18 @@ inline bool judge(FILE* out, const Study& s, std::vector<Near> near, const Cover
         for (int o = 0; o < n; ++o) worst = std::max(worst, apart(own.value[o], place.value[o]));
     }
     const std::vector<char> all(near.size(), 1);
-    auto points = [&](int digits, int sign) {
+    auto points = [&](int digits) {
         std::vector<Point> p;
-        for (const Near& d : near) p.push_back({sign * rounded(d.loss, digits), sign * rounded(d.value[0], digits), sign * rounded(d.value[1], digits)});
+        for (const Near& d : near) p.push_back({rounded(d.loss, digits), rounded(d.value[0], digits), rounded(d.value[1], digits)});
         return p;
     };
-    const auto among_all = related(points(12, 1), all), by_claimed = related(points(12, 1), claimed), above_claimed = related(points(12, -1), claimed);
+    const std::vector<Point> at_12 = points(12);
+    std::vector<Point> mirrored = at_12;
+    for (Point& p : mirrored) p = {-p[0], -p[1], -p[2]};
+    const auto among_all = related(at_12, all), by_claimed = related(at_12, claimed), above_claimed = related(mirrored, claimed);
     long front = 0, missing = 0, wrong = 0, dominating = 0, free = 0, equal = 0, in_11 = 0, in_13 = 0;
-    for (Relation r : related(points(11, 1), all)) in_11 += r != DOMINATED;
-    for (Relation r : related(points(13, 1), all)) in_13 += r != DOMINATED;
+    for (Relation r : related(points(11), all)) in_11 += r != DOMINATED;
+    for (Relation r : related(points(13), all)) in_13 += r != DOMINATED;
     for (size_t i = 0; i < near.size(); ++i) {
         const bool member = among_all[i] != DOMINATED;
         front += member;
