@@ -32,7 +32,7 @@ from benchmarks import gpu_table_design, gpu_table_judging
 
 def main() -> None:
     """One of the stages that need no GPU."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     stages = parser.add_subparsers(dest="stage", required=True)
     stages.add_parser("design")
     judge = stages.add_parser("judge")

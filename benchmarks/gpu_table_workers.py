@@ -12,7 +12,12 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 READY_S = 120.0  # for importing PyTorch and transformers on a machine that has not read them yet
-NEEDS = ("torch", "transformers", "transformers.models.qwen3", "transformers.models.qwen3_moe")
+NEEDS = (
+    "torch",
+    "transformers",
+    "transformers.models.qwen3.modeling_qwen3",
+    "transformers.models.qwen3_moe.modeling_qwen3_moe",
+)
 
 
 @dataclass(eq=False)

@@ -188,6 +188,22 @@ def test_going_on_gives_the_same_losses(shape: str, job: Jobs, tmp_path: Path) -
     assert worker.train(job(shape, seed=1))["loss"] != whole["loss"]
 
 
+def test_a_loss_on_the_way_is_a_shorter_trainings(job: Jobs, tmp_path: Path) -> None:
+    """At a constant rate, interrupted or not, and the loss at the end is the same with and without."""
+    constant = {"warmup_steps": 0, "last_steps": 1, "final": job("dense")["peak"]}
+    short = worker.train(job("dense", steps=2, **constant) | {"identity": "short"})["loss"]
+    plain = worker.train(job("dense", **constant) | {"identity": "plain"})["loss"]
+    given = job("dense", between_steps=[2], **constant) | {"identity": "way"}
+    whole = worker.train(given)
+    assert (whole["between"], whole["loss"]) == ([short], plain)
+    Path(given["checkpoint"]).unlink()
+    (tmp_path / UNFINISHED / "stop").touch()
+    for _ in range(4):
+        worker.train(given)
+    (tmp_path / UNFINISHED / "stop").unlink()
+    assert worker.train(given)["between"] == [short]
+
+
 def test_another_trainings_checkpoint_is_not_taken(job: Jobs) -> None:
     """A checkpoint of other settings, or half of one, begins again."""
     given = job("dense")
