@@ -17,12 +17,8 @@ from nas.train.corpus import Corpus
 from nas.train.jobs import How, job_settings
 
 PEAKS, USUAL = (2e-3, 4e-3, 8e-3), 4e-3
-SHAPES = (
-    (2, 128, 1),
-    (8, 128, 4),
-    (2, 384, 4),
-    (8, 384, 1),
-)  # depth, width, experts; FFN of four widths and as many KV heads as heads
+#: Depth, width, experts; FFN of four widths and as many KV heads as heads.
+SHAPES = ((2, 128, 1), (8, 128, 4), (2, 384, 4), (8, 384, 1))
 BESIDE = ((6, 256, 1), (4, 192, 4))  # at the usual peak; the first trains alone at first
 TOKENS = (1, 2, 3, 4, 6, 8, 12)  # times 2^20
 SHARE = 0.85  # of the training time that the trainings of the first part are predicted to take
