@@ -20,6 +20,8 @@ Fixed before anything ran:
   four shapes, at the chosen peak, of 1/(14 rates) while 14 train at once.
 - Times before any training, the GPU otherwise idle: bf16, a prompt of 1,024 bytes, 16 steps after it; batch 1 called one by one, batch 1 as CUDA graphs, batch 16 as graphs; two rounds
   over all designs in random order, medians over both rounds' repetitions. At most 20 % of the seconds are measured.
+- Revised after a first pilot on an H200 and before any training of the table: experts went one after another there at 4,000 to 15,000 tokens a second (dense designs at 77,000 to 231,000), so that
+  1 x 2^20 tokens would have taken 787 s of 300; since then few experts compute every token. Seen: the pilot's rates and training losses of at most 681 steps.
 - Judged: Spearman's rank correlations of the paper's law with the losses and of the H100's datasheet roofline with each time, over designs with both; what a quarter and a half of the tokens say of the
   end; the deviation between two seeds beside the deviation between designs.
 """

@@ -9,6 +9,7 @@ import math
 import os
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ MARGIN = 1.0  # nats above ln V: worse than knowing nothing
 PATIENCE = 100  # steps in a row above it
 VALIDATION_TOKENS = 8192  # scored at once
 KEPT, SERIES = ("step", "seconds", "average", "above"), ("losses", "rates", "validated", "between")  # in a checkpoint
+DENSE_EXPERTS = 8  # so many compute every token on a GPU; more of them one after another
 RESIDUAL = ("o_proj", "down_proj")  # what ends a residual branch
 
 
@@ -65,11 +67,28 @@ def built(job):
     slow = {"batched_mm"} if job["device"] == "cpu" else {"batched_mm", "grouped_mm"}  # the latter is not cast to bf16
     if getattr(model.config, "_experts_implementation", None) in slow:
         model.set_experts_implementation("eager")  # batched_mm trains 54 times slower
+    if job["device"] != "cpu":
+        without_waiting(model)
     count = sum(parameter.numel() for parameter in model.parameters())
     if count != job["params_total"]:
         raise ValueError(f"parameters: expected {job['params_total']:,} as exported, got {count:,}")
     initialise(model, job)
     return model
+
+
+def without_waiting(model):
+    """Few experts compute every token at once: to ask the GPU which tokens are whose stops it once an expert."""
+    for module in model.modules():
+        if hasattr(module, "gate_up_proj") and module.num_experts <= DENSE_EXPERTS:
+            module.forward = partial(every_expert, module)
+
+
+def every_expert(experts, hidden, chosen, weights):
+    """Tokens (T, d) through all experts, added by each token's shares: weights (T, K) of its chosen ones, (T, K), else 0."""
+    shares = weights.new_zeros(len(hidden), experts.num_experts).scatter(1, chosen, weights)
+    gate, up = torch.einsum("td,eod->eto", hidden, experts.gate_up_proj).chunk(2, dim=-1)
+    found = torch.einsum("eto,edo->etd", experts.act_fn(gate) * up, experts.down_proj)
+    return torch.einsum("etd,te->td", found, shares.to(found.dtype)).to(hidden.dtype)
 
 
 @torch.no_grad()

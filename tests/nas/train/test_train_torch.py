@@ -138,6 +138,22 @@ def test_router_learns(shape: str, job: Jobs) -> None:
         assert gradient(norm_topk_prob=True) < 1e-3 * gradient()
 
 
+@pytest.mark.parametrize("shape", ["top1", "top2"])
+def test_experts_that_compute_every_token_give_the_same_gradients(shape: str, job: Jobs) -> None:
+    found = []
+    for every in (False, True):
+        training = worker.Training(job(shape))
+        if every:
+            worker.without_waiting(training.model)
+        training.advance()
+        found.append([training.losses[-1], *(p.grad for p in training.model.parameters())])
+    (loss, *grads), (other, *others) = found
+    assert loss == pytest.approx(other, rel=1e-6)
+    assert all(torch.allclose(a, b, atol=1e-6, rtol=1e-4) for a, b in zip(grads, others, strict=True))
+    of_experts = [m for m in training.model.modules() if hasattr(m, "gate_up_proj") and hasattr(m, "num_experts")]
+    assert len(of_experts) == SHAPE["depth"] and all(m.forward.func is worker.every_expert for m in of_experts)
+
+
 def test_balance_is_in_no_loss_that_is_told(job: Jobs) -> None:
     """The auxiliary loss changes the training, and is in neither the training's nor the validation's loss."""
     with_it, without = worker.Training(job("top2")), worker.Training(job("top2", auxiliary_loss=0.0))
