@@ -151,7 +151,8 @@ def test_experts_that_compute_every_token_give_the_same_gradients(shape: str, jo
     assert loss == pytest.approx(other, rel=1e-6)
     assert all(torch.allclose(a, b, atol=1e-6, rtol=1e-4) for a, b in zip(grads, others, strict=True))
     of_experts = [m for m in training.model.modules() if hasattr(m, "gate_up_proj") and hasattr(m, "num_experts")]
-    assert len(of_experts) == SHAPE["depth"] and all(m.forward.func is worker.every_expert for m in of_experts)
+    assert len(of_experts) == SHAPE["depth"]
+    assert all(m.forward.func is worker.every_expert for m in of_experts)
 
 
 def test_balance_is_in_no_loss_that_is_told(job: Jobs) -> None:
