@@ -9,19 +9,27 @@ from pydantic import Field
 
 from nas.problem.crowding import crowding_distance
 from nas.problem.evaluations import Evaluations
+from nas.problem.problem import Problem
 from nas.search.distinct_sampling import draw_unseen
 from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._variation import FAILED, Brood, Variation, first_generation
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 TRAITS = Traits(seedable=True, asynchronous=True)
+FEW = 20  # offspring
 
 
 class Parameters(Variation):
     """Parameters of the strategy; the defaults suit axes of few values, where small real steps round to nothing."""
 
     population: int = Field(100, strict=True, ge=4, le=100_000, description="Individuals kept and bred from")
-    offspring: int = Field(20, strict=True, ge=1, le=100_000, description="Individuals bred before the next selection")
+    offspring: int | None = Field(
+        None,
+        strict=True,
+        ge=1,
+        le=100_000,
+        description="Individuals bred before the next selection; none is 20, and a third of the population where formulas price more than 20,000 designs",
+    )
     crossover_probability: float = Field(0.5, ge=0, le=1, description="Probability of crossing two parents")
     mutation_eta: float = Field(5.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
 
@@ -91,13 +99,24 @@ def survivors(
     return np.concatenate([*rows, rest]), np.concatenate([*distances, np.full(len(rest), np.nan)])
 
 
+def offspring(problem: Problem, parameters: Parameters) -> int:
+    """Individuals bred before the next selection: what a batch costs to price besides its designs is shared by more of them in large spaces.
+
+    Where a user's own metric is evaluated, that is nothing beside the metric.
+    """
+    if parameters.offspring is not None:
+        return parameters.offspring
+    at_once = problem.analytic and not problem.priced_whole
+    return max(FEW, parameters.population // 3) if at_once else FEW
+
+
 class NSGA2:
     """A population, and its current offspring."""
 
     def __init__(self, context: StrategyContext, parameters: Parameters) -> None:
         self.space, self.seen, self.parameters = context.problem.space, context.seen(), parameters
         self.random_state, self.immigrants = context.generator, np.random.default_rng([context.seed, 1])
-        self.brood = Brood(self.space, self.seen, parameters)
+        self.brood, self.offspring = Brood(self.space, self.seen, parameters), offspring(context.problem, parameters)
         self.first = first_generation(context, parameters.population, self.immigrants)
         self.asynchronous = context.asynchronous
         self.seen.add(self.space.keys(self.first))
@@ -112,7 +131,7 @@ class NSGA2:
         first, self.first = self.first, self.first[:0]
         if len(first):
             return first
-        size = min(self.parameters.offspring, at_most) if self.asynchronous else self.parameters.offspring
+        size = min(self.offspring, at_most) if self.asynchronous else self.offspring
         bred = first
         if len(self.kept):
             bred = self.brood.bred(self.kept.genotypes.astype(np.float64), size, self._pairs, self.random_state)
