@@ -13,7 +13,7 @@ from nas.problem.problem import Problem
 from nas.search.distinct_sampling import draw_unseen
 from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._variation import FAILED, Brood, Variation, first_generation
-from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 
 TRAITS = Traits(seedable=True, asynchronous=True)
 FEW = 20  # offspring
@@ -28,7 +28,7 @@ class Parameters(Variation):
         strict=True,
         ge=1,
         le=100_000,
-        description="Individuals bred before the next selection; none is 20, and a third of the population where formulas price more than 20,000 designs",
+        description="Individuals bred before the next selection; none is 20, and a third of the population once all keep to the budgets in a space of more than 20,000 designs that formulas price",
     )
     crossover_probability: float = Field(0.5, ge=0, le=1, description="Probability of crossing two parents")
     mutation_eta: float = Field(5.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
@@ -48,10 +48,11 @@ class Individuals:
 
     def winners(self, pairs: IntArray, random_state: np.random.Generator) -> IntArray:
         """Of each pair of rows (n, 2) the less violating, the dominating, the less crowded, (n,); ties by a coin, in order."""
-        first, second = pairs.T
-        (values, others), (crowding, other_crowding) = self.values[pairs.T], self.crowding[pairs.T]
-        better, worse = np.logical_or.reduce([values < others, values > others], axis=2)
-        lead = np.where(better != worse, sign(better, worse), compared(other_crowding, crowding))
+        first, second = rows = pairs.T
+        values, crowding = self.values[rows], self.crowding[rows]
+        better, worse = np.logical_or.reduce(values < values[::-1], axis=2)
+        lead = sign(better, worse)
+        lead = np.where(lead != 0, lead, compared(crowding[1], crowding[0]))
         if self.violation.any():
             sums, other_sums = self.violation[first], self.violation[second]
             lead = np.where((sums > 0) | (other_sums > 0), compared(sums, other_sums), lead)
@@ -61,14 +62,14 @@ class Individuals:
         return winner
 
 
-def compared(values: FloatArray, others: FloatArray) -> IntArray:
+def compared(values: FloatArray, others: FloatArray) -> AnyArray:
     """1 where the first value is lower, −1 where the second is, 0 where neither, (n,); infinities too."""
     return sign(values < others, values > others)
 
 
-def sign(yes: BoolArray, no: BoolArray) -> IntArray:
+def sign(yes: BoolArray, no: BoolArray) -> AnyArray:
     """1, −1 or, where both or neither hold, 0, (n,)."""
-    found: IntArray = yes.astype(np.int64) - no
+    found: AnyArray = yes.view(np.int8) - no.view(np.int8)
     return found
 
 
@@ -99,15 +100,16 @@ def survivors(
     return np.concatenate([*rows, rest]), np.concatenate([*distances, np.full(len(rest), np.nan)])
 
 
-def offspring(problem: Problem, parameters: Parameters) -> int:
-    """Individuals bred before the next selection: what a batch costs to price besides its designs is shared by more of them in large spaces.
+def offspring(problem: Problem, parameters: Parameters) -> tuple[int, int]:
+    """Individuals bred before the next selection: while one that is kept violates a budget, and then.
 
-    Where a user's own metric is evaluated, that is nothing beside the metric.
+    What a batch costs to price besides its designs is shared by more of them in spaces that are not priced whole; where a user's own
+    metric is evaluated, that is nothing beside the metric, and where budgets are still to be met small broods come further.
     """
     if parameters.offspring is not None:
-        return parameters.offspring
+        return (parameters.offspring,) * 2
     at_once = problem.analytic and not problem.priced_whole
-    return max(FEW, parameters.population // 3) if at_once else FEW
+    return FEW, max(FEW, parameters.population // 3) if at_once else FEW
 
 
 class NSGA2:
@@ -116,7 +118,7 @@ class NSGA2:
     def __init__(self, context: StrategyContext, parameters: Parameters) -> None:
         self.space, self.seen, self.parameters = context.problem.space, context.seen(), parameters
         self.random_state, self.immigrants = context.generator, np.random.default_rng([context.seed, 1])
-        self.brood, self.offspring = Brood(self.space, self.seen, parameters), offspring(context.problem, parameters)
+        self.brood, self.sizes = Brood(self.space, self.seen, parameters), offspring(context.problem, parameters)
         self.first = first_generation(context, parameters.population, self.immigrants)
         self.asynchronous = context.asynchronous
         self.seen.add(self.space.keys(self.first))
@@ -131,7 +133,8 @@ class NSGA2:
         first, self.first = self.first, self.first[:0]
         if len(first):
             return first
-        size = min(self.offspring, at_most) if self.asynchronous else self.offspring
+        size = self.sizes[0 if self.kept.violation.any() else 1]
+        size = min(size, at_most) if self.asynchronous else size
         bred = first
         if len(self.kept):
             bred = self.brood.bred(self.kept.genotypes.astype(np.float64), size, self._pairs, self.random_state)
@@ -141,7 +144,7 @@ class NSGA2:
     def _pairs(self, n: int) -> IntArray:
         """Rows of n pairs of parents, each the winner of a tournament of two, (n, 2)."""
         shuffled = [self.random_state.permutation(len(self.kept)) for _ in range(-(-4 * n // len(self.kept)))]
-        contenders = np.concatenate(shuffled)[: 4 * n].reshape(-1, 2)
+        contenders = (shuffled[0] if len(shuffled) == 1 else np.concatenate(shuffled))[: 4 * n].reshape(-1, 2)
         return self.kept.winners(contenders, self.random_state).reshape(-1, 2)
 
     def tell(self, evaluations: Evaluations) -> None:

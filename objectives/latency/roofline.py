@@ -60,7 +60,8 @@ def _bound(operator: Operator, phase: Phase, per_flop: Values, per_byte: Values)
     """Σ over passes of the larger side, seconds of one instance; beyond a window both stay as they are there."""
     compute, memory = operator.flops * per_flop, operator.bytes * per_byte
     if operator.flops_per_kv is None or operator.bytes_per_kv is None:
-        return float(phase.passes) * np.maximum(compute, memory)
+        larger: Values = np.maximum(compute, memory)
+        return larger if phase.passes == 1 else phase.passes * larger
     a, b = (compute, operator.flops_per_kv * per_flop), (memory, operator.bytes_per_kv * per_byte)
     if operator.window is None:
         return sum_of_larger(a, b, phase.first_kv, phase.last_kv)
@@ -84,7 +85,7 @@ def _side(constant: Values, per_kv: Values | None, rate: float | Values, operato
 
 def _growing(window: Values, phase: Phase) -> Values:
     """The last context length up to which a layer with a window sees more from pass to pass."""
-    last: Values = np.clip(window, phase.first_kv - 1, phase.last_kv)
+    last: Values = np.minimum(np.maximum(window, phase.first_kv - 1), phase.last_kv)
     return last
 
 
