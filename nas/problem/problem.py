@@ -109,14 +109,9 @@ class Problem:
     def priced(self, genotypes: IntArray) -> Assessment:
         """Metrics of canonical genotypes (n, g) in the study's scenario; those of a small space are computed together, once."""
         architectures = self.architectures(genotypes)
-        if not self.priced_whole:
+        if self.space.size > SMALL:
             return self.assess(architectures)
         return Assessment(architectures, self.scenario, whole=self._whole, rows=self.space.keys(genotypes))
-
-    @property
-    def priced_whole(self) -> bool:
-        """Whether all designs of the space are priced together when the first of them are."""
-        return self.space.size <= SMALL
 
     @cached_property
     def _whole(self) -> Assessment:

@@ -9,27 +9,19 @@ from pydantic import Field
 
 from nas.problem.crowding import crowding_distance
 from nas.problem.evaluations import Evaluations
-from nas.problem.problem import Problem
 from nas.search.distinct_sampling import draw_unseen
 from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._variation import FAILED, Brood, Variation, first_generation
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 
 TRAITS = Traits(seedable=True, asynchronous=True)
-FEW = 20  # offspring
 
 
 class Parameters(Variation):
     """Parameters of the strategy; the defaults suit axes of few values, where small real steps round to nothing."""
 
     population: int = Field(100, strict=True, ge=4, le=100_000, description="Individuals kept and bred from")
-    offspring: int | None = Field(
-        None,
-        strict=True,
-        ge=1,
-        le=100_000,
-        description="Individuals bred before the next selection; none is 20, and a third of the population once all keep to the budgets in a space of more than 20,000 designs that formulas price",
-    )
+    offspring: int = Field(20, strict=True, ge=1, le=100_000, description="Individuals bred before the next selection")
     crossover_probability: float = Field(0.5, ge=0, le=1, description="Probability of crossing two parents")
     mutation_eta: float = Field(5.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
 
@@ -100,25 +92,13 @@ def survivors(
     return np.concatenate([*rows, rest]), np.concatenate([*distances, np.full(len(rest), np.nan)])
 
 
-def offspring(problem: Problem, parameters: Parameters) -> tuple[int, int]:
-    """Individuals bred before the next selection: while one that is kept violates a budget, and then.
-
-    What a batch costs to price besides its designs is shared by more of them in spaces that are not priced whole; where a user's own
-    metric is evaluated, that is nothing beside the metric, and where budgets are still to be met small broods come further.
-    """
-    if parameters.offspring is not None:
-        return (parameters.offspring,) * 2
-    at_once = problem.analytic and not problem.priced_whole
-    return FEW, max(FEW, parameters.population // 3) if at_once else FEW
-
-
 class NSGA2:
     """A population, and its current offspring."""
 
     def __init__(self, context: StrategyContext, parameters: Parameters) -> None:
         self.space, self.seen, self.parameters = context.problem.space, context.seen(), parameters
         self.random_state, self.immigrants = context.generator, np.random.default_rng([context.seed, 1])
-        self.brood, self.sizes = Brood(self.space, self.seen, parameters), offspring(context.problem, parameters)
+        self.brood = Brood(self.space, self.seen, parameters)
         self.first = first_generation(context, parameters.population, self.immigrants)
         self.asynchronous = context.asynchronous
         self.seen.add(self.space.keys(self.first))
@@ -133,8 +113,7 @@ class NSGA2:
         first, self.first = self.first, self.first[:0]
         if len(first):
             return first
-        size = self.sizes[0 if self.kept.violation.any() else 1]
-        size = min(size, at_most) if self.asynchronous else size
+        size = min(self.parameters.offspring, at_most) if self.asynchronous else self.parameters.offspring
         bred = first
         if len(self.kept):
             bred = self.brood.bred(self.kept.genotypes.astype(np.float64), size, self._pairs, self.random_state)

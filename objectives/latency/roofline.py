@@ -91,7 +91,8 @@ def _growing(window: Values, phase: Phase) -> Values:
 
 def _fixed(operator: Operator, phase: Phase, scenario: Scenario) -> Values:
     """Launches, what comes once in the phase, and the epilogue, seconds of one instance."""
-    fixed = launch_seconds(operator, phase, scenario) + operator.fixed_seconds
+    launched = scenario.overhead_s(phase.name) or operator.wait_seconds
+    fixed = operator.fixed_seconds + (launch_seconds(operator, phase, scenario) if launched else 0.0)
     return fixed if operator.epilogue_flops is None else fixed + epilogue_seconds(operator, phase, scenario)
 
 
@@ -251,8 +252,9 @@ def timed_seconds(
         sort = (operator.peak, operator.kind, operator.routed is not None, operator.own_rates)
         if sort not in alike:
             alike[sort] = rates(operator, phase, scenario)
-        bound = _bound(operator, phase, *alike[sort])
-        seconds = seconds + operator.count * (bound + _fixed(operator, phase, scenario))
+        bound, fixed = _bound(operator, phase, *alike[sort]), _fixed(operator, phase, scenario)
+        each = bound if isinstance(fixed, float) and fixed == 0.0 else bound + fixed
+        seconds = seconds + (each if isinstance(operator.count, float) and operator.count == 1.0 else operator.count * each)
     return seconds
 
 

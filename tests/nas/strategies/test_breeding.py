@@ -20,13 +20,12 @@ from pymoo.operators.survival.rank_and_crowding import RankAndCrowding
 from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
 
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.search.discovery import strategy_module
 from nas.search.strategy import StrategyContext
 from nas.strategies._pymoo import NewOnly, PymooStrategy
 from nas.strategies._variation import polynomial, simulated_binary
-from nas.strategies.nsga2 import Individuals, Parameters, offspring
+from nas.strategies.nsga2 import Individuals
 
 SIZES = np.array([8.0, 12.0, 0.0, 4.0, 7.0, 5.0])  # an axis of one value is never varied
 VARYING = PymooProblem(n_var=len(SIZES), n_obj=2, xl=np.zeros(len(SIZES)), xu=SIZES)
@@ -159,29 +158,6 @@ def failing(told: Evaluations) -> Evaluations:
 def tied(told: Evaluations) -> Evaluations:
     """Objectives so coarse that many are equal."""
     return replace(told, metrics=told.metrics | {name: np.rint(told.metrics[name]) for name in ("loss", "total_ms")})
-
-
-def test_broods_are_larger_in_a_large_space_once_all_keep_to_the_budgets(problem_of: Callable[..., Problem]) -> None:
-    small, large = problem_of(), problem_of(space="fine")
-    given = Parameters(offspring=7)
-    assert offspring(small, Parameters()) == (20, 20)
-    assert offspring(large, Parameters()) == (20, 33)
-    assert offspring(large, Parameters(population=12)) == (20, 20)
-    assert offspring(large, given) == offspring(small, given) == (7, 7)
-    expensive = replace(large, functions=(Objective("mine", function=lambda a: a.depth),))
-    assert offspring(expensive, Parameters()) == (20, 20)
-
-
-def test_a_violated_budget_keeps_broods_small(problem_of: Callable[..., Problem]) -> None:
-    problem = problem_of(space="fine")
-    strategy = strategy_module("nsga2").build(brief_of(problem), Parameters())
-    first = problem.evaluate(strategy.ask(1000))
-    strategy.tell(replace(first, metrics={**first.metrics, "memory_gb": np.full(len(first), 1e3)}))
-    assert len(strategy.ask(1000)) == 20
-    strategy = strategy_module("nsga2").build(brief_of(problem), Parameters())
-    first = problem.evaluate(strategy.ask(1000))
-    strategy.tell(replace(first, metrics={**first.metrics, "memory_gb": np.full(len(first), 1.0)}))
-    assert len(strategy.ask(1000)) == 33
 
 
 @pytest.mark.parametrize(
