@@ -254,7 +254,9 @@ def timed_seconds(
             alike[sort] = rates(operator, phase, scenario)
         bound, fixed = _bound(operator, phase, *alike[sort]), _fixed(operator, phase, scenario)
         each = bound if isinstance(fixed, float) and fixed == 0.0 else bound + fixed
-        seconds = seconds + (each if isinstance(operator.count, float) and operator.count == 1.0 else operator.count * each)
+        seconds = seconds + (
+            each if isinstance(operator.count, float) and operator.count == 1.0 else operator.count * each
+        )
     return seconds
 
 
