@@ -1,7 +1,9 @@
-"""Our nsga2 and optuna_nsga2 against the raw engines: CPU seconds per distinct evaluation, store included, paired runs in one process.
+"""Our nsga2 and optuna_nsga2 against the raw engines: CPU seconds per distinct evaluation, paired runs in one process.
+
+Both price designs by the same call, all metrics of a study; what a run stores on disk, which the engines do not, is a ratio of its own.
 
 python benchmarks/overhead.py [--pairs 9] [--evaluations 500,1000,2000,5000] [--optuna-evaluations 1000] [--space fine]
-python benchmarks/overhead.py --gaps 20 [--param offspring=33]     gaps to the exact frontier, ours and raw pymoo's, paired over seeds
+python benchmarks/overhead.py --gaps 20 [--space fine] [--param offspring=50]     gaps to the exact frontier, ours and raw pymoo's, paired over seeds
 """
 
 import argparse
@@ -10,6 +12,7 @@ import gc
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +35,11 @@ from nas.problem.problem import Problem
 from nas.record.store import RunStore
 from nas.search.assembly import Study, assemble
 from nas.search.constraints import penalised
-from nas.search.lifecycle import store_columns
+from nas.search.lifecycle import store_columns, store_of
 from nas.search.loop import Limits, Search
 from nas.study.layers import layered
-from search_spaces.arrays import IntArray
+from search_spaces.arrays import FloatArray, IntArray
 
-METRICS = ("loss", "total_ms", "memory_gb")
 CHECKPOINTS = (200, 500, 1000, 2000, 5000)
 
 
@@ -47,16 +49,28 @@ def study_of(algo: str, seed: int, parameters: Iterable[str] = (), space: str = 
     return dataclasses.replace(study, config=study.config.model_copy(update={"seed": seed}))
 
 
+class NoStore(RunStore):
+    """Keeps nothing."""
+
+    def __init__(self) -> None:
+        self.close = self.append = self.create = self.keep = self.kept = lambda *_: None  # type: ignore[method-assign]
+
+
 def ours(
-    algo: str, seed: int, evaluations: int, parameters: Iterable[str] = (), space: str = "paper"
+    algo: str,
+    seed: int,
+    evaluations: int,
+    parameters: Iterable[str] = (),
+    space: str = "paper",
+    *,
+    stored: bool = False,
 ) -> tuple[float, Evaluations]:
-    """CPU seconds of a search with its store on disk, and what it evaluated."""
+    """CPU seconds of a search, alone or with its store on disk, and what it evaluated."""
     study = study_of(algo, seed, parameters, space)
     problem = study.problem
-    names = tuple(objective.name for objective in problem.objectives)
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()
-        store = RunStore(Path(folder) / "run.sqlite", problem.metric_names, names, problem.budgets)
+        store = store_of(problem, Path(folder)) if stored else NoStore()
         store.create({}, store_columns(problem))
         search = Search(problem, study.strategy(), store, shown=lambda e: penalised(e, study.handling, 10.0))
         search.run(Limits(evaluations))
@@ -64,9 +78,9 @@ def ours(
         return time.process_time() - start, search.archive.all()
 
 
-def timed(algo: str, seed: int, evaluations: int, space: str) -> tuple[float, int]:
+def timed(algo: str, seed: int, evaluations: int, space: str, *, stored: bool = False) -> tuple[float, int]:
     """CPU seconds and distinct evaluations of a search."""
-    seconds, found = ours(algo, seed, evaluations, space=space)
+    seconds, found = ours(algo, seed, evaluations, space=space, stored=stored)
     return seconds, len(found)
 
 
@@ -82,8 +96,8 @@ class RawProblem(PymooProblem):  # type: ignore[misc]
 
     def _evaluate(self, x: Any, out: dict[str, Any], *_: Any, **__: Any) -> None:
         genotypes = self.ours.space.repair(np.asarray(x).astype(np.int64))
-        self.distinct.update(dict.fromkeys(self.ours.space.keys(genotypes).tolist()))
-        found = self.ours.evaluate(genotypes, METRICS)
+        found = self.ours.evaluate(genotypes)
+        self.distinct.update(dict.fromkeys(found.keys.tolist()))
         out["F"], out["G"] = found.values, found.violations
 
 
@@ -137,56 +151,68 @@ def raw_optuna(seed: int, evaluations: int, space: str) -> tuple[float, int]:
     while len(distinct) < evaluations:
         trial = study.ask(spaces)
         genotype: IntArray = problem.space.repair(np.array([[trial.params[name] for name in names]], dtype=np.int64))
-        distinct.add(int(problem.space.keys(genotype)[0]))
-        found = problem.evaluate(genotype, METRICS)
+        found = problem.evaluate(genotype)
+        distinct.add(int(found.keys[0]))
         trial.set_constraint("memory_gb", float(found.violations[0, 0]))
         study.tell(trial, found.values[0].tolist())
     return time.process_time() - start, len(distinct)
 
 
-def compare(
-    name: str, first: Callable[[int], tuple[float, int]], second: Callable[[int], tuple[float, int]], pairs: int
-) -> None:
-    """Paired runs in alternation: milliseconds of CPU per distinct evaluation and their ratio."""
-    ratios, ours_ms, raw_ms = [], [], []
+Timed = Callable[[int], tuple[float, int]]
+
+
+def compare(name: str, first: Timed, stored: Timed, raw: Timed, pairs: int) -> None:
+    """Runs of a seed in turn: milliseconds of CPU per distinct evaluation of a search, of one that stores, of the raw engine; ratios."""
+    ms: list[list[float]] = []
     for seed in range(pairs):
-        gc.collect()  # what the run before left behind is not counted to the next
-        a, n_a = first(seed)
-        gc.collect()
-        b, n_b = second(seed)
-        ours_ms.append(1e3 * a / n_a)
-        raw_ms.append(1e3 * b / n_b)
-        ratios.append(ours_ms[-1] / raw_ms[-1])
-    p = wilcoxon(ours_ms, raw_ms).pvalue if pairs > 5 else float("nan")
+        ms.append([])
+        for run in (first, raw, stored):
+            gc.collect()  # what the run before left behind is not counted to the next
+            seconds, n = run(seed)
+            ms[-1].append(1e3 * seconds / n)
+    alone, engine, with_store = np.array(ms).T
+    p = wilcoxon(alone, engine).pvalue if pairs > 5 else float("nan")
     print(
-        f"{name}: ours {np.median(ours_ms):.3f} ms, raw {np.median(raw_ms):.3f} ms per distinct evaluation, "
-        f"ratio median {np.median(ratios):.3f} (min {min(ratios):.3f}, max {max(ratios):.3f}), Wilcoxon p {p:.3g}",
+        f"{name}: ours {np.median(alone):.3f} ms, raw {np.median(engine):.3f} ms per distinct evaluation, "
+        f"ratio {spread(alone / engine)}, Wilcoxon p {p:.3g}; storing {np.median(with_store - alone):.3f} ms more, ratio {spread(with_store / engine)}",
         flush=True,
     )
 
 
+def spread(ratios: FloatArray) -> str:
+    """The median of ratios, the least and the greatest of them."""
+    return f"{np.median(ratios):.3f} (min {ratios.min():.3f}, max {ratios.max():.3f})"
+
+
+@cache
+def exact_of(space: str) -> Evaluations:
+    """The exact frontier of the default study in a space."""
+    return solve(study_of("nsga2", 0, space=space).problem).frontier
+
+
 def gaps(problem: Problem, found: Evaluations) -> list[float]:
     """Gaps to the exact frontier after the first so many distinct evaluations, at each checkpoint."""
-    exact = solve(problem).frontier
+    exact = exact_of(problem.space.name)
     scale, parts = Scale.from_frontier(problem.objectives, exact.values), [found[slice(0, n)] for n in CHECKPOINTS]
     return [distance(scale, part[frontier_rows(part)].values, exact.values, 0).gap for part in parts]
 
 
-def raw_gaps(seed: int) -> list[float]:
+def raw_gaps(seed: int, space: str) -> list[float]:
     """The same of raw pymoo."""
-    problem = raw_nsga2(seed, CHECKPOINTS[-1])[1]
+    problem = raw_nsga2(seed, CHECKPOINTS[-1], space)[1]
     keys = np.array(list(problem.distinct))
     return gaps(problem.ours, problem.ours.evaluate(problem.ours.space.genotypes(keys)))
 
 
-def compare_gaps(seeds: int, parameters: list[str]) -> None:
+def compare_gaps(seeds: int, parameters: list[str], space: str) -> None:
     """Median gaps of nsga2, of nsga2 with other parameters and of raw pymoo, and whether nsga2's are smaller."""
-    problem = study_of("nsga2", 0).problem
+    problem = study_of("nsga2", 0, space=space).problem
 
     def of(given: list[str]) -> Any:
-        return np.array([gaps(problem, ours("nsga2", seed, CHECKPOINTS[-1], given)[1]) for seed in range(seeds)])
+        found = (ours("nsga2", seed, CHECKPOINTS[-1], given, space)[1] for seed in range(seeds))
+        return np.array([gaps(problem, each) for each in found])
 
-    mine, others = of([]), {"raw pymoo": np.array([raw_gaps(seed) for seed in range(seeds)])}
+    mine, others = of([]), {"raw pymoo": np.array([raw_gaps(seed, space) for seed in range(seeds)])}
     others |= {f"nsga2 with {' '.join(parameters)}": of(parameters)} if parameters else {}
     for name, theirs in others.items():
         for at, first, second in zip(CHECKPOINTS, mine.T, theirs.T, strict=True):
@@ -206,24 +232,30 @@ def main() -> None:
     parser.add_argument("--optuna-evaluations", type=int, default=1000, help="0: not optuna_nsga2")
     parser.add_argument("--gaps", type=int, metavar="SEEDS")
     parser.add_argument("--param", action="append", default=[], help="of the nsga2 to compare gaps with; repeats")
-    parser.add_argument("--space", default="paper", help="of up to 20,000 designs: priced whole, for both")
+    parser.add_argument("--space", default="paper", help="one of up to 20,000 designs is priced whole, for both")
     arguments = parser.parse_args()
     if arguments.gaps:
-        compare_gaps(arguments.gaps, arguments.param)
+        compare_gaps(arguments.gaps, arguments.param, arguments.space)
         return
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     space = arguments.space
-    timed("nsga2", 0, 200, space), raw_pymoo(0, 200, space)  # what is imported late is not counted
+    timed("nsga2", 0, 200, space, stored=True), raw_pymoo(0, 200, space)  # what is imported late is not counted
     for n in map(int, arguments.evaluations.split(",")):
-        first, second = (lambda s, n=n: timed("nsga2", s, n, space)), (lambda s, n=n: raw_pymoo(s, n, space))
-        compare(f"nsga2 against pymoo.minimize, {n:,} distinct", first, second, arguments.pairs)
+        compare(f"nsga2 against pymoo.minimize, {n:,} distinct", *three("nsga2", raw_pymoo, n, space), arguments.pairs)
     if m := arguments.optuna_evaluations:
-        compare(
-            f"optuna_nsga2 against raw ask/tell, {m:,} distinct",
-            lambda s: timed("optuna_nsga2", s, m, space),
-            lambda s: raw_optuna(s, m, space),
-            arguments.pairs,
-        )
+        name = f"optuna_nsga2 against raw ask/tell, {m:,} distinct"
+        compare(name, *three("optuna_nsga2", raw_optuna, m, space), arguments.pairs)
+
+
+def three(
+    algo: str, raw: Callable[[int, int, str], tuple[float, int]], n: int, space: str
+) -> tuple[Timed, Timed, Timed]:
+    """Runs of a seed: of a strategy, of the same with its store, of the engine."""
+    return (
+        lambda seed: timed(algo, seed, n, space),
+        lambda seed: timed(algo, seed, n, space, stored=True),
+        lambda seed: raw(seed, n, space),
+    )
 
 
 if __name__ == "__main__":

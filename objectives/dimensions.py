@@ -1,12 +1,10 @@
 """Columns of a batch as float64 with the products that the formulas share."""
 
-from functools import cached_property
-
 import numpy as np
 
 from objectives.layer_kinds import LayerKinds
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import AnyArray, FloatArray
+from search_spaces.arrays import AnyArray, FloatArray, derived
 from search_spaces.columns import any_of
 
 
@@ -16,132 +14,132 @@ class Dimensions:
     def __init__(self, architectures: Architectures) -> None:
         self.architectures = architectures
 
-    @cached_property
+    @derived
     def depth(self) -> FloatArray:
         """l."""
         return _float(self.architectures.depth)
 
-    @cached_property
+    @derived
     def width(self) -> FloatArray:
         """d."""
         return _float(self.architectures.width)
 
-    @cached_property
+    @derived
     def n_heads(self) -> FloatArray:
         """n_h."""
         return _float(self.architectures.n_heads)
 
-    @cached_property
+    @derived
     def query_dim(self) -> FloatArray:
         """d_q."""
         return _float(self.architectures.query_dim)
 
-    @cached_property
+    @derived
     def kv_dim(self) -> FloatArray:
         """d_m."""
         return _float(self.architectures.kv_dim)
 
-    @cached_property
+    @derived
     def n_experts(self) -> FloatArray:
         """E."""
         return _float(self.architectures.n_experts)
 
-    @cached_property
+    @derived
     def top_k(self) -> FloatArray:
         """K."""
         return _float(self.architectures.top_k)
 
-    @cached_property
+    @derived
     def expert_size(self) -> FloatArray:
         """m = r_single · d."""
         return _float(self.architectures.expert_size)
 
-    @cached_property
+    @derived
     def activated_size(self) -> FloatArray:
         """K · m = r · d."""
         return self.top_k * self.expert_size
 
-    @cached_property
+    @derived
     def shared(self) -> FloatArray | None:
         """Shared-expert size, or None when no row has one."""
         return _if_any(self.architectures.shared_expert_size)
 
-    @cached_property
+    @derived
     def vocabulary(self) -> FloatArray | None:
         """V, or None when no row has one."""
         return _if_any(self.architectures.vocabulary)
 
-    @cached_property
+    @derived
     def sparse(self) -> FloatArray:
         """1 where E > 1, else 0."""
         return _float(self.architectures.n_experts > 1)
 
-    @cached_property
+    @derived
     def kinds(self) -> LayerKinds:
         """Shares of layers of each kind."""
         return LayerKinds(self.architectures)
 
-    @cached_property
+    @derived
     def dense_size(self) -> FloatArray:
         """Size of the FFN in layers without experts."""
         return _float(self.architectures.dense_size)
 
-    @cached_property
+    @derived
     def gate(self) -> FloatArray | None:
         """1 where attention has an output gate, else 0; None when no row has one."""
         return _if_any(self.architectures.attention_gate)
 
-    @cached_property
+    @derived
     def own_heads(self) -> FloatArray | None:
         """1 where layers of full attention have heads of their own, else 0; None when no row has them."""
         return _if_any(self.architectures.full_head_dim > 0)
 
-    @cached_property
+    @derived
     def full_query_dim(self) -> FloatArray:
         """Features of queries in layers of full attention with heads of their own."""
         return _float(self.architectures.n_heads * self.architectures.full_head_dim)
 
-    @cached_property
+    @derived
     def full_kv_dim(self) -> FloatArray:
         """Features of keys, and of values, in such layers."""
         return _float(self.architectures.full_kv_heads * self.architectures.full_head_dim)
 
-    @cached_property
+    @derived
     def full_kv_projections(self) -> FloatArray:
         """Projections of keys and values in such layers: 1 where one serves both, else 2."""
         return 2.0 - _float(self.architectures.keys_are_values)
 
-    @cached_property
+    @derived
     def latent(self) -> FloatArray | None:
         """1 where attention keeps a latent vector, else 0; None when no row does."""
         return _if_any(self.architectures.latent_size > 0)
 
-    @cached_property
+    @derived
     def latent_size(self) -> FloatArray:
         """r, elements of the vector without position."""
         return _float(self.architectures.latent_size)
 
-    @cached_property
+    @derived
     def latent_kept(self) -> FloatArray:
         """Elements that latent attention keeps of a token: r and the key's part with position."""
         return self.latent_size + _float(self.architectures.latent_rope)
 
-    @cached_property
+    @derived
     def latent_queries(self) -> FloatArray:
         """Size of the vector that queries are made of, 0 where they are projected at once."""
         return _float(self.architectures.latent_queries)
 
-    @cached_property
+    @derived
     def latent_plain(self) -> FloatArray:
         """n_h times a key's features without position."""
         return _float(self.architectures.n_heads * (self.architectures.head_dim - self.architectures.latent_rope))
 
-    @cached_property
+    @derived
     def latent_values(self) -> FloatArray:
         """n_h times a value's features."""
         return _float(self.architectures.n_heads * self.architectures.value_dim)
 
-    @cached_property
+    @derived
     def norms(self) -> FloatArray:
         """Norms per layer."""
         return _float(self.architectures.norms_per_layer)

@@ -4,12 +4,10 @@ A cost of a layer is the mean over all layers, so that depth times it is the cos
 have counts with their share. Where every layer is alike shares are exactly 1 and 0.
 """
 
-from functools import cached_property
-
 import numpy as np
 
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import AnyArray, FloatArray, IntArray
+from search_spaces.arrays import AnyArray, FloatArray, IntArray, derived
 from search_spaces.columns import any_of
 from search_spaces.layer_kinds import LINEAR_KINDS
 
@@ -24,12 +22,12 @@ class LayerKinds:
         self.architectures = architectures
         self.depth: FloatArray = architectures.depth.astype(np.float64)
 
-    @cached_property
+    @derived
     def linear(self) -> FloatArray | None:
         """Layers of linear attention."""
         return self._share(self.architectures.n_linear)
 
-    @cached_property
+    @derived
     def conv(self) -> FloatArray | None:
         """Layers of short convolution."""
         return self._share(self.architectures.n_conv)
@@ -39,12 +37,12 @@ class LayerKinds:
         """Whether every layer of every row is one of attention."""
         return self.linear is None and self.conv is None
 
-    @cached_property
+    @derived
     def dense(self) -> FloatArray | None:
         """Layers with the dense FFN of a mixture of experts."""
         return self._share(self.architectures.n_dense)
 
-    @cached_property
+    @derived
     def shared_kv(self) -> FloatArray | None:
         """Layers that read the KV cache of another one."""
         return self._share(self.architectures.n_kv_shared)
@@ -64,35 +62,35 @@ class LayerKinds:
         """Layers whose FFN is that of n_experts, top_k and expert_size."""
         return self._part(self.expert_layers)
 
-    @cached_property
+    @derived
     def attention_layers(self) -> FloatArray:
         """Number of layers of attention, (n,)."""
         return self._left(self.architectures.n_linear, self.architectures.n_conv)
 
-    @cached_property
+    @derived
     def own_kv_layers(self) -> FloatArray:
         """Number of layers of attention with keys and values of their own, (n,)."""
         a = self.architectures
         return self._left(a.n_linear, a.n_conv, a.n_kv_shared)
 
-    @cached_property
+    @derived
     def own_headed_layers(self) -> FloatArray | None:
         """Number of layers of full attention with heads of their own, (n,); None where no row has some."""
         a = self.architectures
         return _float(a.n_full * (a.full_head_dim > 0)) if any_of(a.full_head_dim) else None
 
-    @cached_property
+    @derived
     def own_headed_kv_layers(self) -> FloatArray | None:
         """Those of them with keys and values of their own, (n,)."""
         a, found = self.architectures, self.own_headed_layers
         return None if found is None else found - _float((a.n_kv_shared - a.n_kv_shared_local) * (found > 0))
 
-    @cached_property
+    @derived
     def expert_layers(self) -> FloatArray:
         """Number of layers whose FFN is that of n_experts, top_k and expert_size, (n,)."""
         return self._left(self.architectures.n_dense)
 
-    @cached_property
+    @derived
     def window(self) -> FloatArray:
         """Tokens that a layer with a sliding window attends to."""
         return _float(self.architectures.window)
@@ -142,40 +140,40 @@ class LayerKinds:
 
     # Linear attention: h_v heads of d_k · d_v with h_k heads of keys (Mamba2: heads of d_v, groups, state size d_k)
 
-    @cached_property
+    @derived
     def inner(self) -> FloatArray:
         """h_v · d_v, features that a layer of linear attention works on."""
         return _float(self.architectures.linear_heads * self.architectures.linear_value_dim)
 
-    @cached_property
+    @derived
     def channels(self) -> FloatArray:
         """2 h_k d_k + h_v d_v: queries, keys and values, which pass a causal convolution."""
         a = self.architectures
         return _float(2 * a.linear_key_heads * a.linear_key_dim) + self.inner
 
-    @cached_property
+    @derived
     def projected(self) -> FloatArray:
         """Features that the input is projected to: the channels, a gate of h_v d_v, and per head a step (Gated DeltaNet: two)."""
         a = self.architectures
         per_head = np.where(a.linear_kind == LINEAR_KINDS.index("deltanet"), 2, 1)
         return self.channels + self.inner + _float(per_head * a.linear_heads)
 
-    @cached_property
+    @derived
     def kernel(self) -> FloatArray:
         """Taps of the causal convolution."""
         return _float(self.architectures.linear_kernel)
 
-    @cached_property
+    @derived
     def state(self) -> FloatArray:
         """h_v · d_k · d_v, elements of a sequence's recurrence."""
         return _float(self.architectures.linear_key_dim) * self.inner
 
-    @cached_property
+    @derived
     def scan_flops(self) -> FloatArray:
         """FLOPs per token and element of the state."""
         return np.array([SCAN_FLOPS[name] for name in LINEAR_KINDS])[self.architectures.linear_kind]
 
-    @cached_property
+    @derived
     def linear_small(self) -> FloatArray:
         """Weights of a layer of linear attention outside its projections: convolution, steps, decays, norm.
 
@@ -188,7 +186,7 @@ class LayerKinds:
 
     # Short convolution
 
-    @cached_property
+    @derived
     def conv_kernel(self) -> FloatArray:
         """Taps of a short convolution."""
         return _float(self.architectures.conv_kernel)

@@ -66,7 +66,7 @@ def constant(value: Any, n: int, dtype: Any) -> AnyArray:
 
 def any_of(column: AnyArray) -> bool:
     """Whether a column holds anything but zeros; of a constant one its first row decides."""
-    return bool(column[0] if column.strides == (0,) and len(column) else column.any())
+    return bool(column[0] if column.strides == (0,) and len(column) else np.count_nonzero(column))
 
 
 def dtype_of(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,8 @@ from search_spaces.dependent_gene import DependentGene
 from search_spaces.layer_kinds import KIND_DEFAULTS
 from search_spaces.positions import position, position_in_rows
 from search_spaces.specification import OF_LAYERS, SpaceSpecification
+
+WRITTEN = 50_000  # genotypes, valid or not, whose keys are kept: as long to find as those of some ten batches
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +145,25 @@ class SearchSpace(Axes):
             values, column = self.repaired_kv if gene == "n_kv_heads" else table.repaired, self.place[gene]
             repaired[:, column] = values[self._owner(gene, repaired), repaired[:, column]]
         return repaired
+
+    def repaired_keys(self, genotypes: IntArray) -> IntArray:
+        """The key of the canonical form of each row, (n, g) of any integers, (n,): where few genotypes can be written, from a table of all."""
+        if self._key_of_each is None:
+            return self.keys(self.repair(genotypes))
+        found: IntArray = self._key_of_each[np.ravel_multi_index(tuple(genotypes.T), self._shape, mode="clip")]
+        return found
+
+    @cached_property
+    def _shape(self) -> tuple[int, ...]:
+        return tuple(self.gene_sizes.tolist())
+
+    @cached_property
+    def _key_of_each(self) -> IntArray | None:
+        """The key of each genotype that can be written, valid or not, in order; None of more than `WRITTEN`."""
+        if (written := math.prod(self._shape)) > WRITTEN:
+            return None
+        every = np.stack(np.unravel_index(np.arange(written), self._shape), axis=1)
+        return frozen(self.keys(self.repair(every)))
 
     @cached_property
     def _dependent(self) -> dict[str, DependentGene]:

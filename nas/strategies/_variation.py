@@ -6,6 +6,7 @@ slow there is the number of numpy's calls, not of genes.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 from moocore import pareto_rank
@@ -14,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from nas.search.distinct_sampling import draw_unseen
 from nas.search.key_index import KeyIndex
 from nas.search.strategy import StrategyContext
-from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray, frozen
 from search_spaces.space import SearchSpace
 
 MATINGS = 20
@@ -51,21 +52,26 @@ class Brood:
 
         `pairs` selects so many pairs of rows, (pairs, 2). What would be surplus can still be proposed later.
         """
-        found, short = [np.zeros((0, parents.shape[1]), dtype=np.int64)], n
+        found, short = [np.zeros(0, dtype=np.int64)], n
         with np.errstate(all="ignore"):
             for _ in range(MATINGS):
                 if short == 0:
                     break
                 children = self.varied(parents[pairs((short + 1) // 2).T], random_state)
-                genotypes = self.space.repair(np.rint(children).astype(np.int64))
-                new = self.seen.add(self.space.keys(genotypes), short).nonzero()[0]
-                found.append(genotypes[new])
+                keys = self.space.repaired_keys(np.rint(children).astype(np.int64))
+                new = keys[self.seen.add(keys, short)]
+                found.append(new)
                 short -= len(new)
-        return np.concatenate(found)
+        return self.space.genotypes(np.concatenate(found))
+
+    @cached_property
+    def _highest(self) -> FloatArray:
+        """The greatest value of each gene, (g,)."""
+        return (self.space.gene_sizes - 1).astype(np.float64)
 
     def varied(self, parents: FloatArray, random_state: np.random.Generator) -> FloatArray:
         """Both children of parents (2, n, g), not yet rounded, first children first, (2 n, g)."""
-        v, highest = self.variation, (self.space.gene_sizes - 1).astype(np.float64)
+        v, highest = self.variation, self._highest
         crossing: BoolArray = random_state.random((parents.shape[1],)) < v.crossover_probability
         if crossing.any():
             crossed = simulated_binary(parents, highest, v.crossover_eta, random_state)
@@ -89,12 +95,15 @@ def simulated_binary(
     crossed &= parents[0] != parents[1]
     at = crossed.reshape(-1).nonzero()[0]
     pair, ceiling = parents.reshape(2, -1)[:, at], highest[at % genes]
-    low, high = np.minimum(*pair), np.maximum(*pair)
+    first, second = pair
+    low, high = np.minimum(first, second), np.maximum(first, second)
     chance, exchanged = random_state.random(len(at)), random_state.random(len(at)) < EACH_GENE
-    spread, power = high - low, alike(eta + 1.0, len(at))
-    alpha = 2.0 - np.power(1.0 + 2.0 * np.array([low, ceiling - high]) / spread, -power)
+    spread, power, root = high - low, alike(-(eta + 1.0), len(at)), alike(1.0 / (eta + 1.0), len(at))
+    room = np.empty(pair.shape)
+    room[0], room[1] = low, ceiling - high
+    alpha = 2.0 - np.power(1.0 + 2.0 * room / spread, power)
     reach = chance * alpha
-    reach = np.power(np.where(chance <= 1.0 / alpha, reach, 1.0 / (2.0 - reach)), 1.0 / power) * spread
+    reach = np.power(np.where(chance <= 1.0 / alpha, reach, 1.0 / (2.0 - reach)), root) * spread
     outer = np.minimum(np.maximum(0.5 * (low + high + AWAY * reach), 0.0), ceiling)
     children = parents.copy()
     children.reshape(2, -1)[:, at] = np.where(exchanged, outer[::-1], outer)
@@ -111,21 +120,20 @@ def polynomial(genes: FloatArray, highest: FloatArray, eta: float, random_state:
     changed &= highest > 0
     at = changed.reshape(-1).nonzero()[0]
     values, ceiling = genes.reshape(-1)[at], highest[at % each]
-    chance, power = random_state.random(len(at)), alike(eta + 1.0, len(at))
+    chance, power, root = random_state.random(len(at)), alike(eta + 1.0, len(at)), alike(1.0 / (eta + 1.0), len(at))
     down = chance <= 0.5
     share = np.where(down, chance, 1.0 - chance)
     left = 1.0 - np.where(down, values, ceiling - values) / ceiling
-    step = np.power(2.0 * share + (1.0 - 2.0 * share) * np.power(left, power), 1.0 / power) - 1.0
+    step = np.power(2.0 * share + (1.0 - 2.0 * share) * np.power(left, power), root) - 1.0
     mutated = genes.copy()
     mutated.reshape(-1)[at] = np.minimum(np.maximum(values + np.where(down, step, -step) * ceiling, 0.0), ceiling)
     return mutated
 
 
+@lru_cache(maxsize=1024)
 def alike(exponent: float, n: int) -> FloatArray:
-    """One exponent for each of n, (n,): of a single one numpy takes roots in another way; `np.full` takes four times as long."""
-    found = np.empty(n)
-    found[:] = exponent
-    return found
+    """One exponent for each of n, (n,): of a single one numpy takes roots in another way."""
+    return frozen(np.full(n, exponent))
 
 
 def first_generation(context: StrategyContext, population: int, generator: np.random.Generator) -> IntArray:

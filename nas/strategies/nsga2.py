@@ -12,7 +12,7 @@ from nas.problem.evaluations import Evaluations
 from nas.search.distinct_sampling import draw_unseen
 from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._variation import FAILED, Brood, Variation, first_generation
-from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 
 TRAITS = Traits(seedable=True, asynchronous=True)
 
@@ -40,10 +40,11 @@ class Individuals:
 
     def winners(self, pairs: IntArray, random_state: np.random.Generator) -> IntArray:
         """Of each pair of rows (n, 2) the less violating, the dominating, the less crowded, (n,); ties by a coin, in order."""
-        first, second = pairs.T
-        (values, others), (crowding, other_crowding) = self.values[pairs.T], self.crowding[pairs.T]
-        better, worse = np.logical_or.reduce([values < others, values > others], axis=2)
-        lead = np.where(better != worse, sign(better, worse), compared(other_crowding, crowding))
+        first, second = rows = pairs.T
+        values, crowding = self.values[rows], self.crowding[rows]
+        better, worse = np.logical_or.reduce(values < values[::-1], axis=2)
+        lead = sign(better, worse)
+        lead = np.where(lead != 0, lead, compared(crowding[1], crowding[0]))
         if self.violation.any():
             sums, other_sums = self.violation[first], self.violation[second]
             lead = np.where((sums > 0) | (other_sums > 0), compared(sums, other_sums), lead)
@@ -53,14 +54,14 @@ class Individuals:
         return winner
 
 
-def compared(values: FloatArray, others: FloatArray) -> IntArray:
+def compared(values: FloatArray, others: FloatArray) -> AnyArray:
     """1 where the first value is lower, −1 where the second is, 0 where neither, (n,); infinities too."""
     return sign(values < others, values > others)
 
 
-def sign(yes: BoolArray, no: BoolArray) -> IntArray:
+def sign(yes: BoolArray, no: BoolArray) -> AnyArray:
     """1, −1 or, where both or neither hold, 0, (n,)."""
-    found: IntArray = yes.astype(np.int64) - no
+    found: AnyArray = yes.view(np.int8) - no.view(np.int8)
     return found
 
 
@@ -122,7 +123,7 @@ class NSGA2:
     def _pairs(self, n: int) -> IntArray:
         """Rows of n pairs of parents, each the winner of a tournament of two, (n, 2)."""
         shuffled = [self.random_state.permutation(len(self.kept)) for _ in range(-(-4 * n // len(self.kept)))]
-        contenders = np.concatenate(shuffled)[: 4 * n].reshape(-1, 2)
+        contenders = (shuffled[0] if len(shuffled) == 1 else np.concatenate(shuffled))[: 4 * n].reshape(-1, 2)
         return self.kept.winners(contenders, self.random_state).reshape(-1, 2)
 
     def tell(self, evaluations: Evaluations) -> None:

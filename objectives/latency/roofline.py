@@ -60,7 +60,8 @@ def _bound(operator: Operator, phase: Phase, per_flop: Values, per_byte: Values)
     """Σ over passes of the larger side, seconds of one instance; beyond a window both stay as they are there."""
     compute, memory = operator.flops * per_flop, operator.bytes * per_byte
     if operator.flops_per_kv is None or operator.bytes_per_kv is None:
-        return float(phase.passes) * np.maximum(compute, memory)
+        larger: Values = np.maximum(compute, memory)
+        return larger if phase.passes == 1 else phase.passes * larger
     a, b = (compute, operator.flops_per_kv * per_flop), (memory, operator.bytes_per_kv * per_byte)
     if operator.window is None:
         return sum_of_larger(a, b, phase.first_kv, phase.last_kv)
@@ -84,13 +85,14 @@ def _side(constant: Values, per_kv: Values | None, rate: float | Values, operato
 
 def _growing(window: Values, phase: Phase) -> Values:
     """The last context length up to which a layer with a window sees more from pass to pass."""
-    last: Values = np.clip(window, phase.first_kv - 1, phase.last_kv)
+    last: Values = np.minimum(np.maximum(window, phase.first_kv - 1), phase.last_kv)
     return last
 
 
 def _fixed(operator: Operator, phase: Phase, scenario: Scenario) -> Values:
     """Launches, what comes once in the phase, and the epilogue, seconds of one instance."""
-    fixed = launch_seconds(operator, phase, scenario) + operator.fixed_seconds
+    launched = scenario.overhead_s(phase.name) or operator.wait_seconds
+    fixed = operator.fixed_seconds + (launch_seconds(operator, phase, scenario) if launched else 0.0)
     return fixed if operator.epilogue_flops is None else fixed + epilogue_seconds(operator, phase, scenario)
 
 
@@ -250,8 +252,11 @@ def timed_seconds(
         sort = (operator.peak, operator.kind, operator.routed is not None, operator.own_rates)
         if sort not in alike:
             alike[sort] = rates(operator, phase, scenario)
-        bound = _bound(operator, phase, *alike[sort])
-        seconds = seconds + operator.count * (bound + _fixed(operator, phase, scenario))
+        bound, fixed = _bound(operator, phase, *alike[sort]), _fixed(operator, phase, scenario)
+        each = bound if isinstance(fixed, float) and fixed == 0.0 else bound + fixed
+        seconds = seconds + (
+            each if isinstance(operator.count, float) and operator.count == 1.0 else operator.count * each
+        )
     return seconds
 
 

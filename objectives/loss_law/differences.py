@@ -4,22 +4,33 @@ A draw gives a difference Δ_i; what designs are worth beside any law is a norma
 mixture of normals about the Δ_i with sd √2 σ.
 """
 
+import math
+
 import numpy as np
 
 from search_spaces.arrays import FloatArray
 
 HALVINGS = 24  # of the range: to 1e-7 of it
+FEW = 4_000  # values of a distribution function that Python finds as soon as scipy is imported
 AT_ONCE = 4_000_000  # draws of differences
 
 
 def probability_below(gaps: FloatArray, sd: float, at: FloatArray | float = 0.0) -> FloatArray:
     """Probability that each difference is below a value, (n,); `gaps` (draws, n), `sd` of one design's misfit, nats. Equal ones count half."""
     if sd > 0.0:
-        from scipy.special import ndtr
-
-        below: FloatArray = ndtr((at - gaps) / (np.sqrt(2.0) * sd)).mean(axis=0)
+        below: FloatArray = _normal((at - gaps) / (np.sqrt(2.0) * sd)).mean(axis=0)
         return below
     return np.asarray(((gaps < at) + 0.5 * (gaps == at)).mean(axis=0))
+
+
+def _normal(z: FloatArray) -> FloatArray:
+    """Φ(z), of the same shape; of few values without scipy, which takes longer to import than the whole answer of a run to find."""
+    if z.size > FEW:
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr(z))
+    values = [0.5 * math.erfc(each) for each in (z / -math.sqrt(2.0)).ravel().tolist()]
+    return np.array(values).reshape(z.shape)
 
 
 def difference_quantiles(gaps: FloatArray, sd: float, levels: tuple[float, ...]) -> FloatArray:

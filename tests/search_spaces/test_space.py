@@ -234,6 +234,17 @@ def test_repair_gives_the_next_smaller_valid_value(mapping: dict[str, Any], seed
 
 
 @given(mapping=mappings(), seed=st.integers(0, 2**32 - 1))
+def test_keys_of_what_can_be_written_are_those_of_its_repair(mapping: dict[str, Any], seed: int) -> None:
+    specification = built(mapping)[0].specification
+    for most in (0, 10**9):  # by repair, by a table of all
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("search_spaces.space.WRITTEN", most)
+            space = SearchSpace(specification)
+            raw = np.random.default_rng(seed).integers(-3, space.gene_sizes + 3, (40, len(space.gene_sizes)))
+            assert space.repaired_keys(raw).tolist() == space.keys(space.repair(raw)).tolist()
+
+
+@given(mapping=mappings(), seed=st.integers(0, 2**32 - 1))
 def test_repair_is_idempotent_canonical_and_touches_dependent_genes_alone(mapping: dict[str, Any], seed: int) -> None:
     space, brute = built(mapping)
     raw = np.random.default_rng(seed).integers(0, space.gene_sizes, size=(60, 6))

@@ -20,3 +20,11 @@ def test_quantiles_and_probabilities_are_those_of_a_sampled_mixture(sd: float) -
 def test_equal_designs_are_better_with_probability_one_half() -> None:
     assert probability_below(np.zeros((10, 2)), 0.0) == pytest.approx([0.5, 0.5])
     assert probability_below(np.zeros((10, 2)), 0.1) == pytest.approx([0.5, 0.5])
+
+
+def test_few_and_many_values_have_the_same_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
+    gaps = np.random.default_rng(0).normal(0.0, 3.0, (100, 30))
+    few = probability_below(gaps, 0.5)
+    monkeypatch.setattr("objectives.loss_law.differences.FEW", 0)
+    np.testing.assert_allclose(few, probability_below(gaps, 0.5), rtol=1e-14)
+    assert probability_below(np.array([[-100.0, 0.0, 100.0]]), 0.1).tolist() == [1.0, 0.5, 0.0]
