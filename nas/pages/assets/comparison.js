@@ -29,7 +29,7 @@ function warmUp(plot, {said, count}, counts, named) {
   if (count < counts[0] || count >= counts[counts.length - 1]) return;
   const c = colours(), dimension = "height";
   plot.add_layout(new Bokeh.Span({location: count, dimension, line_color: c.quiet, line_dash: "dotted", line_width: 1}));
-  if (named) plot.add_layout(new Bokeh.Label({x: count, y: 200, y_units: "screen", x_offset: -3, angle: 90, angle_units: "deg", text: said, text_color: c.quiet,
+  if (named) plot.add_layout(new Bokeh.Label({x: count, y: 115, y_units: "screen", x_offset: -3, angle: 90, angle_units: "deg", text: said, text_color: c.quiet,
     text_font_size: "10px", text_baseline: "bottom"}));
 }
 
