@@ -21,6 +21,7 @@ def sentences(r: StudyResult) -> list[str]:
     if r.reference is None:
         return [f"{r.name}: no run found a feasible design; nothing can be compared. Relax a budget."]
     lines = [*best(r), *baseline(r), *too_few(r), *strength(r), *alike(r)]
+    lines += [f"{name}: {why}." for name, why in r.chosen.items()]
     lines += volumes(r) + whole(r)
     if r.reference.source == UNION:
         lines.append(

@@ -1,7 +1,7 @@
 """Everything that a study's runs came to: what tables and pictures are made of."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -44,7 +44,10 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class StudyResult:
-    """A study's runs, measured at the same checkpoints against the same reference (None: nothing feasible)."""
+    """A study's runs, measured at the same checkpoints against the same reference (None: nothing feasible).
+
+    chosen: what `auto` took, and why, by the name that it has here.
+    """
 
     name: str
     group: str
@@ -56,6 +59,7 @@ class StudyResult:
     runs: tuple[Measured, ...]
     skipped: dict[str, str]
     failures: dict[str, str]
+    chosen: Mapping[str, str] = field(default_factory=dict)
 
     def lost(self) -> list[str]:
         """Strategies none of whose runs could be measured, each with the first reason."""
