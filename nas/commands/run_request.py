@@ -14,8 +14,7 @@ from nas.record import folder as run_folder
 from nas.record.folder import OpenRun
 from nas.record.identity import at_start, difference
 from nas.search.assembly import Study, assemble
-from nas.search.choice import AUTO
-from nas.study.entry_points import refuse_contested
+from nas.study.entry_points import AUTO, refuse_contested
 from nas.study.law_files import changed
 from nas.study.layers import over, parsed_settings
 from nas.study.value_parsers import without_password

@@ -9,20 +9,18 @@ from nas.problem.problem import Problem
 from nas.search.discovery import chosen_strategy, strategy_module
 from nas.search.reading import ReadStudy
 from nas.study.configuration import StudyConfig
-
-AUTO = "auto"
+from nas.study.entry_points import AUTO
 
 
 @dataclass(frozen=True)
 class Asked:
     """What a study asks of its search, besides the problem.
 
-    evaluations: distinct ones (None: no number was given); counted: whether they are what strategies are compared by, so that formulas may not be
-    had without them; at_once: designs that are evaluated together; bound: why the space cannot be covered as it is ("" where it can).
+    evaluations: distinct ones (None: no number was given); at_once: designs that are evaluated together; bound: a clause, why the space is not to be
+    covered whole ("" where it may be).
     """
 
     evaluations: int | None
-    counted: bool = False
     at_once: int = 1
     bound: str = ""
 
@@ -60,5 +58,11 @@ def with_choice(asked: ReadStudy, problem: Problem, counted: int | None) -> Read
 
 def asked_of(config: StudyConfig, counted: int | None) -> Asked:
     """What a study's keys ask."""
-    bound = "seed_from" if config.seed_from else "constraints" if config.constraints not in (None, "native") else ""
-    return Asked(counted or config.evaluations, counted is not None, config.workers or 1, bound)
+    reasons = {
+        "evaluations are what is compared": counted is not None,
+        "seed_from is given": bool(config.seed_from),
+        f"constraints are {config.constraints}": config.constraints not in (None, "native"),
+        "asynchronous is asked": config.asynchronous,
+    }
+    bound = next((reason for reason, holds in reasons.items() if holds), "")
+    return Asked(counted or config.evaluations, config.workers or 1, bound)

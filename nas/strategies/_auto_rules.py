@@ -17,13 +17,13 @@ GROUP = 5  # designs that `prior_guided` asks for at once
 class Facts:
     """What is known of a study before anything is evaluated.
 
-    formulas: whether every metric is a shipped formula; coverable: whether `exact` may take it; designs: of the space; asked: evaluations
-    (None: not said); priors: functions with the formula that approximates each; costly: whether a function says that an evaluation is dear;
+    formulas: whether every metric is a shipped formula; bound: a clause, why the space is not to be covered whole ("" where it may be); designs: of
+    the space; asked: evaluations (None: not said); priors: functions with the formula that approximates each; costly: whether a function says that an evaluation is dear;
     at_once: designs that are evaluated together; gp: whether the extra of `optuna_gp` is installed.
     """
 
     formulas: bool
-    coverable: bool
+    bound: str
     designs: int
     objectives: int
     asked: int | None
@@ -79,6 +79,15 @@ def _lacks_gp(facts: Facts) -> bool:
     return not (facts.gp or facts.priors) and facts.objectives <= MODELLED
 
 
+def _unbound(facts: Facts) -> str:
+    """Why formulas are searched rather than solved."""
+    if not facts.formulas:
+        return (
+            " without a prior" if not facts.priors else f", more than {LEARNED}" if facts.evaluations > LEARNED else ""
+        )
+    return f" and {facts.bound}" if facts.bound else f" of {facts.objectives} objectives"
+
+
 def _prior(facts: Facts) -> str:
     name, formula = facts.priors[0]
     return f"{formula} is a prior of {name} and {facts.spent}"
@@ -88,14 +97,14 @@ RULES: tuple[Rule, ...] = (
     Rule(
         f"shipped formulas alone; up to {MODELLED} objectives, or {SMALL:,} designs",
         "exact",
-        lambda f: f.formulas and f.coverable and (f.objectives <= MODELLED or f.designs <= SMALL),
+        lambda f: f.formulas and not f.bound and (f.objectives <= MODELLED or f.designs <= SMALL),
         lambda f: f"objectives and limits are shipped formulas, of which all {f.designs:,} designs are covered",
         "gap 0, proven: [exact](exact.md)",
     ),
     Rule(
         f"functions of your own, and no more designs than evaluations (at most {SMALL:,})",
         "exact",
-        lambda f: not f.formulas and f.coverable and f.designs <= min(f.evaluations, SMALL),
+        lambda f: not f.formulas and not f.bound and f.designs <= min(f.evaluations, SMALL),
         lambda f: f"{f.space}, no more than evaluations",
         "gap 0: everything is evaluated",
     ),
@@ -121,8 +130,8 @@ RULES: tuple[Rule, ...] = (
         f"other functions of your own, up to {FEW} evaluations",
         "local_search",
         lambda f: f.evaluations <= FEW,
-        lambda f: f"{f.spent}" + (", and the extra gp for optuna_gp is not installed" if _lacks_gp(f) else ""),
-        "the best that needs no model, [below](#how-well-auto-picks)",
+        lambda f: f.spent + (" and the extra gp is not installed" if _lacks_gp(f) else _unbound(f)),
+        "better than its own parameters at 100 in [four spaces](strategies.md#how-well-auto-picks)",
         lambda f: {"initial": 20, "explored": 2},
         "`initial=20`, `explored=2`",
     ),
@@ -130,7 +139,7 @@ RULES: tuple[Rule, ...] = (
         "anything else",
         "local_search",
         lambda f: True,
-        lambda f: f"{f.spent} and {f.space}",
+        lambda f: f"{f.spent}{_unbound(f)}",
         "first from 200 evaluations on in [twelve studies](compare-results.md)",
     ),
 )

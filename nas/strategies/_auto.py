@@ -9,8 +9,7 @@ from nas.exact.solution import way_of
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.search.choice import Asked, Choice
-from nas.search.discovery import strategy_module
-from nas.search.strategy import Strategy, StrategyContext, Traits
+from nas.search.strategy import Traits
 from nas.strategies._auto_rules import RULES, Facts
 
 TRAITS = Traits(seedable=True, horizon=True, informed=True, asynchronous=True)
@@ -34,7 +33,7 @@ def facts_of(problem: Problem, asked: Asked) -> Facts:
     own = problem.functions
     return Facts(
         formulas=not own,
-        coverable=not asked.counted and not asked.bound and _coverable(problem),
+        bound=asked.bound or _uncovered(problem),
         designs=problem.space.size,
         objectives=len(problem.objectives),
         asked=asked.evaluations,
@@ -45,19 +44,11 @@ def facts_of(problem: Problem, asked: Asked) -> Facts:
     )
 
 
-def _coverable(problem: Problem) -> bool:
-    """Whether `exact` takes the problem."""
+def _uncovered(problem: Problem) -> str:
+    """A clause, why `exact` cannot cover a problem; "" where it can."""
     rules = dict.fromkeys([PickRule(None), *map(PickRule.for_query, problem.queries)])
     try:
         way_of(problem, tuple(rules))
     except UsageError:
-        return False
-    return True
-
-
-def build(context: StrategyContext, parameters: Parameters) -> Strategy:
-    """What is picked for so many evaluations, where they are what counts."""
-    choice = choose(context.problem, Asked(context.evaluations, counted=True))
-    module = strategy_module(choice.algo)
-    built: Strategy = module.build(context, module.Parameters.model_validate(dict(choice.parameters)))
-    return built
+        return "no sums of parts cover a space of this size"
+    return ""
