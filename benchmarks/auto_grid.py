@@ -39,6 +39,7 @@ from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore
 from nas.search.assembly import assemble
+from nas.search.choice import Asked
 from nas.search.discovery import strategy_module
 from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
@@ -214,6 +215,102 @@ def medians(folder: Path, seeds: list[int]) -> dict[str, dict[str, dict[int, flo
     }
 
 
+@dataclass(frozen=True)
+class Cell:
+    """A cell of the grid: what auto takes, its median gap, the method of the least median and that, and whether the rule holds."""
+
+    kind: str
+    space: str
+    evaluations: int
+    taken: str
+    gap: float
+    best: str
+    least: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether auto's gap is within the rule."""
+        return self.gap <= max(WITHIN * self.least, FLOOR)
+
+    def shown(self) -> str:
+        """The cell as the page has it."""
+        if self.kind == "analytic":
+            return f"`{self.taken}` 0 %"
+        text = f"{label(self.taken)} {percent(self.gap)}"
+        text += f"; {label(self.best)} {percent(self.least)}" if self.best != self.taken else ""
+        return text if self.holds else f"**{text}**"
+
+
+def percent(gap: float) -> str:
+    """Two digits."""
+    return f"{100 * gap:.2g} %"
+
+
+def label(method: str) -> str:
+    """A method with its parameters, for a reader."""
+    name, _, given = method.partition(":")
+    return f"`{name}`" + (f" ({given.replace(';', ', ')})" if given else "")
+
+
+def taken(space: str, kind: str, evaluations: int) -> str:
+    """The method that auto takes."""
+    problem = analytic(space) if kind == "analytic" else Truth(analytic(space), 0).studied(prior=kind == "prior")
+    choice = strategy_module("auto").choose(problem, Asked(evaluations))
+    if choice.algo == "exact":
+        return "exact"
+    return next(
+        name
+        for name, (_, given) in METHODS.items()
+        if name.partition(":")[0] == choice.algo and given == choice.parameters
+    )
+
+
+def cells(folder: Path, seeds: list[int]) -> list[Cell]:
+    """Every cell of the grid."""
+    found, made = medians(folder, seeds), []
+    for kind, budgets in KINDS.items():
+        for space in SPACES:
+            for n in budgets:
+                method = taken(space, kind, n)
+                gaps_there = {
+                    name: of[n]
+                    for name, of in found[space].items()
+                    if n in of and (kind == "prior" or name != "prior_guided")
+                }
+                best = min(gaps_there, key=gaps_there.__getitem__)
+                if method == "exact":
+                    made.append(Cell(kind, space, n, method, 0.0, method, 0.0))
+                else:
+                    made.append(Cell(kind, space, n, method, gaps_there[method], best, gaps_there[best]))
+    return made
+
+
+def page(found: list[Cell], seeds: list[int]) -> str:
+    """The grid as Markdown."""
+    searched = [cell for cell in found if cell.taken != "exact"]
+    held = sum(cell.holds for cell in searched)
+    lines = [
+        f"Median gaps over {len(seeds)} seeds: of what auto takes and, where that is another, of the best method there. Bold: more than {WITHIN} times the least and above {percent(FLOOR)}.",
+        f"It holds in {sum(cell.holds for cell in found)} of {len(found)} cells; in {held} of the {len(searched)} in which something is searched (in the other {len(found) - len(searched)} `exact` covers the space).",
+        "",
+        "| objectives | space | " + " | ".join(f"{n:,} evaluations" for n in BUDGETS) + " |",
+        "|---|---|" + "---|" * len(BUDGETS),
+    ]
+    words = {"analytic": "formulas", "prior": "functions with a prior", "none": "functions without"}
+    for kind in KINDS:
+        for space in SPACES:
+            row = {cell.evaluations: cell.shown() for cell in found if (cell.kind, cell.space) == (kind, space)}
+            lines.append(f"| {words[kind]} | {space} | " + " | ".join(row.get(n, "not run") for n in BUDGETS) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def written(path: Path, text: str) -> None:
+    """The grid between its marks on a page."""
+    before, _, rest = path.read_text(encoding="utf-8").partition("<!-- grid -->\n")
+    _, _, after = rest.partition("<!-- end of grid -->")
+    path.write_text(f"{before}<!-- grid -->\n{text}<!-- end of grid -->{after}", encoding="utf-8")
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -222,6 +319,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=lambda text: [int(one) for one in text.split(",")], default=[0, 1, 2])
     parser.add_argument("--spaces", type=lambda text: text.split(","), default=list(SPACES))
     parser.add_argument("--methods", type=lambda text: text.split(","), default=list(METHODS))
+    parser.add_argument("--write", type=Path)
     arguments = parser.parse_args()
     if arguments.what == "run":
         fill(arguments)
@@ -229,7 +327,11 @@ def main() -> None:
     for space, found in medians(arguments.out, arguments.seeds).items():
         print(space)
         for name, row in found.items():
-            print(f"  {name:22}", *(f"{n}: {100 * gap:.3g} %" for n, gap in row.items()))
+            print(f"  {name:36}", *(f"{n}: {percent(gap)}" for n, gap in row.items()))
+    text = page(cells(arguments.out, arguments.seeds), arguments.seeds)
+    print(text)
+    if arguments.write is not None:
+        written(arguments.write, text)
 
 
 if __name__ == "__main__":
