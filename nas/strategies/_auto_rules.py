@@ -76,7 +76,8 @@ class Rule:
 
 
 def _lacks_gp(facts: Facts) -> bool:
-    return not (facts.gp or facts.priors) and facts.objectives <= MODELLED
+    few = facts.evaluations <= FEW and facts.objectives <= MODELLED
+    return few and not (facts.gp or facts.priors or facts.formulas)
 
 
 def _unbound(facts: Facts) -> str:
@@ -127,19 +128,10 @@ RULES: tuple[Rule, ...] = (
         "`batch` of the workers",
     ),
     Rule(
-        f"other functions of your own, up to {FEW} evaluations",
-        "local_search",
-        lambda f: f.evaluations <= FEW,
-        lambda f: f.spent + (" and the extra gp is not installed" if _lacks_gp(f) else _unbound(f)),
-        "better than its own parameters at 100 in [four spaces](strategies.md#how-well-auto-picks)",
-        lambda f: {"initial": 20, "explored": 2},
-        "`initial=20`, `explored=2`",
-    ),
-    Rule(
         "anything else",
         "local_search",
         lambda f: True,
-        lambda f: f"{f.spent}{_unbound(f)}",
+        lambda f: f.spent + (" and the extra gp is not installed" if _lacks_gp(f) else _unbound(f)),
         "first from 200 evaluations on in [twelve studies](compare-results.md)",
     ),
 )

@@ -58,13 +58,13 @@ def picked(facts: Facts) -> tuple[str, dict[str, Any]]:
         (replace(PRIOR, asked=300, at_once=5), "prior_guided", {}),
         (replace(PRIOR, asked=300, at_once=8), "prior_guided", {"batch": 8}),
         (replace(PRIOR, asked=301), "local_search", {}),
-        (replace(PRIOR, objectives=5), "local_search", {"initial": 20, "explored": 2}),
+        (replace(PRIOR, objectives=5), "local_search", {}),
         (ALONE, "local_search", {}),
         (replace(ALONE, costly=True), "optuna_gp", {}),
         (replace(ALONE, asked=150, at_once=4), "optuna_gp", {"batch": 4}),
         (replace(ALONE, asked=151), "local_search", {}),
-        (replace(ALONE, asked=60, gp=False), "local_search", {"initial": 20, "explored": 2}),
-        (replace(ALONE, asked=60, objectives=5), "local_search", {"initial": 20, "explored": 2}),
+        (replace(ALONE, asked=60, gp=False), "local_search", {}),
+        (replace(ALONE, asked=60, objectives=5), "local_search", {}),
     ],
 )
 def test_the_table_takes(facts: Facts, algo: str, parameters: dict[str, Any]) -> None:
@@ -84,11 +84,19 @@ def test_every_rule_is_taken_by_some_study_and_its_parameters_are_its_strategys(
             replace(ALONE, designs=9, asked=9),
             PRIOR,
             replace(ALONE, asked=9),
-            replace(ALONE, asked=9, gp=False),
             ALONE,
         )
     ]
     assert taken == list(range(len(RULES)))
+
+
+def test_what_is_not_installed_is_said() -> None:
+    rule = next(rule for rule in RULES if rule.holds(replace(ALONE, asked=60, gp=False)))
+    assert (
+        rule.because(replace(ALONE, asked=60, gp=False)) == "60 evaluations are asked and the extra gp is not installed"
+    )
+    assert rule.because(replace(ALONE, asked=600, gp=False)) == "600 evaluations are asked without a prior"
+    assert rule.because(replace(PRIOR, asked=600)) == "600 evaluations are asked, more than 300"
 
 
 def test_facts_are_what_the_study_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
