@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 FEW = 150  # evaluations up to which a Gaussian process is worth its time
-LEARNED = 300  # evaluations up to which models over priors are
+LEARNED = 500  # evaluations up to which models over priors are
 SMALL = 100_000  # designs that are evaluated rather than searched
 MODELLED = 4  # objectives that models are made of
 UNSAID = 5_000  # evaluations of a run that says no number and nothing of what one costs
@@ -114,7 +114,7 @@ RULES: tuple[Rule, ...] = (
         "prior_guided",
         lambda f: bool(f.priors) and f.evaluations <= LEARNED and f.objectives <= MODELLED,
         _prior,
-        "[few expensive evaluations](few-evaluations.md#how-well-it-does)",
+        "first in [eight studies](few-evaluations.md#how-well-it-does) and [four spaces](strategies.md#how-well-auto-picks)",
         batch(GROUP),
         "`batch` of the workers, where more than 5",
     ),
@@ -123,7 +123,7 @@ RULES: tuple[Rule, ...] = (
         "optuna_gp",
         lambda f: not f.priors and f.gp and f.evaluations <= FEW and f.objectives <= MODELLED,
         lambda f: f"no function has a prior and {f.spent}",
-        "first at 50 and 100 in all of [twelve studies](compare-results.md)",
+        "first at 50 and 100 in all of [twelve studies](compare-results.md), in [four spaces](strategies.md#how-well-auto-picks)",
         batch(1),
         "`batch` of the workers",
     ),
@@ -132,6 +132,6 @@ RULES: tuple[Rule, ...] = (
         "local_search",
         lambda f: True,
         lambda f: f.spent + (" and the extra gp is not installed" if _lacks_gp(f) else _unbound(f)),
-        "first from 200 evaluations on in [twelve studies](compare-results.md)",
+        "first or level from 200 evaluations on in [sixteen smooth studies](compare-results.md#an-honest-reading)",
     ),
 )

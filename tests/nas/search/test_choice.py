@@ -55,9 +55,9 @@ def picked(facts: Facts) -> tuple[str, dict[str, Any]]:
         (replace(ALONE, designs=400, asked=399), "local_search", {}),
         (replace(PRIOR, designs=400, asked=400, bound="asynchronous is asked", priors=()), "local_search", {}),
         (PRIOR, "prior_guided", {}),
-        (replace(PRIOR, asked=300, at_once=5), "prior_guided", {}),
-        (replace(PRIOR, asked=300, at_once=8), "prior_guided", {"batch": 8}),
-        (replace(PRIOR, asked=301), "local_search", {}),
+        (replace(PRIOR, asked=500, at_once=5), "prior_guided", {}),
+        (replace(PRIOR, asked=500, at_once=8), "prior_guided", {"batch": 8}),
+        (replace(PRIOR, asked=501), "local_search", {}),
         (replace(PRIOR, objectives=5), "local_search", {}),
         (ALONE, "local_search", {}),
         (replace(ALONE, costly=True), "optuna_gp", {}),
@@ -96,7 +96,7 @@ def test_what_is_not_installed_is_said() -> None:
         rule.because(replace(ALONE, asked=60, gp=False)) == "60 evaluations are asked and the extra gp is not installed"
     )
     assert rule.because(replace(ALONE, asked=600, gp=False)) == "600 evaluations are asked without a prior"
-    assert rule.because(replace(PRIOR, asked=600)) == "600 evaluations are asked, more than 300"
+    assert rule.because(replace(PRIOR, asked=600)) == "600 evaluations are asked, more than 500"
 
 
 def test_facts_are_what_the_study_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
