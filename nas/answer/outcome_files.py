@@ -192,6 +192,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     best = None if scale is None else scale.hypervolume(outcome.frontier.values, approximate=rough)
     return {
         "stop_reason": outcome.stop_reason,
+        **({"auto": outcome.study.config.auto} if outcome.study.config.auto else {}),
         "space": {
             "name": outcome.study.problem.space.name,
             "architectures": outcome.study.problem.space.size,

@@ -49,6 +49,7 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
     origin = law_in_head(problem.scenario.law)
     return [
         f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures; law {problem.scenario.law.name}",
+        *([f"auto: {c.auto}; docs/strategies.md#which-one"] if c.auto else []),
         hardware(problem, c, calibration_note),
         f"Minimise {objectives}; {budgets}; {workload(c)}{head}",
         *of_text(problem),

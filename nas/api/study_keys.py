@@ -61,6 +61,7 @@ class StudyKeys(TypedDict, total=False):
     applications: Mapping[str, Mapping[str, Any]] | str | None
     baselines: str | Sequence[Named]
     algo: str
+    auto: str
     params: Mapping[str, Any]
     evaluations: int | None
     time_limit: Written | None

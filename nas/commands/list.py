@@ -13,7 +13,7 @@ from nas.problem.expensive_objectives import EXPENSIVE
 from nas.search.discovery import EXTRAS, in_working_folder
 from nas.study import entry_points
 from nas.study.catalogue import load_device, load_law, load_space
-from nas.study.entry_points import PlugIn
+from nas.study.entry_points import AUTO, PlugIn
 from nas.study.law_records import RIGHT, records, records_of, rules
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.styles import TITLE, Styled
@@ -97,11 +97,13 @@ def installed(offers: Sequence[PlugIn]) -> str:
 
 
 def strategies() -> list[Row]:
-    """Strategies with their first docstring line: shipped (an extra that is missing is named), installed, in this folder."""
+    """Strategies with their first docstring line: shipped (an extra that is missing is named), `auto`, installed, in this folder."""
     rows = plugins("strategies")
-    for name, row in zip(entry_points.shipped("strategies"), rows, strict=False):
+    ours = importable(entry_points.SHIPPED["strategies"])
+    for name, row in zip(ours, rows, strict=False):
         extra = missing_extra("nas.strategies", name)
         row["what"] += f" Unavailable: pip install 'plas-codesign[{extra}]'." if extra else ""
+    rows.insert(len(ours), {"name": AUTO, "what": summary(entry_points.SHIPPED["strategies"], f"_{AUTO}")})
     own = in_working_folder()
     return rows + [{"name": name, "what": f"{first_line(path)} Your own: {path.name}."} for name, path in own.items()]
 

@@ -14,7 +14,7 @@ from nas.record import folder as run_folder
 from nas.record.folder import OpenRun
 from nas.record.identity import at_start, difference
 from nas.search.assembly import Study, assemble
-from nas.study.entry_points import refuse_contested
+from nas.study.entry_points import AUTO, refuse_contested
 from nas.study.law_files import changed
 from nas.study.layers import over, parsed_settings
 from nas.study.value_parsers import without_password
@@ -36,7 +36,12 @@ def assembled(raw: Mapping[str, Any], origins: Mapping[tuple[str | int, ...], st
             "add --algo exact"
         )
     flag = origins.get(("evaluations",), "")
-    if flag.startswith("--") and study.config.evaluations is not None and not study.traits.takes_evaluations:
+    if (
+        flag.startswith("--")
+        and not study.config.auto
+        and study.config.evaluations is not None
+        and not study.traits.takes_evaluations
+    ):
         raise UsageError(
             f"{flag}: expected no number of evaluations with {study.config.algo}, which covers the whole space; "
             "drop it, or choose random or nsga2"
@@ -72,6 +77,8 @@ def typed_storage(raw: Mapping[str, Any], request: RunRequest) -> Mapping[str, A
 
 def continued(request: RunRequest, run: OpenRun) -> Study:
     """The run's own study with another limit; anything else that differs is refused by name."""
+    if request.flags.get("algo") == AUTO and run.resolved.get("auto"):
+        request = replace(request, flags={key: value for key, value in request.flags.items() if key != "algo"})
     algo = request.flags.get("algo", run.resolved["algo"])
     if algo != run.resolved["algo"]:
         raise UsageError(

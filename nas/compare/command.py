@@ -19,7 +19,7 @@ from nas.compare.ranking import Ranking, rankings
 from nas.compare.reading import left_out, report, sentences
 from nas.compare.request import CompareRequest
 from nas.compare.result import StudyResult
-from nas.compare.rows import pair_rows, result_rows, target_rows
+from nas.compare.rows import pair_rows, power_rows, result_rows, target_rows
 from nas.compare.scoring import DIED, Bench, Label, check_traces, label_of, scored, unmeant
 from nas.compare.tables import write_tables
 from nas.compare.trace_columns import volume_of
@@ -213,6 +213,7 @@ def described(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ran
         "results": result_rows(results),
         "targets": target_rows(results),
         "pairs": pair_rows(results),
+        "power": power_rows(results),
         "ranks": [row for ranking in ranked for row in ranking.rows()],
         "reading": {result.name: sentences(result) for result in results},
         "left_out": left_out(results),

@@ -7,8 +7,8 @@ import numpy as np
 
 from nas.answer.palette import label
 from nas.compare.ranking import Ranking, course
-from nas.compare.reading import left_out, sentences
-from nas.compare.result import StudyResult
+from nas.compare.reading import left_out, sentences, until
+from nas.compare.result import StudyResult, same_starts
 from nas.compare.statistics import quantile
 from nas.compare.tables import Table, anytime_table, rank_table, result_table, target_table
 from nas.pages.embedding import column
@@ -56,7 +56,7 @@ _CHARTS = {
     "share": "Share of the reference found over evaluations; the tables below hold its figures.",
     "fronts": "What the median run of each strategy found, over the reference.",
 }
-_DRAWN = "Medians of runs with bands between quartiles."
+_DRAWN = "Medians of runs with bands between quartiles. Until a dotted line the strategies named there have the same designs: level by construction."
 _HINT = "A name hides and shows its strategy, pointing at it or Tab lifts it out, Esc shows all; drag to zoom, point to read."
 
 
@@ -88,6 +88,7 @@ def study_data(result: StudyResult) -> dict[str, Any]:
         "counts": column(result.counts),
         "gap": [_quartiles(np.maximum(100 * result.matrix(name, "gap"), FLOOR)) for name in order],
         "share": [_quartiles(100 * result.matrix(name, "share")) for name in order],
+        "alike": [{"said": until(names), "count": count} for names, count in same_starts(result)],
         "gapLabel": f"Hypervolume gap to {'exact' if exact else 'union of runs'} (%)",
         "shareLabel": f"Share of the {'exact frontier' if exact else 'union'} found (%)",
         "referenceLabel": reference.source,

@@ -16,7 +16,8 @@ from nas.compare.line_styles import Stroke, legend, log_axis, strokes
 from nas.compare.plan import BASELINES
 from nas.compare.rank_diagram import rank_figure
 from nas.compare.ranking import Ranking, named
-from nas.compare.result import StudyResult
+from nas.compare.reading import until
+from nas.compare.result import StudyResult, same_starts
 from nas.compare.statistics import quantile
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder
@@ -69,6 +70,7 @@ def anytime_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
     left.set_ylabel(f"Hypervolume gap to {'exact' if exact else 'union of runs'} (%)")
     right.set_ylabel(f"Share of the {'exact frontier' if exact else 'union'} found (%)")
     for ax in (left, right):
+        warm_up(ax, result, named=ax is right)
         log_axis(ax, "x")
         ax.set_xlabel("Distinct architectures evaluated")
     return _finished(figure, result, left, order, styles)
@@ -79,6 +81,15 @@ def band(ax: Axes, x: Any, values: FloatArray, stroke: Stroke) -> None:
     low, middle, high = (np.array([quantile(column, q) for column in values.T]) for q in (0.25, 0.5, 0.75))
     ax.fill_between(x, low, high, color=stroke.colour, alpha=0.10, linewidth=0)
     ax.plot(x, middle, **stroke.line())
+
+
+def warm_up(ax: Axes, result: StudyResult, *, named: bool) -> None:
+    """A dotted line where strategies that begin with the same designs part: until there they are level by construction."""
+    for names, count in same_starts(result):
+        if result.counts[0] <= count < result.counts[-1]:
+            ax.axvline(count, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
+            place: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "rotation": 90, "ha": "right", "va": "top"}
+            ax.text(0.97 * count, 0.98, until(names) if named else "", fontsize=6, color=GREY, **place)
 
 
 def _finished(

@@ -129,7 +129,7 @@ def meetings(
     keys, origins = read(study.raw, study.origins), {**study.origins, **TYPED}
     for name in strategies:
         try:
-            met[name] = study_of(keys.searched_by(**own_keys(config, name), origins=origins))
+            met[name] = study_of(keys.searched_by(**own_keys(config, name), origins=origins), config.evaluations)
         except UsageError as error:
             refused[name] = str(error)
     return met, refused
@@ -194,4 +194,6 @@ def embedded(study: Study) -> dict[str, Any]:
     """A study as plain content without strategy, seed and limit: spaces, laws and devices embedded."""
     content = study.resolved()
     content["constraints"] = study.config.constraints or "none"
-    return {key: value for key, value in content.items() if key not in ("algo", "params", "seed", "evaluations")}
+    return {
+        key: value for key, value in content.items() if key not in ("algo", "params", "auto", "seed", "evaluations")
+    }

@@ -6,11 +6,12 @@ import numpy as np
 
 from nas.compare.anytime import VOLUME
 from nas.compare.plan import BASELINES
+from nas.compare.power import EFFECTS, WANTED, Power
 from nas.compare.rank_diagram import can_draw
 from nas.compare.ranking import Ranking, course, named
 from nas.compare.reference import UNION
-from nas.compare.result import NONE_SHOWN, PAIRED, UNPAIRED, StudyResult, against, dependent, pairs, same_starts
-from nas.compare.statistics import quantile, runs_needed, seeds_needed
+from nas.compare.result import NONE_SHOWN, StudyResult, against, dependent, pairs, powers, same_starts
+from nas.compare.statistics import PAIRED, UNPAIRED, quantile, runs_needed, seeds_needed
 from nas.compare.tables import Table, anytime_table, percent, rank_table, result_table, target_table
 from nas.problem.indicators import APPROXIMATE, too_many
 
@@ -19,7 +20,8 @@ def sentences(r: StudyResult) -> list[str]:
     """A reading of one study."""
     if r.reference is None:
         return [f"{r.name}: no run found a feasible design; nothing can be compared. Relax a budget."]
-    lines = [*best(r), *baseline(r), *too_few(r), *alike(r)]
+    lines = [*best(r), *baseline(r), *too_few(r), *strength(r), *alike(r)]
+    lines += [f"{name}: {why}." for name, why in r.chosen.items()]
     lines += volumes(r) + whole(r)
     if r.reference.source == UNION:
         lines.append(
@@ -91,9 +93,7 @@ NEEDED = {UNPAIRED: runs_needed, PAIRED: seeds_needed}
 
 def can_show(r: StudyResult) -> dict[str, bool]:
     """By test, whether the runs are enough for it to show any difference, in the pair that has the most."""
-    found = pairs(r, "gap")
-    runs = {test: max(p.runs for p in found if p.test == test) for test in sorted({p.test for p in found})}
-    return {test: most >= NEEDED[test](len(found)) for test, most in runs.items()}
+    return {each.test: each.runs >= NEEDED[each.test](each.comparisons) for each in powers(r)}
 
 
 def too_few(r: StudyResult) -> list[str]:
@@ -115,13 +115,46 @@ def too_few(r: StudyResult) -> list[str]:
     return lines
 
 
+SIZES = {UNPAIRED: "an A12 of", PAIRED: "of two that begin alike, one ahead on a share of seeds of"}
+
+
+def strength(r: StudyResult) -> list[str]:
+    """How large a difference must be to be shown, of each test that can show one."""
+    return [_strength(each) for each in powers(r) if not np.isnan(each.least)]
+
+
+def _strength(each: Power) -> str:
+    family = f", Holm over {each.comparisons} pairs" if each.comparisons > 1 else ""
+    least = f"{SIZES[each.test]} {rounded_up(each.least)} or more is shown in {100 * WANTED:.0f} % of comparisons"
+    return f"Power ({each.test}, {each.runs} runs each{family}): {least}{below(each)}."
+
+
+def rounded_up(effect: float) -> str:
+    """An effect, rounded up, so that what is said of it holds."""
+    return f"{np.ceil(100 * effect) / 100:.2f}"
+
+
+def below(each: Power) -> str:
+    """How often a lesser difference is shown."""
+    lesser = [effect for effect in EFFECTS if effect < each.least]
+    return f"; {lesser[-1]:g} in {100 * each.shown(lesser[-1]):.0f} %" if lesser else ""
+
+
 def alike(r: StudyResult) -> list[str]:
     """Which strategies begin with the same designs, so that they are level until then and not independent after."""
+    seeded = all(run.seed is not None for run in r.runs)
     return [
-        f"A seed gives {', '.join(names)} the same first {count:,} designs: level until then"
+        (f"A seed gives {', '.join(names)}" if seeded else f"Runs of one name of {', '.join(names)} have")
+        + f" the same first {count:,} designs: level until then"
         + (f", and tested on pairs of seeds ({PAIRED})." if dependent(r, names[0], names[1]) else ".")
         for names, count in same_starts(r)
     ]
+
+
+def until(names: Sequence[str]) -> str:
+    """What stands at the line where strategies that begin with the same designs part."""
+    whom = " and ".join(names) if len(names) == 2 else f"{names[0]} and {len(names) - 1} more"
+    return f"{whom}: the same until here"
 
 
 def left_out(results: Sequence[StudyResult]) -> list[str]:

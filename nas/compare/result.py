@@ -1,19 +1,19 @@
 """Everything that a study's runs came to: what tables and pictures are made of."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 from nas.compare.anytime import FIRST, LARGER_IS_BETTER, TARGETS, Measured
+from nas.compare.power import Power, power
 from nas.compare.reference import Reference
-from nas.compare.statistics import LEVEL, a12, holm, paired_lead, paired_p, unpaired_p
+from nas.compare.statistics import LEVEL, PAIRED, UNPAIRED, a12, holm, paired_lead, paired_p, unpaired_p
 from nas.problem.objective import Objective
 from search_spaces.arrays import FloatArray, IntArray
 
 NONE_SHOWN = "no difference shown"
-UNPAIRED, PAIRED = "Mann-Whitney", "Wilcoxon"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,10 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class StudyResult:
-    """A study's runs, measured at the same checkpoints against the same reference (None: nothing feasible)."""
+    """A study's runs, measured at the same checkpoints against the same reference (None: nothing feasible).
+
+    chosen: what `auto` took, and why, by the name that it has here.
+    """
 
     name: str
     group: str
@@ -56,6 +59,7 @@ class StudyResult:
     runs: tuple[Measured, ...]
     skipped: dict[str, str]
     failures: dict[str, str]
+    chosen: Mapping[str, str] = field(default_factory=dict)
 
     def lost(self) -> list[str]:
         """Strategies none of whose runs could be measured, each with the first reason."""
@@ -116,9 +120,9 @@ class StudyResult:
         order = np.argsort(self.last(strategy, "gap"), kind="stable")
         return self.runs_of(strategy)[int(order[len(order) // 2])].front
 
-    def starts(self, strategy: str) -> dict[int, IntArray]:
-        """Keys of the first designs of a strategy's runs, by seed."""
-        return {run.seed: run.start for run in self.runs_of(strategy) if run.seed is not None}
+    def starts(self, strategy: str) -> dict[int | str, IntArray]:
+        """Keys of the first designs of a strategy's runs, by seed, or by name where a run has none."""
+        return {_own(run): run.start for run in self.runs_of(strategy)}
 
     def level(self, strategy: str, count: int) -> bool:
         """Whether another strategy has evaluated the same designs for every seed until then, so that both are level by construction."""
@@ -137,6 +141,13 @@ def pairs(result: StudyResult, measure: str) -> list[Pair]:
     return corrected(found)
 
 
+def powers(result: StudyResult) -> list[Power]:
+    """Power of each test that some pair of strategies takes, of the pair that has the most runs."""
+    found = pairs(result, "gap")
+    tests = sorted({pair.test for pair in found})
+    return [power(test, max(pair.runs for pair in found if pair.test == test), len(found)) for test in tests]
+
+
 def against(result: StudyResult, measure: str, baseline: str) -> list[Pair]:
     """Every strategy with a baseline; Holm's correction is over these alone."""
     if baseline not in result.strategies:
@@ -152,10 +163,15 @@ def compared(result: StudyResult, measure: str, first: str, second: str) -> Pair
     if not dependent(result, first, second):
         effect, runs = a12(a, b), min(len(a), len(b))
         return Pair(first, second, UNPAIRED, runs, alike, effect, effect - 0.5, unpaired_p(a, b), np.nan)
-    seeds, others = ([run.seed for run in result.runs_of(name)] for name in (first, second))
+    seeds, others = (list(map(_own, result.runs_of(name))) for name in (first, second))
     shared = sorted(set(seeds) & set(others), key=str)
     a, b = a[[seeds.index(seed) for seed in shared]], b[[others.index(seed) for seed in shared]]
     return Pair(first, second, PAIRED, len(shared), alike, a12(a, b), paired_lead(a, b), paired_p(a, b), np.nan)
+
+
+def _own(run: Measured) -> int | str:
+    """What runs of two strategies are paired by."""
+    return run.run if run.seed is None else run.seed
 
 
 @lru_cache(maxsize=4096)

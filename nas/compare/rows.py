@@ -8,7 +8,8 @@ import numpy as np
 
 from nas.compare.anytime import MEASURES, TARGETS, VOLUME
 from nas.compare.plan import BASELINES
-from nas.compare.result import StudyResult, against, pairs
+from nas.compare.power import EFFECTS
+from nas.compare.result import StudyResult, against, pairs, powers
 from nas.compare.statistics import bootstrap_interval, quantile
 from nas.files.tables import csv_text
 from search_spaces.arrays import FloatArray
@@ -55,7 +56,14 @@ def volume_rows(results: Iterable[StudyResult]) -> Rows:
 def anytime_rows(results: Iterable[StudyResult]) -> Rows:
     """Median and quartiles over runs at every checkpoint."""
     return [
-        {"study": r.name, "strategy": s, "evaluations": int(count), "measure": m, **spread(r.matrix(s, m)[:, i])}
+        {
+            "study": r.name,
+            "strategy": s,
+            "evaluations": int(count),
+            "level": r.level(s, count),
+            "measure": m,
+            **spread(r.matrix(s, m)[:, i]),
+        }
         for r in results
         for s in r.strategies
         for i, count in enumerate(r.counts)
@@ -164,6 +172,26 @@ def pair_rows(results: Iterable[StudyResult]) -> Rows:
             *((f"against {name}", against(r, measure, name)) for name in BASELINES),
         )
         for p in found
+    ]
+
+
+def power_rows(results: Iterable[StudyResult]) -> Rows:
+    """Of each study and test the least effect that is shown in 80 % of comparisons, empty where none is, and how often others are.
+
+    The effect is A12 for Mann and Whitney's test, the share of seeds on which one is ahead for Wilcoxon's.
+    """
+    return [
+        {
+            "study": r.name,
+            "test": each.test,
+            "runs": each.runs,
+            "comparisons": each.comparisons,
+            "least": each.least,
+            **{f"shown_at_{effect:g}": each.shown(effect) for effect in EFFECTS},
+        }
+        for r in results
+        if r.reference is not None
+        for each in powers(r)
     ]
 
 

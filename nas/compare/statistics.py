@@ -13,6 +13,7 @@ LEVEL = 0.05
 RESAMPLES = 2000
 SEED = 20_240_601  # of the bootstrap, so that the same runs give the same intervals
 EXACT = 80  # runs of both up to which the rank-sum test counts every division of the ranks; beyond it the normal curve is as good
+UNPAIRED, PAIRED = "Mann-Whitney", "Wilcoxon"
 BLOCKS = 10  # studies below which strategies are not ranked over them
 
 

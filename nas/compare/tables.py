@@ -17,6 +17,7 @@ from nas.compare.rows import (
     clock_rows,
     overhead_rows,
     pair_rows,
+    power_rows,
     reached_rows,
     result_rows,
     run_rows,
@@ -82,6 +83,7 @@ def write_tables(folder: Path, results: Sequence[StudyResult], rankings: Sequenc
         ("targets", target_rows(results)),
         ("reached", reached_rows(results)),
         ("pairs", pair_rows(results)),
+        ("power", power_rows(results)),
         ("ranks", [row for stages in courses for ranking in stages for row in ranking.rows()]),
     ):
         write(tables / f"{name}.csv", as_csv(rows))

@@ -15,6 +15,7 @@ from nas.problem.pick_queries import OWN, Baseline, PickQuery
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.quantiles import about_quantiles, refuse_unclaimed
 from nas.problem.rates import as_costs, cost_of, is_rate, limits_of_costs, rates_by_cost
+from nas.search.choice import with_choice
 from nas.search.constraints import ConstraintHandling, handling_of, penalised, penalised_problem
 from nas.search.discovery import ChosenStrategy
 from nas.search.known_results import KNOWN_FILE, Known, known_of
@@ -163,6 +164,7 @@ class Study:
             "devices": bool(scenario.devices) and not chip,
             "chip": bool(chip),
             "device_columns": False,
+            "auto": bool(self.config.auto),
         }
         return [key for key, given in named.items() if not given]
 
@@ -216,8 +218,10 @@ def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozens
     return study_of(read(raw, origins, coded))
 
 
-def study_of(asked: ReadStudy) -> Study:
+def study_of(asked: ReadStudy, counted: int | None = None) -> Study:
     """The problem of a study that was read, with its questions, and what its strategy starts from.
+
+    counted: distinct evaluations by which strategies are compared (`with_choice`).
 
     Raises:
         UsageError: what cannot be done together.
@@ -233,7 +237,7 @@ def study_of(asked: ReadStudy) -> Study:
     notices += [*left_out, *asked.notices]
     notices += notices_of_tokens(asked.config, asked.laws, problem.space.specification.axes.tokens or [])
     notices += notices_of_alternatives(others, [*problem.scenario.by_format], notices)
-    return _searched_by(asked, problem, notices, note)
+    return _searched_by(with_choice(asked, problem, counted), problem, notices, note)
 
 
 def _searched_by(asked: ReadStudy, problem: Problem, notices: list[str], note: str) -> Study:

@@ -49,7 +49,7 @@ def _looks_like_one(path: Path) -> bool:
 
 
 def strategy_module(algo: str) -> Any:
-    """The module of a strategy; a user's own is imported, so it must have been named by the user himself.
+    """The module of a strategy, or that of `auto`, which builds none; a user's own is imported, so it must have been named by the user himself.
 
     Raises:
         UsageError: unknown name, with the nearest; an extra that is not installed; a module that is no strategy.
@@ -62,6 +62,8 @@ def _module(algo: str, code: PlugIn | None, *, typed: bool) -> Any:
     if code is not None:
         with loaded_code(code, typed=typed) as module:
             return _checked(module, algo)
+    if algo == entry_points.AUTO:
+        return importlib.import_module(f"{SHIPPED}._{algo}")
     if algo in importable(SHIPPED):
         return _shipped(algo)
     raise UsageError(unknown("a strategy", algo, [*named(), *in_working_folder()], "package.module of your own"))

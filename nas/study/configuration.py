@@ -294,6 +294,7 @@ class StudyConfig(BaseModel):
         ANSWER,
     ] = ["qwen2.5_0.5b"]
     algo: Annotated[str, Field(description="Search strategy"), STRATEGY, RUN] = "nsga2"
+    auto: Annotated[str, Field(description="Why algo was picked: auto writes it"), FREE] = ""
     params: Annotated[dict[str, Any], Field(description="The strategy's own parameters"), STRATEGY, RUN] = {}
     evaluations: Annotated[
         Count | None, BeforeValidator(none_word), Field(description="Distinct architectures to evaluate"), FREE

@@ -28,6 +28,7 @@ SHIPPED = {
     "stacks": "nas.export.stacks",
 }  # kind, as `plas list` says it, and where ours lie; the group of its entry points is `plas.KIND`
 ONE = {kind: kind.removesuffix("s") for kind in SHIPPED} | {"strategies": "strategy"}
+AUTO = "auto"  # picks one of the strategies: `nas/search/choice.py`
 FOLDERS = ("laws", "devices")  # here an entry point is a folder of YAML files
 NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 COLUMNS = {*SHAPE, *ALIASES, *DEFAULTS, *("id", "index", "batch", "state", "reason", "key", "feasible", "extrapolates")}
@@ -75,7 +76,8 @@ def shipped(kind: str) -> tuple[str, ...]:
     """Names of ours."""
     if kind in FOLDERS:
         return tuple(documents(SHIPPED[kind]))
-    return importable(SHIPPED[kind]) + (tuple(EXPENSIVE) if kind == "metrics" else ())
+    besides = {"metrics": tuple(EXPENSIVE), "strategies": (AUTO,)}
+    return importable(SHIPPED[kind]) + besides.get(kind, ())
 
 
 def offered(kind: str) -> dict[str, tuple[PlugIn, ...]]:

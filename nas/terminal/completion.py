@@ -36,7 +36,7 @@ compdef _plas plas""",
 
 Names = Callable[[], Sequence[str]]
 METRICS: Names = lambda: (*importable("objectives.metrics"), *EXPENSIVE)  # noqa: E731
-STRATEGIES: Names = lambda: importable("nas.strategies")  # noqa: E731
+STRATEGIES: Names = lambda: (*importable("nas.strategies"), "auto")  # noqa: E731
 
 
 def yaml_names(package: str) -> Names:

@@ -64,7 +64,9 @@ Selected = Flag(
 
 STUDY = {
     "algo": Flag(
-        "--algo", "Strategy: 'plas list strategies' names them, package.module is your own; default nsga2.", SEARCH
+        "--algo",
+        "Strategy: 'plas list strategies' names them, auto picks one, package.module is your own; default nsga2.",
+        SEARCH,
     ),
     "evaluations": Flag(
         "--evaluations", "Distinct architectures to evaluate; default 5000, or the strategy's own.", SEARCH, kind=int

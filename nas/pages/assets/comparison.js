@@ -20,7 +20,17 @@ function drawCurves(id, measure, label, log) {
   });
   plot.add_tools(new Bokeh.HoverTool({renderers: marks, tooltips: [["strategy", "@name"], ["evaluated", "@x{0,0}"],
     ["median", "@middle{0.00000}"], ["quartiles", "@low{0.00000} to @high{0.00000}"]]}));
+  for (const one of study.alike) warmUp(plot, one, counts, !log);
   drawn(holder, plot);
+}
+
+// A dotted line where strategies that begin with the same designs part.
+function warmUp(plot, {said, count}, counts, named) {
+  if (count < counts[0] || count >= counts[counts.length - 1]) return;
+  const c = colours(), dimension = "height";
+  plot.add_layout(new Bokeh.Span({location: count, dimension, line_color: c.quiet, line_dash: "dotted", line_width: 1}));
+  if (named) plot.add_layout(new Bokeh.Label({x: count, y: 115, y_units: "screen", x_offset: -3, angle: 90, angle_units: "deg", text: said, text_color: c.quiet,
+    text_font_size: "10px", text_baseline: "bottom"}));
 }
 
 function drawFronts() {

@@ -285,7 +285,7 @@ def test_json_of_every_command_parses(own: Any, inside: Inside, available: list[
         3.475358, abs=1e-6
     )
     listed = parsed("list", "--json")
-    assert {row["name"] for row in listed["strategies"]} == set(importable("nas.strategies"))
+    assert {row["name"] for row in listed["strategies"]} == {*importable("nas.strategies"), "auto"}
     assert len(parsed("list", "devices", "--json")) >= 30
     for what in ("study", "space", "law", "device", *available):
         assert parsed("schema", what)["type"] == "object"

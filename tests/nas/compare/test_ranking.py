@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 
 from nas.compare.anytime import MEASURES, TARGETS, Measured
+from nas.compare.line_styles import strokes
+from nas.compare.page import study_data
+from nas.compare.pictures import anytime_figure
 from nas.compare.ranking import course, rankings
-from nas.compare.reading import sentences
+from nas.compare.reading import rounded_up, sentences
 from nas.compare.reference import exact_reference
 from nas.compare.result import NONE_SHOWN, StudyResult, pairs, same_starts
+from nas.compare.rows import anytime_rows, power_rows
 from nas.compare.tables import anytime_table, rank_table
 from nas.problem.objective import Objective
 
@@ -112,6 +116,75 @@ def test_strategies_that_begin_alike_are_tested_on_pairs_of_seeds_and_named() ->
     )
     assert [result.level(name, 20) for name in ("b", "c")] == [True, False]
     assert not result.level("b", 21)
+
+
+def shared_luck(size: float) -> dict[str, np.ndarray]:
+    """Gaps of two strategies to which a seed's first designs give the same luck, ten times as large as the difference between them."""
+    draw = np.random.default_rng(5)
+    luck = 10 * draw.normal(size=15)
+    return {"a": luck + 0.3 * draw.normal(size=15), "b": luck + size + 0.3 * draw.normal(size=15)}
+
+
+def test_a_shared_start_gains_power_by_pairs() -> None:
+    """A difference that pairs of seeds show and independent samples would not; without one neither shows it."""
+    (pair,) = pairs(of_samples(15, shared_luck(1.0), frozenset({"a", "b"})), "gap")
+    assert (pair.test, pair.better) == ("Wilcoxon", "a")
+    (pair,) = pairs(of_samples(15, shared_luck(1.0), frozenset()), "gap")
+    assert (pair.test, pair.better) == ("Mann-Whitney", NONE_SHOWN)
+    (pair,) = pairs(of_samples(15, shared_luck(0.0), frozenset({"a", "b"})), "gap")
+    assert (pair.test, pair.better) == ("Wilcoxon", NONE_SHOWN)
+
+
+def test_runs_of_other_tools_are_paired_by_name_where_they_begin_alike() -> None:
+    def unseeded(together: frozenset[str]) -> StudyResult:
+        seeded = of_samples(15, shared_luck(1.0), together)
+        return replace(seeded, runs=tuple(replace(run, seed=None) for run in seeded.runs))
+
+    (pair,) = pairs(unseeded(frozenset({"a", "b"})), "gap")
+    assert (pair.test, pair.shared_start, pair.better) == ("Wilcoxon", 20, "a")
+    assert any(
+        line.startswith("Runs of one name of a, b have the same first 20 designs")
+        for line in sentences(unseeded(frozenset({"a", "b"})))
+    )
+    (pair,) = pairs(unseeded(frozenset()), "gap")
+    assert (pair.test, pair.shared_start) == ("Mann-Whitney", 0)
+
+
+def test_the_power_of_each_test_is_said_and_in_the_rows() -> None:
+    result = of_samples(15, separated(6), frozenset({"b", "d"}))
+    said = [line for line in sentences(result) if line.startswith("Power")]
+    assert [line.split(":")[0] for line in said] == [
+        "Power (Mann-Whitney, 15 runs each, Holm over 15 pairs)",
+        "Power (Wilcoxon, 15 runs each, Holm over 15 pairs)",
+    ]
+    rows = power_rows([result])
+    assert [(row["test"], row["runs"], row["comparisons"]) for row in rows] == [
+        ("Mann-Whitney", 15, 15),
+        ("Wilcoxon", 15, 15),
+    ]
+    assert f"{rounded_up(rows[0]['least'])} or more" in said[0]
+    few = of_samples(3, separated(6), frozenset())
+    assert not any(line.startswith("Power") for line in sentences(few))
+    assert np.isnan(power_rows([few])[0]["least"])
+
+
+def test_where_the_same_designs_end_is_in_pictures_page_and_rows() -> None:
+    result = replace(of_samples(15, separated(3), frozenset({"a", "c"})), counts=np.array([10, 20, 25, 50]))
+    result = replace(
+        result,
+        runs=tuple(
+            replace(run, values=dict.fromkeys(MEASURES, np.full(4, run.values["gap"][0]))) for run in result.runs
+        ),
+    )
+    figure = anytime_figure(result, strokes(result.strategies))
+    for ax in figure.axes:
+        assert [list(line.get_xdata()) for line in ax.lines if line.get_linestyle() == ":"] == [[20, 20]]
+    assert [text.get_text() for text in figure.axes[1].texts] == ["a and c: the same until here"]
+    assert study_data(result)["alike"] == [{"said": "a and c: the same until here", "count": 20}]
+    marked = {(row["strategy"], row["evaluations"]) for row in anytime_rows([result]) if row["level"]}
+    assert marked == {(name, count) for name in ("a", "c") for count in (10, 20)}
+    alone = replace(of_samples(15, separated(3), frozenset()), counts=np.array([50]))
+    assert study_data(alone)["alike"] == []
 
 
 def test_a_start_that_is_the_same_for_every_seed_pairs_nothing() -> None:

@@ -25,7 +25,7 @@ from objectives.plugins import documents, importable
         (["run", "--device", "rasp"], ["raspberry_pi_5"]),
         (["run", "--space", ""], documents("search_spaces.spaces")),
         (["run", "--law", ""], documents("objectives.laws")),
-        (["run", "--algo", ""], importable("nas.strategies")),
+        (["run", "--algo", ""], [*importable("nas.strategies"), "auto"]),
         (["run", "--config", ""], documents("configs")),
         (["compare", "--algos", "nsga2,rand"], ["nsga2,random"]),
         (["run", "--budget", "total"], ["total_ms="]),
