@@ -42,7 +42,9 @@ def list_(request: BenchRequest) -> None:
         UsageError: names, which list does not take.
     """
     if request.names:
-        raise UsageError(f"bench list: expected nothing after it, got {request.names[0]}; plas bench show {request.names[0]}")
+        raise UsageError(
+            f"bench list: expected nothing after it, got {request.names[0]}; plas bench show {request.names[0]}"
+        )
     rows = [_summary(name) for name in names()]
     if request.json:
         say_json(rows)
@@ -104,7 +106,9 @@ def run(request: BenchRequest) -> None:
     for seed in range(request.seeds):
         stage(f"{request.algo}, seed {seed} of {request.seeds}")
         genotypes = searched(bench, chosen, seed, evaluations)
-        with Logger(bench, folder / "traces", request.algo, seed, parameters=chosen.parameters.model_dump(mode="json")) as log:
+        with Logger(
+            bench, folder / "traces", request.algo, seed, parameters=chosen.parameters.model_dump(mode="json")
+        ) as log:
             found = bench.evaluated(genotypes)
             log.log(genotypes, Values(found.values, found.violations))
         given.append(GivenTrace(request.algo, str(seed), seed, genotypes))
@@ -121,7 +125,9 @@ def score(request: BenchRequest) -> None:
         UsageError: none given, a trace that names no problem, or cannot be read.
     """
     if not request.names:
-        raise UsageError("bench score: expected traces or run folders, got none; plas bench score mine.csv --problem NAME")
+        raise UsageError(
+            "bench score: expected traces or run folders, got none; plas bench score mine.csv --problem NAME"
+        )
     if request.out is not None:
         refuse_used("--out", request.out)
     stage = Stages(quiet=request.quiet or request.json)
@@ -146,11 +152,15 @@ def traces_named(names_: Sequence[str]) -> list[Path]:
     found = []
     for path in map(Path, names_):
         if not path.exists():
-            raise UsageError(f"{path}: expected a trace (.csv), a folder of traces or a run folder, got nothing; check the path")
+            raise UsageError(
+                f"{path}: expected a trace (.csv), a folder of traces or a run folder, got nothing; check the path"
+            )
         if path.is_dir() and not (path / "evaluations.sqlite").exists():
             inside = sorted(path.glob("*.csv"))
             if not inside:
-                raise UsageError(f"{path}: expected a folder with traces (.csv) or a run folder, got neither; name a trace")
+                raise UsageError(
+                    f"{path}: expected a folder with traces (.csv) or a run folder, got neither; name a trace"
+                )
             found += inside
         else:
             found.append(path)
@@ -168,7 +178,9 @@ def problem_of_trace(path: Path, given: str | None) -> str:
     if said is None:
         raise UsageError(f"{path}: expected its problem, got none; add --problem NAME (plas bench list names them)")
     if given is not None and said != given:
-        raise UsageError(f"{path}: expected a trace of {given}, got one of {said}, as {path.with_suffix('.json').name} says; drop one")
+        raise UsageError(
+            f"{path}: expected a trace of {given}, got one of {said}, as {path.with_suffix('.json').name} says; drop one"
+        )
     frozen = definition(said).front.sha256
     if info.get("sha256", frozen) != frozen:
         raise UsageError(
@@ -211,4 +223,3 @@ def keep(folder: Path, results: Sequence[StudyResult], *, plots: bool) -> None:
 
         with drawing(folder, "scores"):
             draw_all(folder, results)
-

@@ -57,11 +57,18 @@ class Table(_Frozen):
     measured: dict[str, str]
 
 
+class KindOf(_Frozen):
+    """A frozen kind of distortion, and the seed of what it draws."""
+
+    name: str
+    seed: int
+
+
 class Definition(_Frozen):
     """A problem as it was frozen: `study` holds every key with space, law and device embedded; nothing is looked up by name.
 
-    evaluations: the budget that results are reported at; frozen_with: the version of PLAS that froze it; kind: of a problem whose objectives
-    are distorted, what `nas.bench.distorted` builds it from.
+    evaluations: the budget that results are reported at; frozen_on: the day; kind: name and seed of the distortion of `nas.bench.kinds`
+    that its objectives are measured under.
     """
 
     name: Annotated[str, Field(pattern=r"^plas1-[a-z0-9-]+$")]
@@ -69,18 +76,18 @@ class Definition(_Frozen):
     family: Family
     title: str
     evaluations: Annotated[int, Field(ge=10)]
-    frozen_with: str
+    frozen_on: str
     study: dict[str, Any]
     table: Table | None = None
-    kind: dict[str, Any] | None = None
+    kind: KindOf | None = None
     check: Check
     front: FrozenFront
 
 
 @cache
 def names() -> list[str]:
-    """Every problem, by name: small spaces first within each family."""
-    order = ("paper", "mixed", "fine", "edge2026", "huge", "table")
+    """Every problem, by name: analytic ones from small spaces to large ones, kinds, tables."""
+    order = ("paper", "mixed", "fine", "huge", "edge2026", "kind", "table")
     return sorted(documents(PROBLEMS), key=lambda name: (_place(name, order), name))
 
 

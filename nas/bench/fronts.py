@@ -10,10 +10,9 @@ import numpy as np
 
 from nas.bench.digests import canonical, sha256_of
 from nas.errors import PlasError
-from nas.exact.enumeration import Enumerated
 from nas.exact.solution import solve
 from nas.files.tables import write
-from nas.problem.evaluations import Evaluations
+from nas.problem.dominance import non_dominated
 from objectives import outside
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -53,8 +52,7 @@ def exact_front(bench: "BenchProblem") -> Front:
     found = front_of(bench, solved(bench))
     if reason := difference(bench, found):
         raise PlasError(
-            f"{bench.name}: {reason}; this release solves another problem: install "
-            f"plas-codesign=={bench.definition.frozen_with}"
+            f"{bench.name}: {reason}; score with a release of plas-codesign whose changelog says that it finds it"
         )
     if bench.size > KEPT:
         _keep(place, found.keys)
@@ -62,29 +60,33 @@ def exact_front(bench: "BenchProblem") -> Front:
 
 
 def solved(bench: "BenchProblem") -> IntArray:
-    """Keys of the exact front, (n,): by the solver, or by evaluating every row of a table or a distorted space."""
-    problem = bench.problem
-    if not problem.functions:
-        return solve(problem).frontier.keys
-    names = (*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets))
-    found = Enumerated(problem, tuple(dict.fromkeys(names))).frontier(problem.objectives, problem.budgets)
-    assert found is not None, "a frozen problem has feasible designs"
-    return found.keys
+    """Keys of the exact front, (n,): by the solver, or by pricing every row of a table or design of a distorted space."""
+    if not bench.problem.functions:
+        return solve(bench.problem).frontier.keys
+    keys = np.arange(bench.size)
+    values, feasible = bench.true(bench.problem.space.genotypes(keys))
+    return keys[feasible][non_dominated(values[feasible])]
 
 
 def front_of(bench: "BenchProblem", keys: IntArray) -> Front:
     """A front by its keys, values computed anew."""
-    found: Evaluations = bench.evaluated(bench.problem.space.genotypes(keys))
-    return Front(found.genotypes, keys, found.values)
+    genotypes = bench.problem.space.genotypes(keys)
+    return Front(genotypes, keys, bench.true(genotypes)[0])
 
 
 def difference(bench: "BenchProblem", found: Front) -> str:
     """How a front differs from the frozen one, "" where it does not."""
     frozen, vectors = bench.definition.front, canonical(found.values)
     if len(vectors) != frozen.vectors:
-        return f"expected an exact front of {frozen.vectors:,} different vectors, as it was frozen, got {len(vectors):,}"
+        return (
+            f"expected an exact front of {frozen.vectors:,} different vectors, as it was frozen, got {len(vectors):,}"
+        )
     digest = sha256_of(vectors)
-    return "" if digest == frozen.sha256 else f"expected the exact front {frozen.sha256[:12]}, as it was frozen, got {digest[:12]}"
+    return (
+        ""
+        if digest == frozen.sha256
+        else f"expected the exact front {frozen.sha256[:12]}, as it was frozen, got {digest[:12]}"
+    )
 
 
 def _kept(bench: "BenchProblem", place: Path) -> Front | None:

@@ -10,14 +10,16 @@ import pandas as pd
 
 from nas.bench import fronts, scoring
 from nas.bench.definition import Definition, definition
+from nas.bench.distorted import distorted
 from nas.bench.fronts import Front
+from nas.bench.kinds import Case
 from nas.bench.tables import of_table
 from nas.errors import PlasError
 from nas.problem.evaluations import Evaluations
 from nas.problem.indicators import Scale
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-9  # relative: what processors and libraries may differ by
 
@@ -34,10 +36,12 @@ class BenchProblem:
     """A frozen problem of architectures.
 
     A genotype is one integer a gene, from 0 to `upper`; what no architecture has is repaired to the nearest, as `repair` says.
+    case: of a kind with noise what is true of it; scores and the exact front are of that.
     """
 
     definition: Definition
     problem: Problem
+    case: Case | None = None
 
     @property
     def name(self) -> str:
@@ -78,7 +82,7 @@ class BenchProblem:
     @property
     def constraints(self) -> tuple[str, ...]:
         """The constraints, `total_ms <= 300`, (k,)."""
-        return tuple(str(budget) for budget in self.problem.budgets)
+        return tuple(str(budget).removeprefix("measured:") for budget in self.problem.budgets)
 
     @property
     def ideal(self) -> FloatArray:
@@ -114,6 +118,13 @@ class BenchProblem:
         found = self.evaluated(self.repair(genotypes))
         return Values(found.values, found.violations)
 
+    def true(self, genotypes: IntArray) -> tuple[FloatArray, BoolArray]:
+        """True objectives (n, m), and whether the limits are truly met, (n,), of repaired genotypes: without the noise of a measurement."""
+        if self.case is not None:
+            return self.case.values(genotypes), self.case.feasible(genotypes)
+        found = self.evaluated(genotypes)
+        return found.values, found.feasible
+
     def exact_front(self) -> Front:
         """The exact front: solved when it is first asked for, kept for later, compared with what was frozen.
 
@@ -148,22 +159,24 @@ def bench_problem(name: str) -> BenchProblem:
         UsageError: no such problem, or its table is not there.
         PlasError: other values than those it was frozen with.
     """
-    known = definition(name)
-    found = BenchProblem(known, problem_of(known))
+    found = bench_of(definition(name))
     refuse_other_values(found)
     return found
 
 
-def problem_of(known: Definition) -> Problem:
-    """The problem of a definition.
+def bench_of(known: Definition) -> BenchProblem:
+    """The problem of a definition, unchecked.
 
     Raises:
         UsageError: its table is not there.
     """
     base = assemble(known.study, {}).problem
     if known.table is not None:
-        return of_table(known.name, known.table, base)
-    return base
+        return BenchProblem(known, of_table(known.name, known.table, base))
+    if known.kind is None:
+        return BenchProblem(known, base)
+    case = distorted(known.kind, base)
+    return BenchProblem(known, case.problem, case)
 
 
 def refuse_other_values(found: BenchProblem) -> None:
@@ -181,8 +194,8 @@ def refuse_other_values(found: BenchProblem) -> None:
         for row, column in np.argwhere(~np.isclose(is_now, frozen, rtol=TOLERANCE, atol=TOLERANCE)):
             raise PlasError(
                 f"{found.name}: expected {names[column]} {frozen[row, column]:.12g} of design {check.genotypes[row]}, as version "
-                f"{found.definition.version} was frozen, got {is_now[row, column]:.12g}; this release computes other values: "
-                f"install plas-codesign=={found.definition.frozen_with}"
+                f"{found.definition.version} was frozen on {found.definition.frozen_on}, got {is_now[row, column]:.12g}; score with a "
+                "release of plas-codesign whose changelog says that it computes them"
             )
 
 

@@ -32,7 +32,9 @@ class Logger:
 
     def __init__(self, problem: BenchProblem, folder: str | Path, algorithm: str, seed: int = 0, **more: Any) -> None:
         if not algorithm or set(algorithm) & set('/\\"\n'):
-            raise UsageError(f"algorithm: expected a name that a file can have, got {algorithm!r}; leave out / and quotes")
+            raise UsageError(
+                f"algorithm: expected a name that a file can have, got {algorithm!r}; leave out / and quotes"
+            )
         self.problem, self.count = problem, 0
         self.path = made_folder(Path(folder)) / f"{problem.name}--{algorithm}--s{seed}.csv"
         refuse_existing("logger", self.path)

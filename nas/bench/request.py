@@ -36,7 +36,12 @@ class BenchRequest:
     seeds: Annotated[int, Flag("--seeds", "Runs, of seeds 0, 1, 2 …", RUNNING, least=1, most=1000)] = 10
     evaluations: Annotated[
         int | None,
-        Flag("--evaluations", "Distinct designs of each run; default the problem's budget, of traces all.", RUNNING, least=10),
+        Flag(
+            "--evaluations",
+            "Distinct designs of each run; default the problem's budget, of traces all.",
+            RUNNING,
+            least=10,
+        ),
     ] = None
     out: Annotated[
         Path | None,

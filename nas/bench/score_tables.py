@@ -13,8 +13,18 @@ from nas.compare.tables import Table, number, percent, titled
 def gap_table(r: StudyResult) -> Table:
     """Median gap on the way, then share, IGD+ and epsilon at the end; the smallest gap first."""
     columns = np.flatnonzero(np.isin(r.counts, reported(int(r.counts[-1])))).tolist()
-    header = ("algorithm", "runs", *(f"gap at {r.counts[i]:,}" for i in columns), "share found", "IGD+", "epsilon", "ended")
-    rows = tuple((s, f"{len(r.runs_of(s))}", *_gaps(r, s, columns), *_last(r, s), r.ended(s) or "-") for s in r.ranking())
+    header = (
+        "algorithm",
+        "runs",
+        *(f"gap at {r.counts[i]:,}" for i in columns),
+        "share found",
+        "IGD+",
+        "epsilon",
+        "ended",
+    )
+    rows = tuple(
+        (s, f"{len(r.runs_of(s))}", *_gaps(r, s, columns), *_last(r, s), r.ended(s) or "-") for s in r.ranking()
+    )
     return Table(titled(r), header, rows)
 
 

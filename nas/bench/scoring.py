@@ -11,7 +11,6 @@ from nas.compare.reference import Reference, exact_reference
 from nas.compare.result import StudyResult
 from nas.compare.scoring import LONGEST_S, aims, result
 from nas.compare.trace import Trace
-from nas.problem.evaluations import Evaluations
 from search_spaces.arrays import IntArray
 
 if TYPE_CHECKING:
@@ -35,13 +34,14 @@ def reference_of(bench: "BenchProblem") -> Reference:
     return found
 
 
-def trace_of(bench: "BenchProblem", genotypes: IntArray, algorithm: str, run: str, seed: int | None, asked: int) -> Trace:
+def trace_of(
+    bench: "BenchProblem", genotypes: IntArray, algorithm: str, run: str, seed: int | None, asked: int
+) -> Trace:
     """At most `asked` distinct designs of repaired genotypes (n, g), in order; a design counts once, where it first stands."""
     keys = bench.problem.space.keys(genotypes)
     first = np.sort(np.unique(keys, return_index=True)[1])[:asked]
-    found: Evaluations = bench.evaluated(genotypes[first])
-    ended = "" if len(first) >= asked else "stopped"
-    return Trace(algorithm, run, seed, found.values, found.feasible, keys[first], ended)
+    values, feasible = bench.true(genotypes[first])
+    return Trace(algorithm, run, seed, values, feasible, keys[first], "" if len(first) >= asked else "stopped")
 
 
 def score_table(bench: "BenchProblem", genotypes: IntArray) -> pd.DataFrame:

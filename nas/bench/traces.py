@@ -51,7 +51,9 @@ def info_of(path: Path) -> Mapping[str, Any]:
         return {}
     content = yaml_source.read(place)[0]
     if not isinstance(content, dict):
-        raise UsageError(f"{place}: expected an object with problem, algorithm and seed, got something else; correct it")
+        raise UsageError(
+            f"{place}: expected an object with problem, algorithm and seed, got something else; correct it"
+        )
     return content
 
 
@@ -65,7 +67,9 @@ def read_traces(path: Path, bench: "BenchProblem") -> list[GivenTrace]:
         return [_of_folder(path, bench)]
     rows, info = read_rows(path), info_of(path)
     if not rows:
-        raise UsageError(f"{path}: expected a row per evaluation, got none; write designs in the order of their evaluation")
+        raise UsageError(
+            f"{path}: expected a row per evaluation, got none; write designs in the order of their evaluation"
+        )
     genotypes = _genotypes(path, rows, bench)
     return [_trace(path, rows, chosen, genotypes, info) for chosen in _grouped(rows)]
 
@@ -82,7 +86,9 @@ def _first(row: Row, names: Sequence[str]) -> str:
     return next((str(row[name]) for name in names if row.get(name) not in (None, "")), "")
 
 
-def _trace(path: Path, rows: Sequence[Row], chosen: list[int], genotypes: IntArray, info: Mapping[str, Any]) -> GivenTrace:
+def _trace(
+    path: Path, rows: Sequence[Row], chosen: list[int], genotypes: IntArray, info: Mapping[str, Any]
+) -> GivenTrace:
     """One run, in the order of a column `evaluation`, else of the file; what the rows do not say the JSON file does."""
     if rows[chosen[0]].get("evaluation") not in (None, ""):
         chosen = sorted(chosen, key=lambda place: _order(path, place, rows[place]))
@@ -108,7 +114,9 @@ def _genotypes(path: Path, rows: Sequence[Row], bench: "BenchProblem") -> IntArr
     """Genotypes by columns `gene_NAME`, else by the columns of architectures, (n, g)."""
     columns = [f"{GENE}{name}" for name in bench.genes]
     if any(column in rows[0] for column in columns):
-        return bench.repair([[_whole(path, place, row, column) for column in columns] for place, row in enumerate(rows)])
+        return bench.repair(
+            [[_whole(path, place, row, column) for column in columns] for place, row in enumerate(rows)]
+        )
     return _by_architecture(path, rows, bench)
 
 
