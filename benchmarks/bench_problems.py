@@ -14,7 +14,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 
 from nas.bench.definition import Check, Definition, FrozenFront, Table
@@ -219,7 +218,7 @@ SOURCES: dict[str, dict[str, Any]] = {
         device=NANO,
         precision="int8",
         objectives=["loss", "prefill_ms", "decode_ms", "resident_gb"],
-        budgets={"total_ms": 100, "resident_gb": 1},
+        budgets={"total_ms": 50, "resident_gb": 0.4},
     ),
     "plas1-fine-rare": analytic(
         "1.27 billion designs of which one in some thousands meets all limits, of loss, time and memory",
@@ -266,7 +265,7 @@ SOURCES: dict[str, dict[str, Any]] = {
         input_tokens=4096,
         output_tokens=64,
         objectives=["loss", "total_ms", "params_total"],
-        budgets={"resident_gb": 4, "total_ms": 40},
+        budgets={"resident_gb": 1.5, "total_ms": 20},
     ),
     "plas1-table-trained": table(
         "84 small models that this project trained, each loss and time measured; seeds averaged",
@@ -355,6 +354,7 @@ def frozen(name: str, given: dict[str, Any]) -> Definition:
         "version": 1,
         "family": family,
         "title": given["title"],
+        "designs": 1,
         "evaluations": given["evaluations"],
         "frozen_on": date.today().isoformat(),
         "study": frozen_study(given["study"]),
@@ -366,7 +366,7 @@ def frozen(name: str, given: dict[str, Any]) -> Definition:
     draft = Definition.model_validate({**content, **nothing})
     bench = bench_of(draft)
     check, front = check_of(bench), front_figures(bench)
-    return Definition.model_validate({**content, "check": check, "front": front})
+    return Definition.model_validate({**content, "designs": bench.size, "check": check, "front": front})
 
 
 def check_of(bench: BenchProblem) -> Check:

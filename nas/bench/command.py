@@ -7,6 +7,7 @@ from typing import Any
 from nas.bench.definition import definition, names
 from nas.bench.instance import Values, bench_problem, described
 from nas.bench.logger import Logger
+from nas.bench.reference import reference_table
 from nas.bench.request import BenchRequest, What
 from nas.bench.running import searched, strategy_of
 from nas.bench.score_tables import gap_table
@@ -49,7 +50,11 @@ def list_(request: BenchRequest) -> None:
     if request.json:
         say_json(rows)
         return
-    table(list(rows[0]), [[str(cell) for cell in row.values()] for row in rows])
+    table(
+        list(rows[0]),
+        [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row.values()] for row in rows],
+        below=("what",),
+    )
     say("plas bench show NAME says more; plas bench run NAME --algo nsga2 searches one.")
 
 
@@ -57,6 +62,7 @@ def _summary(name: str) -> dict[str, Any]:
     known = definition(name)
     return {
         "problem": name,
+        "designs": known.designs,
         "objectives": ", ".join(known.study["objectives"]),
         "constraints": len(known.study["budgets"]),
         "budget": known.evaluations,
@@ -193,14 +199,14 @@ def problem_of_trace(path: Path, given: str | None) -> str:
 def _finish(request: BenchRequest, results: Sequence[StudyResult], folder: Path | None) -> None:
     """Tables on the screen, and files where a folder is named."""
     if folder is not None:
-        keep(made_folder(folder), results, plots=request.plots)
+        keep(made_folder(folder), results, request)
     if request.json:
         say_json({"folder": folder and str(folder), "runs": run_rows(results), "reached": reached_rows(results)})
         return
     if request.quiet:
         return
     for result in results:
-        for shown in (gap_table(result), target_table(result)):
+        for shown in tables_of(result, reference=request.reference):
             _print(shown)
         say()
     if folder is not None:
@@ -212,13 +218,18 @@ def _print(shown: Table) -> None:
     table(shown.header, shown.rows)
 
 
-def keep(folder: Path, results: Sequence[StudyResult], *, plots: bool) -> None:
+def tables_of(result: StudyResult, *, reference: bool) -> list[Table]:
+    """Gaps on the way, evaluations to targets, and the reference results where they are asked for."""
+    return [gap_table(result), target_table(result), *([reference_table(result.name)] if reference else [])]
+
+
+def keep(folder: Path, results: Sequence[StudyResult], request: BenchRequest) -> None:
     """Every measure of every run, evaluations to targets, tests between pairs, tables as read, pictures."""
     for name, rows in (("scores", run_rows), ("targets", reached_rows), ("pairs", pair_rows)):
         write(folder / f"{name}.csv", as_csv(rows(results)))
-    tables = [shown for result in results for shown in (gap_table(result), target_table(result))]
+    tables = [shown for result in results for shown in tables_of(result, reference=request.reference)]
     write(folder / "scores.md", "\n\n".join(f"### {t.title}\n\n{t.markdown()}" for t in tables) + "\n")
-    if plots:
+    if request.plots:
         from nas.bench.pictures import draw_all
 
         with drawing(folder, "scores"):

@@ -67,7 +67,7 @@ class KindOf(_Frozen):
 class Definition(_Frozen):
     """A problem as it was frozen: `study` holds every key with space, law and device embedded; nothing is looked up by name.
 
-    evaluations: the budget that results are reported at; frozen_on: the day; kind: name and seed of the distortion of `nas.bench.kinds`
+    designs: how many there are; evaluations: the budget that results are reported at; frozen_on: the day; kind: name and seed of the distortion of `nas.bench.kinds`
     that its objectives are measured under.
     """
 
@@ -75,6 +75,7 @@ class Definition(_Frozen):
     version: Literal[1]
     family: Family
     title: str
+    designs: Annotated[int, Field(ge=1)]
     evaluations: Annotated[int, Field(ge=10)]
     frozen_on: str
     study: dict[str, Any]

@@ -5,32 +5,25 @@ from dataclasses import replace
 import numpy as np
 
 from nas.bench.definition import KindOf
-from nas.bench.kinds import REFERENCE, SCALES, Case, Truth
+from nas.bench.kinds import SCALES, Case, Truth
 from nas.problem.objective import Objective
-from nas.problem.problem import SMALL, Problem
+from nas.problem.problem import Problem
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
 
 def distorted(kind: KindOf, analytic: Problem) -> Case:
-    """The case of a kind and a seed over a problem of formulas, budgets included.
+    """The case of a kind and a seed over a problem of formulas, budgets included, whose space can be priced whole.
 
     As `nas.bench.kinds.case_of`, but of a study that is embedded, so that no shipped law or device can change it.
     """
-    truth = Truth(kind.name, kind.seed, replace(analytic, budgets=()), standing_for(analytic))
+    every = analytic.architectures(analytic.space.genotypes(np.arange(analytic.space.size)))
+    truth = Truth(kind.name, kind.seed, replace(analytic, budgets=()), every)
     own = {name: measured(name, truth) for name in SCALES}
     objectives = tuple(own.get(o.name, o) for o in analytic.objectives)
     budgets = tuple(replace(b, metric=own[b.metric].name) if b.metric in own else b for b in analytic.budgets)
     problem = replace(analytic, objectives=objectives, budgets=budgets, functions=tuple(own.values()))
     return Case(problem, analytic, truth)
-
-
-def standing_for(problem: Problem) -> Architectures:
-    """The designs that stand for a space: all of a small one, else a draw."""
-    space = problem.space
-    if space.size <= SMALL:
-        return problem.architectures(space.genotypes(np.arange(space.size)))
-    return problem.architectures(space.sample(REFERENCE, np.random.default_rng(0)))
 
 
 def measured(metric: str, truth: Truth) -> Objective:

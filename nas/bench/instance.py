@@ -21,7 +21,7 @@ from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
-TOLERANCE = 1e-9  # relative: what processors and libraries may differ by
+TOLERANCE = 1e-8  # relative: what processors and libraries may differ by
 
 
 class Values(NamedTuple):

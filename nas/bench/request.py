@@ -43,6 +43,9 @@ class BenchRequest:
             least=10,
         ),
     ] = None
+    reference: Annotated[
+        bool, Flag("--reference", "Beside it what our strategies reach there, from the runs that ship.")
+    ] = False
     out: Annotated[
         Path | None,
         Flag("--out", "New folder: traces of runs (default runs/bench-PROBLEM-ALGO), tables and pictures of scores."),

@@ -11,6 +11,7 @@ import numpy as np
 from nas.bench.instance import BenchProblem
 from nas.errors import UsageError
 from nas.files.faults import Faults
+from nas.files.faults import Path as FaultPath
 from nas.record.store import FILE, RunStore
 from nas.search.constraints import ConstraintHandling, penalised, penalised_problem
 from nas.search.discovery import ChosenStrategy, chosen_strategy
@@ -21,7 +22,7 @@ from nas.search.strategy_calls import build_strategy
 from search_spaces.arrays import IntArray
 
 PENALTY = 10.0  # the weight that a study has by default
-TYPED = {("algo",): "--algo"}
+TYPED: dict[FaultPath, str] = {("algo",): "--algo"}
 
 
 def strategy_of(algo: str, params: Mapping[str, Any]) -> ChosenStrategy:
