@@ -7,7 +7,7 @@ from nas.terminal.parser import command
 def bench(request: BenchRequest) -> None:
     """List or show problems, score traces of any tool against exact fronts, run a strategy of ours.
 
-    A trace is a CSV of designs in the order of their evaluation: columns gene_depth, gene_width …, or depth, width … as in a candidate file.
+    A trace is a CSV of designs in the order of their evaluation: a column gene_NAME for each gene, or depth, width … as in a candidate file.
     """
     from nas.bench.command import answer
 

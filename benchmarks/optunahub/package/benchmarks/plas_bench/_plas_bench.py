@@ -50,24 +50,26 @@ class Problem(optunahub.benchmarks.BaseProblem):
 
     def evaluate(self, params: dict[str, Any]) -> list[float]:
         """Objective values of one architecture; integers that no architecture has are repaired."""
-        return self._values(params).objectives[0].tolist()
+        values = self._values(params)
+        if self._logger is not None:
+            self._logger.log(self.bench.repair([self._genes(params)]), values)
+        return values.objectives[0].tolist()
 
     def evaluate_constraints(self, params: dict[str, Any]) -> dict[str, float]:
         """``value / limit - 1`` of every constraint, met where at most 0."""
         return dict(zip(self.bench.constraints, self._values(params).violations[0].tolist(), strict=True))
 
+    def _genes(self, params: dict[str, Any]) -> tuple[int, ...]:
+        return tuple(int(params[gene]) for gene in self.bench.genes)
+
     def _values(self, params: dict[str, Any]) -> Any:
         """Both of the last design: ``BaseProblem`` asks for constraints and objectives of a trial apart."""
-        genes = tuple(int(params[gene]) for gene in self.bench.genes)
+        genes = self._genes(params)
         if self._known is None or self._known[0] != genes:
-            repaired = self.bench.repair([genes])
-            values = self.bench.evaluate(repaired)
-            if self._logger is not None:
-                self._logger.log(repaired, values)
-            self._known = (genes, values)
+            self._known = (genes, self.bench.evaluate([genes]))
         return self._known[1]
 
     def score(self, study: optuna.Study) -> pd.DataFrame:
         """Gap to the exact front, share of it, IGD+ and epsilon after 10, 30, 100 ... distinct designs of a study."""
         trials = [trial for trial in study.trials if trial.state == optuna.trial.TrialState.COMPLETE]
-        return self.bench.score(np.array([[trial.params[gene] for gene in self.bench.genes] for trial in trials]))
+        return self.bench.score(np.array([self._genes(trial.params) for trial in trials]))
