@@ -43,6 +43,8 @@ CHEAP = (
 OPTUNA = ("optuna_nsga2", "optuna_nsga3", "optuna_tpe", "optuna_gp")
 SEEDS, FEW_SEEDS = 10, 3
 FEWER = {"optuna_tpe": 300, "optuna_gp": 50, "prior_guided": 100}  # evaluations where the strategy itself takes long
+POPULATION = ("nsga2", "nsga3", "smsemoa", "spea2", "rvea", "moead", "agemoea2", "optuna_nsga2", "optuna_nsga3")
+SMALL = 20  # their population where the budget is 100 or less: that of 100 would be drawn at random alone
 FEW = ("optuna_tpe", "optuna_gp", "optuna_nsga2", "optuna_nsga3", "prior_guided")
 
 
@@ -64,7 +66,8 @@ def cell(bench: BenchProblem, algo: str, seed: int) -> dict[str, Any]:
     """One run, measured where results are reported."""
     begun = time.process_time()
     asked = min(bench.evaluations, FEWER.get(algo, bench.evaluations))
-    genotypes = searched(bench, strategy_of(algo, {}), seed, asked)
+    small = algo in POPULATION and bench.evaluations <= 100
+    genotypes = searched(bench, strategy_of(algo, {"population": SMALL} if small else {}), seed, asked)
     spent = time.process_time() - begun
     trace, reference = trace_of(bench, genotypes, algo, str(seed), seed, asked), reference_of(bench)
     replay = Replay(trace, reference)

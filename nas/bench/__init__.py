@@ -7,12 +7,12 @@ pymoo's form of it, traces read and written, scores, and the command. It stands 
     values = problem.evaluate(problem.sample(100, seed=0))
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nas.bench.for_pymoo import BenchPymoo
     from nas.bench.instance import BenchProblem
-    from nas.bench.logger import Logger
+    from nas.bench.logger import Logger as Logger
 
 
 def names() -> list[str]:
@@ -51,3 +51,13 @@ def pymoo_problem(name: str, logger: "Logger | None" = None) -> "BenchPymoo":
     from nas.bench.for_pymoo import BenchPymoo
 
     return BenchPymoo(problem(name), logger)
+
+
+if not TYPE_CHECKING:  # a type checker would take any name for one of ours
+
+    def __getattr__(name: str) -> Any:
+        if name != "Logger":
+            raise AttributeError(f"module 'nas.bench' has no attribute {name!r}")
+        from nas.bench.logger import Logger
+
+        return Logger

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from nas.bench.instance import BenchProblem, Values
 from nas.bench.traces import GENE
 from nas.errors import UsageError
-from nas.files.own_files import made_folder
+from nas.files import own_files
 from nas.files.tables import refuse_existing, write_json
 from objectives.installed import DISTRIBUTION, version_of
 
@@ -36,7 +37,7 @@ class Logger:
                 f"algorithm: expected a name that a file can have, got {algorithm!r}; leave out / and quotes"
             )
         self.problem, self.count = problem, 0
-        self.path = made_folder(Path(folder)) / f"{problem.name}--{algorithm}--s{seed}.csv"
+        self.path = own_files.made_folder(Path(folder)) / f"{problem.name}--{algorithm}--s{seed}.csv"
         refuse_existing("logger", self.path)
         self.info = {
             "problem": problem.name,
@@ -49,9 +50,9 @@ class Logger:
             **more,
         }
         write_json(self.path.with_suffix(".json"), self.info)
-        genes, limits = problem.genes, (budget.metric for budget in problem.problem.budgets)
+        genes, limits = problem.genes, (text.split()[0] for text in problem.constraints)
         header = ("evaluation", *(f"{GENE}{name}" for name in genes), *problem.objectives)
-        self.path.write_text(_line([*header, *(f"violation_{name}" for name in limits)]), encoding="utf-8")
+        self._append(_line([*header, *(f"violation_{name}" for name in limits)]))
 
     def evaluate(self, genotypes: Any) -> Values:
         """Objectives (n, m) and violations (n, k) of any integers (n, g), logged as the designs that they stand for."""
@@ -65,9 +66,16 @@ class Logger:
         table = np.concatenate([found.objectives, found.violations], axis=1).tolist()
         rows = zip(np.asarray(genotypes).tolist(), table, strict=True)
         text = "".join(_line([self.count + i, *genes, *values]) for i, (genes, values) in enumerate(rows, 1))
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(text)
+        self._append(text)
         self.count += len(table)
+
+    def _append(self, text: str) -> None:
+        """Add lines in one step: a killed process leaves whole ones."""
+        descriptor = own_files.opened(self.path, os.O_APPEND)
+        try:
+            os.write(descriptor, text.encode())
+        finally:
+            os.close(descriptor)
 
     def close(self) -> None:
         """Say in the JSON file how many evaluations there are."""

@@ -30,11 +30,15 @@ MEASURED = (*(f"gap_{count}" for count in COUNTS), "share", "igd_plus", "epsilon
 
 @dataclass(frozen=True, eq=False)
 class ReferenceRuns:
-    """Runs of one strategy on one problem: a measure of each run by name, (runs,), NaN where a run ended before."""
+    """Runs of one strategy on one problem: a measure of each run by name, (runs,), NaN where none is reported."""
 
     algorithm: str
-    evaluations: int
     measures: dict[str, FloatArray]
+
+    @property
+    def evaluations(self) -> int:
+        """Distinct evaluations that were asked for; a run that ended before keeps its last values."""
+        return max(count for count in COUNTS if not np.isnan(self.measures[f"gap_{count}"]).all())
 
     @property
     def runs(self) -> int:
@@ -42,7 +46,7 @@ class ReferenceRuns:
         return len(self.measures["share"])
 
     def median(self, measure: str) -> float:
-        """The median over runs; NaN where one ended before."""
+        """The median over runs; NaN where one lacks it."""
         values = self.measures[measure]
         return float("nan") if np.isnan(values).any() else quantile(values, 0.5)
 
@@ -65,18 +69,11 @@ def reference_runs(problem: str) -> list[ReferenceRuns]:
     found = [
         ReferenceRuns(
             algorithm,
-            max(int(row["evaluations"]) for row in rows),
             {name: np.array([float(row[name] or "nan") for row in rows]) for name in MEASURED},
         )
         for algorithm, rows in by_algorithm.items()
     ]
-    return sorted(found, key=lambda each: (-each.evaluations, last_gap(each), each.algorithm))
-
-
-def last_gap(runs: ReferenceRuns) -> float:
-    """The median gap at the last number of evaluations that every run has."""
-    medians = [runs.median(f"gap_{count}") for count in COUNTS]
-    return next((median for median in reversed(medians) if not np.isnan(median)), float("inf"))
+    return sorted(found, key=lambda each: (-each.evaluations, each.median(f"gap_{each.evaluations}"), each.algorithm))
 
 
 def reference_table(problem: str) -> Table:
