@@ -44,7 +44,7 @@ def problems() -> str:
                 f"{bench.size:,}",
                 ", ".join(bench.objectives),
                 limits,
-                percent(share),
+                percent(share) if share else f"< {percent(1 / DRAWS)}",
                 members,
                 bench.definition.title,
             )

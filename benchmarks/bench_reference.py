@@ -4,7 +4,7 @@
     python benchmarks/bench_reference.py write --out FOLDER    nas/bench/reference.csv, of what is there
 
 A cell (problem, strategy, seed) is a file of FOLDER; what is there is not run again, so that a run of any length goes on where the last one
-ended. Seeds come one after the other over all problems, the cheap strategies first. `run` ends after so many seconds.
+ended. `run` ends after so many seconds.
 """
 
 import argparse
@@ -40,19 +40,25 @@ CHEAP = (
     "adaptive_lhs",
     "local_search",
 )
-OPTUNA = ("optuna_nsga2", "optuna_nsga3", "optuna_tpe", "optuna_gp")
-SEEDS, FEW_SEEDS = 10, 3
-FEWER = {"optuna_tpe": 300, "optuna_gp": 50, "prior_guided": 100}  # evaluations where the strategy itself takes long
+GENERATIONS = ("optuna_nsga2", "optuna_nsga3")
+SEEDS, FIRST_SEEDS, FEW_SEEDS = 10, 5, 3  # of the cheap ones, of those before dearer ones are run, and of these
+FEWER = {"optuna_tpe": 100, "optuna_gp": 30, "prior_guided": 100}  # evaluations where the strategy itself takes long
 POPULATION = ("nsga2", "nsga3", "smsemoa", "spea2", "rvea", "moead", "agemoea2", "optuna_nsga2", "optuna_nsga3")
 SMALL = 20  # their population where the budget is 100 or less: that of 100 would be drawn at random alone
-FEW = ("optuna_tpe", "optuna_gp", "optuna_nsga2", "optuna_nsga3", "prior_guided")
 
 
 def cells(problems: list[str], algos: list[str]) -> Iterator[tuple[str, str, int]]:
-    """Problem, strategy and seed, seeds in the outer loop and cheap strategies before dear ones."""
-    for group in (CHEAP, ("prior_guided",), OPTUNA[:2], OPTUNA[2:]):
-        for seed in range(SEEDS):
-            for algo in (each for each in group if each in algos and seed < (FEW_SEEDS if each in FEW else SEEDS)):
+    """Problem, strategy and seed: some seeds of the cheap strategies, then the dearer ones, then the other seeds."""
+    for group, seeds in (
+        (CHEAP, range(FIRST_SEEDS)),
+        (("prior_guided",), range(FEW_SEEDS)),
+        (GENERATIONS, range(FEW_SEEDS)),
+        (("optuna_tpe",), range(FEW_SEEDS)),
+        (("optuna_gp",), range(1)),
+        (CHEAP, range(FIRST_SEEDS, SEEDS)),
+    ):
+        for seed in seeds:
+            for algo in (each for each in group if each in algos):
                 yield from ((problem, algo, seed) for problem in problems if meets(problem, algo))
 
 
@@ -135,7 +141,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=480.0)
     parser.add_argument("--problems", type=lambda text: text.split(","), default=names())
-    parser.add_argument("--algos", type=lambda text: text.split(","), default=[*CHEAP, *OPTUNA, "prior_guided"])
+    parser.add_argument(
+        "--algos",
+        type=lambda text: text.split(","),
+        default=[*CHEAP, *GENERATIONS, "optuna_tpe", "optuna_gp", "prior_guided"],
+    )
     arguments = parser.parse_args()
     if arguments.what == "run":
         run(arguments)

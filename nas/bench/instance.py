@@ -118,6 +118,16 @@ class BenchProblem:
         found = self.evaluated(self.repair(genotypes))
         return Values(found.values, found.violations)
 
+    def prior(self, genotypes: Any) -> FloatArray:
+        """What the formulas say of the objectives, (n, m), of any integers (n, g): of measured ones a first guess, of others the objective itself.
+
+        For optimisers that learn from a prior; it costs no evaluation.
+        """
+        named = {function.name: function.prior for function in self.problem.functions}
+        names = [named.get(objective.name) or objective.name for objective in self.problem.objectives]
+        found = self.problem.evaluate(self.repair(genotypes), tuple(dict.fromkeys(names))).metrics
+        return np.stack([found[name] for name in names], axis=1)
+
     def true(self, genotypes: IntArray) -> tuple[FloatArray, BoolArray]:
         """True objectives (n, m), and whether the limits are truly met, (n,), of repaired genotypes: without the noise of a measurement."""
         if self.case is not None:

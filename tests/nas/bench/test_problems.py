@@ -24,7 +24,7 @@ EXTERNAL = [name for name in NAMES if (table := definition(name).table) is not N
 OWN = [name for name in NAMES if name not in EXTERNAL]
 SMALL = [name for name in OWN if definition(name).designs <= fronts.KEPT]
 LARGE = [name for name in OWN if name not in SMALL]
-QUICK = [name for name in LARGE if "-fine-" in name]
+QUICK = ["plas1-fine-loss-latency", "plas1-fine-rare"]
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +76,7 @@ def test_the_solver_finds_the_frozen_front_and_keeps_it(name: str, cache: Path) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in LARGE if name not in QUICK])
-def test_the_solver_finds_the_frozen_fronts_of_trillions(name: str) -> None:
+def test_the_solver_finds_the_other_frozen_fronts(name: str) -> None:
     assert len(bench_problem(name).exact_front().keys) == definition(name).front.members
 
 
@@ -111,6 +111,18 @@ def test_an_instance_of_a_kind_is_the_kind_itself(kind: str) -> None:
     assert np.allclose(bench.evaluate(genotypes).objectives, case.problem.evaluate(genotypes).values, rtol=1e-12)
     assert np.allclose(bench.true(genotypes)[0], case.values(genotypes), rtol=1e-12)
     assert np.array_equal(bench.true(genotypes)[1], case.feasible(genotypes))
+
+
+def test_a_prior_is_the_formulas_and_no_measurement() -> None:
+    bench = bench_problem("plas1-kind-three-1")
+    genotypes = bench.sample(100, seed=0)
+    formulas = case_of("three", bench.definition.kind.seed).analytic.evaluate(genotypes).values
+    assert np.allclose(bench.prior(genotypes), formulas, rtol=1e-12)
+    assert not np.allclose(bench.evaluate(genotypes).objectives[:, :2], formulas[:, :2], rtol=1e-3)
+    table = bench_problem("plas1-table-trained")
+    assert table.prior(table.sample(5, seed=0)).shape == (5, 2)
+    plain = bench_problem("plas1-paper-rare")
+    assert np.array_equal(plain.prior(genotypes), plain.evaluate(genotypes).objectives)
 
 
 def changed(name: str, **keys: object) -> Definition:
