@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from nas.bench.definition import Check, Definition, FrozenFront, Table
-from nas.bench.digests import canonical, sha256_of
+from nas.bench.digests import canonical, sha256_of, sha256_of_keys
 from nas.bench.fronts import front_of, solved
 from nas.bench.instance import BenchProblem, bench_of, bench_problem
 from nas.bench.kinds import KINDS, case_of
@@ -366,7 +366,7 @@ def frozen(name: str, given: dict[str, Any]) -> Definition:
         **({"kind": given["kind"]} if given.get("kind") else {}),
     }
     nothing = {"check": {"genotypes": [], "objectives": [], "violations": []}}
-    nothing["front"] = {"members": 0, "vectors": 0, "ideal": [], "nadir": [], "sha256": ""}  # type: ignore[assignment]
+    nothing["front"] = {"members": 0, "vectors": 0, "ideal": [], "nadir": [], "sha256": "", "keys_sha256": ""}  # type: ignore[assignment]
     draft = Definition.model_validate({**content, **nothing})
     bench = bench_of(draft)
     check, front = check_of(bench), front_figures(bench)
@@ -390,7 +390,12 @@ def front_figures(bench: BenchProblem) -> FrozenFront:
     vectors = canonical(front.values)
     ideal, nadir = front.values.min(axis=0).tolist(), front.values.max(axis=0).tolist()
     return FrozenFront(
-        members=len(front.keys), vectors=len(vectors), ideal=ideal, nadir=nadir, sha256=sha256_of(vectors)
+        members=len(front.keys),
+        vectors=len(vectors),
+        ideal=ideal,
+        nadir=nadir,
+        sha256=sha256_of(vectors),
+        keys_sha256=sha256_of_keys(front.keys),
     )
 
 

@@ -1,4 +1,4 @@
-"""PLAS-Bench: frozen problems with exact frontiers, for any optimiser that searches architectures, and what scores it on them.
+"""Frozen problems with exact frontiers, for any optimiser that searches architectures, and what scores it on them: PLAS-Bench.
 
 What a problem is (`definition`), how it is evaluated (`instance`), its exact front (`fronts`), tables that were paid for (`tables`),
 pymoo's form of it, traces read and written, scores, and the command. It stands above what it measures: strategies, solver, comparison.

@@ -29,7 +29,8 @@ class Check(_Frozen):
 class FrozenFront(_Frozen):
     """The exact front: its members, its best and worst value of each objective, and the digest of its values.
 
-    vectors: different values among the members, compared to seven significant digits; sha256: of them, `nas.bench.digests`.
+    vectors: different values among the members, compared to seven significant digits; sha256: of them; keys_sha256: of the members'
+    numbers (`nas.bench.digests`). Where processors round differently one of the two may differ, hardly both.
     """
 
     members: int
@@ -37,6 +38,7 @@ class FrozenFront(_Frozen):
     ideal: list[float]
     nadir: list[float]
     sha256: str
+    keys_sha256: str
 
 
 class Table(_Frozen):

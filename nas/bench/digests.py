@@ -5,7 +5,7 @@ import hashlib
 import moocore
 import numpy as np
 
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import FloatArray, IntArray
 
 DIGITS = 7  # the last bits of logarithms and powers differ between processors, and with them which of two equal designs is a member
 
@@ -15,6 +15,11 @@ def canonical(values: FloatArray) -> FloatArray:
     coarse = np.array([[float(f"{value:.{DIGITS - 1}e}") for value in row] for row in values.tolist()])
     different: FloatArray = np.unique(coarse.reshape(-1, values.shape[1]), axis=0)
     return different[moocore.is_nondominated(different)] if len(different) else different
+
+
+def sha256_of_keys(keys: IntArray) -> str:
+    """SHA-256 of the numbers of designs, in ascending order, a line each."""
+    return hashlib.sha256("\n".join(map(str, sorted(keys.tolist()))).encode()).hexdigest()
 
 
 def sha256_of(vectors: FloatArray) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 from nas.bench import fronts, scoring
 from nas.bench.definition import Definition, definition
 from nas.bench.distorted import distorted
-from nas.bench.fronts import Front
+from nas.bench.fronts import TOLERANCE, Front
 from nas.bench.kinds import Case
 from nas.bench.tables import of_table
 from nas.errors import PlasError
@@ -20,8 +20,6 @@ from nas.problem.indicators import Scale
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
-
-TOLERANCE = 1e-8  # relative: what processors and libraries may differ by
 
 
 class Values(NamedTuple):

@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from nas.terminal.flags import Flag, Json, Quiet, Word
+from nas.terminal.flags import OUTPUT, Flag, Json, Quiet, Word
 
 SCORING, RUNNING = "Which traces", "Which runs"
 
@@ -44,12 +44,16 @@ class BenchRequest:
         ),
     ] = None
     reference: Annotated[
-        bool, Flag("--reference", "Beside it what our strategies reach there, from the runs that ship.")
+        bool, Flag("--reference", "Beside it what our strategies reach there, from the runs that ship.", OUTPUT)
     ] = False
     out: Annotated[
         Path | None,
-        Flag("--out", "New folder: traces of runs (default runs/bench-PROBLEM-ALGO), tables and pictures of scores."),
+        Flag(
+            "--out",
+            "New folder: traces of runs (default runs/bench-PROBLEM-ALGO), tables and pictures of scores.",
+            OUTPUT,
+        ),
     ] = None
-    plots: Annotated[bool, Flag("--no-plots", "Draw no pictures.")] = True
+    plots: Annotated[bool, Flag("--no-plots", "Draw no pictures.", OUTPUT)] = True
     quiet: Annotated[bool, Quiet] = False
     json: Annotated[bool, Json] = False

@@ -151,14 +151,25 @@ def test_another_law_or_device_is_noticed() -> None:
         refuse_other_values(bench_of(changed("plas1-paper-loss-latency", study={**study, "device": device})))
 
 
+def of_front(name: str, **keys: object) -> BenchProblem:
+    """A problem that was frozen with another front."""
+    return bench_of(changed(name, front={**definition(name).front.model_dump(), **keys}))
+
+
 def test_another_front_is_refused_and_both_named() -> None:
-    known = definition("plas1-paper-rare")
-    other = bench_of(changed(known.name, front={**known.front.model_dump(), "sha256": "0" * 64}))
-    with pytest.raises(PlasError, match=rf"expected the exact front {'0' * 12}, .* got {known.front.sha256[:12]}"):
-        other.exact_front()
-    fewer = bench_of(changed(known.name, front={**known.front.model_dump(), "vectors": 3}))
+    known, no = definition("plas1-paper-rare"), "0" * 64
+    with pytest.raises(PlasError, match=rf"expected the exact front {no[:12]}, .* got {known.front.sha256[:12]}"):
+        of_front(known.name, sha256=no, keys_sha256=no).exact_front()
     with pytest.raises(PlasError, match=r"expected an exact front of 3 different vectors, .* got 48"):
-        fewer.exact_front()
+        of_front(known.name, sha256=no, keys_sha256=no, vectors=3).exact_front()
+    nadir = [2 * value for value in known.front.nadir]
+    with pytest.raises(PlasError, match="expected the exact front"):
+        of_front(known.name, sha256=no, nadir=nadir).exact_front()
+
+
+def test_what_rounding_alone_changes_is_not_another_front() -> None:
+    for keys in ({"sha256": "0" * 64}, {"keys_sha256": "0" * 64}):
+        assert len(of_front("plas1-paper-rare", **keys).exact_front().keys) == 48
 
 
 def test_nothing_of_a_study_is_looked_up_by_name() -> None:
