@@ -74,9 +74,17 @@ def test_what_ships_stands_beside_a_score(capsys: pytest.CaptureFixture[str], tm
     assert f"{NAME}: reference results, medians" in text
     found = {each.algorithm: each for each in reference_runs(NAME)}
     assert {"random", "nsga2", "local_search"} <= found.keys()
-    assert found["random"].runs >= 5
+    assert found["random"].runs >= 3
     assert found["local_search"].median("gap_1000") < found["random"].median("gap_1000")
     assert len(reference_table(NAME).rows) == len(found)
+
+
+def test_a_strategy_of_ones_own_runs_where_it_is_typed(tmp_path: Path, commands: Any) -> None:
+    assert commands("init", "my_search.py").returncode == 0
+    ended = commands("bench", "run", NAME, "--algo", "my_search", "--seeds", "1", "--evaluations", "20", "--no-plots")
+    assert ended.returncode == 0, ended.stderr
+    assert "my_search" in ended.stdout
+    assert (tmp_path / "runs" / f"bench-{NAME}-my_search" / "traces" / f"{NAME}--my_search--s0.csv").is_file()
 
 
 @pytest.mark.parametrize(
