@@ -51,9 +51,7 @@ def cells(problems: list[str], algos: list[str]) -> Iterator[tuple[str, str, int
     """Problem, strategy and seed: some seeds of the cheap strategies, then the dearer ones, then the other seeds."""
     for group, seeds in (
         (CHEAP, range(FIRST_SEEDS)),
-        (("prior_guided",), range(FEW_SEEDS)),
-        (GENERATIONS, range(FEW_SEEDS)),
-        (("optuna_tpe",), range(FEW_SEEDS)),
+        (("prior_guided", *GENERATIONS, "optuna_tpe"), range(FEW_SEEDS)),
         (CHEAP, range(FIRST_SEEDS, SEEDS // 2)),
         (("optuna_gp",), range(1)),
         (CHEAP, range(SEEDS // 2, SEEDS)),
