@@ -295,6 +295,21 @@ SOURCES: dict[str, dict[str, Any]] = {
         genes=["depth", "width", "n_experts", "top_k", "expert_size", "n_kv_heads"],
         measured={"prefill_ms": "prefill_ms", "tpot_ms": "tpot_ms"},
     ),
+    "plas1-table-gpu": table(
+        "191 small models that one H200 trained and timed, CUDA graphs: loss, a prompt, one step; seeds averaged",
+        {
+            "device": "h200",
+            "precision": "fp16",
+            "vocabulary": 257,
+            "input_tokens": 1024,
+            "output_tokens": 1,
+            "objectives": ["loss", "prefill_ms", "decode_ms"],
+        },
+        file="gpu.csv",
+        source="this project's trainings and measurements (docs/data/gpu_table.csv, Apache-2.0)",
+        genes=["depth", "width", "n_experts", "expert_size", "n_kv_heads"],
+        measured={"loss": "loss", "prefill_ms": "prefill_ms_graphs_b1", "decode_ms": "decode_ms_graphs_b1"},
+    ),
     "plas1-table-translators-xeon": translators("xeon", "Xeon", "x86_desktop_generic"),
     "plas1-table-translators-pi": translators("raspberrypi", "Raspberry Pi", BOARD),
     "plas1-table-gemstones": trained(
