@@ -41,7 +41,7 @@ CHEAP = (
     "local_search",
 )
 GENERATIONS = ("optuna_nsga2", "optuna_nsga3")
-SEEDS, FIRST_SEEDS, FEW_SEEDS = 10, 3, 2  # of the cheap ones, of those before dearer ones are run, and of these
+SEEDS, FIRST_SEEDS, FEW_SEEDS = 10, 3, 3  # of the cheap ones, of those before dearer ones are run, and of these
 FEWER = {"optuna_tpe": 100, "optuna_gp": 30, "prior_guided": 100}  # evaluations where the strategy itself takes long
 POPULATION = ("nsga2", "nsga3", "smsemoa", "spea2", "rvea", "moead", "agemoea2", "optuna_nsga2", "optuna_nsga3")
 SMALL = 20  # their population where the budget is 100 or less: that of 100 would be drawn at random alone
@@ -51,10 +51,12 @@ def cells(problems: list[str], algos: list[str]) -> Iterator[tuple[str, str, int
     """Problem, strategy and seed: some seeds of the cheap strategies, then the dearer ones, then the other seeds."""
     for group, seeds in (
         (CHEAP, range(FIRST_SEEDS)),
-        (("prior_guided", *GENERATIONS, "optuna_tpe"), range(FEW_SEEDS)),
+        (("prior_guided", *GENERATIONS, "optuna_tpe"), range(1)),
+        (("prior_guided",), range(1, FEW_SEEDS)),
         (CHEAP, range(FIRST_SEEDS, SEEDS // 2)),
-        (("optuna_gp",), range(1)),
+        ((*GENERATIONS, "optuna_tpe"), range(1, FEW_SEEDS)),
         (CHEAP, range(SEEDS // 2, SEEDS)),
+        (("optuna_gp",), range(1)),
     ):
         for seed in seeds:
             for algo in (each for each in group if each in algos):
