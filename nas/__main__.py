@@ -9,6 +9,7 @@ COMMANDS = (
     *(
         "run",
         "compare",
+        "bench",
         "select",
         "explain",
         "fit",

@@ -7,8 +7,9 @@ from optuna.exceptions import TrialPruned
 from optuna.trial import Trial
 from pymoo.core.problem import Problem as PymooBase
 
+from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import FloatArray, IntArray
 
 FAILED = 1e9
 
@@ -19,9 +20,10 @@ class PymooProblem(PymooBase):  # type: ignore[misc]
     A proposal is rounded and repaired to the architecture it stands for; a failed one has 1e9 everywhere.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, vtype: type = float) -> None:
         self.problem = problem
         super().__init__(
+            vtype=vtype,
             n_var=len(problem.space.genes),
             n_obj=len(problem.objectives),
             n_ieq_constr=len(problem.budgets),
@@ -30,10 +32,14 @@ class PymooProblem(PymooBase):  # type: ignore[misc]
         )
 
     def _evaluate(self, x: FloatArray, out: dict[str, Any], *_: Any, **__: Any) -> None:
-        found = self.problem.evaluate(self.problem.space.repair(np.rint(x).astype(np.int64)))
+        found = self.evaluated(self.problem.space.repair(np.rint(np.asarray(x, dtype=np.float64)).astype(np.int64)))
         failed = ~found.ok[:, None]
         out["F"] = np.where(failed, FAILED, found.values)
         out["G"] = np.where(failed, FAILED, found.violations)
+
+    def evaluated(self, genotypes: IntArray) -> Evaluations:
+        """Evaluations of canonical genotypes (n, g)."""
+        return self.problem.evaluate(genotypes)
 
 
 class OptunaObjective:

@@ -1,0 +1,3 @@
+from ._plas_bench import Problem
+
+__all__ = ["Problem"]
