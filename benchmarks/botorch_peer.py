@@ -27,6 +27,7 @@ from nas.problem.dominance import non_dominated
 from nas.problem.evaluations import Evaluations
 from nas.search.strategy import StrategyContext
 from nas.strategies import prior_guided
+from nas.strategies._corrected import Guess
 from nas.strategies._prior_columns import Designs
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -97,9 +98,8 @@ class BotorchPeer:
         models = {m.name: self._model(m, of, told, refit) for m in metrics}
         if refit:
             self.fitted = len(told)
-            self.pool = self.inner.candidates.grown(
-                of, lambda d: non_dominated(self._values(d, self._beliefs(d, models)))
-            )
+            believed = lambda d: Guess(self._values(d, self._beliefs(d, models)), np.ones(len(d)))  # noqa: E731
+            self.pool = self.inner.candidates.grown(told.keys, believed)[0]
         return self.problem.space.genotypes(self._best(models, told))
 
     def _inputs(self, metric: Any, designs: Designs) -> torch.Tensor:

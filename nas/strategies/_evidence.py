@@ -8,34 +8,46 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
 from scipy.optimize import Bounds, minimize
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from search_spaces.arrays import FloatArray
 
 NOISE = (0.1, 1.5)  # of the targets' sd: median, and sd of the logarithm, before anything is seen
 SPREAD = 1.0  # sd of the logarithm of every other scale
 OFFSET = 3.0  # sd of the constant, in sd of the targets
-SMOOTH = 0.3  # median of the remainder's sd
-LENGTH = 1.0  # of the remainder, in variables from -1 to 1
+LENGTHS = (1.0, 0.35)  # of the smooth and of the rough remainder, in variables from -1 to 1
+REMAINDERS = {"smooth": 0.3, "rough": 0.1, "pairs": 0.1}  # medians of their sd
 STEPS = 40  # of the search for scales, at most
+FURTHER = 12  # of each further round
+ROUNDS = 3
+FEWEST = 12  # values, from which on the noise may be Student's t
+SUSPECT = 3.0  # sd; where no value lies farther off what the others say, the noise is normal
+FREEDOM = 3.0  # degrees of freedom of a noise that is not
+TAILS = 1.0  # degrees of freedom of the weights of a sparse group
 SMALLEST = 1e-9
 JITTER = 1e-10  # of the mean variance, for rounding
 
 
 @dataclass(frozen=True)
 class Group:
-    """Columns whose weights are alike: how many, and the median of their sd before anything is seen, targets having sd 1."""
+    """Columns whose weights are alike: how many, and the median of their sd before anything is seen, targets having sd 1.
+
+    sparse: a few weights may be far larger than the others.
+    """
 
     name: str
     count: int
     median: float
+    sparse: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """y = offset + scale · (Φ w + s(u) + noise): normal w, s a Gaussian process in the variables u (Matérn 5/2).
+    """y = offset + scale · (Φ w + Σ s(u) + noise): normal w, each s a Gaussian process in the variables u (`REMAINDERS`).
 
     columns: Φ of the n rows that were told, (n, p); variances: of the weights, before; alpha: (K + σ²)⁻¹ y; factor: the
-    Cholesky factor of K + σ². scales: sd by group, the remainder's last; noise: sd of one measurement, in units
+    Cholesky factor of K + σ². scales: sd by group, the remainders' last; noise: sd of one measurement, in units
     of y; evidence: log density of the scales given the data, but for a constant.
     """
 
@@ -64,35 +76,40 @@ class Posterior:
         return np.asarray(self.scale * self.alpha / np.square(inverse).sum(axis=0))
 
     @property
-    def _smooth(self) -> float:
-        return self.scales["smooth"] ** 2
+    def _shares(self) -> FloatArray:
+        """The variance of each remainder, (r,)."""
+        return np.square([self.scales[name] for name in REMAINDERS])
 
     def predicted(self, columns: FloatArray, near: FloatArray) -> FloatArray:
-        """The expected value of each of k designs, (k,); `near` is their correlation with the evaluated ones, (k, n)."""
-        return self.offset + self.scale * np.asarray(columns @ self.weights + near @ (self._smooth * self.alpha))
+        """The expected value of each of k designs, (k,); `near` are their correlations with the evaluated ones, (r, k, n)."""
+        parts = sum(share * (one @ self.alpha) for share, one in zip(self._shares, near, strict=True))
+        return self.offset + self.scale * np.asarray(columns @ self.weights + parts)
 
     def sd(self, columns: FloatArray, near: FloatArray) -> FloatArray:
         """How uncertain each expectation is, without the noise of a measurement, (k,)."""
-        before = np.square(columns) @ self.variances + self._smooth
+        before = np.square(columns) @ self.variances + self._shares.sum()
         left = before - np.square(self._whitened(columns, near)).sum(axis=0)
         return np.asarray(self.scale * np.sqrt(np.maximum(left, 0.0)))
 
     def drawn(
-        self, columns: FloatArray, near: FloatArray, among: FloatArray, generator: np.random.Generator
+        self, columns: FloatArray, near: FloatArray, among: FloatArray, generator: np.random.Generator, count: int = 1
     ) -> FloatArray:
-        """One function that the data allow, at each of k designs, (k,); `among` is their correlation, (k, k)."""
+        """Functions that the data allow, at each of k designs, (count, k); `among` are their correlations, (r, k, k)."""
         root = root_of(self.covariance(columns, near, among))
-        return self.predicted(columns, near) + self.scale * (root @ generator.standard_normal(len(columns)))
+        drawn = generator.standard_normal((count, len(columns))) @ root.T
+        return np.asarray(self.predicted(columns, near) + self.scale * drawn)
 
     def covariance(self, columns: FloatArray, near: FloatArray, among: FloatArray) -> FloatArray:
         """How uncertain the expectations of k designs are together, in squares of `scale`, (k, k)."""
         known = self._whitened(columns, near)
-        found: FloatArray = (columns * self.variances) @ columns.T + self._smooth * among - known.T @ known
-        return found
+        before = (columns * self.variances) @ columns.T + np.tensordot(self._shares, among, 1)
+        return np.asarray(before - known.T @ known)
 
     def _whitened(self, columns: FloatArray, near: FloatArray) -> FloatArray:
         """The factor's inverse times the covariance of the evaluated rows with other designs, (n, k)."""
-        covariance = (self.columns * self.variances) @ columns.T + self._smooth * near.T
+        covariance = (self.columns * self.variances) @ columns.T
+        for share, one in zip(self._shares, near, strict=True):
+            covariance += share * one.T
         found: FloatArray = solve_triangular(self.factor, covariance, lower=True, overwrite_b=True, check_finite=False)
         return found
 
@@ -106,33 +123,117 @@ def root_of(covariance: FloatArray) -> FloatArray:
     return np.diag(np.sqrt(np.maximum(covariance.diagonal(), 0.0)))
 
 
-def correlation(variables: FloatArray, others: FloatArray) -> FloatArray:
-    """Of the remainder at some variables (k, v) with others (n, v), Matérn 5/2, (k, n)."""
+def correlations(variables: FloatArray, others: FloatArray, values: FloatArray, of_others: FloatArray) -> FloatArray:
+    """Of each remainder at some designs (k) with others (n), (r, k, n), given their variables, (., v), and which value each has on each axis.
+
+    Matérn 5/2 of two lengths, and the share of pairs of axes on which both designs have the same values.
+    """
     squares = np.square(variables).sum(axis=1)[:, None] + np.square(others).sum(axis=1) - 2.0 * variables @ others.T
-    distance = np.sqrt(np.maximum(squares, 0.0) * 5.0) / LENGTH
-    found: FloatArray = (1.0 + distance + distance * distance / 3.0) * np.exp(-distance)
+    distance = np.sqrt(np.maximum(squares, 0.0))
+    alike, axes = values @ of_others.T, variables.shape[1]
+    pairs = alike * (alike - 1.0) / (axes * (axes - 1)) if axes > 1 else alike
+    return np.stack([*(matern(distance / length) for length in LENGTHS), pairs])
+
+
+def matern(distance: FloatArray) -> FloatArray:
+    """Matérn 5/2 of distances in lengths."""
+    far = np.sqrt(5.0) * distance
+    found: FloatArray = (1.0 + far + far * far / 3.0) * np.exp(-far)
     return found
 
 
 def fitted(columns: FloatArray, groups: tuple[Group, ...], among: FloatArray, values: FloatArray) -> Posterior:
-    """Regression of values (n,) on columns (n, p), a constant and then each group's; `among` is their correlation, (n, n).
+    """Regression of values (n,) on columns (n, p), a constant and then each group's; `among` are their correlations, (r, n, n).
 
-    Scales and noise maximise their posterior density: the evidence times a log-normal prior of each. n is at least 2.
+    Scales and noise maximise their posterior density: the evidence times a log-normal prior of each. n is at least 2. Of a sparse group
+    weights are Student's t, of values that lie far off the noise is: both are normal with a variance of their own, which
+    is found in turn with the scales.
     """
     offset, scale = float(values.mean()), max(float(values.std()), SMALLEST)
-    ends = np.cumsum([1, *(group.count for group in groups)])
-    parts = [columns[:, start:end] for start, end in pairwise(ends.tolist())]
-    kernels = np.stack([*(part @ part.T for part in parts), among, np.eye(len(values))])
-    evidence = Evidence(kernels, (values - offset) / scale)
-    medians = np.log([*(group.median for group in groups), SMOOTH, NOISE[0]])
-    logs = evidence.best(medians)
-    sds = np.exp(logs)
-    variances = np.square(np.repeat([OFFSET, *sds[: len(groups)]], [1, *(group.count for group in groups)]))
-    factor = evidence.factor(logs)
-    alpha = cho_solve((factor, True), evidence.targets)
-    scales = dict(zip([*(group.name for group in groups), "smooth"], sds.tolist(), strict=False))
-    density = -evidence.cost(logs, medians)[0]
-    return Posterior(offset, scale, columns, variances, alpha, factor, scales, scale * float(sds[-1]), density)
+    found = Fit(columns, groups, among, (values - offset) / scale).rounds()
+    names = (*(group.name for group in groups), *REMAINDERS)
+    scales = dict(zip(names, np.exp(found.logs).tolist(), strict=False))
+    noise = scale * float(np.exp(found.logs[-1]))
+    return Posterior(offset, scale, columns, found.variances, found.alpha, found.factor, scales, noise, -found.cost)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Scales (their logarithms, the noise's last), and what follows from them."""
+
+    logs: FloatArray
+    cost: float
+    variances: FloatArray
+    factor: FloatArray
+    alpha: FloatArray
+
+
+class Fit:
+    """The search for scales, and for the variances of single weights and values."""
+
+    def __init__(self, columns: FloatArray, groups: tuple[Group, ...], among: FloatArray, targets: FloatArray) -> None:
+        self.columns, self.groups, self.among, self.targets = columns, groups, among, targets
+        self.medians = np.log([*(group.median for group in groups), *REMAINDERS.values(), NOISE[0]])
+        self.counts = [1, *(group.count for group in groups)]
+        self.ends = np.cumsum(self.counts)
+        self.sparse = np.repeat([False, *(group.sparse for group in groups)], self.counts)
+        self.own = np.ones(columns.shape[1])  # variance of each weight, over its group's
+        self.spread = np.ones(len(targets))  # variance of each value's noise, over that of all
+
+    def rounds(self) -> Found:
+        """Scales, then what is far off, and scales again; where values lie far off, the noise that predicts those left out best."""
+        jumps = np.array([*(group.sparse for group in self.groups), *[False] * len(REMAINDERS), False])
+        starts = (self.medians, self.medians + np.where(jumps, 1.5, 0.0))
+        found = min((self._found(start, STEPS) for start in starts), key=lambda one: one.cost)
+        for _ in range(ROUNDS if self.sparse.any() else 0):
+            self._reweighed(found)
+            found = self._found(found.logs, FURTHER)
+        away, sds = self._left_out(found)
+        if len(away) < FEWEST or np.abs(away / sds).max() < SUSPECT:
+            return found
+        normal, robust = np.sum(norm.logpdf(away, scale=sds)), found
+        for _ in range(ROUNDS):
+            self._reweighed(robust)
+            self._forgiven(robust)
+            robust = self._found(robust.logs, FURTHER)
+        away, sds = self._left_out(robust)
+        return robust if np.sum(student.logpdf(away / sds, FREEDOM) - np.log(sds)) > normal else found
+
+    def _left_out(self, found: Found) -> tuple[FloatArray, FloatArray]:
+        """By how much each value differs from what all others say, and how much that may be, by the noise of most values, each (n,)."""
+        inverse = solve_triangular(found.factor, np.eye(len(self.targets)), lower=True, check_finite=False)
+        precision, noise = np.square(inverse).sum(axis=0), np.exp(2.0 * found.logs[-1])
+        return found.alpha / precision, np.sqrt(np.maximum(1.0 / precision - noise * (self.spread - 1.0), noise))
+
+    def _forgiven(self, found: Found) -> None:
+        """The expected variances of the noise of single values, of Student's t, given how far they lie off."""
+        noise = np.exp(2.0 * found.logs[-1])
+        own = noise * self.spread
+        inverse = solve_triangular(found.factor, np.eye(len(own)), lower=True, check_finite=False)
+        left = own - np.square(own) * np.square(inverse).sum(axis=0)
+        away = own * found.alpha
+        self.spread = (FREEDOM + (np.square(away) + np.maximum(left, 0.0)) / noise) / (FREEDOM + 1.0)
+
+    def _found(self, start: FloatArray, steps: int) -> Found:
+        scaled = self.columns * np.sqrt(self.own)
+        parts = [scaled[:, begin:end] for begin, end in pairwise(self.ends.tolist())]
+        kernels = np.stack([*(part @ part.T for part in parts), *self.among, np.diag(self.spread)])
+        evidence = Evidence(kernels, self.targets)
+        logs = evidence.best(self.medians, start, steps)
+        sds = np.exp(logs)
+        variances = self.own * np.square(np.repeat([OFFSET, *sds[: len(self.groups)]], self.counts))
+        factor = evidence.factor(logs)
+        alpha = cho_solve((factor, True), self.targets)
+        return Found(logs, evidence.cost(logs, self.medians)[0], variances, factor, alpha)
+
+    def _reweighed(self, found: Found) -> None:
+        """The expected variances of single weights, given what they are expected to be and how surely."""
+        before = found.variances / self.own
+        whitened = solve_triangular(found.factor, self.columns, lower=True, check_finite=False)
+        mean = found.variances * (self.columns.T @ found.alpha)
+        left = found.variances - np.square(found.variances) * np.square(whitened).sum(axis=0)
+        own = (TAILS + (np.square(mean) + left) / before) / (TAILS + 1.0)
+        self.own = np.where(self.sparse, own, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,11 +246,11 @@ class Evidence:
     kernels: FloatArray
     targets: FloatArray
 
-    def best(self, medians: FloatArray) -> FloatArray:
-        """Logarithms of the likeliest scales, given their medians before."""
+    def best(self, medians: FloatArray, start: FloatArray, steps: int) -> FloatArray:
+        """Logarithms of the likeliest scales, given their medians before; searched from a start in so many steps."""
         limits = Bounds(medians - 7.0, medians + 5.0)
         cost = partial(self.cost, medians=medians)
-        found = minimize(cost, medians, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": STEPS})
+        found = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": steps})
         return np.asarray(found.x)
 
     def cost(self, logs: FloatArray, medians: FloatArray) -> tuple[float, FloatArray]:
