@@ -228,8 +228,8 @@ def test_a_useless_prior_is_let_go(bare: Made) -> None:
         return found
 
     alone, misled = (error_after(problem, prior, otherwise, 60) for prior in ("", "total_ms"))
-    assert misled < 1.2 * alone
-    assert alone < 0.5
+    assert misled < 0.15  # of the truth's sd; by the prior alone it is 1
+    assert alone < 0.15
 
 
 @pytest.mark.parametrize("prior", ["loss", "total_ms"])
