@@ -10,9 +10,10 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, unit_of
 from nas.problem.problem import Problem
 from nas.search.successive_halving import STOPPED
-from nas.strategies._evidence import REMAINDERS, Posterior, correlations, fitted
+from nas.strategies._evidence import REMAINDERS, Posterior, correlations
 from nas.strategies._known import Known
 from nas.strategies._prior_columns import OF_LAW, Columns, Designs, Variables, asked_of, under
+from nas.strategies._regression import fitted
 from objectives.loss_law.law import Law
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
@@ -136,7 +137,7 @@ class Corrected:
     def error(self) -> float:
         """By how much values that are left out are mispredicted, over their spread: of the worst metric, the median as of a normal one."""
         return max(
-            (_median(model.posterior.left_out) / _median(model.values) for model in self.models.values()), default=0.0
+            (_spread(model.posterior.left_out) / _spread(model.values) for model in self.models.values()), default=0.0
         )
 
     def _state(self, designs: Designs, learned: dict[str, FloatArray], holds: FloatArray) -> Guess:
@@ -171,7 +172,7 @@ class Corrected:
         return np.where(values[budget.metric] <= _limit(budget, self.models[budget.metric]), 1.0, 0.0)
 
 
-def _median(values: FloatArray) -> float:
+def _spread(values: FloatArray) -> float:
     """The sd of normal values whose median distance from their median is that of these."""
     return max(1.4826 * float(np.median(np.abs(values - np.median(values)))), 1e-12)
 

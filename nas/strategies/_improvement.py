@@ -53,6 +53,7 @@ def most_expected(states: Sequence[tuple[FloatArray, FloatArray]], count: int) -
                 volume.add(points[row])
                 left = np.flatnonzero(own > NOTHING)
                 own[left] = volume.gains(points[left])
+        gains[:, chosen] = 0.0
     return np.array(chosen, dtype=np.int64)
 
 

@@ -10,8 +10,8 @@ from nas.problem.breakdown import operator_columns
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.problem.time_ranges import PHASES
-from nas.strategies._evidence import Group
 from nas.strategies._jump_columns import Jumps, Ranges
+from nas.strategies._regression import Group
 from objectives.latency.operator import phases
 from objectives.loss_law.law import Law
 from objectives.metrics.perplexity import LARGEST_LOSS

@@ -23,8 +23,9 @@ from nas.problem.problem import Problem
 from nas.search.constraints import penalised, penalised_problem
 from nas.search.strategy import StrategyContext
 from nas.search.successive_halving import STOPPED
-from nas.strategies._evidence import OFFSET, Evidence, Group, correlations, fitted
+from nas.strategies._evidence import OFFSET, Evidence, correlations
 from nas.strategies._improvement import Volume, most_expected, most_improving
+from nas.strategies._regression import Group, fitted
 from nas.strategies.prior_guided import Parameters, PriorGuided, build
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
