@@ -1,6 +1,5 @@
 """The problem as the models expect it: shipped metrics as they are, expensive ones by models of the evaluations."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -34,20 +33,16 @@ class Guess:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """One expensive metric on its own scale: what it may depend on, how far it was found to, and the values that taught it.
-
-    rows, values: those at the full fidelity, of the evaluated designs; taught: rows of these and of what fidelity steps stopped.
-    """
+    """One expensive metric on its own scale: what it may depend on, how far it was found to, and the values that taught it."""
 
     columns: Columns
     posterior: Posterior
     rows: slice | IntArray
     values: FloatArray
-    taught: slice | IntArray
 
     def mean(self, designs: Designs, near: FloatArray) -> FloatArray:
-        """Expected values, (k,); `near` are correlations of designs with all evaluated ones, of which those in `taught` taught."""
-        return self.posterior.predicted(self.columns.matrix(designs), near[:, :, self.taught])
+        """Expected values, (k,); `near` are correlations of designs with all evaluated ones, `rows` of which taught."""
+        return self.posterior.predicted(self.columns.matrix(designs), near[:, :, self.rows])
 
     def sd(self, designs: Designs, near: FloatArray) -> FloatArray:
         """Uncertainty of one measurement of each design, (k,)."""
@@ -55,18 +50,18 @@ class Model:
 
     def uncertainty(self, designs: Designs, near: FloatArray) -> FloatArray:
         """Uncertainty of each expected value, (k,)."""
-        return self.posterior.sd(self.columns.matrix(designs), near[:, :, self.taught])
+        return self.posterior.sd(self.columns.matrix(designs), near[:, :, self.rows])
 
     def drawn(
         self, designs: Designs, near: FloatArray, among: FloatArray, generator: np.random.Generator, count: int
     ) -> FloatArray:
         """Functions that the data allow, (count, k)."""
-        return self.posterior.drawn(self.columns.matrix(designs), near[:, :, self.taught], among, generator, count)
+        return self.posterior.drawn(self.columns.matrix(designs), near[:, :, self.rows], among, generator, count)
 
     def covariance(self, designs: Designs, near: FloatArray, among: FloatArray) -> FloatArray:
         """How uncertain the expected values of k designs are together, without the noise of a measurement, (k, k)."""
         posterior = self.posterior
-        unit = posterior.covariance(self.columns.matrix(designs), near[:, :, self.taught], among)
+        unit = posterior.covariance(self.columns.matrix(designs), near[:, :, self.rows], among)
         return np.asarray(posterior.scale**2 * unit)
 
 
@@ -234,7 +229,7 @@ class Learner:
         taught = own if self.known is None else self.known.designs.followed_by(own)
         evidence = len(taught) - len(own)
         models = {
-            metric.name: self._model(metric, taught, self._values(metric, told), told)
+            metric.name: self._model(metric, taught, self._values(metric, told))
             for metric in expensive(self.problem, told, own)
         }
         failed = np.concatenate([np.full(evidence, np.nan), failures(told)])
@@ -246,23 +241,14 @@ class Learner:
         own = metric.scaled(np.where(told.ok, told.metrics[metric.name], np.nan))
         return own if self.known is None else np.concatenate([metric.scaled(self.known.values(metric)), own])
 
-    def _model(self, metric: Objective, taught: Designs, values: FloatArray, told: Evaluations | None = None) -> Model:
+    def _model(self, metric: Objective, taught: Designs, values: FloatArray) -> Model:
         if metric not in self.columns:
             self.columns[metric] = Columns(self.problem, metric, self.reference, self.nearness.variables, self.rivals)
         columns, there = self.columns[metric], np.isfinite(values)
-        fidelities = np.full(len(values), np.nan)
-        if told is not None and there.sum() >= LEAST:
-            known = len(values) - len(told)
-            fidelities[known:], below = steps_of(told, metric.name)
-            values = np.where(there, values, np.concatenate([values[:known], metric.scaled(below)]))
-        used = there | np.isfinite(values)
-        rows, own = (slice(None) if some.all() else np.flatnonzero(some) for some in (used, there))
+        rows = slice(None) if there.all() else np.flatnonzero(there)
         of = taught[rows]
-        matrix, whole = columns.matrix(of), np.flatnonzero(there[used])
-        steps = step_columns(fidelities[rows], matrix[:, 1 : 1 + len(columns.priors)])
-        among = self.nearness.among(of)
-        found = fitted(matrix, columns.scheme, among, values[rows], steps, slice(None) if there.all() else whole)
-        return Model(columns, found, own, values[there], rows)
+        found = fitted(columns.matrix(of), columns.scheme, self.nearness.among(of), values[rows])
+        return Model(columns, found, rows, values[rows])
 
 
 def failures(told: Evaluations) -> FloatArray:
@@ -273,21 +259,6 @@ def failures(told: Evaluations) -> FloatArray:
 def stopped_of(told: Evaluations) -> BoolArray:
     """Which evaluations a fidelity step stopped, (n,)."""
     return np.array([reason.startswith(STOPPED) for reason in told.reasons or [""] * len(told)], dtype=bool)
-
-
-def steps_of(told: Evaluations, metric: str) -> tuple[FloatArray, FloatArray]:
-    """Where a fidelity step of a metric stopped designs, the fidelity and the value there, as their reasons say; else NaN, each (n,)."""
-    reached = re.compile(rf"{STOPPED}{re.escape(metric)} (\S+) at (\S+) \(place")
-    found = [reached.match(reason) for reason in told.reasons or [""] * len(told)]
-    values, fidelities = ([float(one[place]) if one else np.nan for one in found] for place in (1, 2))
-    return np.array(fidelities), np.array(values)
-
-
-def step_columns(fidelities: FloatArray, priors: FloatArray) -> FloatArray:
-    """An offset of every fidelity below the full one (NaN), and how it goes with each prior, (n, s)."""
-    at = [fidelities == fidelity for fidelity in np.unique(fidelities[np.isfinite(fidelities)])]
-    parts = [column for here in at for column in (here, *(here * prior for prior in priors.T))]
-    return np.stack(parts, axis=1).astype(np.float64) if parts else np.zeros((len(fidelities), 0))
 
 
 def as_known(problem: Problem, rival: Law | None = None) -> Callable[[Designs], Guess]:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
 from scipy.optimize import Bounds, minimize
 
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import FloatArray
 
 NOISE_SPREAD = 1.5  # sd of the logarithm of the noise, before anything is seen
 SPREAD = 1.0  # sd of the logarithm of every other scale
@@ -16,7 +16,6 @@ OFFSET = 3.0  # sd of the constant, in sd of the targets
 LENGTHS = (1.0, 0.35)  # of the smooth and of the rough remainder, in variables from -1 to 1
 REMAINDERS = {"smooth": 0.3, "rough": 0.1, "pairs": 0.1}  # medians of their sd
 JITTER = 1e-10  # of the mean variance, for rounding
-ALL = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +24,7 @@ class Posterior:
 
     columns: Φ of the n rows that were told, (n, p); variances: of the weights, before; alpha: (K + σ²)⁻¹ y; factor: the
     Cholesky factor of K + σ². scales: sd by group, the remainders' last; noise: sd of one measurement, in units
-    of y; evidence: log density of the scales given the data, but for a constant; whole: the rows that are at the full fidelity.
+    of y; evidence: log density of the scales given the data, but for a constant.
     """
 
     offset: float
@@ -37,7 +36,6 @@ class Posterior:
     scales: dict[str, float]
     noise: float
     evidence: float
-    whole: slice | IntArray
 
     @property
     def weights(self) -> FloatArray:
@@ -46,12 +44,12 @@ class Posterior:
 
     @property
     def left_out(self) -> FloatArray:
-        """The leave-one-out residual of each value at the full fidelity, at the same scales, in units of y, (n,).
+        """The leave-one-out residual of each value, at the same scales, in units of y, (n,).
 
         Source: Rasmussen and Williams 2006, equation 5.12.
         """
         inverse = solve_triangular(self.factor, np.eye(len(self.alpha)), lower=True, check_finite=False)
-        return np.asarray(self.scale * self.alpha / np.square(inverse).sum(axis=0))[self.whole]
+        return np.asarray(self.scale * self.alpha / np.square(inverse).sum(axis=0))
 
     @property
     def _shares(self) -> FloatArray:

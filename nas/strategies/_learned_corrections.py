@@ -55,10 +55,7 @@ def figures_of(corrected: Corrected, model: Model) -> dict[str, object]:
     """How far designs that were left out are predicted, by the model and by each prior on a straight line; the noise; the spread."""
     metric, posterior, values = model.columns.metric, model.posterior, model.values
     laws = [model.columns.laws[name].name for name in model.columns.priors]
-    alone = {
-        law: _rms(beside_a_line(posterior.columns[posterior.whole, 1 + place], values))
-        for place, law in enumerate(laws)
-    }
+    alone = {law: _rms(beside_a_line(posterior.columns[:, 1 + place], values)) for place, law in enumerate(laws)}
     found: dict[str, object] = {
         "prior": metric.prior or None,
         "evaluations": len(values),
@@ -82,7 +79,7 @@ def left_out_of(corrected: Corrected, model: Model) -> LeftOut:
     """The values that taught a metric, and what all others say of each."""
     metric, posterior, values = model.columns.metric, model.posterior, model.values
     back = np.exp if metric.log_scale else np.asarray
-    line = back(values - beside_a_line(posterior.columns[posterior.whole, 1], values)) if metric.prior else None
+    line = back(values - beside_a_line(posterior.columns[:, 1], values)) if metric.prior else None
     known = known_of(corrected, model)
     return LeftOut(back(values), back(values - posterior.left_out), line, metric.log_scale, known)
 

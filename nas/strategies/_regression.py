@@ -8,8 +8,8 @@ from scipy.linalg import cho_solve, solve_triangular
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from nas.strategies._evidence import ALL, OFFSET, REMAINDERS, Evidence, Posterior
-from search_spaces.arrays import FloatArray, IntArray
+from nas.strategies._evidence import OFFSET, REMAINDERS, Evidence, Posterior
+from search_spaces.arrays import FloatArray
 
 NOISE = 0.1  # of the targets' sd: median before anything is seen
 STEPS = 40  # of the search for scales, at most
@@ -21,7 +21,6 @@ FREEDOM = 3.0  # degrees of freedom of a noise that is not
 AHEAD = 1.5  # of the logarithm of sparse groups' scales, where the second search for them begins
 MARGIN = 2.0  # of the logarithm of a density, by which jumps must predict better
 TAILS = 1.0  # degrees of freedom of the weights of a sparse group
-STEP = 1.0  # median of what a fidelity step changes, in sd of the targets
 SMALLEST = 1e-9
 
 
@@ -38,31 +37,22 @@ class Group:
     sparse: bool = False
 
 
-def fitted(
-    columns: FloatArray,
-    groups: tuple[Group, ...],
-    among: FloatArray,
-    values: FloatArray,
-    steps: FloatArray | None = None,
-    whole: slice | IntArray = ALL,
-) -> Posterior:
+def fitted(columns: FloatArray, groups: tuple[Group, ...], among: FloatArray, values: FloatArray) -> Posterior:
     """Regression of values (n,) on columns (n, p), a constant and then each group's; `among` are their correlations, (r, n, n).
 
     Scales and noise maximise their posterior density: the evidence times a log-normal prior of each. n is at least 2. Of a sparse group
     weights are Student's t, of values that lie far off the noise is: both are normal with a variance of their own, which
     is found in turn with the scales. Sparse groups and all remainders but the first are there where they predict values that are left
-    out better. `steps` (n, s) are columns of fidelity steps, which are 0 of the `whole` rows, those at the full fidelity, and of all predictions.
+    out better.
     """
-    offset, scale = float(values[whole].mean()), max(float(values[whole].std()), SMALLEST)
-    every, of = columns, groups
-    if steps is not None and steps.shape[1]:
-        every, of = np.column_stack([columns, steps]), (*groups, Group("steps", steps.shape[1], STEP))
-    plain, full = (Fit(every, of, among, (values - offset) / scale, jumps=jumps) for jumps in (False, True))
+    offset, scale = float(values.mean()), max(float(values.std()), SMALLEST)
+    plain, full = (Fit(columns, groups, among, (values - offset) / scale, jumps=jumps) for jumps in (False, True))
     found = [fit.rounds() for fit in (plain, full)]
     chosen = found[int(found[1].density > found[0].density + MARGIN)]
-    scales = dict(zip((*(group.name for group in of), *REMAINDERS), np.exp(chosen.logs).tolist(), strict=False))
-    noise, variances = scale * float(np.exp(chosen.logs[-1])), chosen.variances[: columns.shape[1]]
-    return Posterior(offset, scale, columns, variances, chosen.alpha, chosen.factor, scales, noise, -chosen.cost, whole)
+    names = (*(group.name for group in groups), *REMAINDERS)
+    scales = dict(zip(names, np.exp(chosen.logs).tolist(), strict=False))
+    noise = scale * float(np.exp(chosen.logs[-1]))
+    return Posterior(offset, scale, columns, chosen.variances, chosen.alpha, chosen.factor, scales, noise, -chosen.cost)
 
 
 @dataclass(frozen=True, eq=False)
