@@ -164,7 +164,7 @@ def table(folder: Path) -> Iterator[str]:
         for method in methods:
             of, seeds, _ = found.get((kind, method), (np.full(3, np.nan), 0, 0.0))
             said = f" ({seeds})" if seeds != 10 else ""
-            cells.append(f"{100 * of[1]:.3g} / {100 * of[2]:.3g}{said}" if seeds else "")
+            cells.append(f"{100 * of[1]:.2g} / {100 * of[2]:.2g}{said}" if seeds else "")
         if any(cells):
             yield f"| `{kind}` | " + " | ".join(cells) + " |"
     for method in methods:
