@@ -102,6 +102,11 @@ def refuse_unknown(request: MeasureRequest) -> None:
     for flag, what, given, names in choices:
         if given not in names:
             raise UsageError(f"{flag}: {unknown(what, given, names)}")
+    if request.graphs and (request.backend, request.torch_device) != ("torch", "cuda"):
+        raise UsageError(
+            f"--cuda-graphs: expected --backend torch with --torch-device cuda, got {request.backend} on "
+            f"{request.torch_device}; leave it out"
+        )
     if request.backend == "llama-bench" and request.interpreter is None:
         raise UsageError("--interpreter: expected the llama-bench program, got nothing; name it")
 
@@ -121,6 +126,8 @@ def plan_of(request: MeasureRequest) -> Plan:
         "seed": request.seed,
         "torch_device": request.torch_device,
     }
+    if request.graphs:
+        settings["graphs"] = True
     if power := _power(request):
         settings["power"] = power
     return Plan(

@@ -30,6 +30,7 @@ class MeasureRequest:
     files: Annotated[Path | None, Flag("--models", "Folder of <id>.gguf for llama-bench.", PLACE)] = None
     device: Annotated[str, Flag("--device", "The name that the CSV gives this device.", PLACE)] = ""
     torch_device: Annotated[str, Flag("--torch-device", "cpu or cuda.", PLACE)] = "cpu"
+    graphs: Annotated[bool, Flag("--cuda-graphs", "Time replays of CUDA graphs, not calls one by one.", PLACE)] = False
     power: Annotated[str, Flag("--power", "Meter energy: auto, none, rapl, nvidia-smi, tegrastats.", PLACE)] = "auto"
     precision: Annotated[
         str | None,

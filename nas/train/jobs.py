@@ -56,6 +56,7 @@ class How:
     threads: int
     last_steps: int
     checkpoint_s: float
+    between: Sequence[int] = ()  # tokens after which the validation loss is kept too
 
 
 def jobs_of(
@@ -151,6 +152,8 @@ def job_settings(job: Job, how: How, corpus: Corpus, folder: Path) -> dict[str, 
         "data": _file(corpus.train, folder),
         "validation": _file(corpus.validation, folder),
     }
+    if how.between:
+        learnt["between_steps"] = between_steps(job, how)
     identity = {**learnt, **{name: learnt[name]["sha256"] for name in ("data", "validation")}}
     return {
         **learnt,
@@ -163,6 +166,13 @@ def job_settings(job: Job, how: How, corpus: Corpus, folder: Path) -> dict[str, 
         "curve": str((folder / CURVES / f"{job.name}.csv").absolute()),
         "stop": str((folder / UNFINISHED / STOP).absolute()),
     }
+
+
+def between_steps(job: Job, how: How) -> list[int]:
+    """Steps before the last after which `How.between` tokens have been seen."""
+    batch = job.model.recipe.global_batch * job.model.recipe.sequence_length
+    steps = sorted({math.ceil(tokens / batch) for tokens in how.between})
+    return [step for step in steps if step < job.model.schedule.steps]
 
 
 def checkpoint_of(job: Job, folder: Path) -> Path:
@@ -204,6 +214,7 @@ def row_of(job: Job, how: How, corpus: Corpus, ended: dict[str, Any]) -> dict[st
         "status": ended["status"],
         "reason": ended["reason"],
         **_losses(ended, corpus),
+        **_between(job, how, ended),
         "learning_rate": model.schedule.peak,
         **{name: int(value) for name, value in plain.items()},
         "params_total": int(counts.total(model.architecture)[0]),
@@ -229,6 +240,13 @@ def _losses(ended: dict[str, Any], corpus: Corpus) -> dict[str, Any]:
         found[f"bits_per_byte_{name}"] = bits_per_byte(own, told_of)
         found[f"perplexity_{name}"] = None if own is None else float(np.exp(own))
     return found
+
+
+def _between(job: Job, how: How, ended: dict[str, Any]) -> dict[str, float]:
+    """Validation losses on the way, nats per token, by the tokens seen until then; only those that were reached."""
+    batch = job.model.recipe.global_batch * job.model.recipe.sequence_length
+    steps, losses = between_steps(job, how), ended.get("between") or []
+    return {f"loss_after_{step * batch}": loss for step, loss in zip(steps, losses, strict=False)}
 
 
 def bits_per_byte(loss: float | None, of: TokenFile) -> float | None:

@@ -30,7 +30,8 @@ def how_of(request: TrainRequest) -> How:
     if precision not in PRECISIONS:
         raise UsageError(f"--precision: {unknown('a precision', precision, PRECISIONS)}")
     threads = request.threads or max(1, (os.cpu_count() or 1) // request.workers)
-    return How(request.device, precision, threads, request.last_steps, request.checkpoint_s)
+    between = whole_numbers("--losses-after", request.losses_after, 1, MOST_TOKENS) if request.losses_after else []
+    return How(request.device, precision, threads, request.last_steps, request.checkpoint_s, between)
 
 
 def sources_of(request: TrainRequest) -> Sources:

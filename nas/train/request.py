@@ -50,6 +50,9 @@ class TrainRequest:
     sequence_length: Annotated[int | None, Flag("--sequence-length", "Instead of the recipe's.", HOW, least=2)] = None
     batch: Annotated[int | None, Flag("--batch", "Sequences per step, instead of the recipe's.", HOW, least=1)] = None
     last_steps: Annotated[int, Flag("--last-steps", "Steps whose validation losses are averaged.", HOW, least=1)] = 3
+    losses_after: Annotated[
+        str | None, Flag("--losses-after", "Tokens after which losses are kept too, by comma.", HOW, show_default=False)
+    ] = None
     device: Annotated[str, Flag("--device", "cpu, cuda or cuda:1.", PLACE)] = "cpu"
     precision: Annotated[
         str | None, Flag("--precision", "fp32 or bf16; left out: fp32 on a CPU, else bf16.", PLACE)

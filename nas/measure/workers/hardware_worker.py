@@ -53,11 +53,15 @@ def products(place, seconds):
 
 
 def product(name, n, place, seconds):
-    """Operations per second of products of n × n matrices in one precision."""
+    """Operations per second of products of n × n matrices in one precision.
+
+    Values are random, as equal ones take a GPU less power; the second matrix is held by outputs and read transposed, as linear layers
+    hold their weights and as INT8 units of GPUs want it.
+    """
     dtype = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "int8": torch.int8}[name]
-    a, b = torch.ones(n, n, dtype=dtype, device=place), torch.ones(n, n, dtype=dtype, device=place)
+    a, b = (torch.randint(-100, 101, (n, n), device=place).to(dtype) for _ in range(2))
     multiply = torch._int_mm if name == "int8" else torch.matmul
-    return 2.0 * n**3 * rate(lambda: multiply(a, b), place, seconds)
+    return 2.0 * n**3 * rate(lambda: multiply(a, b.t()), place, seconds)
 
 
 def reading(place, seconds, rows, count):

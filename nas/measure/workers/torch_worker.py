@@ -2,7 +2,8 @@
 
 Reads a job as JSON from standard input, prints one line of JSON: prefill and decode-step milliseconds
 of every repetition, when each began and ended on the monotonic clock, CPU and wall seconds of the measured part, threads
-and versions.
+and versions; on a GPU the most bytes that were allocated. With `graphs` what is timed are replays of two CUDA graphs, of the prefill and of the
+decode step in the middle of the output.
 """
 
 import json
@@ -12,6 +13,7 @@ import time
 import torch
 from torch.nn import functional
 
+ALIGNED = 8  # 16-bit numbers in the 16 bytes that rows of a grouped product are multiples of
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -34,6 +36,8 @@ class Layer:
         ]
         self.qk_norms = [torch.ones(n, **place) for n in sizes] if sizes else [None, None]
         experts, size = a["n_experts"], a["expert_size"]
+        aligned = width % ALIGNED == size % ALIGNED == 0
+        self.grouped = place.get("device") == "cuda" and place["dtype"] is torch.bfloat16 and aligned
         self.router = weight(experts, width, **place) if experts > 1 else None
         self.gate, self.up = (weight(experts, size, width, **place) for _ in range(2))
         self.down = weight(experts, width, size, **place)
@@ -68,12 +72,31 @@ class Layer:
             out = gated(y, self.gate[0], self.up[0], self.down[0])
         else:
             shares, chosen = functional.softmax(y @ self.router.T, -1).topk(self.top_k, -1)
+            if self.grouped:
+                out = self.at_once(y, shares, chosen)
+                return out if self.shared is None else out + gated(y, *self.shared)
             out = torch.zeros_like(y)
             for expert in chosen.unique().tolist():
                 token, slot = (chosen == expert).nonzero(as_tuple=True)
                 part = gated(y[token], self.gate[expert], self.up[expert], self.down[expert])
                 out.index_add_(0, token, part * shares[token, slot, None])
         return out if self.shared is None else out + gated(y, *self.shared)
+
+    def at_once(self, y, shares, chosen):
+        """The experts of tokens (T, d) by grouped products; how many each has stays on the GPU, so that nothing waits for it."""
+        flat = chosen.flatten()
+        order = flat.argsort()
+        ends = (flat[:, None] == torch.arange(len(self.gate), device=y.device)).sum(0).cumsum(0).to(torch.int32)
+        token = order // self.top_k
+        x = y[token]
+        inner = functional.silu(by_expert(x, self.gate, ends)) * by_expert(x, self.up, ends)
+        part = by_expert(inner, self.down, ends) * shares.flatten()[order, None]
+        return torch.zeros_like(y).index_add_(0, token, part)
+
+
+def by_expert(x, weights, ends):
+    """Rows of x (n, i), in the order of their experts, each by its expert's weights (E, o, i); `ends` (E,) where each expert's rows end."""
+    return functional.grouped_mm(x, weights.transpose(-2, -1), offs=ends)
 
 
 def normed(x, norm):
@@ -123,14 +146,17 @@ class Model:
         return (x @ self.head.T).argmax(-1) if self.vocabulary else x
 
 
+def prompt_of(model, job, place):
+    """Random tokens (B, S), or vectors where there is no vocabulary."""
+    shape = (job["batch"], job["input_tokens"])
+    if model.vocabulary:
+        return torch.randint(0, model.vocabulary, shape, device=place["device"])
+    return torch.randn(*shape, model.width, **place)
+
+
 def repetition(model, job, place):
     """Milliseconds of one prefill and of the mean decode step after it."""
-    shape = (job["batch"], job["input_tokens"])
-    prompt = (
-        torch.randint(0, model.vocabulary, shape, device=place["device"])
-        if model.vocabulary
-        else torch.randn(*shape, model.width, **place)
-    )
+    prompt = prompt_of(model, job, place)
     finish = torch.cuda.synchronize if place["device"] == "cuda" else lambda: None
     finish()
     begin = time.perf_counter()
@@ -143,20 +169,65 @@ def repetition(model, job, place):
     return 1e3 * (prefilled - begin), 1e3 * (time.perf_counter() - prefilled) / job["output_tokens"]
 
 
+class Graphs:
+    """The prefill and the decode step in the middle of the output as CUDA graphs."""
+
+    def __init__(self, model, job, place):
+        self.steps = job["output_tokens"]
+        prompt = prompt_of(model, job, place)
+        token = model.step(prompt, 0)
+        self.prefill = captured(lambda: model.step(prompt, 0))
+        self.decode = captured(lambda: model.step(token, job["input_tokens"] + self.steps // 2))
+
+    def repetition(self):
+        """Milliseconds of one prefill and of the mean of as many steps as the output has."""
+        return replayed(self.prefill, 1), replayed(self.decode, self.steps)
+
+
+def captured(call):
+    """A graph of a call, which ran before as often as PyTorch asks for."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            call()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    return graph
+
+
+def replayed(graph, times):
+    """Milliseconds of a replay, the mean of so many one after another, by the GPU's own clock."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    torch.cuda.synchronize()
+    begin.record()
+    for _ in range(times):
+        graph.replay()
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end) / times
+
+
 @torch.inference_mode()
 def measure(job):
     """Warm up, then repeat; everything the record keeps."""
     torch.manual_seed(job["seed"])
     torch.set_num_threads(job["threads"])
     place = {"dtype": DTYPES[job["precision"]], "device": job["torch_device"]}
+    cuda, graphs = place["device"] == "cuda", job.get("graphs", False)
+    if cuda:
+        torch.cuda.reset_peak_memory_stats()
     model = Model(job, place)
+    repeat = Graphs(model, job, place).repetition if graphs else lambda: repetition(model, job, place)
     for _ in range(job["warmup"]):
-        repetition(model, job, place)
+        repeat()
     wall, cpu = time.perf_counter(), time.process_time()
     samples, requests = [], []
     for _ in range(job["repetitions"]):
         begin = time.monotonic()
-        samples.append(repetition(model, job, place))
+        samples.append(repeat())
         requests.append((begin, time.monotonic()))
     return {
         "requests_s": requests,
@@ -165,7 +236,8 @@ def measure(job):
         "wall_s": time.perf_counter() - wall,
         "cpu_s": time.process_time() - cpu,
         "threads": torch.get_num_threads(),
-        "engine": f"torch {torch.__version__} {job['torch_device']}",
+        **({"peak_bytes": torch.cuda.max_memory_allocated()} if cuda else {}),
+        "engine": f"torch {torch.__version__} {job['torch_device']}{' graphs' if graphs else ''}",
     }
 
 

@@ -9,6 +9,7 @@ import math
 import os
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import torch
@@ -20,7 +21,8 @@ SMOOTH = 0.98  # of the running average that tells divergence
 MARGIN = 1.0  # nats above ln V: worse than knowing nothing
 PATIENCE = 100  # steps in a row above it
 VALIDATION_TOKENS = 8192  # scored at once
-KEPT, SERIES = ("step", "seconds", "average", "above"), ("losses", "rates", "validated")  # in a checkpoint
+KEPT, SERIES = ("step", "seconds", "average", "above"), ("losses", "rates", "validated", "between")  # in a checkpoint
+DENSE_EXPERTS = 8  # so many compute every token on a GPU; more of them one after another
 RESIDUAL = ("o_proj", "down_proj")  # what ends a residual branch
 
 
@@ -62,13 +64,31 @@ def built(job):
         ValueError: another number of parameters than the export's.
     """
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**job["config"])).float()
-    if getattr(model.config, "_experts_implementation", None) == "batched_mm":
+    slow = {"batched_mm"} if job["device"] == "cpu" else {"batched_mm", "grouped_mm"}  # the latter is not cast to bf16
+    if getattr(model.config, "_experts_implementation", None) in slow:
         model.set_experts_implementation("eager")  # batched_mm trains 54 times slower
+    if job["device"] != "cpu":
+        without_waiting(model)
     count = sum(parameter.numel() for parameter in model.parameters())
     if count != job["params_total"]:
         raise ValueError(f"parameters: expected {job['params_total']:,} as exported, got {count:,}")
     initialise(model, job)
     return model
+
+
+def without_waiting(model):
+    """Few experts compute every token at once: to ask the GPU which tokens are whose stops it once an expert."""
+    for module in model.modules():
+        if hasattr(module, "gate_up_proj") and module.num_experts <= DENSE_EXPERTS:
+            module.forward = partial(every_expert, module)
+
+
+def every_expert(experts, hidden, chosen, weights):
+    """Tokens (T, d) through all experts, added by each token's shares: weights (T, K) of its chosen ones, (T, K), else 0."""
+    shares = weights.new_zeros(len(hidden), experts.num_experts).scatter(1, chosen, weights)
+    gate, up = torch.einsum("td,eod->eto", hidden, experts.gate_up_proj).chunk(2, dim=-1)
+    found = torch.einsum("eto,edo->etd", experts.act_fn(gate) * up, experts.down_proj)
+    return torch.einsum("etd,te->td", found, shares.to(found.dtype)).to(hidden.dtype)
 
 
 @torch.no_grad()
@@ -121,7 +141,7 @@ class Training:
         self.validation = Sequences(job["validation"], job["sequence_length"])
         self.step, self.seconds = 0, 0.0
         self.average, self.above = None, 0
-        self.losses, self.rates, self.validated = [], [], []
+        self.losses, self.rates, self.validated, self.between = [], [], [], []
         self.ceiling = math.log(job["config"]["vocab_size"]) + MARGIN
         self._load()
 
@@ -141,17 +161,18 @@ class Training:
             group["lr"] = rate
         self.model.train()
         self.optimiser.zero_grad(set_to_none=True)
-        loss = 0.0
+        losses = []
         for part in self.data.batch(self.step, job["global_batch"], job["seed"]).split(job["micro_batch"]):
             scores, out = self._scores(part, **({"output_router_logits": True} if self.sparse else {}))
             share = len(part) / job["global_batch"]
             mean = scores.mean() * share
             balance = job["auxiliary_loss"] * share * out.aux_loss if self.sparse else 0.0
             (mean + balance).backward()
-            loss += float(mean.detach())
+            losses.append(mean.detach())
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), job["gradient_clip"])
         self.optimiser.step()
         self.step += 1
+        loss = sum(map(float, losses))  # read last: on a GPU that waits for what was begun
         self.losses.append(loss)
         self.rates.append(rate)
         self.average = loss if self.average is None else SMOOTH * self.average + (1 - SMOOTH) * loss
@@ -203,7 +224,7 @@ class Training:
         for name in KEPT:
             setattr(self, name, found[name])
         for name in SERIES:
-            setattr(self, name, found[name].tolist())
+            setattr(self, name, found[name].tolist() if name in found else [])
 
     def write_curve(self):
         """Loss per step as CSV; the last evaluations on the validation set beside it."""
@@ -245,13 +266,15 @@ def train(job):
         if why := training.diverged():
             training.write_curve()
             return {"state": "diverged", "reason": why, "seconds": training.seconds}
+        if training.step in job.get("between_steps", ()):
+            training.between.append(training.score(training.validation))
         if training.step > job["steps"] - job["last_steps"]:
             training.validated.append(training.score(training.validation))
         now = time.monotonic()
         training.seconds = now - begin
         stop = os.path.exists(job["stop"])
         if stop or now - saved >= job["checkpoint_s"] or training.step == job["steps"]:
-            training.save()
+            training.save() if math.isfinite(job["checkpoint_s"]) else training.write_curve()
             saved = time.monotonic()
         if stop and training.step < job["steps"]:
             return {"state": "stopped"}
@@ -269,14 +292,13 @@ def result(training, begin):
     common = {"seconds": time.monotonic() - begin, "engine": f"torch {torch.__version__}"}
     if not math.isfinite(loss) or loss > training.ceiling:
         return {"state": "diverged", "reason": f"validation loss {loss:.3f} at the end", **common}
-    return {"state": "ok", "loss": loss, "texts": texts, **common}
+    return {"state": "ok", "loss": loss, "between": training.between, "texts": texts, **common}
 
 
 def refused(job):
     """Why the chosen device cannot be used, None where it can."""
     if job["device"] == "cpu":
         return None
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if (torch.device(job["device"]).index or 0) < count:
         return None
@@ -286,7 +308,7 @@ def refused(job):
 def answer(job):
     """Train, and say how it ended whatever happens."""
     torch.set_num_threads(job["threads"])
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.use_deterministic_algorithms(job["device"] == "cpu", warn_only=True)  # on a GPU they cost more than they keep
     try:
         return refused(job) or train(job)
     except Unwritable as error:

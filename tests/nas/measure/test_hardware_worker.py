@@ -28,6 +28,10 @@ class Machine:
         """An array, which takes room."""
         return Array(self, shape, dtype)
 
+    def integers(self, low: int, high: int, shape: tuple[int, ...], device: str) -> "Array":
+        """An array of whole numbers."""
+        return self.array(*shape, dtype=SimpleNamespace(bits=64), device=device)
+
 
 @dataclass
 class Array:
@@ -49,6 +53,14 @@ class Array:
     def __del__(self) -> None:
         self.machine.held -= self.bytes
 
+    def to(self, dtype: SimpleNamespace) -> "Array":
+        """The same shape in another type."""
+        return Array(self.machine, self.shape, dtype)
+
+    def t(self) -> "Array":
+        """Itself, as it is square."""
+        return self
+
     def __matmul__(self, other: "Array") -> "Array":
         if len(other.shape) == 1:
             self.machine.now += self.bytes / PRODUCT_RATE
@@ -67,7 +79,8 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     machine, torch = Machine(), ModuleType("torch")
     types = {name: SimpleNamespace(bits=bits) for name, bits in (("float32", 32), ("bfloat16", 16), ("float16", 16))}
     torch.__dict__.update(
-        types | {"int8": SimpleNamespace(bits=8), "ones": machine.array, "rand": machine.array, "__version__": "0"}
+        types
+        | {"int8": SimpleNamespace(bits=8), "randint": machine.integers, "rand": machine.array, "__version__": "0"}
     )
     torch.__dict__["finfo"] = lambda dtype: dtype
     torch.__dict__["set_num_threads"] = lambda count: None
@@ -115,7 +128,7 @@ def test_products_without_a_kernel_of_this_machine_are_left_out_in_a_moment(
         a.machine.now += 71 * 2.0 * a.shape[0] ** 3 / PEAK
         return a @ b
 
-    machine = worker.torch.ones.__self__
+    machine = worker.torch.rand.__self__
     plain = found(worker, 0)
     took = machine.now
     monkeypatch.setattr(worker.torch, "_int_mm", reference)

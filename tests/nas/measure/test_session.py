@@ -181,6 +181,7 @@ def test_our_own_python_names_the_extra(
         (("twice.csv",), "expected each id once, got 'good' twice"),
         (("candidates.csv", "--out", "garbled"), "expected the record of an earlier measure"),
         (("candidates.csv", "--select", "knee"), "a candidate file is measured whole"),
+        (("candidates.csv", "--cuda-graphs"), "--cuda-graphs: expected --backend torch with --torch-device cuda"),
         (("candidates.csv", "--backend", "llama-bench"), "--interpreter: expected the llama-bench program"),
         (("candidates.csv", "--backend", "llama-bench", "--interpreter", "x"), "--models: expected the folder"),
         (("candidates.csv", "--out", "."), "--out: expected a new folder"),

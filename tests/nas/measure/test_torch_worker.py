@@ -64,3 +64,19 @@ def test_norm(worker: ModuleType, size: int) -> None:
         expected = x[..., part] / np.sqrt((x[..., part] ** 2).mean(-1, keepdims=True)) * norm
         np.testing.assert_allclose(found[..., part], expected, rtol=1e-12)
     assert worker.normed(x, None) is x
+
+
+@pytest.mark.parametrize("top_k", [1, 2])
+def test_experts_at_once(top_k: int) -> None:
+    """Grouped products give what expert after expert gives, an expert that no token chose among them."""
+    torch = pytest.importorskip("torch")
+    from nas.measure.workers import torch_worker
+
+    torch.manual_seed(0)
+    shape = SHAPE | {"n_experts": 6, "top_k": top_k}
+    layer = torch_worker.Layer(shape, {"dtype": torch.float32, "device": "cpu"})
+    tokens = torch.randn(5, 32)
+    one_by_one = layer.ffn(tokens)
+    layer.grouped = True
+    assert torch.allclose(layer.ffn(tokens), one_by_one, atol=1e-5)
+    assert float(one_by_one.abs().max()) > 0.1

@@ -28,7 +28,8 @@ if config.get("num_experts") and os.path.exists(os.path.join(here, "behaviour"))
 open(job["curve"], "w").write("step,loss\\n")
 open(job["checkpoint"], "w").write("held")
 loss = 2.0 + 1.0 / config["hidden_size"] + 0.1 * job["seed"]
-print(json.dumps({"state": "ok", "loss": loss, "texts": {n: loss + 1 for n in job["texts"]}, "seconds": 1.5}))
+print(json.dumps({"state": "ok", "loss": loss, "texts": {n: loss + 1 for n in job["texts"]}, "seconds": 1.5,
+                  "between": [loss + step for step in job.get("between_steps", ())]}))
 """
 
 

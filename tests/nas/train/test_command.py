@@ -84,6 +84,17 @@ def test_seeds_of_the_flag(trained: Trained, asked: Asked) -> None:
     ]
 
 
+def test_losses_on_the_way(folder: Path, trained: Trained, asked: Asked) -> None:
+    """Kept after whole batches, the tokens seen in the column's name; of a training that is as short, only at its end."""
+    answer = trained("--losses-after", "100,256", tokens="256,512")
+    assert answer.code == 0, answer
+    assert {len(job["between_steps"]) for job in asked()} == {1, 2}
+    short, long = (row for row in rows(folder) if row["id"] == "small")
+    assert [float(long[f"loss_after_{n}"]) - float(long["loss"]) for n in (128, 256)] == pytest.approx([2.0, 4.0])
+    assert float(short["loss_after_128"]) - float(short["loss"]) == pytest.approx(2.0)
+    assert short["loss_after_256"] == ""
+
+
 def test_vocabularies_larger_than_the_tokenizer_are_said() -> None:
     """Designs of several vocabularies on the text of one tokenizer would be compared by rows that nothing reads."""
     columns = {"depth": 1, "width": 32, "head_dim": 16, "n_kv_heads": 1, "expert_size": 64}

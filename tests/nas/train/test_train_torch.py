@@ -138,6 +138,23 @@ def test_router_learns(shape: str, job: Jobs) -> None:
         assert gradient(norm_topk_prob=True) < 1e-3 * gradient()
 
 
+@pytest.mark.parametrize("shape", ["top1", "top2"])
+def test_experts_that_compute_every_token_give_the_same_gradients(shape: str, job: Jobs) -> None:
+    found = []
+    for every in (False, True):
+        training = worker.Training(job(shape))
+        if every:
+            worker.without_waiting(training.model)
+        training.advance()
+        found.append([training.losses[-1], *(p.grad for p in training.model.parameters())])
+    (loss, *grads), (other, *others) = found
+    assert loss == pytest.approx(other, rel=1e-6)
+    assert all(torch.allclose(a, b, atol=1e-6, rtol=1e-4) for a, b in zip(grads, others, strict=True))
+    of_experts = [m for m in training.model.modules() if hasattr(m, "gate_up_proj") and hasattr(m, "num_experts")]
+    assert len(of_experts) == SHAPE["depth"]
+    assert all(m.forward.func is worker.every_expert for m in of_experts)
+
+
 def test_balance_is_in_no_loss_that_is_told(job: Jobs) -> None:
     """The auxiliary loss changes the training, and is in neither the training's nor the validation's loss."""
     with_it, without = worker.Training(job("top2")), worker.Training(job("top2", auxiliary_loss=0.0))
@@ -186,6 +203,22 @@ def test_going_on_gives_the_same_losses(shape: str, job: Jobs, tmp_path: Path) -
     assert (tmp_path / CURVES / f"{shape}-0-t6-s0.csv").read_text() == curve
     assert len(curve.splitlines()) == 7
     assert worker.train(job(shape, seed=1))["loss"] != whole["loss"]
+
+
+def test_a_loss_on_the_way_is_a_shorter_trainings(job: Jobs, tmp_path: Path) -> None:
+    """At a constant rate, interrupted or not, and the loss at the end is the same with and without."""
+    constant = {"warmup_steps": 0, "last_steps": 1, "final": job("dense")["peak"]}
+    short = worker.train(job("dense", steps=2, **constant) | {"identity": "short"})["loss"]
+    plain = worker.train(job("dense", **constant) | {"identity": "plain"})["loss"]
+    given = job("dense", between_steps=[2], **constant) | {"identity": "way"}
+    whole = worker.train(given)
+    assert (whole["between"], whole["loss"]) == ([short], plain)
+    Path(given["checkpoint"]).unlink()
+    (tmp_path / UNFINISHED / "stop").touch()
+    for _ in range(4):
+        worker.train(given)
+    (tmp_path / UNFINISHED / "stop").unlink()
+    assert worker.train(given)["between"] == [short]
 
 
 def test_another_trainings_checkpoint_is_not_taken(job: Jobs) -> None:
