@@ -87,7 +87,7 @@ def searched(problem: Problem, module: Any, seed: int, most: int, raw: dict[str,
     context = StrategyContext(problem, seed, problem.space.genotypes(np.zeros(0, dtype=np.int64)), most)
     with tempfile.TemporaryDirectory() as folder:
         names = tuple(objective.name for objective in problem.objectives)
-        store = RunStore(Path(folder) / FILE, problem.metric_names, names, problem.budgets)
+        store = RunStore(Path(folder) / FILE, problem.metric_names, names, problem.budgets, genes=problem.space.genes)
         store.create({}, store_columns(problem))
         search = Search(problem, module.build(context, module.Parameters.model_validate(raw)), store)
         search.run(Limits(most))
@@ -164,7 +164,7 @@ def table(folder: Path) -> Iterator[str]:
         for method in methods:
             of, seeds, _ = found.get((kind, method), (np.full(3, np.nan), 0, 0.0))
             said = f" ({seeds})" if seeds != 10 else ""
-            cells.append(f"{100 * of[1]:.3g} / {100 * of[2]:.3g}{said}" if seeds else "")
+            cells.append(f"{100 * of[1]:.2g} / {100 * of[2]:.2g}{said}" if seeds else "")
         if any(cells):
             yield f"| `{kind}` | " + " | ".join(cells) + " |"
     for method in methods:
@@ -173,23 +173,35 @@ def table(folder: Path) -> Iterator[str]:
 
 
 def judged(folder: Path) -> Iterator[str]:
-    """What holds of the targets: of each kind and checkpoint the ratios, then the count."""
-    found, ahead = medians(folder), list[bool]()
+    """What holds of the targets: of each kind and checkpoint the ratios, over the seeds that both have, then the count."""
+    found, ahead = gaps(read(folder)), list[bool]()
     for kind in KINDS:
         for place, n in ((CHECKPOINTS.index(n), n) for n in JUDGED):
-            if (kind, "prior_guided") not in found:
-                continue
-            own, lines = found[kind, "prior_guided"][0][place], []
+            lines = []
             for names, most in ((("botorch_peer",), WORST), (("optuna_tpe", "local_search"), WORST_OF_OTHERS)):
-                others = [found[kind, name][0][place] for name in names if (kind, name) in found]
-                if others:
-                    ratio = own / max(min(others), 1e-12)
-                    ahead += [ratio <= 1.0] if most == WORST else []
-                    lines.append(f"{'holds' if ratio <= most else 'FAILS'} {ratio:.2f} of {' and '.join(names)}")
-            yield f"{kind} at {n}: {100 * own:.2f} %; {'; '.join(lines)}"
+                seeds = sorted(set.intersection(*(_seeds(found, kind, name) for name in ("prior_guided", *names))))
+                if not seeds:
+                    continue
+                own, *others = (
+                    float(np.median([found[kind, name, seed][place] for seed in seeds]))
+                    for name in ("prior_guided", *names)
+                )
+                ratio = own / max(min(others), 1e-12)
+                ahead += [ratio <= 1.0] if most == WORST else []
+                holds = "holds" if own <= most * min(others) else "FAILS"
+                lines.append(
+                    f"{holds} {100 * own:.3g} % / {100 * min(others):.3g} % = {ratio:.2f} of {' and '.join(names)}"
+                )
+                lines[-1] += f" ({len(seeds)} seeds)"
+            if lines:
+                yield f"{kind} at {n}: {'; '.join(lines)}"
     if ahead:
-        share = np.mean(ahead)
-        yield f"{'holds' if share >= SHARE_OF_KINDS else 'FAILS'}: at most the peer's in {sum(ahead)} of {len(ahead)} cells"
+        holds = "holds" if np.mean(ahead) >= SHARE_OF_KINDS else "FAILS"
+        yield f"{holds}: at most the peer's in {sum(ahead)} of {len(ahead)} cells"
+
+
+def _seeds(found: dict[tuple[str, str, int], FloatArray], kind: str, method: str) -> set[int]:
+    return {seed for of, name, seed in found if (of, name) == (kind, method)}
 
 
 def kept(kind: str, method: str, seed: int, path: Path) -> str:

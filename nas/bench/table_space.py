@@ -48,6 +48,10 @@ class TableSpace:
     def _points(self, genotypes: IntArray) -> FloatArray:
         return np.stack([scaled[genotypes[:, gene]] for gene, scaled in enumerate(self.scaled)], axis=1)
 
+    def repaired_keys(self, genotypes: IntArray) -> IntArray:
+        """The row of each genotype of any integers, or the nearest, (n,)."""
+        return self.keys(genotypes)
+
     def repair(self, genotypes: IntArray) -> IntArray:
         """The nearest rows, (n, g)."""
         return self.rows[self.keys(genotypes)]

@@ -8,14 +8,14 @@ from nas.exact.solution import SMALL
 from nas.problem.problem import Problem
 from nas.search.distinct_sampling import draw_unseen
 from nas.search.key_index import KeyIndex
+from nas.strategies._corrected import Guess
 from nas.strategies._prior_columns import Designs, Wanted, described
+from nas.strategies._proposals import front
 from search_spaces.arrays import IntArray
 
 DRAWN = 20_000  # designs of a large space that a pool begins with
 STEPS = (1 / 8, 1 / 16, 1 / 32, 0.0, 0.0, 0.0)  # of an axis, round by round; 0 is one value
 PARENTS = 200  # of which the neighbours join the pool in a round
-
-Liked = Callable[[Designs], IntArray]
 
 
 class Candidates:
@@ -32,18 +32,32 @@ class Candidates:
         return np.sort(draw_unseen(self.problem.space.size, KeyIndex(), DRAWN, generator))
 
     def holding(self, keys: IntArray) -> Designs:
-        """The whole space; of a large one what was drawn of it, and the designs of some keys."""
-        if self.whole:
-            return self.reference
-        return described(self.problem, np.union1d(self.reference.keys, keys), self.wanted)
+        """Designs that some keys are of, in ascending order: the whole space, of a large one these alone."""
+        return self.reference if self.whole else described(self.problem, np.unique(keys), self.wanted)
 
-    def grown(self, pool: Designs, liked: Liked) -> Designs:
-        """The whole space; of a large one a pool with the neighbours of what `liked` picks of it, in ever smaller steps.
+    def grown(
+        self, keys: IntArray, guess: Callable[[Designs], Guess], confidence: float = 0.5
+    ) -> tuple[Designs, Guess]:
+        """The whole space and what is guessed of it; of a large one what was drawn of it, the designs of some keys, and their neighbours.
 
-        `liked` gives rows of the designs that it is shown.
+        The neighbours are those of what is on the guessed frontier, in ever smaller steps; every design is guessed once.
         """
-        for step in () if self.whole else STEPS:
-            best = pool.genotypes[liked(pool)[:PARENTS]]
+        pool, known = self.reference, guess(self.reference)
+        if self.whole:
+            return pool, known
+        pool, known = self._joined(pool, known, np.setdiff1d(keys, pool.keys), guess)
+        for step in STEPS:
+            best = pool.genotypes[front(known, confidence)[:PARENTS]]
             near = self.problem.space.keys(self.problem.space.neighbours(best, step))
-            pool = pool.joined(described(self.problem, np.setdiff1d(near, pool.keys), self.wanted))
-        return pool
+            pool, known = self._joined(pool, known, np.setdiff1d(near, pool.keys), guess)
+        order = np.argsort(pool.keys)
+        return pool[order], Guess(known.values[order], known.holds[order])
+
+    def _joined(
+        self, pool: Designs, known: Guess, keys: IntArray, guess: Callable[[Designs], Guess]
+    ) -> tuple[Designs, Guess]:
+        """A pool followed by the designs of some keys, and what is guessed of both."""
+        more = described(self.problem, keys, self.wanted)
+        of = guess(more)
+        values, holds = np.concatenate([known.values, of.values]), np.concatenate([known.holds, of.holds])
+        return pool.followed_by(more), Guess(values, holds)

@@ -10,9 +10,10 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, unit_of
 from nas.problem.problem import Problem
 from nas.search.successive_halving import STOPPED
-from nas.strategies._evidence import Posterior, correlation, fitted
+from nas.strategies._evidence import REMAINDERS, Posterior, correlations
 from nas.strategies._known import Known
 from nas.strategies._prior_columns import OF_LAW, Columns, Designs, Variables, asked_of, under
+from nas.strategies._regression import fitted
 from objectives.loss_law.law import Law
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
@@ -40,23 +41,27 @@ class Model:
     values: FloatArray
 
     def mean(self, designs: Designs, near: FloatArray) -> FloatArray:
-        """Expected values, (k,); `near` is the correlation of designs with all evaluated ones, `rows` of which taught."""
-        return self.posterior.predicted(self.columns.matrix(designs), near[:, self.rows])
+        """Expected values, (k,); `near` are correlations of designs with all evaluated ones, `rows` of which taught."""
+        return self.posterior.predicted(self.columns.matrix(designs), near[:, :, self.rows])
 
     def sd(self, designs: Designs, near: FloatArray) -> FloatArray:
         """Uncertainty of one measurement of each design, (k,)."""
-        return np.hypot(self.posterior.sd(self.columns.matrix(designs), near[:, self.rows]), self.posterior.noise)
+        return np.hypot(self.uncertainty(designs, near), self.posterior.noise)
+
+    def uncertainty(self, designs: Designs, near: FloatArray) -> FloatArray:
+        """Uncertainty of each expected value, (k,)."""
+        return self.posterior.sd(self.columns.matrix(designs), near[:, :, self.rows])
 
     def drawn(
-        self, designs: Designs, near: FloatArray, among: FloatArray, generator: np.random.Generator
+        self, designs: Designs, near: FloatArray, among: FloatArray, generator: np.random.Generator, count: int
     ) -> FloatArray:
-        """One function that the data allow, (k,)."""
-        return self.posterior.drawn(self.columns.matrix(designs), near[:, self.rows], among, generator)
+        """Functions that the data allow, (count, k)."""
+        return self.posterior.drawn(self.columns.matrix(designs), near[:, :, self.rows], among, generator, count)
 
     def covariance(self, designs: Designs, near: FloatArray, among: FloatArray) -> FloatArray:
         """How uncertain the expected values of k designs are together, without the noise of a measurement, (k, k)."""
         posterior = self.posterior
-        unit = posterior.covariance(self.columns.matrix(designs), near[:, self.rows], among)
+        unit = posterior.covariance(self.columns.matrix(designs), near[:, :, self.rows], among)
         return np.asarray(posterior.scale**2 * unit)
 
 
@@ -66,21 +71,28 @@ class Nearness:
     def __init__(self, reference: Designs) -> None:
         self.reference, self.variables = reference, Variables(reference)
         self.keys: IntArray = np.zeros(0, dtype=np.int64)
-        self.kept: FloatArray = np.zeros((len(reference), 0))
+        self.kept: FloatArray = np.zeros((len(REMAINDERS), len(reference), 0))
 
     def __call__(self, designs: Designs, told: Designs) -> FloatArray:
-        """The correlation of designs (k) with evaluated ones (n), (k, n)."""
+        """The correlations of designs (k) with evaluated ones (n), (r, k, n)."""
         if designs is not self.reference:
             return self._correlations(designs, told)
         known = len(self.keys) if np.array_equal(self.keys, told.keys[: len(self.keys)]) else 0
-        self.kept = np.concatenate([self.kept[:, :known], self._correlations(designs, told[known:])], axis=1)
-        self.keys = told.keys
+        if known < len(told) or known < len(self.keys):
+            self.kept = np.concatenate([self.kept[:, :, :known], self._correlations(designs, told[known:])], axis=2)
+            self.keys = told.keys
         return self.kept
+
+    def among(self, designs: Designs) -> FloatArray:
+        """The correlations of designs with one another, (r, k, k)."""
+        return self._correlations(designs, designs)
 
     def _correlations(self, designs: Designs, told: Designs) -> FloatArray:
         blocks = [slice(start, start + BLOCK) for start in range(0, len(designs), BLOCK)]
-        variables, others = self.variables(designs), self.variables(told)
-        return np.concatenate([np.zeros((0, len(told))), *(correlation(variables[block], others) for block in blocks)])
+        variables, values = self.variables(designs), self.variables.values(designs)
+        of = self.variables(told), self.variables.values(told)
+        found = [correlations(variables[some], of[0], values[some], of[1]) for some in blocks]
+        return np.concatenate([np.zeros((len(REMAINDERS), 0, len(told))), *found], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,18 +120,36 @@ class Corrected:
             holds = holds * np.clip(1.0 - self.failure.mean(designs, near), 0.0, 1.0)
         return Guess(self._values(designs, means), holds)
 
-    def drawn(self, designs: Designs, generator: np.random.Generator) -> Guess:
-        """One state of affairs that the data allow: values, and 1 or 0 where every budget is held or not."""
-        near = self.nearness(designs, self.told)
-        variables = self.nearness.variables(designs)
-        among = correlation(variables, variables)
-        drawn = {name: model.drawn(designs, near, among, generator) for name, model in self.models.items()}
-        holds = np.where(designs.ok, 1.0, 0.0)
-        for budget in self.problem.budgets:
-            holds = holds * self._within(budget, designs, drawn)
+    def drawn(self, designs: Designs, generator: np.random.Generator, count: int = 1) -> list[Guess]:
+        """States of affairs that the data allow: values, and 1 or 0 where every budget is held or not."""
+        near, among = self.nearness(designs, self.told), self.nearness.among(designs)
+        drawn = {n: model.drawn(designs, near, among, generator, count) for n, model in self.models.items()}
+        sound = np.where(designs.ok, 1.0, 0.0)
         if self.failure is not None:
-            holds = holds * (self.failure.mean(designs, near) < 0.5)
-        return Guess(self._values(designs, drawn), holds)
+            sound = sound * (self.failure.mean(designs, near) < 0.5)
+        return [self._state(designs, {n: some[place] for n, some in drawn.items()}, sound) for place in range(count)]
+
+    @property
+    def limited(self) -> bool:
+        """Whether a budget is on what was learned."""
+        return any(budget.metric in self.models for budget in self.problem.budgets)
+
+    def error(self) -> float:
+        """By how much values that are left out are mispredicted, over their spread: of the worst metric, the median as of a normal one."""
+        return max(
+            (_spread(model.posterior.left_out) / _spread(model.values) for model in self.models.values()), default=0.0
+        )
+
+    def _state(self, designs: Designs, learned: dict[str, FloatArray], holds: FloatArray) -> Guess:
+        for budget in self.problem.budgets:
+            holds = holds * self._within(budget, designs, learned)
+        return Guess(self._values(designs, learned), holds)
+
+    def optimistic(self, designs: Designs, sds: float) -> FloatArray:
+        """Values of the objectives, less so many standard deviations of the expectation, (n, m)."""
+        near = self.nearness(designs, self.told)
+        low = {n: m.mean(designs, near) - sds * m.uncertainty(designs, near) for n, m in self.models.items()}
+        return self._values(designs, low)
 
     def _values(self, designs: Designs, learned: dict[str, FloatArray]) -> FloatArray:
         with np.errstate(invalid="ignore"):
@@ -140,6 +170,11 @@ class Corrected:
         if budget.metric not in self.models:
             return np.where(budget.violation(designs.known[budget.metric]) <= 0, 1.0, 0.0)
         return np.where(values[budget.metric] <= _limit(budget, self.models[budget.metric]), 1.0, 0.0)
+
+
+def _spread(values: FloatArray) -> float:
+    """The sd of normal values whose median distance from their median is that of these."""
+    return max(1.4826 * float(np.median(np.abs(values - np.median(values)))), 1e-12)
 
 
 def held(budget: Budget, model: Model, mean: FloatArray, sd: FloatArray) -> FloatArray:
@@ -211,8 +246,8 @@ class Learner:
             self.columns[metric] = Columns(self.problem, metric, self.reference, self.nearness.variables, self.rivals)
         columns, there = self.columns[metric], np.isfinite(values)
         rows = slice(None) if there.all() else np.flatnonzero(there)
-        variables = self.nearness.variables(taught[rows])
-        found = fitted(columns.matrix(taught[rows]), columns.scheme, correlation(variables, variables), values[rows])
+        of = taught[rows]
+        found = fitted(columns.matrix(of), columns.scheme, self.nearness.among(of), values[rows])
         return Model(columns, found, rows, values[rows])
 
 

@@ -12,7 +12,6 @@ from nas.problem.pick_queries import PickQuery
 from nas.problem.problem import Problem
 from nas.search.strategy import CorrectedPick
 from nas.strategies._corrected import Corrected, Model, held
-from nas.strategies._evidence import correlation
 from nas.strategies._prior_columns import OF_LAW, Designs
 from objectives.plugins import importable
 from search_spaces.arrays import BoolArray, FloatArray
@@ -118,14 +117,14 @@ def _pick(seen: Seen, question: PickQuery, confidence: float, told: Evaluations)
     before = seen.shipped["loss" if model is None else model.columns.metric.prior]
     rows = np.array([likely[np.argmin(value[likely])], np.flatnonzero(within)[np.argmin(before[within])]])
     two, unlikely = seen.designs[rows], holds[rows[1]] < confidence
-    ends = {m.columns.metric.name: _ends(m, two[:1], seen.near[rows[:1]]) for m in seen.corrected.models.values()}
+    ends = {m.columns.metric.name: _ends(m, two[:1], seen.near[:, rows[:1]]) for m in seen.corrected.models.values()}
     return CorrectedPick(
         question.label,
         two.genotypes,
         bool(np.isin(two.keys[0], told.keys)),
         ends if model is not None else {"loss": (float(value[rows[0]]),) * 3} | ends,
         (float(holds[rows[0]]), float(holds[rows[1]])),
-        None if model is None or rows[0] == rows[1] or unlikely else _better(seen, model, two, seen.near[rows]),
+        None if model is None or rows[0] == rows[1] or unlikely else _better(seen, model, two, seen.near[:, rows]),
     )
 
 
@@ -139,8 +138,7 @@ def _ends(model: Model, one: Designs, near: FloatArray) -> tuple[float, float, f
 
 def _better(seen: Seen, model: Model, two: Designs, near: FloatArray) -> float:
     """The probability that the first of two designs is truly better than the second."""
-    variables = seen.corrected.nearness.variables(two)
-    covariance = model.covariance(two, near, correlation(variables, variables))
+    covariance = model.covariance(two, near, seen.corrected.nearness.among(two))
     mean = model.mean(two, near)
     spread = covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1]
     return float(ndtr((mean[1] - mean[0]) / np.sqrt(max(spread, 1e-300))))

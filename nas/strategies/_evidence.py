@@ -1,9 +1,8 @@
-"""Regression on groups of columns and a smooth remainder, each with a scale that the evidence of the data finds, as the noise."""
+"""What values say of a metric: a Gaussian posterior over columns and remainders, and the evidence of the scales behind it."""
 
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
@@ -11,31 +10,20 @@ from scipy.optimize import Bounds, minimize
 
 from search_spaces.arrays import FloatArray
 
-NOISE = (0.1, 1.5)  # of the targets' sd: median, and sd of the logarithm, before anything is seen
+NOISE_SPREAD = 1.5  # sd of the logarithm of the noise, before anything is seen
 SPREAD = 1.0  # sd of the logarithm of every other scale
 OFFSET = 3.0  # sd of the constant, in sd of the targets
-SMOOTH = 0.3  # median of the remainder's sd
-LENGTH = 1.0  # of the remainder, in variables from -1 to 1
-STEPS = 40  # of the search for scales, at most
-SMALLEST = 1e-9
+LENGTHS = (1.0, 0.35)  # of the smooth and of the rough remainder, in variables from -1 to 1
+REMAINDERS = {"smooth": 0.3, "rough": 0.1, "pairs": 0.1}  # medians of their sd
 JITTER = 1e-10  # of the mean variance, for rounding
-
-
-@dataclass(frozen=True)
-class Group:
-    """Columns whose weights are alike: how many, and the median of their sd before anything is seen, targets having sd 1."""
-
-    name: str
-    count: int
-    median: float
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """y = offset + scale · (Φ w + s(u) + noise): normal w, s a Gaussian process in the variables u (Matérn 5/2).
+    """y = offset + scale · (Φ w + Σ s(u) + noise): normal w, each s a Gaussian process in the variables u (`REMAINDERS`).
 
     columns: Φ of the n rows that were told, (n, p); variances: of the weights, before; alpha: (K + σ²)⁻¹ y; factor: the
-    Cholesky factor of K + σ². scales: sd by group, the remainder's last; noise: sd of one measurement, in units
+    Cholesky factor of K + σ². scales: sd by group, the remainders' last; noise: sd of one measurement, in units
     of y; evidence: log density of the scales given the data, but for a constant.
     """
 
@@ -64,35 +52,40 @@ class Posterior:
         return np.asarray(self.scale * self.alpha / np.square(inverse).sum(axis=0))
 
     @property
-    def _smooth(self) -> float:
-        return self.scales["smooth"] ** 2
+    def _shares(self) -> FloatArray:
+        """The variance of each remainder, (r,)."""
+        return np.square([self.scales[name] for name in REMAINDERS])
 
     def predicted(self, columns: FloatArray, near: FloatArray) -> FloatArray:
-        """The expected value of each of k designs, (k,); `near` is their correlation with the evaluated ones, (k, n)."""
-        return self.offset + self.scale * np.asarray(columns @ self.weights + near @ (self._smooth * self.alpha))
+        """The expected value of each of k designs, (k,); `near` are their correlations with the evaluated ones, (r, k, n)."""
+        parts = sum(share * (one @ self.alpha) for share, one in zip(self._shares, near, strict=True))
+        return self.offset + self.scale * np.asarray(columns @ self.weights + parts)
 
     def sd(self, columns: FloatArray, near: FloatArray) -> FloatArray:
         """How uncertain each expectation is, without the noise of a measurement, (k,)."""
-        before = np.square(columns) @ self.variances + self._smooth
+        before = np.square(columns) @ self.variances + self._shares.sum()
         left = before - np.square(self._whitened(columns, near)).sum(axis=0)
         return np.asarray(self.scale * np.sqrt(np.maximum(left, 0.0)))
 
     def drawn(
-        self, columns: FloatArray, near: FloatArray, among: FloatArray, generator: np.random.Generator
+        self, columns: FloatArray, near: FloatArray, among: FloatArray, generator: np.random.Generator, count: int = 1
     ) -> FloatArray:
-        """One function that the data allow, at each of k designs, (k,); `among` is their correlation, (k, k)."""
+        """Functions that the data allow, at each of k designs, (count, k); `among` are their correlations, (r, k, k)."""
         root = root_of(self.covariance(columns, near, among))
-        return self.predicted(columns, near) + self.scale * (root @ generator.standard_normal(len(columns)))
+        drawn = generator.standard_normal((count, len(columns))) @ root.T
+        return np.asarray(self.predicted(columns, near) + self.scale * drawn)
 
     def covariance(self, columns: FloatArray, near: FloatArray, among: FloatArray) -> FloatArray:
         """How uncertain the expectations of k designs are together, in squares of `scale`, (k, k)."""
         known = self._whitened(columns, near)
-        found: FloatArray = (columns * self.variances) @ columns.T + self._smooth * among - known.T @ known
-        return found
+        before = (columns * self.variances) @ columns.T + np.tensordot(self._shares, among, 1)
+        return np.asarray(before - known.T @ known)
 
     def _whitened(self, columns: FloatArray, near: FloatArray) -> FloatArray:
         """The factor's inverse times the covariance of the evaluated rows with other designs, (n, k)."""
-        covariance = (self.columns * self.variances) @ columns.T + self._smooth * near.T
+        covariance = (self.columns * self.variances) @ columns.T
+        for share, one in zip(self._shares, near, strict=True):
+            covariance += share * one.T
         found: FloatArray = solve_triangular(self.factor, covariance, lower=True, overwrite_b=True, check_finite=False)
         return found
 
@@ -106,33 +99,23 @@ def root_of(covariance: FloatArray) -> FloatArray:
     return np.diag(np.sqrt(np.maximum(covariance.diagonal(), 0.0)))
 
 
-def correlation(variables: FloatArray, others: FloatArray) -> FloatArray:
-    """Of the remainder at some variables (k, v) with others (n, v), Matérn 5/2, (k, n)."""
-    squares = np.square(variables).sum(axis=1)[:, None] + np.square(others).sum(axis=1) - 2.0 * variables @ others.T
-    distance = np.sqrt(np.maximum(squares, 0.0) * 5.0) / LENGTH
-    found: FloatArray = (1.0 + distance + distance * distance / 3.0) * np.exp(-distance)
-    return found
+def correlations(variables: FloatArray, others: FloatArray, values: FloatArray, of_others: FloatArray) -> FloatArray:
+    """Of each remainder at some designs (k) with others (n), (r, k, n), given their variables, (., v), and which value each has on each axis.
 
-
-def fitted(columns: FloatArray, groups: tuple[Group, ...], among: FloatArray, values: FloatArray) -> Posterior:
-    """Regression of values (n,) on columns (n, p), a constant and then each group's; `among` is their correlation, (n, n).
-
-    Scales and noise maximise their posterior density: the evidence times a log-normal prior of each. n is at least 2.
+    Matérn 5/2 of two lengths, and the share of pairs of axes on which both designs have the same values.
     """
-    offset, scale = float(values.mean()), max(float(values.std()), SMALLEST)
-    ends = np.cumsum([1, *(group.count for group in groups)])
-    parts = [columns[:, start:end] for start, end in pairwise(ends.tolist())]
-    kernels = np.stack([*(part @ part.T for part in parts), among, np.eye(len(values))])
-    evidence = Evidence(kernels, (values - offset) / scale)
-    medians = np.log([*(group.median for group in groups), SMOOTH, NOISE[0]])
-    logs = evidence.best(medians)
-    sds = np.exp(logs)
-    variances = np.square(np.repeat([OFFSET, *sds[: len(groups)]], [1, *(group.count for group in groups)]))
-    factor = evidence.factor(logs)
-    alpha = cho_solve((factor, True), evidence.targets)
-    scales = dict(zip([*(group.name for group in groups), "smooth"], sds.tolist(), strict=False))
-    density = -evidence.cost(logs, medians)[0]
-    return Posterior(offset, scale, columns, variances, alpha, factor, scales, scale * float(sds[-1]), density)
+    squares = np.square(variables).sum(axis=1)[:, None] + np.square(others).sum(axis=1) - 2.0 * variables @ others.T
+    distance = np.sqrt(np.maximum(squares, 0.0))
+    alike, axes = values @ of_others.T, variables.shape[1]
+    pairs = alike * (alike - 1.0) / (axes * (axes - 1)) if axes > 1 else alike
+    return np.stack([*(matern(distance / length) for length in LENGTHS), pairs])
+
+
+def matern(distance: FloatArray) -> FloatArray:
+    """Matérn 5/2 of distances in lengths."""
+    far = np.sqrt(5.0) * distance
+    found: FloatArray = (1.0 + far + far * far / 3.0) * np.exp(-far)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,11 +128,11 @@ class Evidence:
     kernels: FloatArray
     targets: FloatArray
 
-    def best(self, medians: FloatArray) -> FloatArray:
-        """Logarithms of the likeliest scales, given their medians before."""
+    def best(self, medians: FloatArray, start: FloatArray, steps: int) -> FloatArray:
+        """Logarithms of the likeliest scales, given their medians before; searched from a start in so many steps."""
         limits = Bounds(medians - 7.0, medians + 5.0)
         cost = partial(self.cost, medians=medians)
-        found = minimize(cost, medians, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": STEPS})
+        found = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": steps})
         return np.asarray(found.x)
 
     def cost(self, logs: FloatArray, medians: FloatArray) -> tuple[float, FloatArray]:
@@ -160,7 +143,7 @@ class Evidence:
         inverse = np.tril(inverse) + np.tril(inverse, -1).T
         fit, width = 0.5 * float(self.targets @ alpha), float(np.log(np.diag(factor)).sum())
         slopes = np.tensordot(self.kernels, inverse - np.outer(alpha, alpha), 2) * np.exp(2.0 * logs)
-        spreads = np.array([*[SPREAD] * (len(logs) - 1), NOISE[1]])
+        spreads = np.array([*[SPREAD] * (len(logs) - 1), NOISE_SPREAD])
         apart = (logs - medians) / spreads
         return fit + width + 0.5 * float(apart @ apart), slopes + apart / spreads
 

@@ -10,7 +10,8 @@ from nas.problem.breakdown import operator_columns
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.problem.time_ranges import PHASES
-from nas.strategies._evidence import Group
+from nas.strategies._jump_columns import Jumps, Ranges
+from nas.strategies._regression import Group
 from objectives.latency.operator import phases
 from objectives.loss_law.law import Law
 from objectives.metrics.perplexity import LARGEST_LOSS
@@ -28,7 +29,12 @@ MEDIANS = {  # of the sd of weights, before anything is seen
     "parts": 0.3,  # by how much coefficients of a prior are off
     "variables": 0.3,  # what a log variable does over half its range, in sd of the metric
     "squares": 0.3,
+    "values": 0.05,  # what a value of an axis does by itself
+    "tiles": 0.05,
+    "sizes": 0.05,  # what passing a size of cache does
 }
+
+SPARSE = ("values", "tiles", "sizes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +114,17 @@ class Variables:
         low, high = logs.min(axis=0), logs.max(axis=0)
         self.varying = np.flatnonzero(high > low)
         self.low, self.span = low[self.varying], (high - low)[self.varying]
+        self.ranges = [Ranges.of_values(column) for column in self(reference).T]
 
     def __call__(self, designs: Designs) -> FloatArray:
         """Of designs, (n, v)."""
         found: FloatArray = 2.0 * (log_variables(designs.architectures)[:, self.varying] - self.low) / self.span - 1.0
         return found
+
+    def values(self, designs: Designs) -> FloatArray:
+        """Which value designs have on each axis, (n, k): one 1 for each axis."""
+        parts = [of.one_hot(column) for of, column in zip(self.ranges, self(designs).T, strict=True)]
+        return np.concatenate([np.zeros((len(designs), 0)), *parts], axis=1)
 
 
 class Columns:
@@ -126,6 +138,7 @@ class Columns:
         self.laws = {metric.prior: own} | {under(metric.prior, law): law for law in rivals if metric.prior in OF_LAW}
         self.centres = {law.name: _means(law, reference.architectures) for law in self.laws.values()}
         self.priors = {name: _ends(self._prior(name, reference)[reference.ok]) for name in self.laws if metric.prior}
+        self.jumps = Jumps(reference.architectures)
 
     def matrix(self, designs: Designs) -> FloatArray:
         """A constant, the prior, its parts, the log variables, their squares and products, (n, p)."""
@@ -144,7 +157,9 @@ class Columns:
     def scheme(self) -> tuple[Group, ...]:
         """The groups of columns after the constant."""
         few = self.reference[:1]
-        return tuple(Group(name, columns.shape[1], MEDIANS[name]) for name, columns in self._groups(few).items())
+        return tuple(
+            Group(name, columns.shape[1], MEDIANS[name], name in SPARSE) for name, columns in self._groups(few).items()
+        )
 
     def _groups(self, designs: Designs) -> dict[str, FloatArray]:
         """Columns by group, each (n, k); a prior's only where there is one."""
@@ -153,11 +168,20 @@ class Columns:
         squares = np.stack([variables[:, i] * variables[:, j] for i, j in pairs], axis=1) if pairs else variables
         sparse = np.where(designs.architectures.n_experts > 1, 0.5, -0.5)
         free = {"variables": np.column_stack([variables, sparse]), "squares": squares}
+        free |= self._jumps(designs)
         if not self.metric.prior:
             return free
         prior = [(self._prior(name, designs) - middle) / width for name, (middle, width) in self.priors.items()]
         parts = [self._parts(name, designs) for name in self.priors]
         return {"prior": _finite(np.stack(prior, axis=1)), "parts": _finite(np.concatenate(parts, axis=1)), **free}
+
+    def _jumps(self, designs: Designs) -> dict[str, FloatArray]:
+        """Columns of effects per value, and of a metric that is no loss of tiles and sizes."""
+        values = {"values": self.variables.values(designs)}
+        if self.metric.prior in OF_LAW:
+            return values
+        of = designs.architectures
+        return values | {"tiles": self.jumps.aligned(of), "sizes": self.jumps.passed(of)}
 
     def _prior(self, name: str, designs: Designs) -> FloatArray:
         """A prior on the metric's own scale, (n,)."""

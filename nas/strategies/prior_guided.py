@@ -2,14 +2,12 @@
 
 import hashlib
 from collections.abc import Mapping
-from functools import reduce
 from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from nas.errors import UsageError
-from nas.problem.dominance import non_dominated
 from nas.problem.evaluations import Evaluations, joined
 from nas.problem.problem import Problem
 from nas.search.distinct_sampling import draw_unseen
@@ -17,19 +15,17 @@ from nas.search.key_index import KeyIndex
 from nas.search.strategy import Lessons, StrategyContext, Traits
 from nas.strategies._candidates import Candidates
 from nas.strategies._corrected import LEAST, Corrected, Guess, Learner, as_known, stopped_of
-from nas.strategies._improvement import most_improving
 from nas.strategies._known import known_of, known_rows, refuse_without_values
 from nas.strategies._learned_corrections import lessons_of
 from nas.strategies._observed_bytes import content
-from nas.strategies._prior_columns import OF_LAW, Designs, Wanted
+from nas.strategies._prior_columns import OF_LAW, Wanted
+from nas.strategies._proposals import Proposals, front, normalised, promising
 from nas.strategies._space_filling import latin_hypercube
 from nas.study.preferences import diverse
 from objectives.loss_law.law import Law
-from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.arrays import IntArray
 
 TRAITS = Traits(evaluations=100, cap=300, seedable=True, informed=True, asynchronous=True)
-COMPARED = 300  # designs whose gain is measured
-DRAWN_NEAR = 250  # designs near the corrected frontier, and as many others, of which one state of affairs is drawn
 
 
 class Parameters(BaseModel):
@@ -41,6 +37,13 @@ class Parameters(BaseModel):
     )
     drawn: int = Field(3, strict=True, ge=0, le=1000, description="Designs of a Latin hypercube to start from besides")
     batch: int = Field(5, strict=True, ge=1, le=1000, description="Architectures proposed between two fits")
+    few: int = Field(
+        2,
+        strict=True,
+        ge=1,
+        le=1000,
+        description="Architectures proposed between two fits while designs left out are predicted badly, at most `batch`",
+    )
     explored: int = Field(
         1,
         strict=True,
@@ -97,7 +100,7 @@ class PriorGuided:
             most = min(self.parameters.batch, at_most) if waiting else self.parameters.batch
             chosen = self._improving(taken, most, generator) if enough else taken[:0]
             seen.add(chosen)
-            drawn = draw_unseen(self.space.size, seen, most - len(chosen), generator)
+            drawn = draw_unseen(self.space.size, seen, 0 if len(chosen) else most, generator)
             asked = self.space.genotypes(np.concatenate([chosen, drawn]))
         self.pending = np.concatenate([self.pending, self.space.keys(asked)])
         return asked
@@ -135,8 +138,7 @@ class PriorGuided:
     def _analytic(self, wanted: int, rival: Law | None) -> IntArray:
         """Keys of designs spread along the frontier before any evaluation, under a law of several (None: the study's own)."""
         guess = as_known(self.problem, rival)
-        pool = self.candidates.grown(self.candidates.reference, lambda designs: front(guess(designs)))
-        known = guess(pool)
+        pool, known = self.candidates.grown(np.zeros(0, dtype=np.int64), guess)
         rows = front(known) if wanted and known.values.shape[1] else np.zeros(0, dtype=np.int64)
         rows = rows[np.isfinite(known.values[rows]).all(axis=1)]  # a rival may say nothing of any
         picked = rows[diverse(normalised(known.values[rows], known.values[rows]), wanted)] if len(rows) else rows
@@ -148,19 +150,17 @@ class PriorGuided:
         What a fidelity step stopped has reached nothing: what is near it may still improve the frontier.
         """
         corrected = self.learned(self.told)
-        pool = self._pool(taken, corrected)
-        guess, stopped = corrected.guess(pool), stopped_of(self.told)
+        pool, guess = self.candidates.grown(taken, corrected.guess, self.parameters.confidence)
+        stopped = stopped_of(self.told)
+        if not self.candidates.whole:
+            rows = promising(pool, guess, taken, self.parameters.confidence)
+            pool, guess = pool[rows], Guess(guess.values[rows], guess.holds[rows])
         if stopped.any():
             rows = np.flatnonzero(~np.isin(pool.keys, self.told.keys[stopped]))
             pool, guess = pool[rows], Guess(guess.values[rows], guess.holds[rows])
-        known = np.isin(pool.keys, taken)
-        chosen = self._best(guess, pool, known, most - min(self.parameters.explored, most), generator)
-        for _ in range(most - len(chosen)):  # more than asked for where little improves what is expected
-            rows = self._worth_a_draw(guess, known, chosen, generator)
-            some = pool[rows]
-            one = self._best(corrected.drawn(some, generator), some, known[rows], 1, generator)
-            chosen = np.concatenate([chosen, rows[one]])
-        return pool.keys[chosen]
+        chances = self.parameters.confidence, self.parameters.explored
+        proposals = Proposals(corrected, pool, guess, np.isin(pool.keys, taken), *chances, generator)
+        return pool.keys[proposals.batch(most, self.parameters.few)]
 
     def learned(self, told: Evaluations) -> Corrected:
         """The problem as these evaluations let it appear."""
@@ -173,49 +173,11 @@ class PriorGuided:
         corrected = self.learned(told)
         if not corrected.models:
             return None
-        pool = self._pool(told.keys, corrected)
-        rows = front(corrected.guess(pool), self.parameters.confidence)
+        pool, guess = self.candidates.grown(told.keys, corrected.guess, self.parameters.confidence)
+        rows = front(guess, self.parameters.confidence)
         analytic = pool.keys[front(as_known(self.problem)(pool))]
         whole = told[~stopped_of(told)]  # a design that was stopped was not evaluated to the end
         return lessons_of(corrected, whole, pool, pool[rows], analytic, self.parameters.confidence)
-
-    def _pool(self, taken: IntArray, corrected: Corrected) -> Designs:
-        """Designs that may be proposed, and those that were."""
-        liked = lambda designs: front(corrected.guess(designs), self.parameters.confidence)  # noqa: E731
-        return self.candidates.grown(self.candidates.holding(taken), liked)
-
-    def _worth_a_draw(
-        self, guess: Guess, known: BoolArray, chosen: IntArray, generator: np.random.Generator
-    ) -> IntArray:
-        """Rows of the evaluated designs, of unseen ones near the corrected frontier, and of others, without those chosen."""
-        unseen = np.setdiff1d(np.flatnonzero(~known & (guess.holds > 0)), chosen)
-        best = guess.values[front(guess, self.parameters.confidence)]
-        best = best if len(best) <= COMPARED else generator.choice(best, COMPARED, replace=False)
-        points, ends = normalised(guess.values[unseen], best), normalised(best, best)
-        behind = np.full(len(unseen), np.inf)
-        for end in ends:
-            behind = np.minimum(behind, reduce(np.maximum, (points - end).T))
-        nearest = np.argsort(behind, kind="stable")[:DRAWN_NEAR]
-        others = generator.permutation(np.delete(np.arange(len(unseen)), nearest))[:DRAWN_NEAR]
-        return np.concatenate([np.flatnonzero(known), unseen[nearest], unseen[others]])
-
-    def _best(
-        self, guess: Guess, pool: Designs, known: BoolArray, count: int, generator: np.random.Generator
-    ) -> IntArray:
-        """Rows of unseen designs that improve most on what is known, likely within the budgets; else the likeliest."""
-        likely = guess.holds >= self.parameters.confidence
-        rows = np.flatnonzero(~known & likely)
-        if not len(rows):
-            rows = np.flatnonzero(~known & pool.ok)
-            return rows[np.argsort(-guess.holds[rows], kind="stable")[:count]]
-        rows = rows[non_dominated(guess.values[rows])]
-        reached = np.flatnonzero(known & likely)
-        ends = guess.values[np.concatenate([rows, reached])]
-        ends = ends[non_dominated(ends)]
-        if len(rows) > COMPARED:
-            rows = np.sort(generator.choice(rows, COMPARED, replace=False))
-        points, before = normalised(guess.values[rows], ends), normalised(guess.values[reached], ends)
-        return rows[most_improving(points, before, count)]
 
 
 def wanted_of(context: StrategyContext) -> Wanted:
@@ -233,21 +195,6 @@ def nothing(problem: Problem) -> Evaluations:
     genotypes = problem.space.genotypes(np.zeros(0, dtype=np.int64))
     names = tuple(objective.name for objective in problem.objectives)
     return Evaluations(genotypes, np.zeros(0, dtype=np.int64), none, None, names, problem.budgets)
-
-
-def front(guess: Guess, confidence: float = 0.5) -> IntArray:
-    """Rows that are likely within the budgets and that no other such row dominates; else those likeliest within."""
-    rows = np.flatnonzero(guess.holds >= confidence)
-    if not len(rows):
-        return np.argsort(-guess.holds, kind="stable")[:LEAST]
-    return rows[non_dominated(guess.values[rows])]
-
-
-def normalised(values: FloatArray, ends: FloatArray) -> FloatArray:
-    """Values (n, m) with the best of some others at 0 and the worst at 1."""
-    low, high = ends.min(axis=0), ends.max(axis=0)
-    found: FloatArray = (values - low) / np.where(high > low, high - low, 1.0)
-    return found
 
 
 def build(context: StrategyContext, parameters: Parameters) -> PriorGuided:

@@ -65,7 +65,7 @@ Selected = Flag(
 STUDY = {
     "algo": Flag(
         "--algo",
-        "Strategy: 'plas list strategies' names them, auto picks one, package.module is your own; default nsga2.",
+        "Strategy: 'plas list strategies' names them, package.module is your own, auto picks one; default nsga2.",
         SEARCH,
     ),
     "evaluations": Flag(
