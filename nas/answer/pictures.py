@@ -1,7 +1,6 @@
 """Pictures of a run, PNG and SVG, in a form that goes into a paper as it is."""
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from nas.answer.plot_data import (
     thinned,
 )
 from nas.answer.sentences import devices_in_words, plot_axes
-from nas.files.figures import KINDS, plain, plain_decades, save, styled
+from nas.files.figures import plain, plain_decades, save, styled
 from nas.files.own_files import inner_folder
 from nas.problem.problem import Problem
 from search_spaces.arrays import IntArray
@@ -35,22 +34,21 @@ MARKERS = "osD^vP"  # of devices beyond the colours
 VECTORS = 3_000  # points that an SVG holds as shapes; more become an image inside it
 
 
-def draw_all(outcome: Outcome, folder: Path, kinds: Sequence[str] = KINDS) -> None:
+def draw_all(outcome: Outcome, folder: Path) -> None:
     """Frontier, evolution of parameters along it, convergence, several laws along it, and what was learned."""
-    saved = partial(save, kinds=kinds)
     with styled(STYLE):
         inner_folder(folder.parent, folder.name)
         if len(outcome.frontier) == 0:
             return
         if plot_axes(outcome.frontier.objectives) is not None:
-            saved(frontier_figure(outcome), folder / "frontier")
-            saved(evolution_figure(outcome), folder / "evolution")
+            save(frontier_figure(outcome), folder / "frontier")
+            save(evolution_figure(outcome), folder / "evolution")
         if (found := convergence(outcome)) is not None:
-            saved(convergence_figure(outcome, found), folder / "convergence")
+            save(convergence_figure(outcome, found), folder / "convergence")
         if (under := laws_figure(outcome)) is not None:
-            saved(under, folder / "laws")
+            save(under, folder / "laws")
         if outcome.lessons is not None and (learned := learned_figure(outcome.lessons)) is not None:
-            saved(learned, folder / "learned")
+            save(learned, folder / "learned")
 
 
 def frontier_figure(outcome: Outcome) -> Figure:

@@ -11,16 +11,5 @@ from nas.files import own_files
 def draw_run(outcome: Outcome, folder: Path) -> None:
     """The run's pictures and its page, in its folder."""
     with own_files.drawing(folder) as plots:
-        draw_all(outcome, plots, ("png",))
+        draw_all(outcome, plots)
     write_report(outcome, folder)
-
-
-def draw_vectors(outcome: Outcome, folder: Path) -> None:
-    """The run's pictures as SVG, in its folder.
-
-    Raises:
-        PlasError: the folder cannot be written.
-        UsageError: its `plots/` is no folder.
-    """
-    with own_files.drawing(folder) as plots:
-        draw_all(outcome, plots, ("svg",))

@@ -37,21 +37,20 @@ def report(request: ReportRequest) -> Path:
         for path in request.runs:
             refuse_comparison(path)
             refuse_own_page(path)
-        return _page([recorded_run(path) for path in request.runs], request)
+        return _page([recorded_run(path) for path in request.runs], request.scores)
 
-    return delivered(request, made, of_a_run=len(request.runs) == 1)
+    return delivered(request, made, scored=len(request.runs) == 1)
 
 
-def delivered(request: ReportRequest, page: Callable[[], str], *, of_a_run: bool = False) -> Path:
-    """Write a page to the given place, else beside the files of the one folder; returns where it is. of_a_run: whether it is of one run.
+def delivered(request: ReportRequest, page: Callable[[], str], *, scored: bool = False) -> Path:
+    """Write a page to the given place, else beside the files of the one folder; returns where it is. scored: whether it shows scores.
 
     Raises:
-        UsageError: a file that exists, or scores or pictures for what is no run.
+        UsageError: a file that exists, or scores for a page that has none.
         PlasError: a folder that cannot be written.
     """
-    for flag, what in (("scores", "page shows them"), ("svg", "pictures it draws")):
-        if getattr(request, flag) and not of_a_run:
-            raise UsageError(f"{flag}: expected the folder of one run, whose {what}, got another; drop --{flag}")
+    if request.scores is not None and not scored:
+        raise UsageError("scores: expected the folder of one run, whose page shows them, got another; drop --scores")
     target = request.out or (request.runs[0] / FILE if len(request.runs) == 1 else Path(FILE))
     if request.out is not None or len(request.runs) > 1:
         refuse_existing("--out", target)
@@ -88,24 +87,12 @@ def refuse_own_page(path: Path) -> None:
         raise UsageError(f"{path}: expected a run folder beside others, got a page of its own; report it alone")
 
 
-def _page(runs: list[RecordedRun], request: ReportRequest) -> str:
+def _page(runs: list[RecordedRun], scores: str | None) -> str:
     if len(runs) > 1:
         names = distinct_names([name_of(run.run.path) for run in runs])
         return runs_page([NamedRun(n, recalled(run), _resolved(run)) for n, run in zip(names, runs, strict=True)])
     (run,) = runs
-    outcome = recalled(run, request.scores)
-    if request.svg:
-        _draw(outcome, run.run.path, quiet=request.quiet)
-    return run_page(outcome, name_of(run.run.path), _resolved(run), _versions(run.run.path))
-
-
-def _draw(outcome: Outcome, folder: Path, *, quiet: bool) -> None:
-    """The run's pictures as SVG, in its folder."""
-    from nas.commands.drawing import draw_vectors
-
-    draw_vectors(outcome, folder)
-    if not quiet:
-        notice(f"{folder / 'plots'}: its pictures as SVG")
+    return run_page(recalled(run, scores), name_of(run.run.path), _resolved(run), _versions(run.run.path))
 
 
 def write_report(outcome: Outcome, folder: Path) -> None:

@@ -178,7 +178,6 @@ class ReportRequest:
         ),
     ] = None
     scores: Annotated[str | None, replace(STUDY["scores"], group=None)] = None
-    svg: Annotated[bool, Flag("--svg", "Draw the pictures of a run's plots/ as SVG too.")] = False
     quiet: Annotated[bool, Quiet] = False
 
 

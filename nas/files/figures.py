@@ -2,7 +2,7 @@
 
 import io
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,23 +30,19 @@ def styled(style: Any) -> Iterator[None]:
         yield
 
 
-KINDS = ("png", "svg")
-
-
-def save(figure: Figure, stem: Path, *, dpi: int = 160, kinds: Sequence[str] = KINDS) -> None:
-    """PNG and SVG, or the named ones: the same bytes for the same figure.
+def save(figure: Figure, stem: Path, *, dpi: int = 160, svg: bool = True) -> None:
+    """PNG and, unless left out, SVG: the same bytes for the same figure.
 
     Raises:
         PlasError: they cannot be written.
     """
     FigureCanvasAgg(figure)
-    options: dict[str, dict[str, Any]] = {
-        "png": {"dpi": dpi, "metadata": {"Software": None}},
-        "svg": {"metadata": {"Date": None}},
-    }
-    for kind in kinds:
+    kinds: dict[str, dict[str, Any]] = {"png": {"dpi": dpi, "metadata": {"Software": None}}}
+    if svg:
+        kinds["svg"] = {"metadata": {"Date": None}}
+    for kind, options in kinds.items():
         drawn = io.BytesIO()
-        figure.savefig(drawn, format=kind, **options[kind])
+        figure.savefig(drawn, format=kind, **options)
         write(stem.with_name(f"{stem.name}.{kind}"), drawn.getvalue())
 
 
