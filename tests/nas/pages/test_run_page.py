@@ -4,7 +4,6 @@ import base64
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -19,7 +18,7 @@ from nas.answer.past_run import recorded_run
 from nas.answer.read_from_run import recalled
 from nas.commands.report import report
 from nas.commands.requests import ReportRequest
-from nas.errors import PlasError, UsageError
+from nas.errors import PlasError
 from nas.pages import page as page_module
 from nas.pages import rows
 from nas.pages.embedding import column, embedded
@@ -67,22 +66,6 @@ def test_the_page_of_a_folder_is_the_page_of_its_search(
     written = (run / "report.html").read_bytes()
     assert report(ReportRequest((run,), None, quiet=True)) == run / "report.html"
     assert (run / "report.html").read_bytes() == written
-
-
-def test_pictures_as_svg_are_drawn_when_they_are_asked_for(
-    tiny: dict[str, Any], run_of: RunOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = tmp_path / "copy"
-    shutil.copytree(run_of(space=tiny), run)
-    report(ReportRequest((run,), None, svg=True))
-    names = ("frontier.svg", "evolution.svg", "convergence.svg")
-    assert {path.name for path in (run / "plots").glob("*.svg")} == {*names}
-    assert f"{run}/plots: its pictures as SVG" in capsys.readouterr().err
-    first = [(run / "plots" / name).read_bytes() for name in names]
-    report(ReportRequest((run,), None, svg=True, quiet=True))
-    assert [(run / "plots" / name).read_bytes() for name in names] == first
-    with pytest.raises(UsageError, match=r"^svg: expected the folder of one run, whose pictures it draws, got another"):
-        report(ReportRequest((run, run), None, svg=True))
 
 
 def test_own_metrics_are_shown_without_being_called(
