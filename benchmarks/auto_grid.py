@@ -31,8 +31,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from few_evaluations_truths import aspect, jittered
 
+from nas.bench.smooth import aspect, jittered
 from nas.problem.dominance import non_dominated
 from nas.problem.indicators import Scale
 from nas.problem.objective import Objective
@@ -105,7 +105,7 @@ class Truth:
         slow = slow + designs.depth * (designs.n_experts > 1) * draw.uniform(0, 0.2) * (1 + scenario.output_tokens)
         slow = slow * np.where(designs.width % 256, 1 + draw.uniform(0, 0.1), 1.0)
         slow = slow * np.where(designs.expert_size % 64, 1 + draw.uniform(0, 0.15), 1.0)
-        loss = jittered(scenario.law, 0.2, draw).loss(designs) + aspect(designs, 0.3, draw)
+        loss = jittered(scenario.law, 0.2, draw).loss(designs) + aspect(0.3, draw)(designs)
         own = noise(self.problem.space.find(designs), self.seed)
         return loss + NATS * own[0], slow * np.exp(FACTOR * own[1])
 

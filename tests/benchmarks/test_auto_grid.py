@@ -1,0 +1,21 @@
+"""The grid that judges auto: a cell runs, on a truth that its seed fixes."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "benchmarks"))  # the scripts import one another as they do when they run
+
+from auto_grid import METHODS, run  # noqa: E402
+
+
+def test_a_cell_is_as_many_values_of_a_truth_that_the_seed_fixes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "random", (20, {}))
+    first, again, other = (np.array(run("small", "random", seed)["values"]) for seed in (0, 0, 1))
+    assert first.shape == (20, 2)
+    assert np.isfinite(first).all()
+    assert (first == again).all()
+    assert (first != other).any()
