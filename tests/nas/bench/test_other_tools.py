@@ -24,7 +24,7 @@ from nas.bench.logger import Logger
 from nas.bench.scoring import scored
 from nas.bench.traces import read_traces
 
-REGISTRY = Path(__file__).resolve().parents[3] / "benchmarks" / "optunahub" / "package"
+REGISTRY = Path(__file__).resolve().parents[3] / "benchmarks" / "hub" / "package"
 PACKAGE = REGISTRY / "benchmarks" / "plas_bench"
 OPERATORS = {
     "sampling": IntegerRandomSampling(),
