@@ -23,7 +23,6 @@ auto's gap in a cell is that of what it picks, with the parameters that it sets.
 
 import argparse
 import json
-import tempfile
 import time
 from dataclasses import dataclass, replace
 from functools import cache
@@ -37,13 +36,11 @@ from nas.problem.dominance import non_dominated
 from nas.problem.indicators import Scale
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
-from nas.record.store import FILE, RunStore
 from nas.search.assembly import assemble
 from nas.search.choice import Asked
 from nas.search.discovery import strategy_module
-from nas.search.lifecycle import store_columns
-from nas.search.loop import Limits, Search
 from nas.search.strategy import StrategyContext
+from nas.search.unrecorded import unrecorded
 from objectives.device import Calibration
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
@@ -143,14 +140,8 @@ def run(space: str, method: str, seed: int) -> dict[str, Any]:
     problem, module = Truth(analytic(space), seed).studied(prior=True), strategy_module(algo)
     context = StrategyContext(problem, seed, problem.space.genotypes(np.zeros(0, dtype=np.int64)), most)
     began = time.process_time()
-    with tempfile.TemporaryDirectory() as folder:
-        names = tuple(objective.name for objective in problem.objectives)
-        store = RunStore(Path(folder) / FILE, problem.metric_names, names, problem.budgets, genes=problem.space.genes)
-        store.create({}, store_columns(problem))
-        search = Search(problem, module.build(context, module.Parameters.model_validate(given)), store)
-        search.run(Limits(min(most, problem.space.size)))
-        store.close()
-    found = search.archive.all()
+    strategy = module.build(context, module.Parameters.model_validate(given))
+    found = unrecorded(problem, strategy, min(most, problem.space.size)).archive.all()
     return {"values": found.values.tolist(), "seconds": time.process_time() - began}
 
 

@@ -15,7 +15,6 @@ method of a comparison has; `ask` times one ask after 200 evaluations.
 
 import argparse
 import json
-import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -33,12 +32,10 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.indicators import Scale
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
-from nas.record.store import FILE, RunStore
 from nas.search.assembly import assemble
 from nas.search.discovery import strategy_module
-from nas.search.lifecycle import store_columns
-from nas.search.loop import Limits, Search
 from nas.search.strategy import StrategyContext
+from nas.search.unrecorded import unrecorded
 from nas.study.preferences import select
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
@@ -109,13 +106,7 @@ def run(study: str, method: str, seed: int) -> dict[str, Any]:
     start = seeds_of(study) if "+" in method else np.zeros(0, dtype=np.int64)
     most = GP_MOST if algo == "optuna_gp" else max(CHECKPOINTS)
     context = StrategyContext(case.problem, seed, case.problem.space.genotypes(start), most)
-    with tempfile.TemporaryDirectory() as folder:
-        names = tuple(objective.name for objective in case.problem.objectives)
-        store = RunStore(Path(folder) / FILE, case.problem.metric_names, names, case.problem.budgets)
-        store.create({}, store_columns(case.problem))
-        search = Search(case.problem, module.build(context, module.Parameters.model_validate(raw)), store)
-        search.run(Limits(most))
-        store.close()
+    search = unrecorded(case.problem, module.build(context, module.Parameters.model_validate(raw)), most)
     found = search.archive.all()
     figures = {str(n): figures_of(case, found[: min(n, len(found))]) for n in CHECKPOINTS}
     return {"study": study, "method": method, "seed": seed, "figures": figures, "seconds": search.progress.seconds}

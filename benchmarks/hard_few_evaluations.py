@@ -22,7 +22,6 @@ Every cell (kind, method, seed) is a file of FOLDER; what is there already is no
 import argparse
 import importlib
 import json
-import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -38,11 +37,9 @@ from nas.problem.dominance import non_dominated
 from nas.problem.indicators import Scale
 from nas.problem.objective import Objective
 from nas.problem.problem import SMALL, Problem
-from nas.record.store import FILE, RunStore
 from nas.search.discovery import strategy_module
-from nas.search.lifecycle import store_columns
-from nas.search.loop import Limits, Search
 from nas.search.strategy import StrategyContext
+from nas.search.unrecorded import unrecorded
 from search_spaces.arrays import FloatArray, IntArray
 
 CHECKPOINTS = (25, 50, 100)
@@ -85,14 +82,8 @@ def long(case: Case, kind: str, seed: int) -> dict[str, Any]:
 def searched(problem: Problem, module: Any, seed: int, most: int, raw: dict[str, Any]) -> IntArray:
     """Keys of what a strategy evaluates."""
     context = StrategyContext(problem, seed, problem.space.genotypes(np.zeros(0, dtype=np.int64)), most)
-    with tempfile.TemporaryDirectory() as folder:
-        names = tuple(objective.name for objective in problem.objectives)
-        store = RunStore(Path(folder) / FILE, problem.metric_names, names, problem.budgets, genes=problem.space.genes)
-        store.create({}, store_columns(problem))
-        search = Search(problem, module.build(context, module.Parameters.model_validate(raw)), store)
-        search.run(Limits(most))
-        store.close()
-    return search.archive.all().keys
+    strategy = module.build(context, module.Parameters.model_validate(raw))
+    return unrecorded(problem, strategy, most).archive.all().keys
 
 
 def read(folder: Path) -> dict[tuple[str, str, int], dict[str, Any]]:

@@ -13,7 +13,6 @@ PLAS_EXTERNAL_DATA; without it only the project's own is replayed.
 import argparse
 import json
 import os
-import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,11 +23,9 @@ from replayed_tables_sources import Case, cases
 from scipy.stats import spearmanr
 
 from nas.problem.dominance import non_dominated
-from nas.record.store import FILE, RunStore
 from nas.search.discovery import strategy_module
-from nas.search.lifecycle import store_columns
-from nas.search.loop import Limits, Search
 from nas.search.strategy import StrategyContext
+from nas.search.unrecorded import unrecorded
 from nas.study.preferences import diverse
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -52,14 +49,7 @@ def evaluated(case: Case, method: str, seed: int) -> IntArray:
     none = case.problem.space.genotypes(np.zeros(0, dtype=np.int64))
     context = StrategyContext(case.problem, seed, none, most, rivals=case.rivals if method == LAWS else ())
     strategy = module.build(context, module.Parameters.model_validate(PARAMETERS.get(algo, {})))
-    with tempfile.TemporaryDirectory() as folder:
-        names = tuple(objective.name for objective in case.problem.objectives)
-        store = RunStore(Path(folder) / FILE, case.problem.metric_names, names, (), genes=case.problem.space.genes)
-        store.create({}, store_columns(case.problem))
-        search = Search(case.problem, strategy, store)
-        search.run(Limits(most))
-        store.close()
-    return search.archive.all().keys
+    return unrecorded(case.problem, strategy, most).archive.all().keys
 
 
 def by_prior(case: Case) -> IntArray:

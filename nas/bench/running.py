@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -12,13 +10,11 @@ from nas.bench.instance import BenchProblem
 from nas.errors import UsageError
 from nas.files.faults import Faults
 from nas.files.faults import Path as FaultPath
-from nas.record.store import FILE, RunStore
 from nas.search.constraints import ConstraintHandling, penalised, penalised_problem
 from nas.search.discovery import ChosenStrategy, chosen_strategy
-from nas.search.lifecycle import store_columns
-from nas.search.loop import Limits, Search
 from nas.search.strategy import StrategyContext, refuse_more_objectives
 from nas.search.strategy_calls import build_strategy
+from nas.search.unrecorded import unrecorded
 from search_spaces.arrays import IntArray
 
 PENALTY = 10.0  # the weight that a study has by default
@@ -55,15 +51,6 @@ def searched(bench: BenchProblem, chosen: ChosenStrategy, seed: int, evaluations
     none = problem.space.genotypes(np.zeros(0, dtype=np.int64))
     context = StrategyContext(penalised_problem(problem, handling), seed, none, evaluations)
     strategy = build_strategy(chosen.module, context, chosen.parameters)
-    with TemporaryDirectory() as folder:
-        names = tuple(objective.name for objective in problem.objectives)
-        place, genes = Path(folder) / FILE, problem.space.genes
-        store = RunStore(place, problem.metric_names, names, problem.budgets, genes=genes)
-        try:
-            store.create({}, store_columns(problem))
-            shown = partial(penalised, handling=handling, weight=PENALTY)
-            search = Search(problem, strategy, store, shown=shown)
-            search.run(Limits(min(evaluations, bench.size)))
-        finally:
-            store.close()
+    shown = partial(penalised, handling=handling, weight=PENALTY)
+    search = unrecorded(problem, strategy, min(evaluations, bench.size), shown)
     return search.archive.all().genotypes.astype(np.int64)
