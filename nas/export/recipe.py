@@ -70,6 +70,11 @@ class Recipe(BaseModel):
     utilisation: Annotated[float, Field(gt=0, le=1)] = 0.4
     source: str = ""
 
+    @property
+    def step_tokens(self) -> int:
+        """Tokens of one optimiser step."""
+        return self.global_batch * self.sequence_length
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -94,7 +99,7 @@ def schedule(recipe: Recipe, architecture: Architectures) -> Schedule:
     rate, init = recipe.learning_rate, recipe.initialisation
     scale = width**rate.width_exponent * depth**rate.depth_exponent
     tokens = float(training_tokens(architecture, recipe)[0])
-    steps = math.ceil(tokens / (recipe.global_batch * recipe.sequence_length))
+    steps = math.ceil(tokens / recipe.step_tokens)
     std = init.std * width**init.width_exponent
     residual = std / math.sqrt(2 * int(architecture.depth[0])) if init.residual_by_depth else std
     single = init.single_expert_by_count and int(architecture.top_k[0]) == 1

@@ -38,8 +38,7 @@ class Job:
     @property
     def tokens(self) -> int:
         """Tokens of all steps."""
-        recipe = self.model.recipe
-        return self.model.schedule.steps * recipe.global_batch * recipe.sequence_length
+        return self.model.schedule.steps * self.model.recipe.step_tokens
 
     @property
     def flops(self) -> float:
@@ -92,7 +91,7 @@ def rounded_to_batches(tokens: int, recipe: Recipe) -> int:
     Raises:
         UsageError: less than one batch.
     """
-    batch = recipe.global_batch * recipe.sequence_length
+    batch = recipe.step_tokens
     if tokens < batch:
         raise UsageError(
             f"--tokens: expected at least a batch of {recipe.global_batch:,} x {recipe.sequence_length:,} = {batch:,}, "
@@ -170,7 +169,7 @@ def job_settings(job: Job, how: How, corpus: Corpus, folder: Path) -> dict[str, 
 
 def between_steps(job: Job, how: How) -> list[int]:
     """Steps before the last after which `How.between` tokens have been seen."""
-    batch = job.model.recipe.global_batch * job.model.recipe.sequence_length
+    batch = job.model.recipe.step_tokens
     steps = sorted({math.ceil(tokens / batch) for tokens in how.between})
     return [step for step in steps if step < job.model.schedule.steps]
 
@@ -244,7 +243,7 @@ def _losses(ended: dict[str, Any], corpus: Corpus) -> dict[str, Any]:
 
 def _between(job: Job, how: How, ended: dict[str, Any]) -> dict[str, float]:
     """Validation losses on the way, nats per token, by the tokens seen until then; only those that were reached."""
-    batch = job.model.recipe.global_batch * job.model.recipe.sequence_length
+    batch = job.model.recipe.step_tokens
     steps, losses = between_steps(job, how), ended.get("between") or []
     return {f"loss_after_{step * batch}": loss for step, loss in zip(steps, losses, strict=False)}
 
