@@ -61,13 +61,13 @@ def verdict(problem: Problem, on_device: Problem, missed: list[bool | None]) -> 
 
 
 def verdict_in_short(problem: Problem, on_device: Problem, missed: list[bool | None]) -> str:
-    """Sentences that explain `device_…`, with the number of limits that are missed there."""
+    """What holds on the device by what, and how many of the study's own picks miss their limit there."""
     judged = [miss for miss in missed if miss is not None]
     parts = [SHORT.get(part.split()[0], part) for part in counted(problem, on_device)]
-    text = f"{PREFIX}ms (preset device: {', '.join(parts)})"
+    text = f"On the device: preset device ({', '.join(parts)}); in convention: this study's own"
     if not judged:
         return text
-    return f"{text} misses {sum(judged)} of {len(judged)} limits{' (!)' * any(judged)}"
+    return f"{text}, which misses {sum(judged)} of {len(judged)} limits there{' (!)' * any(judged)}"
 
 
 def counted(problem: Problem, on_device: Problem) -> list[str]:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from nas.answer.by_evidence import ByEvidence, by_evidence
-from nas.answer.device_times import device_times
+from nas.answer.changes import Changes, changes_of
+from nas.answer.device_times import alike, device_times
 from nas.answer.doubt import Doubt, doubt_of
+from nas.answer.held_on_device import held_on_device
 from nas.answer.law_verdicts import LawAnswers, law_answers
 from nas.answer.on_each_device import OnDevice, on_each_device
 from nas.exact.infeasibility import diagnosed
@@ -32,7 +34,11 @@ from search_spaces.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A finished search, read in every way the product shows it."""
+    """A finished search, read in every way the product shows it.
+
+    changes: what one change would buy, None where nothing fits or it would take long to say; held: picks that hold under preset `device`,
+    where times there are not the study's own.
+    """
 
     study: Study
     evaluations: Evaluations
@@ -59,6 +65,8 @@ class Outcome:
     under_laws: LawAnswers | None = None
     lessons: Lessons | None = None
     on_each_device: tuple[OnDevice, ...] = ()
+    changes: Changes | None = None
+    held: tuple[Pick, ...] = ()
 
     @property
     def known(self) -> int:
@@ -131,7 +139,13 @@ def derived(
     scale = scale_of(problem, exact.frontier if exact else frontier)
     stage("Picks, and what they take on the device")
     picks = answers(problem, found)
-    on_device = under_preset(study, "device")
+    on_device, solved = under_preset(study, "device"), ending.whole and len(found) < problem.space.size
+    there = tuple(device_times(on_device, pick) for pick in picks)
+    same = alike(problem, list(zip(picks, there, strict=True)))
+    held = () if same else held_on_device(study, on_device, found, solved=solved)
+    stage("What one change would buy")
+    own = picks[0].answer
+    changes = None if own is None else changes_of(study, own, found, solved=solved)
     unsure = uncertainty(problem.scenario.law, lambda some: problem.architectures(found.genotypes[some]), found)
     return Outcome(
         study,
@@ -140,7 +154,7 @@ def derived(
         frontier,
         picks,
         on_device,
-        tuple(device_times(on_device, pick) for pick in picks),
+        there,
         exact_losses(problem, ending.whole),
         blind_axes(problem.space, problem.scenario.law),
         None if unsure is None else unsure.probability()[rows],
@@ -158,7 +172,9 @@ def derived(
         ending.seconds,
         _under_laws(study, picks, frontier, ending, stage),
         ending.lessons,
-        on_each_device(problem, found, frontier, solved=ending.whole and len(found) < problem.space.size),
+        on_each_device(problem, found, frontier, solved=solved),
+        changes,
+        held,
     )
 
 

@@ -13,13 +13,13 @@ from nas.answer.doubt_columns import doubt_in_numbers, evidence_in_numbers, flat
 from nas.answer.law_columns import along_columns, law_columns, laws_in_numbers
 from nas.answer.on_each_device import columns_on_devices
 from nas.answer.outcome import Outcome
-from nas.answer.sentences import active_experts
+from nas.answer.sentences import active_experts, question_text
+from nas.answer.three_sentences import answer_in_numbers
 from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json
 from nas.problem.diagnosis import lines
 from nas.problem.evaluations import Evaluations
 from nas.problem.indicators import APPROXIMATE, too_many
-from nas.problem.pick_queries import PickQuery
 from nas.problem.problem import Problem
 from nas.problem.settings import tokens_of
 from nas.record.steps import Step
@@ -115,13 +115,6 @@ def evaluation_table(problem: Problem, found: Evaluations, batches: IntArray) ->
         yield csv_text(columns, header=start == 0)
 
 
-def question_text(problem: Problem, question: PickQuery) -> str:
-    """A question in words: `your budgets: decode_ms <= 20, memory_gb <= 64`, or an application's or baseline's label."""
-    if question.budget is not None:
-        return question.label
-    return f"{question.label}: {', '.join(str(budget) for budget in problem.budgets) or 'none'}"
-
-
 def answered(outcome: Outcome) -> list[dict[str, Any]]:
     """Per query its text and, where something fits, the architecture, its metrics and its times on the device."""
     rows: list[dict[str, Any]] = []
@@ -152,8 +145,25 @@ def pick_columns(outcome: Outcome) -> dict[str, Any]:
         added = {"metric": None, "limit": None} if budget is None else {"metric": budget.metric, "limit": budget.limit}
         design = {name: v for name, v in flat(row).items() if name not in ("question", "budgets", "exact_loss")}
         rows += [{"question": row["question"], **added, **design}] if pick.answer is not None else []
+    for pick, row in zip(outcome.held, held_in_numbers(outcome), strict=True):
+        budget = pick.question.budget
+        added = {"metric": None, "limit": None} if budget is None else {"metric": budget.metric, "limit": budget.limit}
+        design = {name: v for name, v in row.items() if name not in ("question", "budgets")}
+        rows += [{"question": row["question"], **added, **design}] if pick.answer is not None else []
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["question", "metric", "limit"]
     return {name: [_cell(row.get(name)) for row in rows] for name in names}
+
+
+def held_in_numbers(outcome: Outcome) -> list[dict[str, Any]]:
+    """The picks that hold under preset `device`, where times there are not the study's own: per question its limits, the design, its metrics there."""
+    problem, rows = outcome.on_device, list[dict[str, Any]]()
+    for pick in outcome.held:
+        row: dict[str, Any] = {"question": f"on the device: {pick.question.label}"}
+        row["budgets"] = limits(outcome.study.problem, pick.question)
+        if pick.answer is not None:
+            row |= {name: column.tolist()[0] for name, column in columns_of(problem, pick.answer).items()}
+        rows.append(row)
+    return rows
 
 
 def _cell(value: Any) -> Any:
@@ -191,6 +201,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     rough = too_many(outcome.frontier.values)
     best = None if scale is None else scale.hypervolume(outcome.frontier.values, approximate=rough)
     return {
+        "answer": answer_in_numbers(outcome),
         "stop_reason": outcome.stop_reason,
         **({"auto": outcome.study.config.auto} if outcome.study.config.auto else {}),
         "space": {
@@ -208,6 +219,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         else {"bounds_from": "exact frontier" if outcome.exact else "this run's frontier", **scale.described()},
         "exact": None if outcome.distance is None else asdict(outcome.distance),
         "picks": answered(outcome),
+        "picks_on_device": held_in_numbers(outcome),
         "law": law_in_numbers(problem.scenario.law, tokens_of(problem)),
         "law_does_not_see": list(outcome.blind),
         "law_on_active_experts": active_experts(outcome),

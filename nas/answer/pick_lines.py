@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nas.answer.outcome import Outcome
-from nas.answer.pick_tables import EXACT, PickTable, beside_baselines, on_devices, own_picks
+from nas.answer.pick_tables import CONVENTION, EXACT, PickTable, beside_baselines, on_devices, own_picks
 from nas.terminal.console import Line, sentence
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import fitted
@@ -27,9 +27,12 @@ def pick_lines(outcome: Outcome, *, verbose: bool, designs: bool = True) -> Show
     designs: whether a design without a column is shown below its row.
     """
     table = own_picks(outcome, brief=not verbose)
+    if not verbose and len(table.rows) == 1 and EXACT not in table.header and not table.below:
+        return Shown([], [], exact=False)  # the three sentences say it
     below = BELOW[:1] if designs else ()
-    spare = () if verbose else ("params", "active", EXACT, *BELOW[: 0 if designs else 1])
-    return _laid_out(table, (table.title, *table.header[1:]), () if verbose else below, spare)
+    spare = () if verbose else (CONVENTION, "params", "active", "memory", EXACT, *BELOW[: 0 if designs else 1])
+    under = (CONVENTION,) if verbose and CONVENTION in table.header else () if verbose else below
+    return _laid_out(table, (table.title, *table.header[1:]), under, spare)
 
 
 def baseline_lines(outcome: Outcome, *, verbose: bool) -> Shown:
@@ -37,7 +40,9 @@ def baseline_lines(outcome: Outcome, *, verbose: bool) -> Shown:
     found = Shown([], [], exact=False)
     for table in beside_baselines(outcome, brief=not verbose):
         title = sentence(Styled(table.title, TITLE), table.caption.removeprefix(table.title))
-        part = _laid_out(table, table.header, BELOW if verbose else (), () if verbose else ("architecture", EXACT))
+        part = _laid_out(
+            table, table.header, BELOW if verbose else (), () if verbose else ("architecture", EXACT, "memory")
+        )
         more = [] if verbose else [*part.dropped, f"{table.more} more picks"]
         found = Shown([*found.lines, [], *title, *part.lines], [*found.dropped, *more], found.exact or part.exact)
     return found

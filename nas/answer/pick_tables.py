@@ -8,7 +8,6 @@ import numpy as np
 
 from nas.answer.device_times import (
     PREFIX,
-    TIMES,
     alike,
     limits,
     misses,
@@ -21,9 +20,8 @@ from nas.answer.doubt import PickRegret
 from nas.answer.model_remarks import blind_spots, equal_heads
 from nas.answer.on_each_device import OnDevice
 from nas.answer.outcome import Outcome
-from nas.answer.outcome_files import question_text
-from nas.answer.sentences import baseline_metric, count, describe
-from nas.answer.sureness import difference_in_short, difference_in_words
+from nas.answer.sentences import baseline_metric, count, describe, question_text
+from nas.answer.sureness import difference_in_short
 from nas.exact.gains import DIFFERENT
 from nas.exact.solution import FROM_LAW
 from nas.problem.differences import misfit
@@ -31,7 +29,6 @@ from nas.problem.objective import unit_of
 from nas.problem.pick_queries import OWN, Baseline, PickQuery
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
-from nas.problem.quantiles import measured_at, own_in_words
 from nas.terminal.styles import BAD, DOUBT, GOOD, Styled
 from objectives.quantities import day_in_words
 
@@ -42,9 +39,12 @@ OF_FIRST = "nats from {}, better"
 OF_SIZE = ("memory", "params", "active")
 LARGE = 1e9  # from here on figures are shown by their powers of ten
 SUFFIXES = {"ms": "_ms", "GB": "_gb", "J": "_j", "W": "_w", "h": "_hours"}  # of metrics' names, by unit
+CONVENTION = "architecture in convention"
+TOTAL = "total "  # the time that is meant where none is named
 SHOWN = 12  # devices in a table
 HEADLINES = 2  # rows beside a published model in brief: of any memory, and of its own
 
+LOSS = "loss (nats)"
 PickRow = tuple[Pick, dict[str, float], float | None]  # with its times on the device and the loss of the exact one
 
 
@@ -74,26 +74,77 @@ class PickTable:
 
 
 def own_picks(outcome: Outcome, *, brief: bool = False) -> PickTable:
-    """Lowest loss within your budgets, then within each application's, its difference from the first published model, and the time a real device would show."""
-    problem = outcome.study.problem
-    rows = _rows(outcome, "")
-    own_times = alike(problem, [(pick, there) for pick, there, _ in rows])
-    first = _first_label(outcome)
-    header = ("within", "loss", OF_FIRST.format(first), EXACT, "takes", f"{PREFIX}ms", *OF_SIZE, "architecture")
-    missed = [misses(limits(problem, pick.question), there) for pick, there, _ in rows]
-    lines = () if own_times else ((verdict_in_short if brief else verdict)(problem, outcome.on_device, missed),)
-    without = {f"{PREFIX}ms"} if own_times else set[str]()
-    without |= set() if first else {OF_FIRST.format(first)}
-    body = [_pick_row(outcome, *row) for row in rows]
-    below = (*lines, *([] if brief else regret_lines(outcome)), *expected_regrets(outcome, brief=brief))
+    """Lowest loss within your budgets, then within each application's, and its difference from the first published model.
+
+    Where times on the device are others, what holds there stands first, the study's own convention apart.
+    """
+    rows = [(pick, there) for pick, there, _ in _rows(outcome, "")]
+    same = alike(outcome.study.problem, rows)
+    return _as_it_is(outcome, brief=brief) if same else _in_convention(outcome, brief=brief)
+
+
+def _as_it_is(outcome: Outcome, *, brief: bool) -> PickTable:
+    rows, first = _rows(outcome, ""), _first_label(outcome)
+    header = ("within", LOSS, OF_FIRST.format(first), EXACT, "takes", *OF_SIZE, "architecture")
+    without = set() if first else {OF_FIRST.format(first)}
+    body = [_pick_row(outcome, pick, best) for pick, _, best in rows]
+    below = (*([] if brief else regret_lines(outcome)), *expected_regrets(outcome, brief=brief))
     return _table("Lowest predicted loss within", (), header, body, without, below)
+
+
+def _in_convention(outcome: Outcome, *, brief: bool) -> PickTable:
+    """The same with what holds on the device first."""
+    problem, rows, first = outcome.study.problem, _rows(outcome, ""), _first_label(outcome)
+    header = (
+        *("within", "on the device", "in convention", OF_FIRST.format(first), EXACT, f"{PREFIX}ms", *OF_SIZE),
+        *("architecture", CONVENTION),
+    )
+    without = set() if first else {OF_FIRST.format(first)}
+    without |= {f"{PREFIX}ms"} if brief and outcome.held else set()
+    without |= set() if outcome.held else {"on the device", CONVENTION}
+    held = outcome.held or [Pick(pick.question, None) for pick, *_ in rows]
+    body = [_both_rows(outcome, *row, each) for row, each in zip(rows, held, strict=True)]
+    missed = [misses(limits(problem, pick.question), there) for pick, there, _ in rows]
+    line = (verdict_in_short if brief else verdict)(problem, outcome.on_device, missed)
+    below = (line, *([] if brief else regret_lines(outcome)), *expected_regrets(outcome, brief=brief))
+    return _table("Lowest predicted loss within", (), header, body, without, below)
+
+
+def _both_rows(outcome: Outcome, pick: Pick, there: dict[str, float], best: float | None, held: Pick) -> list[str]:
+    """What holds on the device and how large it is, the study's own pick beside it; that one's size where nothing is known of the device's."""
+    name, loss, difference, missed, taken, *sizes, design = _pick_row(outcome, pick, best)
+    here, problem = Styled("none fits", BAD), outcome.study.problem
+    if pick.answer is not None:
+        over = " !" if misses(limits(problem, pick.question), there) else ""
+        style = BAD if over else DOUBT if loss.endswith("*") else GOOD
+        here = Styled(f"{loss} at {taken.removeprefix(TOTAL)}{over}", style)
+    shown, *of_held = _held(outcome, held) if outcome.held else ("", *sizes, design)
+    at = "" if pick.answer is None else ", ".join(f"{there[PREFIX + n]:.4g}" for n in times_of(problem, pick.question))
+    return [name, shown, here, difference, missed, at, *of_held, design]
+
+
+def _held(outcome: Outcome, held: Pick) -> list[str]:
+    """What holds on the device: `3.5128 at 19.9 ms`, its memory, parameters, the active ones, the design."""
+    if held.answer is None:
+        return [Styled("none fits", BAD), "", "", "", ""]
+    m = {metric: float(column[0]) for metric, column in held.answer.metrics.items()}
+    problem = outcome.on_device
+    design = problem.architectures(held.answer.genotypes)
+    star = "*" if problem.scenario.law.extrapolates(design)[0] else ""
+    taken = ", ".join(_taken(outcome.study.problem, held.question, m))
+    words = Styled(f"{m['loss']:.4f}{star} at {taken.removeprefix(TOTAL)}", DOUBT if star else GOOD)
+    return [words, *_sizes(m), describe(design, problem.space.settings)]
+
+
+def _sizes(m: dict[str, float]) -> list[str]:
+    return [f"{m['memory_gb']:.3g} GB", count(m["params_total"]), count(m["params_active"])]
 
 
 def on_devices(outcome: Outcome) -> PickTable | None:
     """The lowest loss within your budgets on each device of several, what it takes with the range of measured times there; None of one."""
     if not outcome.on_each_device:
         return None
-    header = ("on each device", "loss", "takes", "memory", "of the frontier", "range", "architecture")
+    header = ("on each device", LOSS, "takes", "memory", "of the frontier", "range", "architecture")
     every = outcome.on_each_device
     most = sorted(every, key=lambda each: -each.on_frontier)[:SHOWN]
     body = [_on_device(outcome, each) for each in every if len(every) <= SHOWN or each in most]
@@ -195,11 +246,11 @@ def regret_in_words(problem: Problem, found: PickRegret) -> str:
     return f"{own}, least{among} {least} at {describe(design)}"
 
 
-def _pick_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: float | None) -> list[str]:
+def _pick_row(outcome: Outcome, pick: Pick, best: float | None) -> list[str]:
     problem, question, answer = outcome.study.problem, pick.question, pick.answer
     name = question.label + ("" if question.budget is None else f": {question.budget}")
     if answer is None:
-        return [name, Styled("none fits", BAD), "", _better(None, best), *[""] * 6]
+        return [name, Styled("none fits", BAD), "", _better(None, best), *[""] * 5]
     m = {metric: float(column[0]) for metric, column in answer.metrics.items()}
     architectures = problem.architectures(answer.genotypes)
     return [
@@ -208,10 +259,7 @@ def _pick_row(outcome: Outcome, pick: Pick, there: dict[str, float], best: float
         from_model(outcome, pick, _first_label(outcome)),
         _better(m["loss"], best),
         ", ".join(_taken(problem, question, m)),
-        _there(problem, question, there),
-        f"{m['memory_gb']:.3g} GB",
-        count(m["params_total"]),
-        count(m["params_active"]),
+        *_sizes(m),
         describe(architectures, problem.space.settings),
     ]
 
@@ -253,36 +301,6 @@ def figure(problem: Problem, metric: str, value: float, *, named: bool = True) -
     return f"{name * named} {number} {unit}".strip()
 
 
-def _there(problem: Problem, question: PickQuery, there: dict[str, float]) -> str:
-    """The times on the device, with a `!` where one is beyond its limit."""
-    text = ", ".join(f"{there[PREFIX + name]:.4g}" for name in times_of(problem, question))
-    return Styled(f"{text} !", BAD) if misses(limits(problem, question), there) else text
-
-
-def answer(outcome: Outcome) -> str:
-    """The design within your budgets with its loss and what it takes, in a sentence; "" where nothing fits."""
-    first = _rows(outcome, "")[0]
-    if first[0].answer is None:
-        return ""
-    _, loss, _, _, taken, _, memory, _, _, design = _pick_row(outcome, *first)
-    found = {} if outcome.doubt is None else outcome.doubt.differences[0]
-    sure = "".join(f"; from {label} {difference_in_words(each)}" for label, each in found.items())
-    return f"predicted loss {loss}, {taken}{_range(outcome, first[0])}, {memory}: {design}{sure}"
-
-
-def _range(outcome: Outcome, pick: Pick) -> str:
-    """` (80 %: total 110 to 205 ms)` of the time that is limited, or of the total, and the factors of what is asked at a quantile; "" of neither."""
-    assert pick.answer is not None
-    problem = outcome.study.problem.with_vocabulary(pick.question.vocabulary)
-    chosen = problem.architectures(pick.answer.genotypes)
-    times = {name: float(column[0]) for name, column in problem.evaluate(pick.answer.genotypes, TIMES).metrics.items()}
-    scenario = problem.pricing(chosen)
-    said = [ranges_in_words(scenario, chosen, times, times_of(problem, pick.question)[:1])]
-    asked = dict.fromkeys([*limits(problem, pick.question), *(objective.name for objective in problem.objectives)])
-    said += [f"{name} is {own_in_words(name, scenario, chosen)}" for name in measured_at(asked)]
-    return f" ({'; '.join(filter(None, said))})" if any(said) else ""
-
-
 def least_figures(outcome: Outcome) -> list[str]:
     """Of each figure of devices that is minimised the frontier's least: on which device, and the lowest loss there."""
     problem, found = outcome.study.problem, outcome.frontier
@@ -297,7 +315,7 @@ def least_figures(outcome: Outcome) -> list[str]:
     return sentences
 
 
-OWN_HEADER = ("within", "loss", "total_ms", "memory", "params", "active", "architecture")
+OWN_HEADER = ("within", LOSS, "total (ms)", "memory", "params", "active", "architecture")
 
 
 def own_pick(outcome: Outcome) -> tuple[str, ...]:
@@ -333,13 +351,14 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[PickRow], *, brief: bo
         bool(scenario.law.extrapolates(known.architecture)[0]),
     )
     memory, limit = baseline_metric(outcome, known.architecture, "memory_gb"), rows[0][0].question.budget
-    facts = [f"{limit.limit:.2f} ms"] if brief and limit is not None else []
+    alone = brief and not own_heads
+    facts = [f"{'no LM head ' * alone}{limit.limit:.2f} ms"] if brief and limit is not None else []
     facts += [] if memory is None else [f"{memory:.3g} GB"]
-    facts += [f"predicted loss {loss:.4f}{'*' if outside else ''}"]
+    facts += [f"{'predicted ' * (not brief)}loss {loss:.4f}{'*' if outside else ''}"]
     facts += [] if brief else [f"perplexity {math.exp(loss):.2f}"]
     header = (
-        "layers alone: no LM head" if brief and not own_heads else "compared",
-        "loss",
+        "compared",
+        LOSS,
         NATS,
         EXACT,
         "ppl change" if brief else "perplexity change",
@@ -350,6 +369,8 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[PickRow], *, brief: bo
         "architecture",
     )
     body = [_baseline_row(outcome, *row, known.label, loss) for row in (rows[:HEADLINES] if brief else rows)]
+    for row in body if alone else ():
+        row[0] = row[0].partition(", ")[2] or "any memory"
     below = (*([] if brief or own_heads else equal_heads(known)), *blind_spots(known, scenario))
     without, more = ({"its total_ms"}, max(len(rows) - HEADLINES, 0)) if brief else (set[str](), 0)
     sure = outcome.doubt is not None

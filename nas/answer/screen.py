@@ -1,6 +1,8 @@
 """The answer of a run on the screen: picks, baselines, frontier, distance to exact, limits, next steps."""
 
 import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from nas.answer.law_sentences import caveats, notes, verdict_header, verdict_lin
 from nas.answer.law_verdicts import LawAnswers
 from nas.answer.outcome import Outcome
 from nas.answer.pick_lines import baseline_lines, device_lines, pick_lines
-from nas.answer.pick_tables import EXACT_MEANS, answer, least_figures
+from nas.answer.pick_tables import EXACT_MEANS, least_figures
 from nas.answer.sentences import (
     baseline_metric,
     certainty,
@@ -23,6 +25,7 @@ from nas.answer.sentences import (
     plot_axes,
     reading,
 )
+from nas.answer.three_sentences import ThreeSentences, three_sentences
 from nas.problem.blind_axes import blind_lines
 from nas.problem.diagnosis import Diagnosis, at_least, lines
 from nas.problem.evaluations import Evaluations
@@ -30,17 +33,17 @@ from nas.problem.problem import METRIC_ORDER, Problem
 from nas.study.configuration import StudyConfig
 from nas.terminal.console import Line, sentence, write
 from nas.terminal.program import command
-from nas.terminal.scatter import LINES, MARGIN, Series, scatter
-from nas.terminal.styles import COMMAND, FAINT, TITLE, Styled, linked, shown
+from nas.terminal.scatter import MARGIN, Series, scatter
+from nas.terminal.styles import COMMAND, TITLE, Styled, linked, shown
 from nas.terminal.tables import fitted
 from nas.terminal.width import cells, columns, rows
 from objectives.display_text import in_a_command
 
 COSTS = METRIC_ORDER[2:]  # all but the loss
-WIDEST, LOWEST, HIGHEST = 72, 5, 16  # columns and lines of the plot
+WIDEST, LOWEST, HIGHEST = 72, 4, 16  # columns and lines of the plot
 PROMPT = 1  # line of the screen that is not ours
-NOTATION = "l depth, d width, E experts, K active, r_single FFN ratio each, n_kv KV heads"
-OF_HEADS = ", n_h query heads and their size"  # where they are free of the width
+SMALL = 24  # lines of a screen on which the answer stands without the head
+PLOT = 2  # how much the plot is needed
 
 
 def show_head(problem: Problem, config: StudyConfig, calibration_note: str) -> None:
@@ -54,72 +57,104 @@ def _head(problem: Problem, config: StudyConfig, calibration_note: str) -> list[
 
 
 def show(outcome: Outcome, folder: Path, *, verbose: bool = False) -> None:
-    """Print what a user needs from a finished run: a screen, or everything."""
-    below = _ending(outcome, folder, verbose=verbose)
-    if outcome.diagnosis is not None:
-        write([*_diagnosed(outcome), *below])
-    elif verbose:
-        write([*_answered(outcome, verbose=True), *_plot(outcome, HIGHEST), *below])
+    """Print what a user needs from a finished run: the answer in three sentences, then a screen, or everything."""
+    if verbose:
+        write([line for part in _parts(outcome, folder, verbose=True) for line in part.lines])
     else:
-        write([*_on_one_screen(outcome, len(below)), *below])
+        write(_on_one_screen(outcome, folder))
 
 
-def _on_one_screen(outcome: Outcome, below: int) -> list[Line]:
-    """The answer with as much of the picks' designs and the plot as leaves room for so many lines below."""
+@dataclass(frozen=True)
+class _Part:
+    """Lines of a screen; of two parts the one that is `needed` less gives way first where there is no room, None never does."""
+
+    lines: list[Line]
+    needed: int | None = None
+
+
+def _on_one_screen(outcome: Outcome, folder: Path) -> list[Line]:
+    """The answer from its first line to its last on one screen: what is needed less gives way, in the order of what is needed least."""
     study = outcome.study
-    room = rows() - PROMPT - 1 - below - len(_head(study.problem, study.config, study.calibration_note))
-    for designs in (True, False):
-        above = _answered(outcome, verbose=False, designs=designs)
-        if (height := room - len(above) - LINES) >= LOWEST:
-            return [*above, *_plot(outcome, height)]
-    return [*above, []]
+    head = len(_head(study.problem, study.config, study.calibration_note))
+    room = max(rows() - PROMPT - head, min(rows(), SMALL) - PROMPT)
+    parts = _parts(outcome, folder, verbose=False, designs=True)
+    if _height(parts) > room:
+        parts = _parts(outcome, folder, verbose=False, designs=False)
+    kept: set[int | None] = {None}
+    for needed in sorted({part.needed for part in parts if part.needed is not None}, reverse=True):
+        if _height([part for part in parts if part.needed in {*kept, needed}]) <= room:
+            kept.add(needed)
+    parts = [part for part in parts if part.needed in kept]
+    height = room - _height(parts) + LOWEST  # of the plot, where it is among them
+    return [
+        line
+        for part in parts
+        for line in (_plot(outcome, height) if part.needed == PLOT and part.lines else part.lines)
+    ]
 
 
-def _diagnosed(outcome: Outcome) -> list[Line]:
-    assert outcome.diagnosis is not None
-    sentences = lines(outcome.diagnosis, outcome.diagnosis_covers_space)
-    return [*(line for text in sentences for line in sentence(text)), []]
+def _height(parts: Sequence[_Part]) -> int:
+    return sum(len(part.lines) for part in parts)
 
 
-def _answered(outcome: Outcome, *, verbose: bool, designs: bool = True) -> list[Line]:
-    """Picks and baselines, and what of them is shown elsewhere."""
-    found: list[Line] = []
-    for text in blind_lines(outcome.study.problem.scenario.law, outcome.blind):
-        found += sentence(text)
+def _parts(outcome: Outcome, folder: Path, *, verbose: bool, designs: bool = True) -> list[_Part]:
+    """Everything that is printed of a run, from the first line to the last."""
+    said = three_sentences(outcome)
+    first = [] if said is None else _of_answer(said)
+    if outcome.diagnosis is not None:
+        details = lines(outcome.diagnosis, outcome.diagnosis_covers_space)[1 if first else 0 :]
+        parts = [_Part(first), _Part([[], *_wrapped(details)], 5), _Part([[]])]
+    else:
+        picks, baselines = _tables(outcome, verbose=verbose, designs=designs)
+        parts = [_Part(first), _Part([[], *picks] if picks else []), _Part(baselines, 3)]
+        parts += [_Part(_plot(outcome, HIGHEST if verbose else LOWEST), None if verbose else PLOT)]
+        parts += [_Part([[]])]
+    if verbose:
+        parts += [_Part(_wrapped([*certainty(outcome), *reading(outcome), *limits(outcome)]))]
+    else:
+        parts += [_Part(_wrapped(certainty_in_short(outcome)))]
+        said_of_losses = limits_in_short(outcome)
+        parts += [_Part(_wrapped(said_of_losses[:1]), 4), _Part(_wrapped(said_of_losses[1:]), 1)]
+    parts += [_Part([] if outcome.lessons is None else _wrapped(learned_lines(outcome.study.problem, outcome.lessons)))]
+    last = sentence(Styled("Answer: ", TITLE), said.short) if said is not None and said.short else []
+    return [*parts, *_ending(outcome, folder, verbose=verbose), _Part(last)]
+
+
+def _wrapped(sentences: Iterable[str]) -> list[Line]:
+    return [line for text in sentences for line in sentence(text)]
+
+
+def _of_answer(said: ThreeSentences) -> list[Line]:
+    """The three sentences; the first one stands out."""
+    first, *others = said.sentences
+    return [*sentence(Styled(first, TITLE)), *_wrapped(others)]
+
+
+def _tables(outcome: Outcome, *, verbose: bool, designs: bool) -> tuple[list[Line], list[Line]]:
+    """Picks, baselines and rival laws."""
     picks = pick_lines(outcome, verbose=verbose, designs=designs)
     baselines = baseline_lines(outcome, verbose=verbose)
-    each = device_lines(outcome, verbose=verbose)
-    notation = f"  {NOTATION}{OF_HEADS * outcome.study.problem.space.free_heads}"
-    found += [*picks.lines, *each, *sentence(Styled(notation, FAINT)), *baselines.lines]
-    if picks.exact or baselines.exact:
-        found += sentence(f"  {EXACT_MEANS}")
-    if outcome.under_laws is not None:
-        found += law_lines(outcome.study.problem, outcome.under_laws, verbose=verbose)
-    if more := list(dict.fromkeys([*picks.dropped, *baselines.dropped])):
-        found += sentence(Styled(f"  In picks.csv and --verbose: {', '.join(more)}", FAINT))
-    return found
+    blind = _wrapped(blind_lines(outcome.study.problem.scenario.law, outcome.blind))
+    exact = sentence(f"  {EXACT_MEANS}") if picks.exact or baselines.exact else []
+    laws = law_lines(outcome.study.problem, outcome.under_laws, verbose=verbose) if outcome.under_laws else []
+    return [*blind, *picks.lines, *device_lines(outcome, verbose=verbose), *exact], [*baselines.lines, *laws]
 
 
-def _ending(outcome: Outcome, folder: Path, *, verbose: bool) -> list[Line]:
-    """How sure the answer is, where it lies, what to type next."""
-    if verbose:
-        sentences = [*certainty(outcome), *reading(outcome), *limits(outcome)]
-    else:
-        sentences = [*certainty_in_short(outcome), *limits_in_short(outcome)]
-    sentences += [] if outcome.lessons is None else learned_lines(outcome.study.problem, outcome.lessons)
-    found = [line for text in sentences for line in sentence(text)]
-    if outcome.diagnosis is None and (best := answer(outcome)):
-        found += sentence(Styled("Answer: ", TITLE), best)
-        found += [line for text in least_figures(outcome) for line in sentence(Styled("Least: ", TITLE), text)]
-    drawn = "".join(f", {name}" for name in ("report.html", "plots/") if (folder / name).exists())
-    found += sentence("Files: ", linked(folder, f"{folder}/"), f" (frontier.csv, picks.csv{drawn}, …)")
-    return found + [list(line) for line in next_lines(outcome, folder)]
+def _ending(outcome: Outcome, folder: Path, *, verbose: bool) -> list[_Part]:
+    """What a device's figure is at least, where the run lies, what to type next."""
+    least = least_figures(outcome) if outcome.diagnosis is None else []
+    drawn = "".join(f", {name}" for name in ("report.html",) if (folder / name).exists())
+    more = "" if verbose else "; --verbose says more"
+    files = sentence("Files: ", linked(folder, f"{folder}/"), f" (frontier.csv, picks.csv{drawn}, …){more}")
+    first, *others = [list(line) for line in next_lines(outcome, folder)] or [[]]
+    found = [line for text in least for line in sentence(Styled("Least: ", TITLE), text)]
+    return [_Part(found), _Part(files), _Part([first] if first else []), _Part(others, 0)]
 
 
 def _plot(outcome: Outcome, height: int) -> list[Line]:
     problem, frontier = outcome.study.problem, outcome.frontier
     axes = plot_axes(frontier.objectives)
-    if axes is None:
+    if axes is None or outcome.diagnosis is not None:
         return []
     across, up = axes
     log_x = next(o for o in problem.objectives if o.name == across).log_scale

@@ -21,6 +21,7 @@ from nas.answer.sureness import (
     unknown_uncertainty,
 )
 from nas.problem.active_experts import active_experts_lines
+from nas.problem.pick_queries import PickQuery
 from nas.problem.problem import Problem
 from nas.problem.serving_words import served_in_words
 from nas.problem.settings import tokens_of
@@ -38,6 +39,7 @@ from search_spaces.space import SearchSpace
 
 FAILED = "{:,} evaluations failed; their reasons are in evaluations.csv."
 STOPPED = "{:,} designs were stopped before the full fidelity (steps.csv); the frontier holds none of them."
+FFN_RATIO = "FFN ratio"
 WORKLOAD_WORDS = {"operator": "operator roofline", "closed_form": "closed-form latency"}
 
 
@@ -179,15 +181,40 @@ def baseline_metric(outcome: Outcome, architecture: Architectures, name: str) ->
         return None
 
 
-def describe(architectures: Architectures, searched: Collection[str] = ()) -> str:
-    """One architecture in a line; layers where they are of several kinds, query heads where together they are not as wide.
+def question_text(problem: Problem, question: PickQuery) -> str:
+    """A question in words: `your budgets: decode_ms <= 20, memory_gb <= 64`, or an application's or baseline's label."""
+    if question.budget is not None:
+        return question.label
+    return f"{question.label}: {', '.join(str(budget) for budget in problem.budgets) or 'none'}"
 
-    Its own tokens and precision, and the value of each further axis that was searched.
+
+def describe(architectures: Architectures, searched: Collection[str] = ()) -> str:
+    """One architecture in a line: `16 layers, width 1,024, 16 experts top-1, FFN ratio 4 each, 16 heads (8 KV)`.
+
+    Layers where they are of several kinds, the size of query heads where together they are not as wide. Its own tokens and precision, and
+    the value of each further axis that was searched.
     """
     a = {name: column[0] for name, column in architectures.columns().items()}
-    experts = "dense" if a["n_experts"] == 1 else f"E {a['n_experts']} K {a['top_k']}"
+    dense = a["n_experts"] == 1
+    experts = "dense" if dense else f"{a['n_experts']} experts top-{a['top_k']}"
+    return _in_words(architectures, searched, experts, "" if dense else " each")
+
+
+def describe_in_words(architectures: Architectures, searched: Collection[str] = ()) -> tuple[str, str]:
+    """The same as a sentence has it, in two parts: its size (`16 layers, width 1,024, 16 experts of which one is used`), and the rest."""
+    number, top_k = int(architectures.n_experts[0]), int(architectures.top_k[0])
+    used = "one is" if top_k == 1 else f"{top_k} are"
+    experts = "dense" if number == 1 else f"{number} experts of which {used} used"
+    whole = _in_words(architectures, searched, experts, "" if number == 1 else " each")
+    size, _, rest = whole.partition(f", {FFN_RATIO}")
+    return size, FFN_RATIO + rest
+
+
+def _in_words(architectures: Architectures, searched: Collection[str], experts: str, each: str) -> str:
+    a = {name: column[0] for name, column in architectures.columns().items()}
     free = a["n_heads"] * a["head_dim"] != a["width"]
-    heads = f"n_h {a['n_heads']} of {a['head_dim']}, " if free else ""
+    sized = f" of {a['head_dim']}" if free else ""
+    heads = f"{a['n_heads']} heads{sized} ({a['n_kv_heads']} KV)"
     tokens = f", {tokens_in_words([float(a['tokens'])])}" if a.get("tokens") else ""
     bits = f"{a['precision']}, " if a.get("precision") else ""
     bits = f"{a['device']}: {bits}" if a.get("device") else bits
@@ -200,7 +227,8 @@ def describe(architectures: Architectures, searched: Collection[str] = ()) -> st
     )
     kinds = in_words(architectures)[0]
     layers = "" if kinds == "full" else f" ({kinds})"
-    return f"{bits}l {a['depth']}{layers}, d {a['width']}, {experts}, r_single {a['expert_ffn_ratio']:.4g}, {heads}n_kv {a['n_kv_heads']} (gqa {a['gqa']:.4g}){tokens}{further}{served}"
+    size = f"{a['depth']} layers{layers}, width {a['width']:,}, {experts}"
+    return f"{bits}{size}, {FFN_RATIO} {a['expert_ffn_ratio']:.4g}{each}, {heads}{tokens}{further}{served}"
 
 
 def tokens_in_words(tokens: Sequence[float]) -> str:

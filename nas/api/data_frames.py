@@ -145,10 +145,11 @@ def with_units(row: pd.Series) -> pd.DataFrame:
     return pd.DataFrame({"name": row.index, "value": shown, "unit": [given.get(name, "") for name in row.index]})
 
 
-def notebook_html(caption: str, frame: pd.DataFrame, most: int = 20) -> str:
-    """A caption over at most so many rows, columns with their units, for a notebook."""
+def notebook_html(caption: str, frame: pd.DataFrame, most: int = 20, *, above: str = "") -> str:
+    """A caption over at most so many rows, columns with their units, for a notebook; `above` it lines, a paragraph each."""
     named = {name: f"{name} ({unit})" for name, unit in frame.attrs.get("units", {}).items() if unit}
     table: str = frame.rename(columns=named).to_html(
         max_rows=most, index=False, float_format=lambda value: f"{value:.4g}"
     )
-    return f"<p>{escape(caption)}</p>{table}" if caption else table
+    paragraphs = [*above.splitlines(), *([caption] if caption else [])]
+    return "".join(f"<p>{escape(each)}</p>" for each in paragraphs) + table

@@ -1,6 +1,6 @@
 """A frontier as people hold it: a table that knows its problem, whether it is exact, and how to pick from it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import pandas as pd
 
+from nas.answer.three_sentences import ThreeSentences
 from nas.api.data_frames import design_of, evaluations_table, notebook_html, with_differences
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.solution import solve
@@ -29,7 +30,7 @@ class Frontier:
 
     exact: whether every architecture of the space was covered by the call that made it; `how` says in a sentence
     where it comes from; `evaluated` is what a search evaluated (None of an exact frontier), `folder` where it left
-    its run. `baselines` are the published models that picks are compared with.
+    its run. `baselines` are the published models that picks are compared with, `answering` gives the sentences of `answer`.
     """
 
     problem: Problem
@@ -39,6 +40,17 @@ class Frontier:
     evaluated: Evaluations | None = None
     folder: Path | None = None
     baselines: tuple[Baseline, ...] = ()
+    answering: Callable[[], ThreeSentences | None] = lambda: None
+
+    @cached_property
+    def answer(self) -> str:
+        """The answer in three lines, as `plas run` prints it: what to train, what it takes (ms, GB) and what binds, which one change buys most.
+
+        Examples:
+            >>> print(nas.load_study(budgets={"total_ms": 100}).solve().answer.splitlines()[0])
+            Train 16 layers, width 2,304, 8 experts of which one is used: loss 3.1446 nats (predicted, error unknown), FFN ratio 0.5 each, 36 heads (4 KV).
+        """
+        return str(self.answering() or "")
 
     def __len__(self) -> int:
         return len(self.members)
@@ -169,7 +181,7 @@ class Frontier:
         return f"{len(self):,} architectures: {kind} of {names} in {self.problem.space.name} ({self.how})"
 
     def _repr_html_(self) -> str:
-        return notebook_html(repr(self), self.frame)
+        return notebook_html(repr(self), self.frame, above=self.answer)
 
 
 def _found(evaluations: Evaluations, rule: PickRule) -> Evaluations | None:

@@ -19,6 +19,9 @@ from nas.problem.objective import Budget, unit_of
 from nas.problem.picks import PickRule
 from nas.record.candidates import read_rows
 from nas.study.preferences import check_form, select
+from nas.terminal.program import command
+from objectives import outside
+from objectives.display_text import escaped, in_a_command
 from search_spaces.arrays import IntArray
 
 
@@ -58,6 +61,22 @@ class Run:
             UsageError: the run has none yet, or its file holds others.
         """
         return pd.DataFrame(read_rows(self.folder / "picks.csv")).apply(_of_numbers)
+
+    @property
+    def answer(self) -> str:
+        """The answer of a finished run in three lines: what to train, what it takes (ms, GB) and what binds, which one change buys most.
+
+        Raises:
+            UsageError: the run has none yet, or its file holds another.
+        """
+        try:
+            content = outside.json_of(self.folder / "summary.json", 10 * outside.MB, own=True)
+            return "\n".join(escaped(str(each)) for each in content["answer"]["sentences"])
+        except (OSError, ValueError, TypeError, LookupError):
+            raise UsageError(
+                f"answer: expected summary.json of a finished run in {self.folder}, got none with an answer; "
+                f"go on with {command('run')} --resume {in_a_command(self.folder)}"
+            ) from None
 
     def select(self, how: str) -> pd.DataFrame:
         """Rows by `frontier`, `best`, `knee`, `diverse:K` or `budget:metric=limit`; none where nothing is feasible.

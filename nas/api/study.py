@@ -12,6 +12,7 @@ import pandas as pd
 
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import devices_in_words
+from nas.answer.three_sentences import solved_answer, three_sentences
 from nas.api.data_frames import Given, architectures_of, metrics_table, notebook_html, units
 from nas.api.fleets import Fleets, fleets_of
 from nas.api.frontier import Frontier, within
@@ -134,8 +135,14 @@ class Study:
             UsageError: a space too large to enumerate with a metric that declares no parts.
         """
         found = solve(self.problem)
-        beside = self.assembled.baselines
-        return Frontier(self.problem, found.frontier, exact=True, how=found.explanation, baselines=beside)
+        return Frontier(
+            self.problem,
+            found.frontier,
+            exact=True,
+            how=found.explanation,
+            baselines=self.assembled.baselines,
+            answering=lambda: solved_answer(self.assembled, found.frontier),
+        )
 
     def search(self, *, out: str | Path | None = None, **keys: Unpack[StudyKeys]) -> Frontier:
         """The frontier that a strategy finds, as `plas run` does it; `out` keeps the run folder.
@@ -180,7 +187,8 @@ class Study:
         )
         evaluated = None if config.algo == "exact" else outcome.evaluations
         beside = self.assembled.baselines
-        return Frontier(problem, outcome.frontier, covers, how, evaluated, folder, beside)
+        said = three_sentences(outcome)
+        return Frontier(problem, outcome.frontier, covers, how, evaluated, folder, beside, lambda: said)
 
     def explain(self, architecture: Given) -> Explanation:
         """One architecture broken down: operators, bytes, terms of the loss, budgets, steps along each axis.

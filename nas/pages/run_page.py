@@ -15,6 +15,7 @@ from nas.answer.pick_tables import PickTable, beside_baselines, on_devices, own_
 from nas.answer.plot_data import convergence
 from nas.answer.score_tables import design_table, scored, step_table
 from nas.answer.sentences import certainty, headline, limits, reading
+from nas.answer.three_sentences import three_sentences
 from nas.pages.markup import configuration, element, facts, footer, image, paragraphs, section, table, text
 from nas.pages.page import page
 from nas.pages.rows import rows_of
@@ -64,16 +65,19 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
 
 
 def _answer(outcome: Outcome) -> str:
-    """The picks, or why there are none."""
+    """The answer in three sentences, then the picks, or why there are none."""
+    said = three_sentences(outcome)
+    first = "" if said is None else paragraphs(said.sentences, "answer")
     if outcome.diagnosis is not None:
         sentences = lines(outcome.diagnosis, outcome.diagnosis_covers_space)
-        return section("No feasible architecture", paragraphs(sentences))
+        return section("No feasible architecture", first, paragraphs(sentences))
     shown = own_picks(outcome)
     own = [pick for pick in outcome.picks if not pick.question.baseline]
     places = {int(key): row for row, key in enumerate(outcome.evaluations.keys.tolist())}
     indices = [None if pick.answer is None else places.get(int(pick.answer.keys[0])) for pick in own]
     return section(
         "Answer",
+        first,
         paragraphs(
             [f"{shown.caption} your budgets" + ", and within an application's besides." * (len(shown.rows) > 1)]
         ),

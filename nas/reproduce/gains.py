@@ -30,7 +30,7 @@ def gains_at_equal_latency() -> tuple[list[Gain], float]:
         if pick.answer is None or not pick.question.baseline or pick.question.vocabulary:
             continue
         lower = 100 * (1 - math.exp(pick.answer.metrics["loss"][0] - theirs["loss"][0]))
-        name = pick.question.label.partition("layers alone")[2].removeprefix(", ") or "any memory"
+        name = pick.question.label.partition("no LM head")[2].removeprefix(", ") or "any memory"
         shape = describe(made.architectures(pick.answer.genotypes))
         found.append(Gain(name, lower, float(pick.answer.metrics["memory_gb"][0]), shape))
     return found, float(theirs["memory_gb"][0])

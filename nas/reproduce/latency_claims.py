@@ -121,7 +121,7 @@ def qwen() -> Claim:
         fits = (every.metrics["total_ms"] <= theirs["total_ms"][0]) & (every.metrics["memory_gb"] <= 64)
         row = int(np.where(fits, every.metrics["loss"], np.inf).argmin())
         lower = 1 - math.exp(every.metrics["loss"][row] - theirs["loss"][0])
-        name = f"LM head of {vocabulary:,} on both" if vocabulary else "layers alone"
+        name = f"LM head of {vocabulary:,} on both" if vocabulary else "no LM head"
         numbers.append(Number(f"% lower perplexity, {name}", PRINTED_GAIN, 100 * lower))
         clauses.append(
             f"{name}: {100 * lower:.1f} % lower at {theirs['total_ms'][0]:.1f} ms ({describe(made.architectures(every.genotypes[row : row + 1]))})"

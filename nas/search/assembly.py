@@ -339,6 +339,22 @@ def under_preset(study: Study, preset: str) -> Problem:
     vocabulary, tied = study.config.head
     head = {"vocabulary": vocabulary, "tied": tied} if vocabulary else {}
     config, old = with_preset(study.config, preset).model_copy(update=head), study.problem
+    return Problem(old.space, _scenario_under(config, old), old.objectives, (), (), *config.head)
+
+
+def in_format(study: Study, precision: str) -> Scenario:
+    """The scenario of a study of one format in another one, what its few bits cost in loss included.
+
+    Raises:
+        UsageError: a format that the device has no peak of.
+    """
+    config = study.config.model_copy(update={"precision": precision})
+    scenario = _scenario_under(config, study.problem)
+    return replace(scenario, law=scenario.law.at(precision))
+
+
+def _scenario_under(config: StudyConfig, old: Problem) -> Scenario:
+    """The scenario of a problem's devices, law, text and serving under another configuration."""
     if old.scenario.text is not None:
         config = in_tokens(config, old.scenario.text)
     trainer = old.scenario.training.device
@@ -347,14 +363,7 @@ def under_preset(study: Study, preset: str) -> Problem:
         config, old.scenario.law, devices, old.space.formats, conditions_of(config), trainer
     )
     scenario = scenario.served(old.scenario.serving)
-    return Problem(
-        old.space,
-        with_text(scenario, old.scenario.text, None if old.space.own_heads else config.head[0]),
-        old.objectives,
-        (),
-        (),
-        *config.head,
-    )
+    return with_text(scenario, old.scenario.text, None if old.space.own_heads else config.head[0])
 
 
 def _with_default(asked: ReadStudy) -> dict[str, float]:

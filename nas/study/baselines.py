@@ -134,7 +134,7 @@ def baseline_questions(problem: Problem, known: Baseline) -> list[PickQuery]:
     own = int(known.architecture.vocabulary[0])
     with_head = () if problem.scenario.latency == "closed_form" or not own else (own,)
     asked = []
-    heads = {size: f"LM head of {size:,}" if size else "layers alone" for size in (0, problem.vocabulary, *with_head)}
+    heads = {size: f"LM head of {size:,}" if size else "no LM head" for size in (0, problem.vocabulary, *with_head)}
     for vocabulary, head in ({None: "own LM heads"} if problem.space.own_heads else heads).items():
         variant = problem.with_vocabulary(vocabulary)
         theirs = variant.assess(variant.headed(known.architecture))

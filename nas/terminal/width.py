@@ -12,7 +12,7 @@ from nas.terminal.styles import Styled
 PIPED = 120  # columns where no screen is
 LEAST = 40
 WORD = re.compile(r" *[^ ]+")
-ROWS = 40  # of a screen where none is known
+ROWS = 60  # of a page where no screen is
 
 
 def columns(stream: Any = None) -> int:
@@ -21,7 +21,7 @@ def columns(stream: Any = None) -> int:
 
 
 def rows() -> int:
-    """Lines of the screen that results go to: LINES where it is set, else the terminal's, else 40."""
+    """Lines of the screen that results go to: LINES where it is set, else the terminal's, else 60."""
     return _size(sys.stdout, "LINES", 1) or ROWS
 
 

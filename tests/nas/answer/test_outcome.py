@@ -111,7 +111,7 @@ def test_picks_are_the_lowest_loss_per_question(files: Callable[..., tuple[Outco
     outcome, folder = files(160, applications={"fast": {"decode_ms": 5}, "never": {"total_ms": 1e-6}})
     rows = {row["question"]: row for row in table(folder / "picks.csv")}
     sides = ("", ", equal memory", ", equal memory, dense", ", twice the memory")
-    heads = ("layers alone", "LM head of 151,936")
+    heads = ("no LM head", "LM head of 151,936")
     assert list(rows) == [
         "your budgets: memory_gb <= 64",
         "fast",

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from nas.answer.gain_sentences import described, gain_lines
-from nas.answer.outcome_files import question_text
+from nas.answer.sentences import question_text
 from nas.errors import UsageError
 from nas.exact import infeasibility as exact_diagnosis
 from nas.exact import solution as exact_solution

@@ -109,7 +109,7 @@ def test_an_explanation_is_of_the_designs_own(problem: Problem) -> None:
 
 
 def test_a_comparison_prices_designs_and_model_with_their_own(problem: Problem) -> None:
-    """One question of each kind, no "layers alone", since another vocabulary of the study changes no design."""
+    """One question of each kind, no "no LM head", since another vocabulary of the study changes no design."""
     known = baseline("qwen2.5_0.5b")
     asked = baseline_questions(problem, known)
     total = problem.assess(known.architecture)["total_ms"][0]

@@ -172,7 +172,7 @@ def test_beside_the_baseline_equal_memory_is_a_third_of_the_headline(
     ):
         fits = (m["total_ms"] <= theirs["total_ms"]) & (m["memory_gb"] <= share * theirs["memory_gb"])
         fits &= (shapes.n_experts == 1) | (not dense)
-        found = next(p.answer for p in picks if p.question.label == f"Qwen2.5-0.5B, layers alone, {label}")
+        found = next(p.answer for p in picks if p.question.label == f"Qwen2.5-0.5B, no LM head, {label}")
         assert found is not None
         assert found.metrics["loss"][0] == m["loss"][fits].min()
         assert 1 - math.exp(found.metrics["loss"][0] - theirs["loss"]) == pytest.approx(gain, abs=5e-4)
@@ -189,7 +189,7 @@ def test_the_pick_at_the_baselines_time_is_the_model_pages(
     default_problem: Problem, default_evaluations: Evaluations
 ) -> None:
     picks = {pick.question.label: pick for pick in answers(default_problem, default_evaluations)}
-    alone, headed = (picks[f"Qwen2.5-0.5B, {which}"].question for which in ("layers alone", "LM head of 151,936"))
+    alone, headed = (picks[f"Qwen2.5-0.5B, {which}"].question for which in ("no LM head", "LM head of 151,936"))
     assert alone.budget is not None
     assert headed.budget is not None
     assert alone.budget.limit == pytest.approx(93.42, abs=5e-3)

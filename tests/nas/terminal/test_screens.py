@@ -48,7 +48,7 @@ def test_the_answer_stands_before_the_picture_and_holds_what_must_not_be_missed(
         "device_ms (preset device",
         "l depth, d width",
         "At most as slow as Qwen2.5-0.5B",
-        "layers alone, equal memory",
+        "no LM head, equal memory",
         "loss over total_ms (log scale)",
         "of the exact frontier's ",
         "Limits: ",

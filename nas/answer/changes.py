@@ -1,0 +1,218 @@
+"""What one change of a study would buy: a tenth more of a budget, a smaller vocabulary, fewer bits, twice the training tokens."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from nas.errors import UsageError
+from nas.exact.decomposition.branch_and_bound import Exceeded
+from nas.exact.enumeration import Enumerated
+from nas.exact.gains import covered
+from nas.exact.setting_by_setting import SettingBySetting
+from nas.exact.solution import SMALL
+from nas.problem.differences import Difference, differences, has_doubt
+from nas.problem.evaluations import Evaluations
+from nas.problem.head_steps import VOCABULARIES
+from nas.problem.objective import Budget
+from nas.problem.picks import best_row
+from nas.problem.problem import Problem
+from nas.problem.settings import trained_on
+from nas.search.assembly import Study, in_format
+
+STEP = 0.1  # of a budget
+NARROWER = {"fp16": "int8", "bf16": "int8", "int8": "int4"}  # the next format of fewer bits
+NOTHING = 1e-9  # nats
+Lowest = Callable[[Problem], Evaluations | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """One change and the lowest loss with it, nats; `at`: the limit, vocabulary or number of tokens, or the format's name.
+
+    difference: from the pick, with how sure the law is; None of a law that does not say, and where the law itself differs.
+    """
+
+    kind: str
+    name: str
+    at: float | str
+    loss: float
+    nats: float
+    extrapolates: bool
+    difference: Difference | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """What was tried, the one that buys most first, what was not priced and why, which budgets bind, and among what all was looked for.
+
+    among: designs that each answer is the lowest of; whole: whether these are all of the space.
+    """
+
+    tried: tuple[Change, ...]
+    unpriced: tuple[str, ...]
+    binding: tuple[Budget, ...]
+    among: int
+    whole: bool
+
+    @property
+    def best(self) -> Change | None:
+        """The change that buys most; None where none buys anything."""
+        return self.tried[0] if self.tried and self.tried[0].nats > NOTHING else None
+
+
+def changes_of(study: Study, pick: Evaluations, found: Evaluations, *, solved: bool) -> Changes | None:
+    """What each change buys beside a study's pick (one row): over the whole space where that takes no time or the run has `solved` it, else among `found`.
+
+    None where a whole space that was solved would take more than seconds for each change.
+    """
+    problem = replace(study.problem, queries=())
+    whole = problem.analytic and (solved or problem.space.size <= SMALL)
+    try:
+        lowest = _over_the_space(problem) if whole else _among(problem, found)
+        before = float(pick.metrics["loss"][0])
+        tried = [*_budgets(problem, pick, lowest), *_others(study, problem, before, lowest)]
+        binding = tuple(budget for budget in problem.budgets if _binds(problem, budget, before, lowest))
+    except (Exceeded, UsageError):
+        return None
+    tried.sort(key=lambda change: -change.nats)
+    among = problem.space.size if whole else int(found.ok.sum())
+    return Changes(tuple(tried), tuple(_unpriced(study)), binding, among, whole)
+
+
+def _over_the_space(problem: Problem) -> Lowest:
+    """The lowest loss of every design; what is priced alike is covered once."""
+    known: dict[int, Enumerated | SettingBySetting] = {}
+
+    def lowest(variant: Problem) -> Evaluations | None:
+        scenario = id(variant.scenario)
+        if scenario not in known:
+            known[scenario] = covered(variant)
+        return known[scenario].lowest(variant.budgets)
+
+    known[id(problem.scenario)] = covered(problem)
+    return lowest
+
+
+def _among(problem: Problem, found: Evaluations) -> Lowest:
+    """The lowest loss of what was evaluated; priced again where a change prices it otherwise."""
+    usable = found[found.ok]
+
+    def lowest(variant: Problem) -> Evaluations | None:
+        rows = usable if variant.scenario is problem.scenario else variant.evaluate(usable.genotypes)
+        rows = replace(rows, budgets=variant.budgets)
+        row = best_row(rows, None)
+        return None if row is None else rows[row : row + 1]
+
+    return lowest
+
+
+def _budgets(problem: Problem, pick: Evaluations, lowest: Lowest) -> Iterator[Change]:
+    """A tenth more of each budget; a day has none."""
+    law, own = problem.scenario.law, problem.architectures(pick.genotypes)
+    for budget in problem.budgets:
+        if budget.unit == "date" or budget.limit <= 0.0:
+            continue
+        raised = replace(budget, limit=budget.limit * (1.0 + STEP))
+        found = lowest(with_budget(problem, raised))
+        bought = _change(problem, "budget", budget.metric, raised.limit, float(pick.metrics["loss"][0]), found)
+        if bought is not None and found is not None and has_doubt(law) and bought.nats > NOTHING:
+            sure = differences(law, problem.architectures(found.genotypes), own)[0][0]
+            bought = replace(bought, difference=sure)
+        if bought is not None:
+            yield bought
+
+
+def with_budget(problem: Problem, changed: Budget) -> Problem:
+    """The problem with one of its budgets at another limit."""
+    return replace(problem, budgets=tuple(changed if b.metric == changed.metric else b for b in problem.budgets))
+
+
+def _others(study: Study, problem: Problem, before: float, lowest: Lowest) -> Iterator[Change]:
+    """A smaller vocabulary at equal text, the next format of fewer bits, twice the training tokens: of each what buys most."""
+    for kind, variants in (("vocabulary", _of_vocabulary), ("format", _of_format), ("tokens", _of_tokens)):
+        found = []
+        for at, variant in variants(study, problem):
+            bought = _change(variant, kind, kind, at, before, lowest(variant))
+            found += [] if bought is None else [bought]
+        if found:
+            yield max(found, key=lambda change: change.nats)
+
+
+def _of_vocabulary(study: Study, problem: Problem) -> Iterator[tuple[float, Problem]]:
+    if problem.functions or not problem.vocabulary or problem.space.own_heads:
+        return
+    smaller = [size for size in VOCABULARIES if 2 * size <= problem.vocabulary]
+    try:
+        at_equal_text = problem.at_equal_text()
+        variants = [(float(size), at_equal_text.with_vocabulary(size)) for size in smaller]
+    except ValueError:  # a curve of bytes per token that does not count one
+        return
+    yield from variants if problem.space.size <= SMALL else variants[:1]
+
+
+def _of_format(study: Study, problem: Problem) -> Iterator[tuple[str, Problem]]:
+    narrower = _narrower(study)
+    if not narrower or _why_no_format(study):
+        return
+    try:
+        yield narrower, replace(problem, scenario=in_format(study, narrower))
+    except UsageError:  # a device that states no peak for it
+        return
+
+
+def _of_tokens(study: Study, problem: Problem) -> Iterator[tuple[float, Problem]]:
+    if _why_no_tokens(study):
+        return
+    scenario, tokens = problem.scenario, 2.0 * (problem.scenario.law.tokens or 0.0)
+    yield tokens, replace(problem, scenario=replace(scenario, law=trained_on(scenario.law, tokens)))
+
+
+def _change(
+    variant: Problem, kind: str, name: str, at: float | str, before: float, found: Evaluations | None
+) -> Change | None:
+    """The change with what it buys; None where nothing fits with it."""
+    if found is None:
+        return None
+    loss = float(found.metrics["loss"][0])
+    outside = bool(variant.scenario.law.extrapolates(variant.architectures(found.genotypes))[0])
+    return Change(kind, name, at, loss, max(before - loss, 0.0), outside)
+
+
+def _binds(problem: Problem, budget: Budget, before: float, lowest: Lowest) -> bool:
+    """Whether a lower loss is to be had without a budget, the others as they are."""
+    others = tuple(each for each in problem.budgets if each is not budget)
+    found = lowest(replace(problem, budgets=others))
+    return found is not None and before - float(found.metrics["loss"][0]) > NOTHING
+
+
+def _unpriced(study: Study) -> Iterator[str]:
+    """What was not tried, and why."""
+    problem = study.problem
+    if problem.functions and problem.vocabulary:
+        yield "vocabulary (a metric of your own)"
+    if _narrower(study) and (why := _why_no_format(study)):
+        yield f"fewer bits ({why})"
+    if why := _why_no_tokens(study):
+        yield f"more tokens ({why})"
+
+
+def _narrower(study: Study) -> str:
+    """The next format of fewer bits; "" of one that has none, and where designs have formats or devices of their own."""
+    several = "precision" in study.problem.space.settings or study.problem.scenario.devices
+    return "" if several else NARROWER.get(study.config.precision, "")
+
+
+def _why_no_format(study: Study) -> str:
+    if study.problem.functions:
+        return "a metric of your own"
+    return "" if study.problem.scenario.law.precision_law is not None else "no --precision-law"
+
+
+def _why_no_tokens(study: Study) -> str:
+    problem, law = study.problem, study.problem.scenario.law
+    if "tokens" in problem.space.settings:
+        return ""
+    if problem.functions:
+        return "a metric of your own"
+    if not law.sees_tokens or law.tokens is None:
+        return "not in the law"
+    return ""

@@ -1,0 +1,54 @@
+"""Answers of applications that hold on the device: the lowest loss within each limit under preset `device`."""
+
+from dataclasses import replace
+
+from nas.exact.decomposition.branch_and_bound import Exceeded
+from nas.exact.solution import solve
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget
+from nas.problem.picks import Pick, PickRule
+from nas.problem.problem import Problem
+from nas.search.assembly import Study
+from nas.search.scenarios import with_preset
+
+OF_MEMORY = ("memory_gb", "resident_gb", "memory_share", "resident_share")
+
+
+def held_on_device(study: Study, on_device: Problem, found: Evaluations, *, solved: bool) -> tuple[Pick, ...]:
+    """Your budgets' and each application's pick under preset `device`, among what was evaluated; of the whole space that a run has `solved`.
+
+    Limits on memory stand beside that of the preset. Empty where a budget is on a metric of a user's own, or a solved space would take long.
+    """
+    own = {metric.name for metric in study.problem.functions}
+    if own & {budget.metric for budget in study.problem.budgets}:
+        return ()
+    queries = tuple(question for question in study.problem.queries if not question.baseline)
+    problem = replace(on_device, budgets=_budgets(study), queries=queries)
+    rules = tuple(PickRule.for_query(question) for question in queries)
+    try:
+        answers = _solved(problem, rules) if solved else _among(problem, rules, found)
+    except Exceeded:
+        return ()
+    return tuple(Pick(question, answer) for question, answer in zip(queries, answers, strict=True))
+
+
+def _budgets(study: Study) -> tuple[Budget, ...]:
+    """The study's own limits and, where one of them is on memory, the preset's."""
+    budgets, default = study.problem.budgets, with_preset(study.config, "device").default_budget
+    if default is None or not any(budget.metric in OF_MEMORY for budget in budgets):
+        return budgets
+    several = bool(study.problem.scenario.devices)
+    metric = default.metric.replace("_gb", "_share") if several else default.metric
+    limit = default.share * (1.0 if several else study.problem.scenario.device.memory_gb)
+    return budgets if any(b.metric == metric for b in budgets) else (*budgets, Budget(metric, limit))
+
+
+def _solved(problem: Problem, rules: tuple[PickRule, ...]) -> tuple[Evaluations | None, ...]:
+    found = solve(replace(problem, objectives=(), queries=()), rules).picks
+    return tuple(None if row is None else problem.evaluate(row.genotypes) for row in found)
+
+
+def _among(problem: Problem, rules: tuple[PickRule, ...], found: Evaluations) -> list[Evaluations | None]:
+    priced = problem.evaluate(found.genotypes[found.ok])
+    rows = [rule.row(priced) for rule in rules]
+    return [None if row is None else priced[row : row + 1] for row in rows]

@@ -1,0 +1,261 @@
+"""The answer of a study in three sentences: what to train, what it takes and what binds, which one change buys most."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nas.answer.changes import NOTHING, Change, Changes, changes_of
+from nas.answer.device_times import PREFIX, TIMES, alike, device_times, limits, ranges_in_words, times_of
+from nas.answer.doubt_columns import difference_in_numbers
+from nas.answer.outcome import Outcome
+from nas.answer.pick_tables import figure
+from nas.answer.sentences import FFN_RATIO, describe, describe_in_words, devices_in_words, formats_in_words
+from nas.answer.sureness import difference_in_words
+from nas.exact.infeasibility import diagnosed
+from nas.exact.solution import solve
+from nas.problem.breakdown import operators
+from nas.problem.diagnosis import Diagnosis, at_least
+from nas.problem.differences import Difference, from_models, has_doubt
+from nas.problem.evaluations import Evaluations
+from nas.problem.pick_queries import OWN, Baseline, PickQuery
+from nas.problem.picks import Pick, PickRule
+from nas.problem.problem import Problem
+from nas.problem.quantiles import measured_at, own_in_words
+from nas.search.assembly import Study, under_preset
+from search_spaces.architectures import Architectures
+
+CHANGED = {"vocabulary": "a vocabulary of {:,.0f}", "format": "{}", "tokens": "training on {:,.3g} B tokens"}
+WITH = {"vocabulary": " at equal text", "format": "", "tokens": ", twice the training"}
+MEMORIES = ("memory_gb", "resident_gb")
+WAITS = {
+    "compute": "the arithmetic peak",
+    "memory": "memory bandwidth",
+    "launch": "kernel launches",
+    "epilogue": "epilogues",
+    "constant": "fixed costs",
+}
+
+
+@dataclass(frozen=True)
+class ThreeSentences:
+    """What to train, what it takes, what buys most; of a study in which nothing fits: that, the closest miss, what opens a design.
+
+    short: the design with its loss and what it takes, in a line; "" where nothing fits.
+    """
+
+    train: str
+    takes: str
+    buys: str
+    short: str = ""
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
+
+    @property
+    def sentences(self) -> tuple[str, str, str]:
+        """All three."""
+        return self.train, self.takes, self.buys
+
+
+def three_sentences(outcome: Outcome) -> ThreeSentences | None:
+    """The answer of a run; None where nothing was evaluated that says anything."""
+    problem, pick, there = outcome.study.problem, outcome.picks[0], outcome.device_times[0]
+    if outcome.diagnosis is not None:
+        return nothing_fits(problem, outcome.diagnosis, whole=outcome.diagnosis_covers_space)
+    if pick.answer is None:
+        return None
+    elsewhere = _elsewhere(problem, pick, there)
+    return answer_of(problem, pick.answer, outcome.changes, outcome.study.baselines, elsewhere)
+
+
+def solved_answer(study: Study, frontier: Evaluations) -> ThreeSentences | None:
+    """The answer of a study whose whole space was solved for its frontier."""
+    problem = study.problem
+    found = solve(replace(problem, objectives=(), queries=()), (PickRule(None),)).picks[0]
+    if found is None:
+        return nothing_fits(problem, diagnosed(problem, frontier), whole=True)
+    best = problem.evaluate(found.genotypes)
+    pick, on_device = Pick(PickQuery(OWN, None), best), under_preset(study, "device")
+    there = device_times(on_device, pick)
+    changes = changes_of(study, best, frontier, solved=True)
+    return answer_of(problem, best, changes, study.baselines, _elsewhere(problem, pick, there))
+
+
+def _elsewhere(problem: Problem, pick: Pick, there: dict[str, float]) -> dict[str, float]:
+    """Times of a pick on the device where they are not the study's own."""
+    same = alike(problem, [(pick, there)])
+    return {} if same else {name: there[PREFIX + name] for name in _times(problem)}
+
+
+def answer_in_numbers(outcome: Outcome) -> dict[str, Any] | None:
+    """The sentences as plain content, with what each change buys; None where there are none."""
+    said, changes = three_sentences(outcome), outcome.changes
+    if said is None:
+        return None
+    content: dict[str, Any] = {"sentences": list(said.sentences), "short": said.short}
+    if changes is None:
+        return content
+    tried = [{name: value for name, value in vars(each).items() if name != "difference"} for each in changes.tried]
+    for each, row in zip(changes.tried, tried, strict=True):
+        row["difference"] = None if each.difference is None else difference_in_numbers(each.difference)
+    binding = [budget.metric for budget in changes.binding]
+    among = {"among": changes.among, "whole_space": changes.whole}
+    return content | {"binding": binding, "changes": tried, "not_priced": list(changes.unpriced), **among}
+
+
+def _times(problem: Problem) -> tuple[str, ...]:
+    return times_of(problem, PickQuery(OWN, None))
+
+
+def answer_of(
+    problem: Problem,
+    pick: Evaluations,
+    changes: Changes | None,
+    baselines: Sequence[Baseline] = (),
+    on_device: Mapping[str, float] | None = None,
+) -> ThreeSentences:
+    """The answer whose design is a pick, one row; `on_device`: its times under preset `device` where they are others, ms."""
+    chosen = problem.architectures(pick.genotypes)
+    m = {name: float(column[0]) for name, column in pick.metrics.items()}
+    first = next(iter(from_models(problem.scenario.law, chosen, baselines[:1]).items()), None)
+    beside = None if first is None else (first[0], first[1][0])
+    train, takes = _train(problem, chosen, m["loss"], beside), _takes(problem, chosen, m, changes, on_device or {})
+    taken = figure(problem, (name := _asked(problem, m)[0]), m[name])
+    short = f"{describe(chosen, problem.space.settings).partition(f', {FFN_RATIO}')[0]}: loss {m['loss']:.4f}, {taken}"
+    return ThreeSentences(train, takes, _buys(problem, chosen, m["loss"], changes), short)
+
+
+def nothing_fits(problem: Problem, diagnosis: Diagnosis, *, whole: bool) -> ThreeSentences | None:
+    """That nothing fits, the closest miss, and the one change that opens designs; None where no miss is at hand, or a design does fit."""
+    nearest = diagnosis.closest
+    if not len(nearest) or diagnosis.together <= 0.0:
+        return None
+    among = f"all {diagnosis.examined:,} designs" if whole else f"the {diagnosis.examined:,} evaluated designs"
+    budgets = " and ".join(str(budget) for budget in problem.budgets)
+    size, _ = describe_in_words(problem.architectures(nearest.genotypes[:1]), problem.space.settings)
+    m = {name: float(column[0]) for name, column in nearest.metrics.items()}
+    took = [_with_limit(problem, b.metric, m[b.metric]) for b in problem.budgets]
+    where = f"{devices_in_words(problem)}, {formats_in_words(problem)}"
+    return ThreeSentences(
+        f"Nothing fits: of {among} none is within {budgets}.",
+        f"On {where}, the closest takes {', '.join(took)}: {size}, loss {m['loss']:.4f} nats (predicted).",
+        _opening(diagnosis),
+    )
+
+
+def _opening(diagnosis: Diagnosis) -> str:
+    """The one change that opens designs: a smaller vocabulary, else the least relaxation of one budget."""
+    ways = []
+    if (smaller := diagnosis.vocabulary) is not None:
+        opens = "" if smaller.opens is None else f" ({_designs(smaller.opens)})"
+        ways.append(f"a vocabulary of {smaller.size:,} in place of {smaller.own:,} at equal text{opens}")
+    alone = [(r.limit, r) for r in diagnosis.relaxations if r.limit is not None and r.limit > r.budget.limit]
+    for limit, each in sorted(alone, key=lambda pair: pair[0] / pair[1].budget.limit):
+        ways.append(f"{each.budget.metric} <= {each.budget.shown(limit, at_least(limit))} ({_designs(each.opens)})")
+    if not ways:
+        return f"No one change opens a design: every budget must rise, by {100.0 * diagnosis.together:.3g} % each."
+    return f"One change opens designs: {ways[0]}" + (f"; or {', or '.join(ways[1:])}" if ways[1:] else "") + "."
+
+
+def _designs(number: int) -> str:
+    return "1 design" if number == 1 else f"{number:,} designs"
+
+
+def _train(problem: Problem, chosen: Architectures, loss: float, beside: tuple[str, Difference] | None) -> str:
+    size, rest = describe_in_words(chosen, problem.space.settings)
+    law = problem.scenario.law
+    outside = ", extrapolated" if law.extrapolates(chosen)[0] else "" if has_doubt(law) else ", error unknown"
+    compared = "" if beside is None else f"; from {beside[0]} {difference_in_words(beside[1])}"
+    return f"Train {size}: loss {loss:.4f} nats (predicted{outside}), {rest}{compared}."
+
+
+def _takes(
+    problem: Problem, chosen: Architectures, m: Mapping[str, float], changes: Changes | None, there: Mapping[str, float]
+) -> str:
+    where = f"{devices_in_words(problem)}, {formats_in_words(problem)}"
+    if problem.scenario.devices:
+        where = problem.pricing(chosen).device.name
+    figures = [_with_limit(problem, name, m[name]) for name in _asked(problem, m)]
+    figures[0] += _ranges(problem, chosen, m)
+    said = f"On {where}, it takes {', '.join(figures)}"
+    other = ", ".join(figure(problem, name, value) for name, value in there.items())
+    said += f" in this study's convention, {other} under preset device" if other else ""
+    return f"{said}; {_binding(changes)}{_waits(problem, chosen)}."
+
+
+def _asked(problem: Problem, m: Mapping[str, float]) -> list[str]:
+    """Objectives and what has a limit, times first; the total time and the memory where nothing limits any."""
+    asked = [*_times(problem), *(o.name for o in problem.objectives), *limits(problem, PickQuery(OWN, None))]
+    asked += [] if any(name in asked for name in MEMORIES) else ["memory_gb"]
+    return [name for name in dict.fromkeys(asked) if name in m and name.partition("@")[0] not in ("loss", "perplexity")]
+
+
+def _with_limit(problem: Problem, metric: str, value: float) -> str:
+    """`total 486.9 of 500 ms`; without a limit the figure alone."""
+    shown = figure(problem, metric, value)
+    limit = limits(problem, PickQuery(OWN, None)).get(metric)
+    if limit is None:
+        return shown
+    number, space, unit = figure(problem, metric, limit, named=False).rpartition(" ")
+    return f"{shown.removesuffix(space + unit)} of {number}{space}{unit}"
+
+
+def _ranges(problem: Problem, chosen: Architectures, m: Mapping[str, float]) -> str:
+    """` (80 % of measured times: 320 to 1,147 ms)` of the first time, and by which factors what is asked at a quantile."""
+    own, scenario = PickQuery(OWN, None), problem.pricing(chosen)
+    times = {name: m[name] for name in TIMES if name in m}
+    said = [ranges_in_words(scenario, chosen, times, _times(problem)[:1]).replace("%:", "% of measured times:")]
+    asked = dict.fromkeys([*limits(problem, own), *(o.name for o in problem.objectives)])
+    said += [f"{name} is {own_in_words(name, scenario, chosen)}" for name in measured_at(asked)]
+    return f" ({'; '.join(filter(None, said))})" if any(said) else ""
+
+
+def _binding(changes: Changes | None) -> str:
+    if changes is None:
+        return "which budget binds was not computed"
+    names = [str(budget) for budget in changes.binding]
+    if not names:
+        return "no budget binds"
+    return f"{' and '.join(names)} {'binds' if len(names) == 1 else 'bind'}"
+
+
+def _waits(problem: Problem, chosen: Architectures) -> str:
+    """`, and 71 % of the time goes to memory bandwidth`; "" where no operators are priced."""
+    try:
+        rows = [row for found in operators(problem, chosen).values() for row in found]
+    except ValueError:
+        return ""
+    spent = {kind: sum(row.ms_by_kind[kind] for row in rows) for kind in WAITS}
+    if (total := sum(spent.values())) <= 0.0:
+        return ""
+    most = max(spent, key=spent.__getitem__)
+    return f", and {100 * spent[most] / total:.0f} % of the time goes to {WAITS[most]}"
+
+
+def _buys(problem: Problem, chosen: Architectures, loss: float, changes: Changes | None) -> str:
+    if changes is None:
+        return (
+            "What one change would buy takes more than seconds to solve here: plas explain says it for smaller spaces."
+        )
+    left = f"; not priced: {', '.join(changes.unpriced)}" if changes.unpriced else ""
+    among = f"all {changes.among:,} designs" if changes.whole else f"the {changes.among:,} evaluated designs"
+    best, tried = changes.best, changes.tried
+    if best is None:
+        said = " nor ".join(_changed(problem, each) for each in tried)
+        return f"No one change lowers the loss among {among}" + (f": not {said}" if said else "") + f"{left}."
+    sure = "" if best.difference is None else f", {difference_in_words(best.difference)}"
+    bought = f"{_changed(problem, best)}{WITH.get(best.kind, '')}, to loss {best.loss:.4f}{'*' * best.extrapolates} ({-best.nats:+.2g} nats{sure})"
+    others = [f"{_changed(problem, each)} {_nats(each)}" for each in tried[1:]]
+    return f"Of {among}, one change buys most: {bought}" + (f"; {', '.join(others)}" if others else "") + f"{left}."
+
+
+def _nats(change: Change) -> str:
+    return f"{-change.nats:+.2g}" if change.nats > NOTHING else "nothing"
+
+
+def _changed(problem: Problem, change: Change) -> str:
+    if change.kind == "budget":
+        budget = next(each for each in problem.budgets if each.metric == change.name)
+        return str(replace(budget, limit=float(change.at)))
+    at = float(change.at) / 1e9 if change.kind == "tokens" else change.at
+    return CHANGED[change.kind].format(at)
