@@ -44,7 +44,7 @@ class Change:
 class Changes:
     """What was tried, the one that buys most first, what was not priced and why, which budgets bind, and among what all was looked for.
 
-    among: designs that each answer is the lowest of; whole: whether these are all of the space.
+    among: designs that each answer is the lowest of; whole: whether these are all of the space; loss: the lowest without any change, nats.
     """
 
     tried: tuple[Change, ...]
@@ -52,6 +52,7 @@ class Changes:
     binding: tuple[Budget, ...]
     among: int
     whole: bool
+    loss: float
 
     @property
     def best(self) -> Change | None:
@@ -68,14 +69,15 @@ def changes_of(study: Study, pick: Evaluations, found: Evaluations, *, solved: b
     whole = problem.analytic and (solved or problem.space.size <= SMALL)
     try:
         lowest = _over_the_space(problem) if whole else _among(problem, found)
-        before = float(pick.metrics["loss"][0])
-        tried = [*_budgets(problem, pick, lowest), *_others(study, problem, before, lowest)]
+        within = pick if (least := lowest(problem)) is None else least
+        before = min(float(within.metrics["loss"][0]), float(pick.metrics["loss"][0]))
+        tried = [*_budgets(problem, within, lowest), *_others(study, problem, before, lowest)]
         binding = tuple(budget for budget in problem.budgets if _binds(problem, budget, before, lowest))
     except (Exceeded, UsageError):
         return None
     tried.sort(key=lambda change: -change.nats)
     among = problem.space.size if whole else int(found.ok.sum())
-    return Changes(tuple(tried), tuple(_unpriced(study)), binding, among, whole)
+    return Changes(tuple(tried), tuple(_unpriced(study)), binding, among, whole, before)
 
 
 def _over_the_space(problem: Problem) -> Lowest:

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+from nas.errors import UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.solution import solve
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem
+from nas.problem.quantiles import refuse_unclaimed
 from nas.search.assembly import Study
 from nas.search.scenarios import with_preset
 
@@ -17,17 +19,21 @@ OF_MEMORY = ("memory_gb", "resident_gb", "memory_share", "resident_share")
 def held_on_device(study: Study, on_device: Problem, found: Evaluations, *, solved: bool) -> tuple[Pick, ...]:
     """Your budgets' and each application's pick under preset `device`, among what was evaluated; of the whole space that a run has `solved`.
 
-    Limits on memory stand beside that of the preset. Empty where a budget is on a metric of a user's own, or a solved space would take long.
+    Limits on memory stand beside that of the preset. Empty where a budget is on a metric of a user's own or on a
+    quantile that the device's profile does not claim, or where a solved space would take long.
     """
     own = {metric.name for metric in study.problem.functions}
     if own & {budget.metric for budget in study.problem.budgets}:
         return ()
     queries = tuple(question for question in study.problem.queries if not question.baseline)
-    problem = replace(on_device, budgets=_budgets(study), queries=queries)
+    shipped = tuple(each for each in on_device.objectives if each.name not in own)
+    asked = study.problem.asked_besides
+    problem = replace(on_device, objectives=shipped, budgets=_budgets(study), queries=queries, columns=asked)
     rules = tuple(PickRule.for_query(question) for question in queries)
     try:
+        refuse_unclaimed(problem)
         answers = _solved(problem, rules) if solved else _among(problem, rules, found)
-    except Exceeded:
+    except (Exceeded, UsageError):
         return ()
     return tuple(Pick(question, answer) for question, answer in zip(queries, answers, strict=True))
 

@@ -161,7 +161,9 @@ def held_in_numbers(outcome: Outcome) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"question": f"on the device: {pick.question.label}"}
         row["budgets"] = limits(outcome.study.problem, pick.question)
         if pick.answer is not None:
-            row |= {name: column.tolist()[0] for name, column in columns_of(problem, pick.answer).items()}
+            metrics = {name: pick.answer.metrics[name] for name in problem.metric_names if name in pick.answer.metrics}
+            design = file_columns(problem.architectures(pick.answer.genotypes), metrics, problem.space.further)
+            row |= {name: column.tolist()[0] for name, column in design.items()}
         rows.append(row)
     return rows
 

@@ -117,7 +117,7 @@ def _both_rows(outcome: Outcome, pick: Pick, there: dict[str, float], best: floa
     if pick.answer is not None:
         over = " !" if misses(limits(problem, pick.question), there) else ""
         style = BAD if over else DOUBT if loss.endswith("*") else GOOD
-        here = Styled(f"{loss} at {taken.removeprefix(TOTAL)}{over}", style)
+        here = Styled(f"{loss} at {_alone(taken)}{over}", style)
     shown, *of_held = _held(outcome, held) if outcome.held else ("", *sizes, design)
     at = "" if pick.answer is None else ", ".join(f"{there[PREFIX + n]:.4g}" for n in times_of(problem, pick.question))
     return [name, shown, here, difference, missed, at, *of_held, design]
@@ -132,8 +132,13 @@ def _held(outcome: Outcome, held: Pick) -> list[str]:
     design = problem.architectures(held.answer.genotypes)
     star = "*" if problem.scenario.law.extrapolates(design)[0] else ""
     taken = ", ".join(_taken(outcome.study.problem, held.question, m))
-    words = Styled(f"{m['loss']:.4f}{star} at {taken.removeprefix(TOTAL)}", DOUBT if star else GOOD)
+    words = Styled(f"{m['loss']:.4f}{star} at {_alone(taken)}", DOUBT if star else GOOD)
     return [words, *_sizes(m), describe(design, problem.space.settings)]
+
+
+def _alone(taken: str) -> str:
+    """What is taken, without the name of the total where that is all."""
+    return taken if ", " in taken else taken.removeprefix(TOTAL)
 
 
 def _sizes(m: dict[str, float]) -> list[str]:

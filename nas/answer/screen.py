@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 
@@ -74,23 +74,27 @@ class _Part:
 
 def _on_one_screen(outcome: Outcome, folder: Path) -> list[Line]:
     """The answer from its first line to its last on one screen: what is needed less gives way, in the order of what is needed least."""
-    study = outcome.study
-    head = len(_head(study.problem, study.config, study.calibration_note))
-    room = max(rows() - PROMPT - head, min(rows(), SMALL) - PROMPT)
-    parts = _parts(outcome, folder, verbose=False, designs=True)
-    if _height(parts) > room:
+    parts = _parts(outcome, folder, verbose=False)
+    if (room := _room(outcome)) is None:
+        return [line for part in parts for line in part.lines]
+    if _height(parts) - (HIGHEST - LOWEST) > room:
         parts = _parts(outcome, folder, verbose=False, designs=False)
+    least = [replace(part, lines=_plot(outcome, LOWEST)) if part.needed == PLOT else part for part in parts]
     kept: set[int | None] = {None}
     for needed in sorted({part.needed for part in parts if part.needed is not None}, reverse=True):
-        if _height([part for part in parts if part.needed in {*kept, needed}]) <= room:
+        if _height([part for part in least if part.needed in {*kept, needed}]) <= room:
             kept.add(needed)
-    parts = [part for part in parts if part.needed in kept]
-    height = room - _height(parts) + LOWEST  # of the plot, where it is among them
-    return [
-        line
-        for part in parts
-        for line in (_plot(outcome, height) if part.needed == PLOT and part.lines else part.lines)
-    ]
+    least = [part for part in least if part.needed in kept]
+    height = room - _height(least) + LOWEST  # of the plot, where it is among them
+    return [line for p in least for line in (_plot(outcome, height) if p.needed == PLOT and p.lines else p.lines)]
+
+
+def _room(outcome: Outcome) -> int | None:
+    """Lines of the screen for the answer: below the head where there is room for both; None where no screen is."""
+    if (screen := rows()) is None:
+        return None
+    head = len(_head(outcome.study.problem, outcome.study.config, outcome.study.calibration_note))
+    return max(screen - PROMPT - head, min(screen, SMALL) - PROMPT)
 
 
 def _height(parts: Sequence[_Part]) -> int:
@@ -107,7 +111,7 @@ def _parts(outcome: Outcome, folder: Path, *, verbose: bool, designs: bool = Tru
     else:
         picks, baselines = _tables(outcome, verbose=verbose, designs=designs)
         parts = [_Part(first), _Part([[], *picks] if picks else []), _Part(baselines, 3)]
-        parts += [_Part(_plot(outcome, HIGHEST if verbose else LOWEST), None if verbose else PLOT)]
+        parts += [_Part(_plot(outcome, HIGHEST), None if verbose else PLOT)]
         parts += [_Part([[]])]
     if verbose:
         parts += [_Part(_wrapped([*certainty(outcome), *reading(outcome), *limits(outcome)]))]

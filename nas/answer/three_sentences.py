@@ -11,6 +11,7 @@ from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import figure
 from nas.answer.sentences import FFN_RATIO, describe, describe_in_words, devices_in_words, formats_in_words
 from nas.answer.sureness import difference_in_words
+from nas.exact.gains import DIFFERENT
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import solve
 from nas.problem.breakdown import operators
@@ -239,14 +240,22 @@ def _buys(problem: Problem, chosen: Architectures, loss: float, changes: Changes
         )
     left = f"; not priced: {', '.join(changes.unpriced)}" if changes.unpriced else ""
     among = f"all {changes.among:,} designs" if changes.whole else f"the {changes.among:,} evaluated designs"
+    lower = changes.loss < loss * (1.0 - DIFFERENT)
+    missed = (
+        f"This search missed loss {changes.loss:.4f} within your budgets (--algo exact finds it). " if lower else ""
+    )
     best, tried = changes.best, changes.tried
     if best is None:
         said = " nor ".join(_changed(problem, each) for each in tried)
-        return f"No one change lowers the loss among {among}" + (f": not {said}" if said else "") + f"{left}."
+        return f"{missed}No one change lowers the loss among {among}" + (f": not {said}" if said else "") + f"{left}."
     sure = "" if best.difference is None else f", {difference_in_words(best.difference)}"
     bought = f"{_changed(problem, best)}{WITH.get(best.kind, '')}, to loss {best.loss:.4f}{'*' * best.extrapolates} ({-best.nats:+.2g} nats{sure})"
     others = [f"{_changed(problem, each)} {_nats(each)}" for each in tried[1:]]
-    return f"Of {among}, one change buys most: {bought}" + (f"; {', '.join(others)}" if others else "") + f"{left}."
+    return (
+        f"{missed}Of {among}, one change buys most: {bought}"
+        + (f"; {', '.join(others)}" if others else "")
+        + f"{left}."
+    )
 
 
 def _nats(change: Change) -> str:

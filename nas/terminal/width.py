@@ -12,7 +12,6 @@ from nas.terminal.styles import Styled
 PIPED = 120  # columns where no screen is
 LEAST = 40
 WORD = re.compile(r" *[^ ]+")
-ROWS = 60  # of a page where no screen is
 
 
 def columns(stream: Any = None) -> int:
@@ -20,9 +19,9 @@ def columns(stream: Any = None) -> int:
     return max(_size(stream or sys.stdout, "COLUMNS", 0) or PIPED, LEAST)
 
 
-def rows() -> int:
-    """Lines of the screen that results go to: LINES where it is set, else the terminal's, else 60."""
-    return _size(sys.stdout, "LINES", 1) or ROWS
+def rows() -> int | None:
+    """Lines of the screen that results go to: LINES where it is set, else the terminal's; None where no screen is."""
+    return _size(sys.stdout, "LINES", 1) or None
 
 
 def _size(stream: Any, variable: str, place: int) -> int:

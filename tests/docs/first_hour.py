@@ -51,7 +51,7 @@ def said(text: str) -> None:
 def typed(step: str, folder: Path, begun: float) -> bool:
     """Whether a step ended well; what it printed and how long it took is logged."""
     environment = {key: value for key, value in os.environ.items() if key not in DROPPED}
-    environment |= {"COLUMNS": "80", "BROWSER": "true", "NO_COLOR": "1"}
+    environment |= {"COLUMNS": "80", "LINES": "40", "BROWSER": "true", "NO_COLOR": "1"}
     enter = f"{ENTER} && " if (folder / ".venv").exists() else ""
     said(f"$ {step}")
     start = time.monotonic()

@@ -51,6 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def broad_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A screen on which nothing folds: what is said is tested apart from how it is laid out (tests/nas/terminal)."""
     monkeypatch.setenv("COLUMNS", "1000")
+    monkeypatch.delenv("LINES", raising=False)
 
 
 @pytest.fixture(scope="session")

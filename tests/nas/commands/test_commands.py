@@ -219,7 +219,7 @@ def test_everything_failing_is_said_as_that(own: Any, inside: Inside) -> None:
         answer = inside("run", "--config", "study.yaml", "--objectives", "loss,bad:nan", *extra)
         assert answer.code == 2, answer
         assert "got the same failure of all 15 evaluated: bad:nan: nan" in answer.err
-        assert "No architecture satisfies the budgets" not in answer.out
+        assert "Nothing fits" not in answer.out
 
 
 def test_a_negative_zero_is_a_value_like_any_other(own: Any, inside: Inside) -> None:
@@ -337,7 +337,7 @@ def test_nothing_feasible_is_exit_3_with_a_diagnosis(
     for algo in available if every else ("nsga2",):
         answer = inside("run", "--config", "free.yaml", "--algo", algo, "--out", algo)
         assert answer.code == 3, answer
-        assert "No architecture satisfies the budgets" in answer.out
+        assert "Nothing fits: of all 144 designs none is within" in answer.out
         assert "total_ms <= 0.001: binds; at " in answer.out
         assert (
             answer.err.splitlines()[-1] == f"{algo}: no feasible architecture; the diagnosis says which budget to relax"

@@ -146,7 +146,7 @@ def test_gains_are_said_in_words_and_as_content(problem: Problem, found: Gains) 
     assert "This is the lowest loss within the budgets" in said
     assert "decode_ms <= 40: costs nothing down to" in said
     assert "one step beyond its axis" in said
-    assert "Not this one, but l " in "\n".join(gain_lines(problem, found, 9.0))
+    assert "Not this one, but 16 layers, " in "\n".join(gain_lines(problem, found, 9.0))
     assert json.loads(json.dumps(described(found)))["budgets"][0]["metric"] == "decode_ms"
 
 

@@ -22,8 +22,14 @@ EXPECTED = {
     "100 %": (CONDITIONS, "prefill 93 %, decode 99 %, total 98 %"),
     "INT8 consistently": (HOLDS, "fp16 prefill 268, decode 181, total 202"),
     "about 8 experts": (FAILS, "1024 in / 16 out 45 %"),
-    "leaves memory open": (CONDITIONS, "equal memory 7.3 % lower with 0.629 GB (l 12, d 1280, E 8 K 2"),
-    "Four applications": (HOLDS, "l 16, d 2304, E 8 K 1, r_single 0.5, n_kv 4 (gqa 9), loss 3.1446"),
+    "leaves memory open": (
+        CONDITIONS,
+        "equal memory 7.3 % lower with 0.629 GB (12 layers, width 1,280, 8 experts top-2",
+    ),
+    "Four applications": (
+        HOLDS,
+        "16 layers, width 2,304, 8 experts top-1, FFN ratio 0.5 each, 36 heads (4 KV), loss 3.1446",
+    ),
     "19.42": (UNKNOWN, "27.3 % lower at 93.4 ms"),
     "13,600": (HOLDS, "13,600"),
     "Memory-only: ρ*": (CONDITIONS, "0.1730 at d = 2048 and 0.3955 at 1024"),

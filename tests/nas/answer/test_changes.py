@@ -1,0 +1,192 @@
+"""What one change buys, held against every design of a space under the changed study."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nas
+from nas.answer.changes import Change, Changes, changes_of
+from nas.answer.outcome import Outcome
+from nas.answer.outcome_files import pick_columns
+from nas.answer.three_sentences import three_sentences
+from nas.files.yaml_source import dump
+from nas.problem.picks import answers
+from nas.problem.problem import Problem
+
+Concluded = Callable[..., Outcome]
+
+
+def _lowest(problem: Problem, among: np.ndarray[Any, Any] | None = None) -> float:
+    genotypes = problem.space.genotypes(np.arange(problem.space.size)) if among is None else among
+    found = problem.evaluate(genotypes)
+    return float(found.metrics["loss"][found.feasible].min())
+
+
+def _by_kind(changes: Changes) -> dict[str, Change]:
+    return {each.name: each for each in changes.tried}
+
+
+def _study(tiny: dict[str, Any], **keys: Any) -> Any:
+    return nas.load_study(space=tiny, name="tiny", **keys)
+
+
+@pytest.mark.parametrize("evaluated", [40, 162])
+def test_a_tenth_more_of_each_budget_buys_what_every_design_within_it_shows(
+    evaluated: int, concluded: Concluded
+) -> None:
+    outcome = concluded(evaluated, budgets={"total_ms": 30, "resident_gb": 1})
+    changes, problem = outcome.changes, outcome.study.problem
+    assert changes is not None
+    assert (changes.among, changes.whole) == (162, True)
+    before = _lowest(problem)
+    assert changes.loss == before
+    for budget in problem.budgets:
+        raised = tuple(replace(b, limit=1.1 * b.limit) if b is budget else b for b in problem.budgets)
+        found = _by_kind(changes)[budget.metric]
+        assert found.at == pytest.approx(1.1 * budget.limit)
+        assert found.loss == _lowest(replace(problem, budgets=raised))
+        assert found.nats == before - found.loss
+        without = tuple(b for b in problem.budgets if b is not budget)
+        assert (budget in changes.binding) == (_lowest(replace(problem, budgets=without)) < before)
+    assert [each.nats for each in changes.tried] == sorted((each.nats for each in changes.tried), reverse=True)
+
+
+def test_vocabulary_format_and_tokens_are_tried_as_studies_of_their_own_would_find(tiny: dict[str, Any]) -> None:
+    keys = {"preset": "device", "precision": "int8", "precision_law": "qat", "budgets": {"total_ms": 60}}
+    outcome_of = _study(tiny, **keys)
+    said = outcome_of.search(algo="exact")
+    assert "one change" in said.answer
+    study = outcome_of.assembled
+    changes = _changes(study)
+    found = _by_kind(changes)
+    assert set(found) == {"total_ms", "resident_gb", "vocabulary", "format", "tokens"}
+    assert found["format"].at == "int4"
+    narrower = _study(tiny, **{**keys, "precision": "int4"}).problem
+    assert found["format"].loss == pytest.approx(_lowest(narrower), rel=1e-12)
+    own = study.problem.scenario.law.tokens
+    assert own is not None
+    twice = _study(tiny, **keys, tokens=2 * own).problem
+    assert found["tokens"].at == 2 * own
+    assert found["tokens"].loss == pytest.approx(_lowest(twice), rel=1e-12)
+    at_equal_text = study.problem.at_equal_text()
+    sizes = {size: _lowest(at_equal_text.with_vocabulary(size)) for size in (64_000, 32_000, 16_000)}
+    assert found["vocabulary"].loss == pytest.approx(min(sizes.values()), rel=1e-12)
+    assert sizes[int(found["vocabulary"].at)] == min(sizes.values())
+
+
+def _changes(study: Any) -> Changes:
+    problem = study.problem
+    every = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+    pick = answers(problem, every)[0].answer
+    assert pick is not None
+    found = changes_of(study, pick, every, solved=False)
+    assert found is not None
+    return found
+
+
+def test_what_is_not_priced_is_said_with_its_reason(concluded: Concluded) -> None:
+    changes = concluded(60, precision="int8").changes
+    assert changes is not None
+    assert changes.unpriced == ("fewer bits (no --precision-law)", "more tokens (not in the law)")
+    assert {each.kind for each in changes.tried} == {"budget"}
+
+
+def test_a_metric_of_a_users_own_is_not_called_for_it(concluded: Concluded, user_module: Callable[[str], str]) -> None:
+    name = user_module("def fn(a):\n    return a.width / 7.0\n") + ":fn"
+    outcome = concluded(30, objectives=["loss", name], budgets={name: 150.0}, vocabulary=151_936)
+    changes = outcome.changes
+    assert changes is not None
+    assert (changes.among, changes.whole) == (30, False)
+    said = three_sentences(outcome)
+    assert said is not None
+    assert "the 30 evaluated designs" in said.buys
+    assert "vocabulary (a metric of your own)" in said.buys
+    found = outcome.evaluations
+    within = found.metrics[name] <= 165.0
+    assert _by_kind(changes)[name].loss == found.metrics["loss"][within].min()
+
+
+def test_what_the_search_missed_is_no_gain_of_a_change(concluded: Concluded) -> None:
+    outcome = concluded(5, budgets={"total_ms": 40})
+    said, best = three_sentences(outcome), _lowest(outcome.study.problem)
+    assert said is not None
+    assert outcome.changes is not None
+    assert outcome.changes.loss == best
+    pick = outcome.picks[0].answer
+    assert pick is not None
+    assert pick.metrics["loss"][0] > best
+    assert f"This search missed loss {best:.4f} within your budgets (--algo exact finds it)." in said.buys
+
+
+def test_application_picks_hold_on_the_device_they_are_shown_for(
+    concluded: Concluded, shipped: Callable[..., dict[str, Any]]
+) -> None:
+    applications = {"a": {"decode_ms": 30}, "b": {"total_ms": 60}, "never": {"total_ms": 1e-3}}
+    outcome = concluded(162, precision="fp16", applications=applications)
+    on_device = outcome.on_device
+    every = on_device.evaluate(outcome.evaluations.genotypes)
+    held = {pick.question.label: pick for pick in outcome.held}
+    assert set(held) == {"your budgets", *applications}
+    memory = (every.metrics["memory_gb"] <= 64) & (every.metrics["resident_gb"] <= 0.9 * 64)
+    for label, limits in applications.items():
+        ((metric, limit),) = limits.items()
+        within, answer = memory & (every.metrics[metric] <= limit), held[label].answer
+        assert (answer is None) == (not within.any())
+        if answer is not None:
+            assert answer.metrics["loss"][0] == every.metrics["loss"][within].min()
+            assert answer.metrics[metric][0] <= limit
+    columns = pick_columns(outcome)
+    rows = dict(zip(columns["question"], columns["total_ms"], strict=True))
+    assert rows["on the device: b"] <= 60
+    assert "on the device: never" not in rows
+    assert concluded(60, preset="device", **shipped("nas.study.presets", "device")).held == ()
+
+
+@pytest.mark.parametrize("budgets", [{"total_ms": 0.5}, {"total_ms": 3, "loss": 3.0}])
+def test_where_nothing_fits_the_three_sentences_say_what_opens_a_design(
+    budgets: dict[str, float], concluded: Concluded
+) -> None:
+    outcome = concluded(40, budgets=budgets)
+    said = three_sentences(outcome)
+    assert said is not None
+    assert said.short == ""
+    assert said.train.startswith("Nothing fits: of all 162 designs none is within ")
+    assert "the closest takes" in said.takes
+    problem = outcome.study.problem
+    if len(budgets) == 1:
+        limit = float(said.buys.partition("total_ms <= ")[2].split()[0])
+        raised = tuple(replace(b, limit=limit) if b.metric == "total_ms" else b for b in problem.budgets)
+        assert np.isfinite(_lowest(replace(problem, budgets=raised)))
+    else:
+        assert said.buys.startswith("No one change opens a design")
+
+
+def test_the_sentences_are_the_same_in_every_place(
+    inside: Callable[..., Any], tmp_path: Path, tiny: dict[str, Any]
+) -> None:
+    (tmp_path / "study.yaml").write_text(dump({"space": tiny, "name": "tiny", "budgets": {"total_ms": 40}}))
+    shown = inside("run", "--config", "study.yaml", "--algo", "exact", "--out", "run").out
+    content = json.loads(inside("run", "--resume", "run", "--json").out)["answer"]
+    assert len(content["sentences"]) == 3
+    for sentence in content["sentences"]:
+        assert sentence in shown
+    assert shown.splitlines()[-1] == f"Answer: {content['short']}"
+    run = nas.read_run(tmp_path / "run")
+    assert run.answer.splitlines() == content["sentences"]
+    solved = nas.load_study(tmp_path / "study.yaml").solve().answer.splitlines()
+    assert solved == content["sentences"]
+    assert nas.load_study(tmp_path / "study.yaml").search(algo="exact").answer.splitlines() == solved
+    page = (tmp_path / "run" / "report.html").read_text() if (tmp_path / "run" / "report.html").exists() else ""
+    assert not page or all(sentence.split(";")[0] in page for sentence in content["sentences"])
+
+
+def test_a_run_without_an_answer_says_how_to_go_on(tmp_path: Path, inside: Callable[..., Any]) -> None:
+    inside("run", "--evaluations", "30", "--no-plots", "--out", "run")
+    (tmp_path / "run" / "summary.json").unlink()
+    with pytest.raises(nas.UsageError, match=r"answer: expected summary\.json of a finished run"):
+        _ = nas.read_run(tmp_path / "run").answer
