@@ -141,7 +141,7 @@ def derived(
     picks = answers(problem, found)
     on_device, solved = under_preset(study, "device"), ending.whole and len(found) < problem.space.size
     there = tuple(device_times(on_device, pick) for pick in picks)
-    same = alike(problem, list(zip(picks, there, strict=True)))
+    same = alike(problem, [pair for pair in zip(picks, there, strict=True) if not pair[0].question.baseline])
     held = () if same else held_on_device(study, on_device, found, solved=solved)
     stage("What one change would buy")
     own = picks[0].answer

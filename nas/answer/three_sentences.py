@@ -173,9 +173,9 @@ def _train(problem: Problem, chosen: Architectures, loss: float, beside: tuple[s
 def _takes(
     problem: Problem, chosen: Architectures, m: Mapping[str, float], changes: Changes | None, there: Mapping[str, float]
 ) -> str:
-    where = f"{devices_in_words(problem)}, {formats_in_words(problem)}"
-    if problem.scenario.devices:
-        where = problem.pricing(chosen).device.name
+    scenario = problem.scenario
+    where = problem.pricing(chosen).device.name if scenario.devices else devices_in_words(problem)
+    where += "" if scenario.formats or scenario.devices else f", {formats_in_words(problem)}"
     figures = [_with_limit(problem, name, m[name]) for name in _asked(problem, m)]
     figures[0] += _ranges(problem, chosen, m)
     said = f"On {where}, it takes {', '.join(figures)}"
@@ -202,10 +202,12 @@ def _with_limit(problem: Problem, metric: str, value: float) -> str:
 
 
 def _ranges(problem: Problem, chosen: Architectures, m: Mapping[str, float]) -> str:
-    """` (80 % of measured times: 320 to 1,147 ms)` of the first time, and by which factors what is asked at a quantile."""
+    """` (80 % of devices of its class: total 320 to 1,147 ms)` of the first time, and by which factors what is asked at a quantile."""
     own, scenario = PickQuery(OWN, None), problem.pricing(chosen)
     times = {name: m[name] for name in TIMES if name in m}
-    said = [ranges_in_words(scenario, chosen, times, _times(problem)[:1]).replace("%:", "% of measured times:")]
+    typical = scenario.calibration is not None and scenario.calibration.typical
+    of = "% of devices of its class:" if typical else "% of what was held out:"
+    said = [ranges_in_words(scenario, chosen, times, _times(problem)[:1]).replace("%:", of)]
     asked = dict.fromkeys([*limits(problem, own), *(o.name for o in problem.objectives)])
     said += [f"{name} is {own_in_words(name, scenario, chosen)}" for name in measured_at(asked)]
     return f" ({'; '.join(filter(None, said))})" if any(said) else ""

@@ -53,15 +53,15 @@ function layersText(shape, i) {
 }
 
 function designText(shape, i) {
-  const experts = shape.n_experts[i] === 1 ? "dense" : `E ${shape.n_experts[i]} K ${shape.top_k[i]}`;
-  const gqa = Number((shape.n_heads[i] / shape.n_kv_heads[i]).toPrecision(4));
+  const experts = shape.n_experts[i] === 1 ? "dense" : `${shape.n_experts[i]} experts top-${shape.top_k[i]}`;
+  const each = shape.n_experts[i] === 1 ? "" : " each", heads = `${shape.n_heads[i]} heads (${shape.n_kv_heads[i]} KV)`;
   const ratio = Number((shape.expert_size[i] / shape.width[i]).toPrecision(4));
   const on = shape.device ? `${DATA.words.device[shape.device[i]]}: ` : "";
   const format = shape.precision ? `${DATA.words.precision[shape.precision[i]]}, ` : "";
   const tokens = shape.tokens?.[i] ? `, ${number(shape.tokens[i] / 1e9)} B tokens` : "";
   const words = ["speculation", "experts_in"].map(name => shape[name] ? DATA.words[name][shape[name][i]] : "");
   const served = words.filter(word => word.includes(":")).map(word => `, ${word.replace("slow:", "experts slow:")}`).join("");
-  return `${on}${format}l ${shape.depth[i]}${layersText(shape, i)}, d ${shape.width[i]}, ${experts}, r_single ${ratio}, n_kv ${shape.n_kv_heads[i]} (gqa ${gqa})${tokens}${served}`;
+  return `${on}${format}${shape.depth[i]} layers${layersText(shape, i)}, width ${shape.width[i].toLocaleString("en")}, ${experts}, FFN ratio ${ratio}${each}, ${heads}${tokens}${served}`;
 }
 
 function metricOf(name) {
