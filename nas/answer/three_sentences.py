@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nas.answer.changes import NOTHING, Change, Changes, changes_of
-from nas.answer.device_times import PREFIX, TIMES, alike, device_times, limits, ranges_in_words, times_of
+from nas.answer.device_times import PREFIX, TIMES, alike, device_times, limits, ranges_of_what, times_of
 from nas.answer.doubt_columns import difference_in_numbers
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import figure
@@ -205,9 +205,7 @@ def _ranges(problem: Problem, chosen: Architectures, m: Mapping[str, float]) -> 
     """` (80 % of devices of its class: total 320 to 1,147 ms)` of the first time, and by which factors what is asked at a quantile."""
     own, scenario = PickQuery(OWN, None), problem.pricing(chosen)
     times = {name: m[name] for name in TIMES if name in m}
-    typical = scenario.calibration is not None and scenario.calibration.typical
-    of = "% of devices of its class:" if typical else "% of what was held out:"
-    said = [ranges_in_words(scenario, chosen, times, _times(problem)[:1]).replace("%:", of)]
+    said = [ranges_of_what(scenario, chosen, times, _times(problem)[:1])]
     asked = dict.fromkeys([*limits(problem, own), *(o.name for o in problem.objectives)])
     said += [f"{name} is {own_in_words(name, scenario, chosen)}" for name in measured_at(asked)]
     return f" ({'; '.join(filter(None, said))})" if any(said) else ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from nas.answer import device_gain_sentences
 from nas.answer.context_curves import HEADER, cells
-from nas.answer.device_times import TIMES, ranges_in_words
+from nas.answer.device_times import TIMES, ranges_of_what
 from nas.answer.doubt_columns import difference_in_numbers
 from nas.answer.gain_sentences import described, gain_lines
 from nas.answer.law_regrets import design_lines
@@ -246,8 +246,8 @@ def _from_run(request: ExplainRequest, path: Path) -> tuple[Study, Baseline]:
 def _show_measured(problem: Problem, chosen: Architectures, metrics: Mapping[str, float]) -> None:
     """Where measured times lie, and what the metrics at a quantile are made of."""
     scenario = problem.pricing(chosen)
-    if said := ranges_in_words(scenario, chosen, metrics, TIMES):
-        say(f"Measured times, {said}")
+    if said := ranges_of_what(scenario, chosen, metrics, TIMES):
+        say(f"Times, {said}")
     for name in measured_at(problem.asked_besides):
         say(f"{name} {metrics[name]:.4g} is {own_in_words(name, scenario, chosen)}")
 

@@ -189,7 +189,7 @@ class WatchRequest:
     every: Annotated[float, Flag("--every", "Seconds between two looks.", least=0.1, most=86_400)] = 2.0
     wait: Annotated[
         float, Flag("--wait", "Seconds to wait for a folder that is not there, or empty, yet.", least=0, most=86_400)
-    ] = 60.0
+    ] = 5.0
     once: Annotated[bool, Flag("--once", "Look once, and do not wait.")] = False
     quiet: Annotated[bool, Quiet] = False
     json: Annotated[bool, Json] = False
