@@ -149,6 +149,8 @@ def own_rows(request: FitRequest, given: Law, prior: Belief) -> Own:
     """
     paths = [table_of(path) for path in request.runs]
     table = rows_of(request, single=True)
+    if "tokens" in table.empty:  # which are not taken from the prior where some rows say theirs
+        raise ValueError(table.empty["tokens"])
     _refuse_seen(given, paths, table)
     if table.kinds:
         raise ValueError(

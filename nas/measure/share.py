@@ -11,7 +11,7 @@ from nas.measure.summary import measured_rows
 from nas.study.baselines import baseline
 from nas.study.catalogue import id_and_mode
 from objectives.calibrating.shared import KIND, VERSION, SharedDevice, SharedMeasurements, SharedRow
-from objectives.installed import version_of
+from objectives.installed import DISTRIBUTION, version_of
 from objectives.plugins import documents, normalised
 
 FIELDS = ("engine", "precision", "batch", "prompt_len", "gen_len", "metric", "value", "min", "q1", "q3", "samples")
@@ -43,7 +43,14 @@ def share(
     found = shared(candidates, lines, settings)
     write_json(path, found.model_dump(exclude_defaults=True))
     device, engines = found.device, dict.fromkeys(row.engine for row in found.rows)
-    known = [device.id, device.processor, f"{device.cores} processors", device.system, device.power_mode]
+    known = [
+        device.id,
+        device.processor,
+        f"{device.cores} processors",
+        device.system,
+        device.power_mode,
+        device.governor,
+    ]
     return [
         f"{path}, to give to others: {len(found.rows)} rows of {len({row.model for row in found.rows})} models, {found.month}",
         f"  in it: {', '.join(text for text in known if text)}; {', '.join(engines)}; medians, quartiles and the designs' columns",
@@ -60,7 +67,7 @@ def shared(
     return SharedMeasurements(
         kind=KIND,
         version=VERSION,
-        tool=f"plas-codesign {version_of('plas-codesign')}",
+        tool=f"{DISTRIBUTION} {version_of(DISTRIBUTION)}".removesuffix(" not installed"),
         month=datetime.now(UTC).strftime("%Y-%m"),
         device=_device(settings["device"], lines[-1]["machine"]),
         rows=[_row(row, names[row["model"]], candidates[row["model"]]) for row in rows],
