@@ -9,6 +9,7 @@ from nas.search.discovery import named, strategy_module
 from nas.study.configuration import StudyConfig
 from nas.study.user_code import is_own
 from nas.terminal.console import say_json
+from objectives.calibrating.shared import SharedMeasurements
 from objectives.device import Device
 from objectives.loss_law.law import Law
 from objectives.scores.curves import Scores
@@ -21,6 +22,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "device": Device,
     "recipe": Recipe,
     "scores": Scores,
+    "measurements": SharedMeasurements,
 }
 
 
