@@ -25,8 +25,8 @@ from search_spaces.mixers import Mixers
 from search_spaces.space import SearchSpace
 
 SMALL = 20_000  # designs of a space that is priced as a whole, which takes as long as some ten batches
-FEW = 8  # batches that are priced before the times of all mixers are made, which takes about as long
-MIXERS = 10_000  # of a space; where there are more, their times would take longer
+REPAID = 500  # mixers of a space whose times take about as long to make as they spare a batch
+MIXERS = 10_000  # of a space; the times of more are not made
 Caller = Callable[[Objective, Architectures, Scenario], tuple[FloatArray, list[str]]]
 METRIC_ORDER = (  # what is always computed; other shipped metrics are where something asks for them
     *("loss", "perplexity", "prefill_ms", "decode_ms", "tpot_ms", "total_ms"),
@@ -115,9 +115,7 @@ class Problem:
         """Metrics of canonical genotypes (n, g) in the study's scenario; those of a small space are computed together, once."""
         architectures = self.architectures(genotypes)
         if self.space.size > SMALL:
-            table = self._mixer_table if next(self._batches) >= FEW else None
-            mixer = None if table is None else partial(table.seconds, genotypes)
-            return Assessment(architectures, self.scenario, mixer=mixer)
+            return Assessment(architectures, self.scenario, mixer=self._mixer_of(genotypes))
         return Assessment(architectures, self.scenario, whole=self._whole, rows=self.space.keys(genotypes))
 
     @cached_property
@@ -125,19 +123,30 @@ class Problem:
         """Metrics of the whole space, (size,)."""
         return self.assess(self.architectures(self.space.genotypes(np.arange(self.space.size))))
 
+    def _mixer_of(self, genotypes: IntArray) -> Callable[[], FloatArray] | None:
+        """Seconds of a layer's mixer, (2, n), from the times of all; None before as many batches were priced as these take."""
+        mixers = self._mixers
+        if mixers is None or next(self._batches) < len(mixers) // REPAID:
+            return None
+        return partial(self._mixer_table.seconds, genotypes)
+
     @cached_property
     def _batches(self) -> Iterator[int]:
         """Numbers of the batches that are priced."""
         return count()
 
     @cached_property
-    def _mixer_table(self) -> MixerTable | None:
-        """Times of all mixers of the space; None of very many, or where designs that share one may differ in it."""
+    def _mixers(self) -> Mixers | None:
+        """The mixers of the space; None of very many, or where designs that share one may differ in its time."""
         mixers, scenario = Mixers(self.space), self.scenario
         differing = self.space.settings or scenario.devices or scenario.formats
-        if differing or not holds(scenario) or len(mixers) > MIXERS:
-            return None
-        return MixerTable.made(mixers, self.architectures(mixers.designs()), scenario)
+        return None if differing or not holds(scenario) or len(mixers) > MIXERS else mixers
+
+    @cached_property
+    def _mixer_table(self) -> MixerTable:
+        """The times of all mixers."""
+        mixers = self._mixers or Mixers(self.space)
+        return MixerTable.made(mixers, self.architectures(mixers.designs()), self.scenario)
 
     def pricing(self, chosen: Architectures) -> Scenario:
         """The scenario that a single architecture is priced in, that of its format and vocabulary where it has its own."""
