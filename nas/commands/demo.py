@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nas.commands.requests import DemoRequest
-from nas.commands.tour import BOARD, BOARD_FILE, OPEN, RUN, SHOW, STEPS, Step
+from nas.commands.tour import BOARD, BOARD_FILE, OPEN, SHOW, STEPS, Step
 from nas.errors import PlasError
 from nas.files.own_files import made_folder
 from nas.files.tables import refuse_used, write
@@ -79,14 +79,10 @@ def manner_of(request: DemoRequest) -> Manner:
 
 
 def steps(request: DemoRequest) -> Iterator[Step]:
-    """The tour's steps; without a screen, or with --no-open, the page's path is printed; --quiet reaches the search."""
-    others = {} if request.browser and sys.stdout.isatty() else {OPEN: f"{OPEN}--print "}
-    others |= {RUN: f"{RUN}--quiet "} if request.quiet else {}
+    """The tour's steps; without a screen, or with --no-open, the page's path is printed in place of opening it."""
+    opening = OPEN if request.browser and sys.stdout.isatty() else f"{OPEN}--print "
     for step in STEPS:
-        command = step.command
-        for usual, other in others.items():
-            command = command.replace(usual, other)
-        yield Step(step.says, command)
+        yield Step(step.says, step.command.replace(OPEN, opening))
 
 
 def show(step: Step, place: str, manner: Manner) -> None:

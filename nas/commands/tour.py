@@ -11,7 +11,7 @@ bandwidth: 51.2 GB/s
 memory: 8 GB
 chip: npu             # or gpu, server_gpu, soc, cpu: what is typical of the class prices it until you measure
 """
-SHOW, RUN, OPEN = f"cat {BOARD_FILE}", "plas run ", "plas open "
+SHOW, OPEN = f"cat {BOARD_FILE}", "plas open "
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ STEPS = (
     Step("Describe the device: six lines of its datasheet.", SHOW),
     Step(
         "Search: the design of the lowest predicted loss within 500 ms and 4 GB.",
-        f"{RUN}--algo nsga2 --preset device --device {BOARD_FILE} --precision int8 "
+        f"plas run --algo nsga2 --preset device --device {BOARD_FILE} --precision int8 "
         "--budget total_ms=500 --budget resident_gb=4 --out runs/mine",
     ),
     Step("See why: where its time, bytes and loss go, and what a step buys.", "plas explain runs/mine --select best"),
