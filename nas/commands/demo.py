@@ -43,8 +43,8 @@ def demo(request: DemoRequest) -> None:
     """
     folder, manner = prepared(request.out), manner_of(request)
     if not request.quiet:
-        hint = "Enter runs each command, Ctrl-C stops." if manner.waiting else "Ctrl-C stops."
-        say(f"Five minutes with a device of your own, in {folder}. {hint}")
+        say(f"Five minutes with a device of your own, in {folder}.")
+        say("Enter runs each command, Ctrl-C stops." if manner.waiting else "Ctrl-C stops.")
     number = 0
     try:
         for number, step in enumerate(steps(request), 1):
