@@ -73,6 +73,25 @@ def test_a_browser_is_opened_on_a_screen_alone_and_unless_forbidden(
     assert list(demo.steps(DemoRequest(browser=looking)))[-1].command == last
 
 
+@pytest.mark.parametrize(
+    ("flags", "screen", "keyboard", "manner"),
+    [
+        ({}, True, True, demo.Manner(typed=True, waiting=True)),
+        ({"wait": False}, True, True, demo.Manner(typed=True, waiting=False)),
+        ({}, True, False, demo.Manner(typed=True, waiting=False)),
+        ({}, False, True, demo.Manner(typed=False, waiting=False)),
+        ({"quiet": True}, True, True, demo.Manner(typed=False, waiting=False)),
+    ],
+)
+def test_it_types_and_waits_where_somebody_looks_on(
+    flags: dict[str, bool], screen: bool, keyboard: bool, manner: demo.Manner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: screen)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: keyboard)
+    assert demo.manner_of(DemoRequest(**flags)) == manner
+
+
 def test_a_long_command_goes_on_in_the_next_line(
     ran: list[tuple[str, Path]], inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
