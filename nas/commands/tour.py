@@ -5,11 +5,11 @@ from dataclasses import dataclass
 BOARD_FILE = "board.yaml"
 BOARD = """\
 name: Our board
-fp16: 6 TFLOP/s       # dense peaks: half of what is advertised for sparse matrices
+fp16: 6 TFLOP/s       # dense peaks: half of those for sparse matrices
 int8: 12 TOP/s
 bandwidth: 51.2 GB/s
 memory: 8 GB
-chip: npu             # or gpu, server_gpu, soc, cpu: what is typical of the class prices it until you measure
+chip: npu             # or gpu, server_gpu, soc, cpu: its speed until measured
 """
 SHOW, OPEN = f"cat {BOARD_FILE}", "plas open "
 
