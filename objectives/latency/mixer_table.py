@@ -14,6 +14,8 @@ from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray, frozen
 from search_spaces.mixers import Mixers
 
+BLOCK = 1024  # rows of which the times of all operators are held at once
+
 
 @dataclass(frozen=True, eq=False)
 class MixerTable:
@@ -41,9 +43,11 @@ class MixerTable:
 
     def seconds(self, genotypes: IntArray) -> FloatArray:
         """Seconds of a layer's mixer in prefill and decode, of canonical genotypes, (2, n)."""
-        mixer, plan = self.mixers.of(genotypes)
-        times = self.each[:, :, mixer] * self.counts[:, :, plan]
-        total: FloatArray = np.add.accumulate(times, axis=0)[-1]
+        total = np.empty((2, len(genotypes)))
+        for start in range(0, len(genotypes), BLOCK):
+            rows = slice(start, start + BLOCK)
+            mixer, plan = self.mixers.of(genotypes[rows])
+            total[:, rows] = np.add.accumulate(self.each[:, :, mixer] * self.counts[:, :, plan], axis=0)[-1]
         return total
 
 
