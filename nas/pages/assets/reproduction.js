@@ -54,7 +54,7 @@ function drawNumbers(id, rows, xOf, label, log, printedOf) {
   if (!rows.length) { holder.parentElement.remove(); return; }
   const narrow = holder.clientWidth < 500; // names stand above their marks then
   const plot = figure({...MARKED, height: 110 + (narrow ? 36 : 19) * rows.length, x_axis_type: log ? "log" : "linear", min_border_left: 20,
-    x_range: new Bokeh.DataRange1d({range_padding: 0.12}), y_range: new Bokeh.Range1d({start: rows.length - 0.3, end: -0.7})}, label, null);
+    x_range: new Bokeh.DataRange1d({range_padding: 0.12}), y_range: new Bokeh.Range1d({start: rows.length - 0.3, end: narrow ? -1 : -0.7})}, label, null);
   plainTicks(plot.xaxis, log, plot);
   plot.yaxis.ticker = new Bokeh.FixedTicker({ticks: rows.map((_, i) => i)});
   if (narrow) {
