@@ -52,14 +52,27 @@ def test_a_fault_is_found(check: str, written: Callable[[str], Path], page: Any)
     assert faults(page, check) != []
 
 
+SHEET = 1047  # CSS pixels of A4's height between margins of 1 cm
+APART = "document.querySelectorAll('section, .panel, .wide').forEach(part => { part.style.breakBefore = 'page'; })"
+
+
+def overhang(page: Any) -> float:
+    """Sheets of paper beyond what the content fills; nothing is cut at their right."""
+    sheets, cut = page.printed()
+    assert cut == []
+    filled: float = page.run("return document.body.scrollHeight") / SHEET
+    return float(sheets - filled)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_paper_has_no_sheet_more_than_its_content_fills(kind: str, written: Callable[[str], Path], page: Any) -> None:
     page.open(written(kind))
     settled(page)
-    sheets, cut = page.printed()
-    height = page.run("return document.body.scrollHeight")
-    assert cut == []
-    assert sheets <= height / SHEET + 1.5
+    assert overhang(page) <= 1.5
 
 
-SHEET = 1047  # CSS pixels of A4's height between margins of 1 cm
+def test_half_empty_sheets_are_found(written: Callable[[str], Path], page: Any) -> None:
+    page.open(written("run"))
+    settled(page)
+    page.run(APART)
+    assert overhang(page) > 1.5
