@@ -141,11 +141,6 @@ def derived(
     picks = answers(problem, found)
     on_device, solved = under_preset(study, "device"), ending.whole and len(found) < problem.space.size
     there = tuple(device_times(on_device, pick) for pick in picks)
-    same = alike(problem, [pair for pair in zip(picks, there, strict=True) if not pair[0].question.baseline])
-    held = () if same else held_on_device(study, on_device, found, solved=solved)
-    stage("What one change would buy")
-    own = picks[0].answer
-    changes = None if own is None else changes_of(study, own, found, solved=solved)
     unsure = uncertainty(problem.scenario.law, lambda some: problem.architectures(found.genotypes[some]), found)
     return Outcome(
         study,
@@ -173,9 +168,29 @@ def derived(
         _under_laws(study, picks, frontier, ending, stage),
         ending.lessons,
         on_each_device(problem, found, frontier, solved=solved),
-        changes,
-        held,
+        _changes(study, picks[0], found, stage, solved=solved),
+        _held(study, on_device, picks, there, found, solved=solved),
     )
+
+
+def _changes(study: Study, own: Pick, found: Evaluations, stage: Stage, *, solved: bool) -> Changes | None:
+    """What one change of the study would buy beside the pick within your budgets; None without one."""
+    stage("What one change would buy")
+    return None if own.answer is None else changes_of(study, own.answer, found, solved=solved)
+
+
+def _held(
+    study: Study,
+    on_device: Problem,
+    picks: tuple[Pick, ...],
+    there: tuple[dict[str, float], ...],
+    found: Evaluations,
+    *,
+    solved: bool,
+) -> tuple[Pick, ...]:
+    """The picks that hold under preset `device`; none where times there are the study's own."""
+    own = [pair for pair in zip(picks, there, strict=True) if not pair[0].question.baseline]
+    return () if alike(study.problem, own) else held_on_device(study, on_device, found, solved=solved)
 
 
 def _under_laws(
