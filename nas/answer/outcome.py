@@ -134,11 +134,9 @@ def derived(
     """Everything that is derived from evaluations, a search's or recorded ones."""
     problem = study.problem
     frontier = found[rows := frontier_rows(found)]
-    stage("Picks of the exact frontier" if ending.whole else "Exact frontier, to compare with")
-    exact = quick_frontier(problem) if not ending.whole else None
+    exact = _exact(problem, ending, stage)
     scale = scale_of(problem, exact.frontier if exact else frontier)
-    stage("Picks, and what they take on the device")
-    picks = answers(problem, found)
+    picks = _picks(problem, found, stage)
     on_device, solved = under_preset(study, "device"), ending.whole and len(found) < problem.space.size
     there = tuple(device_times(on_device, pick) for pick in picks)
     unsure = uncertainty(problem.scenario.law, lambda some: problem.architectures(found.genotypes[some]), found)
@@ -160,8 +158,7 @@ def derived(
         exact,
         _apart(scale, frontier, exact),
         None if len(frontier) else diagnosed(problem, found),
-        problem.space.size if ending.whole else len(found),
-        ending.how if ending.whole else "" if exact is None else exact.explanation,
+        *_coverage(ending, exact, found, problem),
         ending.asked,
         ending.reason,
         ending.seconds,
@@ -171,6 +168,25 @@ def derived(
         _changes(study, picks[0], found, stage, solved=solved),
         _held(study, on_device, picks, there, found, solved=solved),
     )
+
+
+def _exact(problem: Problem, ending: Ending, stage: Stage) -> ExactSolution | None:
+    """The exact frontier to compare with; None of a run that is one, and where it takes more than seconds."""
+    stage("Picks of the exact frontier" if ending.whole else "Exact frontier, to compare with")
+    return None if ending.whole else quick_frontier(problem)
+
+
+def _picks(problem: Problem, found: Evaluations, stage: Stage) -> tuple[Pick, ...]:
+    """The pick of each question, among everything evaluated."""
+    stage("Picks, and what they take on the device")
+    return answers(problem, found)
+
+
+def _coverage(ending: Ending, exact: ExactSolution | None, found: Evaluations, problem: Problem) -> tuple[int, str]:
+    """How many designs are accounted for, and how the exact frontier was found; "" of none."""
+    if ending.whole:
+        return problem.space.size, ending.how
+    return len(found), "" if exact is None else exact.explanation
 
 
 def _changes(study: Study, own: Pick, found: Evaluations, stage: Stage, *, solved: bool) -> Changes | None:
