@@ -19,6 +19,7 @@ WORDS = (
     "pick",
     "compared",
     "architecture",
+    "architecture in convention",
     "expected, and 90 % of measurements",
     "by the formulas alone",
     "device",
