@@ -1,4 +1,4 @@
-"""Print the JSON schema of studies, spaces, laws, devices, recipes, scores or a strategy's parameters."""
+"""Print the JSON schema of studies, comparisons, spaces, laws, devices, recipes, scores or a strategy's parameters."""
 
 from typing import Annotated
 
@@ -8,7 +8,11 @@ from nas.terminal.parser import command
 
 def schema(
     what: Annotated[
-        str, Word("study, space, law, device, recipe, scores, or a strategy's name or module.", show_default=True)
+        str,
+        Word(
+            "study, comparison, devices (a study of several), space, law, device, recipe, scores, or a strategy's name or module.",
+            show_default=True,
+        ),
     ] = "study",
 ) -> None:
     """Print a JSON schema, for editors and checkers."""
