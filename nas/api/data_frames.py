@@ -115,8 +115,10 @@ def units(problem: Problem) -> dict[str, str]:
 
 def with_differences(frame: pd.DataFrame, law: Law, designs: Architectures, models: Sequence[Baseline]) -> pd.DataFrame:
     """A table of designs with how their losses differ from published models', where the law says how sure it is."""
-    found = frame.assign(**difference_columns(from_models(law, designs, models)))
-    found.attrs = dict(frame.attrs)
+    more = difference_columns(from_models(law, designs, models))
+    found = frame.assign(**more)
+    of_more = {name: "probability" if name.startswith("better_than_") else "nats" for name in more}
+    found.attrs = {**frame.attrs, "units": {**frame.attrs["units"], **of_more}}
     return found
 
 

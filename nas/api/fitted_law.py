@@ -74,7 +74,7 @@ class FittedLaw:
         return "\n".join((prior_terminal if "prior" in self.report else terminal)(self.report))
 
     def __repr__(self) -> str:
-        return f"Law {self.law.name} fitted to {self.report['data']['rows']} rows"
+        return f"Law {self.law.name!r} fitted to {self.report['data']['rows']} rows"
 
     def _repr_html_(self) -> str:
         """The formula with its unit, then the coefficients; their units are what makes each term nats."""
