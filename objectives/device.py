@@ -173,7 +173,7 @@ class Sustained(BaseModel):
     A bare number is the share.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"type": ["object", "number"]})
     share: _OfBurst
     interval: tuple[_OfBurst, _OfBurst] | None = None
     freedom: Annotated[int, Field(ge=1)] | None = None

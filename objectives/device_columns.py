@@ -23,7 +23,7 @@ class Figure(BaseModel):
     `249`, `249 USD` and `2026-12-01` are written for {value: 249}, {value: 249, unit: USD} and {value: 20261201, unit: date}.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"type": ["object", "string", "number"]})
     value: Annotated[float, Field(allow_inf_nan=False)]
     unit: Annotated[str, Field(max_length=20)] = ""
     source: str = ""

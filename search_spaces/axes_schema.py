@@ -47,6 +47,11 @@ class Range(BaseModel):
         return list(range(self.start, self.stop + 1, self.step))
 
 
+RuleAsWritten = str | dict[str, str | int | list[str | int]]
+RulesAsWritten = RuleAsWritten | list[RuleAsWritten] | None
+AxisAsWritten = str | Range | list[float | str | bool | Range] | None
+
+
 class Axes(BaseModel):
     """The axes; the FFN axis is given as ratios or as expert sizes, those of layers, heads and further columns only where searched."""
 
@@ -70,7 +75,7 @@ class Axes(BaseModel):
     vocabulary: list[Vocabulary] | None = None
     tied: list[bool] | None = None
 
-    @field_validator("*", mode="before")
+    @field_validator("*", mode="before", json_schema_input_type=AxisAsWritten)
     @classmethod
     def _spread(cls, value: Any, info: ValidationInfo) -> Any:
         """Ranges become lists before the items are checked one by one."""
@@ -102,7 +107,7 @@ class Axes(BaseModel):
             return value
         return sorted(v for v in value if not isinstance(v, str)) + [v for v in value if isinstance(v, str)]
 
-    @field_validator("layers", mode="before")
+    @field_validator("layers", mode="before", json_schema_input_type=RulesAsWritten)
     @classmethod
     def _each_rule(cls, value: Any) -> Any:
         return None if value is None else expanded(value)

@@ -19,7 +19,7 @@ class Rule(BaseModel):
     layers at the end that read the KV cache of the last layer of their own kind before them.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"type": ["object", "string"]})
 
     period: Annotated[int, Field(strict=True, ge=2, le=10_000)] | None = None
     local: Annotated[int, Field(strict=True, ge=1, le=2**31)] | None = None

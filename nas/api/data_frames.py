@@ -115,17 +115,24 @@ def units(problem: Problem) -> dict[str, str]:
 
 def with_differences(frame: pd.DataFrame, law: Law, designs: Architectures, models: Sequence[Baseline]) -> pd.DataFrame:
     """A table of designs with how their losses differ from published models', where the law says how sure it is."""
-    found = frame.assign(**difference_columns(from_models(law, designs, models)))
-    found.attrs = dict(frame.attrs)
+    more = difference_columns(from_models(law, designs, models))
+    found = frame.assign(**more)
+    of_more = {name: "probability" if name.startswith("better_than_") else "nats" for name in more}
+    found.attrs = {**frame.attrs, "units": {**frame.attrs["units"], **of_more}}
     return found
 
 
 class Design(pd.Series):
-    """One architecture: its columns and metrics by name, `attrs["units"]`; a notebook shows it with its units."""
+    """One architecture: its columns and metrics by name, `attrs["units"]`; printed and in a notebook it has its units."""
 
     @property
     def _constructor(self) -> type[pd.Series]:
         return pd.Series
+
+    def __repr__(self) -> str:
+        rows = with_units(self).to_numpy().tolist()
+        name, value, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+        return "\n".join(f"{row[0]:<{name}}  {row[1]:>{value}}  {row[2]}".rstrip() for row in rows)
 
     def _repr_html_(self) -> str:
         return notebook_html("", with_units(self), len(self))
@@ -145,11 +152,11 @@ def with_units(row: pd.Series) -> pd.DataFrame:
     return pd.DataFrame({"name": row.index, "value": shown, "unit": [given.get(name, "") for name in row.index]})
 
 
-def notebook_html(caption: str, frame: pd.DataFrame, most: int = 20, *, above: str = "") -> str:
-    """A caption over at most so many rows, columns with their units, for a notebook; `above` it lines, a paragraph each."""
+def notebook_html(caption: str, frame: pd.DataFrame, most: int = 20, *, above: str = "", picture: str = "") -> str:
+    """A caption over at most so many rows, columns with their units, for a notebook; `above` it lines, a paragraph each, and a picture."""
     named = {name: f"{name} ({unit})" for name, unit in frame.attrs.get("units", {}).items() if unit}
     table: str = frame.rename(columns=named).to_html(
         max_rows=most, index=False, float_format=lambda value: f"{value:.4g}"
     )
-    paragraphs = [*above.splitlines(), *([caption] if caption else [])]
-    return "".join(f"<p>{escape(each)}</p>" for each in paragraphs) + table
+    lines = "".join(f"<p>{escape(each)}</p>" for each in above.splitlines())
+    return lines + picture + (f"<p>{escape(caption)}</p>" if caption else "") + table

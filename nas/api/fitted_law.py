@@ -21,6 +21,9 @@ from nas.fit.text import terminal
 from nas.study.catalogue import load_law
 from objectives.loss_law.law import Law
 
+OF_COMMAND = ("runs", "out", "report", "candidates", "quiet", "json")  # fields of a request that are files and streams
+FROM_ONE = ("starts", "next")
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedLaw:
@@ -33,6 +36,23 @@ class FittedLaw:
     def coefficients(self) -> pd.DataFrame:
         """Each coefficient with its standard error and 95 % intervals (of a prior's: 90 % ends), one row each; its unit follows from the form."""
         return pd.DataFrame(self.report["coefficients"]).T
+
+    @property
+    def next(self) -> pd.DataFrame:
+        """The models to train next, one row each, where the fit was asked for so many (`next=8`).
+
+        Examples:
+            >>> runs = nas.load_study().sample(40, seed=7)
+            >>> fitted = nas.fit_law(runs, tokens=10e9, bootstraps=0, next=3)
+            >>> len(fitted.next), "expert_size" in fitted.next
+            (3, True)
+
+        Raises:
+            UsageError: the fit was not asked for any.
+        """
+        if "next" not in self.report:
+            raise UsageError("next: expected a fit that was asked for designs, got none; give fit_law(…, next=8)")
+        return pd.DataFrame(self.report["next"])
 
     def mapping(self) -> dict[str, Any]:
         """The law as YAML content."""
@@ -54,10 +74,20 @@ class FittedLaw:
         return "\n".join((prior_terminal if "prior" in self.report else terminal)(self.report))
 
     def __repr__(self) -> str:
-        return f"Law {self.law.name} fitted to {self.report['data']['rows']} rows"
+        return f"Law {self.law.name!r} fitted to {self.report['data']['rows']} rows"
 
     def _repr_html_(self) -> str:
-        return notebook_html(repr(self), self.coefficients.reset_index(names="coefficient"))
+        """The formula with its unit, then the coefficients; their units are what makes each term nats."""
+        formula = self.report.get("formula", {}).get("names", "loss")
+        shown = self.coefficients.map(_in_words).reset_index(names="coefficient")
+        return notebook_html(repr(self), shown, above=f"{formula}, in nats per token")
+
+
+def _in_words(value: Any) -> Any:
+    """An interval as `0.1 … 0.2`; "" of one that was not computed."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    return "" if any(end != end for end in value) else " … ".join(f"{end:.4g}" for end in value)
 
 
 def fit_law(
@@ -74,8 +104,8 @@ def fit_law(
 ) -> FittedLaw:
     """Fit a form of loss law to trained models: CSVs, a table, columns or rows, one row a model, with `loss` in nats per token.
 
-    rename maps columns to ours, where keeps rows ("tokens>1e9"), fix holds exponents, tokens is what to predict
-    for. Further options are those of `plas fit` (`kv`, `delta`, `starts`, `loss_unit`, `last`, `config`, `space`, `prior`).
+    rename maps columns to ours, where keeps rows ("tokens>1e9"), fix holds exponents, tokens is what to predict for. Further options are
+    those of `plas fit` (`kv`, `delta`, `prior`, …; `next`: so many models to train next, `FittedLaw.next`, within `flops` or `max_params`).
 
     Examples:
         >>> runs = nas.load_study().sample(40, seed=7)
@@ -122,15 +152,18 @@ def _table(runs: Any) -> pd.DataFrame:
     return found
 
 
-def _refuse_wrong(options: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
+def _refuse_wrong(options: dict[str, Any], counts: dict[str, Any]) -> None:
     """Options that `plas fit` does not have, and counts that are none."""
-    known = [field.name for field in fields(FitRequest) if field.name not in ("runs", "out", "report", "quiet", "json")]
+    known = [field.name for field in fields(FitRequest) if field.name not in OF_COMMAND]
     for name in options:
         if name not in known:
             raise UsageError(f"fit_law: {unknown('an option', name, known)}")
-    for name, value in counts.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise UsageError(f"{name}: expected a whole number from 0 on, got {value!r}; correct it")
+    for name, value in (counts | {name: options[name] for name in FROM_ONE if options.get(name) is not None}).items():
+        least = int(name in FROM_ONE)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise UsageError(f"{name}: expected a whole number from {least} on, got {value!r}; correct it")
+    if not isinstance(flops := options.get("flops"), (int, float, type(None))):
+        raise UsageError(f"flops: expected a positive number, got {flops!r}; write for example 1e20")
 
 
 def _fitted_table(asked: FitRequest, table: pd.DataFrame) -> FittedLaw:
@@ -146,8 +179,9 @@ def _fitted_table(asked: FitRequest, table: pd.DataFrame) -> FittedLaw:
 
 def _fitted(asked: FitRequest, runs: Sequence[Path]) -> FittedLaw:
     request = replace(asked, runs=(*runs,))
+    designs = command.asked_of(request)
     if request.prior is not None:
-        updated = on_prior.worked_out(request)
+        updated = on_prior.worked_out(request, designs)
         return FittedLaw(updated.law, updated.content)
-    done = command.worked_out(request, load_law(asked.law), None)
+    done = command.worked_out(request, load_law(asked.law), designs)
     return FittedLaw(done.law, done.content)

@@ -18,6 +18,8 @@ from nas.fleet.text import lines_of
 from nas.record.candidates import write_candidates
 
 CASES = ("devices", "precisions", "workloads")
+UNITS = dict.fromkeys(("loss", "value", "bound", "buys", "worst_regret", "own_best", "regret"), "nats")
+UNITS |= {"train_flops": "FLOP", "train_hours": "h"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,17 +34,17 @@ class Fleets:
     @property
     def values(self) -> pd.DataFrame:
         """A row per number of models: `value` in nats, what a further model `buys`, the `bound`, `state` (proved or gap), cost of training."""
-        return pd.DataFrame(summary(self.answer)["fleets"])
+        return _with_units(summary(self.answer)["fleets"])
 
     @property
     def frame(self) -> pd.DataFrame:
         """A row per fleet and case: which model serves it, loss, `own_best`, `regret`, how full each limit is."""
-        return pd.DataFrame(columns(served_rows(self.answer)))
+        return _with_units(columns(served_rows(self.answer)))
 
     @property
     def models(self) -> pd.DataFrame:
         """A row per fleet and model: its architecture, loss, the cases that it serves, what holds it back."""
-        return pd.DataFrame(columns(model_rows(self.answer)))
+        return _with_units(columns(model_rows(self.answer)))
 
     @property
     def unserved(self) -> dict[str, str]:
@@ -57,11 +59,14 @@ class Fleets:
         """
         write_candidates(Path(path), candidates(self.answer))
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return "\n".join(lines_of(self.answer))
 
+    def __repr__(self) -> str:
+        return lines_of(self.answer)[0]
+
     def _repr_html_(self) -> str:
-        return notebook_html(lines_of(self.answer)[0], self.values, len(self.values))
+        return notebook_html(repr(self), self.values, len(self.values))
 
 
 def fleets_of(
@@ -84,6 +89,13 @@ def fleets_of(
     )
     wanted, asked = asked_for(request)
     return Fleets(answer_of(priced_cases(wanted), asked))
+
+
+def _with_units(content: Any) -> pd.DataFrame:
+    """A table whose `attrs["units"]` say what its numbers are in."""
+    frame = pd.DataFrame(content)
+    frame.attrs["units"] = {name: unit for name, unit in UNITS.items() if name in frame}
+    return frame
 
 
 def _listed(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import pandas as pd
 
 from nas.answer.three_sentences import ThreeSentences
-from nas.api.data_frames import design_of, evaluations_table, notebook_html, with_differences
+from nas.api.data_frames import design_of, evaluations_table, notebook_html, units, with_differences
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.solution import solve
 from nas.problem.evaluations import Evaluations
@@ -181,7 +181,10 @@ class Frontier:
         return f"{len(self):,} architectures: {kind} of {names} in {self.problem.space.name} ({self.how})"
 
     def _repr_html_(self) -> str:
-        return notebook_html(repr(self), self.frame, above=self.answer)
+        from nas.answer.small_picture import frontier_svg
+
+        picture = frontier_svg(self.problem.objectives, self.members, self.evaluated, units(self.problem))
+        return notebook_html(repr(self), self.frame, above=self.answer, picture=picture)
 
 
 def _found(evaluations: Evaluations, rule: PickRule) -> Evaluations | None:

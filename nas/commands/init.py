@@ -1,10 +1,11 @@
-"""The work of `init`: a commented study, or a strategy of one's own, written to be edited."""
+"""The work of `init`: a commented study with its schema for editors, or a strategy of one's own, written to be edited."""
 
 import re
 from pathlib import Path
 
 from nas.commands.list import application_studies
 from nas.commands.requests import InitRequest
+from nas.commands.schema import schema_text
 from nas.errors import UsageError
 from nas.files.faults import unknown
 from nas.files.tables import write
@@ -16,9 +17,11 @@ from nas.terminal.program import command as typed
 from objectives import outside
 from objectives.plugins import documents, folder
 
+KINDS = {"run": "study", "compare": "comparison", "devices": "devices"}  # of file, by the command that reads it
+
 
 def init(request: InitRequest) -> None:
-    """Write the file and say how to run it.
+    """Write the file, beside a study the schema that its first line names, and say how to run it.
 
     Raises:
         UsageError: a file that exists, an unknown study or application, flags that exclude each other.
@@ -34,10 +37,29 @@ def init(request: InitRequest) -> None:
         text, command = study_text(path, study or "paper", request.vocabulary)
     if path.exists():
         raise UsageError(f"{path}: expected a new file, got an existing one; name another")
+    name, _, flags = command.partition(" ")
+    said = [f"{path} written. Edit it, then: {typed(name)} {flags}"]
+    if path.suffix != ".py":
+        text, beside = with_schema(text, path, KINDS[name])
+        said.append(beside)
     write(path, text)
     if not request.quiet:
-        name, _, flags = command.partition(" ")
-        notice(f"{path} written. Edit it, then: {typed(name)} {flags}")
+        for line in said:
+            notice(line)
+
+
+def with_schema(text: str, path: Path, kind: str) -> tuple[str, str]:
+    """A file's text below a line that names its schema for editors, which is written beside it; and what there is to say of that.
+
+    A schema that lies there already stays as it is: other files may name it too.
+    """
+    schema = path.with_name(f"{kind}.schema.json")
+    said = f"{schema} is for editors: with a YAML language server they complete keys and mark wrong ones."
+    if schema.exists():
+        said = f"{schema} was there and stays as it is; {typed('schema')} {kind} prints this version's."
+    else:
+        write(schema, schema_text(kind))
+    return f"# yaml-language-server: $schema={schema.name}\n{text}", said
 
 
 def application_study(name: str) -> str:

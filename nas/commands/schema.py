@@ -1,13 +1,20 @@
-"""The work of `schema`: JSON schemas of everything that a user writes."""
+"""The work of `schema`: JSON schemas of everything that a user writes, as it may be written."""
 
-from pydantic import BaseModel
+import json
+from typing import Any
 
+from pydantic import BaseModel, create_model
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
+from nas.compare.configuration import ComparisonConfig
+from nas.devices.configuration import DevicesConfig
 from nas.errors import UsageError
 from nas.export.recipe import Recipe
 from nas.files.faults import unknown
 from nas.search.discovery import named, strategy_module
 from nas.study.configuration import StudyConfig
 from nas.study.user_code import is_own
+from nas.study.value_parsers import none_word
 from nas.terminal.console import say_json
 from objectives.calibrating.shared import SharedMeasurements
 from objectives.device import Device
@@ -15,8 +22,22 @@ from objectives.loss_law.law import Law
 from objectives.scores.curves import Scores
 from search_spaces.specification import SpaceSpecification
 
+
+class GroupedStudy(StudyConfig):
+    """A study of a comparison; those of one group are ranked together."""
+
+    group: str = ""
+
+
 MODELS: dict[str, type[BaseModel]] = {
     "study": StudyConfig,
+    "comparison": create_model(
+        "Comparison",
+        __base__=ComparisonConfig,
+        study=(str | StudyConfig, {}),
+        studies=(dict[str, GroupedStudy | None], {}),
+    ),
+    "devices": create_model("SeveralDevices", __base__=(DevicesConfig, StudyConfig)),
     "space": SpaceSpecification,
     "law": Law,
     "device": Device,
@@ -24,6 +45,29 @@ MODELS: dict[str, type[BaseModel]] = {
     "scores": Scores,
     "measurements": SharedMeasurements,
 }
+WORD_OR_NUMBER = {"type": ["string", "number"]}
+
+
+class AsWritten(GenerateJsonSchema):
+    """What a file may hold, not what it is read as: a value that is parsed may be a text with its unit, or the word `none`."""
+
+    def function_before_schema(self, schema: Any) -> JsonSchemaValue:
+        """A parsed value in either form; whole models and what says itself how it is written stay as they are."""
+        found = super().function_before_schema(schema)
+        if "json_schema_input_schema" in schema or schema["schema"]["type"] in ("model", "model-fields"):
+            return found
+        other = {"const": "none"} if schema["function"]["function"] is none_word else WORD_OR_NUMBER
+        return self.get_flattened_anyof([found, other])
+
+
+def schema_of(kind: str) -> dict[str, Any]:
+    """The schema of a kind of file, a key of `MODELS`."""
+    return MODELS[kind].model_json_schema(by_alias=True, schema_generator=AsWritten)
+
+
+def schema_text(kind: str) -> str:
+    """The same as the text of a file."""
+    return json.dumps(schema_of(kind), indent=2, ensure_ascii=False) + "\n"
 
 
 def show(what: str) -> None:
@@ -33,8 +77,8 @@ def show(what: str) -> None:
         UsageError: no such kind, no such strategy.
     """
     if what in MODELS:
-        say_json(MODELS[what].model_json_schema(by_alias=True))
+        say_json(schema_of(what))
     elif what in named() or is_own(what):
-        say_json(strategy_module(what).Parameters.model_json_schema())
+        say_json(strategy_module(what).Parameters.model_json_schema(schema_generator=AsWritten))
     else:
         raise UsageError(f"schema: {unknown('a kind', what, [*MODELS, *named()])}")

@@ -203,6 +203,11 @@ def _first_designs(request: FitRequest, given: Law, asked: Asked | None) -> None
 
 
 def asked_of(request: FitRequest) -> Asked | None:
+    """What is asked about the models to train next; None where nothing is.
+
+    Raises:
+        UsageError: an unknown goal, or a limit that is none.
+    """
     if request.next is None:
         return None
     goals = GOALS if request.prior is None else PRIOR_GOALS

@@ -62,7 +62,7 @@ class Parameters(BaseModel):
         description="Results that only teach: a table, a run folder, a folder of trainings, a list of these, or rows",
     )
 
-    @field_validator("evidence", mode="before")
+    @field_validator("evidence", mode="before", json_schema_input_type=str | list[str | dict[str, Any]])
     @classmethod
     def _read(cls, given: Any, info: ValidationInfo) -> list[dict[str, Any]]:
         """Rows in the place of files, so that a recorded study holds them."""

@@ -106,7 +106,7 @@ class StudyConfig(BaseModel):
     ] = []
     tokens: Annotated[
         float | list[float] | None,
-        BeforeValidator(written_tokens),
+        BeforeValidator(written_tokens, json_schema_input_type=float | str | list[float | str] | None),
         Field(description="Training tokens, of laws that depend on them; several are an axis; left out: the law's own"),
     ] = None
     unique_tokens: Annotated[
@@ -135,7 +135,7 @@ class StudyConfig(BaseModel):
     ] = "jetson_agx_orin_64gb"
     devices: Annotated[
         dict[str, Any],
-        BeforeValidator(labelled),
+        BeforeValidator(labelled, json_schema_input_type=str | list[str | dict[str, Any]] | dict[str, Any]),
         Field(
             description="Devices that designs may be on, a,b or name: device, an axis of the space; left out: `device` alone"
         ),
@@ -188,7 +188,7 @@ class StudyConfig(BaseModel):
     ] = False
     vocabulary: Annotated[
         Vocabulary | list[Vocabulary],
-        BeforeValidator(written_vocabulary),
+        BeforeValidator(written_vocabulary, json_schema_input_type=int | str | list[int | str]),
         Field(description="Tokens of embedding and LM head, 32k; 0 leaves both out; several are an axis"),
         ALWAYS,
         CASE,
@@ -255,7 +255,7 @@ class StudyConfig(BaseModel):
     ] = ["loss", "total_ms"]
     budgets: Annotated[
         dict[str, Any],
-        BeforeValidator(split_budgets),
+        BeforeValidator(split_budgets, json_schema_input_type=str | list[str] | dict[str, Any]),
         Field(description="metric: limit, at most; of a rate '>=limit', at least"),
         Part("budgets"),
     ] = {}
@@ -332,7 +332,7 @@ class StudyConfig(BaseModel):
     ] = []
     known_as: Annotated[
         dict[str, Annotated[str, Field(min_length=1)]],
-        BeforeValidator(split_pairs),
+        BeforeValidator(split_pairs, json_schema_input_type=str | list[str] | dict[str, str]),
         Field(description="metric of your own: column of the known results, where it is not called so"),
         AT_START,
     ] = {}

@@ -53,7 +53,7 @@ class TrainSettings(CostlySettings):
     ]
     tokens: Annotated[
         float | list[float],
-        BeforeValidator(_tokens),
+        BeforeValidator(_tokens, json_schema_input_type=float | str | list[float | str]),
         Field(
             description="Tokens of each training, rounded up to whole batches; several, rising: steps, whose best alone go on"
         ),

@@ -145,7 +145,7 @@ class ServingConfig(BaseModel):
     ] = []
     acceptance: Annotated[
         dict[Drafter, Any],
-        BeforeValidator(written_acceptance),
+        BeforeValidator(written_acceptance, json_schema_input_type=float | str | dict[Drafter, Any]),
         Field(
             description="mtp, draft: probability that a drafted token is accepted after those before it, or share accepted by N; left out: as public rows have it"
         ),
@@ -189,7 +189,10 @@ class ServingConfig(BaseModel):
     )
     phases: Annotated[
         PhasesConfig,
-        BeforeValidator(lambda value: split_pairs(value.split(",")) if isinstance(value, str) else value),
+        BeforeValidator(
+            lambda value: split_pairs(value.split(",")) if isinstance(value, str) else value,
+            json_schema_input_type=str | PhasesConfig,
+        ),
         Field(description="prefill=DEVICE, the chip that reads prompts; link=RATE"),
     ] = PhasesConfig()
 

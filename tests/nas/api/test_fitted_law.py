@@ -40,6 +40,25 @@ def test_a_table_and_a_file_give_one_law(runs: pd.DataFrame, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+def test_a_fit_says_what_to_train_next_and_shows_its_formula_with_a_unit(runs: pd.DataFrame) -> None:
+    fitted = nas.fit_law(runs, tokens=10e9, bootstraps=20, next=3, flops=1e22)
+    assert fitted.next.id.tolist() == ["next-0", "next-1", "next-2"]
+    assert fitted.next.training_flops.sum() <= 1e22
+    assert nas.load_study(law=fitted).evaluate(fitted.next).loss.notna().all()
+    shown = fitted._repr_html_()
+    assert shown.startswith("<p>loss = kappa_l")
+    assert "in nats per token" in shown
+    assert " … " in shown
+    with pytest.raises(
+        nas.UsageError, match=r"next: expected a fit that was asked for designs, got none; give fit_law"
+    ):
+        nas.fit_law(runs, tokens=10e9, bootstraps=0).next  # noqa: B018
+    for wrong in ({"next": 0}, {"next": 2.5}, {"next": 2, "flops": "much"}, {"candidates": "next.csv"}):
+        with pytest.raises(nas.UsageError, match="expected"):
+            nas.fit_law(runs, **wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
 def test_options_are_those_of_the_command(runs: pd.DataFrame) -> None:
     held = nas.fit_law(
         runs.rename(columns={"loss": "final"}), rename={"final": "loss"}, fix={"alpha_l": 1.63}, bootstraps=0

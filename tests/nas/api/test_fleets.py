@@ -22,7 +22,9 @@ def test_a_fleet_is_what_the_command_writes(inside: Callable[..., Any]) -> None:
     assert found.frame.loss.tolist() == [float(row["loss"]) for row in rows]
     found.save("mine.csv")
     assert Path("mine.csv").read_bytes() == Path("a/candidates.csv").read_bytes()
-    assert "buys" in repr(found)
+    assert "buys" in str(found)
+    assert "\n" not in repr(found)
+    assert "<th>value (nats)</th>" in found._repr_html_()
     assert found.unserved == {}
 
 

@@ -171,6 +171,29 @@ def test_a_pick_is_shown_with_its_units_in_a_notebook(source: str, small: nas.St
     assert type(best[["loss", "total_ms"]]) is pd.Series
 
 
+def test_a_pick_is_printed_with_its_units_and_all_others_in_a_line(small: nas.Study, tmp_path: Path) -> None:
+    frontier = small.search(algo="random", evaluations=40, out=tmp_path / "run")
+    best = frontier.pick()
+    lines = [line.split() for line in str(best).splitlines()]
+    assert ["loss", f"{best.loss:.6g}", "nats"] in lines
+    assert ["total_ms", f"{best.total_ms:.6g}", "ms"] in lines
+    assert ["depth", str(best.depth)] in lines
+    for each in (small, frontier, small.solve(), nas.read_run(tmp_path / "run")):
+        assert "\n" not in repr(each)
+
+
+def test_a_frontier_and_a_run_are_shown_with_answer_picture_and_units(small: nas.Study, tmp_path: Path) -> None:
+    frontier = small.search(algo="random", evaluations=40, out=tmp_path / "run")
+    for each in (frontier, nas.read_run(tmp_path / "run"), small.solve()):
+        shown = each._repr_html_()
+        assert shown.startswith("<p>Train ")
+        assert shown.index("<svg") < shown.index("<table")
+        assert "<th>total_ms (ms)</th>" in shown
+        assert len(shown) < 60_000
+    (tmp_path / "run" / "summary.json").unlink()
+    assert nas.read_run(tmp_path / "run")._repr_html_().startswith("<svg")
+
+
 SCRIPT = """import nas
 from nas.commands import run
 

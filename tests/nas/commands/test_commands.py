@@ -456,7 +456,7 @@ def test_init_writes_a_study_that_runs(inside: Inside, tmp_path: Path) -> None:
         assert inside("run", "--config", path, "--evaluations", 120, "--quiet").code == 0
         assert inside("init", path).code == 2
     assert inside("init").code == 0
-    assert (tmp_path / "study.yaml").read_text().startswith("# The paper's study")
+    assert "\n# The paper's study" in (tmp_path / "study.yaml").read_text()
 
 
 @pytest.mark.parametrize("study", ["paper", "wearable", "devices_paper"])
@@ -475,7 +475,7 @@ def test_init_writes_the_vocabulary_that_it_is_given(study: str, inside: Inside,
 
 def test_init_writes_an_application_by_any_spelling_and_names_the_choices(inside: Inside, tmp_path: Path) -> None:
     assert inside("init", "home.yaml", "--application", "Smart Home").code == 0
-    assert (tmp_path / "home.yaml").read_text().startswith("# Application: a voice assistant")
+    assert "\n# Application: a voice assistant" in (tmp_path / "home.yaml").read_text()
     wrong = inside("init", "other.yaml", "--application", "wearables")
     assert wrong.code == 2
     assert "did you mean wearable?" in wrong.err
