@@ -61,10 +61,10 @@ def gains(problem: Problem) -> Gains | None:
     return Gains(pick, tuple(_budget_gain(whole, pick, b) for b in problem.budgets), tuple(_axis_gains(problem, pick)))
 
 
-def covered(problem: Problem, most: int = solution.SECONDS) -> Enumerated | SettingBySetting:
+def covered(problem: Problem, most: int | None = None) -> Enumerated | SettingBySetting:
     """Every architecture, evaluated where that is quicker than sums of parts; a user's own metrics are never called for it.
 
-    most: items of branches that an answer may take, beyond which it raises `Exceeded`.
+    most: items of branches that an answer may take, beyond which it raises `Exceeded`; None: a few seconds' worth.
     """
     rules = (PickRule(None),)
     metrics = solution.metrics_of(problem, rules)
@@ -73,7 +73,7 @@ def covered(problem: Problem, most: int = solution.SECONDS) -> Enumerated | Sett
     _, obstacle = solution.way_of(problem, rules)
     if obstacle:
         raise UsageError(obstacle)
-    return SettingBySetting(problem, metrics, most=most)
+    return SettingBySetting(problem, metrics, most=solution.SECONDS if most is None else most)
 
 
 def best_within(whole: Enumerated | SettingBySetting, budgets: tuple[Budget, ...]) -> Evaluations | None:
