@@ -49,18 +49,29 @@ def test_every_page_is_built(site: Path) -> None:
     assert pages == {path.stem for path in site.glob("*.html")} - {"404"}
 
 
-def test_a_dead_link_and_a_missing_anchor_fail_the_build(tmp_path: Path) -> None:
+FAULTS = {
+    "glossary.md": (
+        "[dead](nowhere.md) [missing](search.md#no-such-heading) ![gone](images/no-such.png)",
+        ["'nowhere.md'", "'search.md#no-such-heading'", "'images/no-such.png'"],
+    ),
+    "stray.md": ("# A page that no reader finds", ["stray.md"]),
+}
+
+
+def test_dead_links_missing_anchors_lost_pictures_and_stray_pages_fail_the_build(tmp_path: Path) -> None:
+    """Each fault is one warning, and nothing else is."""
     copy = tmp_path / "checkout"
     for name in ("docs", "nas", "objectives", "search_spaces", ".ci"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("mkdocs.yml", "CHANGELOG.md", "CONTRIBUTING.md"):
         shutil.copy(ROOT / name, copy / name)
-    with (copy / "docs" / "glossary.md").open("a", encoding="utf-8") as page:
-        page.write("\n[dead](nowhere.md) and [missing](search.md#no-such-heading)\n")
+    for name, (text, _) in FAULTS.items():
+        with (copy / "docs" / name).open("a", encoding="utf-8") as page:
+            page.write(f"\n{text}\n")
     code, said = build(copy, tmp_path / "site")
     assert code == 1
-    assert len([line for line in said if "'nowhere.md'" in line]) == 1, said
-    assert len([line for line in said if "'search.md#no-such-heading'" in line]) == 1, said
+    for fault in (fault for _, faults in FAULTS.values() for fault in faults):
+        assert len([line for line in said if fault in line]) == 1, (fault, said)
 
 
 def test_no_markdown_is_left_over(site: Path) -> None:
