@@ -14,7 +14,11 @@ import pytest
 
 pytest.importorskip("mkdocs", reason="needs the extra docs; .ci/run runs it in an environment of its own")
 ROOT = Path(__file__).resolve().parents[2]
-SEARCHED = ("docker", "container", "tensorboard", "quantization", "wandb")  # words that users type
+TYPED = """quantization, quantisation, docker, container, tensorboard, wandb, optimization, optimisation, optimizer, modeling, energy, power, jetson,
+moe, mixture of experts, top-k, kv cache, gqa, out of memory, oom, latency, speed, tokens per second, throughput, ollama, gguf, llama.cpp, vllm,
+tensorrt, mlx, raspberry pi, iphone, android, bayesian optimization, genetic algorithm, neural architecture search, hardware-aware, color, colour,
+license, licence, tokenizer, tokeniser, analyze, behavior, fine-tuning, lora, ssm, speculative decoding, offloading, microcontroller, mmlu, battery,
+jupyter, distributed, error bars, privacy, reproducible"""  # what users type into the search box
 
 
 def build(checkout: Path, site: Path) -> tuple[int, list[str]]:
@@ -108,11 +112,27 @@ def test_the_examples_of_the_api_are_code(site: Path) -> None:
     assert "<blockquote>" not in page
 
 
-def test_the_search_knows_the_glossary(site: Path) -> None:
+@pytest.fixture(scope="module")
+def entries(site: Path) -> list[set[str]]:
+    """The words of every entry of the search's index, split as the site's search splits them."""
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
-    assert any("Inverted generational distance" in entry["text"] for entry in index["docs"])
-    said = " ".join(entry["text"] for entry in index["docs"]).lower()
-    assert all(word in said for word in SEARCHED)
+    texts = (re.sub(r"<[^>]+>", " ", f"{entry['title']} {entry['text']}") for entry in index["docs"])
+    return [{word.strip(".,;:()") for word in re.split(index["config"]["separator"], text.lower())} for text in texts]
+
+
+@pytest.mark.parametrize("typed", TYPED.replace("\n", " ").split(", "))
+def test_the_search_finds_what_people_type(entries: list[set[str]], typed: str) -> None:
+    """All words of a question begin words of one entry; the search leaves words such as `of` out."""
+    asked = [word for word in re.split(r"[\s\-]+", typed) if word not in ("of", "per", "out")]
+    assert any(all(any(word.startswith(part) for word in entry) for part in asked) for entry in entries)
+
+
+def test_the_search_finds_nothing_that_no_page_says(entries: list[set[str]]) -> None:
+    assert not any(word.startswith("zirconium") for entry in entries for word in entry)
+
+
+def test_the_search_knows_the_glossary(entries: list[set[str]]) -> None:
+    assert any({"inverted", "generational", "distance"} <= entry for entry in entries)
 
 
 @pytest.mark.parametrize(
