@@ -2,7 +2,7 @@
 
 python tests/docs/test_auto_rules.py
 
-A page has a block between `<!-- auto: all -->` (`few`, `many`: the rules of few and of many evaluations) and `<!-- end of auto -->`.
+A page has a block between `<!-- auto: all -->` (`few`: the rules of few evaluations) and `<!-- end of auto -->`.
 """
 
 import re
@@ -14,12 +14,11 @@ import pytest
 from nas.strategies._auto_rules import RULES, Rule
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ("strategies", "compare-results", "few-evaluations", "hard-studies")
+PAGES = ("strategies", "compare-results", "few-evaluations")
 BLOCK = re.compile(r"(<!-- auto: (\w+) -->\n)(.*?)(<!-- end of auto -->)", re.DOTALL)
 KINDS: dict[str, Callable[[Rule], bool]] = {
     "all": lambda rule: True,
     "few": lambda rule: "evaluations" in rule.when and rule.algo != "exact",
-    "many": lambda rule: rule.when == "anything else",
 }
 
 
