@@ -3,7 +3,7 @@
     python -m benchmarks.draft_sizes [--write]
 
 Fastest decoding over the `drafts` space and 1 to 6 drafted tokens, preset device, q4_k_m; acceptance is affine in the draft's perplexity under
-law evidence, stated at those of Qwen3-1.7B and SmolLM2-135M. `--write` puts the table into docs/pairs.md.
+law evidence, stated at those of Qwen3-1.7B and SmolLM2-135M. `--write` puts the table into docs/serving.md.
 """
 
 import sys
@@ -22,7 +22,7 @@ from nas.study.baselines import model_named
 from nas.study.layers import layered
 from search_spaces.arrays import FloatArray
 
-PAGE = Path("docs/pairs.md")
+PAGE = Path("docs/serving.md")
 BEGIN, END = "<!-- sizes of drafts -->", "<!-- end of sizes of drafts -->"
 DEVICES = ("rtx_4090", "jetson_agx_orin_64gb")
 TARGETS = ("llama_3.2_3b", "llama_3.1_8b", "qwen3_32b", "llama_3.1_70b")
