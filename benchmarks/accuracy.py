@@ -3,7 +3,8 @@
     PLAS_EXTERNAL_DATA=FOLDER python -m benchmarks.accuracy --out DOCS
 
 FOLDER holds latency/measured_latency.csv and latency/llamacpp_cpu_two_cores.csv, which are not part of the project.
-DOCS gets accuracy.csv, with the measured times of others, and what has errors alone, accuracy-groups.csv and accuracy.md: those in docs/ are such.
+DOCS gets accuracy.csv, with the measured times of others, and what has errors alone, accuracy-groups.csv and accuracy.md: docs/ has the
+former, and the latter in docs/measure-and-calibrate.md.
 A row is predicted from other models of its group, else from other lengths of its only model, else it was fitted to.
 """
 
@@ -175,13 +176,13 @@ def table(header: Cells, body: Sequence[Cells]) -> str:
 
 
 def page(groups: Sequence[Sequence[Row]], unused: Sequence[str]) -> str:
-    """The page: how many rows, errors by engine, the worst rows by name, and what was left out."""
+    """A section of the page: how many rows, errors by engine, the worst rows by name, and what was left out."""
     rows = [row for group in groups for row in group]
     counts = Counter(row.seen for row in rows)
     worst = sorted((row for row in rows if abs(row.error) > WORST), key=lambda row: -abs(np.log1p(row.error)))
     of_engines = ("engine", "devices and modes", *PHASES, "datasheet")
     of_rows = ("device", "engine", "format", "batch", "model", "phase", "tokens", "predicted", "from")
-    return f"""# Predicted and measured
+    return f"""## Predicted and measured, row by row
 
 Every row of the public measurements beside what is predicted of it: {len(rows)} rows in {len(groups)} groups of one device, power mode, engine, weight
 format and batch. {counts[BY_MODEL]} are predicted from other models of their group, {counts[BY_LENGTH]}, of more than {SHORT:,} tokens, from other lengths of its only model; {counts[FITTED]} were fitted
@@ -193,23 +194,20 @@ table in a folder of yours,
 PLAS_EXTERNAL_DATA=FOLDER python -m benchmarks.accuracy --out accuracy
 ```
 
-writes this page and the errors by group again, and `accuracy.csv` with every row: measured, predicted, from what, and by the datasheet. What the errors mean, and what was aimed at, is in
-[measure and calibrate](measure-and-calibrate.md#how-wrong). Devices of which no row was
-seen at all, by class of chip, are [there too](measure-and-calibrate.md#without-a-profile).
-
-## Groups
+writes this section and the errors by group again, and `accuracy.csv` with every row: measured, predicted, from what, and by the datasheet. What the errors mean, and what was aimed at: [how wrong](#how-wrong);
+devices of which no row was seen at all, by class of chip: [without a profile](#without-a-profile).
 
 Every device, power mode, engine, format and batch is a line of [accuracy-groups.csv](accuracy-groups.csv). By engine, medians of the rows that were held out, with 90th percentiles in brackets; *datasheet*: the median of all rows of both phases without calibration.
 
 {table(of_engines, _engines(groups))}
 
-## The worst rows
+### The worst rows
 
 Off by more than {100 * WORST:.0f} %, the worst first: {len(worst)} of {len(rows)}.
 
 {table(of_rows, [_named(row) for row in worst])}
 
-## Left out
+### Rows left out
 
 {chr(10).join(f"- {said}" for said in unused)}
 """

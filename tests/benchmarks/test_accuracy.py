@@ -9,7 +9,7 @@ from benchmarks.accuracy import BY_LENGTH, BY_MODEL, FITTED, Row, cells, every_r
 from nas.calibrate.command import resolve
 from objectives.calibrating.measurements import read
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "accuracy.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measure-and-calibrate.md"
 
 
 @pytest.fixture
@@ -48,5 +48,5 @@ def test_rows_far_off_are_named_and_all_are_in_the_table(rows: list[Row]) -> Non
 @pytest.mark.slow
 def test_the_shipped_page_follows_from_the_tables(external_data: Path) -> None:
     groups = list(every_row(external_data))
-    assert page(groups, left_out(external_data)) == PAGE.read_text(encoding="utf-8")
+    assert page(groups, left_out(external_data)) in PAGE.read_text(encoding="utf-8")
     assert groups_csv(groups) == PAGE.with_name("accuracy-groups.csv").read_text(encoding="utf-8")
