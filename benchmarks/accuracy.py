@@ -3,7 +3,8 @@
     PLAS_EXTERNAL_DATA=FOLDER python -m benchmarks.accuracy --out DOCS
 
 FOLDER holds latency/measured_latency.csv and latency/llamacpp_cpu_two_cores.csv, which are not part of the project.
-DOCS gets accuracy.csv, with the measured times of others, and accuracy.md, which has errors alone: docs/accuracy.md is one.
+DOCS gets accuracy.csv, with the measured times of others, and what has errors alone, accuracy-groups.csv and accuracy.md: docs/ has the
+former, and the latter in docs/measure-and-calibrate.md.
 A row is predicted from other models of its group, else from other lengths of its only model, else it was fitted to.
 """
 
@@ -109,23 +110,55 @@ def cells(row: Row) -> dict[str, object]:
     }
 
 
+def _off(rows: Sequence[Row], phase: str) -> tuple[str, str, int]:
+    """Of the rows of a phase that were held out: median and 90th percentile of the error, %, and how many they are."""
+    off = 100 * np.abs([row.error for row in rows if row.m.phase == phase and row.seen != FITTED])
+    return (f"{np.median(off):.1f}", f"{np.quantile(off, 0.9):.1f}", len(off)) if len(off) else ("", "", 0)
+
+
 def _median(rows: Sequence[Row], phase: str) -> str:
-    """Of the rows that were held out."""
-    off = np.abs([row.error for row in rows if row.m.phase == phase and row.seen != FITTED])
-    return f"{100 * np.median(off):.1f} % ({100 * np.quantile(off, 0.9):.1f} %), n {len(off)}" if len(off) else "-"
+    median, most, number = _off(rows, phase)
+    return f"{median} % ({most} %), n {number}" if number else "-"
 
 
 def _datasheet(rows: Sequence[Row]) -> str:
     off = [abs(row.datasheet / row.m.ms - 1.0) for row in rows]
-    return f"{100 * np.median(off):.0f} %"
+    return f"{100 * np.median(off):.0f}"
+
+
+def groups_csv(groups: Sequence[Sequence[Row]]) -> str:
+    """A row per device, power mode, engine, format and batch: errors of what was held out, and of the datasheet on all rows of both phases, %."""
+    names = ["device", "engine", "format", "batch", "models", "predicted_from"]
+    names += [f"{phase}_{what}" for phase in PHASES for what in ("median_percent", "p90_percent", "rows")]
+    lines = [_group(group) for group in _ordered(groups)]
+    return "\n".join(",".join(line) for line in ([*names, "datasheet_percent"], *lines)) + "\n"
+
+
+def _ordered(groups: Sequence[Sequence[Row]]) -> list[Sequence[Row]]:
+    return sorted(groups, key=lambda group: (group[0].m.device, group[0].m.engine, group[0].m.batch))
 
 
 def _group(rows: Sequence[Row]) -> Cells:
-    """A line of the page's first table."""
     first, seen = rows[0].m, {row.seen for row in rows}
     how = next((way for way in (BY_MODEL, BY_LENGTH) if way in seen), FITTED)
     names = (first.device, first.engine, first.format.family, str(first.batch), str(len({row.m.model for row in rows})))
-    return (*names, how, *(_median(rows, phase) for phase in PHASES), _datasheet(rows))
+    return (*names, how, *(str(each) for phase in PHASES for each in _off(rows, phase)), _datasheet(rows))
+
+
+def _engines(groups: Sequence[Sequence[Row]]) -> list[Cells]:
+    """A line per engine, whatever its version, of the page's first table."""
+    by: dict[str, list[Row]] = {}
+    for group in _ordered(groups):
+        by.setdefault(group[0].m.engine.split()[0], []).extend(group)
+    return [
+        (
+            name,
+            str(len({row.m.device for row in rows})),
+            *(_median(rows, phase) for phase in PHASES),
+            f"{_datasheet(rows)} %",
+        )
+        for name, rows in sorted(by.items())
+    ]
 
 
 def _named(row: Row) -> Cells:
@@ -143,14 +176,13 @@ def table(header: Cells, body: Sequence[Cells]) -> str:
 
 
 def page(groups: Sequence[Sequence[Row]], unused: Sequence[str]) -> str:
-    """The page: how many rows, every group, the worst rows by name, and what was left out."""
+    """A section of the page: how many rows, errors by engine, the worst rows by name, and what was left out."""
     rows = [row for group in groups for row in group]
     counts = Counter(row.seen for row in rows)
     worst = sorted((row for row in rows if abs(row.error) > WORST), key=lambda row: -abs(np.log1p(row.error)))
-    of_groups = ("device", "engine", "format", "batch", "models", "predicted from", *PHASES, "datasheet")
+    of_engines = ("engine", "devices and modes", *PHASES, "datasheet")
     of_rows = ("device", "engine", "format", "batch", "model", "phase", "tokens", "predicted", "from")
-    order = sorted(groups, key=lambda group: (group[0].m.device, group[0].m.engine, group[0].m.batch))
-    return f"""# Predicted and measured
+    return f"""## Predicted and measured, row by row
 
 Every row of the public measurements beside what is predicted of it: {len(rows)} rows in {len(groups)} groups of one device, power mode, engine, weight
 format and batch. {counts[BY_MODEL]} are predicted from other models of their group, {counts[BY_LENGTH]}, of more than {SHORT:,} tokens, from other lengths of its only model; {counts[FITTED]} were fitted
@@ -162,32 +194,31 @@ table in a folder of yours,
 PLAS_EXTERNAL_DATA=FOLDER python -m benchmarks.accuracy --out accuracy
 ```
 
-writes this page again, and `accuracy.csv` with every row: measured, predicted, from what, and by the datasheet. What the errors mean, and what was aimed at, is in
-[measure and calibrate](measure-and-calibrate.md#how-wrong). Devices of which no row was
-seen at all, by class of chip, are [there too](measure-and-calibrate.md#without-a-profile).
+writes this section and the errors by group again, and `accuracy.csv` with every row: measured, predicted, from what, and by the datasheet. What the errors mean, and what was aimed at: [how wrong](#how-wrong);
+devices of which no row was seen at all, by class of chip: [without a profile](#without-a-profile).
 
-## Groups
+Every device, power mode, engine, format and batch is a line of [accuracy-groups.csv](accuracy-groups.csv). By engine, medians of the rows that were held out, with 90th percentiles in brackets; *datasheet*: the median of all rows of both phases without calibration.
 
-Medians of the rows that were held out, with 90th percentiles in brackets; *datasheet*: the median of all rows of both phases without calibration.
+{table(of_engines, _engines(groups))}
 
-{table(of_groups, [_group(group) for group in order])}
-
-## The worst rows
+### The worst rows
 
 Off by more than {100 * WORST:.0f} %, the worst first: {len(worst)} of {len(rows)}.
 
 {table(of_rows, [_named(row) for row in worst])}
 
-## Left out
+### Rows left out
 
 {chr(10).join(f"- {said}" for said in unused)}
 """
 
 
 def main() -> None:
-    """Write both files."""
+    """Write the three files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="folder of accuracy.md and accuracy.csv")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder of accuracy.md, accuracy.csv, accuracy-groups.csv"
+    )
     out, folder = parser.parse_args().out, Path(os.environ["PLAS_EXTERNAL_DATA"])
     groups = list(every_row(folder))
     told = [cells(row) for group in groups for row in group]
@@ -195,6 +226,7 @@ def main() -> None:
     (out / "accuracy.csv").write_text(
         csv_text({name: [row[name] for row in told] for name in told[0]}), encoding="utf-8"
     )
+    (out / "accuracy-groups.csv").write_text(groups_csv(groups), encoding="utf-8")
     (out / "accuracy.md").write_text(page(groups, left_out(folder)), encoding="utf-8")
     print(f"{len(told)} rows: {out / 'accuracy.md'}, {out / 'accuracy.csv'}")
 

@@ -17,6 +17,11 @@ from nas.compare.tables import percent
 
 PAGE = Path(__file__).parent.parent / "docs" / "bench.md"
 DRAWS = 20_000
+SHOWN = (
+    "local_search",
+    "nsga2",
+    "random",
+)  # of every strategy: `plas bench score … --reference` and nas/bench/reference.csv
 
 
 def of(family: str) -> list[str]:
@@ -86,32 +91,19 @@ def tables() -> str:
 
 
 def reference(family: str) -> str:
-    """Median gap at the end of every strategy, a row per problem; the smallest in bold, those of fewer evaluations marked."""
-    runs = {name: {each.algorithm: each for each in reference_runs(name)} for name in of(family)}
-    columns = sorted({algorithm for found in runs.values() for algorithm in found})
+    """Median gap at the end, a row per problem: the least two of all strategies and whose they are, and of some strategies each."""
     rows = []
-    for name, found in runs.items():
-        asked = min(definition(name).evaluations, definition(name).designs)
-        medians = {algorithm: each.median(f"gap_{each.evaluations}") for algorithm, each in found.items()}
-        best = min((gap for gap in medians.values() if not math.isnan(gap)), default=0.0)
-        cells = [
-            _cell(
-                medians.get(a),
-                best,
-                "" if a not in found or found[a].evaluations >= asked else f" ({found[a].evaluations})",
-            )
-            for a in columns
-        ]
-        rows.append((f"`{name.removeprefix('plas1-')}`", *cells))
-    return markdown(("problem", *(f"`{column}`" for column in columns)), rows)
+    for name in of(family):
+        medians = {each.algorithm: each.median(f"gap_{each.evaluations}") for each in reference_runs(name)}
+        ranked = sorted((gap, algorithm) for algorithm, gap in medians.items() if not math.isnan(gap))
+        least = [f"{percent(gap)} `{algorithm}`" for gap, algorithm in ranked[:2]]
+        rows.append((f"`{name.removeprefix('plas1-')}`", *least, *(_cell(medians[each]) for each in SHOWN)))
+    return markdown(("problem", "least", "second", *(f"`{each}`" for each in SHOWN)), rows)
 
 
-def _cell(gap: float | None, best: float, fewer: str) -> str:
-    """A gap; after how many evaluations where they are fewer than the problem's budget."""
-    if gap is None or math.isnan(gap):
-        return "-"
-    text = percent(gap)
-    return f"**{text}**{fewer}" if gap == best else f"{text}{fewer}"
+def _cell(gap: float) -> str:
+    """A gap, where it is known."""
+    return "-" if math.isnan(gap) else percent(gap)
 
 
 def seeds() -> str:

@@ -10,6 +10,7 @@ that judge is seen by the factor.
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,30 +90,27 @@ def covered(draws: FloatArray, seen: FloatArray) -> float:
 
 
 def main() -> None:
-    """Print the table in Markdown."""
+    """Print the table as CSV, docs/beyond-rows.csv; the medians go to the other stream."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", default="")
     parser.add_argument("--forms", default="")
     given = parser.parse_args()
     folder = Path(os.environ["PLAS_EXTERNAL_DATA"]) / "evidence"
     paths = [path for path in sorted(folder.glob("*.csv")) if path.stem not in LEFT_OUT]
-    print(
-        "| table | form | rows put away | draws | draws and residual sd | spread draws | factor |\n|---|---|---|---|---|---|---|"
-    )
+    print("table,form,rows_put_away,draws_percent,draws_and_residual_sd_percent,spread_draws_percent,factor")
     every = []
     for path in paths:
         if given.tables and path.stem not in given.tables.split(","):
             continue
         for row in judged(path.stem, read_tables([path], {}, [], last=None, unit=None)):
             every.append(row)
-            print(
-                f"| {row.table} | `{row.form}` | {row.rows} | {row.alone:.0%} | {row.with_sd:.0%} | {row.spread:.0%} | {row.factor:.2g} |",
-                flush=True,
-            )
+            shares = ",".join(f"{100 * share:.0f}" for share in (row.alone, row.with_sd, row.spread))
+            print(f"{row.table},{row.form},{row.rows},{shares},{row.factor:.2g}", flush=True)
     for what in ("alone", "with_sd", "spread"):
         values = [getattr(row, what) for row in every]
         print(
-            f"{what}: median {np.median(values):.0%}, at least nine of ten in {np.mean(np.array(values) >= 0.9):.0%} of {len(values)} cells"
+            f"{what}: median {np.median(values):.0%}, at least nine of ten in {np.mean(np.array(values) >= 0.9):.0%} of {len(values)} cells",
+            file=sys.stderr,
         )
 
 

@@ -1,4 +1,4 @@
-"""The comparisons behind docs/compare-results.md and docs/hard-studies.md: run one or what is missing of it (hours), then write its page's tables.
+"""The comparisons behind docs/compare-results.md: run one or what is missing of it (hours), then write its tables, on the page and as CSV.
 
 python benchmarks/compare_results.py [--config compare_paper|compare_hard] [--folder FOLDER] [--workers 2] [--algos a,b]
 
@@ -16,8 +16,8 @@ from pathlib import Path
 import pandas as pd
 
 DOCS = Path(__file__).parents[1] / "docs"
-BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
 SHOWN = (200, 501, 1000, 2000)  # checkpoints of the hard studies
+GAPS = [f"gap_{count}_percent" for count in SHOWN]
 COLUMNS = ["study", "strategy", "evaluations", "runs", "median", "q1", "q3"]
 TARGET = 0.01
 
@@ -41,16 +41,17 @@ def main() -> None:
 
 
 def written(name: str, text: str) -> None:
-    """A page with new tables between its marks."""
-    page = DOCS / name
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+    """The page with new tables between the marks of that name."""
+    page = DOCS / "compare-results.md"
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")
 
 
 def paper(folder: Path) -> None:
     """Which strategy when: tables, picture and data, from a comparison's folder."""
-    written("compare-results.md", tables(folder))
+    written("tables", tables(folder))
     shutil.copyfile(folder / "plots" / "ranks.png", DOCS / "images" / "compare-ranks.png")
     anytime = pd.read_csv(folder / "tables" / "anytime.csv")
     kept = anytime[(anytime.measure == "gap") & anytime.evaluations.isin(seen(folder))]
@@ -63,14 +64,10 @@ def seen(folder: Path) -> list[int]:
 
 
 def tables(folder: Path) -> str:
-    """Ranks and medians over the studies of two objectives, then the other studies one by one."""
-    ranks, anytime = section(folder / "tables" / "ranks.md")[0], section(folder / "tables" / "anytime.md")
+    """Ranks and medians over the studies of two objectives; the CSV has the others too."""
     results = pd.read_csv(folder / "tables" / "results.csv")
-    apart = results[results.group.notna()].study.unique()
-    others = [table for table in anytime if table.removeprefix("### ").partition(":")[0] in apart]
-    return "\n\n".join(
-        [ranks, f"### Over the same studies\n\n{summary(folder, results[results.group.isna()])}", *others]
-    )
+    over = f"### Over the same studies\n\n{summary(folder, results[results.group.isna()])}"
+    return f"{section(folder / 'tables' / 'ranks.md')[0]}\n\n{over}"
 
 
 def section(path: Path) -> list[str]:
@@ -111,31 +108,42 @@ def hard(folder: Path) -> None:
     results = pd.read_csv(folder / "tables" / "results.csv")
     gaps = anytime[(anytime.measure == "gap") & anytime.evaluations.isin(SHOWN)]
     shown = pairs[(pairs.measure == "gap") & (pairs.family == "against random")]
-    parts = []
+    rows = []
     for study, group in results.drop_duplicates("study").set_index("study").group.items():
         medians = gaps[gaps.study == study].pivot_table(index="strategy", columns="evaluations", values="median")
-        medians = medians.sort_values([SHOWN[-1], SHOWN[1]])
         verdicts = {row["first"]: row.better for _, row in shown[shown.study == study].iterrows()}
-        counts = [f"{count:,}" for count in medians.columns]
-        lines = [
-            f"### {study} ({group})",
-            "",
-            f"| strategy | {' | '.join(counts)} | against random |",
-            "|---" * (len(counts) + 2) + "|",
-        ]
-        for strategy, row in medians.iterrows():
-            cells = [f"{100 * value:.2g} %" for value in row]
-            lines.append(f"| {strategy} | {' | '.join(cells)} | {verdict(str(strategy), verdicts)} |")
-        parts.append("\n".join(lines))
-    runs = results[results.measure == "gap"].groupby("strategy").runs.sum()
-    parts.append(f"{int(runs.sum()):,} runs.")
-    written("hard-studies.md", "\n\n".join(parts))
+        for strategy, row in medians.sort_values([SHOWN[-1], SHOWN[1]]).iterrows():
+            cells = [f"{100 * value:.2g}" for value in row]
+            rows.append([study, group, strategy, *cells, verdict(str(strategy), verdicts)])
+    table = pd.DataFrame(rows, columns=["study", "group", "strategy", *GAPS, "against_random"])
+    table.to_csv(DOCS / "hard-studies.csv", index=False, lineterminator="\n")
+    written("hard", least(table))
+
+
+def least(table: pd.DataFrame) -> str:
+    """By study the least median gap at each checkpoint, whose it is, and random search's at the last."""
+    counts = [f"{count:,}" for count in SHOWN]
+    lines = [
+        f"| study | {' | '.join(f'least after {count}' for count in counts)} | random after {counts[-1]} |",
+        "|---" * (len(counts) + 2) + "|",
+    ]
+    for study, group in table.groupby("study", sort=False):
+        found = group.set_index("strategy")[GAPS].astype(float)
+        best = [first(found[gap]) for gap in GAPS]
+        lines.append(f"| `{study}` | {' | '.join(best)} | {found.at['random', GAPS[-1]]:g} % |")
+    return "\n".join(lines)
+
+
+def first(gaps: pd.Series) -> str:
+    """The least gap and whose it is; of more than two strategies the first two."""
+    names = list(gaps.index[gaps == gaps.min()])
+    return f"{gaps.min():g} % {', '.join(names[:2])}" + (", …" if len(names) > 2 else "")
 
 
 def verdict(strategy: str, better: dict[str, str]) -> str:
     """Better or worse than random search, or neither shown (Holm, 5 %)."""
     found = better.get(strategy)
-    return "-" if found is None else {strategy: "better", "random": "**worse**"}.get(found, "no difference shown")
+    return "-" if found is None else {strategy: "better", "random": "worse"}.get(found, "no difference shown")
 
 
 def expected(evaluations: float) -> str:

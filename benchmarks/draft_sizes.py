@@ -3,9 +3,11 @@
     python -m benchmarks.draft_sizes [--write]
 
 Fastest decoding over the `drafts` space and 1 to 6 drafted tokens, preset device, q4_k_m; acceptance is affine in the draft's perplexity under
-law evidence, stated at those of Qwen3-1.7B and SmolLM2-135M. `--write` puts the table into docs/pairs.md.
+law evidence, stated at those of Qwen3-1.7B and SmolLM2-135M. `--write` writes docs/draft-sizes.csv, and of one vocabulary the table
+of docs/serving.md.
 """
 
+import csv
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,11 +24,12 @@ from nas.study.baselines import model_named
 from nas.study.layers import layered
 from search_spaces.arrays import FloatArray
 
-PAGE = Path("docs/pairs.md")
+PAGE, SIZES = Path("docs/serving.md"), Path("docs/draft-sizes.csv")
 BEGIN, END = "<!-- sizes of drafts -->", "<!-- end of sizes of drafts -->"
 DEVICES = ("rtx_4090", "jetson_agx_orin_64gb")
 TARGETS = ("llama_3.2_3b", "llama_3.1_8b", "qwen3_32b", "llama_3.1_70b")
 VOCABULARIES = (0, 32_000, 151_936)
+SHOWN = "32,000"  # on the page
 FALLS = {"0.8 and 0.7": (0.8, 0.7), "0.8 and 0.5": (0.8, 0.5), "0.8 and 0.3": (0.8, 0.3)}
 NUMBERS = "1,2,3,4,5,6"
 NEAR = 0.98  # of the best speed
@@ -82,21 +85,24 @@ def rows(device: str) -> Iterator[list[str]]:
             yield [device, target, f"{vocabulary:,}", *cells]
 
 
-def table() -> str:
-    """The table of both devices."""
-    header = ["device", "target", "vocabulary", *FALLS]
-    lines = [header, ["---"] * len(header), *(row for device in DEVICES for row in rows(device))]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def table(found: list[list[str]]) -> str:
+    """The page's table: one vocabulary on both devices."""
+    shown = [[device, target, *cells] for device, target, vocabulary, *cells in found if vocabulary == SHOWN]
+    header = ["device", "target", *FALLS]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (header, ["---"] * len(header), *shown))
 
 
 def main() -> None:
-    """Print the table, or write it into the page."""
-    found = table()
-    print(found)
-    if "--write" in sys.argv[1:]:
-        text = PAGE.read_text()
-        before, after = text.index(BEGIN) + len(BEGIN), text.index(END)
-        PAGE.write_text(f"{text[:before]}\n\n{found}\n\n{text[after:]}")
+    """Print all rows, or write them and the page's table."""
+    found = [row for device in DEVICES for row in rows(device)]
+    if "--write" not in sys.argv[1:]:
+        print("\n".join(" | ".join(row) for row in found))
+        return
+    with SIZES.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([["device", "target", "vocabulary", *FALLS], *found])
+    text = PAGE.read_text(encoding="utf-8")
+    before, after = text.index(BEGIN) + len(BEGIN), text.index(END)
+    PAGE.write_text(f"{text[:before]}\n\n{table(found)}\n\n{text[after:]}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes what `plas evidence` says of every law into docs/laws-elsewhere.md and objectives/records.yaml.
+"""Writes what `plas evidence` says of every law into docs/laws-elsewhere.csv and objectives/records.yaml.
 
     plas evidence --left-out --json > evidence.json      with --published NAME=FILE for every table that does not ship
     python benchmarks/laws_elsewhere.py evidence.json
@@ -17,8 +17,8 @@ import yaml
 from nas.files.tables import write
 
 ROOT = Path(__file__).parent.parent
-PAGE, RECORDS = ROOT / "docs" / "laws-elsewhere.md", ROOT / "objectives" / "records.yaml"
-BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
+FIGURES, RECORDS = ROOT / "docs" / "laws-elsewhere.csv", ROOT / "objectives" / "records.yaml"
+COLUMNS = "question,table,pairs,by,priced_pairs,order_percent,regret_nats,error_nats,fitted_to_it"
 HEAD = """# How laws and rules that need none order models that others trained: by question the mean share of pairs in the right order over the
 # tables that decide it, of how many of which it says nothing (these count half); written by benchmarks/laws_elsewhere.py.
 """
@@ -38,40 +38,33 @@ def records(content: Content) -> str:
 
 
 def figures(content: Content) -> str:
-    """The tables of the page: by question each law and rule on each table that decides it."""
-    sections = []
-    for question in content["record"]:
-        tables = [table for table in content["tables"] if table["questions"].get(question, {}).get("decides")]
-        names = list(tables[0]["questions"][question]["by"])
-        sections += [f"## {question.capitalize()}", "", *_table(question, tables, names), ""]
-    return "\n".join(sections).rstrip()
-
-
-def _table(question: str, tables: list[Content], names: list[str]) -> list[str]:
-    pairs = [f"{table['questions'][question]['pairs']:,}" for table in tables]
-    head = [f"| by | {' | '.join(table['name'] for table in tables)} |", "|---" * (len(tables) + 1) + "|"]
+    """By question each law and rule on each table that decides it, where it says anything: a row each."""
     rows = [
-        f"| `{name}` | {' | '.join(_cell(table['questions'][question], name) for table in tables)} |" for name in names
+        row
+        for question in content["record"]
+        for name in content["record"][question]
+        for table in content["tables"]
+        if table["questions"].get(question, {}).get("decides")
+        for row in _rows(question, table["name"], table["questions"][question], name)
     ]
-    return [*head, f"| pairs | {' | '.join(pairs)} |", *rows]
+    return "\n".join([COLUMNS, *rows]) + "\n"
 
 
-def _cell(question: Content, name: str) -> str:
-    """`97.3, 0.0008, 0.012`: order %, what its pick loses and error of differences, nats; a star where it was fitted to the table."""
-    each = question["by"][name]
+def _rows(question: str, table: str, asked: Content, name: str) -> list[str]:
+    """`size,Gemstones,2180,deeper,2180,57.5,0.5470,,no`: pairs in order, what its pick loses and error of differences, if it predicts any."""
+    each = asked["by"][name]
     if each is None or each["mute"] == 1.0:
-        return "–"
-    priced = "" if each["pairs"] == each["of"] else f" of {each['pairs']:,}"
-    error = "" if each["error"] is None else f", {each['error']:.3f}"
-    star = "\\*" if name in question["fitted_to_it"] else ""
-    return f"{100 * each['order']:.1f}{star}{priced}, {each['regret']:.4f}{error}"
+        return []
+    error = "" if each["error"] is None else f"{each['error']:.3f}"
+    fitted = "yes" if name in asked["fitted_to_it"] else "no"
+    figures = f"{each['pairs']},{100 * each['order']:.1f},{each['regret']:.4f},{error},{fitted}"
+    return [f"{question},{table},{asked['pairs']},{name},{figures}"]
 
 
 def main() -> None:
-    """Write page and records."""
+    """Write figures and records."""
     content = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    write(PAGE, f"{before}{BEGIN}\n\n{figures(content)}\n\n{END}{rest.partition(END)[2]}")
+    write(FIGURES, figures(content))
     write(RECORDS, records(content))
 
 

@@ -23,19 +23,8 @@ SINGLE = 45  # latency budgets alone
 PAIRS = (9, 6)  # latency × memory budgets
 MEMORIES = (0.2, 24.0)  # GB
 COLUMNS = (
-    *(
-        "costs",
-        "device",
-        "latency",
-        "budgets",
-        "cases",
-        "no design",
-        "closed",
-        "regret: median",
-        "90th pct.",
-        "largest",
-    ),
-    *("program below exact: least", "median", "operator time of its budget: median", "largest", "relaxations", "ms"),
+    "costs,device,latency,budgets,cases,no_design,closed,regret_median_nats,regret_p90_nats,regret_largest_nats,"
+    "bound_below_exact_least_nats,bound_below_exact_median_nats,time_of_budget_median,time_of_budget_largest,relaxations,ms"
 )
 
 
@@ -97,15 +86,15 @@ def line(head: tuple[str, ...], cases: list[Case]) -> str:
     cells += [f"{value:.4f}" for value in (np.median(found), np.quantile(found, 0.9), found.max())]
     cells += [f"{slack.min():.4f}", f"{np.median(slack):.4f}", f"{np.nanmedian(share):.2f}", f"{np.nanmax(share):.2f}"]
     cells += [f"{relaxations:.0f}", f"{1e3 * np.median([c.seconds for c in cases]):.0f}"]
-    return "| " + " | ".join(map(str, cells)) + " |"
+    return ",".join(map(str, cells))
 
 
 def main() -> None:
-    """Measure and print a Markdown table."""
+    """Measure and print docs/theory.csv."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--metrics", default="decode_ms,prefill_ms,total_ms")
     metrics = parser.parse_args().metrics.split(",")
-    print("| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|")
+    print(COLUMNS)
     for latency in ("closed_form", "operator"):
         for device in DEVICES:
             raw: dict[str, Any] = {

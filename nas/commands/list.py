@@ -61,7 +61,7 @@ def show(kinds: Sequence[str], *, as_json: bool) -> None:
         if figures := [{"device": row["name"], **each} for row in rows for each in row.get("columns", ())]:
             _say_table("Figures that are metrics by their names", figures)
         if kind == "laws":
-            _say_table(f"Elsewhere: {RIGHT} (docs/laws-elsewhere.md)", records_in_columns())
+            _say_table(f"Elsewhere: {RIGHT} (docs/evidence.md)", records_in_columns())
 
 
 def _say_table(title: str, rows: list[Row]) -> None:

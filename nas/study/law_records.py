@@ -1,4 +1,4 @@
-"""How the shipped laws, and rules that need no law, order models that others trained: the figures of docs/laws-elsewhere.md."""
+"""How the shipped laws, and rules that need no law, order models that others trained: the means of docs/laws-elsewhere.csv."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

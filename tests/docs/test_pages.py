@@ -117,6 +117,25 @@ def test_every_picture_stands_in_the_gallery_with_what_makes_it() -> None:
     )
 
 
+PICTURE = re.compile(r"!\[(.*?)\]\(([^)\s]+)\)")
+MANY = 8  # words, with which a text can say what a picture shows
+
+
+def unsaid(text: str) -> list[str]:
+    """Pictures of a page whose text in place of them is missing, too short to say what is seen, or no sentence's beginning."""
+    return [picture for alt, picture in PICTURE.findall(prose(text)) if len(alt.split()) < MANY or not alt[0].isupper()]
+
+
+@pytest.mark.parametrize("page", [*PAGES, DOCS / "data" / "README.md"], ids=lambda path: path.name)
+def test_every_picture_says_what_is_seen(page: Path) -> None:
+    assert unsaid(read(page)) == []
+
+
+def test_a_picture_without_words_is_seen() -> None:
+    said = "![](a.png) ![frontier](b.png) ![loss falls over time from left to right](c.png) ![Loss falls over time from left to right](d.png)"
+    assert unsaid(said) == ["a.png", "b.png", "c.png"]
+
+
 def first_hour() -> ModuleType:
     """tests/docs/first_hour.py, which stands beside samples.py."""
     sys.path.insert(0, str(Path(__file__).parent))
@@ -152,7 +171,7 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
 FIELD = """active baseline bandwidth bootstrap budget certified closed form D-optimal dense draws exact expert FFN ratio frontier fused Huber's loss
 hypervolume knee KV cache loss law native operator model peak penalty perplexity prefill profile quantile regime reject residual sd roofline run folder
 seed strategy study sweep V-optimal vocabulary"""
-ORDINARY = "CSV JSON YAML PNG SVG HTML URL COMMAND OPTIONS ARGS GPU CPU ID NO_COLOR LLM"
+ORDINARY = "README CSV JSON YAML PNG SVG HTML URL COMMAND OPTIONS ARGS GPU CPU ID NO_COLOR LLM"
 METAVAR = re.compile(r"(--[\w-]+) +[A-Z][A-Z_=:|]+")
 LITERAL = re.compile(r"\S*[=:/]\S*|\S+\.\w\S*|'[^']*'|--\S+|<[^>]*>|\[[^\]]*\]")
 

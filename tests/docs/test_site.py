@@ -14,7 +14,11 @@ import pytest
 
 pytest.importorskip("mkdocs", reason="needs the extra docs; .ci/run runs it in an environment of its own")
 ROOT = Path(__file__).resolve().parents[2]
-SEARCHED = ("docker", "container", "tensorboard", "quantization", "wandb")  # words that users type
+TYPED = """quantization, quantisation, docker, container, tensorboard, wandb, optimization, optimisation, optimizer, modeling, energy, power, jetson,
+moe, mixture of experts, top-k, kv cache, gqa, out of memory, oom, latency, speed, tokens per second, throughput, ollama, gguf, llama.cpp, vllm,
+tensorrt, mlx, raspberry pi, iphone, android, bayesian optimization, genetic algorithm, neural architecture search, hardware-aware, color, colour,
+license, licence, tokenizer, tokeniser, analyze, behavior, fine-tuning, lora, ssm, speculative decoding, offloading, microcontroller, mmlu, battery,
+jupyter, distributed, error bars, privacy, reproducible"""  # what users type into the search box
 
 
 def build(checkout: Path, site: Path) -> tuple[int, list[str]]:
@@ -49,18 +53,29 @@ def test_every_page_is_built(site: Path) -> None:
     assert pages == {path.stem for path in site.glob("*.html")} - {"404"}
 
 
-def test_a_dead_link_and_a_missing_anchor_fail_the_build(tmp_path: Path) -> None:
+FAULTS = {
+    "glossary.md": (
+        "[dead](nowhere.md) [missing](search.md#no-such-heading) ![gone](images/no-such.png)",
+        ["'nowhere.md'", "'search.md#no-such-heading'", "'images/no-such.png'"],
+    ),
+    "stray.md": ("# A page that no reader finds", ["stray.md"]),
+}
+
+
+def test_dead_links_missing_anchors_lost_pictures_and_stray_pages_fail_the_build(tmp_path: Path) -> None:
+    """Each fault is one warning, and nothing else is."""
     copy = tmp_path / "checkout"
     for name in ("docs", "nas", "objectives", "search_spaces", ".ci"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("mkdocs.yml", "CHANGELOG.md", "CONTRIBUTING.md"):
         shutil.copy(ROOT / name, copy / name)
-    with (copy / "docs" / "glossary.md").open("a", encoding="utf-8") as page:
-        page.write("\n[dead](nowhere.md) and [missing](search.md#no-such-heading)\n")
+    for name, (text, _) in FAULTS.items():
+        with (copy / "docs" / name).open("a", encoding="utf-8") as page:
+            page.write(f"\n{text}\n")
     code, said = build(copy, tmp_path / "site")
     assert code == 1
-    assert len([line for line in said if "'nowhere.md'" in line]) == 1, said
-    assert len([line for line in said if "'search.md#no-such-heading'" in line]) == 1, said
+    for fault in (fault for _, faults in FAULTS.values() for fault in faults):
+        assert len([line for line in said if fault in line]) == 1, (fault, said)
 
 
 def test_no_markdown_is_left_over(site: Path) -> None:
@@ -97,11 +112,27 @@ def test_the_examples_of_the_api_are_code(site: Path) -> None:
     assert "<blockquote>" not in page
 
 
-def test_the_search_knows_the_glossary(site: Path) -> None:
+@pytest.fixture(scope="module")
+def entries(site: Path) -> list[set[str]]:
+    """The words of every entry of the search's index, split as the site's search splits them."""
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
-    assert any("Inverted generational distance" in entry["text"] for entry in index["docs"])
-    said = " ".join(entry["text"] for entry in index["docs"]).lower()
-    assert all(word in said for word in SEARCHED)
+    texts = (re.sub(r"<[^>]+>", " ", f"{entry['title']} {entry['text']}") for entry in index["docs"])
+    return [{word.strip(".,;:()") for word in re.split(index["config"]["separator"], text.lower())} for text in texts]
+
+
+@pytest.mark.parametrize("typed", TYPED.replace("\n", " ").split(", "))
+def test_the_search_finds_what_people_type(entries: list[set[str]], typed: str) -> None:
+    """All words of a question begin words of one entry; the search leaves words such as `of` out."""
+    asked = [word for word in re.split(r"[\s\-]+", typed) if word not in ("of", "per", "out")]
+    assert any(all(any(word.startswith(part) for word in entry) for part in asked) for entry in entries)
+
+
+def test_the_search_finds_nothing_that_no_page_says(entries: list[set[str]]) -> None:
+    assert not any(word.startswith("zirconium") for entry in entries for word in entry)
+
+
+def test_the_search_knows_the_glossary(entries: list[set[str]]) -> None:
+    assert any({"inverted", "generational", "distance"} <= entry for entry in entries)
 
 
 @pytest.mark.parametrize(

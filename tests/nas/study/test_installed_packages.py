@@ -22,7 +22,7 @@ from nas.study import entry_points
 from nas.study.entry_points import PlugIn
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = ROOT / "docs" / "plug-ins.md"
+PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8").partition("\n## Plug-ins")[2]
 Inside = Callable[..., Any]
 Installed = Callable[..., Path]
 LEFT = "Path(__file__).with_suffix('.executed').write_text('')\n"
@@ -528,13 +528,13 @@ def samples() -> Any:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    return module.blocks_of(PAGE.read_text(encoding="utf-8"))
+    return module.blocks_of(PAGE)
 
 
 @pytest.fixture
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The package of the page, built by its own pyproject and installed into a folder of its own."""
-    hatchling = pytest.importorskip("hatchling.build", reason="hatchling builds the package of docs/plug-ins.md")
+    hatchling = pytest.importorskip("hatchling.build", reason="hatchling builds the package of docs/extend.md")
     for block in samples():
         if name := block.marks.get("file"):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -561,7 +561,7 @@ def test_the_package_of_the_page_does_what_the_page_shows(built: Path, tmp_path:
 
 
 def test_the_table_of_groups_is_the_one_that_is_read(built: Path) -> None:
-    table = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `plas.")]
+    table = [line for line in PAGE.splitlines() if line.startswith("| `plas.")]
     assert {line.split("`")[1] for line in table} == {f"plas.{kind}" for kind in entry_points.SHIPPED}
     points = tomllib.loads((built.parent / "acme-plas" / "pyproject.toml").read_text())["project"]["entry-points"]
     assert points.keys() <= {f"plas.{kind}" for kind in entry_points.SHIPPED}
