@@ -221,7 +221,8 @@ def test_the_glossary_has_what_answers_print() -> None:
 def meanings() -> dict[str, str]:
     """The first sentence of each word's meaning in the glossary, without Markdown."""
     found = {}
-    for line in read(DOCS / "glossary.md").splitlines():
+    words, _, _ = read(DOCS / "glossary.md").partition("## Other words and spellings")
+    for line in words.splitlines():
         if line.startswith("| ") and "---" not in line:
             *names, meaning = line.strip("| ").split(" | ")
             text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", meaning).replace("`", "").replace("*", "")
