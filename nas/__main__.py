@@ -7,6 +7,7 @@ from nas.terminal.streams import terminal
 
 COMMANDS = (
     *(
+        "demo",
         "run",
         "compare",
         "bench",

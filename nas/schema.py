@@ -1,4 +1,4 @@
-"""Print the JSON schema of studies, comparisons, spaces, laws, devices, recipes, scores or a strategy's parameters."""
+"""Print the JSON schema of studies, comparisons, spaces, laws, devices, recipes, scores, shared measurements or a strategy's parameters."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ def schema(
     what: Annotated[
         str,
         Word(
-            "study, comparison, devices (a study of several), space, law, device, recipe, scores, or a strategy's name or module.",
+"""Print the JSON schema of studies, comparisons, spaces, laws, devices, recipes, scores, shared measurements or a strategy's parameters."""
             show_default=True,
         ),
     ] = "study",

@@ -1,7 +1,7 @@
 """Metrics of one batch of architectures in one scenario, each computed once, on demand."""
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from types import ModuleType
@@ -24,6 +24,7 @@ class Assessment:
 
     `elsewhere` assesses the same architectures on another device: what depends on no device is taken from there. `whole`
     assesses more architectures in the same scenario, of which these are the `rows`, (n,): everything is taken from there.
+    `mixer` gives what is known already of the operator latency: seconds of a layer's mixer, (2, n).
     """
 
     architectures: Architectures
@@ -32,6 +33,7 @@ class Assessment:
     elsewhere: "Assessment | None" = None
     whole: "Assessment | None" = None
     rows: IntArray | None = None
+    mixer: Callable[[], FloatArray] | None = None
 
     def __getitem__(self, metric: str) -> FloatArray:
         if self.elsewhere is not None and metric.partition("@")[0] in OF_NO_DEVICE:
@@ -86,9 +88,13 @@ class Assessment:
     def phase_ms(self, phase: str) -> FloatArray:
         """Prefill or decode latency in the scenario's fidelity, ms, (n,); both are kept."""
         if phase not in self._known:
-            model = closed_form if self.scenario.latency == "closed_form" else roofline
-            self._known["prefill"], self._known["decode"] = model.latency_ms(self.architectures, self.scenario)
+            self._known["prefill"], self._known["decode"] = self._latency_ms()
         return self._known[phase]
+
+    def _latency_ms(self) -> tuple[FloatArray, FloatArray]:
+        if self.scenario.latency == "closed_form":
+            return closed_form.latency_ms(self.architectures, self.scenario)
+        return roofline.latency_ms(self.architectures, self.scenario, None if self.mixer is None else self.mixer())
 
 
 @cache

@@ -219,14 +219,12 @@ class Axes:
 
         By value, since the symbol n_heads stands last whatever it is worth.
         """
-        repaired = self.kv_gene.repaired.copy()
-        for heads, gene in np.argwhere(~self.kv_gene.valid):
-            valid = np.flatnonzero(self.kv_gene.valid[heads])
-            values = self.kv_values[heads, valid]
-            below = values <= self.kv_values[heads, gene]
-            repaired[heads, gene] = (
-                valid[np.argmax(np.where(below, values, -1))] if below.any() else valid[np.argmin(values)]
-            )
+        repaired = np.empty_like(self.kv_values)
+        for row, values, valid in zip(repaired, self.kv_values, self.kv_gene.valid, strict=True):
+            genes = np.flatnonzero(valid)
+            ascending = genes[np.argsort(values[genes])]
+            below = np.searchsorted(values[ascending], values, side="right") - 1
+            row[:] = ascending[np.maximum(below, 0)]
         return frozen(repaired)
 
     def frame_of(self, genotypes: IntArray) -> IntArray:

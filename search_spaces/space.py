@@ -52,9 +52,10 @@ class SearchSpace(Axes):
         return frozen(np.argwhere(self.top_k_gene.valid))
 
     @cached_property
-    def _pair_start(self) -> IntArray:
+    def _pair_number(self) -> IntArray:
+        """Row of `_pairs` of each valid (n_experts, top_k) gene."""
         counts = self.top_k_gene.counts
-        return frozen(np.cumsum(counts) - counts)
+        return frozen((np.cumsum(counts) - counts)[:, None] + self.top_k_gene.rank)
 
     @cached_property
     def counts_per_frame(self) -> IntArray:
@@ -71,9 +72,10 @@ class SearchSpace(Axes):
         return int(self.counts_per_frame.sum())
 
     @cached_property
-    def _plan_start(self) -> IntArray:
+    def _plan_number(self) -> IntArray:
+        """Row of `layer_plans` of each valid (depth, layers) gene."""
         counts = self.layers_gene.counts
-        return frozen(np.cumsum(counts) - counts)
+        return frozen((np.cumsum(counts) - counts)[:, None] + self.layers_gene.rank)
 
     @property
     def size(self) -> int:
@@ -111,17 +113,20 @@ class SearchSpace(Axes):
         """Position of each canonical genotype in the space's order, (n,), in [0, size)."""
         rows = genotypes.astype(np.int64, copy=False)
         frame = self.frame_of(rows)
-        depth, width = rows[:, DEPTH], rows[:, self.place["width"]]
+        width = rows[:, self.place["width"]]
         experts, top_k, ffn, kv = rows[:, self._ffn_and_kv].T
         heads = self.frame_heads[frame]
-        pair = self._pair_start[experts] + self.top_k_gene.rank[experts, top_k]
-        within = pair * self.ffn_gene.counts[width] + self.ffn_gene.rank[width, ffn]
+        within = self._pair_number[experts, top_k] * self.ffn_gene.counts[width] + self.ffn_gene.rank[width, ffn]
         within = within * self.kv_gene.counts[heads] + self.kv_gene.rank[heads, kv]
-        plan = self._plan_start[depth] + self.layers_gene.rank[depth, self._layers(rows)]
-        keys: IntArray = plan * self._per_plan + self._frame_start[frame] + within
+        keys: IntArray = self.plan_of(rows) * self._per_plan + self._frame_start[frame] + within
         for name, values in self.settings.items():
             keys = keys * len(values) + rows[:, self.place[name]]
         return keys
+
+    def plan_of(self, genotypes: IntArray) -> IntArray:
+        """Row of `layer_plans` of each canonical genotype, (n,)."""
+        plan: IntArray = self._plan_number[genotypes[:, DEPTH], self._layers(genotypes)]
+        return plan
 
     def _layers(self, genotypes: IntArray) -> IntArray | int:
         """The gene of layers, (n,); 0 where it is no axis."""
@@ -140,30 +145,37 @@ class SearchSpace(Axes):
         becomes the smallest valid; n_heads where it equals a listed value becomes that value.
         Values outside an axis move to its nearest end.
         """
-        repaired = np.minimum(np.maximum(np.asarray(genotypes, dtype=np.int64), 0), self.gene_sizes - 1)
+        repaired = np.minimum(np.maximum(np.asarray(genotypes, dtype=np.int64), 0), self._highest)
         for gene, table in self._dependent.items():
             values, column = self.repaired_kv if gene == "n_kv_heads" else table.repaired, self.place[gene]
             repaired[:, column] = values[self._owner(gene, repaired), repaired[:, column]]
         return repaired
 
-    def repaired_keys(self, genotypes: IntArray) -> IntArray:
-        """The key of the canonical form of each row, (n, g) of any integers, (n,): where few genotypes can be written, from a table of all."""
-        if self._key_of_each is None:
-            return self.keys(self.repair(genotypes))
-        found: IntArray = self._key_of_each[np.ravel_multi_index(tuple(genotypes.T), self._shape, mode="clip")]
-        return found
+    def canonical(self, genotypes: IntArray) -> tuple[IntArray, IntArray]:
+        """The canonical form of each row of any integers, (n, g), and its key, (n,): where few genotypes can be written, from a table of all."""
+        if self._canonical_of_each is None:
+            repaired = self.repair(genotypes)
+            return repaired, self.keys(repaired)
+        rows, keys = self._canonical_of_each
+        written = np.ravel_multi_index(tuple(genotypes.T), self._shape, mode="clip")
+        return rows[written], keys[written]
 
     @cached_property
     def _shape(self) -> tuple[int, ...]:
         return tuple(self.gene_sizes.tolist())
 
     @cached_property
-    def _key_of_each(self) -> IntArray | None:
-        """The key of each genotype that can be written, valid or not, in order; None of more than `WRITTEN`."""
+    def _canonical_of_each(self) -> tuple[IntArray, IntArray] | None:
+        """The canonical form and key of each genotype that can be written, valid or not, in order; None of more than `WRITTEN`."""
         if (written := math.prod(self._shape)) > WRITTEN:
             return None
         every = np.stack(np.unravel_index(np.arange(written), self._shape), axis=1)
-        return frozen(self.keys(self.repair(every)))
+        repaired = self.repair(every)
+        return frozen(repaired), frozen(self.keys(repaired))
+
+    @cached_property
+    def _highest(self) -> IntArray:
+        return frozen(self.gene_sizes - 1)
 
     @cached_property
     def _dependent(self) -> dict[str, DependentGene]:

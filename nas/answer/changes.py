@@ -19,6 +19,7 @@ from nas.problem.settings import trained_on
 from nas.search.assembly import Study, in_format
 
 STEP = 0.1  # of a budget
+ABOUT_A_SECOND = 3_000_000  # items of branches for each answer over a space that is not enumerated
 NARROWER = {"fp16": "int8", "bf16": "int8", "int8": "int4"}  # the next format of fewer bits
 NOTHING = 1e-9  # nats
 Lowest = Callable[[Problem], Evaluations | None]
@@ -63,7 +64,7 @@ class Changes:
 def changes_of(study: Study, pick: Evaluations, found: Evaluations, *, solved: bool) -> Changes | None:
     """What each change buys beside a study's pick (one row): over the whole space where that takes no time or the run has `solved` it, else among `found`.
 
-    None where a whole space that was solved would take more than seconds for each change.
+    None where a whole space that was solved would take more than about a second for each change.
     """
     problem = replace(study.problem, queries=())
     whole = problem.analytic and (solved or problem.space.size <= SMALL)
@@ -87,10 +88,10 @@ def _over_the_space(problem: Problem) -> Lowest:
     def lowest(variant: Problem) -> Evaluations | None:
         scenario = id(variant.scenario)
         if scenario not in known:
-            known[scenario] = covered(variant)
+            known[scenario] = covered(variant, ABOUT_A_SECOND)
         return known[scenario].lowest(variant.budgets)
 
-    known[id(problem.scenario)] = covered(problem)
+    known[id(problem.scenario)] = covered(problem, ABOUT_A_SECOND)
     return lowest
 
 

@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+from nas.answer.changes import ABOUT_A_SECOND
 from nas.errors import UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
-from nas.exact.solution import solve
+from nas.exact.setting_by_setting import SettingBySetting
+from nas.exact.solution import metrics_of, way_of
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.picks import Pick, PickRule
@@ -49,9 +51,14 @@ def _budgets(study: Study) -> tuple[Budget, ...]:
     return budgets if any(b.metric == metric for b in budgets) else (*budgets, Budget(metric, limit))
 
 
-def _solved(problem: Problem, rules: tuple[PickRule, ...]) -> tuple[Evaluations | None, ...]:
-    found = solve(replace(problem, objectives=(), queries=()), rules).picks
-    return tuple(None if row is None else problem.evaluate(row.genotypes) for row in found)
+def _solved(problem: Problem, rules: tuple[PickRule, ...]) -> list[Evaluations | None]:
+    alone = replace(problem, objectives=(), queries=())
+    way, obstacle = way_of(alone, rules)
+    if way != "parts":
+        raise UsageError(obstacle)
+    whole = SettingBySetting(alone, metrics_of(alone, rules), most=ABOUT_A_SECOND)
+    found = [whole.lowest((*problem.budgets, *rule.limits)) for rule in rules]
+    return [None if row is None else problem.evaluate(row.genotypes) for row in found]
 
 
 def _among(problem: Problem, rules: tuple[PickRule, ...], found: Evaluations) -> list[Evaluations | None]:

@@ -134,18 +134,11 @@ def derived(
     """Everything that is derived from evaluations, a search's or recorded ones."""
     problem = study.problem
     frontier = found[rows := frontier_rows(found)]
-    stage("Picks of the exact frontier" if ending.whole else "Exact frontier, to compare with")
-    exact = quick_frontier(problem) if not ending.whole else None
+    exact = _exact(problem, ending, stage)
     scale = scale_of(problem, exact.frontier if exact else frontier)
-    stage("Picks, and what they take on the device")
-    picks = answers(problem, found)
+    picks = _picks(problem, found, stage)
     on_device, solved = under_preset(study, "device"), ending.whole and len(found) < problem.space.size
     there = tuple(device_times(on_device, pick) for pick in picks)
-    same = alike(problem, [pair for pair in zip(picks, there, strict=True) if not pair[0].question.baseline])
-    held = () if same else held_on_device(study, on_device, found, solved=solved)
-    stage("What one change would buy")
-    own = picks[0].answer
-    changes = None if own is None else changes_of(study, own, found, solved=solved)
     unsure = uncertainty(problem.scenario.law, lambda some: problem.architectures(found.genotypes[some]), found)
     return Outcome(
         study,
@@ -165,17 +158,55 @@ def derived(
         exact,
         _apart(scale, frontier, exact),
         None if len(frontier) else diagnosed(problem, found),
-        problem.space.size if ending.whole else len(found),
-        ending.how if ending.whole else "" if exact is None else exact.explanation,
+        *_coverage(ending, exact, found, problem),
         ending.asked,
         ending.reason,
         ending.seconds,
         _under_laws(study, picks, frontier, ending, stage),
         ending.lessons,
         on_each_device(problem, found, frontier, solved=solved),
-        changes,
-        held,
+        _changes(study, picks[0], found, stage, solved=solved),
+        _held(study, on_device, picks, there, found, solved=solved),
     )
+
+
+def _exact(problem: Problem, ending: Ending, stage: Stage) -> ExactSolution | None:
+    """The exact frontier to compare with; None of a run that is one, and where it takes more than seconds."""
+    stage("Picks of the exact frontier" if ending.whole else "Exact frontier, to compare with")
+    return None if ending.whole else quick_frontier(problem)
+
+
+def _picks(problem: Problem, found: Evaluations, stage: Stage) -> tuple[Pick, ...]:
+    """The pick of each question, among everything evaluated."""
+    stage("Picks, and what they take on the device")
+    return answers(problem, found)
+
+
+def _coverage(ending: Ending, exact: ExactSolution | None, found: Evaluations, problem: Problem) -> tuple[int, str]:
+    """How many designs are accounted for, and how the exact frontier was found; "" of none."""
+    if ending.whole:
+        return problem.space.size, ending.how
+    return len(found), "" if exact is None else exact.explanation
+
+
+def _changes(study: Study, own: Pick, found: Evaluations, stage: Stage, *, solved: bool) -> Changes | None:
+    """What one change of the study would buy beside the pick within your budgets; None without one."""
+    stage("What one change would buy")
+    return None if own.answer is None else changes_of(study, own.answer, found, solved=solved)
+
+
+def _held(
+    study: Study,
+    on_device: Problem,
+    picks: tuple[Pick, ...],
+    there: tuple[dict[str, float], ...],
+    found: Evaluations,
+    *,
+    solved: bool,
+) -> tuple[Pick, ...]:
+    """The picks that hold under preset `device`; none where times there are the study's own."""
+    own = [pair for pair in zip(picks, there, strict=True) if not pair[0].question.baseline]
+    return () if alike(study.problem, own) else held_on_device(study, on_device, found, solved=solved)
 
 
 def _under_laws(

@@ -31,6 +31,8 @@ from search_spaces.arrays import IntArray
 
 MEDIAN = "#111111"  # where points are too many to see a line of their own colour
 MARKERS = "osD^vP"  # of devices beyond the colours
+NAME_WIDTH, NAME_HEIGHT = 4.9, 10.0  # points of a letter and a line of a pick's name
+NAME_DROPS = range(12, 90, 4)  # points below its mark where it may stand
 VECTORS = 3_000  # points that an SVG holds as shapes; more become an image inside it
 
 
@@ -61,13 +63,13 @@ def frontier_figure(outcome: Outcome) -> Figure:
     _mark_exact(ax, outcome, across, up)
     _mark_frontier(ax, outcome, across, up)
     _mark_baselines(ax, outcome, across, up)
-    _mark_picks(ax, outcome, across, up)
     _scale_axis(ax, outcome.study.problem, across)
     ax.set_xlabel(_with_unit(outcome.study.problem, across))
     ax.set_ylabel(_with_unit(outcome.study.problem, up))
     headed(figure, ax, subtitle(outcome))
     low, high = ax.get_ylim()
-    ax.set_ylim(low - 0.06 * (high - low), high)
+    ax.set_ylim(low - 0.09 * (high - low), high)
+    _mark_picks(ax, outcome, across, up)
     ax.legend(loc="upper right")
     return figure
 
@@ -166,14 +168,30 @@ def _mark_baselines(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
 
 
 def _mark_picks(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
-    """A ring around each pick, with everything that it answers."""
+    """A ring around each pick, with everything that it answers; the axes' limits must be set, since names keep clear of one another."""
     labels: dict[tuple[float, float], list[str]] = {}
     for row, asked in answered_designs(outcome):
         labels.setdefault((float(row.metrics[across][0]), float(row.metrics[up][0])), []).extend(asked)
-    for i, (at, every) in enumerate(sorted(labels.items())):
+    for at in labels:
         ax.scatter(*at, marker="o", s=42, facecolors="none", edgecolors=PICK, linewidths=1.3, zorder=6)
-        down: Any = {"xytext": (-7, -12 - 11 * (i % 2)), "textcoords": "offset points", "ha": "right"}
-        ax.annotate(plain(", ".join(every)), at, color=PICK, fontsize=8, **down)
+    taken: list[tuple[float, float, float]] = []
+    for at, every in sorted(labels.items(), key=lambda item: (-len(item[1]), len(", ".join(item[1])), item[0])):
+        name = plain(", ".join(every))
+        if (drop := _clear(ax, at, name, taken)) is not None:
+            ax.annotate(name, at, (-7, -drop), textcoords="offset points", ha="right", color=PICK, fontsize=8)
+
+
+def _clear(ax: Axes, at: tuple[float, float], name: str, taken: list[tuple[float, float, float]]) -> float | None:
+    """Points below a mark at which its name has room, which is then taken (left, right, base line); None where the frame has none."""
+    points = 72.0 / ax.figure.dpi
+    (x, y), floor = ax.transData.transform(at) * points, ax.bbox.y0 * points
+    left, right = x - 10.0 - NAME_WIDTH * len(name), x - 7.0
+    for drop in NAME_DROPS:
+        free = all(right <= start or end <= left or abs(y - drop - base) >= NAME_HEIGHT for start, end, base in taken)
+        if free and y - drop > floor + 3.0:
+            taken.append((left, right, y - drop))
+            return float(drop)
+    return None
 
 
 def evolution_figure(outcome: Outcome) -> Figure:

@@ -235,9 +235,7 @@ def _waits(problem: Problem, chosen: Architectures) -> str:
 
 def _buys(problem: Problem, chosen: Architectures, loss: float, changes: Changes | None) -> str:
     if changes is None:
-        return (
-            "What one change would buy takes more than seconds to solve here: plas explain says it for smaller spaces."
-        )
+        return "What one change buys was not computed: in this space each would take more than a second to solve."
     left = f"; not priced: {', '.join(changes.unpriced)}" if changes.unpriced else ""
     among = f"all {changes.among:,} designs" if changes.whole else f"the {changes.among:,} evaluated designs"
     lower = changes.loss < loss * (1.0 - DIFFERENT)

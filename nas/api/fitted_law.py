@@ -14,7 +14,7 @@ from nas.files import yaml_source
 from nas.files.faults import unknown
 from nas.files.tables import write
 from nas.fit import command, on_prior
-from nas.fit.meaning import refuse_places
+from nas.fit.meaning import refuse_early
 from nas.fit.prior_text import prior_terminal
 from nas.fit.request import FitRequest
 from nas.fit.text import terminal
@@ -65,7 +65,7 @@ class FittedLaw:
             UsageError: another ending than .yaml, or a file that exists.
         """
         try:
-            refuse_places(FitRequest(out=Path(path)))
+            refuse_early(FitRequest(out=Path(path)))
         except UsageError as error:
             raise UsageError(str(error).removeprefix("--")) from None
         write(Path(path), "# Fitted by plas fit.\n" + yaml_source.dump(self.mapping()))

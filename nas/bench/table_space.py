@@ -48,9 +48,10 @@ class TableSpace:
     def _points(self, genotypes: IntArray) -> FloatArray:
         return np.stack([scaled[genotypes[:, gene]] for gene, scaled in enumerate(self.scaled)], axis=1)
 
-    def repaired_keys(self, genotypes: IntArray) -> IntArray:
-        """The row of each genotype of any integers, or the nearest, (n,)."""
-        return self.keys(genotypes)
+    def canonical(self, genotypes: IntArray) -> tuple[IntArray, IntArray]:
+        """The nearest row to each genotype of any integers, (n, g), and its number, (n,)."""
+        keys = self.keys(genotypes)
+        return self.rows[keys], keys
 
     def repair(self, genotypes: IntArray) -> IntArray:
         """The nearest rows, (n, g)."""

@@ -35,7 +35,7 @@ class Figure:
     names: the most specific first. family: llama.cpp's name of the architecture ("" where the log has none).
     parameters, size: elements and bytes of the file, where stated. gpu_layers: how many were put on the GPU, None where
     it is not said or all. experts_on_cpu: the first layers, so many, whose experts lay in host memory; placed: patterns of tensors
-    and where they were put by hand. fault: why it is not used.
+    and where they were put by hand. gpu_bytes: memory of the GPU, where it is stated and a model may have been put there in part. fault: why it is not used.
     """
 
     names: tuple[str, ...]
@@ -47,6 +47,7 @@ class Figure:
     gpu_layers: int | None = None
     experts_on_cpu: int = 0
     placed: str = ""
+    gpu_bytes: float | None = None
     fault: str = ""
 
 

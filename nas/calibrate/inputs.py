@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nas.calibrate.bench_results import bench_lines
-from nas.calibrate.document import document
+from nas.calibrate.document import Document, document
 from nas.calibrate.log import Wanted, read_logs, reader_of
 from nas.calibrate.models import given_models
 from nas.calibrate.request import CalibrateRequest
+from nas.calibrate.shared import recognises, shared_rows
 from nas.errors import UsageError
 from nas.study.catalogue import id_and_mode, load_device
 from objectives import outside
@@ -48,14 +49,15 @@ def read_input(request: CalibrateRequest) -> tuple[list[str], list[str]]:
         UsageError: nothing that can be read, or a log beside something else.
     """
     paths = request.measured
-    read_as = [None if path.is_dir() else (found := document(path), reader_of(found)) for path in paths]
-    logs = [(found, reader) for found, reader in (each for each in read_as if each is not None) if reader is not None]
+    given = [None if path.is_dir() else document(path) for path in paths]
     beside = {"--model": request.models, "--precision": request.precision, "--measured-on": request.measured_on}
+    stray = next((flag for flag, value in beside.items() if value), None)
+    if shared := [found for found in given if found is not None and recognises(found)]:
+        return _shared(shared, paths, stray)
+    read_as = [None if found is None else (found, reader_of(found)) for found in given]
+    logs = [(found, reader) for found, reader in (each for each in read_as if each is not None) if reader is not None]
     if not logs:
-        if stray := next((flag for flag, given in beside.items() if given), None):
-            raise UsageError(
-                f"{stray}: expected a log of another program, got {paths[0]}, whose rows say it themselves; leave it out"
-            )
+        _refuse_stray(stray, paths[0])
         if len(paths) > 1:
             raise UsageError(
                 f"measured: expected one measured CSV, one export, or logs, got {len(paths)} of them; join the tables"
@@ -71,6 +73,28 @@ def read_input(request: CalibrateRequest) -> tuple[list[str], list[str]]:
     named = id_and_mode(request.device)[1] or "the default one"
     mode = [f"No log names the power mode: {named} is taken ({', '.join(modes)} can be named with @)"] if modes else []
     return log.lines, [*log.told, *mode]
+
+
+def _shared(shared: Sequence[Document], paths: Sequence[Path], stray: str | None) -> tuple[list[str], list[str]]:
+    """The rows of files that somebody shared, and what they are of.
+
+    Raises:
+        UsageError: something else beside them, or a flag that only logs need.
+    """
+    _refuse_stray(stray, shared[0].path)
+    if len(shared) < len(paths):
+        other = next(path for path in paths if path not in {found.path for found in shared})
+        raise UsageError(
+            f"{other}: expected shared measurements beside the others, got another file; read it by itself"
+        )
+    return shared_rows(shared)
+
+
+def _refuse_stray(flag: str | None, path: Path) -> None:
+    if flag is not None:
+        raise UsageError(
+            f"{flag}: expected a log of another program, got {path}, whose rows say it themselves; leave it out"
+        )
 
 
 def csv_lines(path: Path) -> list[str]:

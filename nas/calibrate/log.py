@@ -8,12 +8,14 @@ from typing import Any
 from nas.calibrate import (
     ai_hub,
     aiconfigurator,
+    edge_llm_bench,
     executorch,
     litert_lm,
     llama_batched,
     llama_bench,
     llama_markdown,
     llama_server,
+    llmfit,
     localscore,
     mlperf_client,
     mlx,
@@ -32,7 +34,7 @@ from objectives.calibrating.formats import FORMATS
 
 #: In the order in which they are asked whether a document is theirs: what stands in other logs too comes last.
 READERS: tuple[Reader, ...] = (
-    *(llama_bench, localscore, vllm, ai_hub, aiconfigurator),
+    *(llama_bench, localscore, llmfit, edge_llm_bench, vllm, ai_hub, aiconfigurator),
     *(llama_markdown, llama_batched, executorch, rkllm, openvino, litert_lm, mlperf_client, mlx, llama_server),
 )
 MOST_FIGURES = 20_000

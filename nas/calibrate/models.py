@@ -235,6 +235,8 @@ def file_bits(model: Model, figure: Figure) -> float | None:
     """
     if figure.gpu_layers is not None and figure.gpu_layers <= int(model.architecture.depth[0]):
         raise Unusable("some layers on the GPU, the others on the CPU (-ngl)")
+    if figure.gpu_bytes is not None:
+        _refuse_larger(model, str(figure.cells["precision"]), figure.gpu_bytes)
     if figure.size is None:
         return None
     name, held = str(figure.cells["precision"]), model.holds(figure.parameters) if figure.parameters else ""
@@ -248,6 +250,19 @@ def file_bits(model: Model, figure: Figure) -> float | None:
         )
     alike = usual * (1.0 - SIZE_SLACK) <= most and least <= usual * (1.0 + SIZE_SLACK)
     return None if alike else (least + most) / 2
+
+
+def _refuse_larger(model: Model, written: str, memory: float) -> None:
+    """Weights that a GPU's memory cannot hold, so that some layers ran elsewhere.
+
+    Raises:
+        Unusable: they are larger.
+    """
+    weights = model.parameters * model.bits_of(format_of(written)) / 8
+    if weights > memory:
+        raise Unusable(
+            f"{model.label}: {weights / 1e9:.1f} GB of weights, where the GPU has {memory / 1e9:.1f}: some layers ran on the CPU"
+        )
 
 
 def _one_layer(architecture: Architectures) -> Architectures:

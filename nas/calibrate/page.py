@@ -11,7 +11,7 @@ from nas.pages.embedding import column, numbers
 from nas.pages.markup import element, footer, paragraphs, section, shown, table, text
 from nas.pages.page import page
 
-SCRIPTS = ("series.js", "linked.js", "calibration.js")
+SCRIPTS = ("linked.js", "calibration.js")
 COLUMNS = (
     *("line", "prompt_tokens", "generated_tokens", "attended_tokens", "contended", "parameters", "active_parameters"),
     *("measured_ms", "in_sample_ms", "held_out_ms", "datasheet_ms"),

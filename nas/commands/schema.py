@@ -16,6 +16,7 @@ from nas.study.configuration import StudyConfig
 from nas.study.user_code import is_own
 from nas.study.value_parsers import none_word
 from nas.terminal.console import say_json
+from objectives.calibrating.shared import SharedMeasurements
 from objectives.device import Device
 from objectives.loss_law.law import Law
 from objectives.scores.curves import Scores
@@ -42,6 +43,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "device": Device,
     "recipe": Recipe,
     "scores": Scores,
+    "measurements": SharedMeasurements,
 }
 WORD_OR_NUMBER = {"type": ["string", "number"]}
 

@@ -16,7 +16,7 @@ from nas.pages.markup import element, footer, paragraphs, section, table, text
 from nas.pages.page import page
 from search_spaces.arrays import FloatArray
 
-SCRIPTS = ("series.js", "comparison.js")
+SCRIPTS = ("comparison.js",)
 FLOOR = 1e-4  # per cent: gaps below are drawn here, a logarithm has no zero
 QUARTILES = {"low": 0.25, "middle": 0.5, "high": 0.75}
 MOST = 1_500  # designs of a frontier

@@ -21,7 +21,7 @@ from nas.pages.page import page
 from nas.terminal.program import command
 from objectives.display_text import in_a_command
 
-SCRIPTS = ("series.js", "devices.js")
+SCRIPTS = ("devices.js",)
 MOST_CASES = 60  # columns of designs in each other's place, and frontiers that are drawn
 MOST_MEMBERS = 500  # designs of one frontier that are drawn
 TONES = 5  # steps of shade between no loss and the largest

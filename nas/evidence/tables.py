@@ -123,6 +123,8 @@ def _grouped(source: EvidenceSource, path: Path) -> GroupedTable:
 def _read(path: Path, name: str, laboratory: str) -> GroupedTable:
     """A table; its column `group` tells rows that may be compared, all without one; `unique_tokens` how often a text was read."""
     table = read_tables([path])
+    if table.empty:  # every column may be one that some law reads
+        raise ValueError("\n".join(table.empty.values()))
     cells = _cells(path, table, ("group", "unique_tokens"))
     group = np.zeros(len(table), dtype=np.int64)
     if "group" in cells:

@@ -61,8 +61,11 @@ def gains(problem: Problem) -> Gains | None:
     return Gains(pick, tuple(_budget_gain(whole, pick, b) for b in problem.budgets), tuple(_axis_gains(problem, pick)))
 
 
-def covered(problem: Problem) -> Enumerated | SettingBySetting:
-    """Every architecture, evaluated where that is quicker than sums of parts; a user's own metrics are never called for it."""
+def covered(problem: Problem, most: int = solution.SECONDS) -> Enumerated | SettingBySetting:
+    """Every architecture, evaluated where that is quicker than sums of parts; a user's own metrics are never called for it.
+
+    most: items of branches that an answer may take, beyond which it raises `Exceeded`.
+    """
     rules = (PickRule(None),)
     metrics = solution.metrics_of(problem, rules)
     if problem.space.size <= solution.SMALL and not problem.functions:
@@ -70,7 +73,7 @@ def covered(problem: Problem) -> Enumerated | SettingBySetting:
     _, obstacle = solution.way_of(problem, rules)
     if obstacle:
         raise UsageError(obstacle)
-    return SettingBySetting(problem, metrics, most=solution.SECONDS)
+    return SettingBySetting(problem, metrics, most=most)
 
 
 def best_within(whole: Enumerated | SettingBySetting, budgets: tuple[Budget, ...]) -> Evaluations | None:

@@ -1,7 +1,7 @@
 """The work of `fit`: a table in, a law file, a report and designs out."""
 
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,7 @@ from nas.fit.meaning import (
     law_name,
     max_params_of,
     named_or_own,
-    positive,
-    refuse_places,
+    refuse_early,
     repeated,
     table_of,
     tables_of,
@@ -50,8 +49,10 @@ from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
 from objectives.fitting.law_file import law_of
 from objectives.fitting.loss_unit import doubt
+from objectives.fitting.model import needed
 from objectives.fitting.report import report
 from objectives.fitting.several_tables import read_tables
+from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import Validation, rivals
 from objectives.loss_law.form import named_form
 from objectives.loss_law.law import Law
@@ -66,7 +67,7 @@ def execute(request: FitRequest) -> None:
     Raises:
         UsageError: a table, form or option that cannot be used.
     """
-    refuse_places(request)
+    refuse_early(request)
     given, asked = load_law(request.law), asked_of(request)
     study_of(request, given)  # a fault of the study is said before the fit
     if not request.runs:
@@ -101,8 +102,7 @@ def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOu
     method = Method(delta_of(request.delta), request.starts, request.seed, fixed)
     stage = Stages(quiet=request.quiet)
     try:
-        tables = [table_of(path) for path in request.runs]
-        table = read_tables(tables, request.rename, request.where, request.last, unit_of(request), request.best_of)
+        table = rows_of(request, needed(form, fixed) if form.fitted else ())
         stage(f"{len(table):,} rows from {request.starts} starts")
         fit = fitted(name, form, table, method)
         stage(f"{request.bootstraps:,} resamplings")
@@ -129,6 +129,18 @@ def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOu
     stage.close()
     origin = law.provenance | {"verdict": content["verdict"][0]}
     return WorkedOut(law.model_copy(update={"provenance": origin}), content, fit, planned, study)
+
+
+def rows_of(request: FitRequest, needs: Sequence[str] = (), *, single: bool = False) -> Table:
+    """The rows of the tables asked for; `needs`: quantities of the form; `single`: one row is enough.
+
+    Raises:
+        ValueError: tables that cannot be used, a line a fault.
+    """
+    unit, tables = unit_of(request), [table_of(path) for path in request.runs]
+    return read_tables(
+        tables, request.rename, request.where, request.last, unit, request.best_of, needs=needs, single=single
+    )
 
 
 def refuse_undecided(request: FitRequest, known: dict[str, Any] | None) -> None:
@@ -177,7 +189,7 @@ def _first_designs(request: FitRequest, given: Law, asked: Asked | None) -> None
     if "alpha_m" in given.law_form.exponents and request.kv != "free":
         fixed = {"alpha_m": given.coefficients["alpha_m"], **fixed}
     if request.tokens is not None:
-        given = given.model_copy(update={"tokens": positive("tokens", request.tokens)})
+        given = given.model_copy(update={"tokens": request.tokens})
     study = study_of(request, given)
     planned = designs(asked, study, given, lambda candidates: assumed_by(given, fixed, candidates))
     found = proposal_content(asked, planned, study, first=True)

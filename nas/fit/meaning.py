@@ -27,12 +27,14 @@ TABLE = "trainings.csv"  # of a folder of `train`
 NOT_REPEATED = ("runs", "out", "report", "candidates", "quiet", "json")
 
 
-def refuse_places(request: FitRequest) -> None:
-    """Say before the work which files could not be written after it.
+def refuse_early(request: FitRequest) -> None:
+    """Say before the work which files could not be written after it, and that tokens are no number of tokens.
 
     Raises:
-        UsageError: a wrong ending, a missing folder, a file that exists, a folder with files, or candidates not asked for.
+        UsageError: no positive number, a wrong ending, a missing folder, a file that exists, a folder with files, or candidates not asked for.
     """
+    if request.tokens is not None:
+        positive("tokens", request.tokens)
     endings = {"out": (".yaml", ".yml"), "candidates": (".csv", ".jsonl")}
     for name, path in (("out", request.out), ("candidates", request.candidates)):
         if path is not None and path.suffix not in endings[name]:
@@ -200,7 +202,7 @@ def law_name(request: FitRequest) -> str:
 def tokens_of(request: FitRequest, table: Table, form: Form) -> float | None:
     """Tokens the law predicts for: as asked, else those of the table, the most where they vary."""
     if request.tokens is not None:
-        return positive("tokens", request.tokens)
+        return request.tokens
     if not table.has("tokens"):
         return None
     column = table.feature("tokens")

@@ -17,6 +17,7 @@ from nas.fit.command import (
     first_asked,
     proposal_content,
     refuse_undecided,
+    rows_of,
     say_next,
     show,
     show_first,
@@ -25,7 +26,7 @@ from nas.fit.command import (
     write_proposal,
 )
 from nas.fit.frontier_check import frontier_check, under_draws
-from nas.fit.meaning import law_name, positive, refuse_places, repeated, table_of, tables_of, tokens_of, unit_of
+from nas.fit.meaning import law_name, refuse_early, repeated, table_of, tables_of, tokens_of
 from nas.fit.next_designs import Asked, Proposal
 from nas.fit.next_on_prior import proposed
 from nas.fit.prior_page import prior_page
@@ -45,7 +46,6 @@ from objectives.evidence.posterior import Belief, posterior, prior_of
 from objectives.evidence.trainings import trainings
 from objectives.fitting.groups import groups_of
 from objectives.fitting.loss_unit import doubt
-from objectives.fitting.several_tables import read_tables
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import tables_seen
@@ -60,7 +60,7 @@ def execute(request: FitRequest) -> None:
     Raises:
         UsageError: a prior, table or option that cannot be used.
     """
-    refuse_places(request)
+    refuse_early(request)
     given, belief, asked = *prior_asked(request), asked_of(request)
     study_of(request, given)  # a fault of the study is said before the fit
     if not request.runs:
@@ -97,7 +97,7 @@ def prior_asked(request: FitRequest) -> tuple[Law, Belief]:
     assert request.prior is not None
     law = load_law(request.prior)
     if request.tokens is not None:
-        law = law.model_copy(update={"tokens": positive("tokens", request.tokens)})
+        law = law.model_copy(update={"tokens": request.tokens})
     try:
         return law, prior_of(law)
     except ValueError as error:
@@ -148,9 +148,9 @@ def own_rows(request: FitRequest, given: Law, prior: Belief) -> Own:
         ValueError: a table that cannot be used.
     """
     paths = [table_of(path) for path in request.runs]
-    table = read_tables(
-        paths, request.rename, request.where, request.last, unit_of(request), request.best_of, single=True
-    )
+    table = rows_of(request, single=True)
+    if "tokens" in table.empty:  # which are not taken from the prior where some rows say theirs
+        raise ValueError(table.empty["tokens"])
     _refuse_seen(given, paths, table)
     if table.kinds:
         raise ValueError(

@@ -8,7 +8,7 @@ from nas.pages.embedding import column, numbers
 from nas.pages.markup import element, footer, paragraphs, section, shown, table, text
 from nas.pages.page import page
 
-SCRIPTS = ("series.js", "linked.js", "fit.js")
+SCRIPTS = ("linked.js", "fit.js")
 LINE = "line of the table"  # head of a column of rows that can be shown
 
 

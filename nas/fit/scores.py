@@ -9,7 +9,7 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults
 from nas.files.tables import write
-from nas.fit.meaning import refuse_places
+from nas.fit.meaning import refuse_early
 from nas.fit.request import FitRequest
 from nas.study.catalogue import named
 from nas.study.configuration import StudyConfig
@@ -34,7 +34,7 @@ def execute(request: FitRequest) -> None:
         UsageError: a table that cannot be read or fitted, or a flag that belongs to laws.
     """
     _refuse_others(request)
-    refuse_places(request)
+    refuse_early(request)
     path = Path(str(request.scores))
     try:
         found = score_table(path, _curve())

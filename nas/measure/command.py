@@ -18,6 +18,7 @@ from nas.measure.hardware import measure_hardware
 from nas.measure.machine import busy_cores
 from nas.measure.request import MeasureRequest
 from nas.measure.session import Plan, measure, workload
+from nas.measure.share import refuse_share, share
 from nas.record.process import Answer
 from nas.study.baselines import baseline
 from nas.terminal.console import notice, say
@@ -31,6 +32,7 @@ IDLE = 0.3  # processors that other programs may have
 
 def rates(request: MeasureRequest) -> None:
     """Measure the machine itself."""
+    refuse_share(request)
     refuse_unknown(request)
     interpreter, threads = request.interpreter or sys.executable, request.threads or os.cpu_count() or 1
     say(measure_hardware(request.out, interpreter, request.torch_device, threads, request.timeout))
@@ -43,6 +45,7 @@ def carry_out(request: MeasureRequest) -> None:
         UsageError: what cannot be done as asked, before anything is measured.
         PlasError: every measurement failed.
     """
+    refuse_share(request)
     refuse_unknown(request)
     plan = plan_of(request)
 
@@ -61,6 +64,9 @@ def carry_out(request: MeasureRequest) -> None:
         f"{len(record.lines)} measurements in {request.out}, {failed} failed; "
         f"next: {command('calibrate')} {in_a_command(request.out / 'measured.csv')}"
     )
+    if request.share is not None:
+        for line in share(request.share, plan.candidates, record.lines, plan.settings):
+            say(line)
     for known in map(baseline, request.models if request.backend != "llama-bench" else ()):
         if window := windowed(known.architecture):
             say(f"{known.label}. {window}; it was built and measured with full attention in every layer")

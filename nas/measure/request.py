@@ -47,4 +47,8 @@ class MeasureRequest:
     out: Annotated[
         Path, Flag("--out", "Folder of the record; an earlier one is continued. A file with --hardware.")
     ] = Path("measured")
+    share: Annotated[
+        Path | None,
+        Flag("--share", "Write the measurement to a new .json too, to give to others: device, engine, rows, no names."),
+    ] = None
     quiet: Annotated[bool, Quiet] = False

@@ -17,14 +17,21 @@ def measured_csv(
     candidates: dict[str, dict[str, Any]], lines: Sequence[dict[str, Any]], settings: dict[str, Any]
 ) -> str:
     """One row per candidate and phase, in order; `value` is the median over all rounds' samples."""
+    rows = measured_rows(candidates, lines, settings)
+    names = list(dict.fromkeys(column for row in rows for column in row))
+    return csv_text({name: [row.get(name, "") for row in rows] for name in names})
+
+
+def measured_rows(
+    candidates: dict[str, dict[str, Any]], lines: Sequence[dict[str, Any]], settings: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """The rows of the CSV, those of whole requests last."""
     rows = [
         _row(name, architecture, phase, [line for line in lines if line["id"] == name], settings)
         for name, architecture in candidates.items()
         for phase in PHASES
     ]
-    rows += [row for name in candidates for row in _requests(name, candidates[name], lines, settings)]
-    names = list(dict.fromkeys(column for row in rows for column in row))
-    return csv_text({name: [row.get(name, "") for row in rows] for name in names})
+    return rows + [row for name in candidates for row in _requests(name, candidates[name], lines, settings)]
 
 
 def times(lines: Sequence[dict[str, Any]]) -> list[list[str]]:

@@ -8,6 +8,7 @@ from typing import Any
 from nas.files import yaml_source
 from objectives.display_text import escaped
 
+FIGURE = 10  # characters of the longest figure with its unit
 LONGEST_CONFIG = 60_000  # characters of a configuration that are shown
 
 WORDS = (
@@ -18,6 +19,7 @@ WORDS = (
     "pick",
     "compared",
     "architecture",
+    "architecture in convention",
     "expected, and 90 % of measurements",
     "by the formulas alone",
     "device",
@@ -85,8 +87,12 @@ def table(
 
 
 def _cells(header: Sequence[str], row: Sequence[str]) -> list[str]:
-    pairs = zip(header, row, strict=True)
-    return [element("td", text(cell), class_="words" if name in WORDS else None) for name, cell in pairs]
+    return [element("td", text(cell), class_=_kind(name, cell)) for name, cell in zip(header, row, strict=True)]
+
+
+def _kind(name: str, cell: str) -> str | None:
+    """Words may break; a figure with its unit stays on one line, also on paper."""
+    return "words" if name in WORDS else "figure" if 0 < len(cell) <= FIGURE else None
 
 
 def facts(content: Mapping[str, str]) -> str:

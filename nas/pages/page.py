@@ -13,7 +13,8 @@ from nas.errors import PlasError
 from nas.pages.embedding import embedded
 from nas.pages.markup import text
 
-SHARED = ("data.js", "theme.js")  # what every page's script begins with
+SHARED = ("data.js", "theme.js", "series.js", "legend.js", "words.js")  # what every page's script begins with
+LAST = "loaded.js"  # and what it ends with
 
 
 def page(title: str, body: str, data: Any, scripts: Sequence[str], styles: Sequence[str] = ()) -> str:
@@ -22,8 +23,9 @@ def page(title: str, body: str, data: Any, scripts: Sequence[str], styles: Seque
     Raises:
         PlasError: no BokehJS in this environment.
     """
-    own = "\n".join(_asset(name) for name in (*SHARED, *scripts))
-    inlined = [*bokeh_scripts(), f"(() => {{\n'use strict';\n{own}\n}})();\n"]
+    own = "\n".join(_asset(name) for name in (*SHARED, *scripts, LAST))
+    words = f"const GLOSSARY = {_asset('glossary.json')};"
+    inlined = [*bokeh_scripts(), f"(() => {{\n'use strict';\n{words}\n{own}\n}})();\n"]
     return Template(_asset("page.html")).substitute(
         policy=policy(inlined),
         title=text(title),

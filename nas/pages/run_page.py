@@ -25,7 +25,7 @@ from nas.problem.diagnosis import lines
 from nas.terminal.program import command
 from objectives.display_text import in_a_command
 
-SCRIPTS = ("series.js", "chart.js", "panel.js", "budgets.js", "run.js")
+SCRIPTS = ("names.js", "chart.js", "panel.js", "budgets.js", "run.js")
 
 
 def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from nas.problem.dominance import non_dominated
 from nas.problem.indicators import Scale, too_many
 from search_spaces.arrays import FloatArray
 
-SCRIPTS = ("series.js", "runs.js")
+SCRIPTS = ("runs.js",)
 FEW = 12  # runs that are spoken of one by one
 HEADER = ("run", "strategy", "seed", "evaluations", "frontier", "hypervolume", "on the joint frontier", "lowest loss")
 

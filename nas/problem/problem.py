@@ -1,9 +1,10 @@
 """The problem a strategy works on: genotypes in, metrics, objective values and violations out."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,18 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
 from nas.problem.pick_queries import PickQuery
 from objectives.assessment import Assessment
+from objectives.latency.mixer_table import MixerTable, holds
 from objectives.loss_law.law import Law
 from objectives.metrics.perplexity import LARGEST_LOSS
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.mixers import Mixers
 from search_spaces.space import SearchSpace
 
 SMALL = 20_000  # designs of a space that is priced as a whole, which takes as long as some ten batches
+REPAID = 500  # mixers of a space whose times take about as long to make as they spare a batch
+MIXERS = 10_000  # of a space; the times of more are not made
 Caller = Callable[[Objective, Architectures, Scenario], tuple[FloatArray, list[str]]]
 METRIC_ORDER = (  # what is always computed; other shipped metrics are where something asks for them
     *("loss", "perplexity", "prefill_ms", "decode_ms", "tpot_ms", "total_ms"),
@@ -110,13 +115,38 @@ class Problem:
         """Metrics of canonical genotypes (n, g) in the study's scenario; those of a small space are computed together, once."""
         architectures = self.architectures(genotypes)
         if self.space.size > SMALL:
-            return self.assess(architectures)
+            return Assessment(architectures, self.scenario, mixer=self._mixer_of(genotypes))
         return Assessment(architectures, self.scenario, whole=self._whole, rows=self.space.keys(genotypes))
 
     @cached_property
     def _whole(self) -> Assessment:
         """Metrics of the whole space, (size,)."""
         return self.assess(self.architectures(self.space.genotypes(np.arange(self.space.size))))
+
+    def _mixer_of(self, genotypes: IntArray) -> Callable[[], FloatArray] | None:
+        """Seconds of a layer's mixer, (2, n), from the times of all; None before as many batches were priced as these take."""
+        mixers = self._mixers
+        if mixers is None or next(self._batches) < len(mixers) // REPAID:
+            return None
+        return partial(self._mixer_table.seconds, genotypes)
+
+    @cached_property
+    def _batches(self) -> Iterator[int]:
+        """Numbers of the batches that are priced."""
+        return count()
+
+    @cached_property
+    def _mixers(self) -> Mixers | None:
+        """The mixers of the space; None of very many, or where designs that share one may differ in its time."""
+        mixers, scenario = Mixers(self.space), self.scenario
+        differing = self.space.settings or scenario.devices or scenario.formats
+        return None if differing or not holds(scenario) or len(mixers) > MIXERS else mixers
+
+    @cached_property
+    def _mixer_table(self) -> MixerTable:
+        """The times of all mixers."""
+        mixers = self._mixers or Mixers(self.space)
+        return MixerTable.made(mixers, self.architectures(mixers.designs()), self.scenario)
 
     def pricing(self, chosen: Architectures) -> Scenario:
         """The scenario that a single architecture is priced in, that of its format and vocabulary where it has its own."""

@@ -15,7 +15,7 @@ LEAD = (
     "1,024 tokens in and 16 out, FP16, operator model, unless a claim says otherwise. Losses are predictions of the paper's law. Labels are those "
     "of the paper's source."
 )
-SCRIPTS, STYLES = ("series.js", "reproduction.js"), ("reproduction.css",)
+SCRIPTS, STYLES = ("names.js", "reproduction.js"), ("reproduction.css",)
 SIGNS = {HOLDS: "✓", CONDITIONS: "◐", FAILS: "✗", UNKNOWN: "?"}
 SHORT = {UNKNOWN: "cannot be checked"}
 COMMAND = "python -m nas.reproduce --out reproduction.md"

@@ -15,6 +15,7 @@ from nas.search.archive import Archive, RunningFrontier
 from nas.search.strategy import Restorable, Strategy
 from nas.search.strategy_calls import ask_strategy, finished_of, restored, state_of, tell_strategy
 from nas.search.worker_pool import Pace
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
 
 STALLED_ASKS = 20
@@ -69,6 +70,7 @@ class Search:
         self.problem, self.strategy, self.store = problem, strategy, store
         self.archive, self.progress, self.recorded = Archive(problem), Progress(), recorded
         self.evaluate, self.expect, self.shown = evaluate or problem.evaluate, expect, shown
+        self.own = evaluate is None
         self.known = recorded.known if recorded else known
         self.restorable = isinstance(strategy, Restorable)  # asked once: a protocol is slow to compare with
         self.front, self.pace = RunningFrontier(), pace
@@ -209,19 +211,21 @@ class Search:
     def _evaluate_block(self, block: IntArray, asked: int) -> None:
         """Evaluate and log part of a batch; a killed process loses no more than this."""
         start = time.perf_counter()
-        found = self.evaluate(block)
+        priced = self.problem.priced(block) if self.own else None
+        found = self.evaluate(block) if priced is None else self.problem.evaluate(block, assessment=priced)
         spent = self._spent("objectives", start)
         if self.pace is not None:
             self.pace.took(len(block), spent)
-        self._log(found, asked, spent)
+        self._log(found, asked, spent, None if priced is None else priced.architectures)
 
-    def _log(self, found: Evaluations, asked: int, spent: float) -> None:
-        """Log what was evaluated, in so many seconds."""
+    def _log(self, found: Evaluations, asked: int, spent: float, architectures: Architectures | None = None) -> None:
+        """Log what was evaluated, in so many seconds; `architectures` where they are at hand."""
         start = time.perf_counter()
+        if architectures is None:
+            architectures = self.problem.architectures(found.genotypes)
         record = BatchRecord(self.progress.batch, asked, self.progress.seconds["strategy"] - self._logged, spent)
         self._logged = self.progress.seconds["strategy"]
-        columns = self.problem.architectures(found.genotypes).columns(self.problem.space.further)
-        self.store.append(len(self.archive), record, found, columns)
+        self.store.append(len(self.archive), record, found, architectures.columns(self.problem.space.further))
         self._spent("store", start)
         self.archive.add(found)
         self.report(self)

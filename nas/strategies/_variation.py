@@ -52,17 +52,17 @@ class Brood:
 
         `pairs` selects so many pairs of rows, (pairs, 2). What would be surplus can still be proposed later.
         """
-        found, short = [np.zeros(0, dtype=np.int64)], n
+        found, short = [np.zeros((0, parents.shape[1]), dtype=np.int64)], n
         with np.errstate(all="ignore"):
             for _ in range(MATINGS):
                 if short == 0:
                     break
                 children = self.varied(parents[pairs((short + 1) // 2).T], random_state)
-                keys = self.space.repaired_keys(np.rint(children).astype(np.int64))
-                new = keys[self.seen.add(keys, short)]
+                rows, keys = self.space.canonical(np.rint(children).astype(np.int64))
+                new = rows[self.seen.add(keys, short)]
                 found.append(new)
                 short -= len(new)
-        return self.space.genotypes(np.concatenate(found))
+        return np.concatenate(found)
 
     @cached_property
     def _highest(self) -> FloatArray:

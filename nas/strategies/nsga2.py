@@ -117,6 +117,8 @@ class NSGA2:
         bred = first
         if len(self.kept):
             bred = self.brood.bred(self.kept.genotypes.astype(np.float64), size, self._pairs, self.random_state)
+        if len(bred) == size:
+            return bred
         drawn = draw_unseen(self.space.size, self.seen, size - len(bred), self.immigrants)
         return np.concatenate([bred, self.space.genotypes(drawn)])
 
@@ -128,10 +130,13 @@ class NSGA2:
 
     def tell(self, evaluations: Evaluations) -> None:
         """Objective values and violations of the evaluated rows; failed rows rank behind everything."""
-        failed = ~evaluations.ok
-        violations = np.where(failed[:, None], FAILED, np.maximum(evaluations.violations, 0.0))
-        violation = np.column_stack([violations, FAILED * failed]).sum(axis=1)
-        values = np.where(failed[:, None], 0.0, evaluations.values)
+        values, violations = evaluations.values, evaluations.violations
+        excess = np.zeros((len(evaluations), violations.shape[1] + 1))
+        excess[:, :-1] = np.maximum(violations, 0.0)
+        if evaluations.reasons is not None:
+            failed = ~evaluations.ok
+            values[failed], excess[failed] = 0.0, FAILED
+        violation = excess.sum(axis=1)
         most = self.parameters.population if len(self.kept) else max(len(evaluations), self.parameters.population)
         genotypes = np.concatenate([self.kept.genotypes, evaluations.genotypes])
         values, violation = np.concatenate([self.kept.values, values]), np.concatenate([self.kept.violation, violation])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from objectives.display_text import in_a_command
 from objectives.fitting.columns import BESIDE, COLUMNS, COUNTED
 from objectives.fitting.kept_rows import listed, number, numbers_of
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
@@ -14,18 +15,20 @@ from search_spaces.layer_kinds import KIND_DEFAULTS
 
 DIVERGED = ("inf", "infinity", "nan")
 POWERS = {"k": 3, "thousand": 3, "m": 6, "million": 6, "b": 9, "g": 9, "billion": 9, "t": 12, "trillion": 12}
-COUNT = re.compile(r"([+-]?[\d.]+(?:e[+-]?\d+)?)\s*([kmbgt])", re.IGNORECASE)
+COUNT = re.compile(rf"([+-]?[\d.]+(?:e[+-]?\d+)?)\s*({'|'.join(POWERS)})", re.IGNORECASE)
+EMPTY = ("", "-", "na", "n/a", "nan", "none", "null")
+KEPT = ("loss", "weight", *KIND_DEFAULTS)  # columns that every fit uses, or whose empty cells mean none
 TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 
 
 def numbers_in(
     columns: Mapping[str, list[str]], lines: AnyArray, path: Path
-) -> tuple[dict[str, FloatArray], list[str], list[str]]:
-    """Known columns as numbers, empty cells of layer kinds as none of the kind; what is not used, and a fault a column with other cells.
+) -> tuple[dict[str, FloatArray], dict[str, str], list[str], list[str]]:
+    """Known columns as numbers, those with empty cells as the fault that they are if a law needs them, what is not used, and other faults.
 
-    What no law reads (seed, learning rate, batch) is not used where a cell is no number.
+    Empty cells of layer kinds are none of the kind. What no law reads (seed, learning rate, batch) is not used where a cell is no number.
     """
-    numbers, notes, faults = {}, [], []
+    numbers, empty, notes, faults = {}, {}, [], []
     for name, cells in columns.items():
         if name not in COLUMNS or not any(cell.strip() for cell in cells):
             continue
@@ -36,11 +39,20 @@ def numbers_in(
             continue
         if wrong.any():
             wanted = f"one of {', '.join(CODES[name])}" if name in CODES else "a number"
-            faults.append(
-                fault(path, lines, wrong, name, wanted, list(map(repr, cells)), "correct or leave out the row")
-            )
+            said = fault(path, lines, wrong, name, wanted, list(map(repr, cells)), _remedy(name, cells, wrong))
+            if name not in KEPT and all(cells[row].strip().lower() in EMPTY for row in np.flatnonzero(wrong)):
+                empty[name] = said
+                notes.append(f"{name} is not used: {wrong.sum()} empty cells{listed(lines[wrong])}")
+                continue
+            faults.append(said)
         numbers[name] = values
-    return numbers, notes, faults
+    return numbers, empty, notes, faults
+
+
+def _remedy(name: str, cells: Sequence[str], wrong: BoolArray) -> str:
+    if re.fullmatch(r"\s*[\d.,]+\s*[^\W\d]+\s*", cells[int(np.argmax(wrong))]):
+        return "write the number alone"
+    return f"correct it, or leave such rows out with --where {in_a_command(f'{name}>0')}"
 
 
 def fault(
@@ -78,6 +90,21 @@ def multiplied(columns: Mapping[str, list[str]], units: Mapping[str, str]) -> tu
             notes.append(f"{name}: {cells[at].strip()} is read as {float(plain[at]):g}")
             found[name] = plain
     return found, notes
+
+
+def bare_of_units(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Losses without "nats" behind them, activation rates in percent as shares."""
+    found = dict(columns)
+    if "loss" in found:
+        found["loss"] = [re.sub(r"(?<=\d)\s*nats?$", "", cell.strip(), flags=re.IGNORECASE) for cell in found["loss"]]
+    if "activation_rate" in found:
+        found["activation_rate"] = [_share(cell.strip()) for cell in found["activation_rate"]]
+    return found
+
+
+def _share(cell: str) -> str:
+    value = number(cell.removesuffix("%"))
+    return repr(value / 100) if cell.endswith("%") and np.isfinite(value) else cell
 
 
 def _multiplied(cell: str, unit: str) -> str:

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,12 +12,22 @@ from search_spaces.layer_kinds import KIND_DEFAULTS
 
 ALSO_CALLED = {
     "depth": ("num_hidden_layers", "num_layers", "n_layers", "n_layer", "layers"),
-    "width": ("hidden_size", "d_model", "model_dim", "embedding_dim", "n_embd"),
-    "n_heads": ("num_attention_heads", "num_heads", "n_head"),
-    "n_kv_heads": ("num_key_value_heads", "num_kv_heads", "n_kv_head", "kv_heads"),
-    "expert_size": ("moe_intermediate_size", "intermediate_size", "d_ff", "ffn_hidden_size", "ffn_dim"),
-    "n_experts": ("num_local_experts", "num_experts", "n_routed_experts"),
-    "top_k": ("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "topk"),
+    "width": ("hidden_size", "d_model", "model_dim", "hidden_dim", "embedding_dim", "n_embd"),
+    "n_heads": ("num_attention_heads", "num_heads", "n_head", "heads", "attention_heads"),
+    "n_kv_heads": ("num_key_value_heads", "num_kv_heads", "n_kv_head", "kv_heads", "num_query_groups"),
+    "expert_size": (
+        "moe_intermediate_size",
+        "intermediate_size",
+        "d_ff",
+        "ffn_hidden_size",
+        "ffn_dim",
+        "intermediate_dim",
+    ),
+    "n_experts": ("num_local_experts", "num_experts", "n_routed_experts", "experts"),
+    "top_k": (
+        *("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "topk"),
+        *("active_experts", "num_active_experts", "n_active_experts"),
+    ),
     "parameters": ("params", "n_params", "num_params", "n_parameters", "num_parameters", "total_params"),
     "active_parameters": ("active_params", "n_active_params", "num_active_params", "activated_params"),
     "tokens": ("n_tokens", "num_tokens", "train_tokens", "training_tokens"),
@@ -33,8 +43,30 @@ FURTHER = (
 )
 COUNTED = ("tokens", "parameters", "active_parameters", "batch")  # counts that may be written as 1.3B
 COLUMNS = tuple(dict.fromkeys([*SHAPE, *ALIASES, *FURTHER, *KIND_DEFAULTS]))
+WHOLE = (*SHAPE, "query_dim", "kv_dim")  # counts that are never a fraction: 1.024 and 1,024 are 1024
+LETTERS = {
+    "L": "depth",
+    "d": "width",
+    "n_h": "n_heads",
+    "n_kv": "n_kv_heads",
+    "E": "n_experts",
+    "K": "top_k",
+    "k": "top_k",
+    "N": "parameters",
+    "N_a": "active_parameters",
+    "D": "tokens",
+    "T": "tokens",
+    "C": "training_flops",
+}  # of papers, which others use for something else: proposed, never read
 NEAR = 0.8  # similarity of spelling from which a column is taken for a misspelled one
-WORDS = {"loss": "loss", "param": "parameters", "token": "tokens", "flop": "training_flops", "layer": "depth"}
+WORDS = {
+    "loss": "loss",
+    "param": "parameters",
+    "token": "tokens",
+    "flop": "training_flops",
+    "layer": "depth",
+    "gqa": "n_kv_heads",
+}
 UNITS = re.compile(r"\s*[(\[]\s*(nats?(?:[ /].*)?|[kmbgt]|thousands?|millions?|billions?|trillions?)\s*[)\]]$")
 PREFIX = re.compile(r"(?:(?:config|params|metrics|summary|hparams|model|model_config)[./])+")
 HELD_OUT = re.compile(r"(?:final_)?(?:eval|val|valid|validation|test|held_?out)[/_.]loss")
@@ -104,11 +136,23 @@ def named(header: Sequence[str], renamed: Sequence[str], path: Path) -> Names:
         for old, new in pairs
         if new not in COLUMNS and ALIAS.get(bare(old)) in names
     ]
-    near, words = _misspelled(pairs), _holding_a_word(pairs)
+    near, words = _misspelled(pairs), _spoken_of(pairs)
     notes += [f"column {old} is not used; {_rename(old, new)} reads it as {new}" for old, new in near.items()]
-    return Names(
-        tuple(names), tuple(notes), loss, tuple(faults), tuple(_rename(*pair) for pair in (near | words).items())
-    )
+    return Names(tuple(names), tuple(notes), loss, tuple(faults), _flags(near | words))
+
+
+def may_be_meant(proposed: Sequence[str]) -> list[str]:
+    """The line that proposes flags, to paste; none without any."""
+    return [f"columns that may be meant, add what is right: {' '.join(proposed)}"] if proposed else []
+
+
+def _flags(proposed: Mapping[str, str]) -> tuple[str, ...]:
+    """A flag for each name that is missing, or the choice between those of several columns."""
+    by_name: dict[str, list[str]] = {}
+    for old, new in proposed.items():
+        by_name.setdefault(new, []).append(_rename(old, new))
+    single = [flags[0] for flags in by_name.values() if len(flags) == 1]
+    return (*single, *(f"(either {' or '.join(flags)})" for flags in by_name.values() if len(flags) > 1))
 
 
 def _unique(names: list[str], header: Sequence[str], path: Path) -> list[str]:
@@ -149,15 +193,17 @@ def _misspelled(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
-def _holding_a_word(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Columns that are not read and hold the word of one that is missing, with its name."""
-    read = {new for _, new in pairs}
-    return {
-        old: name
-        for old, new in pairs
-        for word, name in WORDS.items()
-        if new not in COLUMNS and word in bare(old) and name not in read
-    }
+def _spoken_of(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Columns that are not read and hold the word of one that is missing, end with its name, or are its letter, with its name."""
+    read, found = {new for _, new in pairs}, {}
+    for old, new in pairs:
+        end = re.split(r"[./]", bare(old))[-1]
+        meant = [name for word, name in WORDS.items() if word in bare(old)]
+        meant += [ALIAS.get(end, end), LETTERS.get(re.sub(r"\s*[(\[].*", "", old.strip()), "")]
+        missing = [name for name in meant if name in COLUMNS and name not in read]
+        if new not in COLUMNS and missing:
+            found[old] = missing[-1]
+    return found
 
 
 def _rename(old: str, new: str) -> str:

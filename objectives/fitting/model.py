@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from objectives.fitting.trained_models import Table
+from objectives.fitting.columns import may_be_meant
+from objectives.fitting.trained_models import Table, lacking
 from objectives.loss_law.form import Form
 from objectives.loss_law.layer_deltas import SHARES
 from search_spaces.arrays import BoolArray, FloatArray
@@ -179,16 +180,9 @@ def _held(table: Table, names: Sequence[str]) -> dict[str, FloatArray]:
     Raises:
         ValueError: a line for each that it does not hold, then columns that may be meant.
     """
-    found, faults = {}, []
-    for name in names:
-        try:
-            found[name] = table.feature(name)
-        except ValueError as error:
-            faults.append(str(error))
-    if faults:
-        meant = [f"columns that may be meant: {', '.join(table.proposed)}"] if table.proposed else []
-        raise ValueError("\n".join([*faults, *meant]))
-    return found
+    if faults := lacking(table, names):
+        raise ValueError("\n".join([*faults, *may_be_meant(table.proposed)]))
+    return {name: table.feature(name) for name in names}
 
 
 def _refuse(form: Form) -> None:

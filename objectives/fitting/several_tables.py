@@ -23,16 +23,24 @@ def read_tables(
     unit: str | None = None,
     best_of: str | None = None,
     *,
+    needs: Sequence[str] = (),
     single: bool = False,
 ) -> Table:
     """The rows of all files, each read as `read_table` reads one; a quantity that one of them lacks is left out and said.
 
-    single: one row, or losses that are all the same, are enough.
+    needs: quantities of a law, whose lack is said with other faults. single: one row, or losses that are all the same, are enough.
 
     Raises:
         ValueError: a line a fault; one table twice; weights in some tables alone; more rows than a fit takes.
     """
-    found = [read_rows(path, renamed, where, last, unit, best_of) for path in paths]
+    found, faults = [], list[str]()
+    for path in paths:
+        try:
+            found.append(read_rows(path, renamed, where, last, unit, best_of, needs))
+        except ValueError as error:
+            faults += str(error).splitlines()
+    if faults:
+        raise ValueError("\n".join(dict.fromkeys(faults)))
     tables, sure = [table for table, _ in found], all(said for _, said in found)
     names = ", ".join(str(path) for path in paths)
     _refuse(paths, tables)
@@ -69,7 +77,8 @@ def _joined(tables: Sequence[Table]) -> Table:
             notes.append(f"{name} is not used: {lacking} has no such column")
     called = None if all(table.names is None for table in tables) else np.concatenate(list(map(_called, tables)))
     proposed = tuple(dict.fromkeys(flag for table in tables for flag in table.proposed))
-    return Table(numbers, np.array(lines), (*notes,), sources, names=called, proposed=proposed)
+    empty = {name: said for table in tables for name, said in table.empty.items()}
+    return Table(numbers, np.array(lines), (*notes,), sources, names=called, proposed=proposed, empty=empty)
 
 
 def _called(table: Table) -> AnyArray:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.fitting.cells import converged, fault, multiplied, numbers_in
-from objectives.fitting.columns import BESIDE, COLUMNS, Names, is_known, named, says_bits, unit_in
+from objectives.fitting.cells import bare_of_units, converged, fault, multiplied, numbers_in
+from objectives.fitting.columns import BESIDE, COLUMNS, WHOLE, Names, is_known, may_be_meant, named, says_bits, unit_in
 from objectives.fitting.kept_rows import checkpoints, kept
 from objectives.fitting.layer_columns import own_columns
 from objectives.fitting.sheet import Sheet, read_sheet, with_points
@@ -19,9 +19,12 @@ from objectives.loss_law.features import COUNTS, FOLLOWING, MADE_OF, OWNERS, STA
 from objectives.loss_law.layer_deltas import SHARES, Kind, share_of
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
+from search_spaces.columns import ALIASES, SHAPE
 from search_spaces.layer_kinds import KIND_DEFAULTS
 
 MOST_ROWS = 10_000
+UNGROUPED = " (n_kv_heads of models without grouped queries is n_heads)"
+ARCHITECTURE = {*SHAPE, *ALIASES}
 LEAST_LOSS, MOST_LOSS = 0.01, 20.0
 FROM_COLUMNS: Mapping[str, tuple[tuple[str, ...], Callable[..., FloatArray]]] = {
     "activation_rate": (("top_k", "n_experts"), lambda k, e: k / e),
@@ -39,6 +42,7 @@ class Table:
 
     A quantity of a law is a column of its name, or follows from the architecture's columns. names: what the
     table calls each row, (n,), where it says. proposed: flags that read columns which may be ones that are missing.
+    empty: columns that are not read for their empty cells, each with the fault that it is where a law needs it.
     """
 
     numbers: Mapping[str, FloatArray]
@@ -48,6 +52,7 @@ class Table:
     _known: dict[str, FloatArray] = field(default_factory=dict)
     names: AnyArray | None = None
     proposed: tuple[str, ...] = ()
+    empty: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -74,11 +79,14 @@ class Table:
         return self._known[name]
 
     def _derived(self, name: str) -> FloatArray:
+        if name in self.empty:
+            raise ValueError(self.empty[name])
+        dense = "n_experts" not in {*self.numbers, *self.empty}
         if name == "tokens" and {"training_flops", "parameters"} <= set(self.numbers):
             return self.numbers["training_flops"] / (6.0 * self.numbers["parameters"])
-        if name == "active_parameters" and "n_experts" not in self.numbers and "parameters" in self.numbers:
+        if name == "active_parameters" and dense and "parameters" in self.numbers:
             return self.numbers["parameters"]
-        if name == "parameters" and "n_experts" not in self.numbers and "active_parameters" in self.numbers:
+        if name == "parameters" and dense and "active_parameters" in self.numbers:
             return self.numbers["active_parameters"]
         if name in FROM_COLUMNS and self._says(FROM_COLUMNS[name][0]):
             columns, made = FROM_COLUMNS[name]
@@ -96,9 +104,12 @@ class Table:
         )
 
     def _architectures(self, wanted: str) -> Architectures:
+        if empty := [said for name, said in self.empty.items() if name in ARCHITECTURE]:
+            raise ValueError("\n".join(empty))
         if isinstance(self._read, str):
             raise ValueError(
-                f"{wanted}: expected the column or an architecture's, got none with {self._read}; add it or --rename one"
+                f"{wanted}: expected the column or an architecture's, of which {self._read} is missing or wrong"
+                f"{UNGROUPED if 'n_kv_heads' in self._read else ''}; add what is missing, or --rename it"
             )
         return self._read
 
@@ -122,7 +133,7 @@ class Table:
         numbers = {name: column[rows] for name, column in self.numbers.items()}
         known = {name: column[rows] for name, column in self._known.items()}
         names = None if self.names is None else self.names[rows]
-        return Table(numbers, self.lines[rows], self.notes, self.sources, known, names, self.proposed)
+        return Table(numbers, self.lines[rows], self.notes, self.sources, known, names, self.proposed, self.empty)
 
     @property
     def levels(self) -> dict[str, FloatArray]:
@@ -191,9 +202,17 @@ def read_table(
 
 
 def read_rows(
-    path: Path, renamed: Sequence[str], where: Sequence[str], last: str | None, unit: str | None, best_of: str | None
+    path: Path,
+    renamed: Sequence[str],
+    where: Sequence[str],
+    last: str | None,
+    unit: str | None,
+    best_of: str | None,
+    needs: Sequence[str] = (),
 ) -> tuple[Table, bool]:
     """The rows of one file, however few, and whether the unit of their losses was said.
+
+    needs: quantities of a law; where something else is wrong, those that the file lacks are said with it.
 
     Raises:
         ValueError: a line a fault, those of names and of cells together.
@@ -208,8 +227,7 @@ def read_rows(
     except ValueError as error:
         faults += str(error).splitlines()
     if faults:
-        meant = [f"columns that may be meant: {', '.join(names.proposed)}"] if names.faults and names.proposed else []
-        raise ValueError("\n".join([*faults, *meant]))
+        raise ValueError("\n".join([*faults, *_lacking(names.columns, needs), *may_be_meant(names.proposed)]))
     table = _best(table, swept) if swept else table
     notes = (f"{names.loss} is read as bits: nats are bits · 0.693",) if bits else ()
     source = source_of(path, sheet.text, len(table))
@@ -219,13 +237,14 @@ def read_rows(
 
 @dataclass(frozen=True, eq=False)
 class _Selected:
-    """The cells of the rows that are kept, by names here and as written; lines, progress of kept checkpoints, notes."""
+    """The cells of the rows that are kept, by names here and as written; lines, progress of kept checkpoints, notes, faults."""
 
     columns: dict[str, list[str]]
     as_written: dict[str, list[str]]
     lines: AnyArray
     progress: FloatArray | None
     notes: tuple[str, ...]
+    faults: tuple[str, ...]
 
 
 def _selected(
@@ -234,10 +253,12 @@ def _selected(
     """The cells of finished runs that conditions keep, of each run its last, diverged ones left out.
 
     Raises:
-        ValueError: numbers that can be read in two ways, conditions or checkpoints that are unclear, no run that converged.
+        ValueError: conditions or checkpoints that are unclear, no run that converged.
     """
     columns = {name: [row[i] for row in sheet.body] for i, name in enumerate(names.columns)}
-    columns, changed = with_points(columns, [name for name in columns if name in COLUMNS], path)
+    numeric = [name for name in columns if name in COLUMNS]
+    columns, changed, faults = with_points(columns, numeric, sheet.lines, path, WHOLE)
+    columns = bare_of_units(columns)
     units = {new: unit_in(old) for old, new in zip(sheet.header, names.columns, strict=True)}
     columns, counted = multiplied(columns, units)
     as_written = {old: columns[new] for old, new in zip(sheet.header, names.columns, strict=True)}
@@ -249,23 +270,42 @@ def _selected(
     notes = (*sheet.notes, *names.notes, *changed, *counted, *left_out, *found, *diverged)
     return _Selected(
         _chosen(columns, final), _chosen(as_written, final), lines[final],
-        None if progress is None else progress[final], notes,
+        None if progress is None else progress[final], notes, (*faults,),
     )  # fmt: skip
 
 
 def _table(rows: _Selected, bits: bool, faults: list[str], path: Path) -> Table:
     """The rows as numbers; adds to `faults` what is wrong with their cells."""
-    numbers, unused, unread = numbers_in(rows.columns, rows.lines, path)
-    faults += unread
+    numbers, empty, unused, unread = numbers_in(rows.columns, rows.lines, path)
+    faults += [*rows.faults, *unread]
     if rows.progress is not None:
         numbers["checkpoint"] = rows.progress
     if bits and "loss" in numbers:
         numbers["loss"] = numbers["loss"] * math.log(2.0)
     notes = (*rows.notes, *unused, *_head_sizes(numbers))
-    table = Table(numbers, rows.lines, notes, names=row_names(rows.as_written))
+    table = Table(numbers, rows.lines, notes, names=row_names(rows.as_written), empty=empty)
     faults += _out_of_range(table, path)
     faults += [] if faults else _not_architectures(table, path)
     return table
+
+
+def _lacking(columns: Sequence[str], needs: Sequence[str]) -> list[str]:
+    """What a file with these columns would lack of the quantities of a law, were every cell right."""
+    numbers = {name: np.ones(1) for name in columns if name in COLUMNS and name not in KIND_DEFAULTS}
+    _head_sizes(numbers)
+    table = Table(numbers, np.ones(1))
+    return lacking(table, needs)
+
+
+def lacking(table: Table, names: Sequence[str]) -> list[str]:
+    """A line for everything that keeps a table from holding quantities of a law."""
+    faults: list[str] = []
+    for name in names:
+        try:
+            table.feature(name)
+        except ValueError as error:
+            faults += str(error).splitlines()
+    return list(dict.fromkeys(faults))
 
 
 def _head_sizes(numbers: dict[str, FloatArray]) -> list[str]:

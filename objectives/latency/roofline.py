@@ -209,14 +209,15 @@ def draft_operator(x: Dimensions, phase: Phase, scenario: Scenario) -> Operator:
     return Operator("draft_model", none, none, present=none, fixed_seconds=float(seconds))
 
 
-def pass_seconds(x: Dimensions, alike: Sequence[Pass]) -> list[FloatArray]:
+def pass_seconds(x: Dimensions, alike: Sequence[Pass], mixer: FloatArray | None = None) -> list[FloatArray]:
     """l · (Σ attention + Σ FFN) + Σ head, seconds of a pass in each scenario, each (n,); of one layer l is 1.
 
     The scenarios differ in device and calibration alone: a layer's operators are built once for all of them, those
-    of the FFN once for each overlap of routing, and once for each rate of slow memory.
+    of the FFN once for each overlap of routing, and once for each rate of slow memory. `mixer` is Σ attention where it is
+    known already, in one scenario.
     """
     phase, first = alike[0].phase, alike[0].scenario
-    attention = list(mixer_operators(x, phase, first))
+    attention = list(mixer_operators(x, phase, first)) if mixer is None else []
     slow = first.serving.slow_share > 0.0
     kinds = [(id(one.scenario) if slow else one.scenario.routing_overlap) for one in alike]
     by_kind = dict(zip(kinds, alike, strict=True))
@@ -226,38 +227,41 @@ def pass_seconds(x: Dimensions, alike: Sequence[Pass]) -> list[FloatArray]:
     def seconds(one: Pass, kind: float) -> FloatArray:
         hits = hits_of(x, phase, one.scenario)
         timed = partial(timed_seconds, phase=phase, scenario=one.scenario, hits=hits, alike={})
-        layer = timed(attention) + timed(ffns[kind])
+        layer = (timed(attention) if mixer is None else mixer) + timed(ffns[kind])
         found: FloatArray = depth * layer + timed(base_operators(x, one))
         return found
 
     return [seconds(one, kind) for one, kind in zip(alike, kinds, strict=True)]
 
 
-def timed_seconds(
-    operators: Iterable[Operator],
-    phase: Phase,
-    scenario: Scenario,
-    hits: FloatArray | None,
-    alike: dict[tuple[str, str, bool, tuple[float, float] | None], tuple[Values, Values]],
-) -> Values:
-    """Σ of `time_operator`'s seconds, in operator order, without the rest of what it says: of a small batch that is half the work.
+Rates = dict[tuple[str, str, bool, tuple[float, float] | None], tuple[Values, Values]]
 
-    `alike` keeps the rates of operators of one peak and kind; all that are routed are so in the same rows.
-    """
+
+def timed_seconds(
+    operators: Iterable[Operator], phase: Phase, scenario: Scenario, hits: FloatArray | None, alike: Rates
+) -> Values:
+    """Σ of `time_operator`'s seconds, in operator order, without the rest of what it says: of a small batch that is half the work."""
     seconds: Values = 0.0
     for operator in operators:
         if hits is not None:
             seconds = seconds + time_operator(operator, phase, scenario, hits).seconds
             continue
-        sort = (operator.peak, operator.kind, operator.routed is not None, operator.own_rates)
-        if sort not in alike:
-            alike[sort] = rates(operator, phase, scenario)
-        bound, fixed = _bound(operator, phase, *alike[sort]), _fixed(operator, phase, scenario)
-        each = bound if isinstance(fixed, float) and fixed == 0.0 else bound + fixed
-        seconds = seconds + (
-            each if isinstance(operator.count, float) and operator.count == 1.0 else operator.count * each
-        )
+        each = operator_seconds(operator, phase, scenario, alike)
+        one = isinstance(operator.count, float) and operator.count == 1.0
+        seconds = seconds + (each if one else operator.count * each)
     return seconds
+
+
+def operator_seconds(operator: Operator, phase: Phase, scenario: Scenario, alike: Rates) -> Values:
+    """Seconds of one instance of an operator over all passes of a phase, read from memory, (n,).
+
+    `alike` keeps the rates of operators of one peak and kind; all that are routed are so in the same rows.
+    """
+    sort = (operator.peak, operator.kind, operator.routed is not None, operator.own_rates)
+    if sort not in alike:
+        alike[sort] = rates(operator, phase, scenario)
+    bound, fixed = _bound(operator, phase, *alike[sort]), _fixed(operator, phase, scenario)
+    return bound if isinstance(fixed, float) and fixed == 0.0 else bound + fixed
 
 
 def part_seconds(
@@ -290,21 +294,27 @@ def total(times: list[OperatorTime]) -> Values:
     return sum((time.seconds for time in times), 0.0)
 
 
-def latency_ms(architectures: Architectures, scenario: Scenario) -> tuple[FloatArray, FloatArray]:
-    """Prefill and decode of the operator model, ms, each (n,)."""
-    return latencies_ms(architectures, [scenario])[0]
+def latency_ms(
+    architectures: Architectures, scenario: Scenario, mixer: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Prefill and decode of the operator model, ms, each (n,); `mixer` is a layer's in seconds where it is known already, (2, n)."""
+    return latencies_ms(architectures, [scenario], mixer)[0]
 
 
-def latencies_ms(architectures: Architectures, scenarios: Sequence[Scenario]) -> list[tuple[FloatArray, FloatArray]]:
+def latencies_ms(
+    architectures: Architectures, scenarios: Sequence[Scenario], mixer: FloatArray | None = None
+) -> list[tuple[FloatArray, FloatArray]]:
     """`latency_ms` in each of scenarios that differ in device and calibration alone; in cache-sized blocks."""
     n = len(architectures)
     result = np.zeros((len(scenarios), 2, n))
     alike = list(zip(*(passes(scenario) for scenario in scenarios), strict=True))
     for start in range(0, n, CHUNK):
-        x = Dimensions(architectures[start : start + CHUNK])
+        block = slice(start, start + CHUNK)
+        x = Dimensions(architectures[block])
         for each in alike:
             row = int(each[0].phase.name == "decode")
-            for place, (one, seconds) in enumerate(zip(each, pass_seconds(x, each), strict=True)):
-                result[place, row, start : start + CHUNK] += one.time_share * seconds
+            known = None if mixer is None else mixer[row, block]
+            for place, (one, seconds) in enumerate(zip(each, pass_seconds(x, each, known), strict=True)):
+                result[place, row, block] += one.time_share * seconds
     result *= 1e3
     return [(prefill, decode) for prefill, decode in result]

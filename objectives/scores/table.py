@@ -63,11 +63,11 @@ def score_table(path: Path, curve: TokenCurve) -> ScoreTable:
     known = [name for name in names if name in OURS or ":" in name]
     _refuse_header(path, names)
     numeric = [name for name in known if name not in ("model", "laboratory", "text")]
-    columns, of_points = with_points(columns, numeric, path)
+    columns, of_points, faults = with_points(columns, numeric, sheet.lines, path)
     ends = [bare(cell) for cell in columns["model"]]
     whole = np.array([cell not in (CHANCE, TOP) for cell in ends])
     rows = {name: [cell for cell, kept in zip(columns[name], whole, strict=True) if kept] for name in known}
-    lines, faults = sheet.lines[whole], list[str]()
+    lines = sheet.lines[whole]
     if not whole.any():
         raise ValueError(f"{path}: expected a row per model, got none; add them")
     laboratory = rows.get("laboratory", ["yours"] * len(lines))

@@ -1,6 +1,7 @@
 """The pages as a reader meets them: links that lead somewhere, one index, words that the glossary explains, plain Markdown."""
 
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 import yaml
 
 from nas.__main__ import COMMANDS
+from nas.commands.tour import BOARD, BOARD_FILE, STEPS
 from objectives.plugins import documents, importable
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -135,6 +137,12 @@ def test_the_readme_leads_a_new_user_from_nothing_to_files_for_training() -> Non
     ]
 
 
+def test_the_demo_types_the_tour_of_the_readme() -> None:
+    described, *typed = list(first_hour().steps(read(ROOT / "README.md")))[1:]
+    assert described == f"cat > {BOARD_FILE} <<'END'\n{BOARD}END"
+    assert typed == [step.command for step in STEPS[1:]]
+
+
 def test_ci_runs_the_test_command_of_the_readme() -> None:
     commands = re.findall(r"```bash\n(.*?)\n```", read(ROOT / "README.md"), flags=re.DOTALL)
     assert commands[1].endswith("-m pytest")
@@ -189,6 +197,23 @@ def test_the_glossary_explains_the_words_of_help() -> None:
 def test_the_glossary_has_what_answers_print() -> None:
     words = "l d E K r gqa r_single n_kv d_h m TTFT TPOT IGD+ epsilon gap knee canonical exact certified calibrated conformal ridge total_ms"
     assert sorted(word for word in words.lower().split() if word not in explained()) == []
+
+
+def meanings() -> dict[str, str]:
+    """The first sentence of each word's meaning in the glossary, without Markdown."""
+    found = {}
+    for line in read(DOCS / "glossary.md").splitlines():
+        if line.startswith("| ") and "---" not in line:
+            *names, meaning = line.strip("| ").split(" | ")
+            text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", meaning).replace("`", "").replace("*", "")
+            first = re.split(r"(?<=[.?]) ", text)[0].removesuffix(".")
+            found |= {name.strip(" `"): first for cell in names for name in cell.split(",")}
+    return found
+
+
+def test_pages_explain_words_as_the_glossary_does() -> None:
+    known, shown = meanings(), json.loads(read(ROOT / "nas" / "pages" / "assets" / "glossary.json"))
+    assert {word: known.get(word) for word in shown} == shown
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)

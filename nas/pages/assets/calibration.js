@@ -63,5 +63,3 @@ linkedRows();
 for (const phase of ["prefill", "decode"]) document.getElementById(phase).addEventListener("keydown", walk);
 choose(Number(document.querySelector("tr[data-index]")?.dataset.index ?? -1));
 whenThemeChanges(() => redrawn(drawPhases));
-document.documentElement.dataset.loaded = "yes";
-performance.mark("interactive");

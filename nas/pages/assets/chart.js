@@ -3,7 +3,7 @@ const ROWS = {n: DATA.rows.n, index: decoded(DATA.rows.index), metrics: decodedA
 const FRONTIER = Array.from(decoded(DATA.frontier));
 const ON_FRONTIER = new Set(FRONTIER);
 const MISSED = DATA.exact && {metrics: decodedAll(DATA.exact.metrics), shape: decodedAll(DATA.exact.shape)};
-const CHART = {axes: DATA.axes.slice(), live: null, inside: new Uint8Array(ROWS.n).fill(1), generation: 0};
+const CHART = {axes: DATA.axes.slice(), live: null, inside: new Uint8Array(ROWS.n).fill(1)};
 
 function along() {
   const x = ROWS.metrics[CHART.axes[0]], y = ROWS.metrics[CHART.axes[1]];
@@ -33,9 +33,8 @@ function split() {
 function drawFrontier() {
   const holder = document.getElementById("frontier");
   if (!holder) return;
-  const c = colours(), [x, y] = CHART.axes.map(metricOf), generation = ++CHART.generation;
+  const c = colours(), [x, y] = CHART.axes.map(metricOf);
   const plot = figure({height: 460, x_axis_type: x.log ? "log" : "linear", y_axis_type: y.log ? "log" : "linear",
-    tools: "pan,box_zoom,wheel_zoom,reset,save", active_scroll: null, active_drag: "box_zoom",
     y_range: new Bokeh.DataRange1d({range_padding: 0.2})}, x.label, y.label);
   plainTicks(plot.xaxis, x.log, plot);
   plainTicks(plot.yaxis, y.log);
@@ -48,8 +47,8 @@ function drawFrontier() {
   plot.scatter({field: "x"}, {field: "y"}, {source: live.inside, marker: "circle", size: 3.5, fill_color: c.evaluated, line_color: null,
     legend_label: "evaluated"});
   const hovered = [...drawExact(plot, c), ...drawOwn(plot, c)];
-  hovered.push(...drawBaselines(plot, c));
-  drawPicks(plot, c);
+  hovered.push(...drawBaselines(plot, c), ...drawPicks(plot, c));
+  nameMarks(plot, namesShown(c), x.log, y.log, live.order.map(row => ({x: ROWS.metrics[x.name][row], y: ROWS.metrics[y.name][row]})));
   live.pick = new Bokeh.ColumnDataSource({data: {x: [], y: []}});
   plot.scatter({field: "x"}, {field: "y"}, {source: live.pick, marker: "star", size: 19, fill_color: c.pick, line_color: c.ground,
     legend_label: "pick within the moved budgets"});
@@ -63,25 +62,8 @@ function drawFrontier() {
     plot.add_layout(line);
     return line;
   });
-  legendAbove(plot, c, holder.clientWidth);
   plot.on_event("tap", event => selectNear(event));
-  const parts = [plot, ...drawStrips(plot, c)];
-  holder.replaceChildren();
-  holder.dataset.drawn = isDark() ? "dark" : "light";
-  const column = new Bokeh.Column({children: parts, sizing_mode: "stretch_width", spacing: 0});
-  Bokeh.Plotting.show(column, holder).then(() => {
-    if (generation === CHART.generation) holder.dataset.ready = "yes";
-  });
-}
-
-// Above the plot, where it hides no point; in as many columns as have room.
-function legendAbove(plot, c, width) {
-  const made = plot.center.find(each => each instanceof Bokeh.Legend), ncols = Math.max(1, Math.floor((width - 84) / 215));
-  plot.center = plot.center.filter(each => each !== made);
-  Object.assign(made, {location: "top_left", orientation: "horizontal", ncols, background_fill_color: c.ground, border_line_color: null,
-    label_text_color: c.ink, label_text_font_size: "12px", click_policy: "hide", spacing: 0, padding: 4, margin: 0, glyph_height: 16, label_height: 16});
-  plot.add_layout(made, "above");
-  plot.height += 17 * Math.ceil(made.items.length / ncols);
+  drawn(holder, plot, drawStrips(plot, c));
 }
 
 function drawOwn(plot, c) {
@@ -129,27 +111,31 @@ function drawExact(plot, c) {
     legend_label: `exact frontier, missed (${DATA.exact.total - DATA.exact.common})`})];
 }
 
+// Published models that have both metrics.
+function baselinesShown() {
+  const [x, y] = CHART.axes;
+  return DATA.baselines.filter(known => known.metrics[x] != null && known.metrics[y] != null);
+}
+
 function drawBaselines(plot, c) {
-  const [x, y] = CHART.axes, shown = DATA.baselines.filter(known => known.metrics[x] != null && known.metrics[y] != null);
+  const [x, y] = CHART.axes, shown = baselinesShown();
   if (!shown.length) return [];
-  const source = new Bokeh.ColumnDataSource({data: {x: shown.map(k => k.metrics[x]), y: shown.map(k => k.metrics[y]),
-    label: shown.map(k => k.label + (k.extrapolates ? "*" : "")), design: shown.map(k => k.label)}});
-  const marks = plot.scatter({field: "x"}, {field: "y"}, {source, marker: "diamond", size: 13, fill_color: c.baseline, line_color: c.ground,
-    legend_label: "published model"});
-  plot.text({field: "x"}, {field: "y"}, {field: "label"}, {source, x_offset: 9, y_offset: -6, text_color: c.baseline, text_font_size: "12px",
-    background_fill_color: c.ground, background_fill_alpha: 0.7});
-  return [marks];
+  const source = new Bokeh.ColumnDataSource({data: {x: shown.map(k => k.metrics[x]), y: shown.map(k => k.metrics[y]), design: shown.map(k => k.label)}});
+  return [plot.scatter({field: "x"}, {field: "y"}, {source, marker: "diamond", size: 13, fill_color: c.baseline, line_color: c.ground,
+    legend_label: "published model"})];
 }
 
 function drawPicks(plot, c) {
-  if (!DATA.picks.length) return;
-  const x = ROWS.metrics[CHART.axes[0]], picks = DATA.picks.slice().sort((a, b) => x[a.row] - x[b.row]);
-  const down = picks.map((_, i) => 18 + 14 * (i % 2)), label = picks.map(pick => pick.labels.join(", "));
-  const source = new Bokeh.ColumnDataSource({data: {...dots(picks.map(pick => pick.row)), down, label}});
-  plot.scatter({field: "x"}, {field: "y"}, {source, marker: "square", size: 12, fill_color: null, line_color: c.pick, line_width: 2,
-    legend_label: "answers"});
-  plot.text({field: "x"}, {field: "y"}, {field: "label"}, {source, x_offset: -9, y_offset: {field: "down"}, text_align: "right", text_color: c.pick, text_font_size: "12px",
-    background_fill_color: c.ground, background_fill_alpha: 0.7});
+  if (!DATA.picks.length) return [];
+  const source = new Bokeh.ColumnDataSource({data: {...dots(DATA.picks.map(pick => pick.row)), design: DATA.picks.map(pick => pick.labels.join(", "))}});
+  return [plot.scatter({field: "x"}, {field: "y"}, {source, marker: "square", size: 12, fill_color: null, line_color: c.pick, line_width: 2,
+    legend_label: "answers"})];
+}
+
+function namesShown(c) {
+  const [x, y] = CHART.axes, at = row => ({x: ROWS.metrics[x][row], y: ROWS.metrics[y][row]});
+  return [...DATA.picks.map(pick => ({...at(pick.row), name: pick.labels.join(", "), colour: c.pick})),
+    ...baselinesShown().map(known => ({x: known.metrics[x], y: known.metrics[y], name: known.label + (known.extrapolates ? "*" : ""), colour: c.baseline}))];
 }
 
 function drawStrips(plot, c) {
@@ -196,16 +182,13 @@ function drawConvergence() {
   plot.line({field: "x"}, {field: "y"}, {source, line_color: c.frontier, line_width: 1.6});
   const marks = plot.scatter({field: "x"}, {field: "y"}, {source, marker: "circle", size: 6, fill_color: c.frontier, line_color: null});
   plot.add_tools(new Bokeh.HoverTool({renderers: [marks], tooltips: [["evaluated", "@x{0,0}"], [d.label, "@y{0.00000}"]]}));
-  holder.replaceChildren();
-  holder.dataset.drawn = isDark() ? "dark" : "light";
-  Bokeh.Plotting.show(plot, holder);
+  drawn(holder, plot);
 }
 
 // Where a click lands: the nearest member of the frontier on the screen, none beyond 30 pixels.
 function selectNear(event) {
   const {plot, x, y, order} = CHART.live;
-  const place = (value, range, log) => log ? Math.log(value / range.start) / Math.log(range.end / range.start) : (value - range.start) / (range.end - range.start);
-  const at = (u, v) => [place(u, plot.x_range, x.log) * plot.inner_width, place(v, plot.y_range, y.log) * plot.inner_height];
+  const at = (u, v) => [pixel(u, plot.x_range, x.log, plot.inner_width), pixel(v, plot.y_range, y.log, plot.inner_height)];
   const [px, py] = at(event.x, event.y);
   let best = -1, least = 30;
   for (const row of order) {

@@ -4,9 +4,8 @@ const SHOWN = {study: 0, axes: [0, 1]};
 
 function drawCurves(id, measure, label, log) {
   const holder = document.getElementById(id), study = DATA.studies[SHOWN.study], counts = decoded(study.counts);
-  const plot = figure({height: 400, x_axis_type: "log", y_axis_type: log ? "log" : "linear", tools: "pan,box_zoom,wheel_zoom,reset,save",
-    active_scroll: null, active_drag: "box_zoom"}, "Distinct architectures evaluated", label);
-  plainTicks(plot.xaxis, true);
+  const plot = figure({height: 400, x_axis_type: "log", y_axis_type: log ? "log" : "linear"}, "Distinct architectures evaluated", label);
+  plainTicks(plot.xaxis, true, plot);
   plainTicks(plot.yaxis, log);
   forgetGlyphs(id);
   const marks = study.strategies.map((name, i) => {
@@ -37,9 +36,8 @@ function drawFronts() {
   const holder = document.getElementById("fronts"), study = DATA.studies[SHOWN.study], c = colours();
   if (study.objectives.length < 2) { holder.replaceChildren(); return; }
   const [x, y] = SHOWN.axes.map(k => study.objectives[k]);
-  const plot = figure({height: 480, x_axis_type: x.log ? "log" : "linear", y_axis_type: y.log ? "log" : "linear",
-    tools: "pan,box_zoom,wheel_zoom,reset,save", active_scroll: null, active_drag: "box_zoom"}, x.label, y.label);
-  plainTicks(plot.xaxis, x.log);
+  const plot = figure({height: 480, x_axis_type: x.log ? "log" : "linear", y_axis_type: y.log ? "log" : "linear"}, x.label, y.label);
+  plainTicks(plot.xaxis, x.log, plot);
   plainTicks(plot.yaxis, y.log);
   const of = front => new Bokeh.ColumnDataSource({data: {x: decoded(front[SHOWN.axes[0]]), y: decoded(front[SHOWN.axes[1]])}});
   plot.scatter({field: "x"}, {field: "y"}, {source: of(study.reference), marker: "circle", size: 10, fill_color: null, line_color: c.exact,
@@ -50,8 +48,6 @@ function drawFronts() {
     keepGlyphs("fronts", name, [plot.scatter({field: "x"}, {field: "y"}, {source: of(study.fronts[i]), marker, size: 6, fill_color: colour, line_color: colour,
       fill_alpha: 0.7, muted_alpha: 0.06})]);
   });
-  legendBeside(plot, c);
-  plot.legend.location = "top_right";
   drawn(holder, plot);
 }
 
@@ -93,5 +89,3 @@ if (DATA.studies.length) {
   chooseStudy(0);
   whenThemeChanges(drawStudy);
 }
-document.documentElement.dataset.loaded = "yes";
-performance.mark("interactive");

@@ -1,9 +1,9 @@
 // A device study's page: the exact frontier of every case as steps, a loss holds until a dearer design lowers it; marks are the picks.
 function drawFrontiers() {
   const holder = document.getElementById("frontiers"), c = colours();
-  const plot = figure({height: 520, x_axis_type: "log", tools: "pan,box_zoom,wheel_zoom,reset,save", active_scroll: null, active_drag: "box_zoom"},
+  const plot = figure({height: 520, x_axis_type: "log"},
     DATA.xLabel, DATA.yLabel);
-  plainTicks(plot.xaxis, true);
+  plainTicks(plot.xaxis, true, plot);
   plainTicks(plot.yaxis, false);
   const read = [];
   DATA.cases.forEach((one, i) => {
@@ -31,5 +31,3 @@ if (DATA.cases?.some(one => one.n > 0)) {
   drawFrontiers();
   whenThemeChanges(drawFrontiers);
 }
-document.documentElement.dataset.loaded = "yes";
-performance.mark("interactive");

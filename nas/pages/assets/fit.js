@@ -46,8 +46,6 @@ function drawIntervals() {
     return plot.scatter({field: "one"}, {field: "y"}, {source, marker, size: 7, fill_color: colour, line_color: c.ground, legend_label: label});
   });
   plot.add_tools(new Bokeh.HoverTool({renderers: marks, tooltips: [["", "@name"], ["95 %", "@said"]]}));
-  legendBeside(plot, c);
-  plot.legend.location = "bottom_right";
   drawn(holder, plot);
 }
 
@@ -84,5 +82,3 @@ linkedRows();
 document.getElementById("predicted").addEventListener("keydown", walk);
 choose(DATA.influential[0] ?? -1);
 whenThemeChanges(redraw);
-document.documentElement.dataset.loaded = "yes";
-performance.mark("interactive");

@@ -4,10 +4,9 @@ const LINKED = {charts: [], row: -1, order: [], panel: () => [], said: () => ""}
 // `spec`: x and y by row; labels; logarithmic axes; marks by group of rows; a line to hold them against; text and columns to read.
 function linkedChart(holder, spec) {
   const c = colours();
-  const plot = figure({height: spec.height ?? 300, x_axis_type: spec.xLog ? "log" : "linear", y_axis_type: spec.yLog ? "log" : "linear",
-    tools: "pan,box_zoom,wheel_zoom,reset,save", active_scroll: null, active_drag: "box_zoom", toolbar_location: spec.small ? null : "above",
+  const plot = figure({height: spec.height ?? 300, x_axis_type: spec.xLog ? "log" : "linear", y_axis_type: spec.yLog ? "log" : "linear", toolbar_location: spec.small ? null : "above",
     y_range: new Bokeh.DataRange1d({range_padding: spec.small ? 0.2 : 0.1})}, spec.xLabel, spec.yLabel);
-  plainTicks(plot.xaxis, spec.xLog);
+  plainTicks(plot.xaxis, spec.xLog, plot);
   plainTicks(plot.yaxis, spec.yLog);
   if (spec.small && spec.xLog) plot.xaxis.ticker = new Bokeh.FixedTicker({ticks: fewTicks(spec.x)});
   for (const {slope, dash} of spec.lines ?? []) drawLine(plot, spec, slope, dash, c);
@@ -22,7 +21,6 @@ function linkedChart(holder, spec) {
   const cursor = new Bokeh.ColumnDataSource({data: {x: [], y: []}});
   plot.scatter({field: "x"}, {field: "y"}, {source: cursor, marker: "circle_cross", size: 20, fill_color: null, line_color: c.ink, line_width: 1.5});
   plot.add_tools(new Bokeh.HoverTool({renderers: marks, attachment: "horizontal", tooltips: [["", "@what"], [spec.xLabel, "@x{0,0.[0000]}"], [spec.yLabel, "@y{0,0.[0000]}"]]}));
-  if (spec.groups.some(group => group.label)) { legendBeside(plot, c); plot.legend.location = "top_left"; }
   const chart = {plot, spec, cursor};
   plot.on_event("tap", event => chooseNear(chart, event));
   LINKED.charts.push(chart);
@@ -54,8 +52,7 @@ function drawLine(plot, spec, slope, dash, c) {
 
 // Where a click lands: the nearest row on the screen, none beyond 30 pixels.
 function chooseNear({plot, spec}, event) {
-  const place = (value, range, log) => log ? Math.log(value / range.start) / Math.log(range.end / range.start) : (value - range.start) / (range.end - range.start);
-  const at = (u, v) => [place(u, plot.x_range, spec.xLog) * plot.inner_width, place(v, plot.y_range, spec.yLog) * plot.inner_height];
+  const at = (u, v) => [pixel(u, plot.x_range, spec.xLog, plot.inner_width), pixel(v, plot.y_range, spec.yLog, plot.inner_height)];
   const [px, py] = at(event.x, event.y);
   let best = -1, least = 30;
   for (const {rows} of spec.groups) for (const row of rows) {
@@ -72,6 +69,8 @@ function choose(row) {
   const panel = document.getElementById("panel");
   panel.dataset.index = row < 0 ? "" : String(row);
   panel.replaceChildren(make("h2", {}, "Selected row"), ...(row < 0 ? [make("p", {class: "quiet"}, "Click a point: its row is taken apart here.")] : LINKED.panel(row)));
+  explainWords(panel);
+  foldTables();
   document.getElementById("said").textContent = row < 0 ? "Nothing selected" : LINKED.said(row);
 }
 

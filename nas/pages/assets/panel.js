@@ -24,6 +24,8 @@ function select(row) {
   panel.dataset.index = row < 0 ? "" : String(ROWS.index[row]);
   const body = row < 0 ? [make("p", {class: "quiet"}, DATA.hint)] : described(row);
   panel.replaceChildren(make("h2", {}, "Selected architecture"), ...body);
+  explainWords(panel);
+  foldTables();
   document.getElementById("said").textContent = row < 0 ? "Nothing selected" :
     `${designText(ROWS.shape, row)}; ${CHART.axes.map(name => `${name} ${number(ROWS.metrics[name][row])}`).join(", ")}`;
 }
@@ -60,11 +62,14 @@ const OPTIMAL = DATA.optimal && decoded(DATA.optimal);
 const GROUPS = DATA.groups && Array.from(decoded(DATA.groups));
 
 function table(caption, header, rows, words = 1) {
-  const cell = (tag, content, j) => make(tag, {class: j < words && "words", scope: tag === "th" && "col"}, content);
+  const cell = (tag, content, j) => make(tag, {class: j < words && "words", scope: tag === "th" && "col"}, ...(j < words ? breakable(content) : [content]));
   const body = rows.map(row => make("tr", {}, ...row.map((content, j) => content instanceof Element && content.tagName === "TD" ? content : cell("td", content, j))));
   return make("div", {class: "wide"}, make("table", {}, caption && make("caption", {}, caption) || "",
     make("thead", {}, make("tr", {}, ...header.map((name, j) => cell("th", name, j)))), make("tbody", {}, ...body)));
 }
+
+// A name that may break after each of its underscores.
+function breakable(name) { return name.split(/(?<=_)/).flatMap((part, i) => i ? [make("wbr"), part] : [part]); }
 
 function bar(parts, whole) {
   const td = make("td", {class: "bars"});

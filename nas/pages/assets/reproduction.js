@@ -3,7 +3,7 @@ const CLAIMS = [...document.querySelectorAll(".claim")];
 const BOXES = [...document.querySelectorAll(".filters input")];
 const STATE = {key: "", phase: 0, marks: []};
 const VERDICT_MARKS = ["circle", "diamond", "x", "square_pin"], VERDICT_COLOURS = ["pick", "exact", "baseline", "quiet"];
-const TOOLS = {tools: "pan,box_zoom,wheel_zoom,reset,save,tap", active_scroll: null, active_drag: "box_zoom"};
+const MARKED = {tools: `${TOOLS},tap`};
 
 function ticked(kind) { return new Set(BOXES.filter(box => box.dataset.filter === kind && box.checked).map(box => box.value)); }
 
@@ -52,12 +52,15 @@ function remark() {
 function drawNumbers(id, rows, xOf, label, log, printedOf) {
   const holder = document.getElementById(id), c = colours();
   if (!rows.length) { holder.parentElement.remove(); return; }
-  const shown = DATA.verdicts.filter(verdict => rows.some(row => row.verdict === verdict)), below = 1 + shown.length; // lines of the legend
-  const plot = figure({...TOOLS, height: 90 + 19 * (rows.length + below), x_axis_type: log ? "log" : "linear", min_border_left: 20,
-    x_range: new Bokeh.DataRange1d({range_padding: 0.12}), y_range: new Bokeh.Range1d({start: rows.length + below - 0.3, end: -0.7})}, label, null);
-  plainTicks(plot.xaxis, log);
+  const narrow = holder.clientWidth < 500; // names stand above their marks then
+  const plot = figure({...MARKED, height: 110 + (narrow ? 36 : 19) * rows.length, x_axis_type: log ? "log" : "linear", min_border_left: 20,
+    x_range: new Bokeh.DataRange1d({range_padding: 0.12}), y_range: new Bokeh.Range1d({start: rows.length - 0.3, end: narrow ? -1 : -0.7})}, label, null);
+  plainTicks(plot.xaxis, log, plot);
   plot.yaxis.ticker = new Bokeh.FixedTicker({ticks: rows.map((_, i) => i)});
-  plot.yaxis.major_label_overrides = new Map(rows.map((row, i) => [i, row.name]));
+  if (narrow) {
+    plot.yaxis.major_label_text_font_size = "0px";
+    rows.forEach((row, i) => plot.add_layout(new Bokeh.Label({x: 2, x_units: "screen", y: i - 0.45, text: row.name, text_font_size: "11px", text_color: c.ink, text_baseline: "middle"})));
+  } else plot.yaxis.major_label_overrides = new Map(rows.map((row, i) => [i, row.name]));
   plot.yaxis.major_label_text_color = c.ink;
   const lines = new Bokeh.ColumnDataSource({data: {y: rows.map((_, i) => i), x0: rows.map(printedOf), x1: rows.map(xOf)}});
   plot.segment({field: "x0"}, {field: "y"}, {field: "x1"}, {field: "y"}, {source: lines, line_color: c.evaluated, line_width: 2});
@@ -77,15 +80,13 @@ function drawNumbers(id, rows, xOf, label, log, printedOf) {
       legend_label: shortVerdict(verdict)})];
   });
   plot.add_tools(new Bokeh.HoverTool({renderers: read, tooltips: [["claim", "@claim"], ["", "@name"], ["printed", "@printed"], ["ours", "@ours"]]}));
-  legendBeside(plot, c);
-  plot.legend.location = "bottom_right";
   drawn(holder, plot);
 }
 
 function drawLengths() {
   const c = colours(), n = DATA.lengths.length, middle = DATA.lengths.slice(1).map((length, i) => Math.sqrt(length * DATA.lengths[i]));
   if (n < 2) return;
-  const plot = figure({...TOOLS, height: 340, x_axis_type: "log", y_range: new Bokeh.Range1d({start: -0.9, end: 2.3})}, "Input tokens (a mark lies between two lengths)", "Exponent of latency");
+  const plot = figure({...MARKED, height: 340, x_axis_type: "log", y_range: new Bokeh.Range1d({start: -0.9, end: 2.3})}, "Input tokens (a mark lies between two lengths)", "Exponent of latency");
   plot.xaxis.formatter = new Bokeh.NumeralTickFormatter({format: "0,0"});
   plot.xaxis.ticker = new Bokeh.FixedTicker({ticks: DATA.lengths});
   const read = DATA.exponents.map((one, i) => {
@@ -97,23 +98,21 @@ function drawLengths() {
     return plot.scatter({field: "x"}, {field: "y"}, {source, marker, size: 8, fill_color: colour, line_color: colour, legend_label: one.name});
   });
   plot.add_tools(new Bokeh.HoverTool({renderers: read, tooltips: [["", "@name"], ["tokens", "@x{0,0}"], ["exponent", "@y{0.00}"]]}));
-  legendBeside(plot, c);
-  plot.legend.location = "bottom_right";
   drawn(document.getElementById("lengths"), plot);
 }
 
 function drawGains() {
   const c = colours(), {printed, memory, found} = DATA.gains;
-  const plot = figure({...TOOLS, height: 320, x_axis_type: "log", x_range: new Bokeh.DataRange1d({range_padding: 0.35}),
+  const plot = figure({...MARKED, height: 320, x_axis_type: "log", x_range: new Bokeh.DataRange1d({range_padding: 0.35}),
     y_range: new Bokeh.Range1d({start: 0, end: 1.25 * Math.max(printed, ...found.map(g => g.percent))})}, "Weights (GB)", "Perplexity below Qwen2.5-0.5B's (%)");
-  plainTicks(plot.xaxis, true);
+  plainTicks(plot.xaxis, true, plot);
   const source = new Bokeh.ColumnDataSource({data: {x: found.map(g => g.memory_gb), y: found.map(g => g.percent), name: found.map(g => g.name), design: found.map(g => g.design)}});
   for (const [dimension, location] of [["width", printed], ["height", memory]])
     plot.add_layout(new Bokeh.Span({location, dimension, line_color: c.ink, line_dash: [2, 4], line_width: 1.3}));
   const marks = plot.scatter({field: "x"}, {field: "y"}, {source, marker: "diamond", size: 13, fill_color: c.frontier, line_color: c.ground});
-  plot.text({field: "x"}, {field: "y"}, {field: "name"}, {source, y_offset: -9, text_align: "center", text_color: c.ink, text_font_size: "12px"});
-  const notes = new Bokeh.ColumnDataSource({data: {x: [Math.max(memory, ...found.map(g => g.memory_gb)), memory], y: [printed, 1], t: [`printed ${printed} %`, "Qwen2.5-0.5B's weights"], a: ["right", "left"]}});
-  plot.text({field: "x"}, {field: "y"}, {field: "t"}, {source: notes, x_offset: 6, y_offset: -3, text_align: {field: "a"}, text_color: c.quiet, text_font_size: "12px"});
+  const least = Math.max(memory, ...found.map(g => g.memory_gb));
+  nameMarks(plot, [...found.map(g => ({x: g.memory_gb, y: g.percent, name: g.name, colour: c.ink})), {x: least, y: printed, name: `printed ${printed} %`, colour: c.quiet},
+    {x: memory, y: 1, name: "Qwen2.5-0.5B's weights", colour: c.quiet}], true, false);
   plot.add_tools(new Bokeh.HoverTool({renderers: [marks], tooltips: [["", "@name"], ["lower by", "@y{0.0} %"], ["weights", "@x{0.000} GB"], ["design", "@design"]]}));
   drawn(document.getElementById("gains"), plot);
 }
@@ -121,7 +120,7 @@ function drawGains() {
 function drawFrontier() {
   const phases = [...new Set(DATA.frontiers.map(f => f.phase))], shown = DATA.frontiers.filter(f => f.phase === phases[STATE.phase]), c = colours();
   if (!shown.length) return;
-  const plot = figure({...TOOLS, height: 380, x_axis_type: "log"}, null, "Predicted loss (nats per token)");
+  const plot = figure({...MARKED, height: 380, x_axis_type: "log"}, null, "Predicted loss (nats per token)");
   plot.xaxis.visible = false;
   const sources = shown.map(f => new Bokeh.ColumnDataSource({data: {x: f.ms, y: f.loss, name: f.ms.map(() => f.precision), ...f.moving}}));
   const names = Object.keys(DATA.names), read = sources.map((source, i) => {
@@ -130,15 +129,13 @@ function drawFrontier() {
     return plot.scatter({field: "x"}, {field: "y"}, {source, marker, size: 5, fill_color: colour, line_color: null, fill_alpha: 0.7, legend_label});
   });
   plot.add_tools(new Bokeh.HoverTool({renderers: read, tooltips: [["precision", "@name"], ["ms", "@x{0,0.00}"], ["loss", "@y{0.0000}"], ...names.map(name => [DATA.names[name], `@{${name}}{0.[00]}`])]}));
-  legendBeside(plot, c);
-  plot.legend.location = "top_right";
   const strips = names.map((name, k) => strip(plot, name, sources, k === names.length - 1 ? shown[0].axis : null));
-  drawn(document.getElementById("frontier"), new Bokeh.Column({children: [plot, ...strips], sizing_mode: "stretch_width", spacing: 0}));
+  drawn(document.getElementById("frontier"), plot, strips);
 }
 
 function strip(plot, name, sources, axis) {
   const made = figure({height: axis ? 130 : 92, x_range: plot.x_range, x_axis_type: "log", toolbar_location: null, tools: "", y_range: new Bokeh.DataRange1d({range_padding: 0.25})}, axis, DATA.names[name]);
-  plainTicks(made.xaxis, true);
+  plainTicks(made.xaxis, true, made);
   made.xaxis.visible = axis !== null;
   made.yaxis.axis_label_text_font_size = "11px";
   made.yaxis.ticker = new Bokeh.BasicTicker({desired_num_ticks: 3});
@@ -174,5 +171,3 @@ phaseMenu();
 redraw();
 filterClaims();
 whenThemeChanges(redraw);
-document.documentElement.dataset.loaded = "yes";
-performance.mark("interactive");

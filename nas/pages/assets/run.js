@@ -26,5 +26,3 @@ rowLinks();
 document.getElementById("frontier").addEventListener("keydown", onKey);
 select(DATA.start);
 whenThemeChanges(redraw);
-document.documentElement.dataset.loaded = "yes";
-performance.mark("interactive");

@@ -15,9 +15,8 @@ function sourceOf(run) {
 
 function drawOverlay() {
   const holder = document.getElementById("overlay"), c = colours(), [x, y] = VIEW.axes.map(metricOf);
-  const plot = figure({height: 560, x_axis_type: x.log ? "log" : "linear", y_axis_type: y.log ? "log" : "linear",
-    tools: "pan,box_zoom,wheel_zoom,reset,save", active_scroll: null, active_drag: "box_zoom"}, x.label, y.label);
-  plainTicks(plot.xaxis, x.log);
+  const plot = figure({height: 560, x_axis_type: x.log ? "log" : "linear", y_axis_type: y.log ? "log" : "linear"}, x.label, y.label);
+  plainTicks(plot.xaxis, x.log, plot);
   plainTicks(plot.yaxis, y.log);
   const hovered = [];
   if (EXACT && EXACT.n) plot.scatter({field: "x"}, {field: "y"}, {source: sourceOf({...EXACT, name: "exact"}), marker: "circle", size: 11,
@@ -31,15 +30,9 @@ function drawOverlay() {
       line_color: colour, fill_alpha: 0.8, ...named}));
   });
   plot.add_tools(new Bokeh.HoverTool({renderers: hovered, tooltips: [["run", "@run"], ["design", "@design"], [x.name, "@x{0,0.0000}"], [y.name, "@y{0,0.0000}"]]}));
-  if (plot.legend.items?.length !== 0) Object.assign(plot.legend, {location: "top_right", background_fill_color: c.ground, background_fill_alpha: 0.8,
-    border_line_color: null, label_text_color: c.ink, label_text_font_size: "12px", click_policy: "hide", spacing: 0, padding: 4});
-  holder.replaceChildren();
-  holder.dataset.drawn = isDark() ? "dark" : "light";
-  Bokeh.Plotting.show(plot, holder).then(() => { holder.dataset.ready = "yes"; });
+  drawn(holder, plot);
 }
 
 axisMenus(VIEW.axes, drawOverlay);
 drawOverlay();
 whenThemeChanges(drawOverlay);
-document.documentElement.dataset.loaded = "yes";
-performance.mark("interactive");

@@ -12,12 +12,18 @@ function isDark() {
   return matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
+// Fingers instead of a pointer, or no width for both: targets are larger, and a swipe over a chart scrolls the page until a tool is chosen.
+const HANDHELD = matchMedia("(pointer: coarse), (max-width: 600px)");
+const TOOLS = "pan,box_zoom,wheel_zoom,reset,save";
+
 function figure(options, xLabel, yLabel) {
-  const c = colours();
+  const c = colours(), {tools = TOOLS} = options, zooms = tools.includes("box_zoom") && !HANDHELD.matches;
   const made = Bokeh.Plotting.figure({
-    sizing_mode: "stretch_width", toolbar_location: "above", min_border_left: 72, min_border_right: 12,
-    background_fill_color: c.ground, border_fill_color: c.ground, outline_line_color: null, ...options,
+    sizing_mode: "stretch_width", toolbar_location: "above", min_border_left: HANDHELD.matches ? 56 : 72, min_border_right: 12,
+    background_fill_color: c.ground, border_fill_color: c.ground, outline_line_color: null,
+    tools, active_scroll: null, active_drag: zooms ? "box_zoom" : null, ...options,
   });
+  if (HANDHELD.matches) made.toolbar.stylesheets = ["[class*=Button] { --button-width: 40px; --button-height: 40px; }"];
   made.toolbar.logo = null;
   made.toolbar.autohide = false;
   for (const [axis, label] of [[made.xaxis, xLabel], [made.yaxis, yLabel]]) {
@@ -31,7 +37,7 @@ function figure(options, xLabel, yLabel) {
   return made;
 }
 
-// `across`: the figure whose width the axis has; others have room for any.
+// `across`: the figure whose width the axis has; an upright one has room for any.
 function plainTicks(axis, log, across = null) {
   axis.formatter = new Bokeh.NumeralTickFormatter({format: "0,0.[000000]"});
   if (!log) return;
@@ -56,6 +62,16 @@ function logTicks(low, high, most) {
   return kept.filter((_, i) => i % Math.ceil(kept.length / most) === 0);
 }
 
+// Where a value of an axis lies, in pixels of a length; and which value lies there.
+function pixel(value, range, log, length) {
+  return length * (log ? Math.log(value / range.start) / Math.log(range.end / range.start) : (value - range.start) / (range.end - range.start));
+}
+
+function valueAt(place, range, log, length) {
+  const share = place / length;
+  return log ? range.start * (range.end / range.start) ** share : range.start + share * (range.end - range.start);
+}
+
 function evenTicks(low, high, most) {
   const least = (high - low) / most, power = Math.floor(Math.log10(least));
   const step = [1, 2, 5, 10].map(digit => Number(`${digit}e${power}`)).find(each => each >= least);
@@ -64,16 +80,33 @@ function evenTicks(low, high, most) {
   return found;
 }
 
-// On a narrow screen a row whose texts have no room stands below the names of its columns: page.css.
-function nameCells() {
-  for (const table of document.querySelectorAll(".wide > table")) {
-    const names = [...table.querySelectorAll("thead th")];
-    if (!names.slice(1).some(name => name.classList.contains("words"))) continue;
-    table.classList.add("named");
-    for (const line of table.querySelectorAll("tbody tr")) [...line.cells].forEach((cell, i) => { cell.dataset.name = names[i].textContent; });
+// A table wider than its place is set tight, without bars; still too wide it is folded: a row is a block, each value below its column's name
+// (page.css). A matrix scrolls instead.
+function foldTables() {
+  const tables = [...document.querySelectorAll(".wide > table:not(.heat)")];
+  const tooWide = tables => tables.filter(table => table.parentElement.scrollWidth > table.parentElement.clientWidth + 1);
+  for (const name of document.querySelectorAll(".folded .name")) name.remove();
+  for (const table of tables) table.classList.remove("tight", "folded");
+  const wide = tooWide(tables);
+  for (const table of wide) table.classList.add("tight");
+  for (const table of tooWide(wide)) {
+    nameCells(table);
+    table.classList.add("folded");
   }
 }
-nameCells();
+
+// Before each value the name of its column, as words and their meanings stand in the head; Tab stops at the first row's.
+function nameCells(table) {
+  const names = [...table.querySelectorAll("thead th")];
+  [...table.tBodies[0].rows].forEach((line, k) => [...line.cells].forEach((cell, i) => {
+    if (i === 0 || !cell.textContent) return;
+    const name = make("span", {class: "name"}, ...names[i].cloneNode(true).childNodes);
+    if (k > 0) for (const abbr of name.querySelectorAll("abbr")) abbr.removeAttribute("tabindex");
+    cell.prepend(name);
+  }));
+}
+
+new ResizeObserver(foldTables).observe(document.body); // at first, with the window, and when something is unfolded
 
 function whenThemeChanges(redraw) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);

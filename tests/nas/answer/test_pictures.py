@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib import image
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from nas.answer import plot_data as drawn_numbers
 from nas.answer.outcome import Outcome
-from nas.answer.pictures import draw_all
+from nas.answer.palette import PICK, STYLE
+from nas.answer.pictures import draw_all, frontier_figure
 from nas.answer.plot_data import running_median, thinned, volume_over_time
-from nas.files.figures import plain_decades
+from nas.files.figures import plain_decades, styled
 
 Concluded = Callable[..., Outcome]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -89,6 +91,20 @@ def test_the_frontier_picture_marks_baselines_and_picks_and_says_its_units(
     evolution = texts(tmp_path / "evolution.svg")
     for part in ("Depth (layers)", "Width", "Experts E", "FFN ratio r", "KV heads"):
         assert part in evolution, part
+
+
+@pytest.mark.parametrize("asked", [4, 16])
+def test_names_of_picks_lie_on_no_other_and_in_the_frame(asked: int, concluded: Concluded) -> None:
+    limits = {f"application {i}": {"total_ms": 8.0 * 1.2**i} for i in range(asked)}
+    with styled(STYLE):
+        figure = frontier_figure(concluded(300, applications=limits))
+        FigureCanvasAgg(figure)
+        figure.draw_without_rendering()
+        (ax,) = figure.axes
+        boxes = [text.get_window_extent() for text in ax.texts if text.get_color() == PICK]
+    assert len(boxes) > 3
+    assert all(box.y0 >= ax.bbox.y0 for box in boxes)
+    assert not any(box.overlaps(other) for i, box in enumerate(boxes) for other in boxes[i + 1 :])
 
 
 def test_boards_have_their_figures_with_units_and_a_legend_of_what_is_drawn(

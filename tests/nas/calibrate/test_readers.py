@@ -179,6 +179,71 @@ def test_localscore_as_csv(rows: Rows, brief: Brief, sample: Sample, tmp_path: P
     assert [brief(row) for row in rows(tmp_path / "log.csv")] == [brief(row) for row in rows(sample("localscore.json"))]
 
 
+def test_localscore_as_it_is_sent_to_the_site(rows: Rows, brief: Brief, sample: Sample, tmp_path: Path) -> None:
+    """The body that the site's API takes: the format and the parameters stand beside each test."""
+    site = json.loads(sample("localscore_site.json").read_text())
+    own = {"model_name": "qwen2.5-3b-instruct", "model_quant_str": "Q4_K - Medium", "model_n_params": 3397103616}
+    sent = {
+        "system_info": site["system"],
+        "accelerator_info": site["accelerator"],
+        "runtime_info": {"name": "llamafile", "version": "0.9.3", "commit": "c293359"},
+        "results": [test | own for test in site["results"]],
+    }
+    (tmp_path / "sent.json").write_text(json.dumps(sent))
+    assert rows(tmp_path / "sent.json") == rows(sample("localscore_site.json"))
+
+
+def test_llmfit(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """Rates of decoding, or of whole requests, which the engine says; what no single GPU ran, and what scatters."""
+    found = rows(sample("llmfit.json"), precision="bf16")
+    assert [brief(row) for row in found] == [
+        ("Llama-3.2-1B", "decode_tok_s", 301.5, 1, 25, 210, "q4_k_m"),
+        ("Qwen3-1.7B", "decode_tok_s", 221.0, 1, 25, 300, "q4_k_m"),
+        ("Qwen3-4B", "decode_tok_s", 88.0, 1, 25, 300, "q8_0"),
+        ("time to first token of prompts whose length is not stated",),
+        ("Qwen3-32B: 19.6 GB of weights, where the GPU has 17.1: some layers ran on the CPU",),
+        ("repetitions scatter by more than 20 %: others had the machine, or it throttled",),
+        ("Qwen3-0.6B", "decode_tok_s", 400.0, 1, 25, 300, "bf16"),
+        ("an output of fewer than 32 tokens",),
+    ]  # fmt: skip
+    assert {row["engine"] for row in found if not row.get("left_out")} == {
+        "llama-server, whole requests, llmfit 1.1.3", "Ollama, llmfit 1.1.3", "vLLM, whole requests, llmfit 1.1.3"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"hardware": {"hwClass": "DISCRETE_GPU", "gpuCount": 2}}, "several GPUs"),
+        ({"schemaVersion": 2}, "a submission of another version than 1"),
+        ({"results": ["x"]}, "avgTps: expected a number, got none that can be used"),
+    ],
+)
+def test_llmfit_that_is_left_out(
+    change: dict[str, Any], reason: str, rows: Rows, sample: Sample, tmp_path: Path
+) -> None:
+    (tmp_path / "log.json").write_text(json.dumps(json.loads(sample("llmfit.json").read_text()) | change))
+    assert reason in {row.get("left_out") for row in rows(tmp_path / "log.json", precision="bf16")}
+
+
+def test_edge_llm_bench(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """Prefill and decoding of records that state their prompt; the size of LiteRT-LM's cache; failures, heat, other tasks."""
+    found = rows(sample("edge_llm_bench.json"), precision="int4")
+    assert [brief(row) for row in found] == [
+        ("Qwen3-0.6B", "prefill_tok_s", 186.0, 1, 20, 0, "int4"),
+        ("Qwen3-0.6B", "decode_tok_s", 122.5, 1, 20, 128, "int4"),
+        ("Qwen3-0.6B", "prefill_tok_s", 86.6, 1, 512, 0, "q4_k_m"),
+        ("Qwen3-0.6B", "decode_tok_s", 20.7, 1, 512, 128, "q4_k_m"),
+        ("tokens of the prompt are not stated",),
+        ("a device that was throttled by heat",),
+        ("a run that failed",),
+        ("no rates of a language model",),
+    ]  # fmt: skip
+    assert {row["engine"] for row in found if not row.get("left_out")} == {
+        "litert-lm-gpu v1.2.3, cache of 672 tokens, edge-llm-bench", "llama.cpp v1.2.3, edge-llm-bench"
+    }  # fmt: skip
+
+
 def test_vllm(rows: Rows, brief: Brief, sample: Sample) -> None:
     """T(1) is a prefill, (T(129) - T(1)) / 128 a step; a longer run alone tells neither."""
     assert [brief(row) for row in rows(sample("latency.pytorch.json"))] == [

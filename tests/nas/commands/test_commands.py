@@ -292,7 +292,7 @@ def test_json_of_every_command_parses(own: Any, inside: Inside, available: list[
     listed = parsed("list", "--json")
     assert {row["name"] for row in listed["strategies"]} == {*importable("nas.strategies"), "auto"}
     assert len(parsed("list", "devices", "--json")) >= 30
-    for what in ("study", "space", "law", "device", *available):
+    for what in ("study", "space", "law", "device", "measurements", *available):
         assert parsed("schema", what)["type"] == "object"
 
 

@@ -80,3 +80,11 @@ def test_losses_of_an_unknown_unit_and_tables_outside_are_fitted_by_nothing() ->
         no_evidence = bool(each.outside) or each.unit == "as published"
         assert not (no_evidence and each.trainings.fitted.any()), each.name
     assert {each.name for each in base() if each.no_evidence} >= {"Upcycled", "Sparse query attention"}
+
+
+def test_an_empty_cell_of_any_column_is_refused(inside: Inside, tmp_path: Path) -> None:
+    table = tmp_path / "own.csv"
+    table.write_text("parameters,tokens,loss\n1e8,1e10,3.2\n2e8,,3.1\n3e8,1e10,3.0\n")
+    answer = inside("evidence", table)
+    assert answer.code == 2
+    assert "own.csv:3: tokens: expected a number, got ''" in answer.err

@@ -63,6 +63,22 @@ def test_all_faults_come_in_one_message_and_exit_code_2(inside: Inside, tmp_path
         "expected a column loss, got hiden_size, depth, n_expert, top_k, final_loss",
         "3: depth: expected a number, got 'x', wrong in 2 rows (lines 3, 4)",
         "4: top_k: expected a number, got 'z'",
-        "columns that may be meant: --rename hiden_size=width, --rename n_expert=n_experts, --rename final_loss=loss",
+        "columns that may be meant, add what is right: --rename hiden_size=width --rename n_expert=n_experts --rename final_loss=loss",
     ):
         assert line in answer.err
+
+
+def test_what_the_form_lacks_comes_with_faults_of_cells(inside: Inside, tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("L,loss\n512,x\n512,3.2\n")
+    answer = inside("fit", path, "--form", "chinchilla")
+    assert answer.code == 2
+    assert "2: loss: expected a number, got 'x'" in answer.err
+    assert "tokens: expected a column of training tokens, got none" in answer.err
+    assert "add what is right: --rename L=depth" in answer.err
+
+
+def test_tokens_that_are_none_are_refused_before_anything_is_read(inside: Inside, tmp_path: Path) -> None:
+    answer = inside("fit", tmp_path / "nowhere.csv", "--tokens", "1e400")
+    assert answer.code == 2
+    assert answer.err.strip() == "tokens: expected a positive number, got inf; write 10e9"

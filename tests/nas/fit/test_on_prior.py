@@ -165,6 +165,14 @@ def test_what_a_table_does_not_say_is_said(typed: Inside, tmp_path: Path) -> Non
     assert "widened to your rows: parameters 2e+06 to" in answer.out
 
 
+def test_tokens_that_some_rows_do_not_say_are_not_taken_from_the_prior(typed: Inside, tmp_path: Path) -> None:
+    table = tmp_path / "own.csv"
+    table.write_text("parameters,tokens,loss\n1e8,1e10,3.2\n2e8,,3.1\n3e8,1e10,3.0\n")
+    answer = typed(table)
+    assert answer.code == 2
+    assert "own.csv:3: tokens: expected a number, got ''; correct it, or leave such rows out with" in answer.err
+
+
 def test_groups_have_levels_and_the_law_one_of_them(typed: Inside, tmp_path: Path) -> None:
     rows = [{**row, "recipe": "old" if i % 3 == 0 else "new"} for i, row in enumerate(rows_of(9))]
     for row in rows:

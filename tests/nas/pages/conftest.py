@@ -167,6 +167,52 @@ def page(driver: Any) -> Iterator[Page]:
     assert shown.complaints() == []
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
     driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+
+
+MANY = {f"application {i}": {"total_ms": 10 + 5 * i} for i in range(12)} | {
+    "one with a name as long as a line": {"total_ms": 17}
+}
+STUDIES: dict[str, dict[str, Any]] = {
+    "run": {},
+    "many": {"applications": MANY},
+    "nothing": {"budgets": {"total_ms": 1e-3}},
+    "three": {"objectives": ["loss", "total_ms", "memory_gb"]},
+    "board": {"preset": "device", "budgets": {"total_ms": 400, "resident_gb": 8}},
+}
+DEVICES = ("--devices", "jetson_agx_orin_64gb,raspberry_pi_5,rtx_4090", "--quiet")
+
+
+@pytest.fixture
+def written(
+    tmp_path: Path,
+    tiny: dict[str, Any],
+    inside: Callable[..., Any],
+    run_of: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[[str], Path]:
+    """The report of a small run (see STUDIES), of several, of a comparison, a device study or a fleet."""
+    monkeypatch.setattr("nas.compare.pictures.draw_all", lambda *_: None)
+    monkeypatch.setattr("nas.devices.pictures.draw_all", lambda *_: None)
+
+    def of(kind: str) -> Path:
+        if kind in STUDIES:
+            return run_of(space=tiny, **STUDIES[kind]) / "report.html"
+        if kind == "runs":
+            runs = [run_of(f"seed{seed}", space=tiny, seed=seed) for seed in range(3)]
+            assert inside("report", *runs, "--out", tmp_path / "report.html", "--quiet").code == 0
+            return tmp_path / "report.html"
+        if kind in ("devices", "fleet"):
+            assert inside(kind, *DEVICES, "--out", tmp_path / kind).code == 0
+        else:
+            file, shared = tmp_path / "few.yaml", {"space": tiny, "baselines": []}
+            studies = {"one": {}, "three": {"objectives": ["loss", "total_ms", "memory_gb"]}}
+            content = {"algos": ["nsga2", "sobol"], "seeds": 2, "evaluations": 30, "study": shared, "studies": studies}
+            file.write_text(yaml_source.dump(content))
+            assert inside("compare", "--config", file, "--out", tmp_path / kind, "--quiet").code == 0
+        return tmp_path / kind / "report.html"
+
+    return of
 
 
 @pytest.fixture(scope="session")

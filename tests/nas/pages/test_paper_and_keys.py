@@ -6,43 +6,12 @@ from typing import Any
 
 import pytest
 
-from nas.files import yaml_source
-
 pytest.importorskip("selenium", reason="selenium is not installed (extra browser)")
 from selenium.webdriver import Keys
 
 pytestmark = pytest.mark.slow
 
-Inside = Callable[..., Any]
 CHARTS = {"run": "frontier", "comparison": "fronts", "devices": "frontiers"}
-DEVICES = ("--devices", "jetson_agx_orin_64gb,raspberry_pi_5,rtx_4090")
-
-
-@pytest.fixture
-def written(
-    tmp_path: Path, tiny: dict[str, Any], inside: Inside, run_of: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> Callable[[str], Path]:
-    """The report of a small run, comparison or device study."""
-    monkeypatch.setattr("nas.compare.pictures.draw_all", lambda *_: None)
-    monkeypatch.setattr("nas.devices.pictures.draw_all", lambda *_: None)
-
-    def of(kind: str) -> Path:
-        if kind == "run":
-            return run_of(space=tiny) / "report.html"
-        if kind == "devices":
-            assert inside("devices", *DEVICES, "--quiet", "--out", tmp_path / kind).code == 0
-        else:
-            file, shared = tmp_path / "few.yaml", {"space": tiny, "baselines": []}
-            content = {"algos": ["nsga2", "sobol"], "seeds": 2, "evaluations": 30, "study": shared}
-            file.write_text(
-                yaml_source.dump(
-                    {**content, "studies": {"one": {}, "three": {"objectives": ["loss", "total_ms", "memory_gb"]}}}
-                )
-            )
-            assert inside("compare", "--config", file, "--out", tmp_path / kind, "--quiet").code == 0
-        return tmp_path / kind / "report.html"
-
-    return of
 
 
 def opened(page: Any, kind: str, path: Path, scheme: str = "light") -> None:
@@ -128,7 +97,7 @@ def test_a_name_hides_its_series_in_every_chart_and_escape_brings_all_back(
     button.send_keys(Keys.ESCAPE)
     assert [visible(page, chart) for chart in charts] == before
     page.driver.find_element("xpath", "//button[text()='none']").click()
-    assert page.run("return document.querySelectorAll('[aria-pressed=true]').length") == 0
+    assert page.run("return document.querySelectorAll('[data-series][aria-pressed=true]').length") == 0
 
 
 def test_what_is_hidden_stays_hidden_when_the_study_or_an_axis_changes(

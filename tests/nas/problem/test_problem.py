@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nas.errors import UsageError
 from nas.problem.objective import Budget
-from nas.problem.problem import METRIC_ORDER, Problem
+from nas.problem.problem import METRIC_ORDER, REPAID, Problem
 from objectives.plugins import importable
 
 Made = Callable[..., Problem]
@@ -187,3 +187,45 @@ def test_functions_see_the_studys_vocabulary(problem_of: Made, user_module: Call
     problem = problem_of(objectives=["loss", f"{name}:fn"], vocabulary=1000)
     problem.evaluate(problem.space.genotypes(ALL[:3]))
     assert importlib.import_module(name).SEEN == [1000] * 3
+
+
+@pytest.mark.parametrize(
+    ("study", "first"),
+    [({"space": "fine"}, 0), ({"space": "edge2026", "preset": "device", "precision": "int4"}, 3948 // REPAID)],
+)
+def test_once_it_repays_the_times_of_mixers_are_at_hand_and_every_metric_keeps_its_bits(
+    study: dict[str, str], first: int, problem_of: Made
+) -> None:
+    problem, plain = problem_of(**study), problem_of(**study)
+    for batch in range(first + 3):
+        genotypes = problem.space.sample(20, np.random.default_rng(batch))
+        priced = problem.priced(genotypes)
+        assert (priced.mixer is not None) == (batch >= first)
+        expected = plain.evaluate(genotypes, assessment=plain.assess(plain.architectures(genotypes))).metrics
+        for name, column in problem.evaluate(genotypes, assessment=priced).metrics.items():
+            assert column.tobytes() == expected[name].tobytes(), name
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        {"space": "fine", "latency": "closed_form"},
+        {"space": "fine", "vocabulary": 32000, "serving": {"speculation": "mtp:2", "acceptance": 0.7}},
+        {"space": "edge2026", "precisions": ["fp16", "int8"]},
+        {"space": "fine", "devices": ["jetson_orin_nano_super_8gb", "jetson_agx_orin_64gb"]},
+    ],
+    ids=["closed form", "drafted", "formats", "devices"],
+)
+def test_where_a_mixer_does_not_decide_its_time_no_table_is_made(study: dict[str, object], problem_of: Made) -> None:
+    problem = problem_of(**study)
+    genotypes = problem.space.sample(20, np.random.default_rng(0))
+    first = problem.evaluate(genotypes).metrics["total_ms"]
+    for _ in range(10):
+        assert problem.priced(genotypes).mixer is None
+    assert problem.evaluate(genotypes).metrics["total_ms"].tobytes() == first.tobytes()
+
+
+def test_more_mixers_than_batches_repay_are_not_timed_before(problem_of: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, genotypes = problem_of(space="fine"), problem_of(space="fine").space.sample(5, np.random.default_rng(0))
+    monkeypatch.setattr("nas.problem.problem.MIXERS", 200)
+    assert [problem.priced(genotypes).mixer for _ in range(3)] == [None] * 3

@@ -14,8 +14,10 @@ from nas.problem.problem import Problem
 from nas.record.log import Recorded
 from nas.record.store import FILE, STRATEGY, RunStore
 from nas.search.archive import Archive
+from nas.search.assembly import Study
 from nas.search.constraints import penalised, penalised_problem
 from nas.search.discovery import strategy_module
+from nas.search.lifecycle import store_columns, store_of
 from nas.search.loop import STALLED_ASKS, Limits, Search
 from nas.search.strategy import StrategyContext
 from nas.strategies._optuna_sequential import OneByOne
@@ -411,3 +413,26 @@ def test_the_archive_keeps_every_gene_of_long_axes(longest: int, problem_of: Cal
     assert (archive.all().genotypes == genotypes).all()
     assert (problem.space.keys(archive.all().genotypes) == np.arange(longest)[::-1]).all()
     assert archive.rows(np.array([0, 5])).genotypes.tolist() == genotypes[[0, 5]].tolist()
+
+
+@pytest.mark.parametrize("space", ["fine", "edge2026"])
+def test_killed_between_and_within_batches_a_large_space_gives_the_same_bits(
+    tmp_path: Path, studied: Callable[..., Study], space: str
+) -> None:
+    """Whatever a process had at hand before it was killed, times of mixers among it, its successor computes anew."""
+
+    def searched(name: str, *ends: int) -> list[Row]:
+        folder, recorded, log = tmp_path / name, None, list[Row]()
+        folder.mkdir()
+        for end in ends:
+            study = studied(space=space, algo="nsga2", params={"population": 20})
+            store = store_of(study.problem, folder)
+            if recorded is None:
+                store.create({}, store_columns(study.problem))
+            Search(study.problem, study.strategy(), store, recorded).run(Limits(end))
+            recorded = store.read()
+            log = log_of(recorded)
+            store.close()
+        return log
+
+    assert searched("killed", 30, 145, 200, 400) == searched("whole", 400)

@@ -1,8 +1,6 @@
 """config.json of today's families: the parameters and the caches that transformers makes of them."""
 
-import importlib.util
 import json
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,20 +15,14 @@ from nas.study.model_configs import OUTSIDE, architecture_of, read_config
 from objectives import counts, memory
 from objectives.dimensions import Dimensions
 from objectives.scenario import Scenario, precision
+from tests.sources import ROOT
 
-
-def published() -> dict[str, dict[str, Any]]:
-    """`published_configs.py` beside this file, loaded by its path."""
-    spec = importlib.util.spec_from_file_location("published_configs", Path(__file__).with_name("published_configs.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules.setdefault(spec.name, importlib.util.module_from_spec(spec))
-    spec.loader.exec_module(module)
-    found: dict[str, dict[str, Any]] = module.CONFIGS
-    return found
-
-
-CONFIGS = published()
+#: config.json of published models by their names, the keys that say a shape.
+CONFIGS: dict[str, dict[str, Any]] = {
+    content["model"]: content["config"]
+    for path in sorted((ROOT / "conformance").glob("*.json"))
+    if (content := json.loads(path.read_text(encoding="utf-8"))).get("kind") == "plas_conformance"
+}
 #: What the checkpoints hold, of text models; shared by their pages and by papers on them.
 PUBLISHED = {
     "google/gemma-2-2b": 2_614_341_888,
@@ -211,55 +203,19 @@ def test_a_gemma_4_of_ffns_of_two_sizes_is_refused() -> None:
         architecture_of(SMALL | CACHED["gemma4_text"] | {"model_type": "gemma4_text", "use_double_wide_mlp": True})
 
 
-GEMMA_4 = {
-    "model_type": "gemma4_text",
-    "hidden_size": 2816,
-    "intermediate_size": 2112,
-    "num_hidden_layers": 30,
-    "head_dim": 256,
-}
-GEMMA_4 |= {
-    "num_attention_heads": 16,
-    "num_key_value_heads": 8,
-    "num_global_key_value_heads": 2,
-    "global_head_dim": 512,
-}
-GEMMA_4 |= {
-    "attention_k_eq_v": True,
-    "enable_moe_block": True,
-    "num_experts": 128,
-    "top_k_experts": 8,
-    "sliding_window": 1024,
-}
-GEMMA_4 |= {"moe_intermediate_size": 704, "hidden_size_per_layer_input": 0, "vocab_size": 262_144}
-GLM = {
-    "model_type": "glm4_moe_lite",
-    "hidden_size": 2048,
-    "intermediate_size": 10_240,
-    "num_hidden_layers": 47,
-    "head_dim": 64,
-}
-GLM |= {"num_attention_heads": 20, "num_key_value_heads": 20, "n_routed_experts": 64, "n_shared_experts": 1}
-GLM |= {"num_experts_per_tok": 4, "moe_intermediate_size": 1536, "first_k_dense_replace": 1, "vocab_size": 154_880}
-GLM |= {"kv_lora_rank": 512, "q_lora_rank": 768, "qk_nope_head_dim": 192, "qk_rope_head_dim": 64, "v_head_dim": 256}
-QWEN = {"hidden_size": 5120, "intermediate_size": 17_408, "num_hidden_layers": 64, "num_attention_heads": 24}
-QWEN |= {
-    "model_type": "qwen3_5_text",
-    "num_key_value_heads": 4,
-    "head_dim": 256,
-    "vocab_size": 248_320,
-    "linear_num_value_heads": 48,
-}
-
-
 @pytest.mark.parametrize(
-    ("config", "name"), [(GEMMA_4, "gemma_4_26b_a4b"), (GLM, "glm_4.7_flash"), (QWEN, "qwen3.5_27b")]
-)
-def test_heads_apart_latent_attention_and_qwen_3_5(config: dict[str, Any], name: str, tmp_path: Path) -> None:
+    ("model", "name"),
+    [
+        ("google/gemma-4-26B-A4B", "gemma_4_26b_a4b"), ("zai-org/GLM-4.7-Flash", "glm_4.7_flash"),
+        ("Qwen/Qwen3.5-27B", "qwen3.5_27b"), ("deepseek-ai/DeepSeek-V2-Lite", "deepseek_v2_lite"),
+    ],
+)  # fmt: skip
+def test_heads_apart_latent_attention_and_qwen_3_5(model: str, name: str, tmp_path: Path) -> None:
     """A config.json gives the columns of the shipped model, also where the text's part stands in one of several."""
-    expected = str(model_named(name).architecture.columns())
+    config, expected = dict(CONFIGS[model]), str(model_named(name).architecture.columns())
     assert str(architecture_of(config).columns()) == expected
-    (tmp_path / "config.json").write_text(json.dumps({"tie_word_embeddings": config is GEMMA_4, "text_config": config}))
+    tied = {"tie_word_embeddings": config.pop("tie_word_embeddings")}
+    (tmp_path / "config.json").write_text(json.dumps(tied | {"text_config": config}))
     assert str(read_config(tmp_path / "config.json").columns()) == expected
 
 

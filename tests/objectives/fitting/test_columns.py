@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from objectives.fitting.estimate import Method, fitted
+from objectives.fitting.several_tables import read_tables
 from objectives.fitting.trained_models import read_table
 from objectives.loss_law.form import named_form
 
@@ -19,7 +20,8 @@ Csv = Callable[[str], Path]
         ("KV heads", "n_kv_heads"), ("num_key_value_heads", "n_kv_heads"), ("config.n_kv_head", "n_kv_heads"),
         ("#experts", "n_experts"), ("num_experts", "n_experts"), ("top-k", "top_k"), ("d_ff", "expert_size"),
         ("n_params", "parameters"), ("Params (M)", "parameters"), ("Tokens (billions)", "tokens"), ("lr", "learning_rate"), ("max_lr", "learning_rate"),
-        ("bs", "batch"), ("batch_size", "batch"),
+        ("bs", "batch"), ("batch_size", "batch"), ("heads", "n_heads"), ("Experts", "n_experts"), ("active experts", "top_k"),
+        ("hidden dim", "width"), ("num_query_groups", "n_kv_heads"),
     ],
 )  # fmt: skip
 def test_names_that_people_use_are_read_and_said(written: str, name: str, csv: Csv) -> None:
@@ -100,7 +102,7 @@ def test_names_and_cells_that_are_wrong_come_together_with_what_may_be_meant(csv
     assert "expected a column loss, got hiden_size" in said
     assert "depth: expected a number, got 'x'" in said
     assert said.splitlines()[-1] == (
-        "columns that may be meant: --rename hiden_size=width, --rename tokns=tokens, --rename train_nll_loss=loss"
+        "columns that may be meant, add what is right: --rename hiden_size=width --rename tokns=tokens --rename train_nll_loss=loss"
     )
 
 
@@ -110,7 +112,7 @@ def test_near_misses_are_proposed_where_nothing_is_wrong_and_where_a_form_lacks_
     assert "column tokns is not used; --rename tokns=tokens reads it as tokens" in table.notes
     with pytest.raises(ValueError, match="expected a column of training tokens") as caught:
         fitted("chinchilla", named_form("chinchilla"), table, Method())
-    assert "columns that may be meant: --rename tokns=tokens" in str(caught.value)
+    assert "columns that may be meant, add what is right: --rename tokns=tokens" in str(caught.value)
     with pytest.raises(ValueError, match="expected") as caught:
         fitted("hw_codesign", named_form("hw_codesign"), table, Method())
     assert {line.partition(":")[0] for line in str(caught.value).splitlines()} >= {
@@ -119,3 +121,68 @@ def test_near_misses_are_proposed_where_nothing_is_wrong_and_where_a_form_lacks_
         "kv_dim",
         "width",
     }
+
+
+def test_letters_of_papers_and_nested_names_are_proposed_and_never_read(csv: Csv) -> None:
+    text = "L,d,n_h,n_kv,config.moe.top_k,D,N (non-emb),GQA groups,loss\n8,512,8,2,1,1e9,1e8,4,3.2\n9,512,8,2,1,1e9,2e8,4,3.1\n"
+    table = read_table(csv(text))
+    assert set(table.numbers) == {"loss"}
+    with pytest.raises(ValueError, match="expected") as caught:
+        fitted("chinchilla", named_form("chinchilla"), table, Method())
+    assert str(caught.value).splitlines()[-1] == (
+        "columns that may be meant, add what is right: --rename L=depth --rename d=width --rename n_h=n_heads "
+        "--rename config.moe.top_k=top_k --rename D=tokens --rename 'N (non-emb)=parameters' "
+        "(either --rename n_kv=n_kv_heads or --rename 'GQA groups=n_kv_heads')"
+    )
+
+
+def test_empty_cells_matter_only_where_a_law_needs_the_column(csv: Csv) -> None:
+    rows = "".join(
+        f"{n}e8,{d}e9,{'' if n == d else 512},{3 - n / 10 - d / 100}\n" for n in (1, 2, 4) for d in (1, 2, 4)
+    )
+    table = read_table(csv("parameters,tokens,width,loss\n" + rows))
+    assert "width is not used: 3 empty cells (lines 2, 6, 10)" in table.notes
+    fitted("chinchilla", named_form("chinchilla"), table, Method(starts=1))
+    with pytest.raises(
+        ValueError, match=r"runs.csv:2: width: expected a number, got '', wrong in 3 rows \(lines 2, 6, 10\)"
+    ):
+        table.feature("width")
+    with pytest.raises(ValueError, match="loss: expected a number, got ''"):
+        read_table(csv("parameters,loss\n1e8,3\n2e8,\n3e8,2\n"))
+
+
+def test_experts_that_some_rows_do_not_say_are_not_taken_for_none(csv: Csv) -> None:
+    table = read_table(csv("parameters,n_experts,tokens,loss\n1e8,4,1e9,3.2\n2e8,,1e9,3.0\n"))
+    assert not table.has("active_parameters")
+    with pytest.raises(ValueError, match="n_experts: expected a number, got ''"):
+        table.feature("depth")
+
+
+def test_words_and_units_in_cells(csv: Csv) -> None:
+    table = read_table(
+        csv("parameters,tokens,activation_rate,loss\n1.3 billion,10 million,12.5%,3.2 nats\n2e8,2e10,0.25,3.0\n")
+    )
+    assert table.feature("parameters").tolist() == [1.3e9, 2e8]
+    assert table.feature("tokens").tolist() == [1e7, 2e10]
+    assert table.feature("activation_rate").tolist() == [0.125, 0.25]
+    assert table.loss.tolist() == [3.2, 3.0]
+    with pytest.raises(ValueError, match="depth: expected a number, got '8 layers'; write the number alone"):
+        read_table(csv("depth,loss\n8 layers,3.2\n9,3.0\n"))
+
+
+def test_what_a_law_lacks_is_said_with_the_faults_of_cells(csv: Csv) -> None:
+    path = csv("depth,hiden,n_heads,loss\nx,512,8,3.2\n9,512,8,?\n")
+    with pytest.raises(ValueError, match="expected") as caught:
+        read_tables([path], needs=("parameters", "tokens"))
+    said = str(caught.value)
+    assert [line.partition(": expected")[0].partition(".csv")[2] or line.partition(":")[0] for line in said.splitlines()] == [
+        ":2: depth", ":3: loss", "parameters", "tokens"
+    ]  # fmt: skip
+    assert "of which width, n_kv_heads, expert_size is missing or wrong (n_kv_heads of models without grouped" in said
+
+
+def test_the_faults_of_all_files_come_at_once(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("parameters,loss\nx,3.2\n2e8,3.0\n")
+    with pytest.raises(ValueError, match=r"a\.csv:2: parameters(?s:.*)b\.csv:2: parameters"):
+        read_tables([tmp_path / "a.csv", tmp_path / "b.csv"])

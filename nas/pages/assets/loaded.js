@@ -1,0 +1,4 @@
+// The last of every page's scripts: what they draw can be used.
+for (const part of document.querySelectorAll("header, main > section")) explainWords(part);
+document.documentElement.dataset.loaded = "yes";
+performance.mark("interactive");
