@@ -10,7 +10,7 @@ def schema(
     what: Annotated[
         str,
         Word(
-"""Print the JSON schema of studies, comparisons, spaces, laws, devices, recipes, scores, shared measurements or a strategy's parameters."""
+            "study, comparison, devices (a study of several), space, law, device, recipe, scores, measurements (what --share writes), or a strategy's name or module.",
             show_default=True,
         ),
     ] = "study",
