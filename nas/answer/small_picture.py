@@ -25,7 +25,8 @@ from search_spaces.arrays import FloatArray
 FOUND, BEST, BEHIND = "#3b82c4", "#c26a1b", "#98a2b3"
 MOST, MOST_BEHIND = 150, 300  # points of a frontier, and of what was evaluated, that are drawn
 ROOT = "max-width: 100%; height: auto; stroke-linejoin: round"
-LONG = re.compile(r"\d+\.\d{3,}")
+LONG = re.compile(r"\d+\.\d{3,}")  # a number of more digits than a tenth of a point takes
+NOT_INSIDE = re.compile(r"\s*<(metadata|style)\b.*?</\1>", re.DOTALL)  # a style would be the whole page's
 SMALL = {"path.simplify": False, "savefig.transparent": True, "xtick.color": INK, "ytick.color": INK, "text.color": INK}
 
 
@@ -100,9 +101,6 @@ def _inline(figure: Figure, words: str) -> str:
     FigureCanvasAgg(figure)
     drawn = io.StringIO()
     figure.savefig(drawn, format="svg", dpi=100, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-    svg = drawn.getvalue().replace(INK, "currentColor")
-    svg = re.sub(
-        r"\s*<(metadata|style)\b.*?</\1>", "", svg[svg.index("<svg") :], flags=re.DOTALL
-    )  # a style would be the whole page's
-    svg = LONG.sub(lambda number: f"{float(number[0]):.1f}", svg)  # of a point
+    text = drawn.getvalue().replace(INK, "currentColor")
+    svg = LONG.sub(lambda number: f"{float(number[0]):.1f}", NOT_INSIDE.sub("", text[text.index("<svg") :]))
     return svg.replace("<svg", f'<svg role="img" aria-label="{escape(words)}" style="{ROOT}"', 1)

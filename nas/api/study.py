@@ -273,11 +273,15 @@ class Study:
         )
 
     def _repr_html_(self) -> str:
-        """Everything that it was made of and that fits into a line, by key."""
-        keys = self.assembled.config.model_dump(mode="json")
+        """Everything that it was made of and that fits into a line, by key; no groups of keys that were left as they are."""
+        config = self.assembled.config
+        keys, left = config.model_dump(mode="json"), type(config)().model_dump(mode="json")
+        keys = {key: value for key, value in keys.items() if not isinstance(value, dict) or value != left[key]}
         embedded = {"space": self.problem.space.name, "law": self.problem.scenario.law.name}
         keys |= {**embedded, "device": devices_in_words(self.problem), "budgets": within(self.problem.budgets)}
-        shown = {key: value for key, value in keys.items() if value not in (None, [], {}) and key != "default_budget"}
+        shown = {
+            key: value for key, value in keys.items() if value not in (None, "", [], {}) and key != "default_budget"
+        }
         return notebook_html(
             repr(self), pd.DataFrame({"key": shown.keys(), "value": map(str, shown.values())}), len(shown)
         )

@@ -1,8 +1,8 @@
-"""The keys of a study as a type checker sees them; what they mean stands in `plas schema study`."""
+"""The keys of a study as editors and type checkers see them, each with what `plas schema study` says of it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from nas.api.fitted_law import FittedLaw
 
@@ -17,64 +17,126 @@ class StudyKeys(TypedDict, total=False):
     """Every key of a study, all of which may be left out."""
 
     name: str
-    preset: str
+    """Names the run folder."""
+    preset: Literal["paper", "device"]
+    """Conventions: the paper's, or a real device's."""
     space: Named
+    """Search space: name, file or mapping."""
     law: Named | FittedLaw
+    """Loss law: name, file or mapping."""
     laws: str | Sequence[Named | FittedLaw]
+    """Other laws: regrets of exact picks under each; further priors of prior_guided; names, files or mappings."""
     tokens: Written | Iterable[Written] | None
+    """Training tokens, of laws that depend on them; several are an axis; left out: the law's own."""
     unique_tokens: Written | None
+    """Tokens of distinct text, of laws that know of repeated ones; left out: the law's own."""
     training: Mapping[str, Any]
+    """Where models are trained, and how much they will serve."""
     residual_sd: Written | None
+    """Residual sd of the law in nats: designs closer than it can distinguish are tied."""
     device: Named
+    """Device: id, id@mode, file or mapping."""
     devices: Listed | Mapping[str, Named]
+    """Devices that designs may be on, a,b or name: device, an axis of the space; left out: `device` alone."""
     chip: Mapping[str, Any] | None
+    """Genes of chips that designs may be on: figures as lists, {from, to, step} or formulas, base, columns, where."""
     device_columns: Named
+    """Figures of devices that are metrics by their names: CSV with a column device, price [USD] and others, or {device: {price: 249 USD}}."""
     precision: str
+    """Weights and linear operators; _kv8, _kv4: a KV cache of as many bits."""
     precisions: Listed
+    """Formats that designs may have, an axis of the space; left out: `precision` alone."""
     precision_law: Listed
+    """What few bits cost in loss; further ones are alternatives; none: nothing."""
     deltas: Named
+    """kind of layers: nats where all are of it, as you measured; a file; none. {}: by public pairs."""
     scores: Named | None
-    latency: str
-    attention: str
+    """Scores of tasks by bits per byte, shown beside losses: file of 'plas fit --scores'; none."""
+    latency: Literal["operator", "closed_form"]
+    """Latency model."""
+    attention: Literal["unfused", "fused"]
+    """Whether scores leave the chip."""
     causal: bool
+    """Skip the masked half of prefill attention."""
     complete: bool
+    """Add residuals, RoPE, expert combination."""
     vocabulary: int | str | Sequence[int | str]
+    """Tokens of embedding and LM head, 32k; 0 leaves both out; several are an axis."""
     tied: bool | Sequence[bool]
+    """One table for embedding and LM head; [true, false] is an axis."""
     token_curve: Named
+    """Bytes of text per token by vocabulary: name, file of 'plas tokenize' or mapping."""
     head_bytes: Number | Mapping[str, Number]
+    """Bytes per element of embedding and LM head, else the format's own; {int4: 1}: by precision."""
     int4_group_size: int | None
+    """Weights per scale under int4."""
     calibration: Named
+    """Share of the datasheet: typical (measured, else typical of the chip), shipped (measured alone) or datasheet, all of it."""
     engine: str | None
+    """Engine whose times are predicted, llama.cpp; left out: whichever was measured."""
     serving: Mapping[str, Any]
+    """Tokens drafted ahead, experts in slow memory, a chip for prompts."""
     sustained: bool | Number | Mapping[str, Any]
+    """Speed after minutes of load, not of the first seconds: by the device's file or its cooling; 0.7: that share of it."""
     batch: int
+    """Sequences at once."""
     input_tokens: int
+    """Prompt length."""
     output_tokens: int
+    """Tokens generated."""
     input_text: Written | None
+    """Prompt in bytes of text, 10kB, in place of input_tokens."""
     output_text: Written | None
+    """Text generated, bytes, in place of output_tokens."""
     objectives: Metrics
+    """Metrics to minimise."""
     budgets: Mapping[str, Any] | Listed
+    """metric: limit, at most; of a rate '>=limit', at least."""
     columns: Metrics
+    """Metrics to compute and keep besides the ten: shipped ones, figures of the device."""
     train: Mapping[str, Any] | None
+    """How the objective train trains."""
     measure: Mapping[str, Any] | None
+    """How the objective measure measures."""
     default_budget: Mapping[str, Any] | str | None
+    """Memory budget unless removed."""
     applications: Mapping[str, Mapping[str, Any]] | str | None
+    """name: {metric: limit} answered with a pick each; left out: the paper's four where no budget is given."""
     baselines: str | Sequence[Named]
+    """Models to compare with: published names, columns, {config: config.json}."""
     algo: str
+    """Search strategy."""
     auto: str
+    """Why algo was picked: auto writes it."""
     params: Mapping[str, Any]
+    """The strategy's own parameters."""
     evaluations: int | None
+    """Distinct architectures to evaluate."""
     time_limit: Written | None
+    """Seconds of search."""
     stop_when_stable: int | None
-    constraints: str | None
+    """Stop after so many evaluations without a new frontier member."""
+    constraints: Literal["native", "penalty", "reject"] | None
+    """How budgets reach the strategy; left out: native where it can, else penalty."""
     penalty_weight: Number
+    """Weight of violations under constraints: penalty."""
     seed_from: str | Path | Sequence[Mapping[str, Any]] | None
+    """Candidate file to start from."""
     known: str | Path | Sequence[str | Path]
+    """Results that are known already: tables, run folders, Optuna storages in files."""
     known_as: Mapping[str, str]
+    """metric of your own: column of the known results, where it is not called so."""
     workers: int | None
+    """Processes that evaluate, one architecture each; none: in this process, a batch at once."""
     asynchronous: bool
+    """Ask whenever a worker is idle; the order of arrival decides what is proposed next."""
     executor: str | None
+    """Cluster that evaluates, dask:tcp://host:8786 or dask:scheduler.json; on the command line alone."""
     resources: Mapping[str, Number]
+    """What an evaluation takes of what a cluster's workers declare, such as GPU: 1."""
     evaluation_timeout: Written | None
+    """Seconds for one architecture, with workers or an executor."""
     optuna_storage: str | None
+    """Database URL or journal file that the run is mirrored into, for optuna-dashboard."""
     seed: int
+    """Seed of the strategy."""

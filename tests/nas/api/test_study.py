@@ -182,6 +182,20 @@ def test_a_pick_is_printed_with_its_units_and_all_others_in_a_line(small: nas.St
         assert "\n" not in repr(each)
 
 
+def test_differences_from_published_models_have_units(tiny: dict[str, Any]) -> None:
+    best = nas.load_study(space=tiny, preset="device", budgets={"total_ms": 500}).solve().pick()
+    own = [name for name in best.index if "Qwen" in name]
+    assert {name: best.attrs["units"][name] for name in own} == {
+        name: "probability" if name.startswith("better") else "nats" for name in own
+    }
+    assert len(own) == 4
+
+
+def test_a_study_is_shown_without_groups_of_keys_that_were_left_as_they_are(small: nas.Study) -> None:
+    assert "<td>serving</td>" not in small._repr_html_()
+    assert "<td>serving</td>" in small.replace(serving={"speculation": "mtp:1"})._repr_html_()
+
+
 def test_a_frontier_and_a_run_are_shown_with_answer_picture_and_units(small: nas.Study, tmp_path: Path) -> None:
     frontier = small.search(algo="random", evaluations=40, out=tmp_path / "run")
     for each in (frontier, nas.read_run(tmp_path / "run"), small.solve()):

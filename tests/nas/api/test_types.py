@@ -1,13 +1,19 @@
 """The API's types as a user's checker sees them: a strict script of a user has no errors, a wrong one has."""
 
+import ast
 import importlib.util
+import inspect
+import json
 import os
+import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from nas.api import study_keys
 from nas.api.study_keys import StudyKeys
 from nas.study.configuration import StudyConfig
 
@@ -79,6 +85,78 @@ nas.load_study().replace(devise="l4")
 """
 
 
+#: Of every key of a study, values that a checker is to take and one that it is to refuse, as they stand in a script.
+KEYS: dict[str, tuple[list[str], str]] = {
+    "name": (["'mine'"], "3"),
+    "preset": (["'device'"], "'papers'"),
+    "space": (["'fine'", "Path('space.yaml')", "{'axes': {'depth': [4, 8]}}"], "3"),
+    "law": (["'evidence'", "{'form': 'hw_codesign'}"], "3"),
+    "laws": (["['routed', {'form': 'routed'}]", "'routed,joint_moe'"], "[3]"),
+    "tokens": (["10e9", "'10B'", "['1B', 3e9]", "None"], "[None]"),
+    "unique_tokens": (["10e9", "'10B'", "None"], "['10B']"),
+    "training": (["{'device': 'h100_sxm'}"], "'h100_sxm'"),
+    "residual_sd": (["0.01", "None"], "[0.01]"),
+    "device": (["'l4'", "{'name': 'mine', 'memory': '8 GB'}", "Path('board.yaml')"], "3"),
+    "devices": (["['l4', 't4']", "{'mine': Path('board.yaml')}", "'l4,t4'"], "3"),
+    "chip": (["{'memory': ['8 GB']}", "None"], "'l4'"),
+    "device_columns": (["'prices.csv'", "{'l4': {'price': '249 USD'}}"], "249"),
+    "precision": (["'int8'"], "8"),
+    "precisions": (["['int8', 'int4']", "'int8,int4'"], "[8, 4]"),
+    "precision_law": (["'qat'", "['qat', 'kumar']"], "4"),
+    "deltas": (["{'conv': 0.03}", "'deltas.yaml'"], "0.03"),
+    "scores": (["'scores.yaml'", "None"], "3"),
+    "latency": (["'operator'"], "'fast'"),
+    "attention": (["'fused'"], "'fuse'"),
+    "causal": (["True"], "'yes'"),
+    "complete": (["True"], "'yes'"),
+    "vocabulary": (["32000", "'32k'", "['8k', 16000]"], "None"),
+    "tied": (["True", "[True, False]"], "'yes'"),
+    "token_curve": (["'slimpajama'", "{'bytes': {8000: 4.0}}"], "4.0"),
+    "head_bytes": (["1", "0.5", "{'int4': 0.5}"], "[1]"),
+    "int4_group_size": (["32", "None"], "'32'"),
+    "calibration": (["'shipped'", "{'compute_efficiency': 0.7}"], "0.7"),
+    "engine": (["'llama.cpp'", "None"], "3"),
+    "serving": (["{'speculation': 'mtp:1'}"], "'mtp:1'"),
+    "sustained": (["True", "0.7", "{'share': 0.7}"], "[0.7]"),
+    "batch": (["2"], "'2'"),
+    "input_tokens": (["2048"], "'2k'"),
+    "output_tokens": (["64"], "6.4"),
+    "input_text": (["'10kB'", "500", "None"], "[500]"),
+    "output_text": (["'500 B'", "None"], "[500]"),
+    "objectives": (["['loss', energy_j]", "'loss,total_ms'"], "3"),
+    "budgets": (["{'decode_ms': 20, 'resident_gb': '8 GB'}", "'decode_ms=20'", "['decode_ms<=20']"], "3"),
+    "columns": (["['ttft_ms']", "[energy_j]"], "3"),
+    "train": (["{'data': 'stdlib'}", "None"], "'stdlib'"),
+    "measure": (["{'backend': 'torch'}", "None"], "'torch'"),
+    "default_budget": (["'none'", "{'metric': 'resident_gb'}", "None"], "3"),
+    "applications": (["{'car': {'total_ms': 100}}", "None"], "{'car': 100}"),
+    "baselines": (["['qwen2.5_0.5b', {'depth': 24}]", "[]"], "[3]"),
+    "algo": (["'nsga2'"], "energy_j"),
+    "auto": (["''"], "True"),
+    "params": (["{'population': 50}"], "50"),
+    "evaluations": (["5000", "None"], "'many'"),
+    "time_limit": (["60", "'60'", "None"], "[60]"),
+    "stop_when_stable": (["1000", "None"], "'1000'"),
+    "constraints": (["'penalty'", "None"], "'hard'"),
+    "penalty_weight": (["10", "2.5"], "'10'"),
+    "seed_from": (["'candidates.csv'", "[{'depth': 24}]", "None"], "3"),
+    "known": (["'results.csv'", "[Path('a.csv'), 'b.csv']"], "3"),
+    "known_as": (["{'board:latency_ms': 'measured'}"], "['board:latency_ms=measured']"),
+    "workers": (["4", "None"], "'4'"),
+    "asynchronous": (["True"], "'yes'"),
+    "executor": (["'dask:tcp://host:8786'", "None"], "8786"),
+    "resources": (["{'GPU': 1}"], "'GPU'"),
+    "evaluation_timeout": (["600", "None"], "[600]"),
+    "optuna_storage": (["'sqlite:///a.db'", "None"], "3"),
+    "seed": (["1"], "'1'"),
+}
+HEAD = """from pathlib import Path
+from typing import Any
+import nas
+def energy_j(architectures: Any) -> Any: ...
+"""
+
+
 def checked(script: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     """mypy on a script in a folder outside the checkout, which finds the package where it is installed."""
     if importlib.util.find_spec("mypy") is None:
@@ -102,6 +180,17 @@ def test_the_typed_keys_are_those_of_a_study() -> None:
     assert set(StudyKeys.__annotations__) == set(StudyConfig.model_fields)
 
 
+def test_an_editor_says_of_every_key_what_the_schema_says() -> None:
+    """Editors show the text below a key; nothing else that they read says what a key means."""
+    keys = next(node for node in ast.parse(inspect.getsource(study_keys)).body if isinstance(node, ast.ClassDef))
+    below = {
+        key.target.id: text.value.value
+        for key, text in pairwise(keys.body)
+        if isinstance(key, ast.AnnAssign) and isinstance(text, ast.Expr)  # type: ignore[union-attr]
+    }
+    assert below == {name: f"{field.description}." for name, field in StudyConfig.model_fields.items()}
+
+
 def test_every_package_says_that_it_is_typed() -> None:
     assert all((ROOT / package / "py.typed").is_file() for package in ("nas", "objectives", "search_spaces"))
 
@@ -117,3 +206,41 @@ def test_a_wrong_script_of_a_user_has_an_error_a_line(tmp_path: Path) -> None:
     answer = checked(BAD, tmp_path)
     lines = {int(line.split(":")[1]) for line in answer.stdout.splitlines() if ": error:" in line}
     assert lines == {4, 5, 6, 7, 8, 9, 10}, answer.stdout
+
+
+def refused(script: str, folder: Path) -> set[str]:
+    """Lines of a script that the checker refuses."""
+    numbers = {int(line.split(":")[1]) for line in checked(script, folder).stdout.splitlines() if ": error:" in line}
+    return {script.splitlines()[number - 1] for number in numbers}
+
+
+def lines_of_keys() -> tuple[list[str], list[str]]:
+    """Lines of a script that are right, and one for each key that is wrong."""
+    right = [f"nas.load_study({key}={value})" for key, (values, _) in KEYS.items() for value in values]
+    return right, [f"nas.load_study({key}={value})" for key, (_, value) in KEYS.items()]
+
+
+def test_every_key_has_values_that_are_tried() -> None:
+    assert KEYS.keys() == StudyConfig.model_fields.keys()
+
+
+@pytest.mark.slow
+def test_a_checker_takes_right_values_of_every_key_and_refuses_wrong_ones(tmp_path: Path) -> None:
+    right, wrong = lines_of_keys()
+    assert refused(HEAD + "\n".join([*right, *wrong]), tmp_path) == set(wrong)
+
+
+@pytest.mark.slow
+def test_an_editor_marks_the_same_lines(tmp_path: Path) -> None:
+    """With pyright, which editors use."""
+    program = shutil.which("pyright")
+    if program is None:
+        pytest.skip("pyright is not on the PATH; npm install pyright brings it, .ci/run does")
+    right, wrong = lines_of_keys()
+    script = HEAD + "\n".join([*right, *wrong])
+    (tmp_path / "theirs.py").write_text(script)
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT)]}))
+    line = [program, "--pythonpath", sys.executable, "--outputjson", "theirs.py"]
+    said = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=600).stdout
+    marked = {each["range"]["start"]["line"] for each in json.loads(said)["generalDiagnostics"]}
+    assert {script.splitlines()[number] for number in marked} == set(wrong)
