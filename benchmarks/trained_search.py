@@ -2,7 +2,7 @@
 
 python -m benchmarks.trained_search [--out FOLDER] [--evaluations 32] [--workers 2] [--killed-after 12] [--docs]
 
-Every evaluation trains one design on text that every machine has. --docs writes the table and the picture of docs/trained-search.md.
+Every evaluation trains one design on text that every machine has. --docs writes the table and the picture of docs/expensive-objectives.md.
 """
 
 import argparse

@@ -23,7 +23,7 @@ class Partial:
 
 
 def near(problem: Problem, found: Lines, width: int) -> tuple[FloatArray, IntArray]:
-    """AdditiveBounds (m, D) and rows (m, layers) of mixtures within the limits near the lines, at most `width` of each."""
+    """Sums (m, D) and rows (m, layers) of mixtures within the limits near the lines, at most `width` of each."""
     parts = [_near(problem, found, slice(at, at + AT_ONCE), width) for at in range(0, len(found.weights), AT_ONCE)]
     return np.concatenate([sums for sums, _ in parts]), np.concatenate([chosen for _, chosen in parts])
 

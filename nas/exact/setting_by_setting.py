@@ -25,7 +25,7 @@ FEW = 2000  # architectures of each setting that say which to solve first
 
 
 class SettingBySetting:
-    """AdditiveBounds of parts of the problem of every setting; answers are in genotypes of the whole.
+    """Sums of parts of the problem of every setting; answers are in genotypes of the whole.
 
     Raises:
         BrokenSum: parts that do not add up to the whole.

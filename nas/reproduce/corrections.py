@@ -42,7 +42,7 @@ def _study() -> list[Correction]:
         Correction(
             "sec:scaling_fit",
             "120 trained and 17 held out; 138 and 32 in the figure",
-            "AdditiveBounds 137 and 170; both are quoted, neither can be checked.",
+            "Sums 137 and 170; both are quoted, neither can be checked.",
         ),
         Correction(
             "app:pretrain_details",

@@ -61,8 +61,15 @@ def page(found: Reproduction, pictures: dict[str, str], folder: str) -> str:
     for name, caption in pictures.items():
         lines += [f"![{caption}]({folder}/{name})", "", f"*{caption}*", ""]
     lines += ["## Every correction", ""]
-    numbered = [(str(i), c.label, c.paper, c.holds) for i, c in enumerate(found.corrections, 1)]
+    said = {claim.found: claim.text for claims in found.sections.values() for claim in claims}
+    numbered = [(str(i), c.label, c.paper, _holds(c, said)) for i, c in enumerate(found.corrections, 1)]
     return "\n".join([*lines, *_table(("#", "label", "the paper", "what holds"), numbered), ""])
+
+
+def _holds(correction: Correction, said: dict[str, str]) -> str:
+    """What holds; where a claim's row has said it, which one."""
+    claim = said.get(correction.holds)
+    return correction.holds if claim is None else f"As found above: {claim}."
 
 
 def _claim_rows(claims: list[Claim]) -> Iterator[tuple[str, ...]]:

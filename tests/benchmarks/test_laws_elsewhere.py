@@ -1,0 +1,30 @@
+"""The figures of laws on models that others trained: a row where a law says anything, and the shipped ones as many as they were."""
+
+from pathlib import Path
+
+from benchmarks.laws_elsewhere import COLUMNS, figures
+
+CSV = Path(__file__).resolve().parents[2] / "docs" / "laws-elsewhere.csv"
+
+
+def test_a_row_stands_where_a_law_says_something() -> None:
+    said = {"mute": 0.0, "pairs": 8, "of": 10, "order": 0.75, "regret": 0.01234, "error": 0.0456}
+    by = {"a": said, "b": said | {"mute": 1.0}, "deeper": said | {"error": None}, "c": None}
+    decided = {"decides": True, "pairs": 10, "fitted_to_it": ["a"], "by": by}
+    tables = [
+        {"name": "one", "questions": {"size": decided}},
+        {"name": "two", "questions": {"size": decided | {"decides": False}}},
+    ]
+    content = {"record": {"size": dict.fromkeys(by)}, "tables": tables}
+    assert figures(content).splitlines() == [
+        COLUMNS,
+        "size,one,10,a,8,75.0,0.0123,0.046,yes",
+        "size,one,10,deeper,8,75.0,0.0123,,no",
+    ]
+
+
+def test_the_shipped_figures_have_these_columns() -> None:
+    header, *rows = CSV.read_text(encoding="utf-8").splitlines()
+    assert header == COLUMNS
+    assert {row.count(",") for row in rows} == {COLUMNS.count(",")}
+    assert {row.split(",")[0] for row in rows} >= {"size", "shape", "experts", "active", "tokens", "compute"}
