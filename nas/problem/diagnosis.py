@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, Decimal
 import numpy as np
 
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Budget
+from nas.problem.objective import Budget, unit_of
 
 MISSES = 3  # shown as the closest
 MEMORY = ("memory_gb", "resident_gb")
@@ -153,8 +153,12 @@ def _relaxation(r: Relaxation) -> str:
     if r.limit <= r.budget.limit:
         return f"not binding{alone}"
     opens = "1 design" if r.opens == 1 else f"{r.opens:,} designs"
-    at = f"{r.budget.shown(r.limit, at_least(r.limit))}{r.budget.in_rates(r.limit)}"
+    at = f"{r.budget.shown(r.limit, _with_unit(r.budget, at_least(r.limit)))}{r.budget.in_rates(r.limit)}"
     return f"binds; at {at} (+{100 * (r.limit / r.budget.limit - 1):.1f} %) it opens {opens}{alone}"
+
+
+def _with_unit(budget: Budget, number: str) -> str:
+    return f"{number} {unit_of(budget.metric) if budget.rate else budget.unit}".strip()
 
 
 def at_least(limit: float, digits: int = 6) -> str:
@@ -170,4 +174,4 @@ def _miss(closest: Evaluations, row: int) -> str:
         f"{budget.in_rates(value)}"
         for budget, violation in zip(closest.budgets, closest.violations[row].tolist(), strict=True)
     ]
-    return f"loss {closest.metrics['loss'][row]:.4f}, " + ", ".join(over)
+    return f"loss {closest.metrics['loss'][row]:.4f} nats, " + ", ".join(over)
