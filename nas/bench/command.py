@@ -25,7 +25,6 @@ from nas.terminal.progress import Stages
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 
-
 SHOWN = 9  # values of an axis
 
 
