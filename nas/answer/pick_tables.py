@@ -306,6 +306,13 @@ def figure(problem: Problem, metric: str, value: float, *, named: bool = True) -
     return f"{name * named} {number} {unit}".strip()
 
 
+def figure_of(problem: Problem, metric: str, value: float, limit: float) -> str:
+    """A metric beside its limit: `total 486.9 of 500 ms`."""
+    shown = figure(problem, metric, value)
+    number, space, unit = figure(problem, metric, limit, named=False).rpartition(" ")
+    return f"{shown.removesuffix(space + unit)} of {number}{space}{unit}"
+
+
 def least_figures(outcome: Outcome) -> list[str]:
     """Of each figure of devices that is minimised the frontier's least: on which device, and the lowest loss there."""
     problem, found = outcome.study.problem, outcome.frontier

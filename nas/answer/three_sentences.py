@@ -8,7 +8,7 @@ from nas.answer.changes import NOTHING, Change, Changes, changes_of
 from nas.answer.device_times import PREFIX, TIMES, alike, device_times, limits, ranges_of_what, times_of
 from nas.answer.doubt_columns import difference_in_numbers
 from nas.answer.outcome import Outcome
-from nas.answer.pick_tables import figure
+from nas.answer.pick_tables import figure, figure_of
 from nas.answer.sentences import FFN_RATIO, describe, describe_in_words, devices_in_words, formats_in_words
 from nas.answer.sureness import difference_in_words
 from nas.exact.gains import DIFFERENT
@@ -210,12 +210,8 @@ def _asked(problem: Problem, m: Mapping[str, float]) -> list[str]:
 
 def _with_limit(problem: Problem, metric: str, value: float) -> str:
     """`total 486.9 of 500 ms`; without a limit the figure alone."""
-    shown = figure(problem, metric, value)
     limit = limits(problem, PickQuery(OWN, None)).get(metric)
-    if limit is None:
-        return shown
-    number, space, unit = figure(problem, metric, limit, named=False).rpartition(" ")
-    return f"{shown.removesuffix(space + unit)} of {number}{space}{unit}"
+    return figure(problem, metric, value) if limit is None else figure_of(problem, metric, value, limit)
 
 
 def _ranges(problem: Problem, chosen: Architectures, m: Mapping[str, float]) -> str:

@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, Decimal
 import numpy as np
 
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Budget, unit_of
+from nas.problem.objective import Budget
 
 MISSES = 3  # shown as the closest
 MEMORY = ("memory_gb", "resident_gb")
@@ -153,12 +153,8 @@ def _relaxation(r: Relaxation) -> str:
     if r.limit <= r.budget.limit:
         return f"not binding{alone}"
     opens = "1 design" if r.opens == 1 else f"{r.opens:,} designs"
-    at = f"{r.budget.shown(r.limit, _with_unit(r.budget, at_least(r.limit)))}{r.budget.in_rates(r.limit)}"
+    at = f"{r.budget.with_unit(r.limit, at_least(r.limit))}{r.budget.in_rates(r.limit)}"
     return f"binds; at {at} (+{100 * (r.limit / r.budget.limit - 1):.1f} %) it opens {opens}{alone}"
-
-
-def _with_unit(budget: Budget, number: str) -> str:
-    return f"{number} {unit_of(budget.metric) if budget.rate else budget.unit}".strip()
 
 
 def at_least(limit: float, digits: int = 6) -> str:

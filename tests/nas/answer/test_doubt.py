@@ -320,8 +320,8 @@ def test_select_explain_and_python_say_it_too(ran: Inside) -> None:
     assert f"nats from {MODEL}, better" in ran("select", "run", "--sweep", "total_ms=20:60:20").out
     explained = json.loads(ran("explain", "run", "--select", "best", "--json").out)
     assert explained["differences"][MODEL]["better"] == pytest.approx(picked[names[3]])
-    assert f"From {MODEL}: " in ran("explain", "run", "--select", "best").out
-    assert f"From {MODEL}: " not in ran("explain", "--model", "qwen2.5_0.5b", "--law", "law.yaml").out
+    assert f"Against {MODEL} trained alike: " in ran("explain", "run", "--select", "best").out
+    assert f"Against {MODEL} trained alike: " not in ran("explain", "--model", "qwen2.5_0.5b", "--law", "law.yaml").out
     run = nas.read_run("run")
     assert run.pick()[names].tolist() == pytest.approx([picked[name] for name in names])
     pd.testing.assert_series_equal(run.picks[names[0]].head(1), pd.Series([picked[names[0]]], name=names[0]))
