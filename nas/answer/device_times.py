@@ -55,7 +55,7 @@ def verdict(problem: Problem, on_device: Problem, missed: list[bool | None]) -> 
     if not any(judged):
         return f"{text}; every time limit is met there too."
     return (
-        f"Every limit holds by takes, in this study's convention. {text}: {sum(judged)} of {len(judged)} time limits "
+        f"Limits are kept in this study's own convention (column takes). {text}: {sum(judged)} of {len(judged)} time limits "
         "are missed there. --preset device searches within them."
     )
 

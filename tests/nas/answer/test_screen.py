@@ -125,7 +125,7 @@ def test_a_limit_that_is_missed_on_the_device_is_marked_in_its_row(concluded: Co
     shown = own_picks(concluded(162, precision="fp16", applications=applications))
     there = [row[shown.header.index("in convention")] for row in shown.rows]
     assert [text.endswith(" !") for text in there] == [False, True, False]
-    assert "Every limit holds by takes, in this study's convention" in shown.below[0]
+    assert "Limits are kept in this study's own convention (column takes)" in shown.below[0]
 
 
 def test_the_shorthand_of_the_first_screen_is_explained_on_it(
