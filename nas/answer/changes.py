@@ -207,7 +207,7 @@ def _narrower(study: Study) -> str:
 def _why_no_format(study: Study) -> str:
     if study.problem.functions:
         return "a metric of your own"
-    return "" if study.problem.scenario.law.precision_law is not None else "no --precision-law"
+    return "" if study.problem.scenario.law.precision_law is not None else "give --precision-law"
 
 
 def _why_no_tokens(study: Study) -> str:

@@ -43,7 +43,7 @@ def _line(problem: Problem, gained: DeviceGain) -> str:
         return f"{head}: buys nothing"
     star = "*" if gained.bought.extrapolates else ""
     shape = {n: gained.bought.design[n] for n in (*SHAPE, *KIND_DEFAULTS, *FURTHER_AXES) if n in gained.bought.design}
-    by = f"loss {gained.bought.loss:.4f}{star} (−{gained.nats:.2g}) by {describe(one(shape).on(''))}"
+    by = f"loss {gained.bought.loss:.4f}{star} nats (−{gained.nats:.2g}) by {describe(one(shape).on(''))}"
     sure = _interval(gained.difference)
     ranges = (
         ""

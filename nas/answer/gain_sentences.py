@@ -20,7 +20,7 @@ def gain_lines(problem: Problem, gains: Gains, loss: float) -> list[str]:
     best, pick = float(gains.pick.metrics["loss"][0]), problem.architectures(gains.pick.genotypes)
     named = "This is" if math.isclose(loss, best, rel_tol=1e-11) else f"Not this one, but {describe(pick)} is"
     lines = ["", "What more would buy, solved exactly"]
-    lines.append(f"  {named} the lowest loss within the budgets: {best:.4f}")
+    lines.append(f"  {named} the lowest loss within the budgets: {best:.4f} nats")
     lines += [f"  {_budget(gain)}" for gain in gains.budgets]
     lines += [f"  {gain.change} {gain.at:g}, one step beyond its axis: {_bought(gain)}" for gain in gains.axes]
     if not gains.axes:
@@ -31,18 +31,18 @@ def gain_lines(problem: Problem, gains: Gains, loss: float) -> list[str]:
 
 def _budget(gain: BudgetGain) -> str:
     budget = gain.budget
-    free = f"costs nothing down to {budget.shown(gain.tightest, at_least(gain.tightest))}"
+    free = f"costs nothing down to {budget.with_unit(gain.tightest, at_least(gain.tightest))}"
     if gain.relaxed is None:
         return f"{budget}: {free}; relaxing it alone buys nothing"
     more = 100 * (gain.relaxed.at / budget.limit - 1)
-    at = budget.shown(gain.relaxed.at, at_least(gain.relaxed.at))
+    at = budget.with_unit(gain.relaxed.at, at_least(gain.relaxed.at))
     needed = f"the next better design needs {at} (+{more:.2g} %)"
     return f"{budget}: {free}; {needed}: {_bought(gain.relaxed)}"
 
 
 def _bought(gain: Gain) -> str:
     star = "*" if gain.extrapolates else ""
-    return f"loss {gain.loss:.4f}{star} (−{gain.gain:.2g}) by {describe(_architecture(gain))}"
+    return f"loss {gain.loss:.4f}{star} nats (−{gain.gain:.2g}) by {describe(_architecture(gain))}"
 
 
 def _architecture(gain: Gain) -> Architectures:

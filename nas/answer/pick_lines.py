@@ -27,7 +27,8 @@ def pick_lines(outcome: Outcome, *, verbose: bool, designs: bool = True) -> Show
     designs: whether a design without a column is shown below its row.
     """
     table = own_picks(outcome, brief=not verbose)
-    if not verbose and len(table.rows) == 1 and EXACT not in table.header and not table.below:
+    missed_unsaid = EXACT in table.header and outcome.changes is None
+    if not verbose and len(table.rows) == 1 and not missed_unsaid and not table.below:
         return Shown([], [], exact=False)  # the three sentences say it
     below = BELOW[:1] if designs else ()
     spare = () if verbose else (CONVENTION, "params", "active", "memory", EXACT, *BELOW[: 0 if designs else 1])

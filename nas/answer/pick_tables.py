@@ -306,6 +306,13 @@ def figure(problem: Problem, metric: str, value: float, *, named: bool = True) -
     return f"{name * named} {number} {unit}".strip()
 
 
+def figure_of(problem: Problem, metric: str, value: float, limit: float) -> str:
+    """A metric beside its limit: `total 486.9 of 500 ms`."""
+    shown = figure(problem, metric, value)
+    number, space, unit = figure(problem, metric, limit, named=False).rpartition(" ")
+    return f"{shown.removesuffix(space + unit)} of {number}{space}{unit}"
+
+
 def least_figures(outcome: Outcome) -> list[str]:
     """Of each figure of devices that is minimised the frontier's least: on which device, and the lowest loss there."""
     problem, found = outcome.study.problem, outcome.frontier
@@ -349,15 +356,17 @@ def beside_baselines(outcome: Outcome, *, brief: bool = False) -> list[PickTable
 
 
 def _beside(outcome: Outcome, known: Baseline, rows: list[PickRow], *, brief: bool) -> PickTable:
-    """The table beside one model, under its own figures."""
-    scenario, own_heads = outcome.study.problem.scenario, outcome.study.problem.space.own_heads
+    """The table beside one model, under its own figures; in brief with the LM head that the study prices, or without one as it does."""
+    problem = outcome.study.problem
+    scenario, own_heads = problem.scenario, problem.space.own_heads
+    shown = [row for row in rows if row[0].question.vocabulary in (None, problem.vocabulary)] if brief else rows
     loss, outside = (
         float(scenario.law.loss(known.architecture)[0]),
         bool(scenario.law.extrapolates(known.architecture)[0]),
     )
-    memory, limit = baseline_metric(outcome, known.architecture, "memory_gb"), rows[0][0].question.budget
+    memory, limit = baseline_metric(outcome, known.architecture, "memory_gb"), shown[0][0].question.budget
     alone = brief and not own_heads
-    facts = [f"{'no LM head ' * alone}{limit.limit:.2f} ms"] if brief and limit is not None else []
+    facts = [f"{'no LM head ' * (not problem.has_head)}{limit.limit:.2f} ms"] if brief and limit is not None else []
     facts += [] if memory is None else [f"{memory:.3g} GB"]
     facts += [f"{'predicted ' * (not brief)}loss {loss:.4f}{'*' if outside else ''}"]
     facts += [] if brief else [f"perplexity {math.exp(loss):.2f}"]
@@ -373,13 +382,15 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[PickRow], *, brief: bo
         "memory",
         "architecture",
     )
-    body = [_baseline_row(outcome, *row, known.label, loss) for row in (rows[:HEADLINES] if brief else rows)]
+    shown = shown[:HEADLINES] if brief else shown
+    body = [_baseline_row(outcome, *row, known.label, loss) for row in shown]
     for row in body if alone else ():
         row[0] = row[0].partition(", ")[2] or "any memory"
     below = (*([] if brief or own_heads else equal_heads(known)), *blind_spots(known, scenario))
     without, more = ({"its total_ms"}, max(len(rows) - HEADLINES, 0)) if brief else (set[str](), 0)
     sure = outcome.doubt is not None
     without |= ({"ppl change"} if brief else set()) if sure else {NATS}
+    without |= {f"{PREFIX}ms"} if brief and alike(problem, [row[:2] for row in shown]) else set()
     on = f" on {scenario.devices[0][0]}" if scenario.devices else ""
     return _table(f"At most as slow as {known.label}{on}", facts, header, body, without, below, more)
 

@@ -40,6 +40,7 @@ from search_spaces.space import SearchSpace
 FAILED = "{:,} evaluations failed; their reasons are in evaluations.csv."
 STOPPED = "{:,} designs were stopped before the full fidelity (steps.csv); the frontier holds none of them."
 FFN_RATIO = "FFN ratio"
+ALL_EVALUATED = "distinct evaluations"  # how the reason of a search ends that evaluated all that it may
 WORKLOAD_WORDS = {"operator": "operator roofline", "closed_form": "closed-form latency"}
 
 
@@ -157,7 +158,7 @@ def with_head(scenario: Scenario) -> str:
 
 
 def workload(c: StudyConfig) -> str:
-    """`1,024 in / 16 out, batch 1`."""
+    """`1,024 tokens in, 16 out, batch 1`."""
     return f"{c.request_words}, batch {c.batch}"
 
 
@@ -248,8 +249,7 @@ def count(n: float) -> str:
 
 def certainty(outcome: Outcome) -> list[str]:
     """How sure the search is that it found the frontier."""
-    evaluated = f"{outcome.charged:,} distinct architectures evaluated ({outcome.asked:,} asked), stopped: {outcome.stop_reason}."
-    lines = [evaluated, *known_before(outcome), *without_values(outcome)]
+    lines = [_evaluated(outcome), *known_before(outcome), *without_values(outcome)]
     if outcome.whole:
         return [
             *lines,
@@ -275,13 +275,24 @@ def certainty(outcome: Outcome) -> list[str]:
     ]
 
 
+def _evaluated(outcome: Outcome) -> str:
+    """How many distinct designs were evaluated, of how many proposals where some came again, and why the search ended."""
+    proposed = (
+        "" if outcome.asked == outcome.charged else f" ({outcome.asked:,} proposed; those that came again are free)"
+    )
+    ended = "as many as asked for" if outcome.stop_reason.endswith(ALL_EVALUATED) else f"stopped: {outcome.stop_reason}"
+    return f"{outcome.charged:,} distinct designs evaluated{proposed}, {ended}."
+
+
 def certainty_in_short(outcome: Outcome) -> list[str]:
     """How much of the exact frontier was found, in a line; why a search ended before its evaluations."""
+    if outcome.diagnosis is not None and outcome.diagnosis_covers_space:
+        return [_evaluated(outcome), *known_before(outcome), *without_values(outcome)]
     if outcome.distance is None:
         return certainty(outcome)
     n, d = outcome.charged, outcome.distance
     text = f"Found {d.found} of the exact frontier's {d.exact} in {n:,} evaluations; gap {100 * d.gap:.2g} %"
-    ended = [] if outcome.stop_reason.endswith("distinct evaluations") else [f"Stopped: {outcome.stop_reason}."]
+    ended = [] if outcome.stop_reason.endswith(ALL_EVALUATED) else [f"Stopped: {outcome.stop_reason}."]
     return [text, *known_before(outcome), *ended, *without_values(outcome)]
 
 
@@ -353,7 +364,9 @@ def limits_in_short(outcome: Outcome) -> list[str]:
     tokens = tokens_in_words(tokens_of(outcome.study.problem))
     tokens = f"{tokens}, " if tokens else ""
     outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
-    beyond = f"{outside} of {n:,} extrapolated (*)" if law.fitted_on else "fitted on a range that it does not state"
+    beyond = (
+        f"{outside} of {n:,} designs extrapolated (*)" if law.fitted_on else "fitted on a range that it does not state"
+    )
     likely = [] if outcome.optimal is None else [sureness_in_short(outcome.optimal, len(law.drawn), outside)]
     asked = (*outcome.frontier.objectives, *(budget.metric for budget in outcome.study.problem.budgets))
     return [

@@ -13,6 +13,7 @@ from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
 OUTSIDE = "outside of the evidence"
+LEVEL = "90 %: "  # of intervals, where no head of a column says it
 NOT_TOLD_APART = "Cheaper along one axis, and by the law not told apart from {}"
 
 
@@ -26,14 +27,14 @@ def doubt_outside(law: Law, outside: int) -> list[str]:
     if law.beyond_rows is None:
         return [f"{said}; loss@q is too narrow there, by how much the law's file does not say"]
     return [
-        f"{said}; loss@q is of {law.beyond_rows:.2g} times the draws' spread there, as the law's largest rows need when left out"
+        f"{said}; there loss@q spreads {law.beyond_rows:.2g} times as wide as the draws, as the law's largest rows did when left out of its fit"
     ]
 
 
 def uncertainty_in_words(law: Law) -> str:
-    """`residual sd 0.013 nats and 256 draws`; "" where the law says neither."""
+    """`residual standard deviation 0.013 nats and 256 draws`; "" where the law says neither."""
     draws = len(law.draws) + sum(len(rival.draws) for rival in law.rivals)
-    known = [] if law.residual_sd is None else [f"residual sd {law.residual_sd:.3g} nats"]
+    known = [] if law.residual_sd is None else [f"residual standard deviation {law.residual_sd:.3g} nats"]
     return " and ".join([*known, *([f"{draws} draws"] if draws else [])])
 
 
@@ -52,17 +53,17 @@ def difference_in_short(found: Difference) -> str:
 
 
 def difference_in_words(found: Difference) -> str:
-    """`-0.11 nats (-0.19 to -0.04), better with probability 0.98`."""
+    """`-0.11 nats (90 %: -0.19 to -0.04), better with probability 0.98`."""
     if not np.isfinite(found.nats):
         return "not priced"
     if not found.known:
         return f"{found.nats:+.2f} nats, {OUTSIDE}"
-    return f"{_interval(found, ' nats')}, better with probability {chance(found.better)}"
+    return f"{_interval(found, ' nats', LEVEL)}, better with probability {chance(found.better)}"
 
 
-def _interval(found: Difference, unit: str) -> str:
+def _interval(found: Difference, unit: str, level: str = "") -> str:
     digits = next((n for n, least in ((2, 0.1), (3, 0.01)) if found.high - found.low >= least), 4)
-    return f"{found.nats:+.{digits}f}{unit} ({found.low:+.{digits}f} to {found.high:+.{digits}f})"
+    return f"{found.nats:+.{digits}f}{unit} ({level}{found.low:+.{digits}f} to {found.high:+.{digits}f})"
 
 
 def steps(outcome: Outcome) -> list[str]:
@@ -79,7 +80,7 @@ def steps(outcome: Outcome) -> list[str]:
 
 def undecided_lines(law: Law, found: Sequence[Undecided], of: str) -> list[str]:
     """Cheaper designs along one axis that the law cannot tell from one, and what it does not see; nothing where there are none."""
-    steps = [f"{each.step} {_interval(each.difference, ' nats')}, {_cheaper(each)}" for each in found]
+    steps = [f"{each.step} {_interval(each.difference, ' nats', LEVEL)}, {_cheaper(each)}" for each in found]
     unseen = f". Law {law.name} does not see {', '.join(law.unseen)}" if law.unseen else ""
     return [f"{NOT_TOLD_APART.format(of)}: {'; '.join(steps)}{unseen}"] if steps else []
 

@@ -8,7 +8,7 @@ from nas.answer.changes import NOTHING, Change, Changes, changes_of
 from nas.answer.device_times import PREFIX, TIMES, alike, device_times, limits, ranges_of_what, times_of
 from nas.answer.doubt_columns import difference_in_numbers
 from nas.answer.outcome import Outcome
-from nas.answer.pick_tables import figure
+from nas.answer.pick_tables import figure, figure_of
 from nas.answer.sentences import FFN_RATIO, describe, describe_in_words, devices_in_words, formats_in_words
 from nas.answer.sureness import difference_in_words
 from nas.exact.gains import DIFFERENT
@@ -28,6 +28,13 @@ from search_spaces.architectures import Architectures
 CHANGED = {"vocabulary": "a vocabulary of {:,.0f}", "format": "{}", "tokens": "training on {:,.3g} B tokens"}
 WITH = {"vocabulary": " at equal text", "format": "", "tokens": ", twice the training"}
 MEMORIES = ("memory_gb", "resident_gb")
+PHASES = {
+    "ttft_ms": "prefill",
+    "prefill_ms": "prefill",
+    "decode_ms": "decode",
+    "tpot_ms": "decode",
+}  # that alone decide
+LOSSLESS = 2.0  # bytes of a weight, from which a law's losses hold as they are
 WAITS = {
     "compute": "the arithmetic peak",
     "memory": "memory bandwidth",
@@ -122,7 +129,7 @@ def answer_of(
     beside = None if first is None else (first[0], first[1][0])
     train, takes = _train(problem, chosen, m["loss"], beside), _takes(problem, chosen, m, changes, on_device or {})
     taken = figure(problem, (name := _asked(problem, m)[0]), m[name])
-    short = f"{describe(chosen, problem.space.settings).partition(f', {FFN_RATIO}')[0]}: loss {m['loss']:.4f}, {taken}"
+    short = f"{describe(chosen, problem.space.settings).partition(f', {FFN_RATIO}')[0]}: {m['loss']:.4f} nats, {taken}"
     return ThreeSentences(train, takes, _buys(problem, chosen, m["loss"], changes), short)
 
 
@@ -135,13 +142,21 @@ def nothing_fits(problem: Problem, diagnosis: Diagnosis, *, whole: bool) -> Thre
     budgets = " and ".join(str(budget) for budget in problem.budgets)
     size, _ = describe_in_words(problem.architectures(nearest.genotypes[:1]), problem.space.settings)
     m = {name: float(column[0]) for name, column in nearest.metrics.items()}
-    took = [_with_limit(problem, b.metric, m[b.metric]) for b in problem.budgets]
+    missed_first = sorted(problem.budgets, key=lambda budget: m[budget.metric] <= budget.limit)
+    took = [_with_limit(problem, b.metric, m[b.metric]) for b in missed_first]
     where = f"{devices_in_words(problem)}, {formats_in_words(problem)}"
     return ThreeSentences(
         f"Nothing fits: of {among} none is within {budgets}.",
-        f"On {where}, the closest takes {', '.join(took)}: {size}, loss {m['loss']:.4f} nats (predicted).",
+        f"On {where}, {_request(problem)}the closest takes {', '.join(took)}: {size}, loss {m['loss']:.4f} nats (predicted).",
         _opening(diagnosis),
     )
+
+
+def _request(problem: Problem) -> str:
+    """`for 1,024 tokens in and 16 out `; "" where each vocabulary makes its own number of tokens of a text."""
+    scenario = problem.scenario
+    own = scenario.text is not None and problem.space.own_heads
+    return "" if own else f"for {scenario.input_tokens:,} tokens in and {scenario.output_tokens:,} out "
 
 
 def _opening(diagnosis: Diagnosis) -> str:
@@ -166,7 +181,9 @@ def _train(problem: Problem, chosen: Architectures, loss: float, beside: tuple[s
     size, rest = describe_in_words(chosen, problem.space.settings)
     law = problem.scenario.law
     outside = ", extrapolated" if law.extrapolates(chosen)[0] else "" if has_doubt(law) else ", error unknown"
-    compared = "" if beside is None else f"; from {beside[0]} {difference_in_words(beside[1])}"
+    narrow = float(problem.pricing(chosen).precision.weight_bytes) < LOSSLESS and law.precision_law is None
+    outside += ", as if in 16 bits" if narrow else ""
+    compared = "" if beside is None else f"; against {beside[0]} trained alike {difference_in_words(beside[1])}"
     return f"Train {size}: loss {loss:.4f} nats (predicted{outside}), {rest}{compared}."
 
 
@@ -180,8 +197,8 @@ def _takes(
     figures[0] += _ranges(problem, chosen, m)
     said = f"On {where}, it takes {', '.join(figures)}"
     other = ", ".join(figure(problem, name, value) for name, value in there.items())
-    said += f" in this study's convention, {other} under preset device" if other else ""
-    return f"{said}; {_binding(changes)}{_waits(problem, chosen)}."
+    said += f" in this study's convention, {other} on the device (preset device)" if other else ""
+    return f"{said}; {_binding(changes)}{_waits(problem, chosen, _asked(problem, m)[0])}."
 
 
 def _asked(problem: Problem, m: Mapping[str, float]) -> list[str]:
@@ -193,12 +210,8 @@ def _asked(problem: Problem, m: Mapping[str, float]) -> list[str]:
 
 def _with_limit(problem: Problem, metric: str, value: float) -> str:
     """`total 486.9 of 500 ms`; without a limit the figure alone."""
-    shown = figure(problem, metric, value)
     limit = limits(problem, PickQuery(OWN, None)).get(metric)
-    if limit is None:
-        return shown
-    number, space, unit = figure(problem, metric, limit, named=False).rpartition(" ")
-    return f"{shown.removesuffix(space + unit)} of {number}{space}{unit}"
+    return figure(problem, metric, value) if limit is None else figure_of(problem, metric, value, limit)
 
 
 def _ranges(problem: Problem, chosen: Architectures, m: Mapping[str, float]) -> str:
@@ -220,17 +233,19 @@ def _binding(changes: Changes | None) -> str:
     return f"{' and '.join(names)} {'binds' if len(names) == 1 else 'bind'}"
 
 
-def _waits(problem: Problem, chosen: Architectures) -> str:
-    """`, and 71 % of the time goes to memory bandwidth`; "" where no operators are priced."""
+def _waits(problem: Problem, chosen: Architectures, metric: str) -> str:
+    """`, and 71 % of the time goes to memory bandwidth`, of the phase that a metric is of; "" where no operators are priced."""
+    phase = PHASES.get(metric.partition("@")[0])
     try:
-        rows = [row for found in operators(problem, chosen).values() for row in found]
+        found = operators(problem, chosen)
     except ValueError:
         return ""
+    rows = [row for name, of_phase in found.items() if phase in (None, name) for row in of_phase]
     spent = {kind: sum(row.ms_by_kind[kind] for row in rows) for kind in WAITS}
     if (total := sum(spent.values())) <= 0.0:
         return ""
     most = max(spent, key=spent.__getitem__)
-    return f", and {100 * spent[most] / total:.0f} % of the time goes to {WAITS[most]}"
+    return f", and {100 * spent[most] / total:.0f} % of {'the time' if phase is None else phase} goes to {WAITS[most]}"
 
 
 def _buys(problem: Problem, chosen: Architectures, loss: float, changes: Changes | None) -> str:
@@ -257,7 +272,7 @@ def _buys(problem: Problem, chosen: Architectures, loss: float, changes: Changes
 
 
 def _nats(change: Change) -> str:
-    return f"{-change.nats:+.2g}" if change.nats > NOTHING else "nothing"
+    return f"{-change.nats:+.2g} nats" if change.nats > NOTHING else "nothing"
 
 
 def _changed(problem: Problem, change: Change) -> str:

@@ -25,6 +25,8 @@ from nas.terminal.progress import Stages
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 
+SHOWN = 9  # values of an axis
+
 
 def answer(request: BenchRequest) -> None:
     """Do what is asked for.
@@ -77,10 +79,18 @@ def show(request: BenchRequest) -> None:
     if request.json:
         say_json(found)
         return
-    for name, value in found.items():
-        text = ", ".join(f"{k} {v:,}" for k, v in value.items()) if isinstance(value, dict) else value
+    ends = {end: dict(zip(found["objectives"], found[end], strict=True)) for end in ("ideal", "nadir")}
+    for name, value in {**found, **ends}.items():
+        text = ", ".join(f"{k} {_in_short(v)}" for k, v in value.items()) if isinstance(value, dict) else value
         text = ", ".join(map(str, text)) if isinstance(text, list) else f"{text:,}" if isinstance(text, int) else text
         say(f"{name.replace('_', ' '):<13}{text or 'none'}")
+
+
+def _in_short(value: float | list[Any]) -> str:
+    """A number, or the values of an axis between braces, of many the first and the last."""
+    if not isinstance(value, list):
+        return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+    return f"{{{', '.join(map(str, value if len(value) <= SHOWN else [*value[: SHOWN - 1], '…', value[-1]]))}}}"
 
 
 def _one(request: BenchRequest) -> str:

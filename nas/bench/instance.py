@@ -68,6 +68,11 @@ class BenchProblem:
         return sizes - 1
 
     @property
+    def axes(self) -> dict[str, list[Any]]:
+        """The values of each column that varies."""
+        return {name: list(values) for name, values in self.problem.space.mapping()["axes"].items()}
+
+    @property
     def categorical(self) -> tuple[str, ...]:
         """Genes whose values have no order."""
         return tuple(name for name in self.genes if name in ("layers", "precision", "device", "speculation"))
@@ -216,6 +221,7 @@ def described(found: BenchProblem) -> Mapping[str, Any]:
         "family": known.family,
         "designs": found.size,
         "genes": dict(zip(found.genes, (found.upper + 1).tolist(), strict=True)),
+        "axes": found.axes,
         "categorical": list(found.categorical),
         "objectives": list(found.objectives),
         "constraints": list(found.constraints),

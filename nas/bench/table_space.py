@@ -34,6 +34,11 @@ class TableSpace:
         self.scaled = [np.log(values) / max(np.ptp(np.log(values)), 1e-9) for values in self.values]
         assert len(np.unique(self.rows, axis=0)) == self.size, "expected distinct architectures"
 
+    def mapping(self) -> dict[str, Any]:
+        """Its name, and the values of each gene."""
+        axes = {gene: values.tolist() for gene, values in zip(self.genes, self.values, strict=True)}
+        return {"name": self.name, "axes": axes}
+
     def genotypes(self, keys: IntArray) -> IntArray:
         """Genotypes of rows, (n, g)."""
         return self.rows[keys]

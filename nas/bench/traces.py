@@ -14,7 +14,8 @@ from nas.record.candidates import read_rows
 from nas.record.log import final
 from nas.record.store import FILE, begun
 from objectives.display_text import read_cell, shown_name
-from search_spaces.architectures import architectures_of
+from objectives.fitting.columns import ALIAS, bare
+from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import IntArray
 from search_spaces.columns import ALIASES, DEFAULTS, FILE_COLUMNS
 
@@ -130,8 +131,8 @@ def _whole(path: Path, place: int, row: Row, column: str) -> int:
 
 
 def _by_architecture(path: Path, rows: Sequence[Row], bench: "BenchProblem") -> IntArray:
-    known = {*FILE_COLUMNS, *DEFAULTS, *ALIASES}
-    given = [{name: value for name, value in row.items() if name in known and value not in ("", None)} for row in rows]
+    names = _columns(path, rows[0])
+    given = [{new: row[old] for old, new in names.items() if row.get(old) not in ("", None)} for row in rows]
     try:
         architectures = architectures_of(given)
     except ValueError as error:
@@ -141,10 +142,37 @@ def _by_architecture(path: Path, rows: Sequence[Row], bench: "BenchProblem") -> 
     if (keys < 0).any():
         place = int(np.flatnonzero(keys < 0)[0])
         raise UsageError(
-            f"{path}: row {place + 1}: expected a design of {bench.name}, got {dict(given[place])}; "
-            "plas bench show names its axes"
+            f"{path}: row {place + 1}: expected a design of {bench.name}, got {_off(bench, architectures[[place]])}; "
+            f"plas bench show {bench.name} has every value"
         )
     return bench.problem.space.genotypes(keys)
+
+
+def _columns(path: Path, row: Row) -> dict[str, str]:
+    """The columns of architectures in a trace, by their names there and here; what other tools call the same is known.
+
+    Raises:
+        UsageError: two of one quantity.
+    """
+    known = {*FILE_COLUMNS, *DEFAULTS, *ALIASES}
+    called = {old: old if old in known else ALIAS.get(bare(old), bare(old)) for old in row}
+    found = {old: new for old, new in called.items() if new in known and (old == new or new not in row)}
+    for old, new in found.items():
+        if twice := [other for other in found if found[other] == new and other != old]:
+            raise UsageError(f"{path}: {new}: expected one column, got {old} and {twice[0]}; leave one out")
+    return found
+
+
+def _off(bench: "BenchProblem", design: Architectures) -> str:
+    """Which of its values are on no axis of the problem, with the nearest that are; else that they do not go together."""
+    found = []
+    for name, axis in bench.axes.items():
+        values = np.array([each for each in axis if isinstance(each, (int, float))], dtype=np.float64)
+        if len(values) < len(axis) or np.isclose(values, value := float(getattr(design, name)[0])).any():
+            continue
+        near = np.sort(values[np.argsort(abs(values - value))[:2]])
+        found.append(f"{name} {value:g} (near it are {' and '.join(f'{each:g}' for each in near)})")
+    return ", ".join(found) or "values that are there, but not together"
 
 
 def _of_folder(path: Path, bench: "BenchProblem") -> GivenTrace:

@@ -13,6 +13,7 @@ from nas.answer.gain_sentences import described, gain_lines
 from nas.answer.law_regrets import design_lines
 from nas.answer.model_remarks import blind_spots, head, unpriced
 from nas.answer.past_run import recorded_run
+from nas.answer.pick_tables import LOSS, figure_of
 from nas.answer.reassembled_study import study_of
 from nas.answer.score_tables import design_table, in_numbers, say_scores, scored
 from nas.answer.sentences import count, describe, headline
@@ -46,7 +47,6 @@ from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from nas.theory.device_gains import relaxed_gains
 from objectives.display_text import in_a_command
-from objectives.quantities import day_in_words
 from search_spaces.architectures import Architectures
 from search_spaces.columns import any_of
 
@@ -142,7 +142,7 @@ def _remarks(study: Study, known: Baseline, chosen: Architectures, apart: Mappin
         *active_experts_lines(scenario.law, chosen, "designs"),
         *(f"Warning: {text}" for text in doubtful_times(scenario, experts=sparse)),
         *about_energy(scenario, experts=sparse),
-        *(f"From {label}: {difference_in_words(each)}" for label, each in apart.items()),
+        *(f"Against {label} trained alike: {difference_in_words(each)}" for label, each in apart.items()),
         *undecided_lines(scenario.law, _undecided(study.problem, chosen), "it"),
         *beyond_experts_lines(scenario.law, chosen, "it"),
     ]
@@ -253,8 +253,9 @@ def _show_measured(problem: Problem, chosen: Architectures, metrics: Mapping[str
 
 
 def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remarks: list[str]) -> None:
+    ffn = "the FFN" if chosen.n_experts[0] == 1 else "an expert"
     say(
-        f"{label}: {describe(chosen, study.problem.space.settings)}, d_h {chosen.head_dim[0]}, m {chosen.expert_size[0]}, {count(e.metrics['params_total'])} parameters, "
+        f"{label}: {describe(chosen, study.problem.space.settings)}, head size {chosen.head_dim[0]}, hidden size of {ffn} {chosen.expert_size[0]:,}, {count(e.metrics['params_total'])} parameters, "
         f"{count(e.metrics['params_active'])} active"
     )
     for line in headline(study.problem, study.config, study.calibration_note)[1:]:
@@ -265,7 +266,7 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remar
     for line in blind_lines(law, blind_axes(study.problem.space, law), "steps along them change costs alone"):
         say(line)
     say(Styled("\nMetrics", TITLE))
-    table(list(e.metrics), [[f"{value:.6g}" for value in e.metrics.values()]], left=0)
+    table([with_unit(name) for name in e.metrics], [[f"{value:.6g}" for value in e.metrics.values()]], left=0)
     _show_measured(study.problem, chosen, e.metrics)
     _show_head(e)
     say(Styled("\nLoss, nats per token", TITLE))
@@ -285,8 +286,8 @@ def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remar
         apart = f"{abs(100 * budget['violation']):.1f} % {'over' if budget['violation'] > 0 else 'left'}"
         rate = budget.get("rate", "")
         least = f"; {rate} {e.metrics[rate]:.4g} of at least {budget['least']:.4g}" if rate else ""
-        of = [day_in_words(v) if "unit" in budget else f"{v:.5g}" for v in (budget["value"], budget["limit"])]
-        say(f"  {budget['metric']} {' of '.join(of)}: {apart}{least}")
+        of = figure_of(study.problem, str(budget["metric"]), float(budget["value"]), float(budget["limit"]))
+        say(f"  {of}: {apart}{least}")
     if not e.budgets:
         say("  none")
     _show_steps(e)
@@ -306,8 +307,8 @@ def _show_head(e: Explanation) -> None:
         if smaller and max(e.operators["decode"], key=lambda row: row.ms).operator == "lm_head":
             change = smaller[-1].change
             say(
-                f"It is the largest part of decode: {smaller[-1].step} changes decode_ms by {change['decode_ms']:+.4g} and loss "
-                f"by {change['loss']:+.2g} at equal text (below)"
+                f"It is the largest part of decode: {smaller[-1].step} changes decode by {change['decode_ms']:+.4g} ms and loss "
+                f"by {change['loss']:+.2g} nats at equal text (below)"
             )
 
 
@@ -340,6 +341,11 @@ def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
     table((*header, "share", "bound by"), body, left=2, spare=("instances",))
 
 
+def with_unit(metric: str) -> str:
+    """The head of a metric's column: its name, which of the others has the unit."""
+    return LOSS if metric == "loss" else metric
+
+
 def _show_contexts(rows: list[AtContext]) -> None:
     """Times and memory after each prompt; of caches and states, and of all."""
     if rows:
@@ -361,4 +367,4 @@ def _show_steps(e: Explanation) -> None:
 
 def _show_changes(steps: Sequence[Step | HeadStep]) -> None:
     names = list(steps[0].change)
-    table(("step", *names), [(s.step, *(f"{s.change[name]:+.4g}" for name in names)) for s in steps])
+    table(("step", *map(with_unit, names)), [(s.step, *(f"{s.change[name]:+.4g}" for name in names)) for s in steps])

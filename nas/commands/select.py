@@ -11,7 +11,7 @@ from nas.answer.doubt_columns import difference_columns, regret_in_numbers
 from nas.answer.law_regrets import pick_under, regret_columns
 from nas.answer.law_sentences import caveats
 from nas.answer.past_run import RecordedRun, recorded_run
-from nas.answer.pick_tables import OF_FIRST, regret_in_words
+from nas.answer.pick_tables import LOSS, OF_FIRST, regret_in_words
 from nas.answer.reassembled_study import study_of, with_quantiles
 from nas.answer.requeried import requeried
 from nas.answer.resolved_exactly import solvable, solved_along, solved_within
@@ -372,7 +372,8 @@ def _table(run: RecordedRun, rows: IntArray, leading: dict[str, list[str]]) -> N
         ]
         for i, row in enumerate(rows.tolist())
     ]
-    table((*leading, *names, "parameters", "architecture"), body)
+    shown = [LOSS if name == "loss" else name for name in names]
+    table((*leading, *shown, "parameters", "architecture"), body)
 
 
 def _scope(run: RecordedRun) -> str:

@@ -18,6 +18,20 @@ Path = tuple[str | int, ...]
 ROMAN = re.compile(r"i{2,3}$")
 MOST_NAMED = 6
 CHOOSE = "choose one"
+LISTED = ("device", "metric", "model")  # what has more names than a line holds, and a list of its own
+TIMES = ("total_ms", "prefill_ms", "decode_ms", "tpot_ms")
+PROMPT = ("--input-tokens",)
+MEANT = {
+    **dict.fromkeys(("latency", "latency_ms", "time", "time_ms", "ms", "delay"), TIMES),
+    **dict.fromkeys(("memory", "ram", "vram", "dram"), ("resident_gb", "memory_gb")),
+    **dict.fromkeys(("speed", "throughput", "tps", "tokens/s"), ("tokens_per_second",)),
+    **dict.fromkeys(("energy", "joules"), ("energy_j", "tokens_per_joule")),
+    **dict.fromkeys(("size", "parameters", "params"), ("params_total", "params_active")),
+    **dict.fromkeys(("accuracy", "quality"), ("loss", "perplexity")),
+    **dict.fromkeys(("context", "context-length", "ctx", "ctx-size", "prompt", "prompt-length", "seq-len"), PROMPT),
+    **dict.fromkeys(("generate", "max-tokens", "max-new-tokens"), ("--output-tokens",)),
+    **dict.fromkeys(("quant", "quantization", "quantisation", "bits", "dtype"), ("--precision",)),
+}  # words of other tools for what has another name here
 
 
 def nearest(name: str, choices: Sequence[str], otherwise: str = "") -> str:
@@ -29,10 +43,12 @@ def nearest(name: str, choices: Sequence[str], otherwise: str = "") -> str:
 
 
 def similar(name: str, choices: Sequence[str]) -> list[str]:
-    """The one that is spelled otherwise (NSGA-II, nsga2), else those that hold the name, else the closest."""
+    """The one that is spelled otherwise (NSGA-II, nsga2), what other tools call so, else those that hold the name, else the closest."""
     asked = squashed(name)
     if same := [choice for choice in choices if squashed(choice) == asked]:
         return same
+    if meant := [choice for choice in MEANT.get(name.lower().strip("-"), ()) if choice in choices]:
+        return meant
     holding = [choice for choice in choices if asked in squashed(choice)] if len(asked) > 2 else []
     if holding:
         return sorted(holding, key=lambda choice: not squashed(choice).startswith(asked))
@@ -56,7 +72,9 @@ def alternatives(names: Sequence[str]) -> str:
 def unknown(what: str, name: object, choices: Iterable[str], otherwise: str = "") -> str:
     """`expected one of …, got name; did you mean …?`; `otherwise` is what may be given besides a known name."""
     known = sorted(choices)
-    shown = ", ".join(known) if len(known) <= 24 else f"the {len(known)} names of 'plas list'"
+    kind = what.rpartition(" ")[2]
+    many = f"the {len(known)} names of 'plas list {kind}s'" if kind in LISTED else f"one of {len(known)}"
+    shown = ", ".join(known) if len(known) <= 24 else many
     return f"expected {what} ({shown}), got {name!r}; {nearest(str(name), known, otherwise)}"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from nas.fit.numbers_in_words import number
 
 Drawn = Callable[[Sequence[str], Sequence[Sequence[str]]], list[str]]
-HEADER = ("RMSE", "below this form's", "pairs in order")
+HEADER = ("RMSE (nats)", "below this form's", "pairs in order")
 
 
 def baseline_lines(known: Mapping[str, Any], form: str, drawn: Drawn) -> list[str]:

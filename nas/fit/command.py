@@ -43,6 +43,8 @@ from nas.study.catalogue import load_law
 from nas.study.layers import layered
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.progress import Stages
+from nas.terminal.styles import TITLE, Styled
+from nas.terminal.width import rows
 from objectives.fitting.beyond_rows import beyond_rows
 from objectives.fitting.design import assumed_by, known_by
 from objectives.fitting.estimate import Fit, Method, fitted
@@ -285,9 +287,13 @@ def show(request: FitRequest, content: dict[str, Any], lines: Callable[[dict[str
     """Print a fit: its content as JSON, or the lines of it."""
     if request.json:
         say_json(content)
-    else:
-        for line in lines(content):
-            say(line)
+        return
+    shown = list(lines(content))
+    for line in shown:
+        say(line)
+    if (screen := rows()) is not None and len(shown) >= screen:
+        say()
+        say(Styled("Verdict", TITLE), f", its reasons at the top: {content['verdict'][0]}")
 
 
 def say_next(request: FitRequest, law: Law, content: dict[str, Any]) -> None:

@@ -178,7 +178,7 @@ def _quality(content: dict[str, Any]) -> list[str]:
     q = content["quality"]
     return [
         f"R² {q['r2']:.5f}, RMSE {number(q['rmse'])}, MAE {number(q['mae'])}, largest {number(q['largest'])} nats",
-        f"residual sd {number(q['residual_sd'])}, robust {number(q['robust_sd'])} nats; AIC {q['aic']:.1f}, BIC {q['bic']:.1f}",
+        f"residual standard deviation {number(q['residual_sd'])}, robust {number(q['robust_sd'])} nats; AIC {q['aic']:.1f}, BIC {q['bic']:.1f}",
     ]
 
 
@@ -187,7 +187,7 @@ def _validation(known: dict[str, Any], drawn: Drawn) -> list[str]:
     rows += [[f"each {name} left out", *_errors(errors)] for name, errors in known["levels"].items()]
     if known["largest"]:
         rows.append([f"largest fifth by {known['largest_by']}", *_errors(known["largest"])])
-    lines = drawn(("left out", "RMSE", "bias", "rows"), rows)
+    lines = drawn(("left out", "RMSE (nats)", "bias (nats)", "rows"), rows)
     lines.append(f"ranks of unseen rows: Spearman {known['spearman']:.3f}, Kendall {known['kendall']:.3f}")
     if (near := known["near_frontier"]) is not None:
         lines.append(

@@ -72,7 +72,7 @@ def active_experts_lines(law: Law, architectures: Architectures, of: str, *, bri
     text = f"Few active experts are the law's choice: {law.name} predicts no lower loss with more"
     if brief:
         return [
-            f"Few active experts are the law's choice: {law.name} in {many}; all 12 published steps of K lower the loss"
+            f"Few active experts are the law's choice: {law.name} in {many}; in all 12 published pairs more of them (K) lower the loss"
         ]
     return [
         f"{text} of them for {many} "

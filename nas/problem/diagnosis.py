@@ -153,7 +153,7 @@ def _relaxation(r: Relaxation) -> str:
     if r.limit <= r.budget.limit:
         return f"not binding{alone}"
     opens = "1 design" if r.opens == 1 else f"{r.opens:,} designs"
-    at = f"{r.budget.shown(r.limit, at_least(r.limit))}{r.budget.in_rates(r.limit)}"
+    at = f"{r.budget.with_unit(r.limit, at_least(r.limit))}{r.budget.in_rates(r.limit)}"
     return f"binds; at {at} (+{100 * (r.limit / r.budget.limit - 1):.1f} %) it opens {opens}{alone}"
 
 
@@ -170,4 +170,4 @@ def _miss(closest: Evaluations, row: int) -> str:
         f"{budget.in_rates(value)}"
         for budget, violation in zip(closest.budgets, closest.violations[row].tolist(), strict=True)
     ]
-    return f"loss {closest.metrics['loss'][row]:.4f}, " + ", ".join(over)
+    return f"loss {closest.metrics['loss'][row]:.4f} nats, " + ", ".join(over)

@@ -96,6 +96,11 @@ class Budget:
         """A value of the metric as the number that it is shown as, of dates the day."""
         return day_in_words(value) if self.unit == "date" else number
 
+    def with_unit(self, value: float, number: str) -> str:
+        """A value of the metric as a number with its unit, of dates the day."""
+        unit = self.unit or unit_of(self.metric)
+        return self.shown(value, number) if unit == "date" else f"{number} {unit}".strip()
+
     def in_rates(self, cost: float) -> str:
         """` (tokens_per_second 20)` of a cost, "" without a rate."""
         return "" if self.rate is None else f" ({self.rate.name} {self.rate.at(cost):.4g})"

@@ -404,10 +404,11 @@ class StudyConfig(BaseModel):
 
     @property
     def request_words(self) -> str:
-        """`1,024 in / 16 out`: tokens, or the text as it was given."""
-        read = f"{self.input_tokens:,}" if self.input_text is None else bytes_in_words(self.input_text)
+        """`1,024 tokens in, 16 out`, or the text as it was given: `10 kB in, 200 bytes out`."""
+        read = f"{self.input_tokens:,} tokens" if self.input_text is None else bytes_in_words(self.input_text)
         written = f"{self.output_tokens:,}" if self.output_text is None else bytes_in_words(self.output_text)
-        return f"{read} in / {written} out"
+        unit = " tokens" if self.output_text is None and self.input_text is not None else ""
+        return f"{read} in, {written}{unit} out"
 
     @property
     def metric_budgets(self) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def left_out_line(law: Law) -> str:
     by = records()[OVERALL]
     own, best = by[law.name], max(by.keys() - {law.name}, key=lambda name: by[name].order)
     said = "best record" if own.order > by[best].order else "not the best record"
-    return f"{said} on laboratories left out: {own.in_short} % of pairs of {OVERALL} in order ({best} {by[best].in_short}); limits: docs/evidence.md"
+    return f"{said} on laboratories left out: {own.in_short} % of pairs of {OVERALL} in order ({best}: {by[best].in_short} %); limits: docs/evidence.md"
 
 
 def records_line(laws: Sequence[Law]) -> list[str]:

@@ -54,6 +54,10 @@ class LostOutputError(Exception):
         )
 
 
+class ReaderLeftError(Exception):
+    """Nobody reads standard output any more; not a BrokenPipeError, which the parser would turn into exit code 1."""
+
+
 class Result(io.TextIOWrapper):
     """Standard output: a failing write says so."""
 
@@ -61,23 +65,25 @@ class Result(io.TextIOWrapper):
         """Write, or raise.
 
         Raises:
-            LostOutputError: the stream is full or broken; a closed pipe stays a BrokenPipeError.
+            LostOutputError: the stream is full or broken.
+            ReaderLeftError: it is a pipe that was closed.
         """
         try:
             return super().write(text)
-        except BrokenPipeError:
-            raise
         except OSError as error:
-            raise LostOutputError(error) from None
+            raise unwritten(error) from None
 
     def flush(self) -> None:
         """Flush, or raise as `write` does."""
         try:
             super().flush()
-        except BrokenPipeError:
-            raise
         except OSError as error:
-            raise LostOutputError(error) from None
+            raise unwritten(error) from None
+
+
+def unwritten(error: OSError) -> Exception:
+    """What a failing write to standard output is raised as."""
+    return ReaderLeftError() if isinstance(error, BrokenPipeError) else LostOutputError(error)
 
 
 class Beside(io.TextIOWrapper):
@@ -141,10 +147,10 @@ def terminal() -> Iterator[None]:
             yield
         finally:
             sys.stdout.flush()
-    except (LostOutputError, BrokenPipeError) as error:
+    except (LostOutputError, ReaderLeftError) as error:
         if isinstance(sys.stdout, Result):
             send_nowhere(sys.stdout)
-        if isinstance(error, BrokenPipeError):
+        if isinstance(error, ReaderLeftError):
             raise SystemExit(0) from None
         sys.stderr.write(f"{error}\n")
         raise SystemExit(1) from None

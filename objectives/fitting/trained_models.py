@@ -108,7 +108,7 @@ class Table:
             raise ValueError("\n".join(empty))
         if isinstance(self._read, str):
             raise ValueError(
-                f"{wanted}: expected the column or an architecture's, of which {self._read} is missing or wrong"
+                f"{wanted}: expected a column of it, or those of an architecture that give it, of which {self._read} is missing or wrong"
                 f"{UNGROUPED if 'n_kv_heads' in self._read else ''}; add what is missing, or --rename it"
             )
         return self._read

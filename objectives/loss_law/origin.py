@@ -53,7 +53,7 @@ def tables_seen(law: Law) -> list[str]:
 
 
 def origin_line(law: Law) -> str:
-    """Form, tables, rows, tokens, residual sd and file of a law in one line; "" where it says nothing of them."""
+    """Form, tables, rows, tokens, standard deviation and file of a law in one line; "" where it says nothing of them."""
     found = origin_of(law)
     if found is None:
         return ""
@@ -64,7 +64,7 @@ def origin_line(law: Law) -> str:
         f"Law {law.name}: {form}",
         "" if found.rows is None else f"{found.rows} rows" + (f" of {tables}" if tables else ""),
         "" if found.tokens is None else _tokens(*found.tokens),
-        "" if law.residual_sd is None else f"residual sd {law.residual_sd:.3g} nats",
+        "" if law.residual_sd is None else f"residual standard deviation {law.residual_sd:.3g} nats",
         "" if found.file is None else f"file {found.file}",
     ]
     return ", ".join(part for part in parts if part)

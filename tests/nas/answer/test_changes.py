@@ -15,6 +15,7 @@ from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import pick_columns
 from nas.answer.three_sentences import three_sentences
 from nas.files.yaml_source import dump
+from nas.problem.breakdown import operators
 from nas.problem.picks import answers
 from nas.problem.problem import Problem
 
@@ -92,7 +93,7 @@ def _changes(study: Any) -> Changes:
 def test_what_is_not_priced_is_said_with_its_reason(concluded: Concluded) -> None:
     changes = concluded(60, precision="int8").changes
     assert changes is not None
-    assert changes.unpriced == ("fewer bits (no --precision-law)", "more tokens (not in the law)")
+    assert changes.unpriced == ("fewer bits (give --precision-law)", "more tokens (not in the law)")
     assert {each.kind for each in changes.tried} == {"budget"}
 
 
@@ -121,6 +122,37 @@ def test_what_the_search_missed_is_no_gain_of_a_change(concluded: Concluded) -> 
     assert pick is not None
     assert pick.metrics["loss"][0] > best
     assert f"This search missed loss {best:.4f} within your budgets (--algo exact finds it)." in said.buys
+
+
+@pytest.mark.parametrize(("metric", "limit", "phase"), [("tpot_ms", 8, "decode"), ("prefill_ms", 90, "prefill")])
+def test_what_time_goes_to_is_said_of_the_phase_that_is_asked_for(
+    metric: str, limit: float, phase: str, concluded: Concluded
+) -> None:
+    outcome = concluded(162, budgets={metric: limit}, objectives=["loss", metric])
+    said, pick = three_sentences(outcome), outcome.picks[0].answer
+    assert said is not None
+    assert pick is not None
+    rows = operators(outcome.study.problem, outcome.study.problem.architectures(pick.genotypes))[phase]
+    spent = {kind: sum(row.ms_by_kind[kind] for row in rows) for kind in ("compute", "memory")}
+    most = max(spent, key=spent.__getitem__)
+    share, where = 100 * spent[most] / sum(row.ms for row in rows), {"compute": "the arithmetic peak"}
+    assert f"{share:.0f} % of {phase} goes to {where.get(most, 'memory bandwidth')}." in said.takes
+
+
+@pytest.mark.parametrize(
+    ("keys", "said_of_it"),
+    [
+        ({"precision": "int4"}, True),
+        ({"precision": "int4", "precision_law": "qat"}, False),
+        ({"precision": "fp16"}, False),
+    ],
+)
+def test_a_loss_that_knows_nothing_of_few_bits_says_so(
+    keys: dict[str, str], said_of_it: bool, concluded: Concluded
+) -> None:
+    said = three_sentences(concluded(60, **keys))
+    assert said is not None
+    assert (", as if in 16 bits)" in said.train) == said_of_it
 
 
 def test_application_picks_hold_on_the_device_they_are_shown_for(
@@ -156,7 +188,7 @@ def test_where_nothing_fits_the_three_sentences_say_what_opens_a_design(
     assert said is not None
     assert said.short == ""
     assert said.train.startswith("Nothing fits: of all 162 designs none is within ")
-    assert "the closest takes" in said.takes
+    assert ", for 1,024 tokens in and 16 out the closest takes total " in said.takes
     problem = outcome.study.problem
     if len(budgets) == 1:
         limit = float(said.buys.partition("total_ms <= ")[2].split()[0])

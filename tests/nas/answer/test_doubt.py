@@ -182,13 +182,12 @@ def test_the_answer_says_the_difference_with_interval_and_probability(outcome: O
     assert outcome.doubt is not None
     first = outcome.doubt.differences[0][MODEL]
     said = _shown(outcome, verbose=False)
-    assert f"from {MODEL} {difference_in_words(first)}" in said.partition("Train ")[2].partition("\n")[0]
-    table = said.partition("Lowest predicted loss")[2].partition("\n\n")[0]
-    assert f"nats from {MODEL}, better" in table
-    assert difference_in_short(first) in table
+    assert (
+        f"against {MODEL} trained alike {difference_in_words(first)}" in said.partition("Train ")[2].partition("\n")[0]
+    )
     assert "nats (90 %), better" in said.partition("At most as slow as")[2]
     assert "uncertainty unknown" not in said
-    assert "residual sd 0.02 nats and 12 draws" in said
+    assert "residual standard deviation 0.02 nats and 12 draws" in said
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
@@ -204,12 +203,12 @@ def test_the_answer_fits_the_screen(outcome: Outcome, width: int, monkeypatch: p
     [
         (
             Difference(-0.114, -0.19, -0.041, 0.981),
-            "-0.11 nats (-0.19 to -0.04), better with probability 0.98",
+            "-0.11 nats (90 %: -0.19 to -0.04), better with probability 0.98",
             "-0.11 (-0.19 to -0.04), 0.98",
         ),
         (
             Difference(0.0042, -0.02, 0.031, 0.3),
-            "+0.004 nats (-0.020 to +0.031), better with probability 0.30",
+            "+0.004 nats (90 %: -0.020 to +0.031), better with probability 0.30",
             "+0.004 (-0.020 to +0.031), 0.30",
         ),
         (
@@ -321,8 +320,8 @@ def test_select_explain_and_python_say_it_too(ran: Inside) -> None:
     assert f"nats from {MODEL}, better" in ran("select", "run", "--sweep", "total_ms=20:60:20").out
     explained = json.loads(ran("explain", "run", "--select", "best", "--json").out)
     assert explained["differences"][MODEL]["better"] == pytest.approx(picked[names[3]])
-    assert f"From {MODEL}: " in ran("explain", "run", "--select", "best").out
-    assert f"From {MODEL}: " not in ran("explain", "--model", "qwen2.5_0.5b", "--law", "law.yaml").out
+    assert f"Against {MODEL} trained alike: " in ran("explain", "run", "--select", "best").out
+    assert f"Against {MODEL} trained alike: " not in ran("explain", "--model", "qwen2.5_0.5b", "--law", "law.yaml").out
     run = nas.read_run("run")
     assert run.pick()[names].tolist() == pytest.approx([picked[name] for name in names])
     pd.testing.assert_series_equal(run.picks[names[0]].head(1), pd.Series([picked[names[0]]], name=names[0]))
@@ -411,7 +410,7 @@ def test_the_record_in_the_head_is_the_shipped_one_and_of_the_shipped_law_alone(
     said = left_out_line(law)
     assert said.startswith(f"best record on laboratories left out: {by[EVIDENCE].in_short} % of pairs")
     assert by[EVIDENCE].order == max(each.order for each in by.values())
-    assert f"({max(by.keys() - {EVIDENCE}, key=lambda name: by[name].order)} " in said
+    assert f"({max(by.keys() - {EVIDENCE}, key=lambda name: by[name].order)}: " in said
     assert left_out_line(load_law("hw_codesign")) == ""
     assert left_out_line(law.model_copy(update={"coefficients": {**law.coefficients, "A": 60.0}})) == ""
 

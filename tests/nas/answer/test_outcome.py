@@ -12,6 +12,7 @@ import pytest
 
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import summary, write_files
+from nas.answer.pick_tables import beside_baselines
 from nas.answer.screen import show
 from nas.answer.sentences import certainty
 from nas.errors import AllFailedError
@@ -259,10 +260,27 @@ def test_every_answer_prints(objectives: list[str], concluded: Concluded, capsys
     assert np.isfinite(outcome.frontier.values).all()
 
 
+@pytest.mark.parametrize("vocabulary", [0, 32_000])
+def test_what_stands_beside_a_model_in_brief_has_the_lm_head_of_the_study(
+    vocabulary: int, concluded: Concluded
+) -> None:
+    outcome = concluded(162, vocabulary=vocabulary, budgets={"total_ms": 60})
+    (table,) = beside_baselines(outcome, brief=True)
+    query = next(p.question for p in outcome.picks if p.question.baseline and p.question.vocabulary == vocabulary)
+    assert query.budget is not None
+    assert table.facts[0] == f"{'' if vocabulary else 'no LM head '}{query.budget.limit:.2f} ms"
+    assert [row[0] for row in table.rows] == ["any memory", "equal memory"]
+    times = [float(row[table.header.index("total_ms")]) for row in table.rows]
+    pick = next(p.answer for p in outcome.picks if p.question == query)
+    assert pick is not None
+    assert times[0] == pytest.approx(pick.metrics["total_ms"][0], abs=0.005)
+    assert max(times) <= 60.0
+
+
 def test_a_search_that_evaluated_nothing_concludes(
     concluded: Concluded, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcome = concluded(0)
     write_files(tmp_path, outcome)
     show(outcome, tmp_path, verbose=True)
-    assert "0 distinct architectures evaluated" in capsys.readouterr().out
+    assert "0 distinct designs evaluated" in capsys.readouterr().out

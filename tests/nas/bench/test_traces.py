@@ -46,6 +46,14 @@ def test_genes_and_columns_of_architectures_say_the_same(bench: BenchProblem, tm
     assert (by_genes.algorithm, by_genes.run) == ("tool", "tool")
 
 
+def test_columns_may_have_the_names_of_other_tools(bench: BenchProblem, tmp_path: Path) -> None:
+    header = "num_hidden_layers,hidden_size,Num Experts,top-k,expert_ffn_ratio,num_key_value_heads,note"
+    (found,) = read_traces(written(tmp_path, f"{header}\n8,1024,8,2,0.5,4,full\n"), bench)
+    design = bench.problem.architectures(found.genotypes)
+    columns = (design.depth, design.width, design.n_experts, design.top_k, design.n_kv_heads)
+    assert [int(column[0]) for column in columns] == [8, 1024, 8, 2, 4]
+
+
 def test_runs_are_told_apart_and_ordered(bench: BenchProblem, tmp_path: Path) -> None:
     path = written(
         tmp_path,
@@ -85,7 +93,19 @@ def test_a_logger_writes_what_is_read_back(bench: BenchProblem, tmp_path: Path) 
         ("depth,width\n4,768\n", "tool.csv: .*gene_depth"),
         (
             "depth,width,expert_ffn_ratio,n_kv_heads\n5,768,1,1\n",
-            "row 1: expected a design of plas1-paper-loss-latency",
+            r"row 1: expected a design of plas1-paper-loss-latency, got depth 5 \(near it are 4 and 8\); plas bench show",
+        ),
+        (
+            "n_layers,num_layers,width,expert_ffn_ratio,n_kv_heads\n4,4,768,1,1\n",
+            "depth: expected one column, got n_layers and num_layers; leave one out",
+        ),
+        (
+            "depth,width,n_experts,top_k,expert_ffn_ratio,n_kv_heads\n4,768,1,2,1,1\n",
+            "row 1: top_k: expected",
+        ),
+        (
+            "depth,width,expert_ffn_ratio,n_kv_heads\n4,768,1,3\n",
+            "row 1: expected a design of plas1-paper-loss-latency, got values that are there, but not together",
         ),
         ("gene_depth,gene_width\n1,2\n", "row 1: gene_n_experts: expected a whole number, got None"),
         (

@@ -69,7 +69,7 @@ def test_the_bare_command_prints_the_papers_answer(algo: str, commands: Any, suc
     for part in (
         "paper space, 13,120 architectures",
         "NVIDIA Jetson AGX Orin 64 GB, fp16, operator roofline; datasheet peaks",
-        "Minimise loss, total_ms; memory_gb <= 64; 1,024 in / 16 out, batch 1",
+        "Minimise loss, total_ms; memory_gb <= 64; 1,024 tokens in, 16 out, batch 1",
         "Minimise loss, total_ms; memory_gb <= 64",
         "loss over total_ms (log scale)",
         "◆ Qwen2.5-0.5B",

@@ -72,7 +72,7 @@ def test_no_probability_is_given_outside(law: Law, problem_of: Callable[..., Pro
 
 def test_the_answer_says_what_draws_are_worth(law: Law) -> None:
     assert doubt_outside(law, 0) == []
-    assert "of 4 times the draws' spread there" in doubt_outside(law, 3)[0]
+    assert "there loss@q spreads 4 times as wide as the draws" in doubt_outside(law, 3)[0]
     silent = doubt_outside(law.model_copy(update={"beyond_rows": None}), 3)[0]
     assert silent.startswith("Outside of the evidence (3 of the frontier) no difference is claimed")
     assert "by how much the law's file does not say" in silent

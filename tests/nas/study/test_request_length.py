@@ -203,7 +203,7 @@ def test_devices_repeat_a_study_in_text_and_leave_out_models_that_the_curve_does
     assert answer.code == 0, answer
     (left,) = re.findall(r"token_curve does not count the vocabularies of (.*): left out", answer.err)
     assert {"Gemma-2-2B", "Gemma-3-1B"} < set(left.split(", "))
-    assert "4 kB in / 16 out" in answer.out
+    assert "4 kB in, 16 tokens out" in answer.out
     assert inside("devices", "--config", "first/config.yaml", "--no-plots", "--out", "second").code == 0
     assert Path("first/picks.csv").read_text() == Path("second/picks.csv").read_text()
     assert inside("devices", "--config", "first/config.yaml", "--workloads", "100/10", "--out", "third").code == 0

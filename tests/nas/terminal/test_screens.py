@@ -1,5 +1,6 @@
 """The commands on terminals: no line wider than the screen, one screen for a run, colours only where they may be."""
 
+import math
 import re
 from pathlib import Path
 
@@ -85,7 +86,7 @@ def test_the_last_lines_of_a_small_screen_hold_the_design_its_loss_and_what_it_t
     design = r"\d+ layers, width [\d,]+, \d+ experts"
     first = next(line for line in on_it if line.startswith("Train "))
     assert re.match(rf"Train {design} of which (one is|\d+ are) used: loss \d\.\d{{4}} nats", first), on_it
-    assert re.fullmatch(rf"Answer: {design} top-\d+: loss \d\.\d{{4}}, total [\d,.]+ ms", on_it[-1]), on_it
+    assert re.fullmatch(rf"Answer: {design} top-\d+: \d\.\d{{4}} nats, total [\d,.]+ ms", on_it[-1]), on_it
     assert "loss over total_ms" not in "\n".join(screen.lines)  # the plot is what a screen without room goes without
 
 
@@ -155,3 +156,17 @@ def test_ascii_is_enough(folder: Path) -> None:
     said = "\n".join(screen.lines)
     assert "# Qwen2.5-0.5B" in said
     assert ". frontier" in said
+
+
+def test_a_fit_longer_than_the_screen_ends_with_its_verdict(tmp_path: Path) -> None:
+    depths, widths = (4, 8, 12, 16), (512, 768, 1024)
+    rows = [
+        f"{d},{w},4,1,1,{4 * w},{4 - 0.3 * math.log(d) - 0.2 * math.log(w / 512):.4f}" for d in depths for w in widths
+    ]
+    (tmp_path / "runs.csv").write_text("\n".join(["depth,width,n_kv_heads,n_experts,top_k,expert_size,loss", *rows]))
+    flags = ("--form", "depth_width", "--bootstraps", "0", "--starts", "1")
+    low, high = (on_screen(("fit", "runs.csv", *flags), tmp_path, 80, rows=lines) for lines in (24, 900))
+    first = low.lines[low.lines.index("Verdict") + 1].strip().split(":")[0]
+    assert first.split()[0] in ("Settled", "Not")
+    assert f"Verdict, its reasons at the top: {first}" in " ".join("\n".join(low.lines[-8:]).split())
+    assert "its reasons at the top" not in "\n".join(high.lines)

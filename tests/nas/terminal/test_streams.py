@@ -4,6 +4,7 @@ import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -110,9 +111,16 @@ def test_words_keep_their_order_where_nothing_is_buffered(shell: Shell, copied: 
     assert said[-1].startswith("Written: board_calibrated.yaml")
 
 
-def test_a_reader_that_leaves_ends_a_command_quietly(shell: Shell) -> None:
-    result = shell(["list", "--json"], "| head -1; exit $?")
-    assert (result.returncode, result.stderr) == (0, b"")
+@pytest.mark.parametrize("name", ["list", *(pytest.param(name, marks=pytest.mark.slow) for name in ("help", "select"))])
+@pytest.mark.parametrize("buffered", ["", "1"], ids=["at the end", "at once"])
+def test_a_reader_that_leaves_ends_a_command_quietly(name: str, buffered: str, commands: Any, copied: Path) -> None:
+    environment = {**commands.environment(), "PYTHONUNBUFFERED": buffered}
+    line = commands.line(*COMMANDS[name])
+    with subprocess.Popen(line, cwd=copied.parent, env=environment, stdout=PIPE, stderr=PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == (b"", 0)
 
 
 @pytest.mark.slow

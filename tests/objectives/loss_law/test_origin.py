@@ -28,7 +28,7 @@ def law(provenance: Any, **further: Any) -> Law:
 def test_everything_is_told_in_one_line() -> None:
     assert origin_line(law(WHOLE, residual_sd=0.0187)) == (
         "Law mine: parameters_power, 42 rows of a.csv (01234567) and b.csv (ff), 2e+06 to 8e+06 tokens, "
-        "residual sd 0.0187 nats, file laws/mine.yaml (fedcba98)"
+        "residual standard deviation 0.0187 nats, file laws/mine.yaml (fedcba98)"
     )
     assert verdict_line(law(WHOLE)) == "Verdict of the law's fit: Not settled by these rows: the picks."
 

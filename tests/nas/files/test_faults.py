@@ -1,0 +1,45 @@
+"""What is proposed in place of a name that nothing has."""
+
+import inspect
+
+import pytest
+
+from nas.files.faults import MEANT, nearest, unknown
+from nas.run import main as run
+from objectives.plugins import importable
+from search_spaces.columns import FILE_COLUMNS
+
+METRICS = sorted(importable("objectives.metrics"))
+
+
+def options() -> set[str]:
+    """The flags of `plas run`."""
+    parameters = inspect.signature(run.function).parameters.values()  # type: ignore[attr-defined]
+    return {f"--{parameter.name.replace('_', '-')}" for parameter in parameters}
+
+
+def test_what_other_tools_call_it_is_a_name_that_exists() -> None:
+    meant = {name for names in MEANT.values() for name in names}
+    assert meant <= {*METRICS, *options(), *FILE_COLUMNS}
+
+
+@pytest.mark.parametrize(
+    ("name", "choices", "proposed"),
+    [
+        ("latency", METRICS, "did you mean total_ms, prefill_ms, decode_ms or tpot_ms?"),
+        ("RAM", METRICS, "did you mean resident_gb or memory_gb?"),
+        ("totl_ms", METRICS, "did you mean total_ms?"),
+        ("--context", ["--input-text", "--input-tokens"], "did you mean --input-tokens?"),
+        ("--context", ["--input-text"], "did you mean --input-text?"),
+        ("qqqq", METRICS, "choose one"),
+    ],
+)
+def test_a_wrong_name_is_met_with_the_right_one(name: str, choices: list[str], proposed: str) -> None:
+    assert nearest(name, choices) == proposed
+
+
+def test_of_many_names_the_list_that_holds_them_is_named() -> None:
+    many = [f"metric_{i}" for i in range(25)]
+    assert "(the 25 names of 'plas list metrics'), got 'qqqq'" in unknown("a metric", "qqqq", many)
+    assert "(one of 25)" in unknown("a block", "qqqq", many)
+    assert unknown("a block", "x", ["a", "b"]) == "expected a block (a, b), got 'x'; choose one"
