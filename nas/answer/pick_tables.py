@@ -368,7 +368,7 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[PickRow], *, brief: bo
     alone = brief and not own_heads
     facts = [f"{'no LM head ' * (not problem.has_head)}{limit.limit:.2f} ms"] if brief and limit is not None else []
     facts += [] if memory is None else [f"{memory:.3g} GB"]
-    facts += [f"{'predicted ' * (not brief)}loss {loss:.4f}{'*' if outside else ''}"]
+    facts += [f"{'predicted ' * (not brief)}loss {loss:.4f}{'*' if outside else ''} nats"]
     facts += [] if brief else [f"perplexity {math.exp(loss):.2f}"]
     header = (
         "compared",
