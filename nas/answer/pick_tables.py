@@ -307,10 +307,10 @@ def figure(problem: Problem, metric: str, value: float, *, named: bool = True) -
 
 
 def figure_of(problem: Problem, metric: str, value: float, limit: float) -> str:
-    """A metric beside its limit: `total 486.9 of 500 ms`."""
-    shown = figure(problem, metric, value)
-    number, space, unit = figure(problem, metric, limit, named=False).rpartition(" ")
-    return f"{shown.removesuffix(space + unit)} of {number}{space}{unit}"
+    """A metric beside its limit: `total 486.9 of 500 ms`, `memory_share 0.41 of 1`."""
+    at_most = figure(problem, metric, limit, named=False)
+    unit = "".join(at_most.partition(" ")[1:])
+    return f"{figure(problem, metric, value).removesuffix(unit)} of {at_most}"
 
 
 def least_figures(outcome: Outcome) -> list[str]:
