@@ -307,10 +307,10 @@ def figure(problem: Problem, metric: str, value: float, *, named: bool = True) -
 
 
 def figure_of(problem: Problem, metric: str, value: float, limit: float) -> str:
-    """A metric beside its limit: `total 486.9 of 500 ms`."""
-    shown = figure(problem, metric, value)
-    number, space, unit = figure(problem, metric, limit, named=False).rpartition(" ")
-    return f"{shown.removesuffix(space + unit)} of {number}{space}{unit}"
+    """A metric beside its limit: `total 486.9 of 500 ms`, `memory_share 0.41 of 1`."""
+    at_most = figure(problem, metric, limit, named=False)
+    unit = "".join(at_most.partition(" ")[1:])
+    return f"{figure(problem, metric, value).removesuffix(unit)} of {at_most}"
 
 
 def least_figures(outcome: Outcome) -> list[str]:
@@ -368,7 +368,7 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[PickRow], *, brief: bo
     alone = brief and not own_heads
     facts = [f"{'no LM head ' * (not problem.has_head)}{limit.limit:.2f} ms"] if brief and limit is not None else []
     facts += [] if memory is None else [f"{memory:.3g} GB"]
-    facts += [f"{'predicted ' * (not brief)}loss {loss:.4f}{'*' if outside else ''}"]
+    facts += [f"{'predicted ' * (not brief)}loss {loss:.4f}{'*' if outside else ''} nats"]
     facts += [] if brief else [f"perplexity {math.exp(loss):.2f}"]
     header = (
         "compared",

@@ -16,7 +16,7 @@ from nas.compare.pictures import draw_all
 from nas.compare.plan import Plan, RunSpec, planned
 from nas.compare.process_pool import ProcessPool, processors
 from nas.compare.ranking import Ranking, rankings
-from nas.compare.reading import left_out, report, sentences
+from nas.compare.reading import left_out, report, seeds_too_few, sentences
 from nas.compare.request import CompareRequest
 from nas.compare.result import StudyResult
 from nas.compare.rows import pair_rows, power_rows, result_rows, target_rows
@@ -57,6 +57,9 @@ def execute(request: CompareRequest) -> None:
             if not request.quiet and (others := unmeant(plan, path)):
                 notice(f"{path.name}: rows of other studies than the comparison's are left out: {', '.join(others)}")
         plan.write(folder)
+        if plan.studies and not request.quiet and not kept_traces(folder):
+            for text in seeds_too_few(len(plan.strategies), plan.config.seeds):
+                notice(f"Warning: {text}")
         results = compared(plan, folder, request)
     ranked = rankings(results)
     if request.json:

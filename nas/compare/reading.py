@@ -91,6 +91,16 @@ def whole(r: StudyResult) -> list[str]:
 NEEDED = {UNPAIRED: runs_needed, PAIRED: seeds_needed}
 
 
+def seeds_too_few(strategies: int, seeds: int) -> list[str]:
+    """Say before the runs that so many seeds could show no difference between any two of the strategies."""
+    family = strategies * (strategies - 1) // 2
+    least = min(needed(family) for needed in NEEDED.values()) if family else 0
+    if seeds >= least:
+        return []
+    own = "1 seed" if seeds == 1 else f"{seeds} seeds"
+    return [f"{own} cannot show a difference between any two of {strategies} strategies: --seeds {least} or more can"]
+
+
 def can_show(r: StudyResult) -> dict[str, bool]:
     """By test, whether the runs are enough for it to show any difference, in the pair that has the most."""
     return {each.test: each.runs >= NEEDED[each.test](each.comparisons) for each in powers(r)}

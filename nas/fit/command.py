@@ -34,7 +34,7 @@ from nas.fit.page import fit_page
 from nas.fit.request import FitRequest
 from nas.fit.text import aligned, headed, terminal
 from nas.fit.text import planned as plan_lines
-from nas.fit.verdict import verdict
+from nas.fit.verdict import better_form, verdict
 from nas.fit.worth import STOP, worth
 from nas.pages.from_report import write_page
 from nas.record.candidates import write_candidates
@@ -323,10 +323,11 @@ def _write(request: FitRequest, done: WorkedOut, content: dict[str, Any]) -> Non
 
 
 def next_lines(request: FitRequest, law: Law, content: dict[str, Any]) -> list[str]:
-    """What to type next, as it can be pasted: train what was proposed and fit again, or search with the law."""
+    """What to type next, as it can be pasted: another form where it explains the rows better, train what was proposed and fit again, or search with the law."""
     asked = [("--config", request.config), ("--space", request.space)]
     same = [text for flag, value in asked if value is not None for text in (flag, value)]
-    lines = []
+    better = better_form(content)
+    lines = [] if better is None else [f"the same again with --form {better}, for which BIC speaks"]
     if request.candidates is not None and not stops(content):
         tokens = [] if law.tokens is None else ["--tokens", f"{law.tokens:g}"]
         lines.append(

@@ -66,11 +66,17 @@ def _forms(content: Mapping[str, Any]) -> tuple[str, str]:
     order = sorted(fits, key=lambda name: -fits[name]["weight"])
     shared = ", ".join(f"{name} {fits[name]['weight']:.2f}" for name in order if fits[name]["weight"] >= SHOWN)
     best, own = order[0], content["form"]
-    if fits[own]["weight"] < SHOWN:
-        return "the form", f"forms: BIC speaks for others than {own} ({shared}): fit with --form {best}"
+    if (other := better_form(content)) is not None:
+        return "the form", f"forms: BIC speaks for others than {own} ({shared}): fit with --form {other}"
     if fits[best]["weight"] >= SETTLED:
         return "", f"forms: BIC selects {best} (weight {fits[best]['weight']:.2f} of 1)"
     return "the form", f"forms: not distinguished by BIC (weights {shared}); the draws hold each by its weight"
+
+
+def better_form(content: Mapping[str, Any]) -> str | None:
+    """The form that BIC speaks for where the fit's own has next to no weight, else None."""
+    weights = {name: row["weight"] for name, row in content.get("forms", {}).items() if not isinstance(row, str)}
+    return max(weights, key=weights.__getitem__) if weights and weights[content["form"]] < SHOWN else None
 
 
 def _baselines(content: Mapping[str, Any]) -> tuple[str, str]:

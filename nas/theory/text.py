@@ -51,7 +51,7 @@ def _fixed(prediction: Prediction) -> bool:
 def _budget_lines(prediction: Prediction) -> Iterator[str]:
     b, s = prediction.budgets, prediction.theory.problem.scenario
     yield (
-        f"{s.device.name}, {s.precision.name}, {s.input_tokens:,} in / {s.output_tokens:,} out, batch {s.batch}; "
+        f"{s.device.name}, {s.precision.name}, {s.input_tokens:,} tokens in, {s.output_tokens:,} out, batch {s.batch}; "
         + ", ".join(str(budget) for budget in prediction.theory.problem.budgets)
     )
     yield from of_text(prediction.theory.problem)

@@ -12,12 +12,13 @@ import pytest
 
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import summary, write_files
-from nas.answer.pick_tables import beside_baselines
+from nas.answer.pick_tables import beside_baselines, figure_of
 from nas.answer.screen import show
 from nas.answer.sentences import certainty
 from nas.errors import AllFailedError
 from nas.problem.dominance import frontier_rows
 from nas.problem.picks import best_row
+from nas.search.assembly import Study
 
 Concluded = Callable[..., Outcome]
 FRONTIER = [
@@ -275,6 +276,21 @@ def test_what_stands_beside_a_model_in_brief_has_the_lm_head_of_the_study(
     assert pick is not None
     assert times[0] == pytest.approx(pick.metrics["total_ms"][0], abs=0.005)
     assert max(times) <= 60.0
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "limit", "said"),
+    [
+        ("total_ms", 486.9, 500.0, "total 486.9 of 500 ms"),
+        ("memory_share", 0.41, 1.0, "memory_share 0.41 of 1"),
+        ("memory_share", 1.0, 1.0, "memory_share 1 of 1"),
+        ("tokens_per_second", 20.0, 20.0, "tokens_per_second 20 of 20 tokens/s"),
+    ],
+)
+def test_a_figure_beside_its_limit_has_one_unit(
+    metric: str, value: float, limit: float, said: str, studied: Callable[..., Study]
+) -> None:
+    assert figure_of(studied().problem, metric, value, limit) == said
 
 
 def test_a_search_that_evaluated_nothing_concludes(

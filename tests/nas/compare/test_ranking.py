@@ -10,7 +10,7 @@ from nas.compare.line_styles import strokes
 from nas.compare.page import study_data
 from nas.compare.pictures import anytime_figure
 from nas.compare.ranking import course, rankings
-from nas.compare.reading import rounded_up, sentences
+from nas.compare.reading import rounded_up, seeds_too_few, sentences
 from nas.compare.reference import exact_reference
 from nas.compare.result import NONE_SHOWN, StudyResult, pairs, same_starts
 from nas.compare.rows import anytime_rows, power_rows
@@ -97,6 +97,16 @@ def test_separated_samples_of_independent_runs_are_shown_to_differ() -> None:
     assert [pair.p_holm for pair in found] == pytest.approx([15 * 2 / 12870] * 15)
     assert [pair.better for pair in found] == [pair.first for pair in found]
     assert {pair.a12 for pair in found} == {1.0}
+
+
+@pytest.mark.parametrize(("strategies", "least"), [(2, 4), (4, 5)])
+def test_too_few_seeds_are_named_before_the_runs_by_the_number_that_the_tests_need(strategies: int, least: int) -> None:
+    said = f"{least - 1} seeds cannot show a difference between any two of {strategies} strategies: --seeds {least} or more can"
+    assert seeds_too_few(strategies, least - 1) == [said]
+    assert seeds_too_few(strategies, least) == seeds_too_few(1, 1) == []
+    few, enough = (sentences(of_samples(seeds, separated(strategies), frozenset())) for seeds in (least - 1, least))
+    assert any("cannot show" in line for line in few)
+    assert not any("cannot show" in line for line in enough)
 
 
 def test_strategies_that_begin_alike_are_tested_on_pairs_of_seeds_and_named() -> None:

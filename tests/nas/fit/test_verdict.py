@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nas.fit.command import next_lines
+from nas.fit.request import FitRequest
 from nas.fit.text import terminal
-from nas.fit.verdict import verdict
+from nas.fit.verdict import better_form, verdict
 from nas.search.assembly import assemble
+from nas.study.catalogue import load_law
 from objectives.loss_law.law import Law
 
 SHAPE = ("depth", "width", "n_kv_heads", "n_experts", "top_k", "expert_size")
@@ -61,6 +64,19 @@ def content(**changes: Any) -> dict[str, Any]:
         "next_shrink": {"models": 12, "shrink": 0.8},
     }
     return given | changes
+
+
+def test_another_form_is_what_to_type_next_where_bic_speaks_for_it() -> None:
+    plain, other = content(), content(forms={"a": {"weight": 0.01}, "b": {"weight": 0.99}, "c": "not fitted"})
+    assert (better_form(plain), better_form(other), better_form({"form": "prior"})) == (None, "b", None)
+    request, law = FitRequest(out=Path("law.yaml")), load_law("hw_codesign")
+    search = "plas run --algo exact --law law.yaml"
+    assert next_lines(request, law, plain) == [f"Next: {search}"]
+    assert next_lines(request, law, other) == [
+        "Next: the same again with --form b, for which BIC speaks",
+        f"      {search}",
+    ]
+    assert "fit with --form b" in "\n".join(verdict(other, "runs.csv"))
 
 
 def test_no_doubt_is_said_as_such() -> None:
