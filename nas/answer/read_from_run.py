@@ -42,7 +42,8 @@ def _problem(run: RecordedRun, shipped: Problem) -> Problem:
     known = (*importable("objectives.metrics"), *run.workload.figures)
     scales = {o.name: o.log_scale for o in run.objectives}
     names = [name for name in run.run.meta["metrics"] if name not in known and "@" not in name]
-    own = tuple(Objective(name, "", scales.get(name, False)) for name in names)
+    units = run.run.meta.get("units", {})  # which earlier runs do not hold
+    own = tuple(Objective(name, units.get(name, ""), scales.get(name, False)) for name in names)
     asked = [
         PickQuery(str(label), Budget(metric, limit))
         for label, limits in run.run.resolved["applications"].items()

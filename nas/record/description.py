@@ -13,6 +13,8 @@ from objectives.loss_law.law import Law
 from objectives.quantities import Name
 from search_spaces.specification import SpaceSpecification
 
+LONGEST_UNIT = 200  # characters
+
 
 class _Parts(BaseModel):
     """The parts of a resolved study that are embedded as a whole."""
@@ -25,10 +27,11 @@ class _Parts(BaseModel):
 
 
 class _Description(BaseModel):
-    """Metrics in the order of their columns, and which objectives count by their logarithm."""
+    """Metrics in the order of their columns, which objectives count by their logarithm, units of metrics that do not ship."""
 
     metrics: Annotated[list[Name], Field(min_length=1)]
     log_scale: dict[str, Annotated[bool, Field(strict=True)]]
+    units: dict[str, Annotated[str, Field(max_length=LONGEST_UNIT)]] = {}  # of a user's own metrics
 
 
 def check_description(path: Path, meta: Mapping[str, Any], keys: Sequence[str]) -> None:

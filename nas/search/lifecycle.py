@@ -46,7 +46,8 @@ def create_run(study: Study, folder: Path) -> tuple[RunStore, Manifest]:
     store = store_of(problem, folder)
     scales = {o.name: o.log_scale for o in problem.objectives}
     told = {"resolved": resolved | {"known": []}}  # its own first rows are what was known
-    meta = {**told, "metrics": list(problem.metric_names), "log_scale": scales}
+    units = {function.name: function.unit for function in problem.functions}
+    meta = {**told, "metrics": list(problem.metric_names), "log_scale": scales, "units": units}
     store.create(
         meta, store_columns(problem), None if study.known is None else with_columns(study.known.evaluations, problem)
     )

@@ -410,7 +410,7 @@ def test_explain_explains_any_architecture(copied: Path, inside: Inside) -> None
         "router",
         "compute-bound",
         "Resident memory",
-        "memory_gb 3.5232 of 64: 94.5 % left",
+        "memory 3.523 of 64 GB: 94.5 % left",
         "What one step along an axis buys",
         "depth 16 -> 20",
     ):
