@@ -1,12 +1,12 @@
 """What each device of a study gives: the lowest loss within the budgets on it, what that takes, or what is short there."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from nas.exact.solution import solve
+from nas.exact.solution import pick_of
 from nas.problem.evaluations import Evaluations
 from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import Problem
@@ -60,7 +60,7 @@ def _best(own: Evaluations) -> Evaluations | None:
 def _solved(problem: Problem, name: str) -> Evaluations | None:
     """The exact pick on a device, in genotypes of the whole."""
     there = in_setting(problem, {"device": int(code("device", name))})
-    pick = solve(replace(there, objectives=(), queries=()), (PickRule(None),)).picks[0]
+    pick = pick_of(there, PickRule(None))
     if pick is None:
         return None
     designs = there.space.architectures(pick.genotypes)

@@ -140,15 +140,12 @@ def answered(outcome: Outcome) -> list[dict[str, Any]]:
 def pick_columns(outcome: Outcome) -> dict[str, Any]:
     """The answered questions as columns; `metric` and `limit` are the budget that a question adds, none for your own."""
     rows = []
-    for pick, row in zip(outcome.picks, answered(outcome), strict=True):
+    every = [*zip(outcome.picks, answered(outcome), strict=True)]
+    every += zip(outcome.held, held_in_numbers(outcome), strict=True)
+    for pick, row in every:
         budget = pick.question.budget
         added = {"metric": None, "limit": None} if budget is None else {"metric": budget.metric, "limit": budget.limit}
         design = {name: v for name, v in flat(row).items() if name not in ("question", "budgets", "exact_loss")}
-        rows += [{"question": row["question"], **added, **design}] if pick.answer is not None else []
-    for pick, row in zip(outcome.held, held_in_numbers(outcome), strict=True):
-        budget = pick.question.budget
-        added = {"metric": None, "limit": None} if budget is None else {"metric": budget.metric, "limit": budget.limit}
-        design = {name: v for name, v in row.items() if name not in ("question", "budgets")}
         rows += [{"question": row["question"], **added, **design}] if pick.answer is not None else []
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["question", "metric", "limit"]
     return {name: [_cell(row.get(name)) for row in rows] for name in names}

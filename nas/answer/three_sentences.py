@@ -13,7 +13,7 @@ from nas.answer.sentences import FFN_RATIO, describe, describe_in_words, devices
 from nas.answer.sureness import difference_in_words
 from nas.exact.gains import DIFFERENT
 from nas.exact.infeasibility import diagnosed
-from nas.exact.solution import solve
+from nas.exact.solution import pick_of
 from nas.problem.breakdown import operators
 from nas.problem.diagnosis import Diagnosis, at_least
 from nas.problem.differences import Difference, from_models, has_doubt
@@ -79,10 +79,10 @@ def three_sentences(outcome: Outcome) -> ThreeSentences | None:
 def solved_answer(study: Study, frontier: Evaluations) -> ThreeSentences | None:
     """The answer of a study whose whole space was solved for its frontier."""
     problem = study.problem
-    found = solve(replace(problem, objectives=(), queries=()), (PickRule(None),)).picks[0]
+    found = pick_of(problem, PickRule(None))
     if found is None:
         return nothing_fits(problem, diagnosed(problem, frontier), whole=True)
-    best = problem.evaluate(found.genotypes)
+    best = problem.evaluate(found.genotypes)  # with what is minimised
     pick, on_device = Pick(PickQuery(OWN, None), best), under_preset(study, "device")
     there = device_times(on_device, pick)
     changes = changes_of(study, best, frontier, solved=True)

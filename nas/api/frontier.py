@@ -11,7 +11,7 @@ import pandas as pd
 from nas.answer.three_sentences import ThreeSentences
 from nas.api.data_frames import design_of, evaluations_table, notebook_html, units, with_differences
 from nas.errors import InfeasibleError, UsageError
-from nas.exact.solution import solve
+from nas.exact.solution import pick_of
 from nas.problem.evaluations import Evaluations
 from nas.problem.indicators import Distance, Scale, distance
 from nas.problem.objective import Budget
@@ -102,8 +102,7 @@ class Frontier:
         return with_differences(frame, self.problem.scenario.law, designs, self.baselines)
 
     def _solved(self, rule: PickRule) -> Evaluations | None:
-        alone = replace(self.problem, objectives=(), queries=())
-        return solve(alone, (rule,)).picks[0]
+        return pick_of(self.problem, rule)
 
     def select(self, how: str) -> pd.DataFrame:
         """Members by `frontier`, `best`, `knee`, `diverse:K` or `budget:metric=limit`, as `plas select --select`.

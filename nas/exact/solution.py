@@ -152,6 +152,15 @@ def quick_frontier(problem: Problem) -> ExactSolution | None:
         return None
 
 
+def pick_of(problem: Problem, rule: PickRule) -> Evaluations | None:
+    """The exact pick by a rule alone, no frontier; None where nothing is feasible.
+
+    Raises:
+        UsageError: more architectures than can be covered.
+    """
+    return solve(replace(problem, objectives=(), queries=()), (rule,)).picks[0]
+
+
 def _by_parts(
     problem: Problem,
     rules: tuple[PickRule, ...],
