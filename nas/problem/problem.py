@@ -145,7 +145,8 @@ class Problem:
     @cached_property
     def _mixer_table(self) -> MixerTable:
         """The times of all mixers."""
-        mixers = self._mixers or Mixers(self.space)
+        mixers = self._mixers
+        assert mixers is not None
         return MixerTable.made(mixers, self.architectures(mixers.designs()), self.scenario)
 
     def pricing(self, chosen: Architectures) -> Scenario:
