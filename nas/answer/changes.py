@@ -5,9 +5,7 @@ from dataclasses import dataclass, replace
 
 from nas.errors import UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
-from nas.exact.enumeration import Enumerated
 from nas.exact.gains import covered
-from nas.exact.setting_by_setting import SettingBySetting
 from nas.exact.solution import SMALL
 from nas.problem.differences import Difference, differences, has_doubt
 from nas.problem.evaluations import Evaluations
@@ -82,16 +80,13 @@ def changes_of(study: Study, pick: Evaluations, found: Evaluations, *, solved: b
 
 
 def _over_the_space(problem: Problem) -> Lowest:
-    """The lowest loss of every design; what is priced alike is covered once."""
-    known: dict[int, Enumerated | SettingBySetting] = {}
+    """The lowest loss of every design; all that is priced as the problem itself is covered once."""
+    own = covered(problem, most=ABOUT_A_SECOND)
 
     def lowest(variant: Problem) -> Evaluations | None:
-        scenario = id(variant.scenario)
-        if scenario not in known:
-            known[scenario] = covered(variant, ABOUT_A_SECOND)
-        return known[scenario].lowest(variant.budgets)
+        priced_alike = variant.scenario is problem.scenario
+        return (own if priced_alike else covered(variant, most=ABOUT_A_SECOND)).lowest(variant.budgets)
 
-    known[id(problem.scenario)] = covered(problem, ABOUT_A_SECOND)
     return lowest
 
 
@@ -117,11 +112,12 @@ def _budgets(problem: Problem, pick: Evaluations, lowest: Lowest) -> Iterator[Ch
         raised = replace(budget, limit=budget.limit * (1.0 + STEP))
         found = lowest(with_budget(problem, raised))
         bought = _change(problem, "budget", budget.metric, raised.limit, float(pick.metrics["loss"][0]), found)
-        if bought is not None and found is not None and has_doubt(law) and bought.nats > NOTHING:
+        if bought is None or found is None:
+            continue
+        if has_doubt(law) and bought.nats > NOTHING:
             sure = differences(law, problem.architectures(found.genotypes), own)[0][0]
             bought = replace(bought, difference=sure)
-        if bought is not None:
-            yield bought
+        yield bought
 
 
 def with_budget(problem: Problem, changed: Budget) -> Problem:

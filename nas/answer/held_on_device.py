@@ -5,11 +5,10 @@ from dataclasses import replace
 from nas.answer.changes import ABOUT_A_SECOND
 from nas.errors import UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
-from nas.exact.setting_by_setting import SettingBySetting
-from nas.exact.solution import metrics_of, way_of
+from nas.exact.gains import covered
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
-from nas.problem.picks import Pick, PickRule
+from nas.problem.picks import Pick, PickRule, answers
 from nas.problem.problem import Problem
 from nas.problem.quantiles import refuse_unclaimed
 from nas.search.assembly import Study
@@ -31,13 +30,11 @@ def held_on_device(study: Study, on_device: Problem, found: Evaluations, *, solv
     shipped = tuple(each for each in on_device.objectives if each.name not in own)
     asked = study.problem.asked_besides
     problem = replace(on_device, objectives=shipped, budgets=_budgets(study), queries=queries, columns=asked)
-    rules = tuple(PickRule.for_query(question) for question in queries)
     try:
         refuse_unclaimed(problem)
-        answers = _solved(problem, rules) if solved else _among(problem, rules, found)
+        return _solved(problem) if solved else answers(problem, problem.evaluate(found.genotypes[found.ok]))
     except (Exceeded, UsageError):
         return ()
-    return tuple(Pick(question, answer) for question, answer in zip(queries, answers, strict=True))
 
 
 def _budgets(study: Study) -> tuple[Budget, ...]:
@@ -45,23 +42,16 @@ def _budgets(study: Study) -> tuple[Budget, ...]:
     budgets, default = study.problem.budgets, with_preset(study.config, "device").default_budget
     if default is None or not any(budget.metric in OF_MEMORY for budget in budgets):
         return budgets
-    several = bool(study.problem.scenario.devices)
-    metric = default.metric.replace("_gb", "_share") if several else default.metric
-    limit = default.share * (1.0 if several else study.problem.scenario.device.memory_gb)
+    scenario = study.problem.scenario
+    metric, limit = default.on(None if scenario.devices else scenario.device.memory_gb)
     return budgets if any(b.metric == metric for b in budgets) else (*budgets, Budget(metric, limit))
 
 
-def _solved(problem: Problem, rules: tuple[PickRule, ...]) -> list[Evaluations | None]:
+def _solved(problem: Problem) -> tuple[Pick, ...]:
+    """The pick of each of the problem's questions, of the whole space."""
+    rules = tuple(PickRule.for_query(question) for question in problem.queries)
     alone = replace(problem, objectives=(), queries=())
-    way, obstacle = way_of(alone, rules)
-    if way != "parts":
-        raise UsageError(obstacle)
-    whole = SettingBySetting(alone, metrics_of(alone, rules), most=ABOUT_A_SECOND)
+    whole = covered(alone, rules, most=ABOUT_A_SECOND)
     found = [whole.lowest((*problem.budgets, *rule.limits)) for rule in rules]
-    return [None if row is None else problem.evaluate(row.genotypes) for row in found]
-
-
-def _among(problem: Problem, rules: tuple[PickRule, ...], found: Evaluations) -> list[Evaluations | None]:
-    priced = problem.evaluate(found.genotypes[found.ok])
-    rows = [rule.row(priced) for rule in rules]
-    return [None if row is None else priced[row : row + 1] for row in rows]
+    rows = [None if row is None else problem.evaluate(row.genotypes) for row in found]
+    return tuple(Pick(question, row) for question, row in zip(problem.queries, rows, strict=True))

@@ -61,12 +61,14 @@ def gains(problem: Problem) -> Gains | None:
     return Gains(pick, tuple(_budget_gain(whole, pick, b) for b in problem.budgets), tuple(_axis_gains(problem, pick)))
 
 
-def covered(problem: Problem, most: int | None = None) -> Enumerated | SettingBySetting:
+def covered(
+    problem: Problem, rules: tuple[PickRule, ...] = (PickRule(None),), *, most: int | None = None
+) -> Enumerated | SettingBySetting:
     """Every architecture, evaluated where that is quicker than sums of parts; a user's own metrics are never called for it.
 
-    most: items of branches that an answer may take, beyond which it raises `Exceeded`; None: a few seconds' worth.
+    rules: picks whose metrics will be asked for; most: items of branches that an answer may take, beyond which it raises
+    `Exceeded`; None: a few seconds' worth.
     """
-    rules = (PickRule(None),)
     metrics = solution.metrics_of(problem, rules)
     if problem.space.size <= solution.SMALL and not problem.functions:
         return Enumerated(problem, metrics)

@@ -369,11 +369,9 @@ def _scenario_under(config: StudyConfig, old: Problem) -> Scenario:
 def _with_default(asked: ReadStudy) -> dict[str, float]:
     """The limits of a study that was read, with that on the device's memory unless it has one of its own or none."""
     default, limits = asked.config.default_budget, asked.limits
-    if default is not None and asked.devices:
-        share = default.metric.replace("_gb", "_share")
-        limits = limits if default.metric in limits or share in limits else {share: default.share, **limits}
-    elif default is not None and default.metric not in limits:
-        limits = {default.metric: default.share * asked.device.memory_gb, **limits}
+    if default is not None:
+        metric, limit = default.on(None if asked.devices else asked.device.memory_gb)
+        limits = limits if {default.metric, metric} & limits.keys() else {metric: limit, **limits}
     memory = asked.device.slow_memory
     if memory is not None and slow(words_of(asked.config, asked.space)):
         refuse_several(asked.config, "beside experts in slow memory, whose size is a limit", "take one with --device")

@@ -61,6 +61,12 @@ class DefaultBudget(BaseModel):
     metric: Literal["memory_gb", "resident_gb"] = "memory_gb"
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
 
+    def on(self, memory_gb: float | None) -> tuple[str, float]:
+        """The metric and its limit on a device of so much memory, GB; of several devices (None) on the share of each one's own."""
+        if memory_gb is None:
+            return self.metric.replace("_gb", "_share"), self.share
+        return self.metric, self.share * memory_gb
+
 
 class TrainingConfig(BaseModel):
     """The training that `train_hours` and `lifetime_flops` price."""
