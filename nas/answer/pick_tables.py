@@ -95,14 +95,12 @@ def _as_it_is(outcome: Outcome, *, brief: bool) -> PickTable:
 def _in_convention(outcome: Outcome, *, brief: bool) -> PickTable:
     """The same with what holds on the device first."""
     problem, rows, first = outcome.study.problem, _rows(outcome, ""), _first_label(outcome)
-    header = (
-        *("within", "on the device", "in convention", OF_FIRST.format(first), EXACT, f"{PREFIX}ms", *OF_SIZE),
-        *("architecture", CONVENTION),
-    )
+    convention = ("in convention", OF_FIRST.format(first), EXACT, f"{PREFIX}ms")
+    figures = ("on the device", *OF_SIZE, *convention) if outcome.held else (*convention, *OF_SIZE)
+    header = ("within", *figures, "architecture", *[CONVENTION] * bool(outcome.held))
     without = set() if first else {OF_FIRST.format(first)}
     without |= {f"{PREFIX}ms"} if brief and outcome.held else set()
-    without |= set() if outcome.held else {"on the device", CONVENTION}
-    held = outcome.held or [Pick(pick.question, None) for pick, *_ in rows]
+    held = outcome.held or [None] * len(rows)
     body = [_both_rows(outcome, *row, each) for row, each in zip(rows, held, strict=True)]
     missed = [misses(limits(problem, pick.question), there) for pick, there, _ in rows]
     line = (verdict_in_short if brief else verdict)(problem, outcome.on_device, missed)
@@ -110,17 +108,22 @@ def _in_convention(outcome: Outcome, *, brief: bool) -> PickTable:
     return _table("Lowest predicted loss within", (), header, body, without, below)
 
 
-def _both_rows(outcome: Outcome, pick: Pick, there: dict[str, float], best: float | None, held: Pick) -> list[str]:
-    """What holds on the device and how large it is, the study's own pick beside it; that one's size where nothing is known of the device's."""
+def _both_rows(
+    outcome: Outcome, pick: Pick, there: dict[str, float], best: float | None, held: Pick | None
+) -> list[str]:
+    """What holds on the device and how large it is, then the study's own pick; that one's size where nothing is known of the device's."""
     name, loss, difference, missed, taken, *sizes, design = _pick_row(outcome, pick, best)
     here, problem = Styled("none fits", BAD), outcome.study.problem
     if pick.answer is not None:
         over = " !" if misses(limits(problem, pick.question), there) else ""
         style = BAD if over else DOUBT if loss.endswith("*") else GOOD
         here = Styled(f"{loss} at {_alone(taken)}{over}", style)
-    shown, *of_held = _held(outcome, held) if outcome.held else ("", *sizes, design)
     at = "" if pick.answer is None else ", ".join(f"{there[PREFIX + n]:.4g}" for n in times_of(problem, pick.question))
-    return [name, shown, here, difference, missed, at, *of_held, design]
+    convention = [here, difference, missed, at]
+    if held is None:
+        return [name, *convention, *sizes, design]
+    *figures, design_there = _held(outcome, held)
+    return [name, *figures, *convention, design_there, design]
 
 
 def _held(outcome: Outcome, held: Pick) -> list[str]:

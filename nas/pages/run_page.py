@@ -75,15 +75,9 @@ def _answer(outcome: Outcome) -> str:
     own = [pick for pick in outcome.picks if not pick.question.baseline]
     places = {int(key): row for row, key in enumerate(outcome.evaluations.keys.tolist())}
     indices = [None if pick.answer is None else places.get(int(pick.answer.keys[0])) for pick in own]
-    return section(
-        "Answer",
-        first,
-        paragraphs(
-            [f"{shown.caption} your budgets" + ", and within an application's besides." * (len(shown.rows) > 1)]
-        ),
-        table(shown.header, shown.rows, indices=indices),
-        paragraphs(shown.explained, "quiet"),
-    )
+    sentence = f"{shown.caption} your budgets" + ", and within an application's besides." * (len(shown.rows) > 1)
+    picks = paragraphs([sentence]) + table(shown.header, shown.rows, indices=indices)
+    return section("Answer", first, element("div", picks, paragraphs(shown.explained, "quiet"), class_="picks"))
 
 
 def _on_devices(outcome: Outcome) -> str:
@@ -124,10 +118,11 @@ def _explore(outcome: Outcome, why: str) -> str:
         element("p", _KEYS, class_="quiet keys"),
         element("p", id="said", class_="quiet", aria_live="polite"),
         element("noscript", element("p", "The pictures need JavaScript; the tables do not.")),
+        class_="charts",
     )
     panel = element("aside", id="panel", class_="panel", aria_label="Selected architecture")
     explore = element("div", charts, element("div", budgets, panel, class_="side"), class_="explore")
-    return section("Frontier", paragraphs(blind), explore)
+    return section("Frontier", paragraphs(blind), explore, class_="explored")
 
 
 def _along_the_context(outcome: Outcome) -> str:

@@ -118,7 +118,7 @@ def test_keys_walk_along_the_frontier(tiny: dict[str, Any], run_of: RunOf, page:
     seen.append(int(page.data("#panel", "index")))
     times = run.evaluations.metrics["total_ms"]
     assert times[seen[0]] < times[seen[1]] <= times[seen[2]]
-    assert "l " in page.text("#said")
+    assert " layers, width " in page.text("#said")
     frontier.send_keys(Keys.ESCAPE)
     assert page.data("#panel", "index") == ""
     assert page.text("#said") == "Nothing selected"
@@ -296,8 +296,8 @@ def test_a_run_solved_over_a_larger_space_tightens_its_objectives(
         words = shlex.split(page.text("#command"))
         answer = inside("select", str(run), *words[4:], "--json")
         (chosen,) = json.loads(answer.out)
-        assert f"l {chosen['depth']}, d {chosen['width']}, " in page.text("#pick")
-        assert f"n_kv {chosen['n_kv_heads']} " in page.text("#pick")
+        assert f"{chosen['depth']} layers, width {chosen['width']:,}, " in page.text("#pick")
+        assert f"({chosen['n_kv_heads']} KV)" in page.text("#pick")
 
 
 def test_a_page_of_several_runs_is_drawn_with_any_axes(
@@ -338,7 +338,7 @@ def test_a_page_names_how_a_design_is_served(
     run = run_of("served", space=tiny, serving={"speculation": ["mtp:1", "mtp:2"]})
     assert inside("report", run, "--quiet").code == 0
     opened(page, run, 1280)
-    assert re.search(r"\(gqa \d+\), mtp:[12]", page.text("main"))
+    assert re.search(r"\(\d+ KV\), mtp:[12]", page.text("main"))
 
 
 #: The figures of the frontier's column from the top, and the axis below the last one.

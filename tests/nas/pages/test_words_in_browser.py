@@ -44,16 +44,16 @@ def test_every_abbreviation_of_the_first_screen_is_explained(
 def test_pointing_tab_and_a_tap_explain_a_word_and_escape_ends_it(written: Callable[[str], Path], page: Any) -> None:
     page.open(written("run"))
     settled(page)
-    word = page.driver.find_element("css selector", "main abbr[data-word=l]")
+    word = page.driver.find_element("css selector", "main abbr[data-word=width]")
     ActionChains(page.driver, duration=0).move_to_element(word).perform()
-    assert told(page) == "l: layers."
+    assert told(page) == f"width: {MEANINGS['width']}."
     ActionChains(page.driver, duration=0).move_to_element(page.driver.find_element("tag name", "h1")).perform()
     assert told(page) == ""
     for _ in range(30):
         page.driver.switch_to.active_element.send_keys(Keys.TAB)
-        if page.run("return document.activeElement.dataset.word") == "r_single":
+        if page.run("return document.activeElement.dataset.word") == "KV":
             break
-    assert told(page) == f"r_single: {MEANINGS['r_single']}."
+    assert told(page) == f"KV: {MEANINGS['KV']}."
     assert page.run("return document.activeElement.getAttribute('aria-describedby')") == "meaning"
     page.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
     assert told(page) == ""
@@ -66,9 +66,9 @@ def test_a_tap_explains_the_whole_design_inside_the_window(
     shown_at(page, width)
     page.open(written("run"))
     settled(page)
-    page.driver.find_element("css selector", "main abbr[data-word=gqa]").click()
-    for letter in ("l", "d", "r_single", "n_kv", "gqa"):
-        assert f"{letter}: {MEANINGS[letter]}." in told(page)
+    page.driver.find_element("css selector", "main abbr[data-word=KV]").click()
+    for word in ("width", "experts", "loss", "FFN ratio", "KV"):
+        assert f"{word}: {MEANINGS[word]}." in told(page)
     box = page.run("return document.getElementById('meaning').getBoundingClientRect().toJSON()")
     assert 0 <= box["left"] < box["right"] <= width
     assert 0 <= box["top"] < box["bottom"] <= 800
