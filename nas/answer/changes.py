@@ -1,5 +1,6 @@
-"""What one change of a study would buy: a tenth more of a budget, a smaller vocabulary, fewer bits, twice the training tokens."""
+"""What one change of a study would buy: a tenth more of a budget, as far as the device has it, a smaller vocabulary, fewer bits, twice the training tokens."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -43,12 +44,13 @@ class Change:
 class Changes:
     """What was tried, the one that buys most first, what was not priced and why, which budgets bind, and among what all was looked for.
 
-    among: designs that each answer is the lowest of; whole: whether these are all of the space; loss: the lowest without any change, nats.
+    whole_memory: those that bind and are all the memory there is, so that there is no more to try; among: designs that each answer is the lowest of; whole: whether these are all of the space; loss: the lowest without any change, nats.
     """
 
     tried: tuple[Change, ...]
     unpriced: tuple[str, ...]
     binding: tuple[Budget, ...]
+    whole_memory: tuple[Budget, ...]
     among: int
     whole: bool
     loss: float
@@ -76,7 +78,8 @@ def changes_of(study: Study, pick: Evaluations, found: Evaluations, *, solved: b
         return None
     tried.sort(key=lambda change: -change.nats)
     among = problem.space.size if whole else int(found.ok.sum())
-    return Changes(tuple(tried), tuple(_unpriced(study)), binding, among, whole, before)
+    whole_memory = tuple(budget for budget in binding if budget.limit >= _memory(problem, budget))
+    return Changes(tuple(tried), tuple(_unpriced(study)), binding, whole_memory, among, whole, before)
 
 
 def _over_the_space(problem: Problem) -> Lowest:
@@ -104,12 +107,12 @@ def _among(problem: Problem, found: Evaluations) -> Lowest:
 
 
 def _budgets(problem: Problem, pick: Evaluations, lowest: Lowest) -> Iterator[Change]:
-    """A tenth more of each budget; a day has none."""
+    """A tenth more of each budget, of memory no more than there is; a day has none."""
     law, own = problem.scenario.law, problem.architectures(pick.genotypes)
     for budget in problem.budgets:
-        if budget.unit == "date" or budget.limit <= 0.0:
+        if budget.unit == "date" or budget.limit <= 0.0 or budget.limit >= (memory := _memory(problem, budget)):
             continue
-        raised = replace(budget, limit=budget.limit * (1.0 + STEP))
+        raised = replace(budget, limit=min(budget.limit * (1.0 + STEP), memory))
         found = lowest(with_budget(problem, raised))
         bought = _change(problem, "budget", budget.metric, raised.limit, float(pick.metrics["loss"][0]), found)
         if bought is None or found is None:
@@ -118,6 +121,16 @@ def _budgets(problem: Problem, pick: Evaluations, lowest: Lowest) -> Iterator[Ch
             sure = differences(law, problem.architectures(found.genotypes), own)[0][0]
             bought = replace(bought, difference=sure)
         yield bought
+
+
+def _memory(problem: Problem, budget: Budget) -> float:
+    """The memory that a budget is a limit on, in its metric's unit: GB of the device, or 1, the whole of each; infinite of what is not memory."""
+    name, device = budget.metric, problem.scenario.device
+    if name in ("memory_gb", "resident_gb") and not problem.scenario.devices:
+        return device.memory_gb
+    if name == "slow_gb" and device.slow_memory is not None:
+        return device.slow_memory.capacity_gb
+    return 1.0 if name in ("memory_share", "resident_share") else math.inf
 
 
 def with_budget(problem: Problem, changed: Budget) -> Problem:

@@ -32,7 +32,7 @@ def pick_lines(outcome: Outcome, *, verbose: bool, designs: bool = True) -> Show
         return Shown([], [], exact=False)  # the three sentences say it
     below = BELOW[:1] if designs else ()
     spare = () if verbose else (CONVENTION, "params", "active", "memory", EXACT, *BELOW[: 0 if designs else 1])
-    under = (CONVENTION,) if verbose and CONVENTION in table.header else () if verbose else below
+    under = (BELOW[0], CONVENTION) if verbose and CONVENTION in table.header else () if verbose else below
     return _laid_out(table, (table.title, *table.header[1:]), under, spare)
 
 

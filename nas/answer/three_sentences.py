@@ -108,7 +108,11 @@ def answer_in_numbers(outcome: Outcome) -> dict[str, Any] | None:
         row["difference"] = None if each.difference is None else difference_in_numbers(each.difference)
     binding = [budget.metric for budget in changes.binding]
     among = {"among": changes.among, "whole_space": changes.whole}
-    return content | {"binding": binding, "changes": tried, "not_priced": list(changes.unpriced), **among}
+    untried = {
+        "not_priced": list(changes.unpriced),
+        "whole_memory": [budget.metric for budget in changes.whole_memory],
+    }
+    return content | {"binding": binding, "changes": tried, **untried, **among}
 
 
 def _times(problem: Problem) -> tuple[str, ...]:
@@ -251,16 +255,18 @@ def _waits(problem: Problem, chosen: Architectures, metric: str) -> str:
 def _buys(problem: Problem, chosen: Architectures, loss: float, changes: Changes | None) -> str:
     if changes is None:
         return "What one change buys was not computed: in this space each would take more than a second to solve."
-    left = f"; not priced: {', '.join(changes.unpriced)}" if changes.unpriced else ""
+    left = "".join(f"; {reason}" for reason in _untried(changes))
     among = f"all {changes.among:,} designs" if changes.whole else f"the {changes.among:,} evaluated designs"
     lower = changes.loss < loss * (1.0 - DIFFERENT)
     missed = (
         f"This search missed loss {changes.loss:.4f} within your budgets (--algo exact finds it). " if lower else ""
     )
     best, tried = changes.best, changes.tried
+    if not tried:
+        return f"{missed}No one change is left to try{left.replace(';', ':', 1)}."
     if best is None:
         said = " nor ".join(_changed(problem, each) for each in tried)
-        return f"{missed}No one change lowers the loss among {among}" + (f": not {said}" if said else "") + f"{left}."
+        return f"{missed}No one change lowers the loss among {among}: not {said}{left}."
     sure = "" if best.difference is None else f", {difference_in_words(best.difference)}"
     bought = f"{_changed(problem, best)}{WITH.get(best.kind, '')}, to loss {best.loss:.4f}{'*' * best.extrapolates} ({-best.nats:+.2g} nats{sure})"
     others = [f"{_changed(problem, each)} {_nats(each)}" for each in tried[1:]]
@@ -269,6 +275,13 @@ def _buys(problem: Problem, chosen: Architectures, loss: float, changes: Changes
         + (f"; {', '.join(others)}" if others else "")
         + f"{left}."
     )
+
+
+def _untried(changes: Changes) -> list[str]:
+    """Why further changes were not tried: `memory_gb <= 64 is all there is`, `not priced: more tokens (not in the law)`."""
+    full, verb = changes.whole_memory, "is" if len(changes.whole_memory) == 1 else "are"
+    said = [f"{' and '.join(str(budget) for budget in full)} {verb} all there is"] if full else []
+    return said + ([f"not priced: {', '.join(changes.unpriced)}"] if changes.unpriced else [])
 
 
 def _nats(change: Change) -> str:

@@ -1,5 +1,6 @@
 """HTML of a page's sentences and tables; every text is escaped here."""
 
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -9,6 +10,7 @@ from nas.files import yaml_source
 from objectives.display_text import escaped
 
 FIGURE = 10  # characters of the longest figure with its unit
+WHOLE = re.compile(r"(?<![\w-])(?:--[a-z][\w-]*|top-\d+)(?![\w-])")  # what no line may break
 LONGEST_CONFIG = 60_000  # characters of a configuration that are shown
 
 WORDS = (
@@ -51,9 +53,14 @@ def text(content: str) -> str:
     return escape(shown(content))
 
 
+def flowing(content: str) -> str:
+    """Text as HTML whose flags and `top-1` stay whole at the end of a line."""
+    return WHOLE.sub(lambda found: element("span", found[0], class_="whole"), text(content))
+
+
 def paragraphs(lines: Sequence[str], class_: str | None = None) -> str:
     """A paragraph a line."""
-    return "".join(element("p", text(line), class_=class_) for line in lines if line)
+    return "".join(element("p", flowing(line), class_=class_) for line in lines if line)
 
 
 def image(content: bytes, alt: str) -> str:
@@ -87,7 +94,7 @@ def table(
 
 
 def _cells(header: Sequence[str], row: Sequence[str]) -> list[str]:
-    return [element("td", text(cell), class_=_kind(name, cell)) for name, cell in zip(header, row, strict=True)]
+    return [element("td", flowing(cell), class_=_kind(name, cell)) for name, cell in zip(header, row, strict=True)]
 
 
 def _kind(name: str, cell: str) -> str | None:

@@ -72,11 +72,13 @@ def _without(content: Sequence[Row], names: Sequence[str]) -> list[list[str]]:
     return [[row[i] for i in kept] for row in content]
 
 
-def _under(header: list[str], row: Row, lowered: list[str]) -> Line:
-    """Lines below a row: the first lowered column as it is, the others with their names."""
+def _under(header: list[str], row: Row, lowered: list[str]) -> list[Line]:
+    """Lines below a row: the first lowered column as it is, the others with their names, what is several words on a line of its own."""
     found = [(name, row[header.index(name)]) for name in lowered]
-    lines = [cell if not i else f"{name} {cell}" for i, (name, cell) in enumerate(found) if cell]
-    return ["    ", ", ".join(lines)] if lines else []
+    named = [cell if not i else f"{name} {cell}" for i, (name, cell) in enumerate(found) if cell]
+    alone = [text for text in named if ", " in text]
+    figures = ", ".join(text for text in named if text not in alone)
+    return [["    ", text] for text in (*alone, figures) if text]
 
 
 def _blocks(content: Sequence[Row], width: int, left: int) -> Iterator[Sequence[Row]]:
@@ -107,15 +109,15 @@ def _slack(content: Sequence[Row], place: int) -> int:
     return max(_widths(content)[place] - max(longest, ROOM), 0)
 
 
-def _block(content: Sequence[Row], width: int, left: int, under: Sequence[Line]) -> Iterator[Line]:
+def _block(content: Sequence[Row], width: int, left: int, under: Sequence[Sequence[Line]]) -> Iterator[Line]:
     widths, to_left = _fitting(content, width), set(range(left))
     if any(_is_text(row[-1]) for row in content[1:]):
         to_left.add(len(widths) - 1)
     for number, row in enumerate(content):
         styled = [Styled(cell, TITLE) for cell in row] if number == 0 else row
         yield from _row(styled, widths, to_left)
-        if number and under and under[number - 1]:
-            yield from wrapped(under[number - 1], width)
+        for line in under[number - 1] if number and under else ():
+            yield from wrapped(line, width)
 
 
 def _is_text(cell: str) -> bool:

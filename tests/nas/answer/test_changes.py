@@ -46,7 +46,8 @@ def test_a_tenth_more_of_each_budget_buys_what_every_design_within_it_shows(
     assert (changes.among, changes.whole) == (162, True)
     before = _lowest(problem)
     assert changes.loss == before
-    for budget in problem.budgets:
+    assert [budget.metric for budget in problem.budgets] == ["memory_gb", "total_ms", "resident_gb"]
+    for budget in problem.budgets[1:]:
         raised = tuple(replace(b, limit=1.1 * b.limit) if b is budget else b for b in problem.budgets)
         found = _by_kind(changes)[budget.metric]
         assert found.at == pytest.approx(1.1 * budget.limit)
@@ -55,6 +56,30 @@ def test_a_tenth_more_of_each_budget_buys_what_every_design_within_it_shows(
         without = tuple(b for b in problem.budgets if b is not budget)
         assert (budget in changes.binding) == (_lowest(replace(problem, budgets=without)) < before)
     assert [each.nats for each in changes.tried] == sorted((each.nats for each in changes.tried), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("memory_gb", "resident_gb", "tried"), [(1.3, 1.3, 0), (1.3, 1.25, 1.3), (1.3, 1.0, 1.1), (1.0, 1.2, 0)]
+)
+def test_a_budget_rises_no_further_than_the_memory_there_is(
+    memory_gb: float, resident_gb: float, tried: float, concluded: Concluded
+) -> None:
+    device = {
+        "name": "small",
+        "fp16": "10 TFLOP/s",
+        "int8": "20 TOP/s",
+        "bandwidth": "100 GB/s",
+        "memory": f"{memory_gb} GB",
+    }
+    budgets = {"memory_gb": "none", "resident_gb": resident_gb}
+    outcome = concluded(162, device=device, budgets=budgets)
+    changes, said = outcome.changes, three_sentences(outcome)
+    assert changes is not None
+    assert said is not None
+    assert [each.at for each in changes.tried] == ([pytest.approx(tried)] if tried else [])
+    words = f"resident_gb <= {resident_gb:g} is all there is"
+    assert (words in said.buys) == (not tried)
+    assert ("No one change is left to try: " in said.buys) == (not tried)
 
 
 def test_vocabulary_format_and_tokens_are_tried_as_studies_of_their_own_would_find(tiny: dict[str, Any]) -> None:
@@ -94,7 +119,7 @@ def test_what_is_not_priced_is_said_with_its_reason(concluded: Concluded) -> Non
     changes = concluded(60, precision="int8").changes
     assert changes is not None
     assert changes.unpriced == ("fewer bits (give --precision-law)", "more tokens (not in the law)")
-    assert {each.kind for each in changes.tried} == {"budget"}
+    assert changes.tried == ()
 
 
 def test_a_metric_of_a_users_own_is_not_called_for_it(concluded: Concluded, user_module: Callable[[str], str]) -> None:

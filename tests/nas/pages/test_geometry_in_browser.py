@@ -76,3 +76,20 @@ def test_half_empty_sheets_are_found(written: Callable[[str], Path], page: Any) 
     settled(page)
     page.run(APART)
     assert overhang(page) > 1.5
+
+
+@pytest.mark.parametrize("width", [360, 411, 533, 768, 1113])
+def test_no_line_breaks_a_flag_or_a_number_of_experts(width: int, written: Callable[[str], Path], page: Any) -> None:
+    shown_at(page, width)
+    page.open(written("run"))
+    settled(page)
+    broken = """const range = document.createRange(), found = [], walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+      while (walker.nextNode()) for (const {0: word, index} of walker.currentNode.data.matchAll(/--[a-z]+|top-\\d+/g)) {
+        if (walker.currentNode.parentElement.closest('pre, .chart, #said, #pick, #panel')) continue;
+        range.setStart(walker.currentNode, index); range.setEnd(walker.currentNode, index + word.length);
+        found.push([word, new Set([...range.getClientRects()].map(r => r.top)).size]);
+      }
+      return found;"""
+    found = page.run(broken)
+    assert {"--preset", "top-2"} <= {word for word, _ in found}
+    assert [word for word, lines in found if lines > 1] == []

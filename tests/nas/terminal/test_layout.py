@@ -147,3 +147,18 @@ def test_a_stream_without_characters_gets_plain_ones_before_lines_are_laid_out(m
     assert max(map(len, lines)) <= 40
     assert " ".join(lines).split() == ["a...b"] * 20
     assert shortened("x" * 2000).count("…") == 1
+
+
+def test_columns_below_a_row_stand_on_lines_of_their_own_where_they_are_several_words() -> None:
+    header = ["within", "loss", "memory", "active", "architecture", "architecture in convention"]
+    row = ["your budgets", "2.9", "52.8 GB", "4.7 G", "28 layers, width 3,072", "32 layers, width 3,072"]
+    below = ("architecture", "architecture in convention", "memory", "active")
+    lines = ["".join(line) for line in laid_out([header, row], 26, 1, below)]
+    assert lines[2:] == [
+        "    28 layers, width 3,072",
+        "    architecture in",
+        "      convention 32",
+        "      layers, width 3,072",
+        "    memory 52.8 GB, active",
+        "      4.7 G",
+    ]
