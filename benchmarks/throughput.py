@@ -17,7 +17,8 @@ import numpy as np
 
 from nas.study.catalogue import load_device, load_law, load_space
 from objectives.assessment import Assessment
-from objectives.scenario import Scenario, precision
+from objectives.precision import precision
+from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.columns import SHAPE
 

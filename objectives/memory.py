@@ -9,7 +9,8 @@ from objectives.dimensions import Dimensions
 from objectives.kv_cache import kv_cache_bytes
 from objectives.layer_kinds import STATE_BYTES
 from objectives.parts import PartAssessment
-from objectives.scenario import Precision, Scenario
+from objectives.precision import Precision
+from objectives.scenario import Scenario
 from objectives.shares import Share, small_tensors, weights_of_a_layer
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray

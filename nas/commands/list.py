@@ -23,7 +23,7 @@ from objectives.datasheet_times import measured_elsewhere
 from objectives.device import Calibration
 from objectives.loss_law.precision_cost import CAVEATS, SOURCES, priced
 from objectives.plugins import documents, first_line, importable, imports, normalised, summary
-from objectives.scenario import PRECISIONS
+from objectives.precision import PRECISIONS
 from objectives.token_curve import TokenCurve
 from objectives.weight_formats.table import WEIGHT_FORMATS, WeightFormat
 from search_spaces.formats import base_of

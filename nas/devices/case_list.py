@@ -37,7 +37,7 @@ from nas.study.value_parsers import split_names
 from nas.terminal.flags import flag_name
 from objectives.device import Device
 from objectives.plugins import documents, normalised
-from objectives.scenario import PRECISIONS, precision
+from objectives.precision import PRECISIONS, precision
 from objectives.typical.sustained import sustained_of
 
 CROSSING = ("devices", "precisions", "workloads")

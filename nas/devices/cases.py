@@ -27,7 +27,7 @@ from objectives.device_columns import NONE
 from objectives.display_text import shown_name
 from objectives.loss_law.law import Law
 from objectives.loss_law.precision_cost import FULL
-from objectives.scenario import precision
+from objectives.precision import precision
 
 NEUTRAL: dict[str, Any] = {
     "precision": "fp16",

@@ -20,8 +20,8 @@ from objectives.dimensions import Dimensions
 from objectives.latency.operator import phases
 from objectives.latency.passes import Pass
 from objectives.latency.roofline import phase_times
+from objectives.precision import PRECISIONS
 from objectives.profile_choice import calibration_for
-from objectives.scenario import PRECISIONS
 from objectives.transfers import Conditions
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray

@@ -12,8 +12,9 @@ from nas.study.configuration import StudyConfig
 from objectives.device import Calibration, Device, Sustained
 from objectives.loss_law.law import Law
 from objectives.plugins import documents
+from objectives.precision import Precision, precision
 from objectives.profile_choice import OF_DEVICE, calibration_for, energy_for
-from objectives.scenario import Precision, Scenario, precision
+from objectives.scenario import Scenario
 from objectives.text.text import Text
 from objectives.training import Training
 from objectives.transfers import Conditions

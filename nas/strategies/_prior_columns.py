@@ -15,7 +15,7 @@ from nas.strategies._regression import Group
 from objectives.latency.operator import phases
 from objectives.loss_law.law import Law
 from objectives.metrics.perplexity import LARGEST_LOSS
-from objectives.scenario import PRECISIONS as FORMATS
+from objectives.precision import PRECISIONS as FORMATS
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.columns import PRECISIONS

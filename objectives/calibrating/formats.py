@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from objectives.scenario import PRECISIONS, Precision
+from objectives.precision import PRECISIONS, Precision
 from objectives.weight_formats.table import WEIGHT_FORMATS
 
 

@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel
 
-from objectives.scenario import PRECISIONS, Precision, Scenario
+from objectives.precision import PRECISIONS, Precision
+from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part

@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 
 from objectives.device import Kind, Peak
-from objectives.scenario import Precision, Scenario
+from objectives.precision import Precision
+from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray
 
 CHUNK = 16_384  # rows whose temporaries stay in the L2 cache

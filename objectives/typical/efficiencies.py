@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from objectives.device import CHIPS, Calibration, Chip, Device, Phase
 from objectives.engines import engine_of
 from objectives.packaged import packaged
-from objectives.scenario import Precision, precision
+from objectives.precision import Precision, precision
 from objectives.transfers import Conditions
 
 FAMILIES = ("fp16", "w8", "w4", "int8", "fp4")

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from objectives.device import Calibration, Device
 from objectives.loss_law.law import Law
 from objectives.plugins import documents
-from objectives.scenario import Scenario, precision
+from objectives.precision import precision
+from objectives.scenario import Scenario
 from objectives.training import Training
 from search_spaces.architectures import Architectures, one
 from search_spaces.columns import DEFAULTS, NOT_OF_A_MODEL, QK_NORMS, SHAPE, worded

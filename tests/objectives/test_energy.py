@@ -11,8 +11,9 @@ from nas.problem.breakdown import operator_columns
 from objectives.assessment import Assessment
 from objectives.device import Calibration, Device, Energy
 from objectives.parts import PartAssessment
+from objectives.precision import PRECISIONS
 from objectives.profile_choice import energy_for, energy_unseen
-from objectives.scenario import PRECISIONS, Scenario
+from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 
 Draw = Callable[..., Architectures]

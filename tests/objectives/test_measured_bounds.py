@@ -11,7 +11,8 @@ from objectives.assessment import Assessment
 from objectives.device import Calibration, Energy
 from objectives.measured_bounds import MEASURED, conformal_factor, factors_of
 from objectives.parts import composition
-from objectives.scenario import PRECISIONS, Scenario
+from objectives.precision import PRECISIONS
+from objectives.scenario import Scenario
 from objectives.transfers import BATCH_UP, EXPERTS
 from search_spaces.architectures import Architectures, one
 

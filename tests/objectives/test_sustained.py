@@ -14,7 +14,8 @@ from nas.study.catalogue import load_device, load_law
 from objectives.assessment import Assessment
 from objectives.device import Calibration, Cooling, Device, Sustained
 from objectives.latency.roofline import latency_ms
-from objectives.scenario import Scenario, precision
+from objectives.precision import precision
+from objectives.scenario import Scenario
 from objectives.typical.sustained import about_load, shipped, slower_than, sustained_of, typical_of, unknown
 from search_spaces.architectures import Architectures, one
 

@@ -17,8 +17,9 @@ from objectives.counts import count
 from objectives.device import Calibration, Device
 from objectives.loss_law.law import Law
 from objectives.memory import embedding_bytes, weights_by_part
+from objectives.precision import PRECISIONS
 from objectives.profile_choice import calibration_for
-from objectives.scenario import PRECISIONS, Scenario
+from objectives.scenario import Scenario
 from objectives.transfers import Conditions
 from objectives.weight_formats.table import TYPES, WEIGHT_FORMATS
 from search_spaces.architectures import Architectures, one

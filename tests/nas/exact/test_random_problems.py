@@ -30,7 +30,7 @@ from objectives.device import Calibration, Energy
 from objectives.loss_law.features import OWNERS, feature
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import QUANTITIES
-from objectives.scenario import precision
+from objectives.precision import precision
 from search_spaces.architectures import Architectures
 from search_spaces.space import SearchSpace
 

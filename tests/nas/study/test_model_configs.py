@@ -14,7 +14,8 @@ from nas.study.baselines import model_named
 from nas.study.model_configs import OUTSIDE, architecture_of, read_config
 from objectives import counts, memory
 from objectives.dimensions import Dimensions
-from objectives.scenario import Scenario, precision
+from objectives.precision import precision
+from objectives.scenario import Scenario
 from tests.sources import ROOT
 
 #: config.json of published models by their names, the keys that say a shape.

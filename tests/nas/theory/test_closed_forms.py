@@ -16,7 +16,8 @@ from nas.theory.regimes import DUAL, LATENCY, MEMORY, NEITHER, paper_rule, plain
 from objectives.loss_law.form import Form, Term, named_form
 from objectives.loss_law.law import Law
 from objectives.plugins import importable
-from objectives.scenario import PRECISIONS, Scenario
+from objectives.precision import PRECISIONS
+from objectives.scenario import Scenario
 from search_spaces.space import SearchSpace
 
 RATE = 1 / 16

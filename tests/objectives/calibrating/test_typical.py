@@ -13,7 +13,7 @@ from objectives.calibrating.terms import terms
 from objectives.device import Chip, Device
 from objectives.engines import engine_of
 from objectives.loss_law.law import Law
-from objectives.scenario import precision
+from objectives.precision import precision
 from objectives.transfers import Conditions
 from objectives.typical.efficiencies import FAMILIES, Cell, Level, family_of, profile_of, shipped, typical_profile
 from tests.objectives.calibrating.conftest import shown

@@ -12,7 +12,8 @@ from objectives.latency.mixer_table import MixerTable, holds
 from objectives.latency.operator import CHUNK
 from objectives.latency.roofline import latency_ms
 from objectives.loss_law.law import Law
-from objectives.scenario import Scenario, precision
+from objectives.precision import precision
+from objectives.scenario import Scenario
 from objectives.serving import Serving
 from search_spaces.mixers import Mixers
 from search_spaces.space import SearchSpace

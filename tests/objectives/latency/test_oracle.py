@@ -15,7 +15,7 @@ from objectives.latency import closed_form
 from objectives.latency.operator import quantise
 from objectives.latency.roofline import latency_ms, sum_of_larger
 from objectives.memory import kv_cache_of
-from objectives.scenario import PRECISIONS
+from objectives.precision import PRECISIONS
 from search_spaces.architectures import Architectures, one
 
 RELATIVE = 1e-9

@@ -1,0 +1,94 @@
+"""Bytes per weight, activation and cache entry of a format, and the peak of its linear operators."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from objectives.device import Peak
+from objectives.weight_formats.table import TYPES, WEIGHT_FORMATS, TensorClass, Values, WeightFormat
+from search_spaces.arrays import FloatArray
+from search_spaces.formats import FORMATS, base_of, kv_bits_of, operators_of
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Bytes per element and the peak of the linear operators; `int8` alone quantises in operators of its own.
+
+    weight_bytes: of the weights of linear operators; where `stored` is, of most of them, and `bytes_of` says each. head_bytes:
+    of LM head and embedding, small_bytes: of routers, norms and biases.
+
+    A cache of 8 or 4 bits (`_kv8`, `_kv4`) is read and written in as many; attention computes as before. Under `_down8` the
+    inputs of down projections have 8 bits, and these run at the INT8 peak; their weights stay as they are.
+
+    NVFP4 is 4 bits and a byte of scale per 16 elements, of weights and of a linear operator's inputs, which the
+    operator before writes. FP32 has no peak of its own: a profile measured in it says its share of FP16's.
+
+    Source: `docs/model.md`, precision. `input_bytes` is the width of a linear operator's input.
+    """
+
+    name: str
+    weight_bytes: float
+    activation_bytes: float
+    kv_bytes: float
+    input_bytes: float
+    linear_peak: Peak
+    head_bytes: float = 2.0
+    small_bytes: float = 2.0
+    stored: WeightFormat | None = None
+
+    def bytes_of(self, kind: TensorClass, row: FloatArray | None = None) -> Values:
+        """Bytes per weight of a class of tensors, in rows of so many weights; of whole blocks without rows."""
+        if self.stored is not None:
+            return self.stored.bytes_of(kind, row)
+        return self.head_bytes if kind in ("head", "embedding") else self.weight_bytes
+
+    def bytes_of_ffn(self, sparse: FloatArray, width: FloatArray | None = None) -> tuple[Values, Values]:
+        """Bytes per weight of gate and up, in rows of the width, and of down; of routed experts where `sparse` is 1.
+
+        Rows of down projections count as whole blocks, so that bytes rise with their length.
+        """
+        up, down = self.bytes_of("weights", width), self.bytes_of("down")
+        if self.stored is None or self.stored.experts is None:
+            return up, down
+        of_experts, down_of_experts = self.bytes_of("experts", width), self.bytes_of("expert_down")
+        return np.where(sparse > 0, of_experts, up), np.where(sparse > 0, down_of_experts, down)
+
+    @property
+    def quantises(self) -> bool:
+        """Whether activations are quantised dynamically before linear operators."""
+        return base_of(self.name) == "int8"
+
+    @property
+    def of_down(self) -> "Precision":
+        """That of down projections."""
+        wider = operators_of(self.name).endswith("_down8")
+        return replace(self, input_bytes=1.0, linear_peak="int8") if wider else self
+
+
+def _of_format(name: str, written: WeightFormat) -> Precision:
+    """The precision of a weight format."""
+    weights, head, small = (float(np.asarray(written.bytes_of(kind))) for kind in ("weights", "head", "small"))
+    inputs, activations = (TYPES[kind].per_weight for kind in (written.inputs, written.activations))
+    stored = None if written.plain else written
+    return Precision(name, weights, activations, activations, inputs, written.peak, head, small, stored)
+
+
+_BASES = {name: _of_format(name, written) for name, written in WEIGHT_FORMATS.items()}
+_GROUP_BYTES = 2.5  # a 16-bit scale and a 4-bit zero per group
+
+
+def _made(name: str) -> Precision:
+    """A format as a variation of its base."""
+    base, bits = _BASES[base_of(name)], kv_bits_of(name)
+    return replace(base, name=name, kv_bytes=base.kv_bytes if bits is None else bits / 8)
+
+
+PRECISIONS = {name: _made(name) for name in FORMATS}
+
+
+def precision(name: str, int4_group_size: int | None = None) -> Precision:
+    """A precision by name; under int4 with groups of g weights take 0.5 + 2.5/g bytes."""
+    chosen = PRECISIONS[name]
+    if base_of(name) != "int4" or int4_group_size is None:
+        return chosen
+    return replace(chosen, weight_bytes=chosen.weight_bytes + _GROUP_BYTES / int4_group_size)
