@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from nas.answer.changes import ABOUT_A_SECOND
 from nas.errors import UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.gains import covered
@@ -51,7 +50,7 @@ def _solved(problem: Problem) -> tuple[Pick, ...]:
     """The pick of each of the problem's questions, of the whole space."""
     rules = tuple(PickRule.for_query(question) for question in problem.queries)
     alone = replace(problem, objectives=(), queries=())
-    whole = covered(alone, rules, most=ABOUT_A_SECOND)
+    whole = covered(alone, rules)
     found = [whole.lowest((*problem.budgets, *rule.limits)) for rule in rules]
     rows = [None if row is None else problem.evaluate(row.genotypes) for row in found]
     return tuple(Pick(question, row) for question, row in zip(problem.queries, rows, strict=True))

@@ -254,7 +254,7 @@ def _waits(problem: Problem, chosen: Architectures, metric: str) -> str:
 
 def _buys(problem: Problem, chosen: Architectures, loss: float, changes: Changes | None) -> str:
     if changes is None:
-        return "What one change buys was not computed: in this space each would take more than a second to solve."
+        return "What one change buys was not computed: in this space it would take more than seconds to solve."
     left = "".join(f"; {reason}" for reason in _untried(changes))
     among = f"all {changes.among:,} designs" if changes.whole else f"the {changes.among:,} evaluated designs"
     lower = changes.loss < loss * (1.0 - DIFFERENT)

@@ -14,10 +14,12 @@ from nas.answer.changes import Change, Changes, changes_of
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import pick_columns
 from nas.answer.three_sentences import three_sentences
+from nas.exact.gains import covered
 from nas.files.yaml_source import dump
 from nas.problem.breakdown import operators
 from nas.problem.picks import answers
 from nas.problem.problem import Problem
+from nas.search.assembly import Study
 
 Concluded = Callable[..., Outcome]
 
@@ -135,6 +137,24 @@ def test_a_metric_of_a_users_own_is_not_called_for_it(concluded: Concluded, user
     found = outcome.evaluations
     within = found.metrics[name] <= 165.0
     assert _by_kind(changes)[name].loss == found.metrics["loss"][within].min()
+
+
+@pytest.mark.slow
+def test_a_space_of_a_trillion_designs_that_was_solved_says_what_binds_and_what_a_budget_buys(
+    studied: Callable[..., Study],
+) -> None:
+    study = studied(space="huge", budgets={"memory_gb": 32})
+    problem = replace(study.problem, queries=())
+    pick = covered(problem).lowest(problem.budgets)
+    assert pick is not None
+    changes = changes_of(study, pick, pick, solved=True)
+    assert changes is not None
+    assert (changes.among, changes.whole) == (1_502_920_036_352, True)
+    assert [budget.metric for budget in changes.binding] == ["memory_gb"]
+    (raised,) = changes.tried
+    found = covered(problem).lowest((replace(problem.budgets[0], limit=32 * 1.1),))
+    assert found is not None
+    assert raised.loss == found.metrics["loss"][0] < changes.loss == pick.metrics["loss"][0]
 
 
 def test_what_the_search_missed_is_no_gain_of_a_change(concluded: Concluded) -> None:
