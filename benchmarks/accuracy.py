@@ -186,18 +186,16 @@ def page(groups: Sequence[Sequence[Row]], unused: Sequence[str]) -> str:
 
 Every row of the public measurements beside what is predicted of it: {len(rows)} rows in {len(groups)} groups of one device, power mode, engine, weight
 format and batch. {counts[BY_MODEL]} are predicted from other models of their group, {counts[BY_LENGTH]}, of more than {SHORT:,} tokens, from other lengths of its only model; {counts[FITTED]} were fitted
-to, since nothing else of their group tells them, and are in no median. The measured times belong to those who published them and are no part of the project: with their
-table in a folder of yours,
+to and are in no median. The measured times belong to those who published them; with their table in a folder of yours,
 
 <!-- not run: the public measurements are no part of the project -->
 ```bash
 PLAS_EXTERNAL_DATA=FOLDER python -m benchmarks.accuracy --out accuracy
 ```
 
-writes this section and the errors by group again, and `accuracy.csv` with every row: measured, predicted, from what, and by the datasheet. What the errors mean, and what was aimed at: [how wrong](#how-wrong);
-devices of which no row was seen at all, by class of chip: [without a profile](#without-a-profile).
+writes this section, [accuracy-groups.csv](accuracy-groups.csv), a line for every group, and `accuracy.csv` with every row: measured, predicted, from what, and by the datasheet.
 
-Every device, power mode, engine, format and batch is a line of [accuracy-groups.csv](accuracy-groups.csv). By engine, medians of the rows that were held out, with 90th percentiles in brackets; *datasheet*: the median of all rows of both phases without calibration.
+By engine, medians of the rows that were held out, with 90th percentiles in brackets; *datasheet*: the median of all rows of both phases without calibration.
 
 {table(of_engines, _engines(groups))}
 

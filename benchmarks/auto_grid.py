@@ -225,8 +225,6 @@ class Cell:
 
     def shown(self) -> str:
         """The cell as the page has it."""
-        if self.kind == "analytic":
-            return f"`{self.taken}` 0 %"
         text = f"{label(self.taken)} {percent(self.gap)}"
         text += f"; {label(self.best)} {percent(self.least)}" if self.best != self.taken else ""
         return text if self.holds else f"**{text}**"
@@ -282,13 +280,13 @@ def page(found: list[Cell], seeds: list[int]) -> str:
     held = sum(cell.holds for cell in searched)
     lines = [
         f"Median gaps over {len(seeds)} seeds: of what auto takes and, where that is another, of the best method there. Bold: more than {WITHIN} times the least and above {percent(FLOOR)}.",
-        f"It holds in {sum(cell.holds for cell in found)} of {len(found)} cells; in {held} of the {len(searched)} in which something is searched (in the other {len(found) - len(searched)} `exact` covers the space).",
+        f"It holds in {sum(cell.holds for cell in found)} of {len(found)} cells; in {held} of the {len(searched)} in which something is searched (in the other {len(found) - len(searched)}, formulas, `exact` covers the space: 0 %).",
         "",
         "| objectives | space | " + " | ".join(f"{n:,} evaluations" for n in BUDGETS) + " |",
         "|---|---|" + "---|" * len(BUDGETS),
     ]
-    words = {"analytic": "formulas", "prior": "functions with a prior", "none": "functions without"}
-    for kind in KINDS:
+    words = {"prior": "functions with a prior", "none": "functions without"}
+    for kind in words:
         for space in SPACES:
             row = {cell.evaluations: cell.shown() for cell in found if (cell.kind, cell.space) == (kind, space)}
             lines.append(f"| {words[kind]} | {space} | " + " | ".join(row.get(n, "not run") for n in BUDGETS) + " |")

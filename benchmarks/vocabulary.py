@@ -73,15 +73,19 @@ def fastest(device: str, body: str) -> tuple[int, float, float]:
 
 
 def by_memory() -> None:
-    """A row a device and memory."""
-    print("| device | memory | vocabulary of the pick | its body | its loss | with 151,936 | difference |")
+    """A row a memory, of every answer with the devices that have it."""
+    print("| memory | device | vocabulary of the pick | its body | its loss | with 151,936 | difference |")
     print("|---|---|---|---|---|---|---|")
-    for device in DEVICES:
-        for memory in MEMORY:
+    for memory in MEMORY:
+        alike: dict[str, list[str]] = {}
+        for device in DEVICES:
             own, fixed = pick(device, memory, SIZES), pick(device, memory, (QWEN,))
             cells = [f"{own[1]:,}", f"{own[2] / 1e6:,.0f} M", f"{own[0]:.3f}"] if own else ["none fits", "", ""]
             cells += [f"{fixed[0]:.3f}" if fixed else "none fits", f"{own[0] - fixed[0]:+.3f}" if own and fixed else ""]
-            print(f"| `{device}` | {memory:g} GB | {' | '.join(cells)} |", flush=True)
+            alike.setdefault(" | ".join(cells), []).append(f"`{device}`")
+        for answer, devices in sorted(alike.items(), key=lambda found: -len(found[1])):
+            named = "all" if len(devices) == len(DEVICES) else ", ".join(devices)
+            print(f"| {memory:g} GB | {named} | {answer} |", flush=True)
 
 
 def by_body() -> None:

@@ -51,10 +51,13 @@ def page(found: Reproduction, pictures: dict[str, str], folder: str) -> str:
         "",
     ]
     for title, claims in found.sections.items():
+        usual, times = Counter(claim.command for claim in claims).most_common(1)[0]
+        shared = usual if times > 1 else ""
         lines += [
             f"## {title}",
             "",
-            *_table(("claim", "label", "verdict", "what we find", "command"), _claim_rows(claims)),
+            *([f"Command of a row that names none: `{shared}`.", ""] if shared else []),
+            *_table(("claim", "label", "verdict", "what we find", "command"), _claim_rows(claims, shared)),
             "",
         ]
     lines += ["## What the paper leaves open", "", *_table(HEADER, found.sensitivity), "", "## Pictures", ""]
@@ -72,9 +75,11 @@ def _holds(correction: Correction, said: dict[str, str]) -> str:
     return correction.holds if claim is None else f"As found above: {claim}."
 
 
-def _claim_rows(claims: list[Claim]) -> Iterator[tuple[str, ...]]:
+def _claim_rows(claims: list[Claim], shared: str) -> Iterator[tuple[str, ...]]:
+    """A row a claim, with its command unless the table shares it."""
     for claim in claims:
-        yield claim.text, f"`{claim.label}`", f"**{claim.verdict}**", claim.found, f"`{claim.command}`"
+        command = "" if claim.command == shared else f"`{claim.command}`"
+        yield claim.text, f"`{claim.label}`", f"**{claim.verdict}**", claim.found, command
 
 
 def _table(header: Sequence[str], rows: Any) -> list[str]:

@@ -13,7 +13,7 @@ from nas.reproduce import latency_claims, prediction_claims, record, search_clai
 from nas.reproduce import whole_spaces as spaces
 from nas.reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, VERDICTS, Claim, statements
 from nas.reproduce.corrections import corrections
-from nas.reproduce.reproduction_page import page, reproduction
+from nas.reproduce.reproduction_page import Reproduction, page, reproduction
 from nas.reproduce.series import pictures
 
 EXPECTED = {
@@ -132,6 +132,16 @@ def test_all_corrections_with_their_numbers() -> None:
     assert "11 %" in found[17].holds
     assert "the standard one 202" in found[3].holds
     assert "0.140" in found[21].holds
+
+
+def test_a_command_that_rows_share_is_said_once_above_them() -> None:
+    stated = list(statements().values())[:3]
+    alike = [Claim(one, HOLDS, "Ours.") for one in stated[:2]] + [Claim(stated[2], HOLDS, "Ours.", "python -m nas.run")]
+    text = page(Reproduction({"Theory": alike, "Costs": alike[2:]}, [], []), {}, "images")
+    assert text.count("`python -m nas.reproduce`") == 1 + 1  # once in the head, once above the table
+    assert text.count("| `python -m nas.run` |") == 2
+    assert text.count("| Ours. |  |") == 2
+    assert text.count("Command of a row that names none") == 1
 
 
 @pytest.mark.slow
