@@ -186,3 +186,58 @@ def test_the_faults_of_all_files_come_at_once(tmp_path: Path) -> None:
         (tmp_path / f"{name}.csv").write_text("parameters,loss\nx,3.2\n2e8,3.0\n")
     with pytest.raises(ValueError, match=r"a\.csv:2: parameters(?s:.*)b\.csv:2: parameters"):
         read_tables([tmp_path / "a.csv", tmp_path / "b.csv"])
+
+
+@pytest.mark.parametrize("header", ["activation_rate", "Activation rate (%)", "activation-rate [percent]"])
+def test_activation_rates_above_one_are_no_shares(header: str, csv: Csv) -> None:
+    path = csv(f"{header},loss\n100,3.2\n12.5,3.0\n")
+    if header == "activation_rate":
+        with pytest.raises(ValueError, match="activation_rate: expected a share of at most 1, got 100"):
+            read_table(path)
+    else:
+        assert read_table(path).feature("activation_rate").tolist() == [1.0, 0.125]
+        renamed = read_table(path, renamed=[f"{header}=activation_rate"])
+        assert renamed.feature("activation_rate").tolist() == [1.0, 0.125]
+
+
+@pytest.mark.parametrize("fault", ["x", "45"])
+def test_what_a_file_holds_is_not_called_missing_beside_another_fault(fault: str, csv: Csv) -> None:
+    path = csv(
+        f"depth,width,n_kv_heads,n_experts,top_k,expert_size,loss\n8,512,4,8,1,1024,{fault}\n9,512,4,8,1,512,3\n"
+    )
+    needs = ("depth", "activation_rate", "ffn_ratio", "width", "kv_dim", "parameters")
+    with pytest.raises(ValueError, match=r"runs\.csv:2: loss: expected [^\n]*$"):
+        read_tables([path], needs=needs)
+    ratios = csv("depth,width,kv_dim,activation_rate,ffn_ratio,loss\n8,512,256,0.1,2,?\n9,512,256,0.2,2,3\n")
+    with pytest.raises(ValueError, match=r"runs\.csv:2: loss: expected [^\n]*$"):
+        read_tables([ratios], needs=needs[:-1])
+
+
+def test_one_name_twice_is_no_renaming(csv: Csv) -> None:
+    for name in ("loss", "val loss"):
+        with pytest.raises(ValueError, match="expected") as caught:
+            read_table(csv(f"parameters,{name},{name}\n1e8,3.2,3.3\n2e8,3.0,3.1\n"))
+        assert str(caught.value).partition(":1: ")[2] == (
+            f"expected each column once, got {name} twice; remove one, or give it another name in the file"
+        )
+
+
+@pytest.mark.parametrize("cell", ["", "0"])
+def test_experts_of_dense_rows_are_one(cell: str, csv: Csv) -> None:
+    path = csv(
+        f"depth,width,n_kv_heads,n_experts,top_k,expert_size,loss\n8,512,4,{cell},{cell},1024,3.1\n9,512,4,8,1,512,3\n"
+    )
+    with pytest.raises(
+        ValueError, match=r"n_experts: [^\n]*of a dense model write 1(?s:.*)top_k: [^\n]*of a dense model write 1"
+    ):
+        read_tables([path], needs=("activation_rate",))[0].feature("activation_rate")
+
+
+@pytest.mark.parametrize("name", ["val_ppl", "Perplexity (test)", "eval/ppl"])
+def test_a_perplexity_is_no_loss_whatever_it_is_renamed_to(name: str, csv: Csv) -> None:
+    path = csv(f"parameters,{name}\n1e8,14.2\n2e8,9.1\n")
+    for renamed in ([], [f"{name}=loss"]):
+        with pytest.raises(ValueError, match="expected") as caught:
+            read_table(path, renamed=renamed)
+        said = f":1: expected nats per token, got {name}, a perplexity; loss is its natural logarithm: add that column"
+        assert str(caught.value).endswith(said)
