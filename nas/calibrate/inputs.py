@@ -13,6 +13,7 @@ from nas.calibrate.request import CalibrateRequest
 from nas.calibrate.shared import recognises, shared_rows
 from nas.errors import UsageError
 from nas.study.catalogue import id_and_mode, load_device
+from nas.terminal.program import command
 from objectives import outside
 from objectives.display_text import csv_fault
 
@@ -25,7 +26,7 @@ def target(request: CalibrateRequest) -> Path:
 def repeated(request: CalibrateRequest) -> str:
     """The command that calibrates again, typed in the folder that holds its files."""
     base, mode = id_and_mode(request.device)
-    words = ["python", "-m", "nas.calibrate", *(path.resolve().name for path in request.measured)]
+    words = [*command("calibrate").split(), *(path.resolve().name for path in request.measured)]
     words += ["--device", f"{Path(base).name}{'@' * bool(mode)}{mode}"]
     words += [word for model in request.models for word in ("--model", model)]
     for flag, value in (("--precision", request.precision), ("--measured-on", request.measured_on)):
