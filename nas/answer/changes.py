@@ -1,6 +1,6 @@
 """What one change of a study would buy: a tenth more of a budget, a smaller vocabulary, fewer bits, twice the training tokens."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nas.errors import UsageError
@@ -76,7 +76,7 @@ def changes_of(study: Study, pick: Evaluations, found: Evaluations, *, solved: b
         return None
     tried.sort(key=lambda change: -change.nats)
     among = problem.space.size if whole else int(found.ok.sum())
-    return Changes(tuple(tried), tuple(_unpriced(study)), binding, among, whole, before)
+    return Changes(tuple(tried), tuple(_unpriced(study, tried)), binding, among, whole, before)
 
 
 def _over_the_space(problem: Problem) -> Lowest:
@@ -150,12 +150,8 @@ def _of_vocabulary(study: Study, problem: Problem) -> Iterator[tuple[float, Prob
 
 def _of_format(study: Study, problem: Problem) -> Iterator[tuple[str, Problem]]:
     narrower = _narrower(study)
-    if not narrower or _why_no_format(study):
-        return
-    try:
+    if narrower and not _why_no_format(study):  # every device states the peaks of these formats
         yield narrower, replace(problem, scenario=in_format(study, narrower))
-    except UsageError:  # a device that states no peak for it
-        return
 
 
 def _of_tokens(study: Study, problem: Problem) -> Iterator[tuple[float, Problem]]:
@@ -183,13 +179,15 @@ def _binds(problem: Problem, budget: Budget, before: float, lowest: Lowest) -> b
     return found is not None and before - float(found.metrics["loss"][0]) > NOTHING
 
 
-def _unpriced(study: Study) -> Iterator[str]:
-    """What was not tried, and why."""
+def _unpriced(study: Study, tried: Sequence[Change]) -> Iterator[str]:
+    """What was not tried, and why; of a format that was, that nothing fits with it."""
     problem = study.problem
     if problem.functions and problem.vocabulary:
         yield "vocabulary (a metric of your own)"
-    if _narrower(study) and (why := _why_no_format(study)):
-        yield f"fewer bits ({why})"
+    if narrower := _narrower(study):
+        why = _why_no_format(study)
+        if why or not any(each.kind == "format" for each in tried):
+            yield f"fewer bits ({why or f'nothing fits at {narrower}'})"
     if why := _why_no_tokens(study):
         yield f"more tokens ({why})"
 
