@@ -66,6 +66,8 @@ WORDS = {
     "flop": "training_flops",
     "layer": "depth",
     "gqa": "n_kv_heads",
+    "hidden": "width",
+    "ffn": "expert_size",
 }
 UNITS = re.compile(r"\s*[(\[]\s*(nats?(?:[ /].*)?|[kmbgt]|thousands?|millions?|billions?|trillions?)\s*[)\]]$")
 PERCENT = re.compile(r"(?<=activation.rate)\s*[(\[]\s*(?:%|percent)\s*[)\]]$")  # no other column may be in percent

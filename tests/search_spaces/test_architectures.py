@@ -240,6 +240,13 @@ def test_all_faults_come_at_once() -> None:
     assert {"depth", "width", "tied", "top_k"} <= named
 
 
+@pytest.mark.parametrize("width", [{}, {"width": "abc"}, {"width": 0.5}])
+def test_what_follows_from_a_wrong_column_is_no_fault_of_its_own(width: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="expected") as caught:
+        one({"depth": 4, **width, "gqa": 4, "ffn_ratio": 2, "top_k": 9})
+    assert [line.partition(":")[0] for line in str(caught.value).splitlines()] == ["width", "top_k"]
+
+
 def test_the_message_shows_the_row_that_is_wrong() -> None:
     columns = {"depth": [1, 2, 3], "width": [128, 256, 384], "n_kv_heads": [1, 2, 4], "expert_size": 8}
     with pytest.raises(ValueError, match="expected a divisor of n_heads 6, got 4"):

@@ -136,6 +136,12 @@ def test_letters_of_papers_and_nested_names_are_proposed_and_never_read(csv: Csv
     )
 
 
+def test_hidden_and_ffn_alone_are_proposed(csv: Csv) -> None:
+    with pytest.raises(ValueError, match="expected") as caught:
+        read_tables([csv("layers,hidden,FFN,kv heads,loss\n8,512,2048,2,?\n9,512,1024,2,3\n")], needs=("ffn_ratio",))
+    assert str(caught.value).endswith("add what is right: --rename hidden=width --rename FFN=expert_size")
+
+
 def test_empty_cells_matter_only_where_a_law_needs_the_column(csv: Csv) -> None:
     rows = "".join(
         f"{n}e8,{d}e9,{'' if n == d else 512},{3 - n / 10 - d / 100}\n" for n in (1, 2, 4) for d in (1, 2, 4)
