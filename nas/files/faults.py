@@ -199,6 +199,7 @@ _NUMBERS = {
     "bool": "true or false",
     "string": "text",
     "list": "a list",
+    "tuple": "a list",
     "dict": "a mapping",
 }
 

@@ -31,7 +31,7 @@ def numbers_in(
     """
     numbers, empty, notes, faults = {}, {}, [], []
     for name, cells in columns.items():
-        if name not in COLUMNS or not any(cell.strip() for cell in cells):
+        if name not in COLUMNS or (name != "loss" and not any(cell.strip() for cell in cells)):
             continue
         values = of_kinds(name, cells) if name in KIND_DEFAULTS else numbers_of(cells)
         wrong = ~np.isfinite(values)

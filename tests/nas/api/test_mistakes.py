@@ -219,6 +219,17 @@ def test_a_law_is_fitted_to_columns_and_rows_as_to_a_table(paper: nas.Study) -> 
         (table, {"bootstraps": -1}, "bootstraps: expected a whole number from 0 on, got -1"),
         (table, {"seed": "x"}, "seed: expected a whole number"),
         (table, {"form": "chinchila"}, "did you mean chinchilla?"),
+        (table, {"form": 3}, "form: expected text, got 3"),
+        (table, {"tokens": "many"}, "tokens: expected a number, got 'many'"),
+        (table, {"tokens": -1}, "tokens: expected a positive number, got -1"),
+        (table, {"where": 3}, "where: expected a list, got 3"),
+        (table, {"rename": "a=b"}, "rename: expected a mapping, got 'a=b'"),
+        (table, {"fix": ["alpha_m"]}, "fix: expected a mapping, got"),
+        (table, {"best_of": 3, "law": 3}, "best_of: expected text, got 3; correct it\nlaw: expected text, got 3"),
+        (table, {"config": 3}, "config: expected text, got 3"),
+        (table, {"max_params": [3]}, "max_params: expected text, got"),
+        (table, {"delta": -1}, "delta: expected auto, none or a positive number"),
+        (table, {"stop_below": 3}, "stop_below: expected --next N with it"),
     ):
         with pytest.raises(nas.UsageError, match=said):
             nas.fit_law(runs_, **keys)
