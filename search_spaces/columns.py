@@ -223,7 +223,7 @@ class ColumnReader:
 def _numbers(raw: AnyArray) -> FloatArray:
     try:
         numbers: FloatArray = np.asarray(raw, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.full(np.shape(raw), np.nan)
     return numbers
 

@@ -210,6 +210,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"depth": float("inf")}, "depth: expected a positive integer, got inf; correct the architecture"),
     ({"depth": "deep"}, "depth: expected a positive integer, got deep; correct the architecture"),
     ({"depth": None}, "depth: expected a positive integer, got None; correct the architecture"),
+    ({"depth": 10**400}, "depth: expected a positive integer, got 1000000"),
     ({"width": 2000}, "n_heads: expected a positive integer, got 31.25 from the other columns"),
     ({"top_k": 16}, "top_k: expected fewer than n_experts 16 (or 1 of 1, dense), got 16; lower top_k"),
     ({"n_experts": 1, "top_k": 2}, "top_k: expected fewer than n_experts 1 (or 1 of 1, dense), got 2; lower top_k"),

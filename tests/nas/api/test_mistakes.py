@@ -129,6 +129,11 @@ def test_budgets_of_a_pick_are_texts_or_mappings(small: nas.Study) -> None:
     for how in ("nee", 3, None):
         with pytest.raises(nas.UsageError, match="expected frontier, best, knee"):
             found.select(how)  # type: ignore[arg-type]
+    for limits in (["total_ms<=0.001"], ["total_ms<=0.001", "total_ms<=5"], ["total_ms<=60", "total_ms<=0.001"]):
+        with pytest.raises(
+            nas.InfeasibleError, match=r"within (?!.*total_ms.*total_ms).*total_ms <= 0\.001, got none; raise a limit"
+        ):
+            found.pick(*limits)
     with pytest.raises(nas.InfeasibleError, match=r"within total_ms <= 0\.001, got none; raise a limit"):
         found.pick({"total_ms": 0.001})
 
