@@ -278,3 +278,10 @@ def test_every_public_function_says_its_errors_and_has_an_example() -> None:
         text = function.__doc__ or ""
         assert "Examples:" in text, function
         assert "Raises:" in text, function
+
+
+@pytest.mark.parametrize("given", [pd.DataFrame({"a": [1, 2]}), np.array([1, 2])])
+@pytest.mark.parametrize("key", ["space", "device", "law"])
+def test_arrays_and_tables_are_refused_where_names_and_mappings_stand(key: str, given: Any) -> None:
+    with pytest.raises(nas.UsageError, match=f"^{key}: expected text, got"):
+        nas.load_study(**{key: given})
