@@ -70,6 +70,9 @@ WORDS = {
     "ffn": "expert_size",
 }
 UNITS = re.compile(r"\s*[(\[]\s*(nats?(?:[ /].*)?|[kmbgt]|thousands?|millions?|billions?|trillions?)\s*[)\]]$")
+BEHIND = re.compile(
+    r"(?<=[a-z])(?:_|\s+in\s+|\s+)([kmbgt]|thousands?|millions?|billions?|trillions?)$"
+)  # of counts alone
 PERCENT = re.compile(r"(?<=activation.rate)\s*[(\[]\s*(?:%|percent)\s*[)\]]$")  # no other column may be in percent
 PREFIX = re.compile(r"(?:(?:config|params|metrics|summary|hparams|model|model_config)[./])+")
 HELD_OUT = re.compile(r"(?:final_)?(?:eval|val|valid|validation|test|held_?out)[/_.]loss")
@@ -82,15 +85,20 @@ PERPLEXITY = re.compile(r"(?:.*[^a-z])?(?:ppl|perplexity)(?:[^a-z].*)?")
 def bare(name: str) -> str:
     """A column's name without a tracker's prefix and a unit, lower case: `config.hidden_size` is hidden_size, `#experts` n_experts."""
     unitless = PERCENT.sub("", UNITS.sub("", name.strip().lower()))
-    plain = PREFIX.sub("", unitless, count=1).removesuffix(".value")
+    counted = _spelled(BEHIND.sub("", unitless))
+    return counted if ALIAS.get(counted, counted) in COUNTED else _spelled(unitless)
+
+
+def _spelled(name: str) -> str:
+    plain = PREFIX.sub("", name, count=1).removesuffix(".value")
     return re.sub(r"^#\s*", "n_", plain).replace(" ", "_").replace("-", "_")
 
 
 def unit_in(name: str) -> str:
-    """The unit that a column's name ends with, in brackets: "nats", k, m, b, t of counts, or % of activation rates; "" for none."""
+    """The unit that a column's name ends with: "nats", k, m, b, t of counts, also without brackets, or % of activation rates; "" for none."""
     if PERCENT.search(name.strip().lower()):
         return "%"
-    found = UNITS.search(name.strip().lower())
+    found = UNITS.search(name.strip().lower()) or BEHIND.search(name.strip().lower())
     return "" if found is None else "nats" if found[1].startswith("nat") else found[1]
 
 

@@ -33,6 +33,11 @@ SIZES = (
     "expert_size",
 )  # alike in an architecture of one head and one expert
 LEAST_LOSS, MOST_LOSS = 0.01, 20.0
+LEAST_COUNTS = {
+    "parameters": 1e4,
+    "active_parameters": 1e4,
+    "tokens": 1e5,
+}  # where no row has so many, their unit was left out
 FROM_COLUMNS: Mapping[str, tuple[tuple[str, ...], Callable[..., FloatArray]]] = {
     "activation_rate": (("top_k", "n_experts"), lambda k, e: k / e),
     "ffn_ratio": (("top_k", "expert_ffn_ratio"), lambda k, ratio: k * ratio),
@@ -368,6 +373,10 @@ def _out_of_range(table: Table, path: Path) -> list[str]:
             add(values <= 0, name, "a positive number", f"correct the row{DENSE.get(name, '')}")
     rates = table.numbers.get("activation_rate", np.ones(1))
     add(rates > 1, "activation_rate", "a share of at most 1", "write a percentage with its sign, 6.25%")
+    for name, least in LEAST_COUNTS.items():
+        if name in table.numbers and (values := table.numbers[name]).size and values.max() < least:
+            remedy = f"say its unit, in the header as {name} (B) or in the cells as {values[0]:g}B"
+            add(values > 0, name, "a count", remedy)
     if "loss" in table.numbers:
         expected = f"nats per token between {LEAST_LOSS} and {MOST_LOSS:g}"
         wrong = (table.loss < LEAST_LOSS) | (table.loss > MOST_LOSS)

@@ -25,7 +25,7 @@ Csv = Callable[[str], Path]
     ],
 )  # fmt: skip
 def test_names_that_people_use_are_read_and_said(written: str, name: str, csv: Csv) -> None:
-    table = read_table(csv(f"{written},loss\n4,3.2\n8,3.0\n"))
+    table = read_table(csv(f"{written},loss\n200000,3.2\n100000,3.0\n"))
     assert name in table.numbers
     assert f"column {written} is read as {name}" in table.notes
 
@@ -247,3 +247,35 @@ def test_a_perplexity_is_no_loss_whatever_it_is_renamed_to(name: str, csv: Csv) 
             read_table(path, renamed=renamed)
         said = f":1: expected nats per token, got {name}, a perplexity; loss is its natural logarithm: add that column"
         assert str(caught.value).endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("params", "tokens"),
+    [
+        ("params (M)", "tokens [B]"), ("params_M", "tokens_B"), ("Params in millions", "Tokens in B"),
+        ("n_params_M", "train_tokens_billion"), ("params M", "tokens (billions)"),
+    ],
+)  # fmt: skip
+def test_units_of_counts_in_names(params: str, tokens: str, csv: Csv) -> None:
+    table = read_table(csv(f"{params},{tokens},loss\n50,1,3.2\n1600,20,3.0\n"))
+    assert table.feature("parameters").tolist() == [5e7, 1.6e9]
+    assert table.feature("tokens").tolist() == [1e9, 2e10]
+    renamed = read_table(
+        csv(f"x {params},x_{tokens},loss\n50,1,3.2\n1600,20,3.0\n"),
+        renamed=[f"x {params}=parameters", f"x_{tokens}=tokens"],
+    )
+    assert renamed.feature("tokens").tolist() == [1e9, 2e10]
+
+
+def test_counts_that_are_none_are_asked_for_their_unit(csv: Csv) -> None:
+    """50 and 1600 parameters are millions: a law of them would be off by their units in every study."""
+    with pytest.raises(ValueError, match="expected") as caught:
+        read_table(csv("params,tokens,loss\n50,1,3.2\n1600,20,3.0\n"))
+    assert [line.partition(".csv")[2] for line in str(caught.value).splitlines()] == [
+        ":2: parameters: expected a count, got 50, wrong in 2 rows (lines 2, 3); say its unit, in the header as parameters (B) or in the cells as 50B",
+        ":2: tokens: expected a count, got 1, wrong in 2 rows (lines 2, 3); say its unit, in the header as tokens (B) or in the cells as 1B",
+    ]
+    assert read_table(csv("params,tokens,loss\n20000,100000,3.2\n900,30,3.0\n")).feature("tokens").tolist() == [
+        1e5,
+        30.0,
+    ]
