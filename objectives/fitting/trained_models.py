@@ -375,7 +375,8 @@ def _out_of_range(table: Table, path: Path) -> list[str]:
     add(rates > 1, "activation_rate", "a share of at most 1", "write a percentage with its sign, 6.25%")
     for name, least in LEAST_COUNTS.items():
         if name in table.numbers and (values := table.numbers[name]).size and values.max() < least:
-            remedy = f"say its unit, in the header as {name} (B) or in the cells as {values[0]:g}B"
+            unit = "B" if name == "tokens" else "M"
+            remedy = f"say its unit, in the header as {name} ({unit}) or in the cells as {values[0]:g}{unit}"
             add(values > 0, name, "a count", remedy)
     if "loss" in table.numbers:
         expected = f"nats per token between {LEAST_LOSS} and {MOST_LOSS:g}"

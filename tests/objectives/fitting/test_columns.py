@@ -272,7 +272,7 @@ def test_counts_that_are_none_are_asked_for_their_unit(csv: Csv) -> None:
     with pytest.raises(ValueError, match="expected") as caught:
         read_table(csv("params,tokens,loss\n50,1,3.2\n1600,20,3.0\n"))
     assert [line.partition(".csv")[2] for line in str(caught.value).splitlines()] == [
-        ":2: parameters: expected a count, got 50, wrong in 2 rows (lines 2, 3); say its unit, in the header as parameters (B) or in the cells as 50B",
+        ":2: parameters: expected a count, got 50, wrong in 2 rows (lines 2, 3); say its unit, in the header as parameters (M) or in the cells as 50M",
         ":2: tokens: expected a count, got 1, wrong in 2 rows (lines 2, 3); say its unit, in the header as tokens (B) or in the cells as 1B",
     ]
     assert read_table(csv("params,tokens,loss\n20000,100000,3.2\n900,30,3.0\n")).feature("tokens").tolist() == [
