@@ -193,14 +193,16 @@ def _unpriced(study: Study, tried: Sequence[Change]) -> Iterator[str]:
 
 
 def _narrower(study: Study) -> str:
-    """The next format of fewer bits; "" of one that has none, and where designs have formats or devices of their own."""
-    several = "precision" in study.problem.space.settings or study.problem.scenario.devices
-    return "" if several else NARROWER.get(study.config.precision, "")
+    """The next format of fewer bits; "" of one that has none, and where designs have formats of their own."""
+    own = "precision" in study.problem.space.settings
+    return "" if own else NARROWER.get(study.config.precision, "")
 
 
 def _why_no_format(study: Study) -> str:
     if study.problem.functions:
         return "a metric of your own"
+    if study.problem.scenario.devices:
+        return "several devices"
     return "" if study.problem.scenario.law.precision_law is not None else "give --precision-law"
 
 
