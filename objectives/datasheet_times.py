@@ -30,9 +30,10 @@ def measured_elsewhere() -> str:
 def _typical(device: Device, calibration: Calibration) -> str:
     """What times of a class are worth."""
     engine = f" with {calibration.engine}" if calibration.engine else " with any engine (--engine states one)"
+    kind, comma, why = CHIPS[device.chip].partition(",")
     chip = "; chip in its file (gpu, soc, npu, …) would narrow them" if device.chip == "any" else ""
     return (
-        f"nothing of this device is measured{' in this format or with this engine' * bool(device.profiles)}, times are typical of {CHIPS[device.chip]}{engine}{chip}; a limit at a quantile, "
+        f"nothing of this device is measured{' in this format or with this engine' * bool(device.profiles)}, times are typical of {kind}{engine}{comma}{why}{chip}; a limit at a quantile, "
         f"total_ms@q80, holds with that probability; {CURE}"
     )
 

@@ -1,6 +1,6 @@
 """Columns of architectures: their names, defaults and types, and the reading of given columns."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal
@@ -104,6 +104,7 @@ class ColumnReader:
     def __init__(self, columns: Mapping[str, Any]) -> None:
         self.given = {name: np.atleast_1d(np.asarray(value)) for name, value in columns.items() if value is not None}
         self.faults: list[str] = []
+        self.faulty: set[str] = set()  # by what they follow from
         sizes = {len(value) for value in self.given.values()} or {0}
         if len(sizes - {1}) > 1:
             raise ValueError(f"architecture: expected columns of one length, got lengths {sorted(sizes)}")
@@ -146,11 +147,11 @@ class ColumnReader:
     def _shape(self) -> dict[str, IntArray]:
         shape = {name: self._positive(name) for name in ("depth", "width")}
         shape["head_dim"] = self._positive("head_dim", np.asarray(64))
-        shape["n_heads"] = self._positive("n_heads", shape["width"] / shape["head_dim"])
-        shape["n_kv_heads"] = self._positive("n_kv_heads", self._from_gqa(shape["n_heads"]))
+        shape["n_heads"] = self._positive("n_heads", shape["width"] / shape["head_dim"], ("width", "head_dim"))
+        shape["n_kv_heads"] = self._positive("n_kv_heads", self._from_gqa(shape["n_heads"]), ("n_heads",))
         shape["n_experts"] = self._positive("n_experts", np.asarray(1))
         shape["top_k"] = self._positive("top_k", np.asarray(1))
-        shape["expert_size"] = self._positive("expert_size", self._from_ratio(shape))
+        shape["expert_size"] = self._positive("expert_size", self._from_ratio(shape), ("width", "top_k"))
         return {name: shape[name] for name in SHAPE}
 
     def _from_gqa(self, n_heads: IntArray) -> FloatArray | None:
@@ -164,8 +165,12 @@ class ColumnReader:
             return np.asarray(_numbers(self.given["ffn_ratio"]) * shape["width"] / shape["top_k"])
         return None
 
-    def _positive(self, name: str, fallback: AnyArray | None = None) -> IntArray:
+    def _positive(self, name: str, fallback: AnyArray | None = None, follows: Sequence[str] = ()) -> IntArray:
+        """A column, or what follows from others; where one of these is wrong, so is what follows, and that is no fault of its own."""
         raw = self.given.get(name, fallback)
+        if raw is fallback is not None and self._wrong.intersection(follows):
+            self.faulty.add(name)
+            return constant(1, self.n, np.int64)
         if raw is None:
             self.faults.append(f"{name}: expected a positive integer, got nothing; give the column")
             return constant(1, self.n, np.int64)
@@ -194,8 +199,13 @@ class ColumnReader:
             return constant(code(name, default), self.n, dtype_of(name))
         return frozen(np.array(np.broadcast_to(np.asarray(values, dtype=dtype_of(name)), (self.n,))))
 
+    @property
+    def _wrong(self) -> set[str]:
+        """Columns with a fault, or that follow from such."""
+        return self.faulty | {line.partition(":")[0] for line in self.faults}
+
     def _check(self, shape: Mapping[str, IntArray]) -> None:
-        wrong_already = {line.partition(":")[0] for line in self.faults}  # what follows from a fault is none
+        wrong_already = self._wrong  # what follows from a fault is none
         heads, kv = shape["n_heads"], shape["n_kv_heads"]
         if not wrong_already & {"n_heads", "n_kv_heads"} and (wrong := heads % kv != 0).any():
             i = int(np.argmax(wrong))
@@ -213,7 +223,7 @@ class ColumnReader:
 def _numbers(raw: AnyArray) -> FloatArray:
     try:
         numbers: FloatArray = np.asarray(raw, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.full(np.shape(raw), np.nan)
     return numbers
 

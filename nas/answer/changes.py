@@ -78,7 +78,7 @@ def changes_of(study: Study, pick: Evaluations, found: Evaluations, *, solved: b
     tried.sort(key=lambda change: -change.nats)
     among = problem.space.size if whole else int(found.ok.sum())
     whole_memory = tuple(budget for budget in binding if budget.limit >= _memory(problem, budget))
-    return Changes(tuple(tried), tuple(_unpriced(study)), binding, whole_memory, among, whole, before)
+    return Changes(tuple(tried), tuple(_unpriced(study, tried)), binding, whole_memory, among, whole, before)
 
 
 def _over_the_space(problem: Problem) -> Lowest:
@@ -162,12 +162,8 @@ def _of_vocabulary(study: Study, problem: Problem) -> Iterator[tuple[float, Prob
 
 def _of_format(study: Study, problem: Problem) -> Iterator[tuple[str, Problem]]:
     narrower = _narrower(study)
-    if not narrower or _why_no_format(study):
-        return
-    try:
+    if narrower and not _why_no_format(study):  # every device states the peaks of these formats
         yield narrower, replace(problem, scenario=in_format(study, narrower))
-    except UsageError:  # a device that states no peak for it
-        return
 
 
 def _of_tokens(study: Study, problem: Problem) -> Iterator[tuple[float, Problem]]:
@@ -199,26 +195,30 @@ def _binds(problem: Problem, budget: Budget, before: float, lowest: Lowest, trie
     return any(found is not None and before - float(found.metrics["loss"][0]) > NOTHING for found in answers)
 
 
-def _unpriced(study: Study) -> Iterator[str]:
-    """What was not tried, and why."""
+def _unpriced(study: Study, tried: Sequence[Change]) -> Iterator[str]:
+    """What was not tried, and why; of a format that was, that nothing fits with it."""
     problem = study.problem
     if problem.functions and problem.vocabulary:
         yield "vocabulary (a metric of your own)"
-    if _narrower(study) and (why := _why_no_format(study)):
-        yield f"fewer bits ({why})"
+    if narrower := _narrower(study):
+        why = _why_no_format(study)
+        if why or not any(each.kind == "format" for each in tried):
+            yield f"fewer bits ({why or f'nothing fits at {narrower}'})"
     if why := _why_no_tokens(study):
         yield f"more tokens ({why})"
 
 
 def _narrower(study: Study) -> str:
-    """The next format of fewer bits; "" of one that has none, and where designs have formats or devices of their own."""
-    several = "precision" in study.problem.space.settings or study.problem.scenario.devices
-    return "" if several else NARROWER.get(study.config.precision, "")
+    """The next format of fewer bits; "" of one that has none, and where designs have formats of their own."""
+    own = "precision" in study.problem.space.settings
+    return "" if own else NARROWER.get(study.config.precision, "")
 
 
 def _why_no_format(study: Study) -> str:
     if study.problem.functions:
         return "a metric of your own"
+    if study.problem.scenario.devices:
+        return "several devices"
     return "" if study.problem.scenario.law.precision_law is not None else "give --precision-law"
 
 

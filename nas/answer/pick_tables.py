@@ -195,14 +195,16 @@ def _rows(outcome: Outcome, baseline: str) -> list[PickRow]:
 
 
 def _better(loss: float | None, best: float | None, theirs: float | None = None) -> str:
-    """The exact pick's loss where the search did not find it, and its change of a baseline's perplexity."""
+    """The exact pick's loss where the search did not find it, and its change of a baseline's perplexity where that has one."""
     if best is None or (loss is not None and best >= loss * (1.0 - DIFFERENT)):
         return ""
-    return f"{best:.4f}" + ("" if theirs is None else f" (ppl {_change(best, theirs)})")
+    return f"{best:.4f}" + (f" (ppl {_change(best, theirs)})" if theirs is not None and math.isfinite(theirs) else "")
 
 
 def _change(loss: float, theirs: float) -> str:
-    """How a loss changes another one's perplexity."""
+    """How a loss changes another one's perplexity; nothing of one that the law does not price."""
+    if not math.isfinite(theirs):
+        return "-"
     return f"{100 * (math.exp(loss - theirs) - 1):+.1f} %"
 
 
@@ -371,8 +373,11 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[PickRow], *, brief: bo
     alone = brief and not own_heads
     facts = [f"{'no LM head ' * (not problem.has_head)}{limit.limit:.2f} ms"] if brief and limit is not None else []
     facts += [] if memory is None else [f"{memory:.3g} GB"]
-    facts += [f"{'predicted ' * (not brief)}loss {loss:.4f}{'*' if outside else ''} nats"]
-    facts += [] if brief else [f"perplexity {math.exp(loss):.2f}"]
+    if math.isfinite(loss):
+        facts += [f"{'predicted ' * (not brief)}loss {loss:.4f}{'*' if outside else ''} nats"]
+        facts += [] if brief else [f"perplexity {math.exp(loss):.2f}"]
+    else:
+        facts += ["no loss by this law"]
     header = (
         "compared",
         LOSS,

@@ -7,11 +7,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
+from pydantic import TypeAdapter, ValidationError
 
 from nas.api.data_frames import notebook_html
 from nas.errors import UsageError
 from nas.files import yaml_source
-from nas.files.faults import unknown
+from nas.files.faults import Faults, unknown
 from nas.files.tables import write
 from nas.fit import command, on_prior
 from nas.fit.meaning import refuse_early
@@ -23,6 +24,8 @@ from objectives.loss_law.law import Law
 
 OF_COMMAND = ("runs", "out", "report", "candidates", "quiet", "json")  # fields of a request that are files and streams
 FROM_ONE = ("starts", "next")
+NUMBERS_TOO = ("delta", "max_params")  # words or a number
+_REQUEST = TypeAdapter(FitRequest)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,19 +120,50 @@ def fit_law(
         UsageError: a table, form or option that cannot be used.
     """
     _refuse_wrong(options, {"bootstraps": bootstraps, "seed": seed})
-    asked = FitRequest(
+    asked = _asked(
         form=form,
-        rename=tuple(f"{old}={new}" for old, new in (rename or {}).items()),
-        where=(where,) if isinstance(where, str) else tuple(where),
-        fix=tuple(f"{name}={value!r}" for name, value in (fix or {}).items()),
+        rename=_pairs("rename", rename),
+        where=(where,) if isinstance(where, str) else where,
+        fix=_pairs("fix", fix),
         tokens=tokens,
         bootstraps=bootstraps,
         seed=seed,
         quiet=True,
         **options,
     )
+    refuse_early(asked)
     paths = _paths(runs)
     return _fitted(asked, paths) if paths else _fitted_table(asked, _table(runs))
+
+
+def _asked(**options: Any) -> FitRequest:
+    """Options as `plas fit` has them; numbers where it reads them of a text, and paths of files, are written as one.
+
+    Raises:
+        UsageError: every option of another type.
+    """
+    given = {
+        name: str(value) if isinstance(value, Path) or (name in NUMBERS_TOO and _is_number(value)) else value
+        for name, value in options.items()
+    }
+    try:
+        return _REQUEST.validate_python(given)
+    except ValidationError as error:
+        faults = Faults()
+        faults.add_validation(error)
+        faults.raise_if_any()
+        raise
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _pairs(name: str, given: Any) -> tuple[str, ...]:
+    """A mapping as the flag repeats it, old=new."""
+    if not isinstance(given, (Mapping, type(None))):
+        raise UsageError(f"{name}: expected a mapping, got {given!r}; write {name}={{name: value}}")
+    return tuple(f"{old}={new}" for old, new in (given or {}).items())
 
 
 def _paths(runs: Any) -> list[Path]:
@@ -162,8 +196,6 @@ def _refuse_wrong(options: dict[str, Any], counts: dict[str, Any]) -> None:
         least = int(name in FROM_ONE)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise UsageError(f"{name}: expected a whole number from {least} on, got {value!r}; correct it")
-    if not isinstance(flops := options.get("flops"), (int, float, type(None))):
-        raise UsageError(f"flops: expected a positive number, got {flops!r}; write for example 1e20")
 
 
 def _fitted_table(asked: FitRequest, table: pd.DataFrame) -> FittedLaw:

@@ -224,5 +224,9 @@ def _written(metric: str, limit: Any) -> str:
 
 
 def within(budgets: tuple[Budget, ...]) -> str:
-    """Budgets in words."""
-    return ", ".join(map(str, budgets)) or "no budget"
+    """Budgets in words, of each metric the tightest."""
+    tightest: dict[str, Budget] = {}
+    for budget in budgets:
+        if budget.metric not in tightest or budget.limit < tightest[budget.metric].limit:
+            tightest[budget.metric] = budget
+    return ", ".join(map(str, tightest.values())) or "no budget"

@@ -138,7 +138,7 @@ def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
     names = (name for name in Architectures.__dataclass_fields__ if name not in of_rows)
     columns = {name: row[name] for name in names if row.get(name)}
     try:
-        known = baseline({"name": row.get("model") or "unnamed", **columns} if columns else row.get("model", ""))
+        known = baseline({"name": row.get("model") or "design", **columns} if columns else row.get("model", ""))
     except UsageError as error:
         raise ValueError(f"model: {error}; or give the architecture's columns") from None
     return known.label, known.architecture if columns else known.architecture.with_full_attention()

@@ -13,6 +13,7 @@ from nas.calibrate.request import CalibrateRequest
 from nas.calibrate.shared import recognises, shared_rows
 from nas.errors import UsageError
 from nas.study.catalogue import id_and_mode, load_device
+from nas.terminal.program import command
 from objectives import outside
 from objectives.display_text import csv_fault
 
@@ -25,7 +26,7 @@ def target(request: CalibrateRequest) -> Path:
 def repeated(request: CalibrateRequest) -> str:
     """The command that calibrates again, typed in the folder that holds its files."""
     base, mode = id_and_mode(request.device)
-    words = ["python", "-m", "nas.calibrate", *(path.resolve().name for path in request.measured)]
+    words = [*command("calibrate").split(), *(path.resolve().name for path in request.measured)]
     words += ["--device", f"{Path(base).name}{'@' * bool(mode)}{mode}"]
     words += [word for model in request.models for word in ("--model", model)]
     for flag, value in (("--precision", request.precision), ("--measured-on", request.measured_on)):
@@ -101,12 +102,25 @@ def csv_lines(path: Path) -> list[str]:
     """Lines of a CSV file.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is none, or lacks columns.
     """
     try:
         lines = outside.text(path, 100 * outside.MB, encoding="utf-8-sig").splitlines()
-        list(csv.reader(lines, strict=True))
+        rows = list(csv.reader(lines, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = csv_fault(error) if isinstance(error, csv.Error) else type(error).__name__
         raise UsageError(f"{path}: expected a CSV file, got {reason}; see docs/measure-and-calibrate.md") from None
+    _refuse_header(path, rows[0] if rows else [])
     return lines
+
+
+def _refuse_header(path: Path, header: Sequence[str]) -> None:
+    """Columns that no row can do without; the fastest of repetitions (`min`) stands for a value."""
+    wanted = ("metric", "min" if "min" in header else "value", "prompt_len")
+    if not (lacking := [name for name in wanted if name not in header]):
+        return
+    apart = len(header) == 1 and any(mark in header[0] for mark in ";\t")
+    remedy = "separate cells with commas, write decimals with points" if apart else "add them"
+    raise UsageError(
+        f"{path}: expected columns {', '.join(lacking)}, got {', '.join(filter(None, header)) or 'none'}; {remedy}; see docs/measure-and-calibrate.md"
+    )

@@ -1,5 +1,6 @@
 """The work of `explain`: which architecture, in which study, and the printed or JSON answer."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -367,4 +368,9 @@ def _show_steps(e: Explanation) -> None:
 
 def _show_changes(steps: Sequence[Step | HeadStep]) -> None:
     names = list(steps[0].change)
-    table(("step", *map(with_unit, names)), [(s.step, *(f"{s.change[name]:+.4g}" for name in names)) for s in steps])
+    table(("step", *map(with_unit, names)), [(s.step, *(_signed(s.change[name]) for name in names)) for s in steps])
+
+
+def _signed(change: float) -> str:
+    """A change with its sign; of a loss that the law does not give nothing."""
+    return "-" if math.isnan(change) else f"{change:+.4g}"

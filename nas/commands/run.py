@@ -28,6 +28,7 @@ from nas.search.archive import RunningFrontier
 from nas.search.assembly import Study
 from nas.search.known_results import Known
 from nas.search.lifecycle import (
+    changed_modules,
     continuing,
     create_run,
     read_manifest,
@@ -44,8 +45,10 @@ from nas.study.configuration import StudyConfig
 from nas.study.layers import layered
 from nas.study.user_code_errors import ForeignError
 from nas.terminal.console import notice, say_json
+from nas.terminal.program import command
 from nas.terminal.progress import Stages, Ticker
 from nas.terminal.streams import LostOutputError
+from objectives.display_text import in_a_command
 
 
 def execute(request: RunRequest) -> Path:
@@ -144,6 +147,11 @@ def resumed(request: RunRequest, folder: Path) -> tuple[Outcome, Path]:
         store = store_of(study.problem, folder)
         if (changed := version_changes(manifest, study)) and not request.quiet:
             notice(f"Warning: versions differ from the run's ({changed}); replay will stop where a proposal differs")
+        if (changed := changed_modules(manifest, study.problem)) and not request.quiet:
+            notice(
+                f"Warning: {changed} has changed since the run began; what was evaluated before stays as it was: "
+                f"{command('run')} --config {in_a_command(folder)} evaluates all anew"
+            )
         manifest.update(state="running", ended=None, stop_reason=None)
         write(folder / "config.yaml", yaml_source.dump(study.resolved()))
         return searched(study, store, recorded, manifest, request, besides), folder

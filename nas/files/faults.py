@@ -199,6 +199,7 @@ _NUMBERS = {
     "bool": "true or false",
     "string": "text",
     "list": "a list",
+    "tuple": "a list",
     "dict": "a mapping",
 }
 
@@ -208,7 +209,7 @@ def plain(detail: Any) -> str:
     kind, context, got = detail["type"], detail.get("ctx", {}), _shown(detail["input"])
     if kind == "missing":
         return "expected a value, got nothing; add it"
-    if kind in ("too_short", "string_too_short") or detail["input"] == []:
+    if kind in ("too_short", "string_too_short") or (isinstance(detail["input"], list) and not detail["input"]):
         return f"expected at least {context.get('min_length', 1)} item, got {got}; add one"
     bounds = {
         "greater_than_equal": ("ge", "at least"),

@@ -14,6 +14,7 @@ from nas.files.tables import refuse_existing, refuse_used
 from nas.fit.request import FitRequest
 from nas.study import entry_points
 from nas.study.catalogue import installed_form
+from nas.terminal.program import command
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.form import Form, named_form
 from objectives.plugins import importable
@@ -67,7 +68,7 @@ def _refuse_limit(request: FitRequest) -> None:
 
 def repeated(request: FitRequest) -> str:
     """The command that makes the report again, typed in the folder that holds its files: every flag that is not its default."""
-    words = ["python", "-m", "nas.fit", *(path.name for path in request.runs)]
+    words = [*command("fit").split(), *(path.name for path in request.runs)]
     for field in fields(FitRequest):
         value = getattr(request, field.name)
         if field.name in NOT_REPEATED or value == field.default:

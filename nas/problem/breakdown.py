@@ -233,18 +233,23 @@ def steps(problem: Problem, chosen: Architectures) -> list[Step]:
 
 
 def steps_from(problem: Problem, genotypes: IntArray) -> list[list[Step]]:
-    """Every neighbour of each genotype (n, g) with its changes, all evaluated at once."""
+    """Every neighbour of each genotype (n, g) with its changes, all evaluated at once; NaN of a loss that the law does not give."""
     space = problem.space
     owner, near = space.neighbours_of_each(genotypes)
     order = np.lexsort((space.keys(near), *(np.abs(near - genotypes[owner]).T[::-1] == 0), owner))
     owner, near = owner[order], near[order]
-    before, after = (problem.evaluate(rows, STEP_METRICS).metrics for rows in (genotypes, near))
-    changes = {name: (after[name] - before[name][owner]).tolist() for name in STEP_METRICS}
+    before, after = (problem.priced(rows) for rows in (genotypes, near))
+    with np.errstate(invalid="ignore"):
+        changes = {name: _finite(after[name] - before[name][owner]).tolist() for name in STEP_METRICS}
     names = step_names(space, genotypes[owner], near)
     found: list[list[Step]] = [[] for _ in genotypes]
     for i, at in enumerate(owner.tolist()):
         found[at].append(Step(names[i], {name: column[i] for name, column in changes.items()}))
     return found
+
+
+def _finite(values: FloatArray) -> FloatArray:
+    return np.where(np.isfinite(values), values, np.nan)
 
 
 def step_names(space: SearchSpace, own: IntArray, other: IntArray) -> list[str]:

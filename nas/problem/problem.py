@@ -1,7 +1,9 @@
 """The problem a strategy works on: genotypes in, metrics, objective values and violations out."""
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import count
@@ -255,10 +257,15 @@ def unusable(metrics: Mapping[str, FloatArray], law: Law) -> list[str] | None:
 def call_user_metric(
     metric: Objective, architectures: Architectures, scenario: Scenario | None
 ) -> tuple[FloatArray, list[str]]:
-    """A user's function on a batch; where it raises, once per architecture to find which fail, as one that ships always."""
+    """A user's function on a batch; where it raises, once per architecture to find which fail, as one that ships always.
+
+    What it prints goes to the standard error: the output is the command's answer.
+    """
     try:
         if metric.settings is None or len(architectures) == 1:
-            return checked(metric, architectures, metric.values(architectures, scenario))
+            with redirect_stdout(sys.stderr):
+                returned = metric.values(architectures, scenario)
+            return checked(metric, architectures, returned)
     except (UsageError, NotRunError, KeyboardInterrupt):
         raise
     except BaseException as error:  # SystemExit and asyncio's CancelledError are none of Exception
@@ -271,10 +278,13 @@ def call_user_metric(
 def checked(metric: Objective, architectures: Architectures, returned: Any) -> tuple[FloatArray, list[str]]:
     """A user's values as float64 (n,), with a reason for each that is not finite."""
     try:
+        if np.iscomplexobj(returned):
+            raise TypeError
         values: FloatArray = np.array(returned, dtype=np.float64) + 0.0  # no negative zero
     except (TypeError, ValueError):
+        given = f"an array of {returned.dtype}" if isinstance(returned, np.ndarray) else type(returned).__name__
         raise UsageError(
-            f"{metric.name}: expected numbers of shape (n,), got {type(returned).__name__}; return an array"
+            f"{metric.name}: expected real numbers of shape (n,), got {given}; return an array of them"
         ) from None
     if values.shape != (len(architectures),):
         raise UsageError(

@@ -134,16 +134,30 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         UsageError: unreadable, or too large.
     """
     try:
-        text = outside.content(path, MOST_BYTES).decode("utf-8")
+        text = outside.content(path, MOST_BYTES).decode("utf-8-sig")
         if path.suffix == ".jsonl":
             return [_object(path, number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-        return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+        return _cells(path, csv.DictReader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as error:
         raise UsageError(f"{path}: expected a candidate file, got {csv_fault(error)}; correct the file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"{path}: expected a candidate file, got {getattr(error, 'strerror', None) or error}; write CSV or JSON lines"
         ) from None
+
+
+def _cells(path: Path, reader: "csv.DictReader[str]") -> list[dict[str, Any]]:
+    """The rows of a CSV, each of at most as many cells as the header."""
+    header = list(reader.fieldnames or ())
+    if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
+        raise UsageError(f"{path}: expected cells separated by commas, got {header[0]}; save it with commas")
+    rows = list(reader)
+    for number, row in enumerate(rows, 1):
+        if any(further := row.pop(None, ())):
+            raise UsageError(
+                f"{path}: row {number}: expected {len(header)} cells, got {len(header) + len(further)}; correct the row, and write decimals with points"
+            )
+    return rows
 
 
 def _object(path: Path, number: int, line: str) -> dict[str, Any]:

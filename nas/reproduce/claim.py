@@ -50,7 +50,7 @@ class Claim:
     statement: Statement
     verdict: str
     found: str
-    command: str = "python -m nas.reproduce"
+    command: str = "plas reproduce"
     numbers: tuple[Number, ...] = ()
     designs: int = 0
     settings: int = 0

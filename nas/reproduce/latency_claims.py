@@ -18,7 +18,7 @@ EXAMPLE = one(
 HEAD = 151_936
 DEVICES = ("jetson_agx_orin_64gb", "jetson_orin_nano_super_8gb", "jetson_agx_thor", "rtx_4090", "m4_max_40c")
 LENGTHS = (256, 1024, 4096, 16_384, 65_536)
-EXPLAIN = "python -m nas.explain --architecture depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4"
+EXPLAIN = "plas explain --architecture depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4"
 
 
 def milliseconds(metric: str, **study: object) -> float:
@@ -106,7 +106,7 @@ def projections() -> Claim:
         f"6r/ξ_F at r = 4: {percent(shares[0])} with gqa 1, {percent(shares[1])} with gqa 8, of the linear operators; with the scores' 4S/d at S = d and gqa 1 "
         f"{percent(24 / (24 + 8 + 4))}. "
         f"Projections: {percent(1 - (2 + 2 / 8) / 4)} saved, as printed.",
-        "python -m nas.explain --model qwen2.5_0.5b",
+        "plas explain --model qwen2.5_0.5b",
         (Number("% of projections saved", 44, 100 * (1 - (2 + 2 / 8) / 4)),),
     )
 
@@ -133,7 +133,7 @@ def qwen() -> Claim:
         f"The arithmetic holds: 1 − 50.88/63.14 = {100 * (1 - 50.88 / 63.14):.2f} %. Measured perplexity needs the trained models. Predicted "
         f"by the law: {'; '.join(clauses)}. Qwen's r of 5.43 is outside the law's range, and its predicted perplexity {math.exp(loss):.1f} is on "
         "another data set.",
-        "python -m nas.run --algo exact",
+        "plas run --algo exact",
         tuple(numbers),
     )
 
@@ -162,7 +162,7 @@ def device_transfer() -> Claim:
         f"Share of each device's exact loss–total frontier that AGX Orin's holds too, and the 90th percentile of what AGX Orin's designs lose "
         f"there: {line('total_ms')}. Loss–decode: {line('decode_ms')}. Decoding is bound by bandwidth alone, so its frontier is nearly the same "
         "everywhere; what changes between devices is which point of it a budget in ms buys. Between workloads the frontiers differ (below).",
-        "python -m nas.run --algo exact --device rtx_4090",
+        "plas run --algo exact --device rtx_4090",
     )
 
 
@@ -175,7 +175,7 @@ def workload_transfer() -> Claim:
         stated("workloads"),
         HOLDS if share < 0.9 else FAILS,
         f"Of the loss–total frontier of 256 in / 256 out, {percent(share)} is on that of 1,024 in / 16 out.",
-        "python -m nas.run --algo exact --input-tokens 256 --output-tokens 256",
+        "plas run --algo exact --input-tokens 256 --output-tokens 256",
     )
 
 

@@ -18,7 +18,7 @@ LEAD = (
 SCRIPTS, STYLES = ("names.js", "reproduction.js"), ("reproduction.css",)
 SIGNS = {HOLDS: "✓", CONDITIONS: "◐", FAILS: "✗", UNKNOWN: "?"}
 SHORT = {UNKNOWN: "cannot be checked"}
-COMMAND = "python -m nas.reproduce --out reproduction.md"
+COMMAND = "plas reproduce --out reproduction.md"
 _CHARTS = {
     "gains": ("Gains at equal latency", "Predicted perplexity below Qwen2.5-0.5B's over the weights that it takes."),
     "lengths": ("Exponents over input length", "Exponents of prefill and decoding between input lengths."),

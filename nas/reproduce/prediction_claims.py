@@ -68,7 +68,7 @@ def alignment() -> Claim:
         CONDITIONS,
         f"Summary of the section. Loss that the closed forms promise below the exact frontier of the operator model, over {POINTS} budgets: {'; '.join(lines)}. "
         f"At {FASTEST} ms of prefill they promise {at:.2f} nats too much. Close for decoding alone: the prefill reads more experts and scores than its closed form counts.",
-        "python -m nas.theory --budget prefill_ms=5.39 --latency closed_form",
+        "plas theory --budget prefill_ms=5.39 --latency closed_form",
     )
 
 
@@ -125,7 +125,7 @@ def saturation() -> Claim:
         CONDITIONS,
         f"Without bounds the budget is used up ({100 * np.exp(used):.4f} % at d = 1024, 0.5 GB a step), by all variables together. On the grid the exact optimum uses "
         f"{text} of its budget. With depth at its bound it saturates nothing: at 400 ms of decoding l {point['depth']:.0f}, and r {point['ffn_ratio']:.2f} takes the rest.",
-        "python -m nas.theory --budget decode_ms=400 --latency closed_form",
+        "plas theory --budget decode_ms=400 --latency closed_form",
     )
 
 
@@ -146,7 +146,7 @@ def marginal_returns() -> Claim:
         HOLDS if min(strict) > MOSTLY else FAILS,
         f"Share of the exact frontier's designs of which one step wider on the grid, everything else kept, buys more nats per ms than one step deeper: {'; '.join(clauses)}. "
         "Under strict budgets it is a toss; width leads under the looser ones. At an optimum between the bounds both buy the same.",
-        "python -m nas.run --algo exact",
+        "plas run --algo exact",
     )
 
 
@@ -184,7 +184,7 @@ def prefill_bound() -> Claim:
         f"Share of the prefill's time in operators bound by compute, median over its exact frontier at 1,024 tokens: {', '.join(lines)}; fused, dense designs {percent(float(np.median(shares[dense])))}, "
         f"sparse ones {percent(float(np.median(shares[~dense])))}. The example design, fused, at 256, 1,024, 4,096, 16,384 tokens: {', '.join(map(percent, lengths))}; its prefill takes "
         f"{example:.1f} ms where the compute-bound closed form says {float(plain):.1f}. With scores in memory, or experts that few tokens share, it is bound by memory.",
-        "python -m nas.explain --architecture depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4",
+        "plas explain --architecture depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4",
     )
 
 
@@ -224,7 +224,7 @@ def deviation() -> Claim:
         FAILS,
         f"{device.name}, {profile.engine}, {profile.precision}: factors fitted to published measurements are {profile.compute_efficiency:.2f} of the peak, {profile.bandwidth_efficiency:.2f} of the bandwidth, "
         f"{1e6 * profile.overhead_s('decode'):.1f} µs a launch. Layers alone, against the idealised roofline: {'; '.join(clauses)}.",
-        "python -m nas.explain --architecture depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4 --preset device",
+        "plas explain --architecture depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4 --preset device",
         tuple(numbers),
     )
 
@@ -248,7 +248,7 @@ def worked_designs() -> list[Claim]:
             UNKNOWN,
             f"No result of it is printed, and E = 10 is not in the space (E is {', '.join(map(str, experts.tolist()))}), so that it is none of its designs. By the law, at the example's 4 GB and 0.5 GB a step, l 20 and "
             f"ρ 0.20 with the best r and gqa have loss {named.value:.4f}; the optimum at this width, l {free.point['depth']:.1f} and ρ {free.point['activation_rate']:.4f}, has {free.value:.4f}.",
-            "python -m nas.theory --compute '10 TOPS' --bandwidth '50 GB/s' --memory '4 GB' --budget decode_ms=100 --width 1024 --set output_tokens=10",
+            "plas theory --compute '10 TOPS' --bandwidth '50 GB/s' --memory '4 GB' --budget decode_ms=100 --width 1024 --set output_tokens=10",
         ),
     ]
 

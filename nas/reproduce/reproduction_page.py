@@ -43,7 +43,7 @@ def page(found: Reproduction, pictures: dict[str, str], folder: str) -> str:
         "# The paper's claims, recomputed",
         "",
         "Sun et al. 2026, *Hardware Co-Design Scaling Laws via Roofline Modelling for On-Device LLMs*. Written by",
-        "`python -m nas.reproduce`; every number on this page is computed when it runs. Labels are those of the paper's source.",
+        "`plas reproduce`; every number on this page is computed when it runs. Labels are those of the paper's source.",
         "Frontiers are exact, over all 13,120 designs, on Jetson AGX Orin 64 GB, 1,024 tokens in and 16 out, FP16, operator model,",
         "unless a row says otherwise. Losses are predictions of the paper's law.",
         "",

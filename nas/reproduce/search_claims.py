@@ -36,7 +36,7 @@ def space_size() -> Claim:
         UNKNOWN,
         f"The printed axes give {size // grid:,} valid designs per FFN ratio (n_kv must divide n_h); with our grid of {grid} "
         f"ratios of one expert {size:,}. No grid is printed, and no grid gives 1,942, which {size // grid:,} does not divide.",
-        "python -m nas.list spaces",
+        "plas list spaces",
         (Number("designs of the space", 1942, size),),
     )
 
@@ -63,7 +63,7 @@ def enumerable() -> Claim:
         stated("enumerable"),
         FAILS,
         f"All {whole().problem.space.size:,} designs are evaluated in a fraction of a second; the frontiers on this page are exact.",
-        "python -m nas.run --algo exact",
+        "plas run --algo exact",
     )
 
 
@@ -91,13 +91,13 @@ def int8() -> list[Claim]:
             HOLDS if most < 2 else FAILS,
             f"Median speed-up at equal loss along the FP16 frontier: {text}. Decoding comes close to 2, since weights dominate "
             "its traffic; the loss of INT8 weights themselves is not in the law.",
-            "python -m nas.run --algo exact --precision int8",
+            "plas run --algo exact --precision int8",
         ),
         Claim(
             stated("int8-shift"),
             HOLDS if least > 1 else CONDITIONS,
             f"Smallest speed-up on any frontier {least:.2f}. " + frontier_sizes(),
-            "python -m nas.run --algo exact --precision int8",
+            "plas run --algo exact --precision int8",
         ),
     ]
 
@@ -131,7 +131,7 @@ def moe() -> Claim:
         CONDITIONS,
         f"FP16, {models}. The dense exceptions are the fastest designs (prefill up to {slowest:.3g} ms). "
         f"Without router cost: {free}. More of what the paper leaves open in the table below.",
-        "python -m nas.run --algo exact",
+        "plas run --algo exact",
         tuple(Number(f"% sparse, {SHORT[phase]}", 100, share) for phase, share in shares.items()),
     )
 
@@ -243,7 +243,7 @@ def applications() -> Claim:
         stated("applications"),
         HOLDS,
         "; ".join(clauses) + ". The budgets count layers alone on datasheet peaks; a device takes longer (README).",
-        "python -m nas.run --algo exact",
+        "plas run --algo exact",
     )
 
 
@@ -256,7 +256,7 @@ def equal_memory() -> Claim:
         CONDITIONS,
         f"Qwen2.5-0.5B holds {theirs:.3g} GB of weights without embeddings. Predicted perplexity at its total time, "
         f"layers alone: {'; '.join(lines)}. Most of the headline is bought with memory.",
-        "python -m nas.run --algo exact",
+        "plas run --algo exact",
         tuple(Number(f"% lower perplexity, {g.name}", PRINTED_GAIN, g.percent) for g in gains),
     )
 

@@ -1,9 +1,11 @@
 """A study in its run folder: laid out, searched with what is recorded replayed first, ended like Ctrl-C by SIGTERM."""
 
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any
@@ -33,8 +35,11 @@ from nas.search.worker_pool import Pace, WorkerPool
 from nas.study.configuration import StudyConfig
 from nas.study.user_code import is_own
 from nas.terminal.program import command
+from objectives import outside
 from objectives.display_text import in_a_command
 from search_spaces.arrays import AnyArray
+
+MOST_OF_MODULE = 10 * outside.MB
 
 
 def create_run(study: Study, folder: Path) -> tuple[RunStore, Manifest]:
@@ -73,6 +78,7 @@ def new_manifest(folder: Path, study: Study) -> Manifest:
         "fingerprints": fingerprints(study.resolved()),
         "versions": run_folder.versions(),
         "plugins": study.plug_ins,
+        "modules": own_modules(study.problem),
         "seed": study.config.seed,
         "known": [] if study.known is None else list(study.known.sources),
         "started": run_folder.now(),
@@ -87,6 +93,25 @@ def version_changes(manifest: Manifest, study: Study) -> str:
     now, plug_ins = run_folder.versions() | study.plug_ins, manifest.content.get("plugins")
     before = {**manifest.content["versions"], **(plug_ins if isinstance(plug_ins, dict) else {})}
     return ", ".join(f"{name} {was} -> {now[name]}" for name, was in before.items() if now.get(name, was) != was)
+
+
+def own_modules(problem: Problem) -> dict[str, str]:
+    """The files that a user's metrics stand in, by name, with the first digits of their SHA-256; none of a notebook's."""
+    found = {}
+    for metric in problem.functions:
+        module = sys.modules.get(getattr(metric.function, "__module__", None) or "")
+        path = Path(getattr(module, "__file__", None) or "")
+        if metric.settings is None and path.suffix == ".py":
+            with suppress(OSError):
+                found[path.name] = sha256(outside.content(path, MOST_OF_MODULE)).hexdigest()[:8]
+    return found
+
+
+def changed_modules(manifest: Manifest, problem: Problem) -> str:
+    """The files of a user's metrics that are not as they were when the run began; "" where none is known to be."""
+    before = manifest.content.get("modules")
+    known = before if isinstance(before, dict) else {}
+    return ", ".join(name for name, now in own_modules(problem).items() if known.get(name, now) != now)
 
 
 def continuing(folder: Path, config: StudyConfig) -> str:

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -74,9 +74,13 @@ def imported(name: str) -> ModuleType:
 
 
 def loaded(name: str) -> ModuleType:
-    """A user's module that was looked at before, or one of ours that costs; raises whatever it raises."""
+    """A user's module that was looked at before, or one of ours that costs; raises whatever it raises.
+
+    What it prints goes to the standard error: the output is the command's answer.
+    """
     theirs = None if name in EXPENSIVE.values() else _namesake(name.partition(".")[0])
-    return importlib.import_module(MOVED.get(name, name)) if theirs is None else _beside_ours(name, theirs)
+    with redirect_stdout(sys.stderr):
+        return importlib.import_module(MOVED.get(name, name)) if theirs is None else _beside_ours(name, theirs)
 
 
 def script_module() -> str:

@@ -1,7 +1,7 @@
 """A scatter plot made of characters."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 
 import numpy as np
@@ -30,8 +30,8 @@ LINES = 3  # around it: legend, axis, ticks
 def scatter(
     series: Sequence[Series], x_name: str, y_name: str, *, log_x: bool, width: int = 72, height: int = 16
 ) -> Rows:
-    """Lines of the plot, its legend above it, as parts; none when there is nothing to draw."""
-    drawn = [s for s in series if len(s.x)]
+    """Lines of the plot of finite points, its legend above it, as parts; none when there is nothing to draw."""
+    drawn = [s for s in map(_finite, series) if len(s.x)]
     if not drawn:
         return []
     xs, ys = np.concatenate([s.x for s in drawn]), np.concatenate([s.y for s in drawn])
@@ -45,6 +45,12 @@ def scatter(
         *_framed(grid, axis_y),
         *_below(axis_x, width),
     ]
+
+
+def _finite(series: Series) -> Series:
+    """Without points that have no place: a law may be mute on a published model."""
+    there = np.isfinite(series.x) & np.isfinite(series.y)
+    return replace(series, x=series.x[there], y=series.y[there])
 
 
 class _Axis:

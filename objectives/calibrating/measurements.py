@@ -10,12 +10,14 @@ from typing import Any, Literal
 from objectives.calibrating.formats import Format, format_of
 from objectives.display_text import read_cell
 from search_spaces.architectures import Architectures
+from search_spaces.columns import SHAPE
 from search_spaces.serving_words import MOST_DRAFTED
 
 CONTENDED = "others had the processor while it was measured"
 Contended = Literal[
     "", "median", "minimum"
 ]  # what of rows measured beside other work counts: nothing, as written, the fastest repetition
+REASONS = 8  # that a message names
 ASSUMED_OUTPUT = 128  # tokens generated where a source does not say
 Measured = Literal["prefill", "decode", "request"]
 Resolve = Callable[[Mapping[str, str]], tuple[str, Architectures]]
@@ -97,6 +99,7 @@ def read(
             if isinstance(key, str) and not isinstance(value, list)
         }
         try:
+            _refuse_further(row)
             found.append(_measurement(line, cells, device, resolve, contended))
             if found[-1].contended and not contended:
                 raise ValueError(
@@ -105,13 +108,38 @@ def read(
         except ValueError as error:
             left.append(LeftOut(line, cells.get("device", "") or device, str(error).splitlines()[0]))
     unused = {row.line for row in left}
-    return [m for m in found if m.line not in unused], left
+    return _told_apart([m for m in found if m.line not in unused]), left
+
+
+def _refuse_further(row: Mapping[Any, Any]) -> None:
+    """A row of more cells than the header, whose figure may be the whole part of one with a decimal comma."""
+    further = row.get(None) or []
+    if any(cell.strip() for cell in further):
+        named = len(row) - 1
+        raise ValueError(
+            f"expected {named} cells, got {named + len(further)}; correct the row, and write decimals with points"
+        )
+
+
+def _told_apart(rows: Sequence[Measurement]) -> list[Measurement]:
+    """Rows whose model's name stands for several shapes, numbered by them; each is a model of its own."""
+    shapes: dict[str, dict[tuple[float, ...], int]] = {}
+    own = [tuple(float(getattr(m.architecture, name)[0]) for name in SHAPE) for m in rows]
+    for m, shape in zip(rows, own, strict=True):
+        known = shapes.setdefault(m.model, {})
+        known.setdefault(shape, len(known) + 1)
+    return [
+        m if len(shapes[m.model]) == 1 else replace(m, model=f"{m.model} ({shapes[m.model][shape]})")
+        for m, shape in zip(rows, own, strict=True)
+    ]
 
 
 def reasons(left: Sequence[LeftOut]) -> str:
-    """Every reason with the rows that it concerns, as text."""
+    """The most frequent reasons with the rows that each concerns, as text, and how many rows have others."""
     counts = Counter(row.reason for row in left)
-    return "; ".join(f"{n} row{'s' * (n > 1)}: {reason}" for reason, n in counts.most_common())
+    said = [f"{n} row{'s' * (n > 1)}: {reason}" for reason, n in counts.most_common(REASONS)]
+    rest = len(left) - sum(n for _, n in counts.most_common(REASONS))
+    return "; ".join([*said, *([f"{rest} row{'s' * (rest > 1)} for further reasons"] if rest else [])])
 
 
 def _measurement(line: int, row: Mapping[str, str], device: str, resolve: Resolve, contended: Contended) -> Measurement:

@@ -18,6 +18,7 @@ POWERS = {"k": 3, "thousand": 3, "m": 6, "million": 6, "b": 9, "g": 9, "billion"
 COUNT = re.compile(rf"([+-]?[\d.]+(?:e[+-]?\d+)?)\s*({'|'.join(POWERS)})", re.IGNORECASE)
 EMPTY = ("", "-", "na", "n/a", "nan", "none", "null")
 KEPT = ("loss", "weight", *KIND_DEFAULTS)  # columns that every fit uses, or whose empty cells mean none
+DENSE = dict.fromkeys(("n_experts", "top_k"), " (of a dense model write 1)")
 TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 
 
@@ -30,7 +31,7 @@ def numbers_in(
     """
     numbers, empty, notes, faults = {}, {}, [], []
     for name, cells in columns.items():
-        if name not in COLUMNS or not any(cell.strip() for cell in cells):
+        if name not in COLUMNS or (name != "loss" and not any(cell.strip() for cell in cells)):
             continue
         values = of_kinds(name, cells) if name in KIND_DEFAULTS else numbers_of(cells)
         wrong = ~np.isfinite(values)
@@ -52,7 +53,7 @@ def numbers_in(
 def _remedy(name: str, cells: Sequence[str], wrong: BoolArray) -> str:
     if re.fullmatch(r"\s*[\d.,]+\s*[^\W\d]+\s*", cells[int(np.argmax(wrong))]):
         return "write the number alone"
-    return f"correct it, or leave such rows out with --where {in_a_command(f'{name}>0')}"
+    return f"correct it{DENSE.get(name, '')}, or leave such rows out with --where {in_a_command(f'{name}>0')}"
 
 
 def fault(
@@ -92,19 +93,20 @@ def multiplied(columns: Mapping[str, list[str]], units: Mapping[str, str]) -> tu
     return found, notes
 
 
-def bare_of_units(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Losses without "nats" behind them, activation rates in percent as shares."""
+def bare_of_units(columns: Mapping[str, list[str]], units: Mapping[str, str]) -> dict[str, list[str]]:
+    """Losses without "nats" behind them, activation rates in percent, by their cells or their column's header, as shares."""
     found = dict(columns)
     if "loss" in found:
         found["loss"] = [re.sub(r"(?<=\d)\s*nats?$", "", cell.strip(), flags=re.IGNORECASE) for cell in found["loss"]]
     if "activation_rate" in found:
-        found["activation_rate"] = [_share(cell.strip()) for cell in found["activation_rate"]]
+        percent = units.get("activation_rate") == "%"
+        found["activation_rate"] = [_share(cell.strip(), percent=percent) for cell in found["activation_rate"]]
     return found
 
 
-def _share(cell: str) -> str:
+def _share(cell: str, *, percent: bool) -> str:
     value = number(cell.removesuffix("%"))
-    return repr(value / 100) if cell.endswith("%") and np.isfinite(value) else cell
+    return repr(value / 100) if (percent or cell.endswith("%")) and np.isfinite(value) else cell
 
 
 def _multiplied(cell: str, unit: str) -> str:

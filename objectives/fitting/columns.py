@@ -66,23 +66,39 @@ WORDS = {
     "flop": "training_flops",
     "layer": "depth",
     "gqa": "n_kv_heads",
+    "hidden": "width",
+    "ffn": "expert_size",
 }
 UNITS = re.compile(r"\s*[(\[]\s*(nats?(?:[ /].*)?|[kmbgt]|thousands?|millions?|billions?|trillions?)\s*[)\]]$")
+BEHIND = re.compile(
+    r"(?<=[a-z])(?:_|\s+in\s+|\s+)([kmbgt]|thousands?|millions?|billions?|trillions?)$"
+)  # of counts alone
+PERCENT = re.compile(r"(?<=activation.rate)\s*[(\[]\s*(?:%|percent)\s*[)\]]$")  # no other column may be in percent
 PREFIX = re.compile(r"(?:(?:config|params|metrics|summary|hparams|model|model_config)[./])+")
 HELD_OUT = re.compile(r"(?:final_)?(?:eval|val|valid|validation|test|held_?out)[/_.]loss")
 BITS = re.compile(r"(?:.*[^a-z])?(?:bits?|bpt|bits_per_token)(?:[^a-z].*)?")
 PER_BYTE = re.compile(r"(?:.*[^a-z])?(?:bpb|bpc|bits_per_(?:byte|char|character))(?:[^a-z].*)?")
 
+PERPLEXITY = re.compile(r"(?:.*[^a-z])?(?:ppl|perplexity)(?:[^a-z].*)?")
+
 
 def bare(name: str) -> str:
     """A column's name without a tracker's prefix and a unit, lower case: `config.hidden_size` is hidden_size, `#experts` n_experts."""
-    plain = PREFIX.sub("", UNITS.sub("", name.strip().lower()), count=1).removesuffix(".value")
+    unitless = PERCENT.sub("", UNITS.sub("", name.strip().lower()))
+    counted = _spelled(BEHIND.sub("", unitless))
+    return counted if ALIAS.get(counted, counted) in COUNTED else _spelled(unitless)
+
+
+def _spelled(name: str) -> str:
+    plain = PREFIX.sub("", name, count=1).removesuffix(".value")
     return re.sub(r"^#\s*", "n_", plain).replace(" ", "_").replace("-", "_")
 
 
 def unit_in(name: str) -> str:
-    """The unit that a column's name ends with, in brackets: "nats", or k, m, b, t of counts; "" for none."""
-    found = UNITS.search(name.strip().lower())
+    """The unit that a column's name ends with: "nats", k, m, b, t of counts, also without brackets, or % of activation rates; "" for none."""
+    if PERCENT.search(name.strip().lower()):
+        return "%"
+    found = UNITS.search(name.strip().lower()) or BEHIND.search(name.strip().lower())
     return "" if found is None else "nats" if found[1].startswith("nat") else found[1]
 
 
@@ -136,7 +152,8 @@ def named(header: Sequence[str], renamed: Sequence[str], path: Path) -> Names:
         for old, new in pairs
         if new not in COLUMNS and ALIAS.get(bare(old)) in names
     ]
-    near, words = _misspelled(pairs), _spoken_of(pairs)
+    single = [pair for pair in pairs if header.count(pair[0]) == 1]  # no flag chooses between columns of one name
+    near, words = _misspelled(single), _spoken_of(single)
     notes += [f"column {old} is not used; {_rename(old, new)} reads it as {new}" for old, new in near.items()]
     return Names(tuple(names), tuple(notes), loss, tuple(faults), _flags(near | words))
 
@@ -160,7 +177,7 @@ def _unique(names: list[str], header: Sequence[str], path: Path) -> list[str]:
     faults = []
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
         places = [place for place, other in enumerate(names) if other == name]
-        both = [header[place] for place in places]
+        both = list(dict.fromkeys(header[place] for place in places))
         if name in BESIDE:
             for place in places[1:]:
                 names[place] = header[place]
@@ -168,6 +185,8 @@ def _unique(names: list[str], header: Sequence[str], path: Path) -> list[str]:
         faults.append(
             f"{path}:1: expected each column once, got {name} twice ({', '.join(both)}); "
             f"keep one with {_rename(both[0], name)}, or remove one"
+            if len(both) > 1
+            else f"{path}:1: expected each column once, got {both[0]} twice; remove one, or give it another name in the file"
         )
         for place in places:
             names[place] = f"{name} of column {place + 1}"
@@ -213,9 +232,11 @@ def _rename(old: str, new: str) -> str:
 def _loss(header: Sequence[str], asked: dict[str, str], path: Path) -> tuple[str, list[str]]:
     """The column that holds the loss, as the file spells it, "" for none; faults where several may, or none in nats does."""
     chosen = [old for old, new in asked.items() if new == "loss"]
+    if chosen and PERPLEXITY.fullmatch(bare(chosen[0])):
+        return chosen[0], [_perplexity(chosen[0], path)]
     if chosen or "loss" in header:
         return (chosen or ["loss"])[0], []
-    left = [old for old in header if old not in asked]
+    left = [old for old in dict.fromkeys(header) if old not in asked]
     found = [old for old in left if bare(old) == "loss" or HELD_OUT.fullmatch(bare(old)) or says_bits(old)]
     if len(found) > 1:
         return "", [
@@ -226,6 +247,14 @@ def _loss(header: Sequence[str], asked: dict[str, str], path: Path) -> tuple[str
             f"{path}:1: expected nats per token, got {rates[0]}, bits per byte or character; "
             "loss = value · 0.693 · bytes per token, of your tokeniser and text: add that column"
         ]
+    if not found and (given := [old for old in left if PERPLEXITY.fullmatch(bare(old))]):
+        return "", [_perplexity(given[0], path)]
     if not found:
         return "", [f"{path}: expected a column loss, got {', '.join(header)}; rename one with --rename OLD=loss"]
     return found[0], []
+
+
+def _perplexity(name: str, path: Path) -> str:
+    return (
+        f"{path}:1: expected nats per token, got {name}, a perplexity; loss is its natural logarithm: add that column"
+    )

@@ -24,6 +24,7 @@ ALIKE = 0.95
 REPEATS = 0.02  # nats: sd of repeats in public tables, at most
 SWEEP = 0.05  # nats: sd within designs from which rows are no repeats
 OUTLIER = 4.0  # robust residual sds
+ROUNDING = 1e-12  # of the losses: smaller residuals are none
 SPARE = 4  # residual degrees of freedom that a lack-of-fit test must leave
 WINSOR = 3.0
 REJECT = 0.01  # p below which lack of fit is called
@@ -238,7 +239,7 @@ def influence(fit: Fit, most: int = 5) -> list[dict[str, Any]]:
     _, jacobian = fit.model.derivatives(fit.vector[None])
     columns = basis(jacobian[0].T * root[:, None])
     leverage = np.clip((columns**2).sum(axis=1), 0.0, 1.0 - 1e-9)
-    scale = max(scale_of(fit.residuals, len(fit.vector)), 1e-300)
+    scale = max(scale_of(fit.residuals, len(fit.vector)), ROUNDING * float(np.abs(fit.model.target).max()))
     cook = (fit.residuals / scale) ** 2 * leverage / (1 - leverage) ** 2 / columns.shape[1]
     size = np.abs(fit.residuals) / scale
     rows = set(np.argsort(-cook)[:most].tolist()) | set(np.flatnonzero(size > OUTLIER).tolist())

@@ -12,6 +12,7 @@ import numpy as np
 
 from objectives import outside
 from objectives.display_text import csv_fault
+from objectives.fitting.kept_rows import listed
 from search_spaces.arrays import AnyArray
 
 MOST_BYTES = 200 * outside.MB
@@ -58,12 +59,13 @@ def read_sheet(path: Path, known: Callable[[str], bool], most: int) -> Sheet:
     if len(rows) < 2:
         raise ValueError(f"{path}: expected a header and a row per trained model, got {len(rows)} lines; add them")
     header = [name.strip() for name in rows[0][1]]
-    for line, row in rows[1:]:
-        if len(row) != len(header):
-            raise ValueError(
-                f"{path}:{line}: expected {len(header)} cells, got {len(row)}; correct the row "
-                "(numbers with decimal commas need semicolons or tabs between them, or quotes)"
-            )
+    if uneven := [(line, len(row)) for line, row in rows[1:] if len(row) != len(header)]:
+        line, cells = uneven[0]
+        rest = f", wrong in {len(uneven)} rows{listed(np.array([line for line, _ in uneven]))}"
+        raise ValueError(
+            f"{path}:{line}: expected {len(header)} cells, got {cells}{rest if len(uneven) > 1 else ''}; correct the row "
+            "(numbers with decimal commas need semicolons or tabs between them, or quotes)"
+        )
     notes = [f"the file is {encoding}"] if encoding else []
     notes += [f"line 1 is a title: {title}"] if title else []
     notes += [f"cells are separated by {SEPARATORS[separator]}"] if separator != "," else []

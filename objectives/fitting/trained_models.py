@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.fitting.cells import bare_of_units, converged, fault, multiplied, numbers_in
+from objectives.fitting.cells import DENSE, bare_of_units, converged, fault, multiplied, numbers_in
 from objectives.fitting.columns import BESIDE, COLUMNS, WHOLE, Names, is_known, may_be_meant, named, says_bits, unit_in
 from objectives.fitting.kept_rows import checkpoints, kept
 from objectives.fitting.layer_columns import own_columns
@@ -25,7 +25,19 @@ from search_spaces.layer_kinds import KIND_DEFAULTS
 MOST_ROWS = 10_000
 UNGROUPED = " (n_kv_heads of models without grouped queries is n_heads)"
 ARCHITECTURE = {*SHAPE, *ALIASES}
+SIZES = (
+    "width",
+    "head_dim",
+    "query_dim",
+    "kv_dim",
+    "expert_size",
+)  # alike in an architecture of one head and one expert
 LEAST_LOSS, MOST_LOSS = 0.01, 20.0
+LEAST_COUNTS = {
+    "parameters": 1e4,
+    "active_parameters": 1e4,
+    "tokens": 1e5,
+}  # where no row has so many, their unit was left out
 FROM_COLUMNS: Mapping[str, tuple[tuple[str, ...], Callable[..., FloatArray]]] = {
     "activation_rate": (("top_k", "n_experts"), lambda k, e: k / e),
     "ffn_ratio": (("top_k", "expert_ffn_ratio"), lambda k, ratio: k * ratio),
@@ -258,8 +270,8 @@ def _selected(
     columns = {name: [row[i] for row in sheet.body] for i, name in enumerate(names.columns)}
     numeric = [name for name in columns if name in COLUMNS]
     columns, changed, faults = with_points(columns, numeric, sheet.lines, path, WHOLE)
-    columns = bare_of_units(columns)
     units = {new: unit_in(old) for old, new in zip(sheet.header, names.columns, strict=True)}
+    columns = bare_of_units(columns, units)
     columns, counted = multiplied(columns, units)
     as_written = {old: columns[new] for old, new in zip(sheet.header, names.columns, strict=True)}
     keep, left_out = kept({**as_written, **columns}, sheet.lines, where, path)
@@ -291,7 +303,8 @@ def _table(rows: _Selected, bits: bool, faults: list[str], path: Path) -> Table:
 
 def _lacking(columns: Sequence[str], needs: Sequence[str]) -> list[str]:
     """What a file with these columns would lack of the quantities of a law, were every cell right."""
-    numbers = {name: np.ones(1) for name in columns if name in COLUMNS and name not in KIND_DEFAULTS}
+    known = [name for name in columns if name in COLUMNS and name not in KIND_DEFAULTS]
+    numbers = {name: np.full(1, 64.0 if name in SIZES else 1.0) for name in known}
     _head_sizes(numbers)
     table = Table(numbers, np.ones(1))
     return lacking(table, needs)
@@ -357,7 +370,14 @@ def _out_of_range(table: Table, path: Path) -> list[str]:
 
     for name, values in table.numbers.items():
         if name not in ("loss", "checkpoint", *BESIDE, *KIND_DEFAULTS):
-            add(values <= 0, name, "a positive number", "correct the row")
+            add(values <= 0, name, "a positive number", f"correct the row{DENSE.get(name, '')}")
+    rates = table.numbers.get("activation_rate", np.ones(1))
+    add(rates > 1, "activation_rate", "a share of at most 1", "write a percentage with its sign, 6.25%")
+    for name, least in LEAST_COUNTS.items():
+        if name in table.numbers and (values := table.numbers[name]).size and values.max() < least:
+            unit = "B" if name == "tokens" else "M"
+            remedy = f"say its unit, in the header as {name} ({unit}) or in the cells as {values[0]:g}{unit}"
+            add(values > 0, name, "a count", remedy)
     if "loss" in table.numbers:
         expected = f"nats per token between {LEAST_LOSS} and {MOST_LOSS:g}"
         wrong = (table.loss < LEAST_LOSS) | (table.loss > MOST_LOSS)

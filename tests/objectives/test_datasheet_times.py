@@ -35,7 +35,10 @@ def test_what_is_typical_of_a_class_is_doubted_and_says_of_which() -> None:
         "nothing is known of vLLM here, times are as of the engines that are known"
     ]
     anything = board.model_copy(update={"chip": "any"})
-    assert "chip in its file" in doubts(anything, calibration_for(anything, Conditions("fp16"))[0])[0]
+    assert (
+        "typical of devices of every class with any engine (--engine states one), since its file states no chip; chip in its file"
+        in doubts(anything, calibration_for(anything, Conditions("fp16"))[0])[0]
+    )
 
 
 @pytest.mark.parametrize(("name", "said"), [("q4_k_m", True), ("", False)])

@@ -210,6 +210,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"depth": float("inf")}, "depth: expected a positive integer, got inf; correct the architecture"),
     ({"depth": "deep"}, "depth: expected a positive integer, got deep; correct the architecture"),
     ({"depth": None}, "depth: expected a positive integer, got None; correct the architecture"),
+    ({"depth": 10**400}, "depth: expected a positive integer, got 1000000"),
     ({"width": 2000}, "n_heads: expected a positive integer, got 31.25 from the other columns"),
     ({"top_k": 16}, "top_k: expected fewer than n_experts 16 (or 1 of 1, dense), got 16; lower top_k"),
     ({"n_experts": 1, "top_k": 2}, "top_k: expected fewer than n_experts 1 (or 1 of 1, dense), got 2; lower top_k"),
@@ -238,6 +239,13 @@ def test_all_faults_come_at_once() -> None:
         one({"width": 100.5, "n_kv_heads": 1, "n_experts": 4, "top_k": 4, "expert_size": 8, "tied": "x"})
     named = {line.split(":")[0] for line in str(caught.value).splitlines()}
     assert {"depth", "width", "tied", "top_k"} <= named
+
+
+@pytest.mark.parametrize("width", [{}, {"width": "abc"}, {"width": 0.5}])
+def test_what_follows_from_a_wrong_column_is_no_fault_of_its_own(width: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="expected") as caught:
+        one({"depth": 4, **width, "gqa": 4, "ffn_ratio": 2, "top_k": 9})
+    assert [line.partition(":")[0] for line in str(caught.value).splitlines()] == ["width", "top_k"]
 
 
 def test_the_message_shows_the_row_that_is_wrong() -> None:

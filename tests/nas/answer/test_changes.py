@@ -124,6 +124,20 @@ def test_what_is_not_priced_is_said_with_its_reason(concluded: Concluded) -> Non
     assert changes.tried == ()
 
 
+def test_fewer_bits_of_several_devices_are_said_not_to_be_priced(tiny: dict[str, Any]) -> None:
+    study = _study(tiny, devices=["l4", "jetson_agx_orin_64gb"], precision_law="qat").assembled
+    changes = _changes(study)
+    assert changes.unpriced == ("fewer bits (several devices)", "more tokens (not in the law)")
+
+
+def test_fewer_bits_with_which_nothing_fits_are_said(tiny: dict[str, Any]) -> None:
+    slow = {"name": "slow at int8", "fp16": "1 TFLOP/s", "int8": "1 GOP/s", "bandwidth": "10 GB/s", "memory": "8 GB"}
+    study = _study(tiny, device=slow, precision_law="qat", budgets={"total_ms": 1000}).assembled
+    changes = _changes(study)
+    assert {each.kind for each in changes.tried} == {"budget"}
+    assert changes.unpriced == ("fewer bits (nothing fits at int8)", "more tokens (not in the law)")
+
+
 def test_a_metric_of_a_users_own_is_not_called_for_it(concluded: Concluded, user_module: Callable[[str], str]) -> None:
     name = user_module("def fn(a):\n    return a.width / 7.0\n") + ":fn"
     outcome = concluded(30, objectives=["loss", name], budgets={name: 150.0}, vocabulary=151_936)

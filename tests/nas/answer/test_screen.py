@@ -167,3 +167,17 @@ def test_commands_are_proposed_by_the_name_that_was_typed(
     assert all(step.startswith("python -m nas.") for step, _ in next_steps(outcome, Path("run")))
     monkeypatch.setattr("sys.argv", ["plas run", "--algo", "nsga2"])
     assert all(step.startswith("plas ") for step, _ in next_steps(outcome, Path("run")))
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_a_law_that_is_mute_on_a_published_model_is_shown_without_it(
+    verbose: bool, concluded: Concluded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Qwen2.5-0.5B's FFN is 7 times its attention, and `conditional` prices 0.5 to 5."""
+    outcome = concluded(120, law="conditional", baselines=["qwen2.5_0.5b"])
+    show(outcome, Path("run"), verbose=verbose)
+    said = capsys.readouterr().out
+    assert "Answer: " in said
+    assert "loss over total_ms" in said
+    assert "no loss by this law" in " ".join(said.split())
+    assert not re.search(r"\binf\b|\bnan\b|-100\.0 %", said)

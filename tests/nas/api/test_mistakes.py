@@ -129,6 +129,11 @@ def test_budgets_of_a_pick_are_texts_or_mappings(small: nas.Study) -> None:
     for how in ("nee", 3, None):
         with pytest.raises(nas.UsageError, match="expected frontier, best, knee"):
             found.select(how)  # type: ignore[arg-type]
+    for limits in (["total_ms<=0.001"], ["total_ms<=0.001", "total_ms<=5"], ["total_ms<=60", "total_ms<=0.001"]):
+        with pytest.raises(
+            nas.InfeasibleError, match=r"within (?!.*total_ms.*total_ms).*total_ms <= 0\.001, got none; raise a limit"
+        ):
+            found.pick(*limits)
     with pytest.raises(nas.InfeasibleError, match=r"within total_ms <= 0\.001, got none; raise a limit"):
         found.pick({"total_ms": 0.001})
 
@@ -219,6 +224,17 @@ def test_a_law_is_fitted_to_columns_and_rows_as_to_a_table(paper: nas.Study) -> 
         (table, {"bootstraps": -1}, "bootstraps: expected a whole number from 0 on, got -1"),
         (table, {"seed": "x"}, "seed: expected a whole number"),
         (table, {"form": "chinchila"}, "did you mean chinchilla?"),
+        (table, {"form": 3}, "form: expected text, got 3"),
+        (table, {"tokens": "many"}, "tokens: expected a number, got 'many'"),
+        (table, {"tokens": -1}, "tokens: expected a positive number, got -1"),
+        (table, {"where": 3}, "where: expected a list, got 3"),
+        (table, {"rename": "a=b"}, "rename: expected a mapping, got 'a=b'"),
+        (table, {"fix": ["alpha_m"]}, "fix: expected a mapping, got"),
+        (table, {"best_of": 3, "law": 3}, "best_of: expected text, got 3; correct it\nlaw: expected text, got 3"),
+        (table, {"config": 3}, "config: expected text, got 3"),
+        (table, {"max_params": [3]}, "max_params: expected text, got"),
+        (table, {"delta": -1}, "delta: expected auto, none or a positive number"),
+        (table, {"stop_below": 3}, "stop_below: expected --next N with it"),
     ):
         with pytest.raises(nas.UsageError, match=said):
             nas.fit_law(runs_, **keys)
@@ -262,3 +278,10 @@ def test_every_public_function_says_its_errors_and_has_an_example() -> None:
         text = function.__doc__ or ""
         assert "Examples:" in text, function
         assert "Raises:" in text, function
+
+
+@pytest.mark.parametrize("given", [pd.DataFrame({"a": [1, 2]}), np.array([1, 2])])
+@pytest.mark.parametrize("key", ["space", "device", "law"])
+def test_arrays_and_tables_are_refused_where_names_and_mappings_stand(key: str, given: Any) -> None:
+    with pytest.raises(nas.UsageError, match=f"^{key}: expected text, got"):
+        nas.load_study(**{key: given})

@@ -1,7 +1,9 @@
 """A fault in a user's metric is called one: the run stops early, keeps what it has, and goes on when it is mended."""
 
+import importlib
 import json
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -106,3 +108,21 @@ def test_workers_stop_alike(commands: Any, refused: Callable[..., str], tiny: di
     commands.write("study.yaml", dump({"space": tiny, "objectives": ["loss", "mine:fn"], "baselines": []}))
     result = commands("run", "--algo", "nsga2", "--config", "study.yaml", "--out", "run", "--workers", 2)
     assert BROKEN["a typo"][1] in refused(result)
+
+
+def test_a_function_that_changed_since_the_run_began_is_said(
+    tiny: dict[str, Any], tmp_path: Path, user_module: Callable[[str], str], inside: Inside
+) -> None:
+    module = user_module("def fn(a):\n    return a.depth / a.width\n")
+    (tmp_path / "study.yaml").write_text(dump({"space": tiny, "objectives": ["loss", f"{module}:fn"], "baselines": []}))
+    first = inside("run", "--algo", "random", "--evaluations", 20, "--config", "study.yaml", "--out", "run")
+    assert first.code == 0, first
+    same = inside("run", "--resume", "run", "--evaluations", 25)
+    assert (same.code, "has changed" in same.err) == (0, False), same
+    (tmp_path / f"{module}.py").write_text("def fn(a):\n    return 2.0 * a.depth / a.width\n")
+    sys.modules.pop(module)
+    importlib.invalidate_caches()
+    changed = inside("run", "--resume", "run", "--evaluations", 30)
+    assert changed.code == 0, changed
+    assert f"Warning: {module}.py has changed since the run began" in changed.err
+    assert "run --config run evaluates all anew" in changed.err

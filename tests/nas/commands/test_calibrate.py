@@ -54,7 +54,7 @@ def test_json(folder: Path, inside: Any) -> None:
         (("nowhere.csv", "--device", "board.yaml"), "nowhere.csv: expected a CSV file"),
         (("measured.csv", "--device", "raspberry_pi_5"), "expected measured rows of raspberry_pi_5, got none"),
         (("measured.csv", "--device", "board.yaml", "--out", "board.yaml"), "--out: expected a new file"),
-        (("board.yaml", "--device", "board.yaml"), "expected measured rows"),
+        (("board.yaml", "--device", "board.yaml"), "board.yaml: expected columns metric, value, prompt_len"),
         (("huge.csv", "--device", "board.yaml"), "huge.csv: expected a CSV file"),
     ],
 )

@@ -18,7 +18,7 @@ HOSTILE = "</script><img src=x onerror=\"document.title='taken'\"><b>&amp;'\"`${
 
 def a_claim(key: str, verdict: str, **given: Any) -> dict[str, Any]:
     said = statements()[key]
-    found = {"section": "Theory", "verdict": verdict, "found": "Ours.", "command": "python -m nas.reproduce"}
+    found = {"section": "Theory", "verdict": verdict, "found": "Ours.", "command": "plas reproduce"}
     made = {**vars(said), "corrections": list(said.corrections), "numbers": [], "designs": 13_120, "settings": 1}
     return {**made, **found, **given}
 

@@ -80,6 +80,19 @@ def test_steps_are_the_neighbours_and_their_differences(problem_of: Made) -> Non
     assert all(" -> " in step.step for step in e.steps)
 
 
+def test_a_step_to_what_the_law_does_not_price_has_its_times_and_bytes(problem_of: Made) -> None:
+    """`conditional` prices dense designs alone."""
+    problem = problem_of(law="conditional")
+    genotypes = problem.space.genotypes(np.arange(162))
+    one = genotypes[np.flatnonzero(problem.architectures(genotypes).n_experts == 1)[:1]]
+    (found,) = steps_from(problem, one)
+    sparse = [step for step in found if "n_experts" in step.step]
+    assert sparse
+    for step in sparse:
+        assert np.isnan(step.change["loss"])
+        assert all(np.isfinite(step.change[name]) for name in STEP_METRICS if name != "loss")
+
+
 def test_a_published_model_is_explained_without_neighbours_and_marked(problem_of: Made) -> None:
     problem = problem_of()
     e = explained(problem, problem.headed(baseline("qwen2.5_0.5b").architecture))

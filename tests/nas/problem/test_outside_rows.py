@@ -58,6 +58,18 @@ def test_few_designs_far_apart_are_no_sign_of_a_form_that_cannot_answer(
     assert not few.alike
 
 
+def test_draws_of_rows_without_noise_agree_by_the_rows_not_by_the_form(
+    law: Law, problem_of: Callable[..., Problem]
+) -> None:
+    problem = problem_of(baselines=[], applications={}, default_budget="none")
+    found = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+    exact = law.model_copy(update={"draws": ("3 0.5 7 0.4 1.8", "3 0.5 7 0.4 1.80000000000001")})
+    drawn = uncertainty(exact, lambda rows: problem.architectures(found.genotypes[rows]), found)
+    assert drawn is not None
+    assert not drawn.alike
+    assert drawn.probability()[~drawn.outside].max() == 1.0
+
+
 def test_no_probability_is_given_outside(law: Law, problem_of: Callable[..., Problem]) -> None:
     problem = problem_of(baselines=[], applications={}, default_budget="none")
     found = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))

@@ -3,6 +3,7 @@
 import importlib
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nas.errors import UsageError
-from nas.problem.objective import Budget
-from nas.problem.problem import METRIC_ORDER, REPAID, Problem
+from nas.problem.objective import Budget, Objective
+from nas.problem.problem import METRIC_ORDER, REPAID, Problem, call_user_metric
 from objectives.plugins import importable
+from search_spaces.architectures import Architectures
 
 Made = Callable[..., Problem]
 ALL = np.arange(162)
@@ -229,3 +231,20 @@ def test_more_mixers_than_batches_repay_are_not_timed_before(problem_of: Made, m
     problem, genotypes = problem_of(space="fine"), problem_of(space="fine").space.sample(5, np.random.default_rng(0))
     monkeypatch.setattr("nas.problem.problem.MIXERS", 200)
     assert [problem.priced(genotypes).mixer for _ in range(3)] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        (np.array([1.0 + 2.0j]), "expected real numbers of shape (n,), got an array of complex128; return an array of them"),
+        ([1j], "expected real numbers of shape (n,), got list"),
+        (np.array(["x"]), "got an array of <U1"),
+        (None, "expected shape (1,), got ()"),
+        (np.ones(3), "expected shape (1,), got (3,); return one value per architecture"),
+    ],
+)  # fmt: skip
+def test_what_is_no_value_per_architecture_is_refused(returned: Any, said: str) -> None:
+    one = Architectures.from_columns({"depth": [4], "width": [256], "n_kv_heads": [1], "expert_size": [512]})
+    with pytest.raises(UsageError) as caught:
+        call_user_metric(Objective("own:fn", "", False, lambda _: returned), one, None)
+    assert said in str(caught.value)

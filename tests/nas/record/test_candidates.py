@@ -131,6 +131,16 @@ HEAD = "depth,width,n_kv_heads,expert_size\n"
         ("x.csv", HEAD + "8,768,4,768\n8,768,5,768\n", "row 2: n_kv_heads: expected a divisor of n_heads 12, got 5"),
         ("x.csv", HEAD + "8,wide,4,768\n", "row 1: width: expected a positive integer, got wide"),
         ("x.csv", HEAD + "8,768\n", "row 1: n_kv_heads: expected a positive integer, got nothing"),
+        (
+            "x.csv",
+            HEAD + "8,768,4,768\n8,768,4,768,5\n",
+            "row 2: expected 4 cells, got 5; correct the row, and write decimals with points",
+        ),
+        (
+            "x.csv",
+            HEAD.replace(",", ";") + "8;768;4;768\n",
+            "expected cells separated by commas, got depth;width;n_kv_heads;expert_size; save it with commas",
+        ),
         ("x.csv", "a,b\n1,2\n", "row 1: depth: expected a positive integer, got nothing"),
         ("x.jsonl", '{"depth": 8', "expected a candidate file"),
         ("x.jsonl", "[1, 2]\n", "row 1"),
@@ -147,6 +157,11 @@ def test_faults_name_the_file_and_the_row(name: str, text: str, said: str, tmp_p
     assert str(caught.value).startswith(f"{tmp_path / name}: ")
     assert said in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(b"\xef\xbb\xbf" + f"{HEAD}8,768,4,768\n".encode())
+    assert read_candidates(tmp_path / "x.csv")[0].depth.tolist() == [8]
 
 
 def test_unreadable_files_and_other_endings_are_refused(tmp_path: Path) -> None:

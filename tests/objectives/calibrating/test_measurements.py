@@ -4,7 +4,7 @@ import pytest
 
 from nas.calibrate.command import resolve
 from objectives.calibrating.formats import FORMATS, format_of
-from objectives.calibrating.measurements import read
+from objectives.calibrating.measurements import LeftOut, read, reasons
 from objectives.calibrating.terms import terms
 from objectives.device import Device
 from objectives.loss_law.law import Law
@@ -108,3 +108,32 @@ def test_a_prompt_after_a_context_attends_to_it(board: Device, law: Law) -> None
     pairs = sum(4096 + i for i in range(1, 513))
     flops = 32 * pairs * (4 * 4096 + 5 * 32)
     assert float((found.compute * found.attention).sum()) * board.fp16 == pytest.approx(flops, rel=2e-4)
+
+
+def test_designs_of_one_name_or_none_are_models_of_their_own() -> None:
+    """Held-out errors leave out a model: rows without names are no one model, nor are two files' design-1."""
+    header = "model,depth,width,n_kv_heads,expert_size,prompt_len,metric,value"
+    shapes = ("4,256,2,512", "8,256,2,512", "4,256,2,512")
+    for name, expected in (
+        ("", ["design (1)", "design (2)", "design (1)"]),
+        ("mine", ["mine (1)", "mine (2)", "mine (1)"]),
+    ):
+        rows, left = read([header, *(f"{name},{shape},64,prefill_ms,3" for shape in shapes)], "board", resolve)
+        assert not left
+        assert [row.model for row in rows] == expected
+    rows, _ = read([header, *(f"{name},{shapes[0]},64,prefill_ms,3" for name in ("a", "b", "a"))], "board", resolve)
+    assert [row.model for row in rows] == ["a", "b", "a"]
+
+
+def test_a_row_with_a_decimal_comma_is_not_read_as_its_whole_part() -> None:
+    """12,5 without quotes are two cells, and not 12 ms."""
+    rows, left = read([HEADER[:-8], "board,Qwen3-0.6B,fp16,1,512,16,tpot_ms,12,5"], "", resolve)
+    assert not rows
+    assert left[0].reason.startswith("expected 8 cells, got 9; correct the row, and write decimals with points")
+
+
+def test_many_reasons_are_counted() -> None:
+    left = [LeftOut(n, "board", f"value: expected a positive number, got '{n} ms'; correct it") for n in range(30)]
+    said = reasons(left)
+    assert said.count("value: ") == 8
+    assert said.endswith("; 22 rows for further reasons")

@@ -99,6 +99,14 @@ def test_the_rows_that_matter_most_come_first(noisy: Fit) -> None:
     assert len(influence(noisy)) >= 5
 
 
+@pytest.mark.filterwarnings("error")
+def test_rounding_of_rows_without_noise_is_no_outlier(noisy: Fit) -> None:
+    """Most residuals are exactly 0, some the last bit of a loss."""
+    told = noisy.predicted + np.where(np.arange(30) % 7, 0.0, 4.4e-16)
+    exact = replace(noisy, model=replace(noisy.model, target=told))
+    assert max(row["robust_sds"] for row in influence(exact)) < 1
+
+
 def test_what_is_not_identifiable_is_below_two_standard_errors(noisy: Fit) -> None:
     known = intervals(noisy, 0, np.random.default_rng(0))
     place = list(noisy.coefficients).index("alpha")

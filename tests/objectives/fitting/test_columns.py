@@ -25,7 +25,7 @@ Csv = Callable[[str], Path]
     ],
 )  # fmt: skip
 def test_names_that_people_use_are_read_and_said(written: str, name: str, csv: Csv) -> None:
-    table = read_table(csv(f"{written},loss\n4,3.2\n8,3.0\n"))
+    table = read_table(csv(f"{written},loss\n200000,3.2\n100000,3.0\n"))
     assert name in table.numbers
     assert f"column {written} is read as {name}" in table.notes
 
@@ -136,6 +136,12 @@ def test_letters_of_papers_and_nested_names_are_proposed_and_never_read(csv: Csv
     )
 
 
+def test_hidden_and_ffn_alone_are_proposed(csv: Csv) -> None:
+    with pytest.raises(ValueError, match="expected") as caught:
+        read_tables([csv("layers,hidden,FFN,kv heads,loss\n8,512,2048,2,?\n9,512,1024,2,3\n")], needs=("ffn_ratio",))
+    assert str(caught.value).endswith("add what is right: --rename hidden=width --rename FFN=expert_size")
+
+
 def test_empty_cells_matter_only_where_a_law_needs_the_column(csv: Csv) -> None:
     rows = "".join(
         f"{n}e8,{d}e9,{'' if n == d else 512},{3 - n / 10 - d / 100}\n" for n in (1, 2, 4) for d in (1, 2, 4)
@@ -186,3 +192,90 @@ def test_the_faults_of_all_files_come_at_once(tmp_path: Path) -> None:
         (tmp_path / f"{name}.csv").write_text("parameters,loss\nx,3.2\n2e8,3.0\n")
     with pytest.raises(ValueError, match=r"a\.csv:2: parameters(?s:.*)b\.csv:2: parameters"):
         read_tables([tmp_path / "a.csv", tmp_path / "b.csv"])
+
+
+@pytest.mark.parametrize("header", ["activation_rate", "Activation rate (%)", "activation-rate [percent]"])
+def test_activation_rates_above_one_are_no_shares(header: str, csv: Csv) -> None:
+    path = csv(f"{header},loss\n100,3.2\n12.5,3.0\n")
+    if header == "activation_rate":
+        with pytest.raises(ValueError, match="activation_rate: expected a share of at most 1, got 100"):
+            read_table(path)
+    else:
+        assert read_table(path).feature("activation_rate").tolist() == [1.0, 0.125]
+        renamed = read_table(path, renamed=[f"{header}=activation_rate"])
+        assert renamed.feature("activation_rate").tolist() == [1.0, 0.125]
+
+
+@pytest.mark.parametrize("fault", ["x", "45"])
+def test_what_a_file_holds_is_not_called_missing_beside_another_fault(fault: str, csv: Csv) -> None:
+    path = csv(
+        f"depth,width,n_kv_heads,n_experts,top_k,expert_size,loss\n8,512,4,8,1,1024,{fault}\n9,512,4,8,1,512,3\n"
+    )
+    needs = ("depth", "activation_rate", "ffn_ratio", "width", "kv_dim", "parameters")
+    with pytest.raises(ValueError, match=r"runs\.csv:2: loss: expected [^\n]*$"):
+        read_tables([path], needs=needs)
+    ratios = csv("depth,width,kv_dim,activation_rate,ffn_ratio,loss\n8,512,256,0.1,2,?\n9,512,256,0.2,2,3\n")
+    with pytest.raises(ValueError, match=r"runs\.csv:2: loss: expected [^\n]*$"):
+        read_tables([ratios], needs=needs[:-1])
+
+
+def test_one_name_twice_is_no_renaming(csv: Csv) -> None:
+    for name in ("loss", "val loss"):
+        with pytest.raises(ValueError, match="expected") as caught:
+            read_table(csv(f"parameters,{name},{name}\n1e8,3.2,3.3\n2e8,3.0,3.1\n"))
+        assert str(caught.value).partition(":1: ")[2] == (
+            f"expected each column once, got {name} twice; remove one, or give it another name in the file"
+        )
+
+
+@pytest.mark.parametrize("cell", ["", "0"])
+def test_experts_of_dense_rows_are_one(cell: str, csv: Csv) -> None:
+    path = csv(
+        f"depth,width,n_kv_heads,n_experts,top_k,expert_size,loss\n8,512,4,{cell},{cell},1024,3.1\n9,512,4,8,1,512,3\n"
+    )
+    with pytest.raises(
+        ValueError, match=r"n_experts: [^\n]*of a dense model write 1(?s:.*)top_k: [^\n]*of a dense model write 1"
+    ):
+        read_tables([path], needs=("activation_rate",))[0].feature("activation_rate")
+
+
+@pytest.mark.parametrize("name", ["val_ppl", "Perplexity (test)", "eval/ppl"])
+def test_a_perplexity_is_no_loss_whatever_it_is_renamed_to(name: str, csv: Csv) -> None:
+    path = csv(f"parameters,{name}\n1e8,14.2\n2e8,9.1\n")
+    for renamed in ([], [f"{name}=loss"]):
+        with pytest.raises(ValueError, match="expected") as caught:
+            read_table(path, renamed=renamed)
+        said = f":1: expected nats per token, got {name}, a perplexity; loss is its natural logarithm: add that column"
+        assert str(caught.value).endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("params", "tokens"),
+    [
+        ("params (M)", "tokens [B]"), ("params_M", "tokens_B"), ("Params in millions", "Tokens in B"),
+        ("n_params_M", "train_tokens_billion"), ("params M", "tokens (billions)"),
+    ],
+)  # fmt: skip
+def test_units_of_counts_in_names(params: str, tokens: str, csv: Csv) -> None:
+    table = read_table(csv(f"{params},{tokens},loss\n50,1,3.2\n1600,20,3.0\n"))
+    assert table.feature("parameters").tolist() == [5e7, 1.6e9]
+    assert table.feature("tokens").tolist() == [1e9, 2e10]
+    renamed = read_table(
+        csv(f"x {params},x_{tokens},loss\n50,1,3.2\n1600,20,3.0\n"),
+        renamed=[f"x {params}=parameters", f"x_{tokens}=tokens"],
+    )
+    assert renamed.feature("tokens").tolist() == [1e9, 2e10]
+
+
+def test_counts_that_are_none_are_asked_for_their_unit(csv: Csv) -> None:
+    """50 and 1600 parameters are millions: a law of them would be off by their units in every study."""
+    with pytest.raises(ValueError, match="expected") as caught:
+        read_table(csv("params,tokens,loss\n50,1,3.2\n1600,20,3.0\n"))
+    assert [line.partition(".csv")[2] for line in str(caught.value).splitlines()] == [
+        ":2: parameters: expected a count, got 50, wrong in 2 rows (lines 2, 3); say its unit, in the header as parameters (M) or in the cells as 50M",
+        ":2: tokens: expected a count, got 1, wrong in 2 rows (lines 2, 3); say its unit, in the header as tokens (B) or in the cells as 1B",
+    ]
+    assert read_table(csv("params,tokens,loss\n20000,100000,3.2\n900,30,3.0\n")).feature("tokens").tolist() == [
+        1e5,
+        30.0,
+    ]

@@ -65,7 +65,7 @@ def test_runs_are_distinguished_by_their_name(csv: Csv) -> None:
 
 @pytest.mark.parametrize("label", ["id", "name", "learning_rate", "tokens"])
 def test_what_may_be_runs_of_their_own_is_a_question(label: str, csv: Csv) -> None:
-    lines = [f"{i + 1},{line}" for i, line in enumerate(HISTORY.splitlines())]
+    lines = [f"{i + 1}e9,{line}" for i, line in enumerate(HISTORY.splitlines())]
     path = csv(f"{label}," + HEADER.format("step") + "\n".join(lines) + "\n")
     with pytest.raises(ValueError, match=f"differ in step and {label}; --last step keeps the last of each run"):
         read_table(path)

@@ -43,6 +43,7 @@ def test_the_same_numbers_in_any_dress(text: str, said: str, encoding: str, tmp_
     ("text", "said"),
     [
         (TEXT.replace("3.21", "3,21"), "runs.csv:2: expected 5 cells, got 6; correct the row (numbers with decimal"),
+        (TEXT + "8,1024,4\n8,1024,4,1024,3,\n", "runs.csv:4: expected 5 cells, got 3, wrong in 2 rows (lines 4, 5); correct the row (numbers"),
         (TEXT.replace(",", ";").replace("3.21", "3,21"), "runs.csv:2: loss: expected decimal points or decimal commas in one file, got '3,21' beside '3.05' (column loss, line 3)"),
         ("parameters;loss\n1.024;3,21\n2.048;3,1\n", "runs.csv:2: parameters: expected numbers that can be read in one way, got '1.024' beside '3,21', 1024 or 1.024"),
         ("tokens;loss\n10.000M;3,21\n", "tokens: expected numbers that can be read in one way, got '10.000M' beside '3,21'"),

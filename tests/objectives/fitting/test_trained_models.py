@@ -57,6 +57,10 @@ def test_large_losses_raise_the_question_of_bits(csv: Csv) -> None:
         ("depth,width\n8,1024\n9,1024\n", "expected a column loss"),
         (HEADER + ROWS + "8,wide,4,8,1,1024,3.0\n", "runs.csv:4: width: expected a number, got 'wide'"),
         (HEADER + ROWS + "8,1024,4,8,1,1024,\n", "runs.csv:4: loss: expected a number, got ''"),
+        (
+            HEADER + "8,1024,4,8,1,1024,\n16,1024,4,8,1,1024,\n",
+            "runs.csv:2: loss: expected a number, got '', wrong in 2 rows",
+        ),
         (HEADER + "8,1024,4,8,1,1024,3.2\n", "expected a row per trained model, got one"),
         (HEADER, "expected a header and a row per trained model"),
         (HEADER + ROWS + "8,1024,4,8,16,1024,3.0\n", "runs.csv:4: top_k: expected at most n_experts 8, got 16"),

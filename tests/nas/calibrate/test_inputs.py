@@ -1,0 +1,35 @@
+"""The measured CSV of `calibrate`: what its header lacks is said at once, before any row."""
+
+from pathlib import Path
+
+import pytest
+
+from nas.calibrate.inputs import csv_lines
+from nas.errors import UsageError
+
+HEADER, ROW = "model,metric,value,prompt_len", "qwen3_8b,prefill_ms,9.5,512"
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("model,metric,median,input_tokens", "expected columns value, prompt_len, got model, metric, median, input_tokens; add"),
+        ("model,metric,value [s],prompt_len", "expected columns value, got model, metric, value [s], prompt_len; add"),
+        (HEADER.replace(",", ";"), "expected columns metric, value, prompt_len, got model;metric;value;prompt_len; separate cells with commas, write decimals with points"),
+        (HEADER.replace(",", "\t"), "separate cells with commas"),
+        ("", "expected columns metric, value, prompt_len, got none; add them"),
+    ],
+)  # fmt: skip
+def test_a_header_that_lacks_columns_is_one_line(header: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text(f"{header}\n{ROW}\n")
+    with pytest.raises(UsageError) as caught:
+        csv_lines(path)
+    assert str(caught.value).startswith(f"{path}: expected")
+    assert said in str(caught.value)
+
+
+def test_the_fastest_of_repetitions_needs_no_value(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text(f"{HEADER.replace('value', 'min')}\n{ROW}\n")
+    assert csv_lines(path) == path.read_text().splitlines()
