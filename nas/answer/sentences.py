@@ -195,10 +195,23 @@ def describe(architectures: Architectures, searched: Collection[str] = ()) -> st
     Layers where they are of several kinds, the size of query heads where together they are not as wide. Its own tokens and precision, and
     the value of each further axis that was searched.
     """
-    a = {name: column[0] for name, column in architectures.columns().items()}
-    dense = a["n_experts"] == 1
-    experts = "dense" if dense else f"{a['n_experts']} experts top-{a['top_k']}"
-    return _in_words(architectures, searched, experts, "" if dense else " each")
+    each = "" if architectures.n_experts[0] == 1 else " each"
+    return _in_words(architectures, searched, _experts(architectures), each)
+
+
+def size_of(architectures: Architectures) -> str:
+    """The same up to the experts: `16 layers, width 1,024, 16 experts top-1`."""
+    return describe(architectures).partition(f", {FFN_RATIO}")[0]
+
+
+def model_size(architectures: Architectures) -> str:
+    """The same without device, format and kinds of layers."""
+    return f"{architectures.depth[0]} layers, width {architectures.width[0]:,}, {_experts(architectures)}"
+
+
+def _experts(architectures: Architectures) -> str:
+    number = architectures.n_experts[0]
+    return "dense" if number == 1 else f"{number} experts top-{architectures.top_k[0]}"
 
 
 def describe_in_words(architectures: Architectures, searched: Collection[str] = ()) -> tuple[str, str]:

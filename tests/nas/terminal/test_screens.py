@@ -86,7 +86,7 @@ def test_the_last_lines_of_a_small_screen_hold_the_design_its_loss_and_what_it_t
     design = r"\d+ layers, width [\d,]+, \d+ experts"
     first = next(line for line in on_it if line.startswith("Train "))
     assert re.match(rf"Train {design} of which (one is|\d+ are) used: loss \d\.\d{{4}} nats", first), on_it
-    assert re.fullmatch(rf"Answer: {design} top-\d+: \d\.\d{{4}} nats, total [\d,.]+ ms", on_it[-1]), on_it
+    assert re.fullmatch(rf"Answer: {design} top-\d+: loss \d\.\d{{4}} nats, [\d,.]+ ms", on_it[-1]), on_it
     assert "loss over total_ms" not in "\n".join(screen.lines)  # the plot is what a screen without room goes without
 
 
