@@ -457,7 +457,9 @@ def _on_pick(found: ByEvidence, *, brief: bool) -> str:
         ]
     )
     active = (
-        [] if found.more_active is None else [f"K {2 * k} in place of {k}: {difference_in_words(found.more_active)}"]
+        []
+        if found.more_active is None
+        else [f"{2 * k} active experts in place of {k}: {difference_in_words(found.more_active)}"]
     )
     return "; ".join([said, *experts, *active])
 
