@@ -284,7 +284,7 @@ def certainty(outcome: Outcome) -> list[str]:
     return [
         *lines,
         f"Against the exact frontier of all {outcome.study.problem.space.size:,}: {d.found} of {d.exact} found, hypervolume gap "
-        f"{100 * d.gap:.2g} % (log scale), IGD+ {d.igd_plus:.2g}, additive epsilon {d.epsilon:.2g}.",
+        f"{100 * d.gap:.2g} % (log scale), IGD+ {100 * d.igd_plus:.2g} % and additive epsilon {100 * d.epsilon:.2g} % of its range.",
     ]
 
 
