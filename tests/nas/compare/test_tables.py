@@ -34,7 +34,7 @@ def test_every_figure_of_the_page_has_its_unit(small_comparison: Path) -> None:
         header, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines())
         for row in rows:
             for name, cell in zip(header, row, strict=True):
-                expected = name.endswith(")") or name in BARE or name.endswith("%")
+                expected = name.endswith((")", "%")) or name in BARE
                 assert expected or FIGURE.fullmatch(cell.removesuffix(" *").removesuffix(" =")), (name, cell)
     assert said.count("worst regret (nats)") == 2
     for word in ("Gap: the part", "share found: ", "IGD+ and epsilon: ", "worst regret: "):
