@@ -23,6 +23,7 @@ from nas.answer.sureness import (
 from nas.problem.active_experts import active_experts_lines
 from nas.problem.pick_queries import PickQuery
 from nas.problem.problem import Problem
+from nas.problem.quantity_words import in_words as quantity_in_words
 from nas.problem.serving_words import served_in_words
 from nas.problem.settings import tokens_of
 from nas.problem.uncertainty import FROM_LOSS
@@ -354,7 +355,7 @@ def limits(outcome: Outcome) -> list[str]:
     outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
     tokens = tokens_in_words(tokens_of(outcome.study.problem))
     tokens = f" on {tokens}" if tokens else ""
-    ranges = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in law.fitted_on.items())
+    ranges = ", ".join(f"{quantity_in_words(name)} {low:g} to {high:g}" for name, (low, high) in law.fitted_on.items())
     beyond = f"{outside} of the frontier lie outside (*)" if outside else "the frontier lies inside"
     known = f"fitted on {ranges}; {beyond}; * extrapolates" if ranges else "fitted on a range that it does not state"
     return [

@@ -15,10 +15,10 @@ from nas.files.figures import plain, save, styled
 from nas.files.own_files import made_folder
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
+from nas.problem.quantity_words import in_words
 from nas.theory.costs import COSTS, LATENCIES
 from nas.theory.prediction import Prediction
 from nas.theory.program import Program, solve
-from nas.theory.text import WORDS
 from nas.theory.theory_problem import TheoryProblem
 from search_spaces.arrays import FloatArray
 
@@ -155,7 +155,7 @@ def curve_figure(theory: TheoryProblem, name: str) -> Figure:
     ):
         ax.plot(limits, np.round(values, 6), color=FRONTIER, linewidth=1.3)
         ax.axvline(theory.limits[name], color=EXACT if ax is panels[0] else PICK, linewidth=0.8, linestyle="--")
-        ax.set_ylabel(fill(WORDS.get(text, text), 12))
+        ax.set_ylabel(fill(in_words(text), 12))
         ax.yaxis.set_label_coords(-0.09, 0.5)
         ax.set_xscale("log")
     panels[-1].set_xlabel(f"{label(name)} budget")

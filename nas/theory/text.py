@@ -11,6 +11,7 @@ from nas.answer.sentences import describe, of_text
 from nas.problem.active_experts import active_experts_lines
 from nas.problem.objective import unit_of
 from nas.problem.problem import Problem
+from nas.problem.quantity_words import in_words
 from nas.terminal.console import say
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
@@ -22,14 +23,6 @@ from nas.theory.rounding import PAIRS, Rounded
 from nas.theory.validation import by_operators, worth_training
 from objectives.loss_law.law import Law
 
-WORDS = {  # of the formulas' variables
-    "depth": "layers",
-    "ffn_ratio": "FFN ratio",
-    "gqa": "heads per KV head",
-    "activation_rate": "active share of experts",
-    "kv_dim": "KV dimension",
-    "n_kv": "KV heads",
-}
 CASES = {  # what binds in each of the paper's cases
     "D1": "decode",
     "P1": "prefill",
@@ -157,7 +150,7 @@ def _form_row(prediction: Prediction, checked: CheckedForm) -> tuple[str, ...]:
         f"{checked.loss:.4f}{'*' if outside else ''}",
         *(f"{ms:.4g} ({_experts(*checked.experts)})" for ms in checked.operator_ms.values()),
         _optimum(prediction, vars(f)),
-        "the optimum at this width" if checked.holds else "; ".join(map(_worded, reasons)),
+        "the optimum at this width" if checked.holds else "; ".join(map(in_words, reasons)),
     )
 
 
@@ -177,11 +170,6 @@ def _percent(share: float) -> str:
 
 def _experts(number: int, top_k: int) -> str:
     return "dense" if number == 1 else f"{number} experts top-{top_k}"
-
-
-def _worded(text: str) -> str:
-    """A bound in words: `FFN ratio below 0.5` of `ffn_ratio below 0.5`."""
-    return " ".join(WORDS.get(word, word) for word in text.split(" "))
 
 
 def _column(metric: str) -> str:
@@ -208,7 +196,7 @@ def _show_program(prediction: Prediction, relaxation: Relaxation, costs: str) ->
     prices = "; ".join(_price(prediction, name, price) for name, price in relaxation.prices.items())
     say(f"    binds: {prices or 'nothing'}; conditions of an optimum met to {o.residual:.0e} after {o.steps} steps")
     if outside:
-        say(f"    * extrapolates the law: {', '.join(map(_worded, outside))}")
+        say(f"    * extrapolates the law: {', '.join(map(in_words, outside))}")
 
 
 def _scope(prediction: Prediction, relaxation: Relaxation) -> str:
@@ -223,7 +211,7 @@ def _scope(prediction: Prediction, relaxation: Relaxation) -> str:
 def _price(prediction: Prediction, name: str, price: float) -> str:
     limit = prediction.theory.limits.get(name)
     if limit is None:
-        return f"{_worded(name)} ({price / 100.0:.3g} nats per 1 %)"
+        return f"{in_words(name)} ({price / 100.0:.3g} nats per 1 %)"
     unit = {"ms": "ms", "gb": "GB"}.get(name.rpartition("_")[2], "parameter")
     return f"{name} (−{price / limit:.3g} nats per {unit})"
 
