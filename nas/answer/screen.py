@@ -15,7 +15,7 @@ from nas.answer.law_sentences import caveats, notes, verdict_header, verdict_lin
 from nas.answer.law_verdicts import LawAnswers
 from nas.answer.outcome import Outcome
 from nas.answer.pick_lines import baseline_lines, device_lines, pick_lines
-from nas.answer.pick_tables import EXACT_MEANS, least_figures
+from nas.answer.pick_tables import EXACT_MEANS, LOSS, least_figures
 from nas.answer.sentences import (
     baseline_metric,
     certainty,
@@ -187,7 +187,7 @@ def _plot(outcome: Outcome, height: int) -> list[Line]:
             series.append(Series(known.label, mark, x, y, "bold magenta"))
     width = min(WIDEST, columns() - MARGIN - 1)
     height = min(max(height, LOWEST), HIGHEST)
-    drawn = scatter(series, across, up, log_x=log_x, width=width, height=height)
+    drawn = scatter(series, across, LOSS if up == "loss" else up, log_x=log_x, width=width, height=height)
     return [[], *([shown(part, sys.stdout) for part in line] for line in drawn)]
 
 

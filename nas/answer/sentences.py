@@ -332,7 +332,7 @@ def reading(outcome: Outcome) -> list[str]:
     a = outcome.study.problem.architectures(frontier.genotypes)
     meaning = {
         "n_experts": _sparsity(a),
-        "depth": f"depth {a.depth.min()} to {a.depth.max()} (median {np.median(a.depth):.0f})",
+        "depth": f"layers {a.depth.min()} to {a.depth.max()} (median {np.median(a.depth):.0f})",
         "width": f"width {a.width.min()} to {a.width.max()} (median {np.median(a.width):.0f})",
         "ffn": f"median FFN ratio {np.median(a.ffn_ratio):.3g}",
     }

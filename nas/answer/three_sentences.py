@@ -267,7 +267,9 @@ def _buys(problem: Problem, chosen: Architectures, loss: float, changes: Changes
     among = f"all {changes.among:,} designs" if changes.whole else f"the {changes.among:,} evaluated designs"
     lower = changes.loss < loss * (1.0 - DIFFERENT)
     missed = (
-        f"This search missed loss {changes.loss:.4f} within your budgets (--algo exact finds it). " if lower else ""
+        f"This search missed loss {changes.loss:.4f} nats within your budgets (--algo exact finds it). "
+        if lower
+        else ""
     )
     best, tried = changes.best, changes.tried
     if best is None:
