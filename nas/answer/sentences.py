@@ -409,7 +409,7 @@ def _tied(outcome: Outcome) -> list[str]:
     tied = None if outcome.doubt is None else outcome.doubt.tied
     if tied is None:
         return []
-    genes = ", ".join(f"{name} {ends}" for name, ends in tied.genes.items())
+    genes = ", ".join(f"{quantity_in_words(name)} {ends}" for name, ends in tied.genes.items())
     many = "1 evaluated design is" if tied.number == 1 else f"{tied.number:,} evaluated designs are"
     least = describe(tied.cheapest, outcome.study.problem.space.settings)
     return [

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.pick_tables import LOSS
 from nas.answer.sentences import WORKLOAD_WORDS, describe, formats_in_words
 from nas.devices.answers import Answer
 from nas.devices.binding_constraints import architecture, shortage
@@ -22,7 +21,7 @@ MOST_ROWS = 12  # cases that get a row and a column each on the screen
 MOST_DESIGNS = 6  # designs that get a row in each other's place
 LEAST_REASONS = 1
 TIE = 1e-11  # nats
-LETTERS = "l layers, d width, E experts, K of them active, r FFN ratio each, kv KV heads"  # of `short`
+LETTERS = "Loss in nats; l layers, d width, E experts, K active, r FFN ratio, kv KV heads"  # of `short`
 
 
 def lines_of(study: DeviceStudy, below: int) -> list[str]:
@@ -129,7 +128,7 @@ def _cases(study: DeviceStudy) -> list[str]:
         rows.append([ascii_lowercase[i], answer.case.label, f"{answer.loss:.4f}{star}", *joules, binds, drawn])
     least = [f"least {name}" for name in energies]
     limit = f"{next(iter(metrics))[0]} <=" if alike else "binds"
-    return [*fitted(("", "case", LOSS, *least, limit, "design"), rows, cut), *wrapped(LETTERS)]
+    return [*fitted(("", "case", "loss", *least, limit, "design"), rows, cut), *wrapped(LETTERS)]
 
 
 def binding(answer: Answer) -> str:
@@ -154,7 +153,7 @@ def _designs(study: DeviceStudy) -> list[str]:
         first = study.rows[optimum.cases[0]]
         names = ", ".join(study.rows[i].case.label for i in optimum.cases)
         rows.append([str(number), names, f"{len(optimum.cases):,}", f"{first.loss:.4f}", short(architecture(first))])
-    found = fitted(("", "picked in", "cases", LOSS, "design"), rows, cut_end)
+    found = fitted(("", "picked in", "cases", "loss", "design"), rows, cut_end)
     found += wrapped(LETTERS)
     more = len(study.optima) - MOST_ROWS
     found += [f"  and {more:,} more designs, see picks.csv"] if more > 0 else []

@@ -3,6 +3,7 @@
 #: A quantity's words, with its unit where they do not say it.
 QUANTITIES = {
     "depth": "layers",
+    "layers": "kinds of layers",
     "width": "width (features)",
     "n_heads": "heads",
     "head_dim": "head size (features)",
