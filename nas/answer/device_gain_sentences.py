@@ -31,8 +31,8 @@ def device_gain_lines(
     lines = ["", f"What more of {scenario.device.name} would buy within the same budgets, solved exactly"]
     lines += [f"  {_line(there, each)}" for each in gains]
     if theory:
-        told = ", ".join(f"{name} {nats if nats > NOTHING else 0:.2g}" for name, nats in theory.items())
-        lines.append(f"  In the continuous problem of theory with its E and K, nats: {told}")
+        told = ", ".join(f"{name} {nats if nats > NOTHING else 0:.2g} nats" for name, nats in theory.items())
+        lines.append(f"  In the continuous problem of plas theory, with its experts: {told}")
     return [*lines, *(f"  {text}" for text in _as_much(gains))]
 
 
@@ -43,7 +43,7 @@ def _line(problem: Problem, gained: DeviceGain) -> str:
         return f"{head}: buys nothing"
     star = "*" if gained.bought.extrapolates else ""
     shape = {n: gained.bought.design[n] for n in (*SHAPE, *KIND_DEFAULTS, *FURTHER_AXES) if n in gained.bought.design}
-    by = f"loss {gained.bought.loss:.4f}{star} nats (−{gained.nats:.2g}) by {describe(one(shape).on(''))}"
+    by = f"loss {gained.bought.loss:.4f}{star} nats (−{gained.nats:.2g} nats) by {describe(one(shape).on(''))}"
     sure = _interval(gained.difference)
     ranges = (
         ""

@@ -46,10 +46,10 @@ def misses(limited: Mapping[str, float], there: Mapping[str, float]) -> bool | N
     return any(over) if over else None
 
 
-def verdict(problem: Problem, on_device: Problem, missed: list[bool | None]) -> str:
-    """One sentence: what `device_…` is, how many designs miss their limit there, and why."""
+def verdict(problem: Problem, on_device: Problem, missed: list[bool | None], column: str = f"{PREFIX}ms: ") -> str:
+    """One sentence: what the `column` of times is, how many designs miss their limit there, and why."""
     judged = [miss for miss in missed if miss is not None]
-    text = f"{PREFIX}ms: the same time under preset device, which counts {', '.join(counted(problem, on_device))}"
+    text = f"{column}the same time under preset device, which counts {', '.join(counted(problem, on_device))}"
     if not judged:
         return f"{text}."
     if not any(judged):

@@ -7,6 +7,7 @@ from nas.answer.sentences import describe
 from nas.exact.gains import BudgetGain, Gain, Gains
 from nas.problem.diagnosis import at_least
 from nas.problem.problem import Problem
+from nas.problem.quantity_words import in_words
 from search_spaces.architectures import Architectures, one
 from search_spaces.columns import SHAPE
 from search_spaces.layer_kinds import KIND_DEFAULTS
@@ -22,7 +23,9 @@ def gain_lines(problem: Problem, gains: Gains, loss: float) -> list[str]:
     lines = ["", "What more would buy, solved exactly"]
     lines.append(f"  {named} the lowest loss within the budgets: {best:.4f} nats")
     lines += [f"  {_budget(gain)}" for gain in gains.budgets]
-    lines += [f"  {gain.change} {gain.at:g}, one step beyond its axis: {_bought(gain)}" for gain in gains.axes]
+    lines += [
+        f"  {in_words(gain.change)} {gain.at:,g}, one step beyond its axis: {_bought(gain)}" for gain in gains.axes
+    ]
     if not gains.axes:
         lines.append("  no axis: one step beyond any of them buys nothing within the budgets")
     bought = [*gains.axes, *(gain.relaxed for gain in gains.budgets if gain.relaxed is not None)]
@@ -42,7 +45,7 @@ def _budget(gain: BudgetGain) -> str:
 
 def _bought(gain: Gain) -> str:
     star = "*" if gain.extrapolates else ""
-    return f"loss {gain.loss:.4f}{star} nats (−{gain.gain:.2g}) by {describe(_architecture(gain))}"
+    return f"loss {gain.loss:.4f}{star} nats (−{gain.gain:.2g} nats) by {describe(_architecture(gain))}"
 
 
 def _architecture(gain: Gain) -> Architectures:

@@ -32,8 +32,8 @@ from nas.problem.problem import Problem
 from nas.terminal.styles import BAD, DOUBT, GOOD, Styled
 from objectives.quantities import day_in_words
 
-EXACT = "exact"
-EXACT_MEANS = f"{EXACT}: the lowest loss there is, where this search missed it (--algo {EXACT} finds it)"
+EXACT = "exact (nats)"
+EXACT_MEANS = "exact: the lowest loss there is, where this search missed it (--algo exact finds it)"
 NATS = "nats (90 %), better"  # in a column: the difference with its interval, the probability that the pick is the better one
 OF_FIRST = "nats from {}, better"
 OF_SIZE = ("memory", "params", "active")
@@ -89,7 +89,7 @@ def _as_it_is(outcome: Outcome, *, brief: bool) -> PickTable:
     without = set() if first else {OF_FIRST.format(first)}
     body = [_pick_row(outcome, pick, best) for pick, _, best in rows]
     below = (*([] if brief else regret_lines(outcome)), *expected_regrets(outcome, brief=brief))
-    return _table("Lowest predicted loss within", (), header, body, without, below)
+    return _table("Lowest predicted loss (nats) within", (), header, body, without, below)
 
 
 def _in_convention(outcome: Outcome, *, brief: bool) -> PickTable:
@@ -105,7 +105,7 @@ def _in_convention(outcome: Outcome, *, brief: bool) -> PickTable:
     missed = [misses(limits(problem, pick.question), there) for pick, there, _ in rows]
     line = (verdict_in_short if brief else verdict)(problem, outcome.on_device, missed)
     below = (line, *([] if brief else regret_lines(outcome)), *expected_regrets(outcome, brief=brief))
-    return _table("Lowest predicted loss within", (), header, body, without, below)
+    return _table("Lowest predicted loss (nats) within", (), header, body, without, below)
 
 
 def _both_rows(

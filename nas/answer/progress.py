@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nas.problem.dominance import non_dominated
+from nas.problem.quantity_words import in_words
 from nas.record.database import explained
 from nas.record.folder import OpenRun, current, open_run
 from nas.record.log import KNOWN
@@ -84,10 +85,12 @@ class Progress:
         if self.best is None:
             return f"nothing feasible yet within {within}"
         values = ", ".join(
-            f"{name} {value:.5g}" for name, value in self.best.items() if name not in ("index", *SHAPE, *WHERE_SEARCHED)
+            f"{name} {value:.5g}{' nats' * (name == 'loss')}"
+            for name, value in self.best.items()
+            if name not in ("index", *SHAPE, *WHERE_SEARCHED)
         )
         shape = ", ".join(
-            f"{name} {_short(self.best[name])}" for name in (*SHAPE, *WHERE_SEARCHED) if name in self.best
+            f"{in_words(name)} {_short(self.best[name])}" for name in (*SHAPE, *WHERE_SEARCHED) if name in self.best
         )
         return f"frontier {self.frontier:,}; best within {within}: {values} (index {self.best['index']:g}: {shape})"
 

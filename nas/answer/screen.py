@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from itertools import cycle
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from nas.answer.law_sentences import caveats, notes, verdict_header, verdict_lin
 from nas.answer.law_verdicts import LawAnswers
 from nas.answer.outcome import Outcome
 from nas.answer.pick_lines import baseline_lines, device_lines, pick_lines
-from nas.answer.pick_tables import EXACT_MEANS, least_figures
+from nas.answer.pick_tables import EXACT_MEANS, LOSS, least_figures
 from nas.answer.sentences import (
     baseline_metric,
     certainty,
@@ -25,7 +26,7 @@ from nas.answer.sentences import (
     plot_axes,
     reading,
 )
-from nas.answer.three_sentences import ThreeSentences, three_sentences
+from nas.answer.three_sentences import ANSWER, ThreeSentences, three_sentences
 from nas.problem.blind_axes import blind_lines
 from nas.problem.diagnosis import Diagnosis, at_least, lines
 from nas.problem.evaluations import Evaluations
@@ -43,7 +44,7 @@ COSTS = METRIC_ORDER[2:]  # all but the loss
 WIDEST, LOWEST, HIGHEST = 72, 4, 16  # columns and lines of the plot
 PROMPT = 1  # line of the screen that is not ours
 SMALL = 24  # lines of a screen on which the answer stands without the head
-PLOT = 2  # how much the plot is needed
+NEXT, GAP = "Next: ", 3  # before the next steps; columns between a step and why
 
 
 def show_head(problem: Problem, config: StudyConfig, calibration_note: str) -> None:
@@ -64,12 +65,23 @@ def show(outcome: Outcome, folder: Path, *, verbose: bool = False) -> None:
         write(_on_one_screen(outcome, folder))
 
 
+class _Needed(IntEnum):
+    """How much a part of the screen is needed: the least gives way first."""
+
+    FURTHER_STEPS = 0
+    FURTHER_LIMITS = 1
+    PLOT = 2
+    BASELINES = 3
+    SOURCE_OF_LOSSES = 4
+    DIAGNOSIS = 5
+
+
 @dataclass(frozen=True)
 class _Part:
     """Lines of a screen; of two parts the one that is `needed` less gives way first where there is no room, None never does."""
 
     lines: list[Line]
-    needed: int | None = None
+    needed: _Needed | None = None
 
 
 def _on_one_screen(outcome: Outcome, folder: Path) -> list[Line]:
@@ -79,14 +91,16 @@ def _on_one_screen(outcome: Outcome, folder: Path) -> list[Line]:
         return [line for part in parts for line in part.lines]
     if _height(parts) - (HIGHEST - LOWEST) > room:
         parts = _parts(outcome, folder, verbose=False, designs=False)
-    least = [replace(part, lines=_plot(outcome, LOWEST)) if part.needed == PLOT else part for part in parts]
-    kept: set[int | None] = {None}
+    least = [replace(part, lines=_plot(outcome, LOWEST)) if part.needed == _Needed.PLOT else part for part in parts]
+    kept: set[_Needed | None] = {None}
     for needed in sorted({part.needed for part in parts if part.needed is not None}, reverse=True):
         if _height([part for part in least if part.needed in {*kept, needed}]) <= room:
             kept.add(needed)
     least = [part for part in least if part.needed in kept]
     height = room - _height(least) + LOWEST  # of the plot, where it is among them
-    return [line for p in least for line in (_plot(outcome, height) if p.needed == PLOT and p.lines else p.lines)]
+    return [
+        line for p in least for line in (_plot(outcome, height) if p.needed == _Needed.PLOT and p.lines else p.lines)
+    ]
 
 
 def _room(outcome: Outcome) -> int | None:
@@ -107,20 +121,21 @@ def _parts(outcome: Outcome, folder: Path, *, verbose: bool, designs: bool = Tru
     first = [] if said is None else _of_answer(said)
     if outcome.diagnosis is not None:
         details = lines(outcome.diagnosis, outcome.diagnosis_covers_space)[1 if first else 0 :]
-        parts = [_Part(first), _Part([[], *_wrapped(details)], 5), _Part([[]])]
+        parts = [_Part(first), _Part([[], *_wrapped(details)], _Needed.DIAGNOSIS), _Part([[]])]
     else:
         picks, baselines = _tables(outcome, verbose=verbose, designs=designs)
-        parts = [_Part(first), _Part([[], *picks] if picks else []), _Part(baselines, 3)]
-        parts += [_Part(_plot(outcome, HIGHEST), None if verbose else PLOT)]
+        parts = [_Part(first), _Part([[], *picks] if picks else []), _Part(baselines, _Needed.BASELINES)]
+        parts += [_Part(_plot(outcome, HIGHEST), None if verbose else _Needed.PLOT)]
         parts += [_Part([[]])]
     if verbose:
         parts += [_Part(_wrapped([*certainty(outcome), *reading(outcome), *limits(outcome)]))]
     else:
         parts += [_Part(_wrapped(certainty_in_short(outcome)))]
         said_of_losses = limits_in_short(outcome)
-        parts += [_Part(_wrapped(said_of_losses[:1]), 4), _Part(_wrapped(said_of_losses[1:]), 1)]
+        parts += [_Part(_wrapped(said_of_losses[:1]), _Needed.SOURCE_OF_LOSSES)]
+        parts += [_Part(_wrapped(said_of_losses[1:]), _Needed.FURTHER_LIMITS)]
     parts += [_Part([] if outcome.lessons is None else _wrapped(learned_lines(outcome.study.problem, outcome.lessons)))]
-    last = sentence(Styled("Answer: ", TITLE), said.short) if said is not None and said.short else []
+    last = sentence(Styled(ANSWER, TITLE), said.short) if said is not None and said.short else []
     return [*parts, *_ending(outcome, folder, verbose=verbose), _Part(last)]
 
 
@@ -152,7 +167,7 @@ def _ending(outcome: Outcome, folder: Path, *, verbose: bool) -> list[_Part]:
     files = sentence("Files: ", linked(folder, f"{folder}/"), f" (frontier.csv, picks.csv{drawn}, …){more}")
     first, *others = [list(line) for line in next_lines(outcome, folder)] or [[]]
     found = [line for text in least for line in sentence(Styled("Least: ", TITLE), text)]
-    return [_Part(found), _Part(files), _Part([first] if first else []), _Part(others, 0)]
+    return [_Part(found), _Part(files), _Part([first] if first else []), _Part(others, _Needed.FURTHER_STEPS)]
 
 
 def _plot(outcome: Outcome, height: int) -> list[Line]:
@@ -172,7 +187,7 @@ def _plot(outcome: Outcome, height: int) -> list[Line]:
             series.append(Series(known.label, mark, x, y, "bold magenta"))
     width = min(WIDEST, columns() - MARGIN - 1)
     height = min(max(height, LOWEST), HIGHEST)
-    drawn = scatter(series, across, up, log_x=log_x, width=width, height=height)
+    drawn = scatter(series, across, LOSS if up == "loss" else up, log_x=log_x, width=width, height=height)
     return [[], *([shown(part, sys.stdout) for part in line] for line in drawn)]
 
 
@@ -214,10 +229,10 @@ def next_lines(outcome: Outcome, folder: Path) -> list[Line]:
     steps = [(shown(step, sys.stdout), why) for step, why in next_steps(outcome, folder)]
     width = max((cells(step) for step, _ in steps), default=0)
     for number, (step, why) in enumerate(steps):
-        aligned = " " * (width - cells(step) + 3)
+        aligned = " " * (width - cells(step) + GAP)
         reason = aligned + why
-        fits = 6 + width + 3 + len(why) <= columns()
-        found.append(["Next: " if number == 0 else " " * 6, Styled(step, COMMAND), *([reason] if fits else [])])
+        fits = len(NEXT) + width + GAP + len(why) <= columns()
+        found.append([NEXT if number == 0 else " " * len(NEXT), Styled(step, COMMAND), *([reason] if fits else [])])
     return found
 
 

@@ -23,6 +23,7 @@ from nas.answer.sureness import (
 from nas.problem.active_experts import active_experts_lines
 from nas.problem.pick_queries import PickQuery
 from nas.problem.problem import Problem
+from nas.problem.quantity_words import in_words as quantity_in_words
 from nas.problem.serving_words import served_in_words
 from nas.problem.settings import tokens_of
 from nas.problem.uncertainty import FROM_LOSS
@@ -195,10 +196,23 @@ def describe(architectures: Architectures, searched: Collection[str] = ()) -> st
     Layers where they are of several kinds, the size of query heads where together they are not as wide. Its own tokens and precision, and
     the value of each further axis that was searched.
     """
-    a = {name: column[0] for name, column in architectures.columns().items()}
-    dense = a["n_experts"] == 1
-    experts = "dense" if dense else f"{a['n_experts']} experts top-{a['top_k']}"
-    return _in_words(architectures, searched, experts, "" if dense else " each")
+    each = "" if architectures.n_experts[0] == 1 else " each"
+    return _in_words(architectures, searched, _experts(architectures), each)
+
+
+def size_of(architectures: Architectures) -> str:
+    """The same up to the experts: `16 layers, width 1,024, 16 experts top-1`."""
+    return describe(architectures).partition(f", {FFN_RATIO}")[0]
+
+
+def model_size(architectures: Architectures) -> str:
+    """The same without device, format and kinds of layers."""
+    return f"{architectures.depth[0]} layers, width {architectures.width[0]:,}, {_experts(architectures)}"
+
+
+def _experts(architectures: Architectures) -> str:
+    number = architectures.n_experts[0]
+    return "dense" if number == 1 else f"{number} experts top-{architectures.top_k[0]}"
 
 
 def describe_in_words(architectures: Architectures, searched: Collection[str] = ()) -> tuple[str, str]:
@@ -271,7 +285,7 @@ def certainty(outcome: Outcome) -> list[str]:
     return [
         *lines,
         f"Against the exact frontier of all {outcome.study.problem.space.size:,}: {d.found} of {d.exact} found, hypervolume gap "
-        f"{100 * d.gap:.2g} % (log scale), IGD+ {d.igd_plus:.2g}, additive epsilon {d.epsilon:.2g}.",
+        f"{100 * d.gap:.2g} % (log scale), IGD+ {100 * d.igd_plus:.2g} % and additive epsilon {100 * d.epsilon:.2g} % of its range.",
     ]
 
 
@@ -318,7 +332,7 @@ def reading(outcome: Outcome) -> list[str]:
     a = outcome.study.problem.architectures(frontier.genotypes)
     meaning = {
         "n_experts": _sparsity(a),
-        "depth": f"depth {a.depth.min()} to {a.depth.max()} (median {np.median(a.depth):.0f})",
+        "depth": f"layers {a.depth.min()} to {a.depth.max()} (median {np.median(a.depth):.0f})",
         "width": f"width {a.width.min()} to {a.width.max()} (median {np.median(a.width):.0f})",
         "ffn": f"median FFN ratio {np.median(a.ffn_ratio):.3g}",
     }
@@ -341,7 +355,7 @@ def limits(outcome: Outcome) -> list[str]:
     outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
     tokens = tokens_in_words(tokens_of(outcome.study.problem))
     tokens = f" on {tokens}" if tokens else ""
-    ranges = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in law.fitted_on.items())
+    ranges = ", ".join(f"{quantity_in_words(name)} {low:g} to {high:g}" for name, (low, high) in law.fitted_on.items())
     beyond = f"{outside} of the frontier lie outside (*)" if outside else "the frontier lies inside"
     known = f"fitted on {ranges}; {beyond}; * extrapolates" if ranges else "fitted on a range that it does not state"
     return [
@@ -395,7 +409,7 @@ def _tied(outcome: Outcome) -> list[str]:
     tied = None if outcome.doubt is None else outcome.doubt.tied
     if tied is None:
         return []
-    genes = ", ".join(f"{name} {ends}" for name, ends in tied.genes.items())
+    genes = ", ".join(f"{quantity_in_words(name)} {ends}" for name, ends in tied.genes.items())
     many = "1 evaluated design is" if tied.number == 1 else f"{tied.number:,} evaluated designs are"
     least = describe(tied.cheapest, outcome.study.problem.space.settings)
     return [
@@ -444,7 +458,9 @@ def _on_pick(found: ByEvidence, *, brief: bool) -> str:
         ]
     )
     active = (
-        [] if found.more_active is None else [f"K {2 * k} in place of {k}: {difference_in_words(found.more_active)}"]
+        []
+        if found.more_active is None
+        else [f"{2 * k} active experts in place of {k}: {difference_in_words(found.more_active)}"]
     )
     return "; ".join([said, *experts, *active])
 

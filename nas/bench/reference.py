@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from nas.compare.statistics import quantile
-from nas.compare.tables import Table, number, percent
+from nas.compare.tables import Table, distance, percent
 from objectives import outside
 from objectives.plugins import folder
 from search_spaces.arrays import FloatArray
@@ -96,7 +96,7 @@ def reference_table(problem: str) -> Table:
             f"{each.evaluations:,}",
             *(percent(each.median(f"gap_{count}")) for count in counts),
             percent(each.median("share")),
-            *(number(each.median(name), "nothing found") for name in ("igd_plus", "epsilon")),
+            *(distance(each.median(name)) for name in ("igd_plus", "epsilon")),
         )
         for each in found
     )

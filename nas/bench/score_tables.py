@@ -7,7 +7,7 @@ import numpy as np
 from nas.bench.scoring import reported
 from nas.compare.result import StudyResult
 from nas.compare.statistics import quantile
-from nas.compare.tables import Table, number, percent, titled
+from nas.compare.tables import Table, distance, percent, titled
 
 
 def gap_table(r: StudyResult) -> Table:
@@ -34,4 +34,4 @@ def _gaps(r: StudyResult, algorithm: str, columns: Sequence[int]) -> list[str]:
 
 def _last(r: StudyResult, algorithm: str) -> list[str]:
     medians = {name: quantile(r.last(algorithm, name), 0.5) for name in ("share", "igd_plus", "epsilon")}
-    return [percent(medians["share"]), *(number(medians[name], "nothing found") for name in ("igd_plus", "epsilon"))]
+    return [percent(medians["share"]), *(distance(medians[name]) for name in ("igd_plus", "epsilon"))]

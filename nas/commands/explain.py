@@ -35,6 +35,7 @@ from nas.problem.head_steps import AT_EQUAL_TEXT, HeadStep
 from nas.problem.pick_queries import Baseline
 from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_in_words
+from nas.problem.quantity_words import in_words
 from nas.problem.serving_words import best_served
 from nas.problem.undecided import Undecided, undecided_axes
 from nas.search.assembly import Study, assemble
@@ -368,7 +369,10 @@ def _show_steps(e: Explanation) -> None:
 
 def _show_changes(steps: Sequence[Step | HeadStep]) -> None:
     names = list(steps[0].change)
-    table(("step", *map(with_unit, names)), [(s.step, *(_signed(s.change[name]) for name in names)) for s in steps])
+    table(
+        ("step", *map(with_unit, names)),
+        [(in_words(s.step), *(_signed(s.change[name]) for name in names)) for s in steps],
+    )
 
 
 def _signed(change: float) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nas.answer.outcome_files import file_columns
+from nas.answer.pick_tables import LOSS
 from nas.answer.sentences import count, describe
 from nas.exact.pair_rows import Pairs
 from nas.exact.pairs import PairProblem, PairSolution
@@ -119,7 +120,7 @@ def shown_table(
     targets, drafts = answer.targets_of(part), answer.drafts_of(part)
     of_pairs = _of_pairs(problem, part, answer.gains[rows])
     (target, draft), numbers = sizes(problem, part), _numbers(problem, part)
-    header = [*numbers, "n", "faster", "sizes", "nats", "target", "draft"]
+    header = [*numbers, "drafted", "faster", "sizes", "nats", "target", "draft"]
     cells = [
         [
             *(column[i] for column in numbers.values()),
@@ -135,14 +136,14 @@ def shown_table(
 def _numbers(problem: PairProblem, part: Pairs) -> dict[str, list[str]]:
     """Loss, time, rate, memory and the study's further objectives, as they are shown."""
     shown = {
-        "loss": [f"{value:.4f}" for value in part.metrics["loss"].tolist()],
+        LOSS: [f"{value:.4f}" for value in part.metrics["loss"].tolist()],
         "total_ms": [f"{value:.4g}" for value in part.metrics["total_ms"].tolist()],
         "tokens/s": [
             f"{value:.3g}" for value in (1e3 * problem.targets.scenario.batch / part.metrics["tpot_ms"]).tolist()
         ],
         "resident_gb": [f"{value:.3g}" for value in part.metrics["resident_gb"].tolist()],
     }
-    further = [o.name for o in problem.targets.objectives if o.name not in shown]
+    further = [o.name for o in problem.targets.objectives if o.name not in ("loss", *shown)]
     return shown | {name: [f"{value:.4g}" for value in part.metrics[name].tolist()] for name in further}
 
 

@@ -115,14 +115,14 @@ def _verdict(problem: PairProblem, answer: Answered) -> Iterator[str]:
         yield "No pair is within the budgets: a target alone is the answer"
         return
     yield (
-        f"Pair of the lowest loss within your budgets: {pair.metrics['loss'][0]:.4f}, {describe(answer.targets_of(pair))}; "
-        f"draft {describe(answer.drafts_of(pair))}, n {pair.drafted[0]}, first token accepted {pair.first[0]:.2f}; "
+        f"Pair of the lowest loss within your budgets: {pair.metrics['loss'][0]:.4f} nats, {describe(answer.targets_of(pair))}; "
+        f"draft {describe(answer.drafts_of(pair))}, drafted in a step {pair.drafted[0]}, first token accepted {pair.first[0]:.2f}; "
         f"{speed_ups(problem, pair)[0][0]:.2f} times as fast as its target alone"
     )
     if alone is None:
         yield "No target alone is within the budgets"
         return
-    yield f"Target alone of the lowest loss: {alone.metrics['loss'][0]:.4f}, {describe(answer.targets_of(alone))}"
+    yield f"Target alone of the lowest loss: {alone.metrics['loss'][0]:.4f} nats, {describe(answer.targets_of(alone))}"
     yield f"The pair against the target alone: {_apart(problem, answer, pair, alone)}"
     yield from _along(problem, answer)
 

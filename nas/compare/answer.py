@@ -7,7 +7,7 @@ from nas.compare.rank_diagram import can_draw
 from nas.compare.ranking import Ranking, course
 from nas.compare.reading import left_out, sentences
 from nas.compare.result import StudyResult
-from nas.compare.tables import Table, rank_table, result_table
+from nas.compare.tables import Table, explained, rank_table, result_table
 from nas.terminal.console import say
 from nas.terminal.program import command
 from nas.terminal.styles import TITLE, Styled
@@ -25,6 +25,8 @@ def show(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Rankin
             continue
         if result.reference is not None:
             _print(result_table(result))
+            if result is results[0]:
+                say(explained(result))
         for line in sentences(result):
             say(line)
         say()

@@ -10,7 +10,7 @@ from nas.compare.ranking import Ranking, course
 from nas.compare.reading import left_out, sentences, until
 from nas.compare.result import StudyResult, same_starts
 from nas.compare.statistics import quantile
-from nas.compare.tables import Table, anytime_table, rank_table, result_table, target_table
+from nas.compare.tables import Table, anytime_table, explained, rank_table, result_table, target_table
 from nas.pages.embedding import column
 from nas.pages.markup import element, footer, paragraphs, section, table, text
 from nas.pages.page import page
@@ -68,8 +68,12 @@ def _ranks(results: Sequence[StudyResult], ranking: Ranking) -> str:
 
 def _study(result: StudyResult, *, first: bool) -> str:
     """A section on a study, with its tables folded away."""
-    tables = [] if result.reference is None else [result_table(result), anytime_table(result), target_table(result)]
-    folded = element("details", element("summary", "Tables"), *map(_table, tables), open=first) if tables else ""
+    if result.reference is None:
+        folded = ""
+    else:
+        first_table, *others = map(_table, (result_table(result), anytime_table(result), target_table(result)))
+        words = paragraphs([explained(result)], "quiet")
+        folded = element("details", element("summary", "Tables"), first_table, words, *others, open=first)
     return section(result.name, paragraphs([result.what], "quiet"), paragraphs(sentences(result)), folded)
 
 

@@ -12,7 +12,7 @@ from nas.compare.ranking import Ranking, course, named
 from nas.compare.reference import UNION
 from nas.compare.result import NONE_SHOWN, StudyResult, against, dependent, pairs, powers, same_starts
 from nas.compare.statistics import PAIRED, UNPAIRED, quantile, runs_needed, seeds_needed
-from nas.compare.tables import Table, anytime_table, percent, rank_table, result_table, target_table
+from nas.compare.tables import Table, anytime_table, explained, percent, rank_table, result_table, target_table
 from nas.problem.indicators import APPROXIMATE, too_many
 
 
@@ -125,7 +125,10 @@ def too_few(r: StudyResult) -> list[str]:
     return lines
 
 
-SIZES = {UNPAIRED: "an A12 of", PAIRED: "of two that begin alike, one ahead on a share of seeds of"}
+SIZES = {
+    UNPAIRED: "a probability that one's run is ahead (A12) of",
+    PAIRED: "of two that begin alike, one ahead on a share of seeds of",
+}
 
 
 def strength(r: StudyResult) -> list[str]:
@@ -188,7 +191,7 @@ def report(name: str, results: Sequence[StudyResult], rankings: Sequence[Ranking
     for r in results:
         parts += [f"## {r.name}", " ".join(sentences(r))]
         if r.reference is not None:
-            parts += map(_titled, (result_table(r), anytime_table(r), target_table(r)))
+            parts += [_titled(result_table(r)), explained(r), _titled(anytime_table(r)), _titled(target_table(r))]
         parts += [_picture(name, f"{r.name}-{name}") for name in r.pictures]
     for ranking in rankings:
         if len(results) > 1:

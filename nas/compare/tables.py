@@ -115,21 +115,39 @@ def result_table(r: StudyResult) -> Table:
             _spread(r, s, "gap", percent),
             interval(r, s),
             _spread(r, s, "share", percent),
-            _median(r, s, "igd_plus"),
-            _median(r, s, "epsilon"),
-            _median(r, s, "regret"),
+            distance(quantile(r.last(s, "igd_plus"), 0.5)),
+            distance(quantile(r.last(s, "epsilon"), 0.5)),
+            _regret(quantile(r.last(s, "regret"), 0.5)),
             *([against_word(verdicts.get(s), s)] if verdicts else []),
             r.ended(s) or "-",
         )
         for s in r.ranking()
     ]
-    closing = ("IGD+", "epsilon", "worst regret", *([f"against {BASELINES[0]}"] if verdicts else []), "ended")
+    closing = ("IGD+", "epsilon", regret_column(r), *([f"against {BASELINES[0]}"] if verdicts else []), "ended")
     return Table(titled(r), (*header, *closing), tuple(rows))
+
+
+def regret_column(r: StudyResult) -> str:
+    """The name of the worst regret with its unit, that of what is picked by: `worst regret (nats)`."""
+    unit = "" if r.reference is None else r.objectives[r.reference.picked].unit
+    return "worst regret" + (f" ({unit})" if unit else "")
+
+
+def explained(r: StudyResult) -> str:
+    """What the columns of a study's table are."""
+    known = "the exact frontier" if _exact(r) else "the union's frontier"
+    return (
+        f"Gap: the part of the hypervolume of {known} that was missed, median [quartiles] over runs; share found: of its designs; "
+        "IGD+ and epsilon: mean and largest distance from it, in % of the range that it spans; worst regret: how much worse than the "
+        "best a pick from what was found is, at the worst of twenty budgets. Medians over runs."
+    )
 
 
 def titled(r: StudyResult) -> str:
     """The caption of a study's table."""
-    against_what = "nothing feasible" if r.reference is None else f"{r.reference.source} of {len(r.reference.keys):,}"
+    against_what = (
+        "nothing feasible" if r.reference is None else f"{r.reference.source} of {len(r.reference.keys):,} designs"
+    )
     return f"{r.name}: {r.what}; {r.counts[-1]:,} distinct evaluations, against the {against_what}"
 
 
@@ -156,20 +174,25 @@ def _spread(r: StudyResult, strategy: str, measure: str, form: Any) -> str:
     return str(middle) if low == high == middle else f"{middle} [{low}, {high}]"
 
 
-def _median(r: StudyResult, strategy: str, measure: str) -> str:
-    return number(quantile(r.last(strategy, measure), 0.5), "nothing fits" if measure == "regret" else "nothing found")
+def _regret(value: float) -> str:
+    return "nothing fits" if math.isinf(value) else number(value)
+
+
+def distance(value: float) -> str:
+    """IGD+ or epsilon, in % of the range that the frontier spans."""
+    return "nothing found" if math.isinf(value) else percent(value)
 
 
 def percent(value: float) -> str:
-    """A share in percent, two significant digits."""
+    """A share in percent, two significant digits, three from 10 % on."""
     if math.isnan(value):
         return "-"
     return "0 %" if value == 0 else f"{100 * value:.3g} %" if value >= 0.1 else f"{100 * value:.2g} %"
 
 
-def number(value: float, infinite: str = "infinite") -> str:
-    """Two significant digits; words for what is infinite."""
-    return "-" if math.isnan(value) else infinite if math.isinf(value) else f"{value:.2g}"
+def number(value: float) -> str:
+    """Two significant digits."""
+    return "-" if math.isnan(value) else f"{value:.2g}"
 
 
 def target_table(r: StudyResult) -> Table:
@@ -191,7 +214,7 @@ def pair_table(r: StudyResult) -> Table:
     names = r.ranking()
     rows = [(a, *(_pair_cell(known.get((a, b)), known.get((b, a))) for b in names)) for a in names]
     tests = " and ".join(sorted({p.test for p in known.values()}))
-    title = f"{r.name}: gap at {r.counts[-1]:,} distinct evaluations, row against column: A12 (p of {tests or 'no test'} after Holm)"
+    title = f"{r.name}: gap at {r.counts[-1]:,} distinct evaluations, row against column: + better, - worse, = no difference shown; A12, how often the row's run is ahead (p of {tests or 'no test'} after Holm)"
     return Table(title, ("strategy", *names), tuple(rows))
 
 
@@ -267,5 +290,5 @@ def overhead_table(r: StudyResult) -> Table:
         (s, *(number(known[s, what]["median"]) for what in CLOCK))
         for s in sorted(r.strategies, key=lambda s: (known[s, CLOCK[0]]["median"], s))
     ]
-    header = ("strategy", "ms of strategy per distinct evaluation", "ms of objectives", "s of a run")
+    header = ("strategy", "own time per distinct evaluation (ms)", "objectives' (ms)", "whole run (s)")
     return Table(f"{r.name}: medians over runs, on this machine", header, tuple(rows))

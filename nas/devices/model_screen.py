@@ -34,7 +34,7 @@ def _one_device(rows: Sequence[ModelRow]) -> list[str]:
     header = ("model", "tokens/s", "TTFT ms", limit.metric.replace("_gb", " GB"), "fits", "parameters", "loss")
     return [
         *wrapped(f"{case.device.name}{mode}, {formats([case])}"),
-        *wrapped(f"Fits: {limit} GB; {own}. TTFT is the prefill of {_prompt(case)}."),
+        *wrapped(f"Fits: {limit} GB; {own}. TTFT is the prefill of {_prompt(case)}. Losses in nats."),
         "",
         *columns(header, [_cells(row, limit.metric) for row in rows], left=1, last=True, gap=2),
         "",

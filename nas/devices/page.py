@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from nas.answer.palette import label
+from nas.answer.pick_tables import LOSS
 from nas.answer.sentences import count, describe
 from nas.devices.answers import Answer
 from nas.devices.binding_constraints import architecture, shortage
@@ -13,7 +14,7 @@ from nas.devices.cases import Case
 from nas.devices.minimax_design import Optimum
 from nas.devices.models import ModelRow
 from nas.devices.result import DeviceStudy, Models
-from nas.devices.screen import binding, cell, head, reading, short, speed_lines, warnings, workload
+from nas.devices.screen import LETTERS, binding, cell, head, reading, short, speed_lines, warnings, workload
 from nas.devices.tables import model_columns
 from nas.pages.embedding import column
 from nas.pages.markup import configuration, element, footer, paragraphs, section, table, text
@@ -33,7 +34,7 @@ MODEL_COLUMNS = {
     "fits": "fits",
     "missed": "over",
     "params_total": "parameters",
-    "loss": "loss",
+    "loss": LOSS,
     "remarks": "remarks",
 }
 
@@ -54,7 +55,7 @@ def devices_page(name: str, study: DeviceStudy | None, models: Models, resolved:
 def _answer(study: DeviceStudy) -> str:
     """The summary of the study, and a row per case."""
     design = study.design_of()
-    header = ("case", "device", "precision", "workload", "loss", "binds", "design", "architecture")
+    header = ("case", "device", "precision", "workload", LOSS, "binds", "design", "architecture")
     rows = [(*_on(a.case), *_found(a, design.get(i))) for i, a in enumerate(study.rows)]
     why = [f"Design {number}: {reason}." for number, reason in enumerate(study.reasons, 1)]
     cases = [answer.case for answer in study.rows]
@@ -119,9 +120,7 @@ def _designs(study: DeviceStudy) -> str:
         cells = (_cell(study, optimum, at, highest) for at in range(len(study.rows)))
         body.append(element("tr", element("th", text(title), scope="row"), *cells))
     inside = element("table", element("thead", element("tr", *named)), element("tbody", *body), class_="heat")
-    sentence = (
-        "Nats lost against the design picked there (=), the darker the more; hatched: by how much a limit is exceeded."
-    )
+    sentence = f"Nats lost against the design picked there (=), the darker the more; hatched: by how much a limit is exceeded. {LETTERS}."
     return section(
         "Designs in each other's place", paragraphs([sentence], "quiet"), element("div", inside, class_="wide")
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.sentences import WORKLOAD_WORDS, formats_in_words
+from nas.answer.sentences import WORKLOAD_WORDS, describe, formats_in_words
 from nas.devices.answers import Answer
 from nas.devices.binding_constraints import architecture, shortage
 from nas.devices.cases import Case
@@ -21,6 +21,7 @@ MOST_ROWS = 12  # cases that get a row and a column each on the screen
 MOST_DESIGNS = 6  # designs that get a row in each other's place
 LEAST_REASONS = 1
 TIE = 1e-11  # nats
+LETTERS = "Loss in nats; l layers, d width, E experts, K active, r FFN ratio, kv KV heads"  # of `short`
 
 
 def lines_of(study: DeviceStudy, below: int) -> list[str]:
@@ -127,7 +128,7 @@ def _cases(study: DeviceStudy) -> list[str]:
         rows.append([ascii_lowercase[i], answer.case.label, f"{answer.loss:.4f}{star}", *joules, binds, drawn])
     least = [f"least {name}" for name in energies]
     limit = f"{next(iter(metrics))[0]} <=" if alike else "binds"
-    return fitted(("", "case", "loss", *least, limit, "design"), rows, cut)
+    return [*fitted(("", "case", "loss", *least, limit, "design"), rows, cut), *wrapped(LETTERS)]
 
 
 def binding(answer: Answer) -> str:
@@ -153,6 +154,7 @@ def _designs(study: DeviceStudy) -> list[str]:
         names = ", ".join(study.rows[i].case.label for i in optimum.cases)
         rows.append([str(number), names, f"{len(optimum.cases):,}", f"{first.loss:.4f}", short(architecture(first))])
     found = fitted(("", "picked in", "cases", "loss", "design"), rows, cut_end)
+    found += wrapped(LETTERS)
     more = len(study.optima) - MOST_ROWS
     found += [f"  and {more:,} more designs, see picks.csv"] if more > 0 else []
     lost = [answer for answer in study.rows if answer.pick is None]
@@ -220,13 +222,13 @@ def _for_all(study: DeviceStudy) -> str:
     best = study.universal
     assert best is not None
     problem = study.cases.base.problem
-    design = short(problem.space.architectures(problem.space.genotypes(np.array([best.key]))))
+    design = describe(problem.space.architectures(problem.space.genotypes(np.array([best.key]))))
     scope = "" if best.exact else " among the frontiers' members"
     if not best.for_all:
         return f"No design{scope} is within the limits of all {best.of:,} cases; {design} is in {best.fits:,} and loses up to {best.worst:.3f} nats there."
     mean = float(np.nanmean(best.regret))
     return (
-        f"One for all{scope}: {design} loses {mean:.3f} nats on average, at most {best.worst:.3f} "
+        f"One for all{scope}: {design} loses {mean:.3f} nats on average, at most {best.worst:.3f} nats "
         f"({perplexity_percent(best.worst):.1f} % perplexity)."
     )
 
@@ -237,7 +239,7 @@ def _equal(n: Mapping[str, Any]) -> str:
     picks = f"a pick loses up to {lost:.3f} nats elsewhere" if lost > TIE else "no pick loses anything elsewhere"
     return (
         f"At equal {n['cost']} {picks}; of a frontier {100 * n['least_frontier_shared']:.0f} to 100 % is on another, its members "
-        f"lose {n['mean_frontier_at_equal_cost_nats']:.3f} on average, at most {n['worst_frontier_at_equal_cost_nats']:.3f}."
+        f"lose {n['mean_frontier_at_equal_cost_nats']:.3f} nats on average, at most {n['worst_frontier_at_equal_cost_nats']:.3f} nats."
     )
 
 

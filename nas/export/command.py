@@ -297,8 +297,8 @@ def _table(prepared: Export, most: int = 20) -> None:
             *cost,
         )
         body.append((*shown_row, f"{model.schedule.peak:.3g}", describe(model.architecture)))
-    time = "total_ms, layers" if prepared.headless else "total_ms"
-    header = ("id", "loss", time, "parameters", "active", "FLOPs", "GPU hours", "learning rate", "architecture")
+    time = "total_ms without LM head" if prepared.headless else "total_ms"
+    header = ("id", "loss (nats)", time, "parameters", "active", "FLOPs", "GPU hours", "learning rate", "architecture")
     table(header, body)
     if len(prepared.models) > most:
         say(f"  {most} of {len(prepared.models):,} shown; {FILE} holds all")

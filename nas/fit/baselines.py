@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nas.fit.numbers_in_words import number
+from nas.problem.quantity_words import in_words
 
 Drawn = Callable[[Sequence[str], Sequence[Sequence[str]]], list[str]]
-HEADER = ("RMSE (nats)", "below this form's", "pairs in order")
+HEADER = ("RMSE (nats)", "below this form's (nats)", "pairs in order")
 
 
 def baseline_lines(known: Mapping[str, Any], form: str, drawn: Drawn) -> list[str]:
@@ -19,7 +20,7 @@ def baseline_lines(known: Mapping[str, Any], form: str, drawn: Drawn) -> list[st
         lines += drawn((f"largest fifth by {known['largest_by']} ({size:,} rows)", *HEADER), beyond)
     lines += [f"{name}: {row}" for name, row in known["predictors"].items() if isinstance(row, str)]
     if known["logarithms"]:
-        lines.append(f"the logarithms are those of {', '.join(known['logarithms'])}")
+        lines.append(f"the logarithms are those of {', '.join(map(in_words, known['logarithms']))}")
     lines += [f"{form} loses to the {_loss(each)}" for each in known["better"]]
     return lines if known["better"] else [*lines, f"{form} is shown to lose to none of them"]
 
@@ -33,7 +34,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 def _loss(each: Mapping[str, Any]) -> str:
     return (
         f"{each['baseline']} on {each['rows']} by {each['excess']:.2g} ± {each['excess_error']:.1g} nats "
-        f"(RMSE {number(each['fit_rmse'])} against {number(each['rmse'])})"
+        f"(RMSE {number(each['fit_rmse'])} nats against {number(each['rmse'])} nats)"
     )
 
 

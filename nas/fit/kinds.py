@@ -15,7 +15,7 @@ def kind_lines(known: dict[str, Any], drawn: Drawn) -> list[str]:
     for kind, d in deltas.items():
         estimate = (number(d["value"]), number(d["standard_error"]), span(d["linear"]), span(d["bootstrap"]))
         rows.append([kind, str(d["rows"]), f"{d['least']:.2g} to {d['most']:.2g}", *estimate])
-    header = ("kind", "rows", "share", "delta", "standard error", "linear theory", "bootstrap")
+    header = ("kind", "rows", "share of layers", "delta (nats)", "standard error (nats)", "linear theory", "bootstrap")
     lines = drawn(header, rows)
     weak = [kind for kind, d in deltas.items() if not d["determined"]]
     lines += [f"not determined (below two standard errors): {', '.join(weak)}"] if weak else []

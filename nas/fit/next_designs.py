@@ -11,6 +11,7 @@ from numpy.random import Generator
 from nas.errors import UsageError
 from nas.exact.solution import quick_frontier
 from nas.fit.trainings import Trainings, counts_of, on_counts
+from nas.problem.quantity_words import in_words, named
 from nas.search.assembly import Study
 from objectives.fitting.design import Goal, Knowledge, Plan, plan, shrunk
 from objectives.layer_costs.costs import priced_publicly
@@ -233,7 +234,7 @@ def said_of(asked: Asked, proposal: Proposal, study: Study, noise: float | None,
         notes.append(f"At a residual sd of {noise:.2g} nats designs aimed at the frontier {why}")
     return {
         "title": f"Train {when}: {asked.n} of the {study.problem.space.name} space; standard errors {after}",
-        "header": names,
+        "header": [named(name) if name == "predicted_loss" else in_words(name) for name in names],
         "rows": [[_cell(columns[name][i]) for name in names] for i in range(asked.n)],
         "notes": notes,
     }
@@ -249,4 +250,4 @@ def _unaimed(proposal: Proposal, law: Law) -> list[str]:
 
 
 def _cell(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("_", " ")

@@ -93,7 +93,7 @@ def _beside(title: str, content: Mapping[str, Any]) -> str:
         chart = element("div", id="intervals", class_="chart", role="img", aria_label=label)
         hint = "Intervals over the value, cut at −2 and 4: one that reaches 0 does not settle its coefficient."
         return chart + _quiet(hint)
-    if title == "Terms":
+    if title.startswith("Terms"):
         form = content["formula"]
         named = (("As the law file holds it", form["raw"]), ("About the reference design", form["reference"]))
         return "".join(element("h3", text(name)) + element("pre", text(formula)) for name, formula in named)

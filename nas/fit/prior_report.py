@@ -39,18 +39,18 @@ def _same(value: FloatArray) -> FloatArray:
 
 
 COORDINATES: Mapping[str, tuple[str, Callable[[FloatArray], FloatArray]]] = {
-    "S_N": ("nats per factor e of parameters", np.exp),
-    "a": ("how fast that falls", np.exp),
-    "s": ("share of stored parameters in it", _logistic),
-    "S_D": ("nats per factor e of tokens", np.exp),
-    "b": ("how fast that falls", np.exp),
-    "kappa": ("how little one makes up for the other", np.exp),
-    "p": ("width over depth, tilt", _same),
-    "q": ("width over depth, curvature", np.exp),
-    "h_kv": ("KV width", _same),
-    "h_query": ("attention width", _same),
-    "h_granularity": ("granularity", _same),
-    "loss": ("at 1e9 parameters and 1e10 tokens", _same),
+    "S_N": ("a factor e of parameters, nats", np.exp),
+    "a": ("how fast that falls, exponent", np.exp),
+    "s": ("share of stored parameters in it, of 1", _logistic),
+    "S_D": ("a factor e of tokens, nats", np.exp),
+    "b": ("how fast that falls, exponent", np.exp),
+    "kappa": ("how little one replaces the other, exponent", np.exp),
+    "p": ("width over depth, tilt, no unit", _same),
+    "q": ("width over depth, curvature, no unit", np.exp),
+    "h_kv": ("KV width, exponent", _same),
+    "h_query": ("attention width, exponent", _same),
+    "h_granularity": ("granularity, exponent", _same),
+    "loss": ("at 1e9 parameters and 1e10 tokens, nats", _same),
 }  # in the order of the joint form's coordinates: the number that each stands for
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from nas.fit.numbers_in_words import number
 from nas.fit.prior_report import SURPRISING
-from nas.fit.text import Drawn, aligned, apart, frontier_lines, headed, piped, planned, worth_section
+from nas.fit.text import Drawn, aligned, apart, frontier_lines, headed, piped, planned, quantities, worth_section
+from nas.problem.quantity_words import in_words
 
 
 def prior_terminal(content: Mapping[str, Any]) -> list[str]:
@@ -39,20 +40,19 @@ def prior_sections(content: Mapping[str, Any], drawn: Drawn) -> Iterator[tuple[s
 def _data(content: Mapping[str, Any], drawn: Drawn) -> list[str]:
     data = content["data"]
     lines = [f"{data['rows']} rows", *data["notes"], *([data["unit"]] if data["unit"] else [])]
-    rows = [[name, number(q["low"]), number(q["high"]), str(q["levels"])] for name, q in data["quantities"].items()]
-    lines += drawn(("quantity", "from", "to", "levels"), rows)
+    lines += quantities(data["quantities"], drawn)
     if data["missing"]:
         lines.append(f"your table says nothing of {', '.join(data['missing'])}: there the prior stands")
     if data["assumed_tokens"] is not None:
         lines.append(
-            f"your table says nothing of tokens: all rows are taken as trained on {data['assumed_tokens']:.3g}; --tokens says on how many"
+            f"your table says nothing of tokens: all rows are taken as trained on {data['assumed_tokens']:.3g} tokens; --tokens says on how many"
         )
     if data["small"]:
         lines.append(
             f"{data['small']} rows are below 1e7 parameters or 1e8 tokens, where no published row was fitted: the form extrapolates to them"
         )
     if len(data["groups"]) > 1:
-        levels = ", ".join(f"{g['name'] or '(none)'} {g['loss']:.3f} ({g['rows']} rows)" for g in data["groups"])
+        levels = ", ".join(f"{g['name'] or '(none)'} {g['loss']:.3f} nats ({g['rows']} rows)" for g in data["groups"])
         lines.append(
             f"loss at 1e9 parameters and 1e10 tokens by group: {levels}; the law predicts for {data['main'] or '(none)'}"
         )
@@ -61,17 +61,17 @@ def _data(content: Mapping[str, Any], drawn: Drawn) -> list[str]:
 
 def _coordinates(content: Mapping[str, Any], drawn: Drawn) -> list[str]:
     rows = [
-        [name, each["what"], _interval(each["prior"]), _interval(each["posterior"]), f"{each['sd_ratio']:.2f}"]
+        [f"{each['what']} ({name})", _interval(each["prior"]), _interval(each["posterior"]), f"{each['sd_ratio']:.2f}"]
         for name, each in content["coordinates"].items()
     ]
     sd = content["residual_sd"]
     ranges = [
-        f"{name} {number(ends['now'][0])} to {number(ends['now'][1])} (was {number(ends['prior'][0])} to {number(ends['prior'][1])})"
+        f"{in_words(name)} {number(ends['now'][0])} to {number(ends['now'][1])} (was {number(ends['prior'][0])} to {number(ends['prior'][1])})"
         for name, ends in content["range"].items()
     ]
     return [
-        *drawn(("", "what", "prior", "with your rows", "sd ×"), rows),
-        f"what one design is off the law: an sd of {sd['posterior']:.2g} nats (prior {sd['prior']:.2g})",
+        *drawn(("what (its letter)", "prior", "with your rows", "of its sd"), rows),
+        f"what one design is off the law: an sd of {sd['posterior']:.2g} nats (prior {sd['prior']:.2g} nats)",
         "range: the prior's" + (f", widened to your rows: {', '.join(ranges)}" if ranges else "; your rows lie inside"),
     ]
 
@@ -82,10 +82,10 @@ def _interval(each: Mapping[str, float]) -> str:
 
 
 def _differences(known: Mapping[str, Any]) -> list[str]:
-    more = ", ".join(f"{width:.3g} with {count} more" for count, width in known["further"].items())
+    more = ", ".join(f"{width:.3g} nats with {count} more" for count, width in known["further"].items())
     return [
         f"median width of 90 % intervals, {known['pairs']} random pairs of the {known['space']} space on {known['tokens']:.3g} tokens: "
-        f"{known['prior']:.3g} nats under the prior, {known['posterior']:.3g} now ({known['posterior'] / known['prior']:.2f} of it)",
+        f"{known['prior']:.3g} nats under the prior, {known['posterior']:.3g} nats now ({known['posterior'] / known['prior']:.2f} of it)",
         f"expected {more}, of random designs of that space; --next N chooses better ones",
     ]
 
@@ -103,7 +103,15 @@ def _rows(content: Mapping[str, Any], drawn: Drawn) -> list[str]:
         [str(line), str(name), number(seen), number(before), f"{surprise:+.1f}", number(now), f"{sds:+.1f}"]
         for line, name, seen, before, surprise, now, sds in off
     ]
-    header = ("line of the table", "name", "loss", "prior", "off by sds", "now", "off by sds now")
+    header = (
+        "line of the table",
+        "name",
+        "loss (nats)",
+        "prior (nats)",
+        "off by (sds)",
+        "now (nats)",
+        "off by now (sds)",
+    )
     return [*drawn(header, shown), "the prior's is beside the median of your rows: levels are found from them"]
 
 

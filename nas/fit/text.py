@@ -1,6 +1,6 @@
 """A fit's report in words and tables, for the terminal and as Markdown."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nas.fit.baselines import baseline_lines
@@ -8,11 +8,18 @@ from nas.fit.frontier_check import cannot_disagree
 from nas.fit.kinds import kind_lines
 from nas.fit.numbers_in_words import number, span
 from nas.fit.worth import worth_lines
+from nas.problem.quantity_words import in_words, named
 from nas.terminal.styles import TITLE, Styled
-from nas.terminal.tables import fitted
+from nas.terminal.tables import BELOW, fitted
 
+WHAT = "what it is"  # of a coefficient, below its row where there is no room
+DESIGN = "architecture"
 Rows = Sequence[Sequence[str]]
 Drawn = Callable[[Sequence[str], Rows], list[str]]
+FORMS = (
+    *("form", "coefficients", "R²", "BIC", "weight", "RMSE, folds", "above this fit's"),
+    *("RMSE, worst level", "RMSE, largest fifth", "bias, largest fifth", "Spearman"),
+)
 
 
 def terminal(content: dict[str, Any]) -> list[str]:
@@ -45,7 +52,7 @@ def apart(body: Sequence[str]) -> Iterator[str]:
 
 def aligned(header: Sequence[str], rows: Rows) -> list[str]:
     """A table with aligned columns that fit the screen; the indent is the section's."""
-    return ["".join(line).removeprefix("  ") for line in fitted(header, rows)[0]]
+    return ["".join(line).removeprefix("  ") for line in fitted(header, rows, below=(WHAT, *BELOW))[0]]
 
 
 def piped(header: Sequence[str], rows: Rows) -> list[str]:
@@ -57,20 +64,20 @@ def sections(content: dict[str, Any], drawn: Drawn) -> Iterator[tuple[str, list[
     """Title and lines of each section."""
     yield "Verdict", content["verdict"]
     yield "Data", _data(content["data"], drawn)
-    yield "Coefficients (95 % intervals)", _coefficients(content, drawn)
+    yield "Coefficients (95 % intervals; an exponent has no unit)", _coefficients(content, drawn)
     if content.get("kinds"):
         yield "Kinds of layers (nats where all layers are of the kind)", kind_lines(content["kinds"], drawn)
-    yield "Terms", _terms(content["terms"], drawn)
+    yield f"Terms ({unit(content)})", _terms(content["terms"], drawn)
     yield "What the data cannot tell", _doubts(content)
     yield "Quality", _quality(content)
     yield "Rows not seen by the fit", [*_validation(content["validation"], drawn), *_beyond(content["beyond_rows"])]
     yield "Simple baselines on the same unseen rows", baseline_lines(content["baselines"], content["form"], drawn)
-    yield "Forms under the same validation", _forms(content["forms"], drawn)
+    yield "Forms under the same validation (errors in nats)", _forms(content["forms"], drawn)
     if content["given_law"] is not None:
         yield "A law given beforehand", _given(content["given_law"])
     if content["frontier"] is not None:
         yield "Does the uncertainty reach the answer", frontier_lines(content["frontier"], drawn)
-    yield "Rows that matter most", _influence(content["influence"], drawn)
+    yield "Rows that matter most", _influence(content, drawn)
     yield "Provenance", _provenance(content["provenance"])
     if "next_said" in content:
         yield planned(content["next_said"], drawn)
@@ -103,10 +110,9 @@ def _data(data: dict[str, Any], drawn: Drawn) -> list[str]:
         *data["notes"],
         *(data[name] for name in ("unit", "sweep", "tokens") if data[name]),
     ]
-    rows = [[name, number(q["low"]), number(q["high"]), str(q["levels"])] for name, q in data["quantities"].items()]
-    lines += drawn(("quantity", "from", "to", "levels"), rows)
+    lines += quantities(data["quantities"], drawn)
     lines += [
-        f"{a} and {b} move together in this table: correlation {r:.2f} of logarithms"
+        f"{in_words(a)} and {in_words(b)} move together in this table: correlation {r:.2f} of logarithms"
         for a, b, r in data["correlations"]
     ]
     noise = data["replicates"]
@@ -119,6 +125,17 @@ def _data(data: dict[str, Any], drawn: Drawn) -> list[str]:
     ]
 
 
+def quantities(known: Mapping[str, Any], drawn: Drawn) -> list[str]:
+    """The table of what the rows differ in, in words with units."""
+    rows = [[named(name), number(q["low"]), number(q["high"]), str(q["levels"])] for name, q in known.items()]
+    return drawn(("quantity", "from", "to", "different values"), rows)
+
+
+def unit(content: Mapping[str, Any]) -> str:
+    """Of what the terms of a form add up to."""
+    return "nats" if content["adds_up_to"] == "loss" else "of ln loss"
+
+
 def _coefficients(content: dict[str, Any], drawn: Drawn) -> list[str]:
     rows = [
         [
@@ -127,12 +144,13 @@ def _coefficients(content: dict[str, Any], drawn: Drawn) -> list[str]:
             "fixed" if c["fixed"] else number(c["standard_error"]),
             span(c["linear"]),
             span(c["bootstrap"]),
+            _meaning(c.get("means", ""), unit(content)),
         ]
         for name, c in content["coefficients"].items()
     ]
     p, b = content["provenance"], content["bootstrap"]
     lines = [content["formula"]["names"]]
-    lines += drawn(("coefficient", "value", "standard error", "linear theory", "bootstrap"), rows)
+    lines += drawn(("coefficient", "value", "standard error", "linear theory", "bootstrap", WHAT), rows)
     lines.append(
         f"{p['starts_agreeing']} of {p['starts']} starts end here; condition number {content['condition']:.3g}"
     )
@@ -144,14 +162,19 @@ def _coefficients(content: dict[str, Any], drawn: Drawn) -> list[str]:
     return lines
 
 
+def _meaning(means: str, of: str) -> str:
+    """`size of the term sparsity (nats)`, `exponent of FFN ratio`."""
+    return f"{means} ({of})" if means.startswith("size") else in_words(means)
+
+
 def _terms(terms: dict[str, Any], drawn: Drawn) -> list[str]:
-    reference = ", ".join(f"{name} {value:.4g}" for name, value in terms["reference_design"].items())
+    reference = ", ".join(f"{in_words(name)} {value:,.4g}" for name, value in terms["reference_design"].items())
     rows = [
         [name, *(number(t[key]) for key in ("at_reference", "standard_error", "low", "high"))]
         for name, t in terms.items()
         if name != "reference_design"
     ]
-    header = ("term", "at reference", "standard error", "least", "most")
+    header = ("term", "at the reference", "standard error", "least", "most")
     return [*drawn(header, rows), f"reference design: {reference}"]
 
 
@@ -169,7 +192,7 @@ def _doubts(content: dict[str, Any]) -> list[str]:
         )
         verdict += f"; at these rows it sees a misfit of {number(shape['visible'])} nats (RMS) four times of five"
         lines.append(
-            f"lack of fit: F {shape['f']:.3g} on {shape['terms']} and {shape['freedom']}, p {shape['p_value']:.2g}: {verdict}"
+            f"lack of fit: F {shape['f']:.3g} on {shape['terms']} and {shape['freedom']} degrees of freedom, p {shape['p_value']:.2g}: {verdict}"
         )
     return lines
 
@@ -177,14 +200,14 @@ def _doubts(content: dict[str, Any]) -> list[str]:
 def _quality(content: dict[str, Any]) -> list[str]:
     q = content["quality"]
     return [
-        f"R² {q['r2']:.5f}, RMSE {number(q['rmse'])}, MAE {number(q['mae'])}, largest {number(q['largest'])} nats",
-        f"residual standard deviation {number(q['residual_sd'])}, robust {number(q['robust_sd'])} nats; AIC {q['aic']:.1f}, BIC {q['bic']:.1f}",
+        f"R² {q['r2']:.5f}, RMSE {number(q['rmse'])} nats, mean absolute error {number(q['mae'])} nats, largest {number(q['largest'])} nats",
+        f"residual standard deviation {number(q['residual_sd'])} nats, robust {number(q['robust_sd'])} nats; AIC {q['aic']:.1f}, BIC {q['bic']:.1f}",
     ]
 
 
 def _validation(known: dict[str, Any], drawn: Drawn) -> list[str]:
     rows = [["10 random folds", *_errors(known["folds"])]]
-    rows += [[f"each {name} left out", *_errors(errors)] for name, errors in known["levels"].items()]
+    rows += [[f"each value of {in_words(name)} left out", *_errors(errors)] for name, errors in known["levels"].items()]
     if known["largest"]:
         rows.append([f"largest fifth by {known['largest_by']}", *_errors(known["largest"])])
     lines = drawn(("left out", "RMSE (nats)", "bias (nats)", "rows"), rows)
@@ -212,10 +235,10 @@ def _given(law: dict[str, Any]) -> list[str]:
     lines = [
         f"{law['law']} ranks these rows with Spearman {law['spearman']:.3f}, Kendall {law['kendall']:.3f}",
         f"a nat that it predicts is {law['slope']:.2f} nats here; it is off by {number(law['as_is_rmse'])} nats as it is (RMSE), "
-        f"{number(law['offset_rmse'])} with a constant added, {number(law['line_rmse'])} through a line",
+        f"{number(law['offset_rmse'])} nats with a constant added, {number(law['line_rmse'])} nats through a line",
     ]
     if law["assumed"]:
-        held = ", ".join(f"{name} {value:.4g}" for name, value in law["assumed"].items())
+        held = ", ".join(f"{in_words(name)} {value:.4g}" for name, value in law["assumed"].items())
         lines.append(f"the table does not hold, and it was asked with: {held}")
     return lines
 
@@ -225,11 +248,13 @@ def frontier_lines(known: dict[str, Any], drawn: Drawn) -> list[str]:
         return [known["reason"]]
     members = f"{known['study']}: {known['members']:,} members of the frontier of {', '.join(known['objectives'])}"
     lines = [*_one_answer(known, members, drawn)] if known["alike"] else [*_under_draws(known, members, drawn)]
-    ends = [f"{name} {share:.0%}" for name, share in known["boundary"].items() if share > 0]
+    ends = [f"{in_words(name)} {share:.0%}" for name, share in known["boundary"].items() if share > 0]
     if known["blind"]:
-        lines.append(f"the law does not see {', '.join(known['blind'])}: on these axes the cheapest was taken")
+        lines.append(
+            f"the law does not see {', '.join(map(in_words, known['blind']))}: on these axes the cheapest was taken"
+        )
     lines += [f"members at an end of an axis: {', '.join(ends)}"] if ends else []
-    out = [f"{name} {share:.0%}" for name, share in known["outside"].items()]
+    out = [f"{in_words(name)} {share:.0%}" for name, share in known["outside"].items()]
     return lines + (
         [f"members outside the fitted range: {', '.join(out)}"] if out else ["no member is outside the fitted range"]
     )
@@ -251,14 +276,14 @@ def _under_draws(known: dict[str, Any], members: str, drawn: Drawn) -> Iterator[
     rows = [
         [
             f"{known['budget']} <= {pick['limit']:.4g}",
-            pick["pick"],
             f"{pick['same']:.0%}",
             number(pick["regret"]),
             number(pick["regret_high"]),
+            pick["pick"],
         ]
         for pick in known["picks"]
     ]
-    yield from drawn(("budget", "pick", "same in draws", "mean regret", "95 % below"), rows)
+    yield from drawn(("budget", "same in draws", "mean regret (nats)", "95 % below (nats)", DESIGN), rows)
 
 
 def _errors(errors: dict[str, Any]) -> list[str]:
@@ -278,7 +303,7 @@ def _forms(forms: dict[str, Any], drawn: Drawn) -> list[str]:
         ]
         for name in sorted(fits, key=lambda name: fits[name]["bic"])
     ]
-    lines = drawn(("form", *names, "above this fit", *further), rows)
+    lines = drawn(FORMS, rows)
     return lines + [f"{name} not fitted: {reason}" for name, reason in forms.items() if isinstance(reason, str)]
 
 
@@ -287,7 +312,8 @@ def _apart_by(row: dict[str, Any]) -> str:
     return f"{row['folds_excess']:+.2g} ± {row['folds_excess_error']:.1g}" if row["folds_excess"] else "-"
 
 
-def _influence(rows: list[dict[str, float]], drawn: Drawn) -> list[str]:
+def _influence(content: dict[str, Any], drawn: Drawn) -> list[str]:
+    of = "nats" if content["provenance"]["residuals"] == "loss" else "of ln loss"
     body = [
         [
             str(row["line"]),
@@ -296,6 +322,7 @@ def _influence(rows: list[dict[str, float]], drawn: Drawn) -> list[str]:
             number(row["leverage"]),
             number(row["cook"]),
         ]
-        for row in rows
+        for row in content["influence"]
     ]
-    return drawn(("line of the table", "residual", "in robust sds", "leverage", "Cook's distance"), body)
+    residual = f"residual ({of})"
+    return drawn(("line of the table", residual, "in robust sds", "leverage (of 1)", "Cook's distance"), body)

@@ -124,7 +124,7 @@ def picks_judged(known: Mapping[str, Any], sd: float) -> tuple[str, str]:
     lost = max(pick["regret_high"] for pick in known["picks"])
     line = (
         f"picks: at {len(same)} budgets of {known['study']} {min(same):.0%} to {max(same):.0%} of the draws agree; "
-        f"a pick loses at most {lost:.2g} nats (95 %), the residual sd is {sd:.2g}"
+        f"a pick loses at most {lost:.2g} nats (95 %), the residual sd is {sd:.2g} nats"
     )
     line += f"; {beyond}" if outside else ""
     safe = (min(same) >= STAYS or lost <= sd) and outside <= 1 - STAYS

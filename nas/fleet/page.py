@@ -55,7 +55,9 @@ def _fleet(answer: FleetAnswer, each: Described) -> str:
         element("h3", "Its models"),
         table(("model", "architecture", "loss", "cases", "training", "binds"), _models(answer, each)),
         element("h3", "Who is served by what"),
-        table(("case", "weight", "model", "loss", "over own best", "fullest limit"), _cases(answer, each)),
+        table(
+            ("case", "weight", "model", "loss (nats)", "over own best (nats)", "fullest limit"), _cases(answer, each)
+        ),
     )
 
 

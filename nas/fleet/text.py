@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+from nas.answer.pick_tables import LOSS
+from nas.answer.sentences import describe
 from nas.devices.layout import columns, cut, wrapped
-from nas.devices.screen import formats, short
+from nas.devices.screen import formats
 from nas.fleet.answers import Described, FleetAnswer, Model, fullest
 from nas.fleet.setting import Fleet
 from nas.fleet.solution import Fleets
@@ -80,9 +82,9 @@ def objective_in_words(fleets: Fleets) -> str:
 
 def value_header(fleets: Fleets) -> tuple[str, ...]:
     """Columns of the table of fleets."""
-    value = "mean loss" if fleets.asked.minimise == "loss" else "worst regret"
-    other = "worst regret" if fleets.asked.minimise == "loss" else "mean loss"
-    return ("models", value, "buys", other, "training", "proved")
+    value = LOSS if fleets.asked.minimise == "loss" else "worst regret (nats)"
+    other = "worst regret (nats)" if fleets.asked.minimise == "loss" else LOSS
+    return ("models", value, "buys (nats)", other, "training", "proved")
 
 
 def value_rows(answer: FleetAnswer) -> list[list[str]]:
@@ -99,7 +101,7 @@ def _value_row(answer: FleetAnswer, fleet: Fleet, each: Described | None, gain: 
     mean = f"{float(fleet.loss @ answer.fleets.weights):.4f}"
     of_loss = answer.fleets.asked.minimise == "loss"
     first, second = (mean, f"{each.worst:.4f}") if of_loss else (f"{fleet.value:.4f}", mean)
-    proved = "exact" if fleet.proved else f"gap {gap_of(fleet):.2g}"
+    proved = "exact" if fleet.proved else f"gap {gap_of(fleet):.2g} nats"
     return [
         str(fleet.most),
         first,
@@ -134,7 +136,14 @@ def _cases(answer: FleetAnswer, chosen: Described) -> list[str]:
         full = f"{metric} {percent(share)}" if metric else "none"
         loss, regret = f"{chosen.fleet.loss[number]:.4f}", f"{chosen.regret[number]:.4f}"
         rows.append([cut(case.label, NAME_WIDTH), *weight, answer.name(chosen, number), loss, regret, full])
-    header = ("case", *(["weight"] if weighted else []), "model", "loss", "over own best", "fullest limit")
+    header = (
+        "case",
+        *(["weight"] if weighted else []),
+        "model",
+        LOSS,
+        "over own best (nats)",
+        "fullest limit",
+    )
     more = len(fleets.cases) - MOST_CASES
     title = f"Fleet of {len(chosen.models)}"
     return [
@@ -155,7 +164,7 @@ def member_lines(answer: FleetAnswer, chosen: Described) -> Iterator[str]:
     for place, model in enumerate(chosen.models):
         n = len(model.cases)
         held = held_by(answer.fleets, model)
-        yield f"{answer.names[model.key]}: {short(designs[place : place + 1])}, serves {n} {'case' if n == 1 else 'cases'}; {held}"
+        yield f"{answer.names[model.key]}: {describe(designs[place : place + 1])}; serves {n} {'case' if n == 1 else 'cases'}; {held}"
 
 
 def held_by(fleets: Fleets, model: Model) -> str:
@@ -208,7 +217,7 @@ def buys(answer: FleetAnswer) -> Iterator[str]:
     """`The second model buys .012 nats, the third .005.`"""
     what = "nats" if answer.fleets.asked.minimise == "loss" else "nats of regret"
     said = [
-        f"the {ORDINALS[each.fleet.most - 1] if each.fleet.most <= 10 else f'{each.fleet.most}th'} {'model buys ' if i == 0 else ''}{gain:.4f}{' ' + what if i == 0 else ''}"
+        f"the {ORDINALS[each.fleet.most - 1] if each.fleet.most <= 10 else f'{each.fleet.most}th'} {'model buys ' if i == 0 else ''}{gain:.4f} {what}"
         for i, (each, gain) in enumerate(
             [(e, g) for e, g in zip(answer.described, answer.gains, strict=True) if g is not None]
         )
@@ -226,5 +235,5 @@ def proof(answer: FleetAnswer) -> str:
     loose = [each.fleet for each in answer.described if not each.fleet.proved]
     if not loose:
         return f"Exact: no fleet is better; {answer.fleets.designs.how}."
-    gaps = ", ".join(f"{fleet.most}: at least {fleet.bound:.6g}" for fleet in loose)
+    gaps = ", ".join(f"{fleet.most}: at least {fleet.bound:.6g} nats" for fleet in loose)
     return f"Time was over: what is not exact is bounded from below, by models {gaps}; {answer.fleets.designs.how}."

@@ -11,8 +11,8 @@ from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 FACTORS = (2, 4)  # the published trainings have K 1, 2 and 4
 MEASURED = (
-    "all 12 published steps of K (1 to 2 to 4, equal E, expert size and shape) lower the measured loss, by 0.016 to "
-    "0.046 nats (Clark et al. 2022, arXiv 2202.01169)"
+    "all 12 published steps (1 to 2 to 4 active, all else equal) lower the measured loss, by 0.016 to 0.046 nats "
+    "(Clark et al. 2022, arXiv 2202.01169)"
 )
 
 
@@ -72,9 +72,9 @@ def active_experts_lines(law: Law, architectures: Architectures, of: str, *, bri
     text = f"Few active experts are the law's choice: {law.name} predicts no lower loss with more"
     if brief:
         return [
-            f"Few active experts are the law's choice: {law.name} in {many}; in all 12 published pairs more of them (K) lower the loss"
+            f"Few active experts are the law's choice: {law.name} in {many}; in all 12 published pairs more of them lower the loss"
         ]
     return [
         f"{text} of them for {many} "
-        f"(K {k} {own:.4f}, K {FACTORS[place] * k} {more:.4f} at equal E and expert size); {MEASURED}."
+        f"({k} active {own:.4f} nats, {FACTORS[place] * k} active {more:.4f} nats, as many experts of the same size); {MEASURED}."
     ]

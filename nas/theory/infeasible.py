@@ -3,6 +3,7 @@
 import numpy as np
 
 from nas.errors import InfeasibleError
+from nas.problem.objective import unit_of
 from nas.terminal.program import command
 from nas.theory.cells import genotypes
 from nas.theory.costs import COSTS
@@ -43,6 +44,9 @@ def least_costs(theory: TheoryProblem) -> dict[str, float]:
 
 
 def _against(theory: TheoryProblem, least: dict[str, float]) -> str:
-    lines = [f"{metric} <= {limit:g} (least {least[metric]:.4g})" for metric, limit in theory.limits.items()]
+    lines = [
+        f"{metric} <= {limit:g} (least {least[metric]:.4g} {unit_of(metric)})"
+        for metric, limit in theory.limits.items()
+    ]
     together = ", each met by some but not all by one" if all(least[m] <= v for m, v in theory.limits.items()) else ""
     return ", ".join(lines) + together

@@ -209,7 +209,7 @@ def _checked(theory: TheoryProblem, form: ClosedForm) -> CheckedForm:
         if (value < bound * (1 - 1e-9) if low else value > bound * (1 + 1e-9))
     )
     kv_heads, least = form.width / form.gqa / theory.setting.head_dim, box.least_kv_dim / theory.setting.head_dim
-    leaves += (f"n_kv below {least:g}",) if kv_heads < least * (1 - 1e-9) else ()
+    leaves += (f"n_kv_heads below {least:g}",) if kv_heads < least * (1 - 1e-9) else ()
     pair = _nearest_pair(theory, form.activation_rate)
     operator_ms = {m: theory.sides(m, pair).value(logs) for m in LATENCIES if m in theory.limits}
     return CheckedForm(form, float(theory.loss(logs)), exceeds, leaves, pair, operator_ms, _paper_rate(theory, form))

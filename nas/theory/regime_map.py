@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,6 +15,7 @@ from nas.files.figures import plain, save, styled
 from nas.files.own_files import made_folder
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
+from nas.problem.quantity_words import in_words
 from nas.theory.costs import COSTS, LATENCIES
 from nas.theory.prediction import Prediction
 from nas.theory.program import Program, solve
@@ -23,7 +25,7 @@ from search_spaces.arrays import FloatArray
 SPAN, SIDE = 10.0, 25  # budgets from a tenth to ten times the asked ones, points on each side
 ALONG = 41
 COLOURS = ListedColormap(["#f2f2f2", "#cfe0f2", "#fbe3c4", "#d5ead9"])
-WORDS = ("neither", "latency", "memory", "both")
+BINDING = ("neither", "latency", "memory", "both")
 MOVING = ("depth", "width", "ffn_ratio", "gqa", "activation_rate")
 
 
@@ -77,11 +79,13 @@ def map_figure(theory: TheoryProblem, metric: str) -> Figure:
     figure = Figure(figsize=(9.6, 6.2))
     figure.subplots_adjust(left=0.07, right=0.955, bottom=0.08, top=0.94, hspace=0.28, wspace=0.2)
     panels = figure.subplots(2, 3)
-    for ax, (variable, text) in zip(panels[0], ((4, "ρ*"), (0, "l*"), (1, "d*")), strict=True):
+    for ax, (variable, text) in zip(
+        panels[0], ((4, "active share ρ*"), (0, "layers l*"), (1, "width d*")), strict=True
+    ):
         ax.pcolormesh(found.latencies, found.memories, found.binding, cmap=COLOURS, vmin=0, vmax=3, shading="nearest")
         drawn = ax.contour(found.latencies, found.memories, found.points[:, :, variable], 6, colors=INK, linewidths=0.7)
         ax.clabel(drawn, fontsize=7, fmt=lambda value: f"{value:.3g}" if value < 100 else f"{value:.0f}")
-        _axes(ax, metric, f"{text} of the program")
+        _axes(ax, metric, f"Program: {text}")
     _legend(panels[0][0])
     _exact_panels(theory, metric, found, panels[1])
     return figure
@@ -91,7 +95,7 @@ def _exact_panels(
     theory: TheoryProblem, metric: str, found: RegimeMap, axes: "np.ndarray[tuple[int], np.dtype[np.object_]]"
 ) -> None:
     exact = exact_points(theory.problem, metric, found.latencies, found.memories)
-    for ax, (variable, text) in zip(axes, ((2, "ρ"), (0, "l"), (1, "d")), strict=True):
+    for ax, (variable, text) in zip(axes, ((2, "active share ρ"), (0, "layers l"), (1, "width d")), strict=True):
         if exact is None:
             ax.text(0.5, 0.5, "space too large to draw", ha="center", transform=ax.transAxes)
             continue
@@ -104,7 +108,7 @@ def _exact_panels(
             shading="nearest",
         )
         ax.figure.colorbar(mesh, ax=ax, pad=0.02)
-        _axes(ax, metric, f"{text} of the exact discrete optimum")
+        _axes(ax, metric, f"Exact discrete optimum: {text}")
 
 
 def exact_points(problem: Problem, metric: str, latencies: FloatArray, memories: FloatArray) -> FloatArray | None:
@@ -135,7 +139,7 @@ def _axes(ax: Axes, metric: str, title: str) -> None:
 
 
 def _legend(ax: Axes) -> None:
-    marks = [ax.scatter([], [], marker="s", s=40, color=COLOURS(i / 3), label=WORDS[i]) for i in range(4)]
+    marks = [ax.scatter([], [], marker="s", s=40, color=COLOURS(i / 3), label=BINDING[i]) for i in range(4)]
     ax.legend(handles=marks, title="binding", loc="upper left", frameon=True, fontsize=7, title_fontsize=7)
 
 
@@ -146,10 +150,12 @@ def curve_figure(theory: TheoryProblem, name: str) -> Figure:
     figure = Figure(figsize=(6.4, 7.2))
     figure.subplots_adjust(left=0.13, right=0.98, bottom=0.07, top=0.95, hspace=0.16)
     panels = figure.subplots(len(MOVING) + 1, 1, sharex=True)
-    for ax, (text, values) in zip(panels, (("loss", points[:, 5]), *zip(MOVING, points.T, strict=False)), strict=True):
+    for ax, (text, values) in zip(
+        panels, (("loss (nats)", points[:, 5]), *zip(MOVING, points.T, strict=False)), strict=True
+    ):
         ax.plot(limits, np.round(values, 6), color=FRONTIER, linewidth=1.3)
-        ax.axvline(theory.limits[name], color=PICK if text != "loss" else EXACT, linewidth=0.8, linestyle="--")
-        ax.set_ylabel(text)
+        ax.axvline(theory.limits[name], color=EXACT if ax is panels[0] else PICK, linewidth=0.8, linestyle="--")
+        ax.set_ylabel(fill(in_words(text), 12))
         ax.yaxis.set_label_coords(-0.09, 0.5)
         ax.set_xscale("log")
     panels[-1].set_xlabel(f"{label(name)} budget")

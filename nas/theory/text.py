@@ -1,15 +1,17 @@
-"""A prediction as text and as JSON content."""
+"""A prediction as text: designs and derived quantities in words, each with its unit."""
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from nas.answer.device_times import PREFIX, TIMES, misses, verdict
+from nas.answer.pick_tables import LOSS, SUFFIXES, figure
 from nas.answer.sentences import describe, of_text
 from nas.problem.active_experts import active_experts_lines
+from nas.problem.objective import unit_of
 from nas.problem.problem import Problem
+from nas.problem.quantity_words import in_words
 from nas.terminal.console import say
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
@@ -21,14 +23,26 @@ from nas.theory.rounding import PAIRS, Rounded
 from nas.theory.validation import by_operators, worth_training
 from objectives.loss_law.law import Law
 
+CASES = {  # what binds in each of the paper's cases
+    "D1": "decode",
+    "P1": "prefill",
+    "T1": "total",
+    "D2 = P2": "memory",
+    "D3": "decode and memory",
+    "P3": "prefill and memory",
+    "T3": "total and memory",
+}
+OPERATOR = "by operators: "  # of a time's name in a table
+ON_DEVICE = "on the device: "
+BELOW = ("optimum", "verdict")  # of a closed form, below its row
+
 
 def show(prediction: Prediction, on_device: Problem) -> None:
     """Print a prediction; `on_device` is the problem under preset `device`."""
     for line in _budget_lines(prediction):
         say(line)
-    say(
-        "\nWho binds, closed-form costs" + (f", width {prediction.width:.0f}" if _fixed(prediction) else ", width free")
-    )
+    at = f"width {prediction.width:,.0f}" if _fixed(prediction) else "width free"
+    say(f"\nWhich budget binds, closed-form costs, {at}")
     for found in prediction.regimes:
         say(f"  {_regime_line(found)}")
     if not prediction.regimes:
@@ -37,9 +51,9 @@ def show(prediction: Prediction, on_device: Problem) -> None:
     say(Styled("\nThe whole problem as a geometric program, inside the space's bounds: one global optimum", TITLE))
     _show_program(prediction, prediction.whole, "closed-form costs")
     if prediction.operator is not None:
-        _show_program(prediction, prediction.operator, "operator costs, E and K from the space")
+        _show_program(prediction, prediction.operator, "operator costs, experts of the space")
     elif prediction.theory.problem.scenario.latency == "operator":
-        say("  operator costs, E and K from the space: nothing of this width meets the budgets")
+        say("  operator costs, experts of the space: nothing of this width meets the budgets")
     _show_rounded(prediction)
     _show_worth(prediction, on_device)
 
@@ -56,30 +70,34 @@ def _budget_lines(prediction: Prediction) -> Iterator[str]:
     )
     yield from of_text(prediction.theory.problem)
     parts = [
-        (b.prefill_flops, "F̄_p = T π/(B S_in) = {:.4g} GFLOP a token"),
-        (b.decode_bytes, "M̄_d = T β/S_out = {:.4g} GB a step"),
-        (b.memory_bytes, "M = {:.4g} GB"),
+        (b.prefill_flops, "{:.4g} GFLOP for each token of the prompt (F̄_p = T π/(B S_in))"),
+        (b.decode_bytes, "{:.4g} GB read for each token generated (M̄_d = T β/S_out)"),
+        (b.memory_bytes, "{:.4g} GB stored (M)"),
     ]
     shown = [text.format(value / 1e9) for value, text in parts if value is not None]
     if b.eta is not None:
-        shown.append(f"η = M̄_d/M = {b.eta:.4g}")
+        shown.append(f"read is {b.eta:.4g} of what is stored (η = M̄_d/M, no unit)")
     if b.eta_p is not None and b.eta_p_plain is not None:
-        shown.append(f"η_p = F̄_p/M = {b.eta_p:.4g} FLOP/B (η_p b_w/2 = {b.eta_p_plain:.4g})")
-    yield "Normalised: " + "; ".join(shown)
+        shown.append(
+            f"{b.eta_p:.4g} FLOP for each byte stored (η_p = F̄_p/M), {b.eta_p_plain:.4g} without a unit (η_p b_w/2)"
+        )
+    if shown:
+        yield f"Budgets on this device: {'; '.join(shown)}"
 
 
 def _regime_line(r: Regime) -> str:
-    low = f"up to {r.low:.4g}" if r.latency_alone_binds else "never"
-    high = f"from {r.high:.4g}" if r.memory_alone_binds else "never"
+    low = f"up to a ratio of {r.low:.4g}" if r.latency_alone_binds else "at no ratio"
+    high = f"from {r.high:.4g} on" if r.memory_alone_binds else "at none"
     return (
-        f"{r.metric}: ratio {r.ratio:.4g}, latency alone {low}, memory alone {high}: binding: {r.binds}. "
-        f"The paper's rule (under {MUCH:.2g} memory, over {1 / MUCH:.2g} latency): {r.paper_binds}"
+        f"{r.metric} against memory_gb: ratio η {r.ratio:.4g} (no unit); the latency alone binds {low}, the memory alone {high}. "
+        f"Binding: {r.binds}. The paper's rule (memory below {MUCH:.2g}, latency above {1 / MUCH:.2g}): {r.paper_binds}"
     )
 
 
 def _show_forms(prediction: Prediction) -> None:
     say(
-        f"\nClosed forms at width {prediction.width:.0f}, nothing but ρ bounded; head size {prediction.theory.setting.head_dim}"
+        f"\nThe paper's closed forms at width {prediction.width:,.0f}, head size {prediction.theory.setting.head_dim}; "
+        "of their quantities the active share of experts ρ alone is bounded"
     )
     if prediction.no_forms:
         say(f"  none: {prediction.no_forms}")
@@ -87,18 +105,22 @@ def _show_forms(prediction: Prediction) -> None:
     timed = [m for m in TIMES if m in prediction.theory.limits]
     rows = [_form_row(prediction, form) for form in prediction.forms]
     if rows:
-        table(("case", "ρ*", "l*", "r*", "gqa*", "n_kv*", "loss", *(f"operator {m}" for m in timed), "stands?"), rows)
+        times = (f"{OPERATOR}{_column(m)}" for m in timed)
+        table(("binds (case)", LOSS, *times, *BELOW), rows, below=BELOW)
     for line in _form_notes(prediction, timed):
         say(f"  {line}")
     for form in prediction.forms:
         if form.paper_rate is not None:
             asked, given = prediction.budgets.eta or np.nan, _paper_ratio(prediction, form)
             say(
-                f"  D3 as printed in the paper: ρ* {form.paper_rate:.4f}, which gives η {given:.4f} instead of {asked:.4f}"
+                f"  D3 as printed in the paper: {_percent(form.paper_rate)} of the experts active, which gives a ratio η {given:.4f} "
+                f"instead of {asked:.4f}"
             )
     law = prediction.theory.problem.scenario.law
     if law.coefficients["alpha_rho"] <= law.coefficients["alpha_r"]:
-        say("  α_ρ ≤ α_r: the memory cases have no sparse optimum, ρ* = 1")
+        say(
+            "  the law's exponent α_ρ is not above α_r: where the memory binds no sparse design is the optimum, ρ* = 100 %"
+        )
 
 
 def _form_notes(prediction: Prediction, timed: list[str]) -> Iterator[str]:
@@ -106,7 +128,7 @@ def _form_notes(prediction: Prediction, timed: list[str]) -> Iterator[str]:
     if any(not form.holds for form in prediction.forms):
         yield "a form that exceeds a budget or leaves a bound is no design: its loss is only what no design at this width goes below"
     if timed and prediction.forms:
-        yield "operator: what the form takes under the operator model with the E and K of the space nearest to its ρ*"
+        yield "by operators: what the form takes where each operator is priced, with the experts of the space nearest to its active share"
     if timed and "memory_gb" in prediction.theory.limits and len(prediction.forms) < 2 * len(timed) + 1:
         yield "no form has both budgets: at no prices does one optimum use up a latency and the memory, so that one of the two does not bind"
 
@@ -123,20 +145,37 @@ def _form_row(prediction: Prediction, checked: CheckedForm) -> tuple[str, ...]:
     f = checked.form
     outside = extrapolated(prediction.theory.problem.scenario.law, f.depth, f.width, f.activation_rate, f.gqa)
     reasons = [f"exceeds {metric}" for metric in checked.exceeds] + list(checked.leaves)
-    kv_heads = f.width / f.gqa / prediction.theory.setting.head_dim
     return (
-        *(
-            f.case,
-            f"{f.activation_rate:.4f}",
-            f"{f.depth:.2f}",
-            f"{f.ffn_ratio:.3f}",
-            f"{f.gqa:.2f}",
-            f"{kv_heads:.2f}",
-        ),
+        f"{CASES[f.case]} ({f.case})",
         f"{checked.loss:.4f}{'*' if outside else ''}",
-        *(f"{ms:.4g} (E {checked.experts[0]} K {checked.experts[1]})" for ms in checked.operator_ms.values()),
-        "the optimum at this width" if checked.holds else "; ".join(reasons),
+        *(f"{ms:.4g} ({_experts(*checked.experts)})" for ms in checked.operator_ms.values()),
+        _optimum(prediction, vars(f)),
+        "the optimum at this width" if checked.holds else "; ".join(map(in_words, reasons)),
     )
+
+
+def _optimum(prediction: Prediction, values: Mapping[str, float]) -> str:
+    """A continuous optimum in words, from its values by the formulas' names."""
+    rate, width, gqa = values["activation_rate"], values["width"], values["gqa"]
+    kv_heads = width / gqa / prediction.theory.setting.head_dim
+    return (
+        f"{values['depth']:.2f} layers, width {width:,.0f}, {_percent(rate)} of the experts active, FFN ratio {values['ffn_ratio']:.3f}, "
+        f"{gqa:.2f} heads per KV head ({kv_heads:.2f} KV heads)"
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.4g} %"
+
+
+def _experts(number: int, top_k: int) -> str:
+    return "dense" if number == 1 else f"{number} experts top-{top_k}"
+
+
+def _column(metric: str) -> str:
+    """A metric's name with its unit, over a column: `decode (ms)`, `memory (GB)`."""
+    unit = unit_of(metric)
+    return f"{metric.removesuffix(SUFFIXES.get(unit, ''))} ({unit})"
 
 
 def extrapolated(law: Law, depth: float, width: float, rate: float, gqa: float) -> list[str]:
@@ -151,27 +190,28 @@ def _show_program(prediction: Prediction, relaxation: Relaxation, costs: str) ->
     law = prediction.theory.problem.scenario.law
     outside = extrapolated(law, p["depth"], p["width"], p["activation_rate"], p["gqa"])
     say(
-        f"  {costs}: l {p['depth']:.2f}, d {p['width']:.0f}, r {p['ffn_ratio']:.3f}, gqa {p['gqa']:.2f} "
-        f"(n_kv {p['width'] / p['gqa'] / prediction.theory.setting.head_dim:.2f}), ρ {p['activation_rate']:.4f}; "
-        f"loss {relaxation.loss:.4f}{'*' if outside else ''}, certified: {_scope(prediction, relaxation)} below {relaxation.bound:.6f}"
+        f"  {costs}: {_optimum(prediction, p)}; "
+        f"loss {relaxation.loss:.4f}{'*' if outside else ''} nats, certified: {_scope(prediction, relaxation)} below {relaxation.bound:.6f} nats"
     )
     prices = "; ".join(_price(prediction, name, price) for name, price in relaxation.prices.items())
-    say(f"    binds: {prices or 'nothing'}; conditions met to {o.residual:.0e} after {o.steps} steps")
+    say(f"    binds: {prices or 'nothing'}; conditions of an optimum met to {o.residual:.0e} after {o.steps} steps")
     if outside:
-        say(f"    * extrapolates the law: {', '.join(outside)}")
+        say(f"    * extrapolates the law: {', '.join(map(in_words, outside))}")
 
 
 def _scope(prediction: Prediction, relaxation: Relaxation) -> str:
     """Which designs a program's bound holds for."""
     width = " of this width" if _fixed(prediction) else ""
     some = relaxation is prediction.operator and len(prediction.theory.pairs) > PAIRS
-    return f"no design{width}" + (f" with one of the {PAIRS} (E, K) nearest to ρ*" if some else "")
+    return f"no design{width}" + (
+        f" with one of the {PAIRS} choices of experts nearest to that active share" if some else ""
+    )
 
 
 def _price(prediction: Prediction, name: str, price: float) -> str:
     limit = prediction.theory.limits.get(name)
     if limit is None:
-        return f"{name} ({price:.3g} nats per e-fold)"
+        return f"{in_words(name)} ({price / 100.0:.3g} nats per 1 %)"
     unit = {"ms": "ms", "gb": "GB"}.get(name.rpartition("_")[2], "parameter")
     return f"{name} (−{price / limit:.3g} nats per {unit})"
 
@@ -184,18 +224,21 @@ def _show_rounded(prediction: Prediction) -> None:
         say(f"  none of {rounded.designs:,} designs tried is feasible")
         return
     say(f"  {_design(prediction, rounded.design.genotypes)}")
-    metrics = ", ".join(f"{m} {rounded.design.metrics[m][0]:.4g}" for m in ("loss", *prediction.theory.limits))
-    say(f"  {metrics}; {_proven(rounded)}")
+    problem, found = prediction.theory.problem, rounded.design.metrics
+    metrics = ", ".join(figure(problem, m, float(found[m][0])) for m in prediction.theory.limits)
+    say(f"  loss {found['loss'][0]:.4f} nats, {metrics}; {_proven(rounded)}")
     for line in on_active_experts(prediction):
         say(f"  {line}")
     if exact is not None:
         on = "on the exact frontier" if exact.on_frontier else "not on the exact frontier"
-        say(f"  exact optimum: loss {exact.pick.metrics['loss'][0]:.4f}, {_design(prediction, exact.pick.genotypes)}")
-        say(f"  the rounded design loses {exact.regret:.5f} nats to it and is {on}; {exact.explanation}")
+        say(
+            f"  exact optimum: loss {exact.pick.metrics['loss'][0]:.4f} nats, {_design(prediction, exact.pick.genotypes)}"
+        )
+        say(f"  the best design above loses {exact.regret:.5f} nats to it and is {on}; {exact.explanation}")
 
 
 def on_active_experts(prediction: Prediction) -> list[str]:
-    """That the law itself keeps K of the best design low, where it does."""
+    """That the law itself keeps the active experts of the best design few, where it does."""
     problem, design = prediction.theory.problem, prediction.rounded.design
     chosen = None if design is None else problem.architectures(design.genotypes)
     return [] if chosen is None else active_experts_lines(problem.scenario.law, chosen, "designs")
@@ -204,15 +247,13 @@ def on_active_experts(prediction: Prediction) -> list[str]:
 def _proven(rounded: Rounded) -> str:
     """The result of branch and bound, and its effort."""
     assert rounded.design is not None
-    effort = (
-        f"{rounded.relaxations:,} relaxations, {rounded.designs:,} designs evaluated, {rounded.cut_off:,} cells cut off"
-    )
+    effort = f"{rounded.relaxations:,} relaxations, {rounded.designs:,} designs evaluated, {rounded.cut_off:,} parts of the space cut off"
     if rounded.complete:
         return f"no design of the space within the budgets is better: branch and bound closed ({effort})"
     if not np.isfinite(rounded.bound):
-        return f"no bound: too many (E, K) for all ({effort})"
+        return f"no bound: too many choices of experts for all ({effort})"
     gap = float(rounded.design.metrics["loss"][0]) - rounded.bound
-    return f"no design below {rounded.bound:.4f}: stopped with a gap of {gap:.4f} nats ({effort})"
+    return f"no design below {rounded.bound:.4f} nats: stopped with a gap of {gap:.4f} nats ({effort})"
 
 
 def _design(prediction: Prediction, genotypes: Any) -> str:
@@ -226,12 +267,12 @@ def _show_worth(prediction: Prediction, on_device: Problem) -> None:
         return
     reasons, chosen = found
     limits, problem = prediction.theory.limits, prediction.theory.problem
-    columns = {m: chosen.metrics[m] for m in ("loss", *limits)}
+    columns = {_column(m): chosen.metrics[m] for m in ("loss", *limits)}
     timed = [m for m in limits if m in TIMES]
     if problem.scenario.latency == "closed_form":
-        columns |= {f"operator {m}": by_operators(problem, chosen, m) for m in timed}
+        columns |= {f"{OPERATOR}{_column(m)}": by_operators(problem, chosen, m) for m in timed}
     there = on_device.evaluate(chosen.genotypes, TIMES).metrics
-    columns |= {f"{PREFIX}{m}": there[m] for m in timed}
+    columns |= {f"{ON_DEVICE}{_column(m)}": there[m] for m in timed}
     say(Styled("\nWorth training to check the prediction", TITLE))
     rows = [
         (reason, *(f"{c[i]:.4g}" for c in columns.values()), _design(prediction, chosen.genotypes[i : i + 1]))
@@ -240,58 +281,4 @@ def _show_worth(prediction: Prediction, on_device: Problem) -> None:
     table(("why", *columns, "architecture"), rows)
     if any(m in TIMES for m in limits):
         each = [{f"{PREFIX}{m}": there[m][i] for m in TIMES} for i in range(len(reasons))]
-        say(f"  {verdict(prediction.theory.problem, on_device, [misses(limits, times) for times in each])}")
-
-
-def as_json(prediction: Prediction) -> dict[str, Any]:
-    """A prediction as plain content."""
-    rounded, exact = prediction.rounded, prediction.exact
-    found = worth_training(prediction)
-    return {
-        "limits": prediction.theory.limits,
-        "normalised": asdict(prediction.budgets)
-        | {
-            "eta": prediction.budgets.eta,
-            "eta_p": prediction.budgets.eta_p,
-            "eta_p_plain": prediction.budgets.eta_p_plain,
-        },
-        "width": prediction.width,
-        "regimes": [asdict(r) | {"binds": r.binds, "paper_binds": r.paper_binds} for r in prediction.regimes],
-        "closed_forms": [asdict(form) | {"holds": form.holds} for form in prediction.forms],
-        "no_closed_forms": prediction.no_forms,
-        "program": _program_json(prediction.whole),
-        "operator_program": None if prediction.operator is None else _program_json(prediction.operator),
-        "rounded": {
-            "design": None if rounded.design is None else _row(prediction, rounded.design, 0),
-            "bound": rounded.bound,
-            "law_on_active_experts": on_active_experts(prediction),
-            "relaxations": rounded.relaxations,
-            "cut_off": rounded.cut_off,
-            "designs": rounded.designs,
-            "complete": rounded.complete,
-        },
-        "exact": None
-        if exact is None
-        else {"design": _row(prediction, exact.pick, 0), "regret": exact.regret, "on_frontier": exact.on_frontier},
-        "worth_training": []
-        if found is None
-        else [{"reason": reason} | _row(prediction, found[1], i) for i, reason in enumerate(found[0])],
-    }
-
-
-def _program_json(relaxation: Relaxation) -> dict[str, Any]:
-    o = relaxation.optimum
-    return {
-        "point": o.point,
-        "loss": relaxation.loss,
-        "bound": relaxation.bound,
-        "prices": relaxation.prices,
-        "residual": o.residual,
-        "steps": o.steps,
-    }
-
-
-def _row(prediction: Prediction, chosen: Any, row: int) -> dict[str, Any]:
-    shapes = prediction.theory.problem.architectures(chosen.genotypes[row : row + 1])
-    columns = {**shapes.columns(), **{name: column[row : row + 1] for name, column in chosen.metrics.items()}}
-    return {name: column[0].item() for name, column in columns.items()}
+        say(f"  {verdict(prediction.theory.problem, on_device, [misses(limits, times) for times in each], ON_DEVICE)}")

@@ -27,11 +27,11 @@ def worth_training(prediction: Prediction) -> tuple[list[str], Evaluations] | No
     rounded = prediction.rounded
     if rounded.design is None or rounded.tried is None:
         return None
-    reasons, chosen = ["predicted: theory, rounded"], rounded.design
+    reasons, chosen = ["predicted"], rounded.design
     exact = prediction.exact
     if exact is not None:
         if int(exact.pick.keys[0]) == int(chosen.keys[0]):
-            reasons = ["predicted: theory, rounded; the exact optimum"]
+            reasons = ["predicted; the exact optimum"]
         else:
             reasons, chosen = [*reasons, "the exact optimum"], joined(chosen, exact.pick)
     problem = prediction.theory.problem

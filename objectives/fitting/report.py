@@ -84,7 +84,8 @@ def described(fit: Fit) -> dict[str, Any]:
 
 
 def coefficients(fit: Fit, known: Intervals) -> dict[str, dict[str, Any]]:
-    """Value, standard error and both intervals of each coefficient of the law file."""
+    """Value, standard error and both intervals of each coefficient of the law file, and what it is."""
+    means = meanings(fit.model.form)
     sd = np.sqrt(np.diag(known.covariance))
     return {
         name: {
@@ -93,9 +94,19 @@ def coefficients(fit: Fit, known: Intervals) -> dict[str, dict[str, Any]]:
             "linear": known.linear[i].tolist(),
             "bootstrap": known.bootstrap[i].tolist(),
             "fixed": name in fit.model.fixed,
+            "means": means.get(name, ""),
         }
         for i, (name, value) in enumerate(fit.coefficients.items())
     }
+
+
+def meanings(form: Form) -> dict[str, str]:
+    """What the coefficients of a form are: `size of the term sparsity`, `exponent of ffn_ratio`."""
+    found = {term.scale: f"size of the term {name}" for name, term in form.terms.items()}
+    for term in form.terms.values():
+        for quantity, exponent in term.powers.items():
+            found.setdefault(exponent.removeprefix("-"), f"exponent of {quantity}")
+    return found
 
 
 def kinds(fit: Fit, known: Intervals) -> dict[str, Any]:

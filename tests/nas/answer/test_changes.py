@@ -180,7 +180,7 @@ def test_what_the_search_missed_is_no_gain_of_a_change(concluded: Concluded) -> 
     pick = outcome.picks[0].answer
     assert pick is not None
     assert pick.metrics["loss"][0] > best
-    assert f"This search missed loss {best:.4f} within your budgets (--algo exact finds it)." in said.buys
+    assert f"This search missed loss {best:.4f} nats within your budgets (--algo exact finds it)." in said.buys
 
 
 @pytest.mark.parametrize(("metric", "limit", "phase"), [("tpot_ms", 8, "decode"), ("prefill_ms", 90, "prefill")])

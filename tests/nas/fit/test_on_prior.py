@@ -139,7 +139,7 @@ def test_the_page_is_made_again_from_the_report(typed: Inside, inside: Inside, t
     assert "<b>x</b>" not in first
     assert "Train next: 2 of the small space" in first
     page = (tmp_path / "own" / "report.md").read_text()
-    assert "| S_N |" in page
+    assert "(S_N) |" in page
 
 
 def test_few_rows_are_said_to_be_few(typed: Inside, tmp_path: Path) -> None:

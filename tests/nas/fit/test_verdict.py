@@ -95,7 +95,7 @@ def test_no_doubt_is_said_as_such() -> None:
         ({"determined": {"x": True, "y": False}}, "coefficients", "determined x; not determined y"),
         ({"forms": {"a": {"weight": 0.6}, "b": {"weight": 0.4}}}, "the form", "not distinguished by BIC (weights a 0.60, b 0.40)"),
         ({"forms": {"a": {"weight": 0.0}, "b": {"weight": 1.0}}}, "the form", "fit with --form b"),
-        ({"baselines": {"predictors": {"a": {}}, "better": [BETTER]}}, "the form against simple baselines", "a loses to the straight line on 10 random folds by 0.015 ± 0.004 nats (RMSE 0.041 against 0.026)"),
+        ({"baselines": {"predictors": {"a": {}}, "better": [BETTER]}}, "the form against simple baselines", "a loses to the straight line on 10 random folds by 0.015 ± 0.004 nats (RMSE 0.041 nats against 0.026 nats)"),
         ({"lack_of_fit": {"rejected": True, "p_value": 1e-4}}, "the shape of the residuals", "wrong somewhere"),
         ({"lack_of_fit": None}, "the shape of the residuals", "too few rows"),
         ({"frontier": frontier([{"same": 0.3, "regret_high": 0.05}])}, "the picks", "30% to 30%"),

@@ -33,7 +33,7 @@ def test_the_default_law_puts_four_active_experts_above_one() -> None:
     assert line.startswith(
         "Few active experts are the law's choice: hw_codesign predicts no lower loss with more of them"
     )
-    assert f"K 1 {found.own[0]:.4f}, K 4 {found.more[0, 1]:.4f}" in line
+    assert f"1 active {found.own[0]:.4f} nats, 4 active {found.more[0, 1]:.4f} nats" in line
     assert MEASURED in line
 
 

@@ -91,7 +91,7 @@ def test_a_dense_frontier_is_called_dense(
     tiny["axes"] |= {"n_experts": [1], "top_k": [1]}
     show(concluded(None, algo="exact", space=tiny), Path("run"), verbose=True)
     said = capsys.readouterr().out
-    assert "Reading: all of the frontier is dense; depth" in said
+    assert "Reading: all of the frontier is dense; layers" in said
     assert "one expert" not in said
 
 

@@ -47,7 +47,7 @@ def test_the_answer_stands_before_the_picture_and_holds_what_must_not_be_missed(
         "Train ",
         "it takes total ",
         "one change ",
-        "Lowest predicted loss within",
+        "Lowest predicted loss (nats) within",
         "your budgets  ",
         "On the device: preset device (LM head",
         "At most as slow as Qwen2.5-0.5B (no LM head",
@@ -68,7 +68,7 @@ def test_the_answer_stands_before_the_picture_and_holds_what_must_not_be_missed(
 def test_a_screen_with_room_has_the_frontier_as_a_plot_and_no_more_lines_than_fit(tmp_path: Path) -> None:
     screen = on_screen((*SEARCH, "--no-plots"), tmp_path, 80, rows=50)
     said = "\n".join(screen.lines)
-    assert said.index("equal memory") < said.index("loss over total_ms (log scale)") < said.index("Limits: ")
+    assert said.index("equal memory") < said.index("loss (nats) over total_ms (log scale)") < said.index("Limits: ")
     assert len(screen.lines) < 50, screen.lines
 
 
@@ -86,8 +86,10 @@ def test_the_last_lines_of_a_small_screen_hold_the_design_its_loss_and_what_it_t
     design = r"\d+ layers, width [\d,]+, \d+ experts"
     first = next(line for line in on_it if line.startswith("Train "))
     assert re.match(rf"Train {design} of which (one is|\d+ are) used: loss \d\.\d{{4}} nats", first), on_it
-    assert re.fullmatch(rf"Answer: {design} top-\d+: \d\.\d{{4}} nats, total [\d,.]+ ms", on_it[-1]), on_it
-    assert "loss over total_ms" not in "\n".join(screen.lines)  # the plot is what a screen without room goes without
+    assert re.fullmatch(rf"Answer: {design} top-\d+: loss \d\.\d{{4}} nats, [\d,.]+ ms", on_it[-1]), on_it
+    assert "loss (nats) over total_ms" not in "\n".join(
+        screen.lines
+    )  # the plot is what a screen without room goes without
 
 
 @pytest.mark.slow

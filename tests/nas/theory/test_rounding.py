@@ -205,12 +205,12 @@ def test_an_early_stop_says_how_far_it_got(monkeypatch: pytest.MonkeyPatch, insi
 def test_infeasible_budgets_name_the_least_of_each_cost(inside: Callable[..., Any]) -> None:
     said = inside("theory", "--budget", "decode_ms=0.1", "--budget", "memory_gb=0.5")
     assert said.code == 3
-    assert "decode_ms <= 0.1 (least 1.474)" in said.err
-    assert "memory_gb <= 0.5 (least 0.0173)" in said.err
+    assert "decode_ms <= 0.1 (least 1.474 ms)" in said.err
+    assert "memory_gb <= 0.5 (least 0.0173 GB)" in said.err
     narrow = inside("theory", "--budget", "decode_ms=3", "--width", "3072")
     assert narrow.code == 3
     assert "nothing of width 3072" in narrow.err
-    assert "decode_ms <= 3 (least 20.97)" in narrow.err
+    assert "decode_ms <= 3 (least 20.97 ms)" in narrow.err
 
 
 def test_budgets_that_only_different_designs_meet() -> None:
@@ -227,7 +227,7 @@ def test_a_fixed_width_holds_for_both_programs(inside: Callable[..., Any]) -> No
     said = inside("theory", "--budget", "memory_gb=2", "--width", "1024", "--no-exact")
     lines = [line for line in said.out.splitlines() if "certified" in line]
     assert len(lines) == 2
-    assert all(", d 1024, " in line for line in lines)
+    assert all(", width 1,024, " in line for line in lines)
     assert all("certified: no design of this width below" in line for line in lines)
 
 
@@ -237,14 +237,17 @@ def test_a_bound_says_which_experts_it_holds_for(monkeypatch: pytest.MonkeyPatch
     said = inside("theory", "--budget", "decode_ms=20", "--no-exact").out
     closed, operators = (line for line in said.splitlines() if "certified" in line)
     assert "certified: no design below" in closed
-    assert "certified: no design with one of the 2 (E, K) nearest to ρ* below" in operators
-    assert "no bound: too many (E, K) for all" in said
+    assert "certified: no design with one of the 2 choices of experts nearest to that active share below" in operators
+    assert "no bound: too many choices of experts for all" in said
 
 
 def test_designs_under_closed_form_costs_show_their_time_under_the_operator_model(inside: Callable[..., Any]) -> None:
     flags = ("--budget", "prefill_ms=20", "--latency", "closed_form", "--no-exact")
     said = inside("theory", *flags)
     table = said.out.partition("Worth training")[2]
-    assert "operator prefill_ms" in table
-    assert "operator prefill_ms" in said.out.partition("Closed forms")[2].partition("The whole problem")[0]
-    assert "operator prefill_ms" not in inside("theory", *flags[:2], "--no-exact").out.partition("Worth training")[2]
+    assert "by operators: prefill (ms)" in table
+    assert "by operators: prefill (ms)" in said.out.partition("closed forms")[2].partition("The whole problem")[0]
+    assert (
+        "by operators: prefill (ms)"
+        not in inside("theory", *flags[:2], "--no-exact").out.partition("Worth training")[2]
+    )

@@ -1,6 +1,7 @@
 """The theory of whole problems: costs against the metrics, bounds against exact optima, the command."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -170,8 +171,8 @@ def test_a_closed_form_stands_only_where_it_is_the_optimum_within_every_bound() 
 
 def test_a_form_with_less_than_one_kv_head_is_not_called_the_optimum(inside: Callable[..., Any]) -> None:
     said = inside("theory", "--budget", "decode_ms=10", "--width", "768", "--no-exact")
-    row = next(line for line in said.out.splitlines() if line.lstrip().startswith("D1"))
-    assert row.endswith("n_kv below 1")
+    row = next(line for line in said.out.splitlines() if line.lstrip().startswith("decode (D1)"))
+    assert row.endswith("KV heads below 1")
     assert "the optimum at this width" not in said.out
     assert "is no design" in said.out
 
@@ -181,7 +182,10 @@ def test_neither_budget_binds_where_both_are_loose(inside: Callable[..., Any]) -
     content = json.loads(inside("theory", *flags, "--json").out)
     assert [r["binds"] for r in content["regimes"]] == ["neither"]
     assert not {"decode_ms", "memory_gb"} & set(content["program"]["prices"])
-    assert "latency alone never, memory alone never: binding: neither" in inside("theory", *flags).out
+    assert (
+        "the latency alone binds at no ratio, the memory alone at none. Binding: neither"
+        in inside("theory", *flags).out
+    )
 
 
 def test_the_regime_map_agrees_with_the_diagnosis() -> None:
@@ -194,10 +198,10 @@ def test_the_regime_map_agrees_with_the_diagnosis() -> None:
             if np.isnan(drawn.binding[i, j]):
                 continue
             found = regime(theory.loss, theory.box(), theory.setting, "decode_ms", time, memory)
-            word = regime_map.WORDS[int(drawn.binding[i, j])]
+            word = regime_map.BINDING[int(drawn.binding[i, j])]
             assert found.binds == {"both": DUAL}.get(word, word)
             words.add(word)
-    assert words == set(regime_map.WORDS)
+    assert words == set(regime_map.BINDING)
 
 
 @pytest.mark.parametrize("exponent", [0.1, 0.24])
@@ -231,9 +235,9 @@ def test_the_command_in_text_and_json(inside: Callable[..., Any], tmp_path: Any)
     said = inside("theory", *flags, "--out", "few.csv")
     assert said.code == 0, said.err
     for expected in (
-        "η = M̄_d/M = 0.256",
-        "binding: latency and memory",
-        "D3",
+        "0.256 of what is stored (η = M̄_d/M, no unit)",
+        "Binding: latency and memory",
+        "decode and memory (D3)",
         "the optimum at this width",
         "exact optimum",
     ):
@@ -247,6 +251,26 @@ def test_the_command_in_text_and_json(inside: Callable[..., Any], tmp_path: Any)
     assert [r["binds"] for r in content["regimes"]] == ["latency and memory"]
     dual = next(form for form in content["closed_forms"] if form["form"]["case"] == "D3")
     assert dual["loss"] == pytest.approx(content["program"]["loss"], abs=1e-9)
+
+
+def test_designs_and_quantities_are_in_words_with_units(inside: Callable[..., Any]) -> None:
+    flags = ("--budget", "decode_ms=20", "--budget", "prefill_ms=60", "--budget", "memory_gb=1")
+    for more in ((), ("--latency", "closed_form"), ("--budget", "params_total=1e9", "--no-exact")):
+        said = inside("theory", *flags, *more)
+        assert said.code == 0, said.err
+        assert not re.search(
+            r"\b(l|d|r|E|K|ρ\*?|gqa|n_kv|d_m) [\d(]|ffn_ratio|activation_rate|e-fold|device_", said.out
+        )
+        assert not re.search(r"loss \d\.\d+\*?(?! nats|\d)", said.out)
+        for quantity in (
+            "layers, width ",
+            "% of the experts active, FFN ratio ",
+            " heads per KV head (",
+            " nats per ms",
+        ):
+            assert quantity in said.out
+        header = next(line for line in said.out.partition("Worth training")[2].splitlines() if "why" in line)
+        assert {"loss (nats)", "decode (ms)", "prefill (ms)", "memory (GB)"} <= set(re.split(r"  +", header.strip()))
 
 
 def test_new_hardware_and_applications(inside: Callable[..., Any]) -> None:
@@ -268,7 +292,8 @@ def test_designs_worth_training_are_timed_on_the_device_and_it_is_said_how_many_
 ) -> None:
     said = inside("theory", "--budget", "decode_ms=20", "--budget", "memory_gb=1", "--no-exact").out
     table = said.partition("Worth training")[2]
-    assert "device_decode_ms" in table
+    assert "on the device: decode (ms)" in table
+    assert "on the device: the same time under preset device" in table
     rows = [line.split() for line in table.splitlines()[2:] if line.startswith(("  predicted", "  another"))]
     assert len(rows) == 4
     assert "4 of 4 time limits are missed there" in table
