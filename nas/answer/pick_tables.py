@@ -373,11 +373,7 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[PickRow], *, brief: bo
     alone = brief and not own_heads
     facts = [f"{'no LM head ' * (not problem.has_head)}{limit.limit:.2f} ms"] if brief and limit is not None else []
     facts += [] if memory is None else [f"{memory:.3g} GB"]
-    if math.isfinite(loss):
-        facts += [f"{'predicted ' * (not brief)}loss {loss:.4f}{'*' if outside else ''} nats"]
-        facts += [] if brief else [f"perplexity {math.exp(loss):.2f}"]
-    else:
-        facts += ["no loss by this law"]
+    facts += _predicted(loss, outside=outside, brief=brief)
     header = (
         "compared",
         LOSS,
@@ -401,6 +397,14 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[PickRow], *, brief: bo
     without |= {f"{PREFIX}ms"} if brief and alike(problem, [row[:2] for row in shown]) else set()
     on = f" on {scenario.devices[0][0]}" if scenario.devices else ""
     return _table(f"At most as slow as {known.label}{on}", facts, header, body, without, below, more)
+
+
+def _predicted(loss: float, *, outside: bool, brief: bool) -> list[str]:
+    """A published model's loss by the law, and its perplexity; that there is none where the law does not price it."""
+    if not math.isfinite(loss):
+        return ["no loss by this law"]
+    said = [f"{'predicted ' * (not brief)}loss {loss:.4f}{'*' if outside else ''} nats"]
+    return said if brief else [*said, f"perplexity {math.exp(loss):.2f}"]
 
 
 def _baseline_row(

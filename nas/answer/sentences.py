@@ -285,8 +285,13 @@ def certainty(outcome: Outcome) -> list[str]:
     return [
         *lines,
         f"Against the exact frontier of all {outcome.study.problem.space.size:,}: {d.found} of {d.exact} found, hypervolume gap "
-        f"{100 * d.gap:.2g} % (log scale), IGD+ {100 * d.igd_plus:.2g} % and additive epsilon {100 * d.epsilon:.2g} % of its range.",
+        f"{_missing(d.gap)} (log scale), IGD+ {100 * d.igd_plus:.2g} % and additive epsilon {100 * d.epsilon:.2g} % of its range.",
     ]
+
+
+def _missing(gap: float) -> str:
+    """The share of the hypervolume that is missing, in percent."""
+    return f"{100 * gap:.0f} %" if gap >= 0.995 else f"{100 * gap:.2g} %"
 
 
 def _evaluated(outcome: Outcome) -> str:
@@ -305,7 +310,7 @@ def certainty_in_short(outcome: Outcome) -> list[str]:
     if outcome.distance is None:
         return certainty(outcome)
     n, d = outcome.charged, outcome.distance
-    text = f"Found {d.found} of the exact frontier's {d.exact} in {n:,} evaluations; gap {100 * d.gap:.2g} %"
+    text = f"Found {d.found} of the exact frontier's {d.exact} in {n:,} evaluations; gap {_missing(d.gap)}"
     ended = [] if outcome.stop_reason.endswith(ALL_EVALUATED) else [f"Stopped: {outcome.stop_reason}."]
     return [text, *known_before(outcome), *ended, *without_values(outcome)]
 

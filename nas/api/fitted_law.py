@@ -131,7 +131,6 @@ def fit_law(
         quiet=True,
         **options,
     )
-    refuse_early(asked)
     paths = _paths(runs)
     return _fitted(asked, paths) if paths else _fitted_table(asked, _table(runs))
 
@@ -140,19 +139,21 @@ def _asked(**options: Any) -> FitRequest:
     """Options as `plas fit` has them; numbers where it reads them of a text, and paths of files, are written as one.
 
     Raises:
-        UsageError: every option of another type.
+        UsageError: every option of another type, or one that cannot be.
     """
     given = {
         name: str(value) if isinstance(value, Path) or (name in NUMBERS_TOO and _is_number(value)) else value
         for name, value in options.items()
     }
     try:
-        return _REQUEST.validate_python(given)
+        asked = _REQUEST.validate_python(given)
     except ValidationError as error:
         faults = Faults()
         faults.add_validation(error)
         faults.raise_if_any()
         raise
+    refuse_early(asked)
+    return asked
 
 
 def _is_number(value: Any) -> bool:

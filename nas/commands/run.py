@@ -20,6 +20,7 @@ from nas.commands.run_resources import Attached, attached, place, refuse_moving
 from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError
 from nas.files import own_files, yaml_source
 from nas.files.tables import write
+from nas.problem.problem import is_mute
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
 from nas.record.log import Recorded, final, known_in
@@ -68,14 +69,22 @@ def execute(request: RunRequest) -> Path:
         notice(f"{folder}: holds the whole answer (summary.json, picks.csv, frontier.csv)")
         raise
     if len(outcome.evaluations) and not outcome.evaluations.ok.any():
-        reason, times = Counter(outcome.evaluations.reasons or ()).most_common(1)[0]
-        raise UsageError(
-            f"objectives: expected values, got {len(outcome.evaluations):,} failures, {times:,} times {reason}; "
-            f"correct it, then go on with: {retrying(folder, outcome.study.config)}"
-        )
+        raise UsageError(_without_values(outcome, folder))
     if len(outcome.frontier) == 0:
         raise InfeasibleError(f"{folder}: no feasible architecture; the diagnosis says which budget to relax")
     return folder
+
+
+def _without_values(outcome: Outcome, folder: Path) -> str:
+    """Why no design has values, and what helps: a law that prices others does not change by asking again."""
+    reason, times = Counter(outcome.evaluations.reasons or ()).most_common(1)[0]
+    count = f"{len(outcome.evaluations):,} failure{'s' * (len(outcome.evaluations) > 1)}"
+    remedy = f"correct it, then go on with: {retrying(folder, outcome.study.config)}"
+    if is_mute(outcome.study.problem.scenario.law, reason):
+        covered = len(outcome.evaluations) == outcome.study.problem.space.size
+        remedy = "choose another law or a space of such designs"
+        remedy += "" if covered else ", or --algo exact, which finds them where they are few"
+    return f"objectives: expected values, got {count}, {times:,} times {reason}; {remedy}"
 
 
 def answer(outcome: Outcome, folder: Path, request: RunRequest) -> None:

@@ -236,6 +236,11 @@ class Problem:
         return values, reasons
 
 
+def is_mute(law: Law, reason: str) -> bool:
+    """Whether a design failed since its law prices others alone: no fault of a metric, and another design may have a loss."""
+    return law.partial and reason.startswith("loss: ")
+
+
 def unusable(metrics: Mapping[str, FloatArray], law: Law) -> list[str] | None:
     """Why each row of shipped metrics, the loss among them, cannot be used ("" where it can); None where all can."""
     with np.errstate(over="ignore", invalid="ignore"):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import own_picks
 from nas.answer.screen import next_steps, show
+from nas.answer.sentences import certainty, certainty_in_short
 from nas.files.yaml_source import dump
 from nas.problem.diagnosis import lines
 
@@ -181,3 +183,11 @@ def test_a_law_that_is_mute_on_a_published_model_is_shown_without_it(
     assert "loss over total_ms" in said
     assert "no loss by this law" in " ".join(said.split())
     assert not re.search(r"\binf\b|\bnan\b|-100\.0 %", said)
+
+
+def test_all_of_the_hypervolume_is_100_percent(concluded: Concluded) -> None:
+    outcome = concluded(20)
+    assert outcome.distance is not None
+    nothing = replace(outcome, distance=replace(outcome.distance, gap=1.0))
+    assert "gap 100 %" in " ".join(certainty(nothing))
+    assert "gap 100 %" in " ".join(certainty_in_short(nothing))

@@ -126,3 +126,18 @@ def test_a_function_that_changed_since_the_run_began_is_said(
     assert changed.code == 0, changed
     assert f"Warning: {module}.py has changed since the run began" in changed.err
     assert "run --config run evaluates all anew" in changed.err
+
+
+def test_a_law_that_prices_few_designs_stops_no_search(tiny: dict[str, Any], tmp_path: Path, inside: Inside) -> None:
+    """Its silence is no fault of a metric: later designs may be priced, and asking again gives the same."""
+    sparse = {**tiny, "axes": {**tiny["axes"], "n_experts": [8, 16], "top_k": [1, 2]}}
+    (tmp_path / "study.yaml").write_text(dump({"space": sparse, "law": "chinchilla_epoch", "baselines": []}))
+    answer = inside("run", "--algo", "random", "--evaluations", 25, "--config", "study.yaml", "--out", "run")
+    assert answer.code == 2
+    assert recorded() == 25
+    assert "25 times loss: inf, chinchilla_epoch prices designs of n_experts 1 alone; choose another law" in answer.err
+    assert "--retry-failed" not in answer.err
+    assert "--algo exact, which finds them where they are few" in answer.err
+    whole = inside("run", "--algo", "exact", "--config", "study.yaml", "--out", "whole")
+    assert whole.code == 2
+    assert "choose another law or a space of such designs\n" in whole.err
