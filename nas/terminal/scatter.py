@@ -106,6 +106,6 @@ def _below(axis: _Axis, width: int) -> Rows:
 
 
 def _legend(series: Sequence[Series], x_name: str, y_name: str, log_x: bool) -> list[str]:
-    scale = " (log scale)" if log_x else ""
+    scale = " (log)" if log_x else ""
     marks = [part for s in series for part in ("  ", Styled(s.mark, s.style), f" {s.label}")]
     return [" " * MARGIN + f"{y_name} over {x_name}{scale}:", *marks]

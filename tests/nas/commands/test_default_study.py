@@ -71,7 +71,7 @@ def test_the_bare_command_prints_the_papers_answer(algo: str, commands: Any, suc
         "NVIDIA Jetson AGX Orin 64 GB, fp16, operator roofline; datasheet peaks",
         "Minimise loss, total_ms; memory_gb <= 64; 1,024 tokens in, 16 out, batch 1",
         "Minimise loss, total_ms; memory_gb <= 64",
-        "loss (nats) over total_ms (log scale)",
+        "loss (nats) over total_ms (log)",
         "◆ Qwen2.5-0.5B",
         "embodied AI",
         "smart home",

@@ -68,7 +68,7 @@ def test_the_answer_stands_before_the_picture_and_holds_what_must_not_be_missed(
 def test_a_screen_with_room_has_the_frontier_as_a_plot_and_no_more_lines_than_fit(tmp_path: Path) -> None:
     screen = on_screen((*SEARCH, "--no-plots"), tmp_path, 80, rows=50)
     said = "\n".join(screen.lines)
-    assert said.index("equal memory") < said.index("loss (nats) over total_ms (log scale)") < said.index("Limits: ")
+    assert said.index("equal memory") < said.index("loss (nats) over total_ms (log)") < said.index("Limits: ")
     assert len(screen.lines) < 50, screen.lines
 
 
