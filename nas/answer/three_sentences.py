@@ -281,8 +281,10 @@ def _buys(problem: Problem, chosen: Architectures, loss: float, changes: Changes
     if best is None:
         said = " nor ".join(_changed(problem, each) for each in tried)
         return f"{missed}No one change lowers the loss among {among}: not {said}{left}."
-    sure = "" if best.difference is None else f", {difference_in_words(best.difference)}"
-    bought = f"{_changed(problem, best)}{WITH.get(best.kind, '')}, to loss {best.loss:.4f}{'*' * best.extrapolates} ({-best.nats:+.2g} nats{sure})"
+    gained = f" ({_nats(best)})" if best.difference is None else f", {difference_in_words(best.difference)}"
+    bought = (
+        f"{_changed(problem, best)}{WITH.get(best.kind, '')}, to loss {best.loss:.4f}{'*' * best.extrapolates}{gained}"
+    )
     others = [f"{_changed(problem, each)} {_nats(each)}" for each in tried[1:]]
     return (
         f"{missed}Of {among}, one change buys most: {bought}"

@@ -180,7 +180,7 @@ def test_a_law_that_is_mute_on_a_published_model_is_shown_without_it(
     show(outcome, Path("run"), verbose=verbose)
     said = capsys.readouterr().out
     assert "Answer: " in said
-    assert "loss over total_ms" in said
+    assert "loss (nats) over total_ms" in said
     assert "no loss by this law" in " ".join(said.split())
     assert not re.search(r"\binf\b|\bnan\b|-100\.0 %", said)
 
