@@ -30,7 +30,9 @@ def split(text: str, expected: str) -> tuple[float, str]:
     """
     match = _WRITTEN.match(text)
     if not match:
-        raise ValueError(f"expected {expected}, got {text!r}; write a number and a unit")
+        comma = re.match(r"\s*\d+,\d+\s*[^\d.,]*$", text)
+        remedy = "write the decimals with a point" if comma else "write a number and a unit"
+        raise ValueError(f"expected {expected}, got {text!r}; {remedy}")
     return float(match[1].replace(",", "").replace("_", "")), (match[2] or "").strip()
 
 

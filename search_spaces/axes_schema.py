@@ -20,6 +20,13 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _no_truth(value: Any) -> Any:
+    """A value that is neither true nor false, which count as 1 and 0."""
+    if isinstance(value, bool):
+        raise ValueError(f"expected a number, got {value}; correct it")
+    return value
+
+
 Tokens = Annotated[int, BeforeValidator(_whole), Field(strict=True, ge=1, le=MOST_TOKENS)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=2**31)]
 Label = Annotated[str, Field(min_length=1, max_length=200)]
@@ -64,9 +71,9 @@ class Axes(BaseModel):
     n_heads: list[Positive] | None = None
     n_experts: list[Positive] = [1]
     top_k: list[Positive] = [1]
-    expert_ffn_ratio: list[Annotated[float, Field(gt=0, le=1000)]] | None = None
+    expert_ffn_ratio: list[Annotated[float, BeforeValidator(_no_truth), Field(gt=0, le=1000)]] | None = None
     expert_size: list[Positive] | None = None
-    n_kv_heads: list[int | str] | str
+    n_kv_heads: list[Annotated[int | str, BeforeValidator(_no_truth)]] | str
     tokens: list[Tokens] | None = None
     precision: list[str] | None = None
     speculation: list[str] | None = None

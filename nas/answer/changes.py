@@ -43,7 +43,8 @@ class Change:
 class Changes:
     """What was tried, the one that buys most first, what was not priced and why, which budgets bind, and among what all was looked for.
 
-    whole_memory: those that bind and are all the memory there is, so that there is no more to try; among: designs that each answer is the lowest of; whole: whether these are all of the space; loss: the lowest without any change, nats.
+    whole_memory: those that bind and are all the memory there is, so that there is no more to try; among: designs that each
+    answer is the lowest of; whole: whether these are all of the space; loss: the lowest without any change, nats.
     """
 
     tried: tuple[Change, ...]

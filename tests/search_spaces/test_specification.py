@@ -158,6 +158,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         },
         "axes: expected fewer than 9,223,372,036,854,775,808 (2^63) architectures, got 9,499,501,000,000,000,000; shorten",
     ),
+    *(
+        ({f"axes.{name}": [True, 2]}, f"axes.{name}.0: expected a number, got True; correct it")
+        for name in ("expert_ffn_ratio", "n_kv_heads")
+    ),
     ({"nonsense": 1}, "nonsense: unknown key; "),
     ({"axes.widths": [128]}, "axes.widths: unknown key; did you mean width?"),
     ({"conditions.max_depth": 3}, "conditions.max_depth: unknown key; "),

@@ -52,6 +52,7 @@ SLIPS: list[tuple[str, str, str]] = [
     ("run --budget total_ms", "--budget: expected metric=limit, got 'total_ms'", "write for example decode_ms=20"),
     ("run --budget width=1000", "--budget width: expected a metric (", "or give package.module:function"),
     ("run --budget totalms=50", "--budget totalms: expected a metric (", "did you mean total_ms?"),
+    ("run --budget decode_ms=12,5", "--budget decode_ms: expected a time", "write the decimals with a point"),
     ("run --budget decode_ms=fast", "--budget decode_ms: expected a time", "write a number and a unit"),
     (
         "explain --architecture depth=16,width=1000,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4",
