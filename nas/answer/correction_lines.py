@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.sentences import describe
+from nas.answer.design_words import describe
 from nas.answer.sureness import chance
 from nas.problem.problem import Problem
 from nas.search.strategy import CorrectedPick, Lessons

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from nas.answer.sentences import describe
+from nas.answer.design_words import describe
 from nas.exact.device_gains import DeviceGain, on_its_device, with_more
 from nas.problem.differences import Difference
 from nas.problem.evaluations import Evaluations

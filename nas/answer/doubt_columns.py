@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from nas.answer.by_evidence import ByEvidence
+from nas.answer.design_words import describe
 from nas.answer.doubt import Doubt, PickRegret
 from nas.answer.outcome import Outcome
-from nas.answer.sentences import describe
 from nas.problem.differences import Difference
 from nas.problem.problem import Problem
 from search_spaces.arrays import AnyArray

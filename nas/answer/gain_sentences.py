@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from nas.answer.sentences import describe
+from nas.answer.design_words import describe
 from nas.exact.gains import BudgetGain, Gain, Gains
 from nas.problem.diagnosis import at_least
 from nas.problem.problem import Problem

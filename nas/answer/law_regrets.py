@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from nas.answer.design_words import describe
 from nas.answer.law_sentences import caveats, confined, dense_or_experts, kind, right_under, shown
-from nas.answer.sentences import describe
 from nas.exact.alternative_laws import Along, along, verdicts
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem

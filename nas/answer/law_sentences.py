@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from nas.answer.design_words import describe
 from nas.answer.law_verdicts import AlongFrontier, LawAnswers
-from nas.answer.sentences import describe
 from nas.exact.alternative_laws import Verdict
 from nas.problem.problem import Problem
 from nas.study.law_records import records_line

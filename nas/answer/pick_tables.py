@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nas.answer.design_words import count, describe
 from nas.answer.device_times import (
     PREFIX,
     alike,
@@ -20,7 +21,7 @@ from nas.answer.doubt import PickRegret
 from nas.answer.model_remarks import blind_spots, equal_heads
 from nas.answer.on_each_device import OnDevice
 from nas.answer.outcome import Outcome
-from nas.answer.sentences import baseline_metric, count, describe, question_text
+from nas.answer.sentences import baseline_metric, question_text
 from nas.answer.sureness import difference_in_short
 from nas.exact.gains import DIFFERENT
 from nas.exact.solution import FROM_LAW

@@ -8,6 +8,7 @@ from typing import Any
 
 from nas.answer import device_gain_sentences
 from nas.answer.context_curves import HEADER, cells
+from nas.answer.design_words import count, describe
 from nas.answer.device_times import TIMES, ranges_of_what
 from nas.answer.doubt_columns import difference_in_numbers
 from nas.answer.gain_sentences import described, gain_lines
@@ -17,7 +18,7 @@ from nas.answer.past_run import recorded_run
 from nas.answer.pick_tables import LOSS, figure_of
 from nas.answer.reassembled_study import study_of
 from nas.answer.score_tables import design_table, in_numbers, say_scores, scored
-from nas.answer.sentences import count, describe, headline
+from nas.answer.sentences import headline
 from nas.answer.sureness import beyond_experts_lines, difference_in_words, undecided_lines
 from nas.commands.requests import ExplainRequest
 from nas.errors import InfeasibleError, UsageError

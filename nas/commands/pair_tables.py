@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nas.answer.design_words import count, describe
 from nas.answer.outcome_files import file_columns
 from nas.answer.pick_tables import LOSS
-from nas.answer.sentences import count, describe
 from nas.exact.pair_rows import Pairs
 from nas.exact.pairs import PairProblem, PairSolution
 from objectives.assessment import Assessment

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from nas.answer.sentences import describe, hardware, law_in_head, workload
+from nas.answer.design_words import describe
+from nas.answer.sentences import hardware, law_in_head, workload
 from nas.answer.sureness import difference_in_words
 from nas.commands.pair_tables import Answered, answered, columns_of, shown_rows, shown_table, speed_ups
 from nas.commands.requests import PairsRequest

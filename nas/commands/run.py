@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from nas.answer.design_words import describe
 from nas.answer.outcome import Outcome, conclude
 from nas.answer.outcome_files import summary, write_files, write_steps
 from nas.answer.progress_file import ProgressFile, this_machine
 from nas.answer.screen import show
-from nas.answer.sentences import describe
 from nas.commands.requests import RunRequest
 from nas.commands.run_request import announce, assembled, continued
 from nas.commands.run_resources import Attached, attached, place, refuse_moving

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from nas.answer.design_words import count, describe
 from nas.answer.doubt import solved_regret
 from nas.answer.doubt_columns import difference_columns, regret_in_numbers
 from nas.answer.law_regrets import pick_under, regret_columns
@@ -16,7 +17,6 @@ from nas.answer.reassembled_study import study_of, with_quantiles
 from nas.answer.requeried import requeried
 from nas.answer.resolved_exactly import solvable, solved_along, solved_within
 from nas.answer.score_tables import Scored, design_table, say_scores, score_columns, scored, step_table
-from nas.answer.sentences import count, describe
 from nas.answer.sureness import OUTSIDE, beyond_experts_lines, difference_in_short, undecided_lines
 from nas.commands.requests import SelectRequest
 from nas.errors import InfeasibleError, UsageError

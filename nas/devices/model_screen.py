@@ -5,7 +5,7 @@ from string import ascii_lowercase
 
 import numpy as np
 
-from nas.answer.sentences import count
+from nas.answer.design_words import count
 from nas.devices.cases import Case
 from nas.devices.layout import columns, cut, wrapped
 from nas.devices.models import ModelRow, memory_limit

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from nas.answer.design_words import count, describe
 from nas.answer.palette import label
 from nas.answer.pick_tables import LOSS
-from nas.answer.sentences import count, describe
 from nas.devices.answers import Answer
 from nas.devices.binding_constraints import architecture, shortage
 from nas.devices.cases import Case

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.sentences import WORKLOAD_WORDS, describe, formats_in_words
+from nas.answer.design_words import describe
+from nas.answer.sentences import WORKLOAD_WORDS, formats_in_words
 from nas.devices.answers import Answer
 from nas.devices.binding_constraints import architecture, shortage
 from nas.devices.cases import Case

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nas.answer.sentences import count, describe, hardware, workload
+from nas.answer.design_words import count, describe
+from nas.answer.sentences import hardware, workload
 from nas.errors import UsageError
 from nas.export.candidates import Chosen, chosen, with_vocabulary
 from nas.export.families import family_of, refuse_stack

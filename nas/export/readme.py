@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from nas.answer.sentences import describe, tokens_in_words
+from nas.answer.design_words import describe, tokens_in_words
 from nas.export.families import family_of
 from nas.export.launch_list import FILE
 from nas.export.layer_order import order_in_words

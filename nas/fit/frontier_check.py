@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.sentences import describe
+from nas.answer.design_words import describe
 from nas.problem.blind_axes import blind_axes
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from nas.answer.sentences import describe
+from nas.answer.design_words import describe
 from nas.fleet.answers import Described, FleetAnswer, fullest
 from nas.fleet.text import (
     head,

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from nas.answer.design_words import describe
 from nas.answer.pick_tables import LOSS
-from nas.answer.sentences import describe
 from nas.devices.layout import columns, cut, wrapped
 from nas.devices.screen import formats
 from nas.fleet.answers import Described, FleetAnswer, Model, fullest

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from nas.answer.sentences import describe
+from nas.answer.design_words import describe
 from nas.problem.picks import answers
 from nas.reproduce.whole_spaces import everything, problem
 from nas.study.baselines import baseline

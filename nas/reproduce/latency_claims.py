@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from nas.answer.sentences import describe
+from nas.answer.design_words import describe
 from nas.reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, Number, judged, percent, stated
 from nas.reproduce.gains import MODEL, PRINTED_GAIN
 from nas.reproduce.whole_spaces import everything, problem, whole

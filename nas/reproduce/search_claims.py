@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from nas.answer.sentences import describe
+from nas.answer.design_words import describe
 from nas.problem.active_experts import MEASURED, more_active
 from nas.reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, Number, judged, percent, stated
 from nas.reproduce.gains import PRINTED_GAIN, gains_at_equal_latency

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from nas.answer.design_words import describe
 from nas.answer.device_times import PREFIX, TIMES, misses, verdict
 from nas.answer.pick_tables import LOSS, SUFFIXES, figure
-from nas.answer.sentences import describe, of_text
+from nas.answer.sentences import of_text
 from nas.problem.active_experts import active_experts_lines
 from nas.problem.objective import unit_of
 from nas.problem.problem import Problem

@@ -13,11 +13,12 @@ import pytest
 
 import nas
 from nas.answer.by_evidence import EVIDENCE
+from nas.answer.design_words import describe
 from nas.answer.law_sentences import notes
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import pick_columns, summary, write_files
 from nas.answer.screen import show
-from nas.answer.sentences import describe, limits, limits_in_short
+from nas.answer.sentences import limits, limits_in_short
 from nas.answer.sureness import chance, difference_in_short, difference_in_words, undecided_lines
 from nas.files.yaml_source import dump
 from nas.problem.differences import Difference, differences, tied

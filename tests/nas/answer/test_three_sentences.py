@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nas.answer.sentences import model_size, size_of
+from nas.answer.design_words import model_size, size_of
 from nas.answer.three_sentences import answer_of
 from nas.problem.problem import Problem
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nas.answer.sentences import describe
+from nas.answer.design_words import describe
 from nas.commands.list import application_studies
 from nas.commands.requests import RunRequest
 from nas.commands.run import execute
