@@ -1,9 +1,7 @@
 """The problem a strategy works on: genotypes in, metrics, objective values and violations out."""
 
 import math
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import count
@@ -16,6 +14,7 @@ from nas.problem.energy_words import METRICS as ENERGY
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
 from nas.problem.pick_queries import PickQuery
+from nas.problem.printed_aside import printed_aside
 from objectives.assessment import Assessment
 from objectives.latency.mixer_table import MixerTable, holds
 from objectives.loss_law.law import Law
@@ -268,7 +267,7 @@ def call_user_metric(
     """
     try:
         if metric.settings is None or len(architectures) == 1:
-            with redirect_stdout(sys.stderr):
+            with printed_aside():
                 returned = metric.values(architectures, scenario)
             return checked(metric, architectures, returned)
     except (UsageError, NotRunError, KeyboardInterrupt):

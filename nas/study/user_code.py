@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -17,6 +17,7 @@ from types import ModuleType
 from nas.errors import UsageError
 from nas.files.import_rights import refuse_import
 from nas.problem.expensive_objectives import EXPENSIVE
+from nas.problem.printed_aside import printed_aside
 from nas.study import entry_points
 from nas.study.entry_points import PlugIn
 
@@ -79,7 +80,7 @@ def loaded(name: str) -> ModuleType:
     What it prints goes to the standard error: the output is the command's answer.
     """
     theirs = None if name in EXPENSIVE.values() else _namesake(name.partition(".")[0])
-    with redirect_stdout(sys.stderr):
+    with printed_aside():
         return importlib.import_module(MOVED.get(name, name)) if theirs is None else _beside_ours(name, theirs)
 
 
