@@ -412,7 +412,7 @@ def test_explain_explains_any_architecture(copied: Path, inside: Inside) -> None
         "Resident memory",
         "memory 3.523 of 64 GB: 94.5 % left",
         "What one step along an axis buys",
-        "depth 16 -> 20",
+        "layers 16 -> 20",
     ):
         assert part in answer.out, part
     headed = inside("explain", "--architecture", text, "--preset", "device").out

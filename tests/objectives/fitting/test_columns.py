@@ -279,3 +279,14 @@ def test_counts_that_are_none_are_asked_for_their_unit(csv: Csv) -> None:
         1e5,
         30.0,
     ]
+    with pytest.raises(ValueError, match="tokens: expected a count, got 10"):
+        read_table(csv("depth,width,tokens,loss\n16,1024,10,3.2\n24,2048,20,3.0\n"))
+
+
+def test_small_models_may_be_trained_on_few_tokens(csv: Csv) -> None:
+    small = read_table(csv("depth,width,tokens,loss\n1,32,256,6.2\n4,64,512,6.0\n"))
+    assert small.feature("tokens").tolist() == [256.0, 512.0]
+    assert read_table(csv("params,tokens,loss\n20000,256,6.2\n40000,512,6.0\n")).feature("tokens").tolist() == [
+        256,
+        512,
+    ]
