@@ -15,6 +15,7 @@ LEFT_ALONE = {
     signal.SIGHUP: signal.SIG_DFL,  # nohup ignores it, and is left to
 }
 IMPORTING = "<frozen importlib"  # how the files of Python's own import begin
+BUILDING = f"{os.sep}pydantic{os.sep}"  # in the files that make a class a model
 LATER = 0.002  # s
 TWICE = 1.0  # s within which a second press says what the first one did
 _pressed: list[float] = []  # when that was
@@ -41,14 +42,15 @@ def take_over() -> None:
 
 
 def interrupt(sent: int, frame: FrameType | None) -> None:
-    """Raise as Python does, but never inside its import: a callback there prints the traceback and forgets the exception.
+    """Raise as Python does, but never inside its import or where pydantic makes a class a model: callbacks there print the traceback and forget the exception.
 
     A second one right after the first does nothing: it would cut short what says how to go on.
 
     Raises:
         KeyboardInterrupt: at once, or as soon as the module that is imported goes on.
     """
-    if frame is not None and frame.f_code.co_filename.startswith(IMPORTING):
+    file = "" if frame is None else frame.f_code.co_filename
+    if file.startswith(IMPORTING) or BUILDING in file:
         start_new_thread(_interrupt_later, (get_ident(), sent))
         return
     before, _pressed[:] = _pressed[:], [time.monotonic()]

@@ -1,7 +1,10 @@
-"""Ctrl-C inside Python's own import, where an exception would be printed and forgotten."""
+"""Ctrl-C inside Python's own import and where pydantic makes a class a model, where an exception would be printed and forgotten."""
 
+import os
 import subprocess
 import sys
+
+import pytest
 
 HERE = """
 import os, signal, time, weakref
@@ -27,8 +30,11 @@ def said(file: str, wait: int) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def test_an_interrupt_inside_an_import_s_callback_is_raised_right_after_it() -> None:
-    assert said("<frozen importlib._bootstrap>", wait=20) == ("interrupted\n", "")
+@pytest.mark.parametrize(
+    "file", ["<frozen importlib._bootstrap>", os.path.join("site-packages", "pydantic", "_internal", "_model.py")]
+)
+def test_an_interrupt_inside_a_callback_of_an_import_is_raised_right_after_it(file: str) -> None:
+    assert said(file, wait=20) == ("interrupted\n", "")
 
 
 def test_python_prints_and_forgets_that_of_another_callback() -> None:
