@@ -3,6 +3,7 @@
 import csv
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 LONGEST = 200
@@ -51,6 +52,11 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_separated_otherwise(header: Sequence[str]) -> bool:
+    """Whether the cells of a CSV file stand between semicolons or tabs, so that all are one."""
+    return len(header) == 1 and any(mark in header[0] for mark in ";\t")
 
 
 def csv_fault(error: csv.Error) -> str:

@@ -187,11 +187,12 @@ def _change(
 
 def _binds(problem: Problem, budget: Budget, before: float, lowest: Lowest, tried: Sequence[Change]) -> bool:
     """Whether a lower loss is to be had without a budget, the others as they are: a tenth more of it shows that soonest."""
-    if any(change.name == budget.metric and change.nats > NOTHING for change in tried):
+    raised = next((change for change in tried if change.name == budget.metric), None)
+    if raised is not None and raised.nats > NOTHING:
         return True
-    raised = replace(budget, limit=budget.limit * (1.0 + STEP))
-    others = tuple(each for each in problem.budgets if each is not budget)
-    relaxed = (with_budget(problem, raised), replace(problem, budgets=others))
+    relaxed = [replace(problem, budgets=tuple(each for each in problem.budgets if each is not budget))]
+    if raised is None:
+        relaxed.insert(0, with_budget(problem, replace(budget, limit=budget.limit * (1.0 + STEP))))
     answers = (lowest(each) for each in relaxed)
     return any(found is not None and before - float(found.metrics["loss"][0]) > NOTHING for found in answers)
 

@@ -15,7 +15,7 @@ from nas.errors import UsageError
 from nas.study.catalogue import id_and_mode, load_device
 from nas.terminal.program import command
 from objectives import outside
-from objectives.display_text import csv_fault
+from objectives.display_text import csv_fault, is_separated_otherwise
 
 
 def target(request: CalibrateRequest) -> Path:
@@ -119,8 +119,8 @@ def _refuse_header(path: Path, header: Sequence[str]) -> None:
     wanted = ("metric", "min" if "min" in header else "value", "prompt_len")
     if not (lacking := [name for name in wanted if name not in header]):
         return
-    apart = len(header) == 1 and any(mark in header[0] for mark in ";\t")
-    remedy = "separate cells with commas, write decimals with points" if apart else "add them"
+    otherwise = is_separated_otherwise(header)
+    remedy = "separate cells with commas, write decimals with points" if otherwise else "add them"
     raise UsageError(
         f"{path}: expected columns {', '.join(lacking)}, got {', '.join(filter(None, header)) or 'none'}; {remedy}; see docs/measure-and-calibrate.md"
     )

@@ -61,13 +61,10 @@ def gains(problem: Problem) -> Gains | None:
     return Gains(pick, tuple(_budget_gain(whole, pick, b) for b in problem.budgets), tuple(_axis_gains(problem, pick)))
 
 
-def covered(
-    problem: Problem, rules: tuple[PickRule, ...] = (PickRule(None),), *, most: int | None = None
-) -> Enumerated | SettingBySetting:
+def covered(problem: Problem, rules: tuple[PickRule, ...] = (PickRule(None),)) -> Enumerated | SettingBySetting:
     """Every architecture, evaluated where that is quicker than sums of parts; a user's own metrics are never called for it.
 
-    rules: picks whose metrics will be asked for; most: items of branches that an answer may take, beyond which it raises
-    `Exceeded`; None: a few seconds' worth.
+    rules: picks whose metrics will be asked for. An answer that would take more than a few seconds raises `Exceeded`.
     """
     metrics = solution.metrics_of(problem, rules)
     if problem.space.size <= solution.SMALL and not problem.functions:
@@ -75,7 +72,7 @@ def covered(
     _, obstacle = solution.way_of(problem, rules)
     if obstacle:
         raise UsageError(obstacle)
-    return SettingBySetting(problem, metrics, most=solution.SECONDS if most is None else most)
+    return SettingBySetting(problem, metrics, most=solution.SECONDS)
 
 
 def best_within(whole: Enumerated | SettingBySetting, budgets: tuple[Budget, ...]) -> Evaluations | None:

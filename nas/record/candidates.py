@@ -14,7 +14,7 @@ from nas.errors import UsageError
 from nas.files.json_values import finite
 from nas.files.tables import csv_text, write
 from objectives import outside
-from objectives.display_text import csv_fault, read_cell, shown_name
+from objectives.display_text import csv_fault, is_separated_otherwise, read_cell, shown_name
 from objectives.fitting.kept_rows import DONE, STATES, STATUS
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import FloatArray
@@ -149,7 +149,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 def _cells(path: Path, reader: "csv.DictReader[str]") -> list[dict[str, Any]]:
     """The rows of a CSV, each of at most as many cells as the header."""
     header = list(reader.fieldnames or ())
-    if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
+    if is_separated_otherwise(header):
         raise UsageError(f"{path}: expected cells separated by commas, got {header[0]}; save it with commas")
     rows = list(reader)
     for number, row in enumerate(rows, 1):

@@ -136,9 +136,9 @@ def _told_apart(rows: Sequence[Measurement]) -> list[Measurement]:
 
 def reasons(left: Sequence[LeftOut]) -> str:
     """The most frequent reasons with the rows that each concerns, as text, and how many rows have others."""
-    counts = Counter(row.reason for row in left)
-    said = [f"{n} row{'s' * (n > 1)}: {reason}" for reason, n in counts.most_common(REASONS)]
-    rest = len(left) - sum(n for _, n in counts.most_common(REASONS))
+    counts = Counter(row.reason for row in left).most_common(REASONS)
+    said = [f"{n} row{'s' * (n > 1)}: {reason}" for reason, n in counts]
+    rest = len(left) - sum(n for _, n in counts)
     return "; ".join([*said, *([f"{rest} row{'s' * (rest > 1)} for further reasons"] if rest else [])])
 
 
