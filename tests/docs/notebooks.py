@@ -62,13 +62,17 @@ def shown(source: str, namespace: dict[str, Any], count: int) -> Iterator[dict[s
 
 
 def texts(content: dict[str, Any]) -> list[list[str]]:
-    """Of each code cell what is read: what was printed, and the HTML or the text of its last line."""
+    """Of each code cell what is read: what was printed, and the HTML or the text of its last line.
+
+    Jupyter's kernel sends what a cell prints in as many pieces as its clock makes of it; a reader sees one text.
+    """
     found = []
     for cell in content["cells"]:
         if cell["cell_type"] == "code":
             data = [each["data"] for each in cell["outputs"] if "data" in each]
-            streams = [each["text"] for each in cell["outputs"] if each["output_type"] == "stream"]
-            found.append(["".join(text) for text in (*streams, *(d.get("text/html", d["text/plain"]) for d in data))])
+            printed = "".join("".join(each["text"]) for each in cell["outputs"] if each["output_type"] == "stream")
+            given = ["".join(each.get("text/html", each["text/plain"])) for each in data]
+            found.append([printed, *given] if printed else given)
     return found
 
 

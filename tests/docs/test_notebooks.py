@@ -71,6 +71,11 @@ def test_a_changed_output_is_seen(tmp_path: Path) -> None:
     assert notebooks().main(["--check", str(path)]) == 0
 
 
+def test_what_a_kernel_sends_in_pieces_is_one_text() -> None:
+    pieces = [{"output_type": "stream", "name": "stdout", "text": text} for text in ("one\n", ["two\n", "three\n"])]
+    assert notebooks().texts({"cells": [{"cell_type": "code", "outputs": pieces}]}) == [["one\ntwo\nthree\n"]]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=named)
 def test_jupyter_shows_what_is_kept(path: Path, tmp_path: Path) -> None:
