@@ -1,7 +1,7 @@
 """The run's store: every distinct architecture evaluated, in order, in one SQLite file."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from nas.record.log import KNOWN, BatchRecord, Recorded
 from nas.record.steps import Steps
 from nas.record.under_way import UnderWay
 from objectives import outside
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 from search_spaces.specification import GENES
 
@@ -83,9 +84,15 @@ class RunStore:
         return [f"violation_{budget.metric}" for budget in self.budgets]
 
     def append(
-        self, start: int, record: BatchRecord, evaluations: Evaluations, columns: Mapping[str, AnyArray]
+        self,
+        start: int,
+        record: BatchRecord,
+        evaluations: Evaluations,
+        architectures: Architectures,
+        further: Collection[str] = (),
     ) -> None:
-        """Add a batch's new rows, whole or not at all; rows are numbered from `start`."""
+        """Add a batch's new rows, whole or not at all, with the columns of their architectures, those `further` too; rows are numbered from `start`."""
+        columns = architectures.columns(further)
         with explained(self.path), self.connection:
             self._insert(start, record, evaluations, columns)
             self.under_way.logged(evaluations.keys.tolist())

@@ -225,7 +225,7 @@ class Search:
             architectures = self.problem.architectures(found.genotypes)
         record = BatchRecord(self.progress.batch, asked, self.progress.seconds["strategy"] - self._logged, spent)
         self._logged = self.progress.seconds["strategy"]
-        self.store.append(len(self.archive), record, found, architectures.columns(self.problem.space.further))
+        self.store.append(len(self.archive), record, found, architectures, self.problem.space.further)
         self._spent("store", start)
         self.archive.add(found)
         self.report(self)

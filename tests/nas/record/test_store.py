@@ -40,9 +40,7 @@ def created(path: Path, problem: Problem) -> RunStore:
 
 def append(store: RunStore, problem: Problem, found: Evaluations, start: int, batch: int) -> None:
     """Log rows as one batch."""
-    store.append(
-        start, BatchRecord(batch, len(found), 0.25, 0.5), found, problem.architectures(found.genotypes).columns()
-    )
+    store.append(start, BatchRecord(batch, len(found), 0.25, 0.5), found, problem.architectures(found.genotypes))
 
 
 @pytest.fixture

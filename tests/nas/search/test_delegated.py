@@ -97,8 +97,7 @@ def test_what_is_logged_is_no_longer_kept_and_could_be_asked_anew(opened: Any) -
     delegated = Delegated(problem, Here(12), store)
     found = delegated(genotypes)
     assert len(store.under_way.arrived()) == 6
-    columns = problem.architectures(genotypes).columns()
-    store.append(0, BatchRecord(0, 3, 0.0, 0.0), found, columns)
+    store.append(0, BatchRecord(0, 3, 0.0, 0.0), found, problem.architectures(genotypes))
     assert store.under_way.arrived() == {}
     assert delegated(genotypes).keys.tolist() == [0, 1, 2]
     assert delegated.pool.left == 0  # type: ignore[attr-defined]

@@ -63,7 +63,7 @@ def calls_of(problem: Problem) -> list[Any]:
 
 
 def log(store: RunStore, problem: Problem, found: Evaluations, start: int) -> None:
-    store.append(start, BatchRecord(0, len(found), 0.0, 0.0), found, problem.architectures(found.genotypes).columns())
+    store.append(start, BatchRecord(0, len(found), 0.0, 0.0), found, problem.architectures(found.genotypes))
 
 
 def test_the_best_third_of_each_step_goes_on(problem: Problem, tmp_path: Path) -> None:
