@@ -9,13 +9,14 @@ from types import ModuleType
 import numpy as np
 
 from objectives.counts import ParameterGroups, count
+from objectives.dimensions import Dimensions
 from objectives.latency import closed_form, roofline
 from objectives.measured_bounds import MEASURED, at_quantile, factors_of, level_of
 from objectives.parts import OF_NO_DEVICE
 from objectives.plugins import importable
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import FloatArray, IntArray, derived
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +48,15 @@ class Assessment:
             self._known[metric] = values
         return self._known[metric]
 
-    @cached_property
+    @derived
+    def dimensions(self) -> Dimensions:
+        """Columns of the architectures as floats, made once for all metrics."""
+        return Dimensions(self.architectures)
+
+    @derived
     def parameters(self) -> ParameterGroups:
         """Parameters of the architectures by group, counted once for all metrics."""
-        return count(self.architectures)
+        return count(self.architectures, self.dimensions)
 
     @cached_property
     def _by_design(self) -> list[tuple[IntArray, "Assessment"]]:
@@ -94,7 +100,7 @@ class Assessment:
     def _latency_ms(self) -> tuple[FloatArray, FloatArray]:
         if self.scenario.latency == "closed_form":
             return closed_form.latency_ms(self.architectures, self.scenario)
-        return roofline.latency_ms(self.architectures, self.scenario, None if self.mixer is None else self.mixer())
+        return roofline.latency_ms(self.dimensions, self.scenario, None if self.mixer is None else self.mixer())
 
 
 @cache
@@ -119,6 +125,6 @@ def on_devices(first: Assessment, scenarios: Sequence[Scenario]) -> Iterator[Ass
     if first.scenario.latency == "closed_form":
         times = [closed_form.latency_ms(first.architectures, scenario) for scenario in scenarios]
     else:
-        times = roofline.latencies_ms(first.architectures, scenarios)
+        times = roofline.latencies_ms(first.dimensions, scenarios)
     for scenario, (prefill, decode) in zip(scenarios, times, strict=True):
         yield Assessment(first.architectures, scenario, {"prefill": prefill, "decode": decode}, first)

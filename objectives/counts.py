@@ -44,20 +44,19 @@ class ParameterGroups:
         return used + self.router + self.small + self.embedding
 
 
-def count(architectures: Architectures) -> ParameterGroups:
+def count(architectures: Architectures, x: Dimensions | None = None) -> ParameterGroups:
     """Parameters of each group: projections of attention and of other mixers, experts, router, norms and biases, embeddings.
 
-    Those of a batch are kept as long as it lives, since many metrics of it count them.
+    Those of a batch are kept as long as it lives, since many metrics of it count them. `x` are its dimensions where they are at hand.
     """
     found = _COUNTED.get(architectures)
     if found is None:
-        found = _COUNTED[architectures] = _counted(architectures)
+        found = _COUNTED[architectures] = _counted(x or Dimensions(architectures))
     return found
 
 
-def _counted(architectures: Architectures) -> ParameterGroups:
-    a, x = architectures, Dimensions(architectures)
-    d, kinds, none = x.width, x.kinds, np.zeros(len(architectures))
+def _counted(x: Dimensions) -> ParameterGroups:
+    a, d, kinds, none = x.architectures, x.width, x.kinds, np.zeros(len(x.architectures))
     shared = none if x.shared is None else x.shared
     vocabulary = none if x.vocabulary is None else x.vocabulary
     expert = kinds.expert_layers * 3.0 * d * x.expert_size

@@ -1,5 +1,7 @@
 """Columns of a batch as float64 with the products that the formulas share."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from objectives.layer_kinds import LayerKinds
@@ -13,6 +15,13 @@ class Dimensions:
 
     def __init__(self, architectures: Architectures) -> None:
         self.architectures = architectures
+
+    def blocks(self, most: int) -> Iterator[tuple[slice, "Dimensions"]]:
+        """At most so many rows at a time, and which these are; of no more than that all of them."""
+        n = len(self.architectures)
+        for start in range(0, n, most):
+            rows = slice(start, min(start + most, n))
+            yield rows, self if n <= most else Dimensions(self.architectures[rows])
 
     @derived
     def depth(self) -> FloatArray:

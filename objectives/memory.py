@@ -12,14 +12,13 @@ from objectives.parts import PartAssessment
 from objectives.precision import Precision
 from objectives.scenario import Scenario
 from objectives.shares import Share, small_tensors, weights_of_a_layer
-from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import any_of
 
 GB = 1e9
 
 
-def weights_gb(architectures: Architectures, g: ParameterGroups, scenario: Scenario) -> FloatArray:
+def weights_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatArray:
     """The paper's memory [eq:memory_footprint]: linear weights · b_w, GB, (n,); never embeddings.
 
     Experts in slow memory are no part of it; the layer of a head for multi-token prediction and a draft model are.
@@ -27,38 +26,36 @@ def weights_gb(architectures: Architectures, g: ParameterGroups, scenario: Scena
     if scenario.precision.stored is None:
         found = g.linear * scenario.precision.weight_bytes / GB
     else:
-        mixing, ffn = weights_by_part(architectures, g, scenario.precision)
+        mixing, ffn = weights_by_part(x, g, scenario.precision)
         found = (mixing + ffn) / GB
     serving = scenario.serving
     if serving.drafts_itself:
-        found = found * (1.0 + 1.0 / architectures.depth) + projection_gb(architectures, scenario)
+        found = found * (1.0 + 1.0 / x.depth) + projection_gb(x, scenario)
     if serving.with_draft:
         found = found + _of_draft(scenario, weights_gb)
-    return found - slow_gb(architectures, g, scenario, kept=True) if serving.slow_share else found
+    return found - slow_gb(x, g, scenario, kept=True) if serving.slow_share else found
 
 
-def projection_gb(architectures: Architectures, scenario: Scenario) -> FloatArray:
+def projection_gb(x: Dimensions, scenario: Scenario) -> FloatArray:
     """The projection of a head for multi-token prediction, 2 d · d weights, GB, (n,)."""
-    width = architectures.width.astype(np.float64)
-    return 2.0 * width**2 * scenario.precision.bytes_of("weights", 2.0 * width) / GB
+    return 2.0 * x.width**2 * scenario.precision.bytes_of("weights", 2.0 * x.width) / GB
 
 
-def expert_weights_gb(architectures: Architectures, g: ParameterGroups, p: Precision) -> FloatArray:
+def expert_weights_gb(x: Dimensions, g: ParameterGroups, p: Precision) -> FloatArray:
     """All routed experts, of dense designs the FFN, GB, (n,)."""
-    x = Dimensions(architectures)
     (up, down) = p.bytes_of_ffn(x.sparse, x.width)
     found: FloatArray = g.experts_total * (2.0 * up + down) / 3.0 / GB
     return found
 
 
-def slow_gb(architectures: Architectures, g: ParameterGroups, scenario: Scenario, *, kept: bool = False) -> FloatArray:
+def slow_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario, *, kept: bool = False) -> FloatArray:
     """Experts in slow memory, GB, (n,); with `kept` less the hot ones, of which fast memory has a copy."""
     serving = scenario.serving
     share = serving.slow_share * (1.0 - serving.hot.share if kept else 1.0)
-    return expert_weights_gb(architectures, g, scenario.precision) * share
+    return expert_weights_gb(x, g, scenario.precision) * share
 
 
-def _of_draft(scenario: Scenario, memory: Callable[[Architectures, ParameterGroups, Scenario], FloatArray]) -> float:
+def _of_draft(scenario: Scenario, memory: Callable[[Dimensions, ParameterGroups, Scenario], FloatArray]) -> float:
     """What a draft model takes, GB.
 
     Raises:
@@ -69,12 +66,11 @@ def _of_draft(scenario: Scenario, memory: Callable[[Architectures, ParameterGrou
         raise ValueError(
             f"draft: expected a model beside speculation {scenario.serving.speculation}, got none; give one"
         )
-    return float(memory(draft, count(draft), scenario.plainly())[0])
+    return float(memory(Dimensions(draft), count(draft), scenario.plainly())[0])
 
 
-def weights_by_part(architectures: Architectures, g: ParameterGroups, p: Precision) -> tuple[FloatArray, FloatArray]:
+def weights_by_part(x: Dimensions, g: ParameterGroups, p: Precision) -> tuple[FloatArray, FloatArray]:
     """Bytes of the linear weights of what mixes tokens and of FFNs, each (n,)."""
-    x = Dimensions(architectures)
     kinds, d, inner = x.kinds, x.width, x.kinds.inner
     weights = p.bytes_of("weights", d)
     if p.stored is None:
@@ -82,7 +78,7 @@ def weights_by_part(architectures: Architectures, g: ParameterGroups, p: Precisi
         return mixing * weights, ffn * weights
     out = kinds.attention_layers * d * x.query_dim * p.bytes_of("weights", x.query_dim)
     values = kinds.own_kv_layers * d * x.kv_dim * p.bytes_of("values", d)
-    recurrent = architectures.n_linear * d * inner
+    recurrent = x.architectures.n_linear * d * inner
     rest = g.attention + g.mixers - (kinds.attention_layers * x.query_dim + kinds.own_kv_layers * x.kv_dim) * d
     mixing = out + values + recurrent * p.bytes_of("weights", inner) + (rest - recurrent) * weights
     (up, down), b_down = p.bytes_of_ffn(x.sparse, d), p.bytes_of("down")
@@ -90,28 +86,27 @@ def weights_by_part(architectures: Architectures, g: ParameterGroups, p: Precisi
     return mixing, (g.experts_total * (2.0 * up + down) + one) / 3.0
 
 
-def embedding_bytes(architectures: Architectures, g: ParameterGroups, scenario: Scenario) -> FloatArray:
+def embedding_bytes(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatArray:
     """Bytes of embedding and LM head, of one table where they are tied, (n,)."""
-    width, tied = architectures.width.astype(np.float64), architectures.tied
-    head, table = scenario.bytes_of_head(width), scenario.bytes_of_embedding(tied, width)
+    head, table = scenario.bytes_of_head(x.width), scenario.bytes_of_embedding(x.architectures.tied, x.width)
     return g.embedding * 0.5 * (head + table)
 
 
-def resident_parts_gb(architectures: Architectures, g: ParameterGroups, scenario: Scenario) -> dict[str, FloatArray]:
+def resident_parts_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> dict[str, FloatArray]:
     """Resident memory of architectures with their parameters, GB by part, each (n,).
 
     Weights, embeddings, KV cache, states of other mixers, activations.
     """
-    x, p = Dimensions(architectures), scenario.precision
+    p = scenario.precision
     tokens = float(scenario.batch) * float(scenario.input_tokens)
-    shared = np.zeros(len(architectures)) if x.shared is None else x.shared
+    shared = np.zeros(len(x.architectures)) if x.shared is None else x.shared
     ffn = 2.0 * x.activated_size + 2.0 * shared
     if x.kinds.dense is not None:
         ffn = np.maximum(ffn, 2.0 * x.dense_size)
     parts = {
-        "linear weights": weights_gb(architectures, g, scenario),
+        "linear weights": weights_gb(x, g, scenario),
         "router, norms, biases": (g.router + g.small) * p.small_bytes / GB,
-        "embeddings and head": embedding_bytes(architectures, g, scenario) / GB,
+        "embeddings and head": embedding_bytes(x, g, scenario) / GB,
         "kv cache": kv_cache_of(x, scenario) / GB,
         "activations": (mixer_activations(x, scenario) + tokens * ffn) * p.activation_bytes / GB,
     }
@@ -119,20 +114,19 @@ def resident_parts_gb(architectures: Architectures, g: ParameterGroups, scenario
     parts |= {} if states is None else {"states": states / GB}
     serving = scenario.serving
     drafts = serving.drafts_itself or serving.with_draft
-    return parts | _of_drafting(architectures, g, parts, scenario) if drafts else parts
+    return parts | _of_drafting(x, g, parts, scenario) if drafts else parts
 
 
 def _of_drafting(
-    architectures: Architectures, g: ParameterGroups, parts: Mapping[str, FloatArray], scenario: Scenario
+    x: Dimensions, g: ParameterGroups, parts: Mapping[str, FloatArray], scenario: Scenario
 ) -> dict[str, FloatArray]:
     """What drafts: a draft model with its own cache, or small tensors and the cache of one more layer."""
     if scenario.serving.with_draft:
         whole, weights = _of_draft(scenario, resident_gb), _of_draft(scenario, weights_gb)
-        return {"draft model": np.full(len(architectures), whole - weights)}
-    width, depth = architectures.width.astype(np.float64), architectures.depth
-    small = (g.router + g.small - width) / depth * scenario.precision.small_bytes / GB
+        return {"draft model": np.full(len(x.architectures), whole - weights)}
+    small = (g.router + g.small - x.width) / x.depth * scenario.precision.small_bytes / GB
     states = parts.get("states", 0.0)
-    return {"drafting layer": small + (parts["kv cache"] + states) / depth}
+    return {"drafting layer": small + (parts["kv cache"] + states) / x.depth}
 
 
 def kv_cache_of(x: Dimensions, scenario: Scenario) -> FloatArray:
@@ -172,9 +166,9 @@ def mixer_activations(x: Dimensions, scenario: Scenario) -> FloatArray:
     return most
 
 
-def resident_gb(architectures: Architectures, g: ParameterGroups, scenario: Scenario) -> FloatArray:
+def resident_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatArray:
     """Weights, embeddings, KV cache at full context and peak activations, GB, (n,)."""
-    return sum(resident_parts_gb(architectures, g, scenario).values(), np.zeros(len(architectures)))
+    return sum(resident_parts_gb(x, g, scenario).values(), np.zeros(len(x.architectures)))
 
 
 def weights_share(shares: PartAssessment) -> Share:
@@ -182,33 +176,32 @@ def weights_share(shares: PartAssessment) -> Share:
     architectures, scenario = shares.architectures, shares.scenario
     serving, precision = scenario.serving, scenario.precision
     if shares.part == "base":
-        return _base_weights(architectures, scenario)
+        return _base_weights(shares.dimensions, scenario)
     if precision.stored is None:
         share = weights_of_a_layer(architectures, shares.part).times(precision.weight_bytes / GB)
     else:
-        mixing, ffn = weights_by_part(architectures, count(architectures), precision)
+        mixing, ffn = weights_by_part(shares.dimensions, count(architectures), precision)
         share = Share(per_layer=((mixing / architectures.depth if shares.part == "attention" else ffn) / GB,))
     drafting = share.per_layer if serving.drafts_itself else ()
     if serving.slow_share and shares.part == "ffn":
-        share = Share(per_layer=_fast_ffn(architectures, scenario))
+        share = Share(per_layer=_fast_ffn(shares.dimensions, scenario))
     return share + Share(once=drafting)
 
 
-def _fast_ffn(architectures: Architectures, scenario: Scenario) -> tuple[FloatArray, ...]:
+def _fast_ffn(x: Dimensions, scenario: Scenario) -> tuple[FloatArray, ...]:
     """What of the FFN of one layer fast memory holds, GB, each (n,): experts that are not slow or are hot, and shared ones."""
-    g, p, serving = count(architectures), scenario.precision, scenario.serving
+    g, p, serving = count(x.architectures), scenario.precision, scenario.serving
     fast = 1.0 - serving.slow_share * (1.0 - serving.hot.share)
-    x = Dimensions(architectures)
     shared = g.shared_expert * (2.0 * p.bytes_of("weights", x.width) + p.bytes_of("down")) / 3.0 / GB
-    return expert_weights_gb(architectures, g, p) * fast, shared
+    return expert_weights_gb(x, g, p) * fast, shared
 
 
-def _base_weights(architectures: Architectures, scenario: Scenario) -> Share:
+def _base_weights(x: Dimensions, scenario: Scenario) -> Share:
     """Weights that are of no layer: a draft model's, the projection of a head for multi-token prediction."""
     if scenario.serving.drafts_itself:
-        return Share(once=(projection_gb(architectures, scenario),))
+        return Share(once=(projection_gb(x, scenario),))
     if scenario.serving.with_draft:
-        return Share(once=(np.full(len(architectures), _of_draft(scenario, weights_gb)),))
+        return Share(once=(np.full(len(x.architectures), _of_draft(scenario, weights_gb)),))
     return Share()
 
 
@@ -228,14 +221,14 @@ def _share_of_kinds(x: Dimensions, scenario: Scenario) -> Share:
 def resident_share(shares: PartAssessment) -> Share:
     """A part's share of `resident_gb`: weights, small tensors, embeddings, KV cache, activations."""
     scenario = shares.scenario
-    p, x = scenario.precision, Dimensions(shares.architectures)
+    p, x = scenario.precision, shares.dimensions
     batch, read = float(scenario.batch), float(scenario.input_tokens)
     tokens = batch * read * p.activation_bytes / GB
     small = small_tensors(shares.architectures, shares.part).times(p.small_bytes / GB)
     drafting = small.per_layer if scenario.serving.drafts_itself else ()
     share = weights_share(shares) + small + Share(once=drafting)
     if shares.part == "base":
-        tables = embedding_bytes(shares.architectures, count(shares.architectures), scenario) / GB
+        tables = embedding_bytes(x, count(shares.architectures), scenario) / GB
         share += Share(once=(tables,))
         if scenario.serving.with_draft:
             of_draft = _of_draft(scenario, resident_gb) - _of_draft(scenario, weights_gb)

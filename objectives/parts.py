@@ -27,7 +27,7 @@ from objectives.measured_bounds import MEASURED, as_composition, level_of
 from objectives.scenario import Scenario
 from objectives.shares import Share, count_share
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import FloatArray, derived
 from search_spaces.columns import Part
 
 OF_NO_DEVICE = (
@@ -61,6 +61,11 @@ class PartAssessment:
     own: Mapping[str, Any] = field(default_factory=dict)
     _known: dict[Quantity, Share] = field(default_factory=dict)
 
+    @derived
+    def dimensions(self) -> Dimensions:
+        """Columns of the architectures as floats, made once for all metrics."""
+        return Dimensions(self.architectures)
+
     def __getitem__(self, metric: Quantity) -> Share:
         if metric not in self._known:
             self._known[metric] = self._computed(metric)
@@ -86,7 +91,7 @@ class PartAssessment:
 
     def _working_set(self) -> Share:
         phase = phases(self.scenario)[1]
-        moved = part_working_set(Dimensions(self.architectures), phase, self.scenario, self.part)
+        moved = part_working_set(self.dimensions, phase, self.scenario, self.part)
         column = np.broadcast_to(moved, len(self.architectures))
         return Share(once=(column,)) if self.part == "base" else Share(per_layer=(column,))
 
@@ -101,7 +106,7 @@ class PartAssessment:
         if self.scenario.latency == "closed_form":
             seconds = closed_form.part_seconds(self.architectures, self.scenario, phase, self.part)
             return of_part(self, seconds * 1e3, seconds * 1e3)
-        per_layer, once = roofline.part_seconds(self.architectures, self.scenario, phase, self.part)
+        per_layer, once = roofline.part_seconds(self.dimensions, self.scenario, phase, self.part)
         return of_part(self, per_layer * 1e3, once * 1e3)
 
     def _feature(self, name: str) -> Share:

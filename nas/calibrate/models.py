@@ -14,6 +14,7 @@ from nas.study.baselines import baseline, config_path
 from nas.study.model_configs import FAMILIES, OUTSIDE, VARIANTS, Family, read_config
 from objectives.calibrating.formats import Format, format_of
 from objectives.counts import count, total
+from objectives.dimensions import Dimensions
 from objectives.memory import weights_by_part
 from objectives.plugins import documents
 from search_spaces.architectures import Architectures
@@ -83,7 +84,7 @@ class Model:
     def bits_of(self, written: Format) -> float:
         """Bits that linear weights have in a format, on average over its classes of tensors."""
         groups = count(self.architecture)
-        mixing, ffn = weights_by_part(self.architecture, groups, written.precision)
+        mixing, ffn = weights_by_part(Dimensions(self.architecture), groups, written.precision)
         return 8.0 * float(mixing[0] + ffn[0]) / float(groups.linear[0])
 
     def bits_in(self, size: Stated, written: Format, holds: str) -> tuple[float, float]:

@@ -1,5 +1,6 @@
 """One architecture broken down by the formulas that the metrics use."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,13 +143,18 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
         time_ranges(scenario, chosen, metrics),
         share_of(scenario, chosen),
         outside(problem, chosen),
-        {name: float(values[0]) for name, values in scenario.law.terms(chosen).items()},
+        _numbers(scenario.law.terms(chosen)),
         operators(problem, chosen),
-        {name: float(values[0]) for name, values in memory.resident_parts_gb(chosen, count(chosen), scenario).items()},
+        _numbers(memory.resident_parts_gb(assessment.dimensions, assessment.parameters, scenario)),
         budgets,
         steps(problem, chosen),
         head_steps(problem, chosen),
     )
+
+
+def _numbers(columns: Mapping[str, FloatArray]) -> dict[str, float]:
+    """Columns of a single architecture as numbers."""
+    return {name: float(values[0]) for name, values in columns.items()}
 
 
 def outside(problem: Problem, chosen: Architectures) -> list[str]:
@@ -219,9 +225,9 @@ def resident_bytes(architectures: Architectures, scenario: Scenario) -> dict[str
 
     `experts` are all E experts, shared ones and dense FFNs, `attention` the projections of whatever mixes tokens.
     """
-    groups = count(architectures)
-    parts = memory.resident_parts_gb(architectures, groups, scenario)
-    mixing, ffn = memory.weights_by_part(architectures, groups, scenario.precision)
+    x, groups = Dimensions(architectures), count(architectures)
+    parts = memory.resident_parts_gb(x, groups, scenario)
+    mixing, ffn = memory.weights_by_part(x, groups, scenario.precision)
     split = {"experts": ffn / memory.GB, "attention": mixing / memory.GB}
     return split | {name: column for name, column in parts.items() if name != "linear weights"}
 

@@ -43,7 +43,7 @@ def along_contexts(problem: Problem, chosen: Architectures) -> list[AtContext]:
 
 def _at(chosen: Architectures, scenario: Scenario) -> AtContext:
     found = Assessment(chosen, scenario)
-    parts = memory.resident_parts_gb(chosen, found.parameters, scenario)
+    parts = memory.resident_parts_gb(found.dimensions, found.parameters, scenario)
     cache = sum(float(parts[name][0]) for name in ("kv cache", "states") if name in parts)
     prefill, step, resident = (float(found[name][0]) for name in ("prefill_ms", "tpot_ms", "resident_gb"))
     return AtContext(scenario.input_tokens, prefill, step, cache, resident, resident <= scenario.device.memory_gb)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from objectives.dimensions import Dimensions
-from objectives.latency.operator import CHUNK, Operator
+from objectives.latency.operator import CHUNK
 from objectives.latency.passes import passes
 from objectives.latency.roofline import part_operators, timed_seconds
 from objectives.scenario import Scenario
@@ -20,16 +20,15 @@ class PartTimes:
 
     def __init__(self, architectures: Architectures, scenario: Scenario, part: Part) -> None:
         self.n = len(architectures)
-        self._blocks: list[list[list[Operator]]] = []
-        for start in range(0, self.n, CHUNK):
-            x = Dimensions(architectures[start : start + CHUNK])
-            self._blocks.append([list(part_operators(x, one, part)) for one in passes(scenario)])
+        self._blocks = [
+            (rows, [list(part_operators(x, one, part)) for one in passes(scenario)])
+            for rows, x in Dimensions(architectures).blocks(CHUNK)
+        ]
 
     def ms(self, scenario: Scenario) -> FloatArray:
         """Prefill and decode of the part on a device, of one layer where it is attention or FFN, ms, (2, n)."""
         found, alike = np.zeros((2, self.n)), list(passes(scenario))
-        for number, block in enumerate(self._blocks):
-            rows = slice(number * CHUNK, (number + 1) * CHUNK)
+        for rows, block in self._blocks:
             for one, operators in zip(alike, block, strict=True):
                 seconds = timed_seconds(operators, one.phase, one.scenario, None, {})
                 found[int(one.phase.name == "decode"), rows] += one.time_share * seconds

@@ -27,22 +27,20 @@ def pass_work(x: Dimensions, one: Pass) -> FloatArray:
 def request_work(architectures: Architectures, scenario: Scenario) -> FloatArray:
     """FLOPs and bytes of a whole request, prefill and decode, (2, n); a draft model's besides."""
     found = np.zeros((2, len(architectures)))
-    for start in range(0, len(architectures), CHUNK):
-        x = Dimensions(architectures[start : start + CHUNK])
+    for rows, x in Dimensions(architectures).blocks(CHUNK):
         for one in passes(scenario):
-            found[:, start : start + CHUNK] += one.share * pass_work(x, one)
+            found[:, rows] += one.share * pass_work(x, one)
     return found + draft_work(scenario)
 
 
 def part_work(architectures: Architectures, scenario: Scenario, part: Part) -> tuple[FloatArray, FloatArray]:
     """FLOPs and bytes of attention or FFN, or of the head (`base`), over a whole request: of every layer, and once, each (2, n)."""
     found = np.zeros((2, 2, len(architectures)))
-    for start in range(0, len(architectures), CHUNK):
-        x = Dimensions(architectures[start : start + CHUNK])
+    for rows, x in Dimensions(architectures).blocks(CHUNK):
         for one in passes(scenario):
             work = total_work(part_operators(x, one, part), one.phase)
             once = int(part == "base" or one.one_layer)
-            found[once, :, start : start + CHUNK] += one.share * np.stack(np.broadcast_arrays(*work, x.depth)[:2])
+            found[once, :, rows] += one.share * np.stack(np.broadcast_arrays(*work, x.depth)[:2])
     return found[0], found[1] + (draft_work(scenario) if part == "base" else 0.0)
 
 

@@ -13,7 +13,6 @@ from objectives.latency.operator import CHUNK, Operator, Phase, Values
 from objectives.latency.operators import OF_PART, drafting_operators, ffn_operators, head_operators, mixer_operators
 from objectives.latency.passes import Pass, passes
 from objectives.scenario import Scenario
-from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
 
@@ -204,7 +203,7 @@ def draft_operator(x: Dimensions, phase: Phase, scenario: Scenario) -> Operator:
     serving, none = scenario.serving, 0.0 * x.width
     if serving.draft is None:
         raise ValueError(f"draft: expected a model beside speculation {serving.speculation}, got none; give one")
-    prefill, decode = (ms[0] * 1e-3 for ms in latency_ms(serving.draft, scenario.plainly()))
+    prefill, decode = (ms[0] * 1e-3 for ms in latency_ms(Dimensions(serving.draft), scenario.plainly()))
     seconds = prefill if phase.name == "prefill" else serving.drafted * decode
     return Operator("draft_model", none, none, present=none, fixed_seconds=float(seconds))
 
@@ -265,21 +264,20 @@ def operator_seconds(operator: Operator, phase: Phase, scenario: Scenario, alike
 
 
 def part_seconds(
-    architectures: Architectures, scenario: Scenario, phase: Literal["prefill", "decode"], part: Part
+    x: Dimensions, scenario: Scenario, phase: Literal["prefill", "decode"], part: Part
 ) -> tuple[FloatArray, FloatArray]:
     """Seconds of attention or FFN, or of the head (`base`), in a whole phase: of every layer, and once, each (n,).
 
     All are read from memory. The one layer that drafts counts once.
     """
-    found = np.zeros((2, len(architectures)))
+    found = np.zeros((2, len(x.architectures)))
     for one in passes(scenario):
         if one.phase.name != phase:
             continue
         once = int(part == "base" or one.one_layer)
-        for start in range(0, len(architectures), CHUNK):
-            x = Dimensions(architectures[start : start + CHUNK])
-            found[once, start : start + CHUNK] += one.time_share * total(
-                [time_operator(operator, one.phase, one.scenario) for operator in part_operators(x, one, part)]
+        for rows, block in x.blocks(CHUNK):
+            found[once, rows] += one.time_share * total(
+                [time_operator(operator, one.phase, one.scenario) for operator in part_operators(block, one, part)]
             )
     return found[0], found[1]
 
@@ -294,27 +292,22 @@ def total(times: list[OperatorTime]) -> Values:
     return sum((time.seconds for time in times), 0.0)
 
 
-def latency_ms(
-    architectures: Architectures, scenario: Scenario, mixer: FloatArray | None = None
-) -> tuple[FloatArray, FloatArray]:
+def latency_ms(x: Dimensions, scenario: Scenario, mixer: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
     """Prefill and decode of the operator model, ms, each (n,); `mixer` is a layer's in seconds where it is known already, (2, n)."""
-    return latencies_ms(architectures, [scenario], mixer)[0]
+    return latencies_ms(x, [scenario], mixer)[0]
 
 
 def latencies_ms(
-    architectures: Architectures, scenarios: Sequence[Scenario], mixer: FloatArray | None = None
+    x: Dimensions, scenarios: Sequence[Scenario], mixer: FloatArray | None = None
 ) -> list[tuple[FloatArray, FloatArray]]:
     """`latency_ms` in each of scenarios that differ in device and calibration alone; in cache-sized blocks."""
-    n = len(architectures)
-    result = np.zeros((len(scenarios), 2, n))
+    result = np.zeros((len(scenarios), 2, len(x.architectures)))
     alike = list(zip(*(passes(scenario) for scenario in scenarios), strict=True))
-    for start in range(0, n, CHUNK):
-        block = slice(start, start + CHUNK)
-        x = Dimensions(architectures[block])
+    for rows, block in x.blocks(CHUNK):
         for each in alike:
             row = int(each[0].phase.name == "decode")
-            known = None if mixer is None else mixer[row, block]
-            for place, (one, seconds) in enumerate(zip(each, pass_seconds(x, each, known), strict=True)):
-                result[place, row, block] += one.time_share * seconds
+            known = None if mixer is None else mixer[row, rows]
+            for place, (one, seconds) in enumerate(zip(each, pass_seconds(block, each, known), strict=True)):
+                result[place, row, rows] += one.time_share * seconds
     result *= 1e3
     return [(prefill, decode) for prefill, decode in result]

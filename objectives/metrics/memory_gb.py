@@ -12,7 +12,7 @@ LOG_SCALE = True
 
 def evaluate(assessment: Assessment) -> FloatArray:
     """Weights of the linear operators, the paper's memory, GB, (n,)."""
-    return memory.weights_gb(assessment.architectures, assessment.parameters, assessment.scenario)
+    return memory.weights_gb(assessment.dimensions, assessment.parameters, assessment.scenario)
 
 
 def parts(shares: PartAssessment) -> Share:

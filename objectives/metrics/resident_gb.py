@@ -12,7 +12,7 @@ LOG_SCALE = True
 
 def evaluate(assessment: Assessment) -> FloatArray:
     """Weights, embeddings, KV cache and activations held at once, GB, (n,)."""
-    return memory.resident_gb(assessment.architectures, assessment.parameters, assessment.scenario)
+    return memory.resident_gb(assessment.dimensions, assessment.parameters, assessment.scenario)
 
 
 def parts(shares: PartAssessment) -> Share:

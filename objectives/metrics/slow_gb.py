@@ -13,11 +13,11 @@ LOG_SCALE = False  # 0 where nothing is slow
 
 def evaluate(assessment: Assessment) -> FloatArray:
     """Share of layers in slow memory times the bytes of their experts, GB, (n,)."""
-    return memory.slow_gb(assessment.architectures, assessment.parameters, assessment.scenario)
+    return memory.slow_gb(assessment.dimensions, assessment.parameters, assessment.scenario)
 
 
 def parts(shares: PartAssessment) -> Share:
     """Experts per layer."""
     if shares.part != "ffn":
         return Share()
-    return Share(per_layer=(memory.slow_gb(shares.architectures, count(shares.architectures), shares.scenario),))
+    return Share(per_layer=(memory.slow_gb(shares.dimensions, count(shares.architectures), shares.scenario),))

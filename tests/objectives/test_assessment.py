@@ -11,6 +11,7 @@ import pytest
 
 from objectives.assessment import Assessment, on_devices
 from objectives.device import Calibration
+from objectives.dimensions import Dimensions
 from objectives.latency import closed_form, roofline
 from objectives.plugins import summary
 from search_spaces.architectures import Architectures
@@ -60,9 +61,12 @@ def test_metrics_are_consistent_with_each_other(case: Any, latency: str, random_
 
 def test_the_scenario_chooses_the_latency_model(case: Any, random_architectures: Draw) -> None:
     plain = random_architectures(9, 4, plain=True)
-    for latency, model in (("operator", roofline), ("closed_form", closed_form)):
-        scenario = case.but(latency=latency).scenario
-        found, (prefill, decode) = Assessment(plain, scenario), model.latency_ms(plain, scenario)  # type: ignore[attr-defined]
+    operator, closed = (case.but(latency=latency).scenario for latency in ("operator", "closed_form"))
+    for scenario, (prefill, decode) in (
+        (operator, roofline.latency_ms(Dimensions(plain), operator)),
+        (closed, closed_form.latency_ms(plain, closed)),
+    ):
+        found = Assessment(plain, scenario)
         np.testing.assert_array_equal(found["prefill_ms"], prefill)
         np.testing.assert_array_equal(found["decode_ms"], decode)
 

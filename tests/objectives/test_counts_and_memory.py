@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from objectives import counts, memory
 from objectives.assessment import Assessment
+from objectives.dimensions import Dimensions
 from objectives.plugins import documents
 from search_spaces.architectures import Architectures, one
 from search_spaces.columns import QK_NORMS
@@ -90,16 +91,13 @@ def test_bytes_and_counts_in_any_setting(
 
 def test_resident_is_the_sum_of_its_named_parts(case: Any, random_architectures: Draw) -> None:
     architectures, scenario = random_architectures(50, 3), case.but(batch=2).scenario
-    parts = memory.resident_parts_gb(architectures, counts.count(architectures), scenario)
+    x, groups = Dimensions(architectures), counts.count(architectures)
+    parts = memory.resident_parts_gb(x, groups, scenario)
     assert set(parts) == {
         *("linear weights", "router, norms, biases", "embeddings and head", "kv cache", "activations"),
     }
-    np.testing.assert_allclose(
-        sum(parts.values()), memory.resident_gb(architectures, counts.count(architectures), scenario), rtol=1e-15
-    )
-    np.testing.assert_array_equal(
-        parts["linear weights"], memory.weights_gb(architectures, counts.count(architectures), scenario)
-    )
+    np.testing.assert_allclose(sum(parts.values()), memory.resident_gb(x, groups, scenario), rtol=1e-15)
+    np.testing.assert_array_equal(parts["linear weights"], memory.weights_gb(x, groups, scenario))
 
 
 def test_weights_are_the_papers_formula_in_its_space(case: Any, paper_architectures: Architectures) -> None:

@@ -13,6 +13,7 @@ from scipy import stats
 from nas.study.catalogue import load_device, load_law
 from objectives.assessment import Assessment
 from objectives.device import Calibration, Cooling, Device, Sustained
+from objectives.dimensions import Dimensions
 from objectives.latency.roofline import latency_ms
 from objectives.precision import precision
 from objectives.scenario import Scenario
@@ -103,7 +104,9 @@ def test_every_time_is_divided_by_the_share(calibration: str, kind: str, experts
         load_law("hw_codesign"), board(), precision=precision(kind), batch=2, calibration=CALIBRATIONS[calibration]
     )
     hot = replace(burst, sustained=Sustained(share=0.6))
-    for cold_ms, hot_ms in zip(latency_ms(designs(experts), burst), latency_ms(designs(experts), hot), strict=True):
+    for cold_ms, hot_ms in zip(
+        latency_ms(Dimensions(designs(experts)), burst), latency_ms(Dimensions(designs(experts)), hot), strict=True
+    ):
         np.testing.assert_allclose(hot_ms, cold_ms / 0.6, rtol=1e-12)
     cold, warm = (Assessment(designs(experts), s) for s in (burst, hot))
     assert warm["loss"] == cold["loss"]
@@ -114,7 +117,9 @@ def test_every_time_is_divided_by_the_share(calibration: str, kind: str, experts
 def test_a_share_of_one_changes_no_bit() -> None:
     burst = Scenario(load_law("hw_codesign"), board(), calibration=CALIBRATIONS["every coefficient"])
     same = replace(burst, sustained=Sustained(share=1.0))
-    for cold_ms, hot_ms in zip(latency_ms(designs(8), burst), latency_ms(designs(8), same), strict=True):
+    for cold_ms, hot_ms in zip(
+        latency_ms(Dimensions(designs(8)), burst), latency_ms(Dimensions(designs(8)), same), strict=True
+    ):
         assert (cold_ms == hot_ms).all()
 
 

@@ -15,6 +15,7 @@ from objectives.calibrating.group import calibrate
 from objectives.calibrating.measurements import Measurement
 from objectives.counts import count
 from objectives.device import Calibration, Device
+from objectives.dimensions import Dimensions
 from objectives.loss_law.law import Law
 from objectives.memory import embedding_bytes, weights_by_part
 from objectives.precision import PRECISIONS
@@ -45,10 +46,10 @@ LLAMA = {
 
 def stored(architecture: Architectures, precision: str, law: Law, device: Device) -> float:
     """Bytes of all parameters."""
-    scenario, groups = Scenario(law, device, PRECISIONS[precision]), count(architecture)
-    tables = embedding_bytes(architecture, groups, scenario)
+    scenario, x, groups = Scenario(law, device, PRECISIONS[precision]), Dimensions(architecture), count(architecture)
+    tables = embedding_bytes(x, groups, scenario)
     small = (groups.router + groups.small) * scenario.precision.small_bytes
-    return float((sum(weights_by_part(architecture, groups, scenario.precision)) + small + tables)[0])
+    return float((sum(weights_by_part(x, groups, scenario.precision)) + small + tables)[0])
 
 
 def test_every_format_has_a_row_and_a_source() -> None:

@@ -61,7 +61,7 @@ METRIC: list[Edit] = [
         "objectives/metrics/made_of_parts.py",
         "",
         f"{METRIC_HEAD}def evaluate(assessment):\n"
-        "    return 2.0 * memory.weights_gb(assessment.architectures, assessment.parameters, assessment.scenario)\n\n\n"
+        "    return 2.0 * memory.weights_gb(assessment.dimensions, assessment.parameters, assessment.scenario)\n\n\n"
         "def parts(shares):\n    return memory.weights_share(shares).times(2.0)\n",
     ),
 ]

@@ -11,6 +11,7 @@ from objectives.calibrating.measurements import Measurement
 from objectives.calibrating.prediction import predict
 from objectives.calibrating.terms import scenario_of, terms
 from objectives.device import Calibration, Device
+from objectives.dimensions import Dimensions
 from objectives.latency.roofline import latency_ms
 from objectives.loss_law.law import Law
 from tests.objectives.calibrating.conftest import MODELS, TRUE, shown
@@ -37,7 +38,7 @@ def test_terms_are_the_operator_model(board: Device, law: Law, precision: str, m
         request_overhead="30 ms",
     )
     prefill, step = shown(board, law, (model,), precision, truth)
-    expected = latency_ms(prefill.architecture, scenario_of(prefill, board, law, truth))
+    expected = latency_ms(Dimensions(prefill.architecture), scenario_of(prefill, board, law, truth))
     assert prefill.ms == pytest.approx(expected[0][0], rel=1e-9)
     assert step.ms * 16 == pytest.approx(expected[1][0], rel=1e-9)
 

@@ -11,6 +11,7 @@ from objectives.calibrating.measurements import Measurement
 from objectives.calibrating.prediction import predict, predict_with_slopes
 from objectives.calibrating.terms import scenario_of, terms
 from objectives.device import Calibration, Device
+from objectives.dimensions import Dimensions
 from objectives.latency.roofline import latency_ms
 from objectives.loss_law.law import Law
 from tests.objectives.calibrating.conftest import MODELS, shown
@@ -47,7 +48,7 @@ def test_times_are_those_of_the_operator_model(cached: Device, law: Law) -> None
     """Prefill and decode under every coefficient, as a study with the same calibration prices them."""
     rows = mixed(cached, law)
     for m, ms in zip(rows, predict(terms(rows, cached, law), WHOLE), strict=True):
-        prefill, decode = latency_ms(m.architecture, scenario_of(m, cached, law, WHOLE))
+        prefill, decode = latency_ms(Dimensions(m.architecture), scenario_of(m, cached, law, WHOLE))
         expected = prefill[0] if m.phase == "prefill" else decode[0] / m.generated
         assert ms == pytest.approx(expected, rel=1e-9)
 

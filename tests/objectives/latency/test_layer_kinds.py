@@ -10,6 +10,7 @@ from objectives import memory
 from objectives.assessment import Assessment
 from objectives.counts import count
 from objectives.device import Calibration, Device
+from objectives.dimensions import Dimensions
 from objectives.latency.operator import phases
 from objectives.latency.request_work import request_work
 from objectives.loss_law.features import COUNTS, feature
@@ -167,7 +168,7 @@ def test_the_kv_cache_of_gemma_3_1b_at_32000_tokens(case: Any) -> None:
     """4 of 26 layers keep every token, 22 keep 512; costed as full attention it is 5.8 times as much."""
     chosen = case.but(precision="int8", input_tokens=31_000, output_tokens=1000).scenario
     local, full = (
-        memory.resident_parts_gb(one(row), count(one(row)), chosen)
+        memory.resident_parts_gb(Dimensions(one(row)), count(one(row)), chosen)
         for row in (GEMMA, {**GEMMA, "n_local": 0, "window": 0})
     )
     of_configuration = 2 * 256 * (4 * 32_000 + 22 * 512) * 2 / 1e9

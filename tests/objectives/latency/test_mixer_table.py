@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from objectives.device import Calibration, Device, SlowMemory
+from objectives.dimensions import Dimensions
 from objectives.latency.mixer_table import MixerTable, holds
 from objectives.latency.operator import CHUNK
 from objectives.latency.roofline import latency_ms
@@ -77,7 +78,9 @@ def test_blocks_of_many_rows_take_their_own(
 def same(space: SearchSpace, genotypes: Any, table: MixerTable, scenario: Scenario) -> None:
     """Both phases, with the table and without."""
     architectures = space.architectures(genotypes)
-    plain, tabled = (latency_ms(architectures, scenario, mixer) for mixer in (None, table.seconds(genotypes)))
+    plain, tabled = (
+        latency_ms(Dimensions(architectures), scenario, mixer) for mixer in (None, table.seconds(genotypes))
+    )
     for one, other in zip(plain, tabled, strict=True):
         assert one.tobytes() == other.tobytes()
 

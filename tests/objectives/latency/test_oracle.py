@@ -26,7 +26,7 @@ Convert = Callable[[Architectures], list[Any]]
 
 def assert_agrees(case: Any, architectures: Architectures, rows: list[Any], order: np.ndarray[Any, Any]) -> None:
     """The batch's latencies, computed at once, are the oracle's in the chosen rows."""
-    prefill, decode = latency_ms(architectures, case.scenario)
+    prefill, decode = latency_ms(Dimensions(architectures), case.scenario)
     setting, oracle = case.setting, case.oracle
     expected = np.array([[oracle.prefill_ms(rows[i], setting), oracle.decode_ms(rows[i], setting)] for i in order])
     np.testing.assert_allclose(prefill[order], expected[:, 0], rtol=RELATIVE)
@@ -220,7 +220,7 @@ def test_4096_tokens_are_the_explicit_sum(
     chosen = case.but(device=weak, attention=attention, precision=precision, output_tokens=4096, input_tokens=3)
     oracle, setting, rows = case.oracle, chosen.setting, as_reference(architectures)
     assert any(turning(oracle, setting, row, 4, 4099) for row in rows)
-    _, decode = latency_ms(architectures, chosen.scenario)
+    _, decode = latency_ms(Dimensions(architectures), chosen.scenario)
     for found, row in zip(decode, rows, strict=True):
         seconds = 4096 * sum(
             oracle.operator_s(row, setting, each, "decode")
@@ -235,9 +235,11 @@ def test_4096_tokens_are_the_explicit_sum(
 def test_tokens_add_up_pass_by_pass(case: Any, random_architectures: Draw) -> None:
     """S_out tokens after a prompt are one token after each of S_out growing prompts."""
     architectures = random_architectures(300, 8)
-    _, together = latency_ms(architectures, case.but(output_tokens=40, input_tokens=100, batch=3).scenario)
+    _, together = latency_ms(Dimensions(architectures), case.but(output_tokens=40, input_tokens=100, batch=3).scenario)
     alone = [case.but(output_tokens=1, input_tokens=100 + t, batch=3).scenario for t in range(40)]
-    np.testing.assert_allclose(together, sum(latency_ms(architectures, each)[1] for each in alone), rtol=1e-12)
+    np.testing.assert_allclose(
+        together, sum(latency_ms(Dimensions(architectures), each)[1] for each in alone), rtol=1e-12
+    )
 
 
 coefficients = st.floats(1e-30, 1e6) | st.sampled_from([0.0, 1.0])
