@@ -26,7 +26,7 @@ from search_spaces.mixers import Mixers
 from search_spaces.space import SearchSpace
 
 SMALL = 20_000  # designs of a space that is priced as a whole, which takes as long as some ten batches
-REPAID = 500  # mixers of a space whose times take about as long to make as they spare a batch
+REPAID = 2000  # mixers of a space for each batch that is priced before their times are made: a search prices dozens of batches, who asks for one design one
 MIXERS = 10_000  # of a space; the times of more are not made
 Caller = Callable[[Objective, Architectures, Scenario], tuple[FloatArray, list[str]]]
 METRIC_ORDER = (  # what is always computed; other shipped metrics are where something asks for them
@@ -125,7 +125,7 @@ class Problem:
         return self.assess(self.architectures(self.space.genotypes(np.arange(self.space.size))))
 
     def _mixer_of(self, genotypes: IntArray) -> Callable[[], FloatArray] | None:
-        """Seconds of a layer's mixer, (2, n), from the times of all; None before as many batches were priced as these take."""
+        """Seconds of a layer's mixer, (2, n), from the times of all; None of so few batches that these do not repay."""
         mixers = self._mixers
         if mixers is None or next(self._batches) < len(mixers) // REPAID:
             return None

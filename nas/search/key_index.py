@@ -32,6 +32,15 @@ class KeyIndex:
         found: IntArray = np.where(self._keys[place] == keys, self._rows[place], -1)
         return found
 
+    def unknown(self, keys: IntArray) -> IntArray:
+        """Places of keys that were never added, of equal ones the first, in order."""
+        known = (self._sorted_rows(keys) >= 0).tolist() if len(self._keys) else [False] * len(keys)
+        first: dict[int, int] = {}
+        for place, key in enumerate(keys.tolist()):
+            if not known[place] and key not in self._recent:
+                first.setdefault(key, place)
+        return np.fromiter(first.values(), dtype=np.int64, count=len(first))
+
     def add(self, keys: IntArray, at_most: int | None = None) -> BoolArray:
         """Add keys that are new, in order, all or so many; which of them were (the first of equal ones)."""
         known = (self._sorted_rows(keys) >= 0).tolist() if len(self._keys) else [False] * len(keys)

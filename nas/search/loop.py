@@ -137,8 +137,7 @@ class Search:
         if len(genotypes) == 0:
             return self._unreplayed() or finished_of(self.strategy) or "nothing left to ask"
         keys = self.problem.space.keys(genotypes)
-        first = np.sort(np.unique(keys, return_index=True)[1])
-        new = first[self.archive.index.rows(keys[first]) < 0]
+        new = self.archive.index.unknown(keys)
         progress.repeats += len(genotypes) - len(new)
         complete = self._evaluate(genotypes[new], len(genotypes), remaining)
         progress.batch += 1
