@@ -1,5 +1,6 @@
 """Regression on groups of columns and remainders, each with a scale that the evidence of the data finds, as the noise; jumps and outliers where they show."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import compress, pairwise
 
@@ -11,6 +12,8 @@ from scipy.stats import t as student
 from nas.strategies._evidence import OFFSET, REMAINDERS, Evidence, Posterior
 from search_spaces.arrays import FloatArray
 
+SMOOTH = {"smooth": REMAINDERS["smooth"]}
+ROUGH = SMOOTH | {"rough": 0.7}  # what noise would otherwise have to explain
 NOISE = 0.1  # of the targets' sd: median before anything is seen
 STEPS = 40  # of the search for scales, at most
 FURTHER = 12  # of each further round
@@ -42,12 +45,15 @@ def fitted(columns: FloatArray, groups: tuple[Group, ...], among: FloatArray, va
 
     Scales and noise maximise their posterior density: the evidence times a log-normal prior of each. n is at least 2. Of a sparse group
     weights are Student's t, of values that lie far off the noise is: both are normal with a variance of their own, which
-    is found in turn with the scales. Sparse groups and all remainders but the first are there where they predict values that are left
-    out better.
+    is found in turn with the scales. A rough remainder about as large as the values is there where the posterior density is larger with
+    it than where noise must explain as much; sparse groups and all remainders where they predict values that are left out better.
     """
     offset, scale = float(values.mean()), max(float(values.std()), SMALLEST)
-    plain, full = (Fit(columns, groups, among, (values - offset) / scale, jumps=jumps) for jumps in (False, True))
-    found = [fit.rounds() for fit in (plain, full)]
+    targets = (values - offset) / scale
+    fits = [Fit(columns, groups, among, targets, remainders) for remainders in (SMOOTH, ROUGH, REMAINDERS)]
+    *without, jumps = zip(fits, [fit.rounds() for fit in fits], strict=True)
+    likelier = min(without, key=lambda one: one[1].cost)
+    found = [fit.settled(of) for fit, of in (likelier, jumps)]
     chosen = found[int(found[1].density > found[0].density + MARGIN)]
     names = (*(group.name for group in groups), *REMAINDERS)
     scales = dict(zip(names, np.exp(chosen.logs).tolist(), strict=False))
@@ -71,29 +77,39 @@ class Found:
 
 
 class Fit:
-    """The search for scales, and for the variances of single weights and values; without jumps, of what is smooth alone."""
+    """The search for scales, and for the variances of single weights and values, with these remainders; with all of them, jumps besides."""
 
     def __init__(
-        self, columns: FloatArray, groups: tuple[Group, ...], among: FloatArray, targets: FloatArray, *, jumps: bool
+        self,
+        columns: FloatArray,
+        groups: tuple[Group, ...],
+        among: FloatArray,
+        targets: FloatArray,
+        remainders: Mapping[str, float],
     ) -> None:
         self.columns, self.groups, self.among, self.targets = columns, groups, among, targets
-        self.medians = np.log([*(group.median for group in groups), *REMAINDERS.values(), NOISE])
+        medians = (remainders.get(name, median) for name, median in REMAINDERS.items())
+        self.medians = np.log([*(group.median for group in groups), *medians, NOISE])
         self.counts = [1, *(group.count for group in groups)]
         self.ends = np.cumsum(self.counts)
-        sparse, first = [group.sparse for group in groups], [True, *[jumps] * (len(REMAINDERS) - 1)]
-        self.there = np.array([*(jumps or not of for of in sparse), *first, True])
+        sparse, jumps = [group.sparse for group in groups], remainders.keys() == REMAINDERS.keys()
+        self.there = np.array([*(jumps or not of for of in sparse), *(name in remainders for name in REMAINDERS), True])
         self.start = np.where([*sparse, *[False] * len(REMAINDERS), False], self.medians + AHEAD, self.medians)
         self.sparse = np.repeat([False, *(jumps and of for of in sparse)], self.counts)
         self.own = np.ones(columns.shape[1])  # variance of each weight, over its group's
         self.spread = np.ones(len(targets))  # variance of each value's noise, over that of all
 
     def rounds(self) -> Found:
-        """Scales, then what is far off, and scales again; where values lie far off, the noise that predicts those left out best."""
+        """Scales, then which weights are far larger than others, and scales again; noise is normal."""
         starts = (self.medians, self.start) if self.sparse.any() else (self.medians,)
         found = min((self._found(start, STEPS) for start in starts), key=lambda one: one.cost)
         for _ in range(ROUNDS if self.sparse.any() else 0):
             self._reweighed(found)
             found = self._found(found.logs, FURTHER)
+        return found
+
+    def settled(self, found: Found) -> Found:
+        """The same with its density; where values lie far off, with the noise that predicts those left out best."""
         away, sds = self._left_out(found)
         found = replace(found, density=float(np.sum(norm.logpdf(away, scale=sds))))
         if len(away) < FEWEST or np.abs(away / sds).max() < SUSPECT:
