@@ -235,9 +235,10 @@ class Problem:
         return values, reasons
 
 
-def is_mute(law: Law, reason: str) -> bool:
-    """Whether a design failed since its law prices others alone: no fault of a metric, and another design may have a loss."""
-    return law.partial and reason.startswith("loss: ")
+def is_mute(problem: Problem, genotype: IntArray) -> bool:
+    """Whether the law says nothing of a design (g,), which fails for that: no fault of a metric, and another design may have a loss."""
+    chosen = problem.architectures(genotype[None])
+    return bool(problem.pricing(chosen).law.unpriced(chosen))
 
 
 def unusable(metrics: Mapping[str, FloatArray], law: Law) -> list[str] | None:
