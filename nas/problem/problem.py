@@ -248,7 +248,7 @@ def unusable(metrics: Mapping[str, FloatArray], law: Law) -> list[str] | None:
             return None  # as of nearly every batch: a sum is finite only where everything in it is
     message = {name: (~np.isfinite(column), "which is not finite") for name, column in metrics.items()}
     beyond = f"beyond {LARGEST_LOSS:g} nats no perplexity is finite"
-    beyond = f"{law.name} prices {law.priced_designs} alone" if law.partial else beyond
+    beyond = f"{law.name} prices {law.priced_designs}" if law.partial else beyond
     message["loss"] = (~(metrics["loss"] <= LARGEST_LOSS), beyond)
     if not any(rows.any() for rows, _ in message.values()):
         return None
