@@ -39,7 +39,7 @@ def draw(path: Path) -> None:
     for ax, (container, title) in zip(axes, CONTAINERS.items(), strict=True):
         rows = floors(container)
         for height, rooms in enumerate(reversed(rows)):
-            doors = len(rooms) > 6
+            doors = len(rooms) > 6 and not any((ROOT / container / room).is_dir() for room in rooms)
             shown = ["doors: one file per command, with flags, help and exit code"] if doors else rooms
             for i, room in enumerate(shown):
                 width = 1 / len(shown)
@@ -50,7 +50,7 @@ def draw(path: Path) -> None:
                 ax.text((i + 0.5) * width, height + 0.68, room, ha="center", va="center", fontsize=9, weight="bold")
                 text = ", ".join(rooms) if doors else purpose(container, room)
                 wide = CHARACTERS[container] // len(shown)
-                lines = textwrap.fill(textwrap.shorten(text, 2 * wide - 6, placeholder=" …"), wide)
+                lines = textwrap.fill(text, wide, max_lines=3 if len(shown) > 6 else 2, placeholder=" …")
                 ax.text((i + 0.5) * width, height + 0.3, lines, ha="center", va="center", fontsize=6)
         ax.set(xlim=(0, 1), ylim=(0, len(rows)), title=f"{container}/   {title}")
         ax.axis("off")

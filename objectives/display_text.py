@@ -59,6 +59,13 @@ def is_separated_otherwise(header: Sequence[str]) -> bool:
     return len(header) == 1 and any(mark in header[0] for mark in ";\t")
 
 
+def longer_row(named: int, further: Sequence[str]) -> str:
+    """The fault of a row with cells beyond the header's `named`, "" where these are blank: they may be the rest of a decimal comma."""
+    if not any(cell.strip() for cell in further):
+        return ""
+    return f"expected {named} cells, got {named + len(further)}; correct the row, and write decimals with points"
+
+
 def csv_fault(error: csv.Error) -> str:
     """The fault of a CSV file, in words."""
     message = str(error)

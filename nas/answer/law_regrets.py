@@ -56,7 +56,7 @@ def _design_lines(found: Along, laws: Sequence[Law], design: Architectures, cost
     rows = zip(laws, found.regrets(design, cost)[0].tolist(), found.n_experts(cost)[0].tolist(), strict=True)
     return [
         f"  {law.name} {shown(regret, extrapolates=bool(law.extrapolates(design)[0]))}"
-        + (f", its own best is {kind(best)}" if best else f", prices nothing there ({law.priced_designs} alone)")
-        + ("" if not np.isnan(regret) or not best else f"; of this design it says nothing ({law.priced_designs} alone)")
+        + (f", its own best is {kind(best)}" if best else f", prices nothing there ({law.priced_designs})")
+        + ("" if not np.isnan(regret) or not best else f"; of this design it says nothing ({law.priced_designs})")
         for law, regret, best in rows
     ]

@@ -97,7 +97,7 @@ def right_under(problem: Problem, verdict: Verdict, design: Architectures) -> st
         if theirs and not np.isnan(regret) and theirs != own
     ]
     lines += [
-        f"{law.name} prices nothing here ({law.priced_designs} alone)"
+        f"{law.name} prices nothing here ({law.priced_designs})"
         for law, theirs in zip(verdict.laws, best, strict=True)
         if not theirs
     ]
@@ -132,7 +132,7 @@ def _with_reasons(laws: Sequence[Law]) -> str:
     reasons: dict[str, list[str]] = {}
     for law in laws:
         reasons.setdefault(law.priced_designs, []).append(law.name)
-    return ", ".join(f"{', '.join(names)} ({reason} alone)" for reason, names in reasons.items())
+    return ", ".join(f"{', '.join(names)} ({reason})" for reason, names in reasons.items())
 
 
 def _kind(design: Architectures) -> str:
@@ -185,7 +185,7 @@ def caveats(laws: Sequence[Law]) -> list[str]:
 
 def confined(laws: Sequence[Law]) -> list[str]:
     """Which laws confine the least worst design to what they price."""
-    confining = [f"{law.name} prices {law.priced_designs} alone" for law in laws if law.partial]
+    confining = [f"{law.name} prices {law.priced_designs}" for law in laws if law.partial]
     return [f"The least worst design is one that all laws price: {'; '.join(confining)}."] if confining else []
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from nas.answer.changes import NOTHING, Change, Changes, changes_of
@@ -67,8 +68,9 @@ class ThreeSentences:
         return self.train, self.takes, self.buys
 
 
+@lru_cache(maxsize=1)  # a run's screen, files and page say the same
 def three_sentences(outcome: Outcome) -> ThreeSentences | None:
-    """The answer of a run; None where nothing was evaluated that says anything."""
+    """The answer of a run, made once; None where nothing was evaluated that says anything."""
     problem, pick, there = outcome.study.problem, outcome.picks[0], outcome.device_times[0]
     if outcome.diagnosis is not None:
         return nothing_fits(problem, outcome.diagnosis, whole=outcome.diagnosis_covers_space)

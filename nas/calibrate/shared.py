@@ -10,7 +10,7 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults
 from nas.files.tables import csv_text
-from objectives.calibrating.shared import KIND, VERSION, SharedDevice, SharedMeasurements
+from objectives.calibrating.shared import KIND, VERSION, SharedMeasurements
 
 
 def recognises(document: Document) -> bool:
@@ -28,7 +28,7 @@ def shared_rows(documents: Sequence[Document]) -> tuple[list[str], list[str]]:
     rows = [row for each in found for row in _rows(each)]
     names = list(dict.fromkeys(name for row in rows for name in row))
     lines = csv_text({name: [row.get(name, "") for row in rows] for name in names}).splitlines()
-    return lines, list(dict.fromkeys(_said(each.device, each.month) for each in found))
+    return lines, list(dict.fromkeys(f"Shared measurements of {each.device}, {each.month}" for each in found))
 
 
 def _read(document: Document) -> SharedMeasurements:
@@ -50,11 +50,3 @@ def _rows(found: SharedMeasurements) -> Iterator[dict[str, Any]]:
     for row in found.rows:
         told = row.model_dump(exclude={"architecture", "contended"}, exclude_none=True)
         yield {**row.architecture, **told, "contended": "yes" if row.contended else "no"}
-
-
-def _said(device: SharedDevice, month: str) -> str:
-    known = [device.id, device.processor, f"{device.cores} processors" * bool(device.cores), device.system]
-    mode = f"power mode {device.power_mode}" * bool(device.power_mode)
-    return (
-        f"Shared measurements of {', '.join(text for text in (*known, mode) if text) or 'an unnamed device'}, {month}"
-    )

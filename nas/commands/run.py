@@ -77,10 +77,11 @@ def execute(request: RunRequest) -> Path:
 
 def _without_values(outcome: Outcome, folder: Path) -> str:
     """Why no design has values, and what helps: a law that prices others does not change by asking again."""
-    reason, times = Counter(outcome.evaluations.reasons or ()).most_common(1)[0]
+    reasons = outcome.evaluations.reasons or ()
+    reason, times = Counter(reasons).most_common(1)[0]
     count = f"{len(outcome.evaluations):,} failure{'s' * (len(outcome.evaluations) > 1)}"
     remedy = f"correct it, then go on with: {retrying(folder, outcome.study.config)}"
-    if is_mute(outcome.study.problem.scenario.law, reason):
+    if is_mute(outcome.study.problem, outcome.evaluations.genotypes[reasons.index(reason)]):
         covered = len(outcome.evaluations) == outcome.study.problem.space.size
         remedy = "choose another law or a space of such designs"
         remedy += "" if covered else ", or --algo exact, which finds them where they are few"

@@ -17,6 +17,7 @@ from objectives.transfers import NEAREST
 Path = tuple[str | int, ...]
 ROMAN = re.compile(r"i{2,3}$")
 MOST_NAMED = 6
+CLOSE = 0.7  # twice the letters in common, in order, over those of both names: one letter of four may be another one
 CHOOSE = "choose one"
 LISTED = ("device", "metric", "model")  # what has more names than a line holds, and a list of its own
 TIMES = ("total_ms", "prefill_ms", "decode_ms", "tpot_ms")
@@ -52,7 +53,8 @@ def similar(name: str, choices: Sequence[str]) -> list[str]:
     holding = [choice for choice in choices if asked in squashed(choice)] if len(asked) > 2 else []
     if holding:
         return sorted(holding, key=lambda choice: not squashed(choice).startswith(asked))
-    return difflib.get_close_matches(name.lower(), choices, n=1, cutoff=0.5)
+    spelt = {squashed(choice): choice for choice in choices}
+    return [spelt[letters] for letters in difflib.get_close_matches(asked, spelt, n=1, cutoff=CLOSE)]
 
 
 def squashed(name: str) -> str:
@@ -82,9 +84,9 @@ def near_file(path: PathOfFile, otherwise: str) -> str:
     """`did you mean runs/paper-nsga2-s0?` for what lies in the same folder under a close name, else another hint."""
     there: list[str] = []
     with suppress(OSError, ValueError):
-        there = [str(path.parent / name) for name in os.listdir(path.parent)]
-    close = difflib.get_close_matches(str(path), [name for name in there if name != str(path)], n=1, cutoff=0.8)
-    return f"did you mean {close[0]}?" if close else otherwise
+        there = [name for name in os.listdir(path.parent) if name != path.name]
+    close = difflib.get_close_matches(path.name, there, n=1, cutoff=CLOSE)
+    return f"did you mean {path.parent / close[0]}?" if close else otherwise
 
 
 @dataclass

@@ -78,6 +78,19 @@ def read(path: FilePath, *, own: bool = False) -> tuple[Any, dict[Path, str]]:
     return parse(text, str(path))
 
 
+def keys_of(content: Any, path: FilePath, remedy: str) -> dict[str, Any]:
+    """The content of a file of keys and values.
+
+    Raises:
+        UsageError: a list, a word, a number, or nothing.
+    """
+    if isinstance(content, dict):
+        return content
+    kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "an empty file"}
+    got = kinds.get(type(content), "a number")
+    raise UsageError(f"{path}:1: expected keys and values, got {got}; {remedy}")
+
+
 def parse(text: str, label: str) -> tuple[Any, dict[Path, str]]:
     """As `read`, from text; what was parsed before is copied, so that spaces, laws and devices are parsed once in a process."""
     if len(text) > MOST_BYTES:

@@ -279,7 +279,7 @@ def show_first(request: FitRequest, found: dict[str, Any]) -> None:
     if request.json:
         say_json({"next": found["next"]})
     else:
-        for line in headed(*plan_lines(found["next_said"], aligned)):
+        for line in headed(plan_lines(found["next_said"], aligned)):
             say(line)
 
 

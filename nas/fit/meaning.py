@@ -130,7 +130,7 @@ def read_form(path: Path) -> Form:
     """
     content, origins = yaml_source.read(path)
     try:
-        return Form.model_validate(content)
+        return Form.model_validate(yaml_source.keys_of(content, path, "see docs/fit.md"))
     except ValidationError as error:
         faults = Faults(origins)
         faults.add_validation(error, model=Form)

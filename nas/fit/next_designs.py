@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from nas.answer.design_words import describe
 from nas.errors import UsageError
 from nas.exact.solution import quick_frontier
 from nas.fit.trainings import Trainings, counts_of, on_counts
@@ -20,16 +21,11 @@ from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import SHARES, share_of
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray
-from search_spaces.layer_kinds import COUNTS
 from search_spaces.space import SearchSpace
-from search_spaces.specification import OF_HEADS
 
 GOALS: tuple[Goal, ...] = ("coefficients", "frontier", "cost")
 MOST = 50_000  # candidates: all of a space, or a random sample of a larger one
-SHOWN = (
-    *("id", "depth", *COUNTS, "width", *OF_HEADS, "n_kv_heads", "n_experts", "top_k", "expert_ffn_ratio"),
-    *("tokens", "seed", "predicted_loss", "purpose"),
-)
+SHOWN = ("id", "tokens", "seed", "predicted_loss", "purpose")  # beside the architecture in words
 SIZES = ("memory_gb", "resident_gb", "params_total", "params_active")  # budgets that what is trained must meet, too
 NOISY = 0.05  # residual sd, nats, from which designs aimed at the frontier are doubted
 DOUBTED = "were not shown to pick better than random ones (24 simulations; figures in docs/fit.md)"
@@ -223,9 +219,9 @@ def said_of(asked: Asked, proposal: Proposal, study: Study, noise: float | None,
     columns, shrink = proposal.columns, proposal.plan.shrink
     after = f"are {shrink:.2f} of random designs'" if first else f"become {shrink:.2f} of what they are"
     when = "first" if first else "next"
-    free = bool((proposal.trainings.architectures.query_dim != proposal.trainings.architectures.width).any())
-    names = [name for name in SHOWN if name in columns and (free or name not in OF_HEADS)]
-    parts = [f"largest {feature(proposal.trainings.architectures, 'parameters').max():.3g} parameters"]
+    names, chosen = [name for name in SHOWN if name in columns], proposal.trainings.architectures
+    designs = [describe(chosen[i : i + 1], study.problem.space.settings) for i in range(asked.n)]
+    parts = [f"largest {feature(chosen, 'parameters').max():.3g} parameters"]
     parts += [f"{columns['training_flops'].sum():.3g} training FLOP in all"] if "training_flops" in columns else []
     parts += [str(budget) for budget in study.problem.budgets if budget.metric in SIZES]
     notes = ["; ".join(parts), *([] if first else _unaimed(proposal, study.problem.scenario.law))]
@@ -234,8 +230,8 @@ def said_of(asked: Asked, proposal: Proposal, study: Study, noise: float | None,
         notes.append(f"At a residual sd of {noise:.2g} nats designs aimed at the frontier {why}")
     return {
         "title": f"Train {when}: {asked.n} of the {study.problem.space.name} space; standard errors {after}",
-        "header": [named(name) if name == "predicted_loss" else in_words(name) for name in names],
-        "rows": [[_cell(columns[name][i]) for name in names] for i in range(asked.n)],
+        "header": [*(named(name) if name == "predicted_loss" else in_words(name) for name in names), "architecture"],
+        "rows": [[*(_cell(name, columns[name][i]) for name in names), designs[i]] for i in range(asked.n)],
         "notes": notes,
     }
 
@@ -249,5 +245,7 @@ def _unaimed(proposal: Proposal, law: Law) -> list[str]:
     return [f"No row has layers of {named}: these designs were not chosen to learn what they cost"] if found else []
 
 
-def _cell(value: object) -> str:
+def _cell(name: str, value: Any) -> str:
+    if name == "tokens":
+        return f"{value / 1e9:.4g} B"
     return f"{value:.4g}" if isinstance(value, float) else str(value).replace("_", " ")

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nas.fit.text import sections
+from nas.fit.text import LINE, Part, Section, sections
 from nas.pages.embedding import column, numbers
 from nas.pages.markup import element, footer, paragraphs, section, shown, table, text
 from nas.pages.page import page
 
 SCRIPTS = ("linked.js", "fit.js")
-LINE = "line of the table"  # head of a column of rows that can be shown
 
 
 class Finished(str):
@@ -25,15 +24,19 @@ def fit_page(name: str, content: Mapping[str, Any]) -> str:
         PlasError: no BokehJS in this environment.
         KeyError, TypeError, ValueError: content that `fit` did not write.
     """
-    said = dict(_sections(content))
-    verdict, provenance = said.pop("Verdict"), said.pop("Provenance")
+    parts = _sections(content)
+    verdict, provenance = part_of(parts, "verdict"), part_of(parts, "provenance")
     head = f"{content['form']} fitted to {content['data']['rows']:,} trained models of {content['table']}"
     main = element(
         "main",
         section("Verdict", element("p", element("strong", text(verdict[0]))), paragraphs(verdict[1:])),
         section("Predicted and observed", _explore(content)),
         section("Residuals against each factor", element("div", id="residuals", class_="several"), _quiet(_LINKED)),
-        *(section(title, _beside(title, content), *html_lines(lines)) for title, lines in said.items()),
+        *(
+            section(each.title, _beside(each.part, content), *html_lines(each.lines))
+            for each in parts
+            if each.part not in ("verdict", "provenance")
+        ),
         section("Provenance", paragraphs(provenance)),
         repeat_section(content),
         id="main",
@@ -53,7 +56,12 @@ _KEYS = (
 )
 
 
-def _sections(content: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+def part_of(among: Sequence[Section], part: Part) -> list[str]:
+    """The lines of one part of a fit."""
+    return next(each.lines for each in among if each.part == part)
+
+
+def _sections(content: Mapping[str, Any]) -> list[Section]:
     """The report's sections, tables as HTML; a row of the table can be shown where its line is told."""
     places = {str(line): row for row, line in enumerate(content["rows"]["line"])}
 
@@ -61,7 +69,7 @@ def _sections(content: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
         indices = [places.get(row[0]) for row in rows] if header[0] == LINE else []
         return [Finished(table(header, rows, indices=indices))] if rows else []
 
-    return sections(dict(content), drawn)
+    return list(sections(dict(content), drawn))
 
 
 def html_lines(lines: Sequence[str]) -> Iterator[str]:
@@ -86,14 +94,14 @@ def _explore(content: Mapping[str, Any]) -> str:
     return element("div", charts, element("div", panel, class_="side"), class_="explore")
 
 
-def _beside(title: str, content: Mapping[str, Any]) -> str:
+def _beside(part: Part | None, content: Mapping[str, Any]) -> str:
     """What the page has beyond the report's words in a section."""
-    if title.startswith("Coefficients"):
+    if part == "coefficients":
         label = "Each coefficient's 95 % intervals over its value; the table below holds the figures."
         chart = element("div", id="intervals", class_="chart", role="img", aria_label=label)
         hint = "Intervals over the value, cut at −2 and 4: one that reaches 0 does not settle its coefficient."
         return chart + _quiet(hint)
-    if title.startswith("Terms"):
+    if part == "terms":
         form = content["formula"]
         named = (("As the law file holds it", form["raw"]), ("About the reference design", form["reference"]))
         return "".join(element("h3", text(name)) + element("pre", text(formula)) for name, formula in named)

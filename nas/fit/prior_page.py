@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nas.fit.page import Finished, html_lines, repeat_section
+from nas.fit.page import Finished, html_lines, part_of, repeat_section
 from nas.fit.prior_text import prior_sections
 from nas.pages.markup import element, footer, paragraphs, section, table, text
 from nas.pages.page import page
@@ -16,13 +16,13 @@ def prior_page(name: str, content: Mapping[str, Any]) -> str:
         PlasError: no BokehJS in this environment.
         KeyError, TypeError, ValueError: content that `fit` did not write.
     """
-    said = dict(prior_sections(content, _drawn))
-    verdict = said.pop("Verdict")
+    parts = list(prior_sections(content, _drawn))
+    verdict = part_of(parts, "verdict")
     head = f"{content['data']['rows']:,} own trainings of {content['table']} on the law {content['prior']}"
     main = element(
         "main",
         section("Verdict", element("p", element("strong", text(verdict[0]))), paragraphs(verdict[1:])),
-        *(section(title, *html_lines(lines)) for title, lines in said.items()),
+        *(section(each.title, *html_lines(each.lines)) for each in parts if each.part != "verdict"),
         repeat_section(content),
         id="main",
     )

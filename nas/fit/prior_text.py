@@ -5,32 +5,45 @@ from typing import Any
 
 from nas.fit.numbers_in_words import number
 from nas.fit.prior_report import SURPRISING
-from nas.fit.text import Drawn, aligned, apart, frontier_lines, headed, piped, planned, quantities, worth_section
+from nas.fit.text import (
+    LINE,
+    Drawn,
+    Section,
+    aligned,
+    apart,
+    frontier_lines,
+    headed,
+    piped,
+    planned,
+    quantities,
+    worth_section,
+)
 from nas.problem.quantity_words import in_words
 
 
 def prior_terminal(content: Mapping[str, Any]) -> list[str]:
     """Lines of plain text."""
-    return [line for title, body in prior_sections(content, aligned) for line in ("", *headed(title, body))][1:]
+    return [line for section in prior_sections(content, aligned) for line in ("", *headed(section))][1:]
 
 
 def prior_markdown(content: Mapping[str, Any]) -> str:
     """The report as a Markdown page."""
     lines = [f"# {content['data']['rows']} own trainings on {content['prior']}", ""]
-    for title, body in prior_sections(content, piped):
-        lines += [f"## {title}", "", *apart(body), ""]
+    for section in prior_sections(content, piped):
+        lines += [f"## {section.title}", "", *apart(section.lines), ""]
     return "\n".join(lines)
 
 
-def prior_sections(content: Mapping[str, Any], drawn: Drawn) -> Iterator[tuple[str, list[str]]]:
-    """Title and lines of each section."""
-    yield "Verdict", content["verdict"]
-    yield "Data", _data(content, drawn)
-    yield f"What {content['prior']} said and what it says with your rows (90 % intervals)", _coordinates(content, drawn)
-    yield "Differences of two designs", _differences(content["differences"])
-    yield "Rows", _rows(content, drawn)
-    yield "Does the uncertainty reach the answer", frontier_lines(content["frontier"], drawn)
-    yield "Provenance", _provenance(content["provenance"])
+def prior_sections(content: Mapping[str, Any], drawn: Drawn) -> Iterator[Section]:
+    """Every section in its order."""
+    yield Section("Verdict", content["verdict"], "verdict")
+    yield Section("Data", _data(content, drawn))
+    head = f"What {content['prior']} said and what it says with your rows (90 % intervals)"
+    yield Section(head, _coordinates(content, drawn))
+    yield Section("Differences of two designs", _differences(content["differences"]))
+    yield Section("Rows", _rows(content, drawn))
+    yield Section("Does the uncertainty reach the answer", frontier_lines(content["frontier"], drawn))
+    yield Section("Provenance", _provenance(content["provenance"]), "provenance")
     if "next_said" in content:
         yield planned(content["next_said"], drawn)
     if content.get("worth"):
@@ -104,7 +117,7 @@ def _rows(content: Mapping[str, Any], drawn: Drawn) -> list[str]:
         for line, name, seen, before, surprise, now, sds in off
     ]
     header = (
-        "line of the table",
+        LINE,
         "name",
         "loss (nats)",
         "prior (nats)",

@@ -1,7 +1,7 @@
 """A fit's report in words and tables, for the terminal and as Markdown."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from nas.fit.baselines import baseline_lines
 from nas.fit.frontier_check import cannot_disagree
@@ -14,7 +14,9 @@ from nas.terminal.tables import BELOW, fitted
 
 WHAT = "what it is"  # of a coefficient, below its row where there is no room
 DESIGN = "architecture"
+LINE = "line of the table"  # head of a column that says which row of the user's table
 Rows = Sequence[Sequence[str]]
+Part = Literal["verdict", "coefficients", "terms", "provenance"]
 Drawn = Callable[[Sequence[str], Rows], list[str]]
 FORMS = (
     *("form", "coefficients", "R²", "BIC", "weight", "RMSE, folds", "above this fit's"),
@@ -22,21 +24,29 @@ FORMS = (
 )
 
 
+class Section(NamedTuple):
+    """A title and the lines below it; `part`: what of a fit it is, for a page that has more to show of it."""
+
+    title: str
+    lines: list[str]
+    part: Part | None = None
+
+
 def terminal(content: dict[str, Any]) -> list[str]:
     """Lines of plain text."""
-    return [line for title, body in sections(content, aligned) for line in ("", *headed(title, body))][1:]
+    return [line for section in sections(content, aligned) for line in ("", *headed(section))][1:]
 
 
-def headed(title: str, body: Sequence[str]) -> list[str]:
-    """A title, and lines indented below it."""
-    return [Styled(title, TITLE), *(f"  {line}" for line in body)]
+def headed(section: Section) -> list[str]:
+    """The title, and its lines indented below it."""
+    return [Styled(section.title, TITLE), *(f"  {line}" for line in section.lines)]
 
 
 def markdown(content: dict[str, Any], plots: Sequence[str] = ()) -> str:
     """The report as a Markdown page, with the plots' files."""
     lines = [f"# Fit of {content['form']}", ""]
-    for title, body in sections(content, piped):
-        lines += [f"## {title}", "", *apart(body), ""]
+    for section in sections(content, piped):
+        lines += [f"## {section.title}", "", *apart(section.lines), ""]
     for name in plots:
         lines += [f"![{name}](plots/{name}.png)", ""]
     return "\n".join(lines)
@@ -60,39 +70,42 @@ def piped(header: Sequence[str], rows: Rows) -> list[str]:
     return ["| " + " | ".join(row) + " |" for row in (header, ["---"] * len(header), *rows)]
 
 
-def sections(content: dict[str, Any], drawn: Drawn) -> Iterator[tuple[str, list[str]]]:
-    """Title and lines of each section."""
-    yield "Verdict", content["verdict"]
-    yield "Data", _data(content["data"], drawn)
-    yield "Coefficients (95 % intervals; an exponent has no unit)", _coefficients(content, drawn)
+def sections(content: dict[str, Any], drawn: Drawn) -> Iterator[Section]:
+    """Every section in its order."""
+    yield Section("Verdict", content["verdict"], "verdict")
+    yield Section("Data", _data(content["data"], drawn))
+    head = "Coefficients (95 % intervals; an exponent has no unit)"
+    yield Section(head, _coefficients(content, drawn), "coefficients")
     if content.get("kinds"):
-        yield "Kinds of layers (nats where all layers are of the kind)", kind_lines(content["kinds"], drawn)
-    yield f"Terms ({unit(content)})", _terms(content["terms"], drawn)
-    yield "What the data cannot tell", _doubts(content)
-    yield "Quality", _quality(content)
-    yield "Rows not seen by the fit", [*_validation(content["validation"], drawn), *_beyond(content["beyond_rows"])]
-    yield "Simple baselines on the same unseen rows", baseline_lines(content["baselines"], content["form"], drawn)
-    yield "Forms under the same validation (errors in nats)", _forms(content["forms"], drawn)
+        yield Section("Kinds of layers (nats where all layers are of the kind)", kind_lines(content["kinds"], drawn))
+    yield Section(f"Terms ({unit(content)})", _terms(content["terms"], drawn), "terms")
+    yield Section("What the data cannot tell", _doubts(content))
+    yield Section("Quality", _quality(content))
+    unseen = [*_validation(content["validation"], drawn), *_beyond(content["beyond_rows"])]
+    yield Section("Rows not seen by the fit", unseen)
+    baselines = baseline_lines(content["baselines"], content["form"], drawn)
+    yield Section("Simple baselines on the same unseen rows", baselines)
+    yield Section("Forms under the same validation (errors in nats)", _forms(content["forms"], drawn))
     if content["given_law"] is not None:
-        yield "A law given beforehand", _given(content["given_law"])
+        yield Section("A law given beforehand", _given(content["given_law"]))
     if content["frontier"] is not None:
-        yield "Does the uncertainty reach the answer", frontier_lines(content["frontier"], drawn)
-    yield "Rows that matter most", _influence(content, drawn)
-    yield "Provenance", _provenance(content["provenance"])
+        yield Section("Does the uncertainty reach the answer", frontier_lines(content["frontier"], drawn))
+    yield Section("Rows that matter most", _influence(content, drawn))
+    yield Section("Provenance", _provenance(content["provenance"]), "provenance")
     if "next_said" in content:
         yield planned(content["next_said"], drawn)
     if content.get("worth"):
         yield worth_section(content["worth"])
 
 
-def worth_section(known: dict[str, Any]) -> tuple[str, list[str]]:
-    """Title and lines of what the proposed trainings are worth."""
-    return "What these trainings are worth", [*worth_lines(known), *_approximated(known)]
+def worth_section(known: dict[str, Any]) -> Section:
+    """What the proposed trainings are worth."""
+    return Section("What these trainings are worth", [*worth_lines(known), *_approximated(known)])
 
 
-def planned(said: dict[str, Any], drawn: Drawn) -> tuple[str, list[str]]:
-    """Title and lines of the designs to train."""
-    return said["title"], [*drawn(said["header"], said["rows"]), *said["notes"]]
+def planned(said: dict[str, Any], drawn: Drawn) -> Section:
+    """The designs to train."""
+    return Section(said["title"], [*drawn(said["header"], said["rows"]), *said["notes"]])
 
 
 def _approximated(known: dict[str, Any]) -> list[str]:
@@ -325,4 +338,4 @@ def _influence(content: dict[str, Any], drawn: Drawn) -> list[str]:
         for row in content["influence"]
     ]
     residual = f"residual ({of})"
-    return drawn(("line of the table", residual, "in robust sds", "leverage (of 1)", "Cook's distance"), body)
+    return drawn((LINE, residual, "in robust sds", "leverage (of 1)", "Cook's distance"), body)

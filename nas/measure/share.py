@@ -42,18 +42,10 @@ def share(
     """Write the file; what is in it and what is not, in lines to show."""
     found = shared(candidates, lines, settings)
     write_json(path, found.model_dump(exclude_defaults=True))
-    device, engines = found.device, dict.fromkeys(row.engine for row in found.rows)
-    known = [
-        device.id,
-        device.processor,
-        f"{device.cores} processors",
-        device.system,
-        device.power_mode,
-        device.governor,
-    ]
+    engines = dict.fromkeys(row.engine for row in found.rows)
     return [
         f"{path}, to give to others: {len(found.rows)} rows of {len({row.model for row in found.rows})} models, {found.month}",
-        f"  in it: {', '.join(text for text in known if text)}; {', '.join(engines)}; medians, quartiles and the designs' columns",
+        f"  in it: {found.device}; {', '.join(engines)}; medians, quartiles and the designs' columns",
         f"  not in it: {NOT_IN_IT}; read it before you give it on",
     ]
 

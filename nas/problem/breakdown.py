@@ -120,7 +120,7 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
     if scenario.law.unpriced(chosen):
         name, designs = scenario.law.name, scenario.law.priced_designs
         raise ValueError(
-            f"law: expected one that prices this architecture, got {name}, which prices {designs} alone; choose another"
+            f"law: expected one that prices this architecture, got {name}, which prices {designs}; choose another"
         )
     shipped = [name for name in problem.metric_names if name not in {f.name for f in problem.functions}]
     known = ENERGY if about_energy(scenario, experts=False) else ()

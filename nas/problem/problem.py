@@ -235,9 +235,10 @@ class Problem:
         return values, reasons
 
 
-def is_mute(law: Law, reason: str) -> bool:
-    """Whether a design failed since its law prices others alone: no fault of a metric, and another design may have a loss."""
-    return law.partial and reason.startswith("loss: ")
+def is_mute(problem: Problem, genotype: IntArray) -> bool:
+    """Whether the law says nothing of a design (g,), which fails for that: no fault of a metric, and another design may have a loss."""
+    chosen = problem.architectures(genotype[None])
+    return bool(problem.pricing(chosen).law.unpriced(chosen))
 
 
 def unusable(metrics: Mapping[str, FloatArray], law: Law) -> list[str] | None:
@@ -247,7 +248,7 @@ def unusable(metrics: Mapping[str, FloatArray], law: Law) -> list[str] | None:
             return None  # as of nearly every batch: a sum is finite only where everything in it is
     message = {name: (~np.isfinite(column), "which is not finite") for name, column in metrics.items()}
     beyond = f"beyond {LARGEST_LOSS:g} nats no perplexity is finite"
-    beyond = f"{law.name} prices {law.priced_designs} alone" if law.partial else beyond
+    beyond = f"{law.name} prices {law.priced_designs}" if law.partial else beyond
     message["loss"] = (~(metrics["loss"] <= LARGEST_LOSS), beyond)
     if not any(rows.any() for rows, _ in message.values()):
         return None

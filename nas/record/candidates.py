@@ -14,7 +14,7 @@ from nas.errors import UsageError
 from nas.files.json_values import finite
 from nas.files.tables import csv_text, write
 from objectives import outside
-from objectives.display_text import csv_fault, is_separated_otherwise, read_cell, shown_name
+from objectives.display_text import csv_fault, is_separated_otherwise, longer_row, read_cell, shown_name
 from objectives.fitting.kept_rows import DONE, STATES, STATUS
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import FloatArray
@@ -153,10 +153,8 @@ def _cells(path: Path, reader: "csv.DictReader[str]") -> list[dict[str, Any]]:
         raise UsageError(f"{path}: expected cells separated by commas, got {header[0]}; save it with commas")
     rows = list(reader)
     for number, row in enumerate(rows, 1):
-        if any(further := row.pop(None, ())):
-            raise UsageError(
-                f"{path}: row {number}: expected {len(header)} cells, got {len(header) + len(further)}; correct the row, and write decimals with points"
-            )
+        if fault := longer_row(len(header), row.pop(None, ())):
+            raise UsageError(f"{path}: row {number}: {fault}")
     return rows
 
 

@@ -43,6 +43,11 @@ class Archive:
         """The one reason for which each of so many last rows failed; "" where one was evaluated, reasons differ, or earlier ones failed."""
         return one_of(self._reasons.values()) if len(self._reasons) == last else ""
 
+    @property
+    def latest(self) -> IntArray:
+        """The genotype that was added last, (g,)."""
+        return self._genotypes[:, len(self) - 1].astype(np.int64)
+
     def rows(self, rows: IntArray | slice) -> Evaluations:
         """Chosen rows as evaluations; a slice shares the archive's memory and its narrow genes."""
         columns = self._metrics[:, rows] if isinstance(rows, slice) else self._metrics.take(rows, axis=1)

@@ -229,7 +229,7 @@ class Search:
         self.archive.add(found)
         self.report(self)
         reason = self.archive.only_reason(self.charged) if self.charged >= TELLING else ""
-        if reason and not is_mute(self.problem.scenario.law, reason):
+        if reason and not is_mute(self.problem, self.archive.latest):
             raise AllFailedError(reason, self.charged)
 
     _logged = 0.0

@@ -27,6 +27,7 @@ OWN = {  # what nothing is shipped of: what is expected, and what to do without 
     "deltas": ("kinds of layers with their nats or a YAML file of them", "write {conv: 0.03}, or none"),
     "scores": ("a YAML file of scores", "write one with 'plas fit --scores TABLE.csv --out scores.yaml'"),
 }
+REMEDIES = {key: remedy for key, (_, remedy) in OWN.items()} | {"token_curve": "see 'plas list token-curves'"}
 NAMED = (*SHIPPED, *KINDS, *OWN)  # keys whose values are names, files or content
 
 
@@ -69,9 +70,7 @@ def _content(key: str, given: Any, faults: Faults, at: Path) -> tuple[Any, Fault
         return None, faults, at
     try:
         content, origins = yaml_source.read(path)
-        if not isinstance(content, dict):
-            text = f"expected keys and values, got {type(content).__name__}; see 'plas schema {key}'"
-            raise UsageError(f"{path}:1: {text}")
+        content = yaml_source.keys_of(content, path, REMEDIES.get(key, f"see 'plas schema {key}'"))
         if key == "law":
             content = with_file(_with_form(content), path) if path == FilePath(given) else _with_form(content)
     except UsageError as error:

@@ -60,12 +60,11 @@ def from_file(config: str, command: str = "run") -> tuple[dict[str, Any], dict[P
     """Content of a study file given by path or by the name of a shipped one; one for another command is refused."""
     path = located(config)
     content, origins = yaml_source.read(path, own=path.parent == FilePath(config))
-    if content is not None and not isinstance(content, dict):
-        raise UsageError(f"{path}:1: expected keys and values, got a {type(content).__name__}; see 'plas init'")
+    content = {} if content is None else yaml_source.keys_of(content, path, "see 'plas init'")
     for key, (what, other) in OTHERS.items():
-        if content and key in content and command != other:
+        if key in content and command != other:
             raise UsageError(f"{path}: expected a study, got {what}; plas {other} --config {config} runs them")
-    return beside(path, content or {}), origins
+    return beside(path, content), origins
 
 
 def located(config: str, inside: str = "config.yaml") -> FilePath:

@@ -74,7 +74,8 @@ def written_acceptance(value: Any) -> dict[str, Any]:
     if value in (None, "none"):
         return {}
     if isinstance(value, str) and "=" in value:
-        value = split_pairs([part for part in value.split(",") if part.strip()])
+        parts = [part for part in value.split(",") if part.strip()]
+        value = split_pairs(parts, form="mtp=SHARE or draft=SHARE", example="mtp=0.8,draft=0.6")
     given = value if isinstance(value, Mapping) else dict.fromkeys(KINDS, value)
     if wrong := [kind for kind in given if kind not in KINDS]:
         raise ValueError(f"expected {' or '.join(KINDS)}, got {wrong[0]!r}; name one of them")
@@ -89,6 +90,17 @@ def _shares(given: Any) -> float | dict[int, float]:
             f"expected shares by drafted tokens, 1 to {MOST_DRAFTED}, got {dict(given)}; write {{1: 0.85, 2: 0.75}}"
         )
     return {int(n): open_share(each) for n, each in given.items()}
+
+
+def written_phases(value: Any) -> Any:
+    """`prefill=rk3588_npu,link=10GB/s` as a mapping.
+
+    Raises:
+        ValueError: another form.
+    """
+    if not isinstance(value, str):
+        return value
+    return split_pairs(value.split(","), form="prefill=DEVICE or link=RATE", example="prefill=rk3588_npu,link=10GB/s")
 
 
 class HotExpertsConfig(BaseModel):
@@ -190,7 +202,7 @@ class ServingConfig(BaseModel):
     phases: Annotated[
         PhasesConfig,
         BeforeValidator(
-            lambda value: split_pairs(value.split(",")) if isinstance(value, str) else value,
+            written_phases,
             json_schema_input_type=str | PhasesConfig,
         ),
         Field(description="prefill=DEVICE, the chip that reads prompts; link=RATE"),

@@ -198,9 +198,7 @@ def notices_of_alternatives(rivals: Sequence[Law], formats: Sequence[str], said:
 
 def priced_alone(law: Law) -> list[str]:
     """That a law says nothing of other designs than those; nothing of a law that prices every design."""
-    return (
-        [f"law {law.name} prices {law.priced_designs} alone: of other designs it says nothing"] if law.partial else []
-    )
+    return [f"law {law.name} prices {law.priced_designs}: of other designs it says nothing"] if law.partial else []
 
 
 def notices_of_text(law: Law) -> list[str]:

@@ -37,18 +37,19 @@ def split_names(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
-def split_pairs(value: Any) -> Any:
-    """`board:latency_ms=measured`, or a list of them, as a mapping.
+def split_pairs(value: Any, *, form: str = "METRIC=COLUMN", example: str = "board:latency_ms=measured") -> Any:
+    """`board:latency_ms=measured`, or a list of them, as a mapping; `form` and `example`: what is meant.
 
     Raises:
         ValueError: another form, with the one that is meant.
     """
     if not isinstance(value, str | list):
         return value
-    pairs = [str(item).rpartition("=") for item in ([value] if isinstance(value, str) else value)]
-    if wrong := [tail for name, _, tail in pairs if not (name.strip() and tail.strip())]:
-        raise ValueError(f"expected METRIC=COLUMN, got {wrong[0]!r}; write for example board:latency_ms=measured")
-    return {name.strip(): column.strip() for name, _, column in pairs}
+    items = [str(item) for item in ([value] if isinstance(value, str) else value)]
+    pairs = [[part.strip() for part in item.rpartition("=")] for item in items]
+    if wrong := [item for item, pair in zip(items, pairs, strict=True) if not all(pair)]:
+        raise ValueError(f"expected {form}, got {wrong[0]!r}; write for example {example}")
+    return {name: right for name, _, right in pairs}
 
 
 def cluster_address(value: Any) -> Any:

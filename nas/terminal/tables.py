@@ -111,7 +111,7 @@ def _slack(content: Sequence[Row], place: int) -> int:
 
 def _block(content: Sequence[Row], width: int, left: int, under: Sequence[Sequence[Line]]) -> Iterator[Line]:
     widths, to_left = _fitting(content, width), set(range(left))
-    if any(_is_text(row[-1]) for row in content[1:]):
+    if content[0][-1] in BELOW or any(_is_text(row[-1]) for row in content[1:]):
         to_left.add(len(widths) - 1)
     for number, row in enumerate(content):
         styled = [Styled(cell, TITLE) for cell in row] if number == 0 else row

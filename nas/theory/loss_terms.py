@@ -36,7 +36,7 @@ def loss_of(law: Law) -> Convex:
     if law.law_form.joined:
         raise _refused(law, f"its terms {' and '.join(law.law_form.joined)} are joined, so that they do not add up")
     if law.partial:
-        raise _refused(law, f"it prices {law.priced_designs} alone")
+        raise _refused(law, f"it prices {law.priced_designs}")
     powers: list[tuple[float, tuple[float, ...]]] = []
     slopes, constant = np.zeros(len(VARIABLES)), 0.0
     for name, term in law.law_form.terms.items():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from objectives.calibrating.formats import Format, format_of
-from objectives.display_text import read_cell
+from objectives.display_text import longer_row, read_cell
 from search_spaces.architectures import Architectures
 from search_spaces.columns import SHAPE
 from search_spaces.serving_words import MOST_DRAFTED
@@ -99,7 +99,8 @@ def read(
             if isinstance(key, str) and not isinstance(value, list)
         }
         try:
-            _refuse_further(row)
+            if fault := longer_row(len(cells), row.get(None) or ()):
+                raise ValueError(fault)
             found.append(_measurement(line, cells, device, resolve, contended))
             if found[-1].contended and not contended:
                 raise ValueError(
@@ -109,16 +110,6 @@ def read(
             left.append(LeftOut(line, cells.get("device", "") or device, str(error).splitlines()[0]))
     unused = {row.line for row in left}
     return _told_apart([m for m in found if m.line not in unused]), left
-
-
-def _refuse_further(row: Mapping[Any, Any]) -> None:
-    """A row of more cells than the header, whose figure may be the whole part of one with a decimal comma."""
-    further = row.get(None) or []
-    if any(cell.strip() for cell in further):
-        named = len(row) - 1
-        raise ValueError(
-            f"expected {named} cells, got {named + len(further)}; correct the row, and write decimals with points"
-        )
 
 
 def _told_apart(rows: Sequence[Measurement]) -> list[Measurement]:

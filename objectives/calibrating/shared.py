@@ -30,6 +30,14 @@ class SharedDevice(_Given):
     power_mode: Text = Field("", description="Power mode as nvpmodel reports it, empty elsewhere.")
     governor: Text = Field("", description="Frequency governor of the first processor, empty where unknown.")
 
+    def __str__(self) -> str:
+        """`raspberry_pi_5, Cortex-A76, 4 processors, Linux, governor performance`; `an unnamed device` where nothing is known."""
+        cores = f"{self.cores} processors" * bool(self.cores)
+        mode = f"power mode {self.power_mode}" * bool(self.power_mode)
+        governor = f"governor {self.governor}" * bool(self.governor)
+        known = (self.id, self.processor, cores, self.system, mode, governor)
+        return ", ".join(text for text in known if text) or "an unnamed device"
+
 
 class SharedRow(_Given):
     """One phase of one architecture."""

@@ -8,17 +8,18 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.fitting.cells import DENSE, bare_of_units, converged, fault, multiplied, numbers_in
-from objectives.fitting.columns import BESIDE, COLUMNS, WHOLE, Names, is_known, may_be_meant, named, says_bits, unit_in
+from objectives.fitting.cells import bare_of_units, converged, multiplied, numbers_in
+from objectives.fitting.columns import COLUMNS, WHOLE, Names, is_known, may_be_meant, named, says_bits, unit_in
 from objectives.fitting.kept_rows import checkpoints, kept
 from objectives.fitting.layer_columns import own_columns
+from objectives.fitting.ranges import not_architectures, out_of_range
 from objectives.fitting.sheet import Sheet, read_sheet, with_points
 from objectives.fitting.sweeps import lowest, swept_columns
 from objectives.fitting.table_sources import Source, row_names, source_of
 from objectives.loss_law.features import COUNTS, FOLLOWING, MADE_OF, OWNERS, STANDARD_FFN, feature
 from objectives.loss_law.layer_deltas import SHARES, Kind, share_of
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import AnyArray, BoolArray, FloatArray
+from search_spaces.arrays import AnyArray, FloatArray
 from search_spaces.columns import ALIASES, SHAPE
 from search_spaces.layer_kinds import KIND_DEFAULTS
 
@@ -32,12 +33,6 @@ SIZES = (
     "kv_dim",
     "expert_size",
 )  # alike in an architecture of one head and one expert
-LEAST_LOSS, MOST_LOSS = 0.01, 20.0
-LEAST_COUNTS = {
-    "parameters": 1e4,
-    "active_parameters": 1e4,
-    "tokens": 1e5,
-}  # where no row has so many, their unit was left out
 FROM_COLUMNS: Mapping[str, tuple[tuple[str, ...], Callable[..., FloatArray]]] = {
     "activation_rate": (("top_k", "n_experts"), lambda k, e: k / e),
     "ffn_ratio": (("top_k", "expert_ffn_ratio"), lambda k, ratio: k * ratio),
@@ -296,8 +291,8 @@ def _table(rows: _Selected, bits: bool, faults: list[str], path: Path) -> Table:
         numbers["loss"] = numbers["loss"] * math.log(2.0)
     notes = (*rows.notes, *unused, *_head_sizes(numbers))
     table = Table(numbers, rows.lines, notes, names=row_names(rows.as_written), empty=empty)
-    faults += _out_of_range(table, path)
-    faults += [] if faults else _not_architectures(table, path)
+    faults += out_of_range(numbers, rows.lines, path)
+    faults += [] if faults else not_architectures(numbers, rows.lines, path)
     return table
 
 
@@ -357,63 +352,6 @@ def whole(table: Table, name: str, *, sure: bool, single: bool = False) -> Table
 
 def _chosen(columns: Mapping[str, list[str]], keep: AnyArray) -> dict[str, list[str]]:
     return {name: [column[i] for i in np.flatnonzero(keep)] for name, column in columns.items()}
-
-
-def _of_small_models(table: Table) -> bool:
-    """Whether so few tokens are trainings of so small models: a token for each thousand parameters at least."""
-    known = table.numbers
-    models = known["depth"] * known["width"] ** 2 if {"depth", "width"} <= known.keys() else known.get("parameters")
-    if models is None or ("depth" not in known and models.max() < LEAST_COUNTS["parameters"]):
-        return False
-    return bool((known["tokens"] >= models / 1000).all())
-
-
-def _out_of_range(table: Table, path: Path) -> list[str]:
-    """Counts that are not positive, losses that are no nats, more active experts than there are."""
-    faults = []
-
-    def add(wrong: BoolArray, name: str, expected: str, remedy: str) -> None:
-        if wrong.any():
-            got = [f"{value:g}" for value in table.numbers[name].tolist()]
-            faults.append(fault(path, table.lines, wrong, name, expected, got, remedy))
-
-    for name, values in table.numbers.items():
-        if name not in ("loss", "checkpoint", *BESIDE, *KIND_DEFAULTS):
-            add(values <= 0, name, "a positive number", f"correct the row{DENSE.get(name, '')}")
-    rates = table.numbers.get("activation_rate", np.ones(1))
-    add(rates > 1, "activation_rate", "a share of at most 1", "write a percentage with its sign, 6.25%")
-    for name, least in LEAST_COUNTS.items():
-        if name in table.numbers and (values := table.numbers[name]).size and values.max() < least:
-            if name == "tokens" and _of_small_models(table):
-                continue
-            unit = "B" if name == "tokens" else "M"
-            remedy = f"say its unit, in the header as {name} ({unit}) or in the cells as {values[0]:g}{unit}"
-            add(values > 0, name, "a count", remedy)
-    if "loss" in table.numbers:
-        expected = f"nats per token between {LEAST_LOSS} and {MOST_LOSS:g}"
-        wrong = (table.loss < LEAST_LOSS) | (table.loss > MOST_LOSS)
-        add(wrong, "loss", expected, "a perplexity is exp(loss), bits are loss/ln 2")
-    experts = table.numbers.get("n_experts", np.full(len(table), np.inf))
-    if (more := table.numbers.get("top_k", np.ones(1)) > experts).any():
-        add(more, "top_k", f"at most n_experts {experts[int(np.argmax(more))]:g}", "correct the row")
-    return faults
-
-
-def _not_architectures(table: Table, path: Path) -> list[str]:
-    """Rows that are no architecture, where the columns say a whole one."""
-    own = own_columns(table.numbers)
-    try:
-        Architectures.from_columns(own)
-    except ValueError as error:
-        if any("got nothing" in line for line in str(error).splitlines()):
-            return []
-        for row, line in enumerate(table.lines.tolist()):
-            try:
-                Architectures.from_columns({name: column[row : row + 1] for name, column in own.items()})
-            except ValueError as fault:
-                return [f"{path}:{line}: {text}" for text in str(fault).splitlines()]
-        return [f"{path}: {error}"]
-    return []
 
 
 def _remarks(table: Table, *, sure: bool) -> list[str]:

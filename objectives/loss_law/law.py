@@ -266,13 +266,13 @@ class Law(BaseModel):
 
     @property
     def priced_designs(self) -> str:
-        """What it prices: `designs of n_experts 1`; every design where it is not partial."""
+        """What it prices: `designs of n_experts 1 alone`, `every design, at few bits (qat) dense ones alone`."""
         every = [ranged(name, *ends) for name, ends in self.prices.items()]
         sparse = [ranged(name, *ends) for name, ends in self.prices_sparse.items()]
-        said = [f"designs of {' and '.join(every)}"] if every else ["dense designs"] if sparse else ["every design"]
+        said = [f"designs of {' and '.join(every)}"] if every else ["dense designs"] if sparse else []
         said += [f"those with experts of {' and '.join(sparse)}"] if sparse else []
-        few = f" (at few bits dense ones, {self.precision_law})" if self.precision_law else ""
-        return " and ".join(said) + few
+        whole = f"{' and '.join(said)} alone" if said else "every design"
+        return whole + (f", at few bits ({self.precision_law}) dense ones alone" if self.precision_law else "")
 
     @property
     def separable(self) -> bool:

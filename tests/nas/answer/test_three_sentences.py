@@ -2,11 +2,16 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from nas.answer import three_sentences as answering
 from nas.answer.design_words import model_size, size_of
-from nas.answer.three_sentences import answer_of
+from nas.answer.outcome import Outcome
+from nas.answer.screen import show
+from nas.answer.three_sentences import answer_in_numbers, answer_of
 from nas.problem.problem import Problem
 
 
@@ -57,3 +62,15 @@ def test_a_time_of_many_digits_gives_way_and_the_loss_does_not(problem_of: Calla
     short, _, alone = short_of(problem, problem.space.size - 1)
     assert len(f"Answer: {short}") <= 80
     assert re.fullmatch(rf"{alone}: loss \d\.\d{{4}} nats", short), short
+
+
+def test_screen_and_files_of_a_run_have_one_answer_that_is_made_once(
+    concluded: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Mock(wraps=answer_of)
+    monkeypatch.setattr(answering, "answer_of", made)
+    for outcome in (concluded(40), concluded(60)):
+        made.reset_mock()
+        show(outcome, Path("run"))
+        answer_in_numbers(outcome)
+        assert made.call_count == 1

@@ -20,7 +20,7 @@ ROW = {
 }  # fmt: skip
 FILE: dict[str, Any] = {
     "kind": "plas_measurements", "version": 1, "tool": "plas-codesign 3.0", "month": "2026-11",
-    "device": {"processor": "Example CPU", "cores": 8, "system": "Linux", "power_mode": "MAXN"}, "rows": [ROW],
+    "device": {"processor": "Example CPU", "cores": 8, "system": "Linux", "power_mode": "MAXN", "governor": "performance"}, "rows": [ROW],
 }  # fmt: skip
 
 
@@ -37,7 +37,9 @@ def test_rows_of_several_files(tmp_path: Path) -> None:
     assert [(row["metric"], row["value"], row["contended"], row["depth"]) for row in found] == [
         ("prefill_ms", "4.25", "yes", "2"), ("tpot_ms", "4.25", "no", "2")
     ]  # fmt: skip
-    assert told == ["Shared measurements of Example CPU, 8 processors, Linux, power mode MAXN, 2026-11"]
+    assert told == [
+        "Shared measurements of Example CPU, 8 processors, Linux, power mode MAXN, governor performance, 2026-11"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_a_space_may_name_them(inside: Inside, study: Path) -> None:
     [
         (("--devices", f"{SLOW},{SLOW}"), "expected each device once"),
         (("--devices", f"{SLOW},{FAST}", "--device", FAST), "expected device or devices"),
-        (("--devices", f"{SLOW},l5"), "did you mean l4?"),
+        (("--devices", f"{SLOW},l40x"), "did you mean l40s?"),
         (
             ("--devices", f"{SLOW},{FAST}", "--set", "calibration.compute_efficiency=0.5"),
             "got a profile, which is of one",

@@ -71,7 +71,7 @@ def test_bigger_at_int4_or_smaller_at_int8_is_one_exact_frontier(inside: Callabl
     ran = inside("run", "--algo", "exact", *LINE[:2], *FORMATS, *both, "--budget", "total_ms=12", "--out", "costly")
     assert ran.code == 0
     assert "precision law multiplier has no constants for int8: taken as free" in ran.err
-    assert "prices every design (at few bits dense ones, multiplier) alone" in ran.err
+    assert "prices every design, at few bits (multiplier) dense ones alone" in ran.err
     assert "in int8 is right under 1 of the 2 laws that price it; under hw_codesign+kumar" in " ".join(ran.out.split())
     frontier = rows("costly/frontier.csv")
     assert {row["precision"] for row in frontier} > {"int8"}

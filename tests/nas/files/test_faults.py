@@ -1,10 +1,11 @@
 """What is proposed in place of a name that nothing has."""
 
 import inspect
+from pathlib import Path
 
 import pytest
 
-from nas.files.faults import MEANT, nearest, unknown
+from nas.files.faults import MEANT, near_file, nearest, unknown
 from nas.run import main as run
 from objectives.plugins import importable
 from search_spaces.columns import FILE_COLUMNS
@@ -30,7 +31,10 @@ def test_what_other_tools_call_it_is_a_name_that_exists() -> None:
         ("RAM", METRICS, "did you mean resident_gb or memory_gb?"),
         ("totl_ms", METRICS, "did you mean total_ms?"),
         ("--context", ["--input-text", "--input-tokens"], "did you mean --input-tokens?"),
-        ("--context", ["--input-text"], "did you mean --input-text?"),
+        ("--context", ["--input-text"], "choose one"),
+        ("--phases", ["--scores", "--seeds"], "choose one"),
+        ("price", ["profiles", "precision"], "choose one"),
+        ("depht", ["depth", "width"], "did you mean depth?"),
         ("qqqq", METRICS, "choose one"),
     ],
 )
@@ -43,3 +47,9 @@ def test_of_many_names_the_list_that_holds_them_is_named() -> None:
     assert "(the 25 names of 'plas list metrics'), got 'qqqq'" in unknown("a metric", "qqqq", many)
     assert "(one of 25)" in unknown("a block", "qqqq", many)
     assert unknown("a block", "x", ["a", "b"]) == "expected a block (a, b), got 'x'; choose one"
+
+
+def test_a_file_is_proposed_for_its_own_name_and_not_for_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "board.yaml").touch()
+    assert near_file(tmp_path / "bord.yaml", "choose one") == f"did you mean {tmp_path / 'board.yaml'}?"
+    assert near_file(tmp_path / "runs.csv", "choose one") == "choose one"

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nas.errors import UsageError
-from nas.files.yaml_source import dump, parse, read
+from nas.files.yaml_source import dump, keys_of, parse, read
 
 
 def value(text: str) -> Any:
@@ -207,3 +207,21 @@ def test_infinities_read_back(number: float) -> None:
 
 def test_keys_keep_their_order() -> None:
     assert list(value(dump({"z": 1, "a": 2, "m": 3}))) == ["z", "a", "m"]
+
+
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [
+        ("", "an empty file"),
+        ("# nothing\n", "an empty file"),
+        ("- 1\n", "a list"),
+        ("word\n", "a text"),
+        ("3\n", "a number"),
+    ],
+)
+def test_a_file_without_keys_says_what_it_holds(text: str, got: str, tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(text)
+    content, _ = read(tmp_path / "x.yaml")
+    with pytest.raises(UsageError) as caught:
+        keys_of(content, tmp_path / "x.yaml", "see docs")
+    assert str(caught.value) == f"{tmp_path / 'x.yaml'}:1: expected keys and values, got {got}; see docs"

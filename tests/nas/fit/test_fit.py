@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,20 @@ def test_designs_are_a_candidate_file(goal: str, runs: Path, tmp_path: Path) -> 
     architectures, ids = read_candidates(tmp_path / "next.csv")
     assert len(architectures) == 12
     assert ids[0] == "next-0"
+
+
+@pytest.mark.parametrize(("columns", "keys"), [(80, {}), (100, {"space": "edge2026"}), (100, {"law": "chinchilla"})])
+def test_designs_to_train_fit_the_screen_in_one_table(
+    columns: int, keys: dict[str, Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    execute(request(None, next=3, quiet=False, **keys))
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= columns
+    assert said.count("  id  ") == 1
+    assert ("training tokens" in said) == ("law" in keys)
+    assert len(re.findall(r"\n    \d+ layers.*, width [\d,]+, ", said)) == 3
+    assert said.count(" KV)") == 3
 
 
 def test_the_first_designs_need_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,7 +44,8 @@ def test_a_fit_says_its_quantities_columns_and_coefficients_in_words(inside: Cal
         r"R² +BIC +weight +RMSE, folds +above this fit's +RMSE, worst level",
         r"budget +same in draws +mean regret \(nats\) +95 % below \(nats\) +architecture",
         r"line of the table +residual \(nats\)",
-        r"id +layers +width +KV heads +experts +active experts .* loss \(nats\)",
+        r"id +seed +loss \(nats\) +purpose +architecture\n",
+        r"\d+ layers, width [\d,]+, .* FFN ratio .* KV\)",
         r"Terms \(nats\)",
         r"Forms under the same validation \(errors in nats\)",
     ):

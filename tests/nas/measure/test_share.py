@@ -36,7 +36,8 @@ def test_a_shared_file_calibrates_to_the_same_profile(
         assert name in own
         own = own.replace(name, public)
     assert own == theirs
-    assert json.loads(found[1].out)["told"][0].startswith("Shared measurements of ")
+    device = answer.out.partition("in it: ")[2].partition(";")[0]
+    assert json.loads(found[1].out)["told"][0].startswith(f"Shared measurements of {device}, 20")
 
 
 def test_what_names_somebody_is_not_in_it(folder: Path, measured: Callable[..., Any]) -> None:

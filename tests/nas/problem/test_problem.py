@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nas.errors import UsageError
 from nas.problem.objective import Budget, Objective
-from nas.problem.problem import METRIC_ORDER, REPAID, Problem, call_user_metric
+from nas.problem.problem import METRIC_ORDER, REPAID, Problem, call_user_metric, is_mute
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures
 
@@ -28,6 +28,19 @@ def test_every_metric_is_computed_in_file_order(problem_of: Made, user_module: C
     found = problem.evaluate(problem.space.genotypes(ALL))
     assert tuple(found.metrics) == problem.metric_names
     assert found.objectives == (f"{name}:fn", "loss")
+
+
+@pytest.mark.parametrize(
+    "study",
+    [{"law": "chinchilla_epoch"}, {"precision": "int4", "precision_law": "qat"}, {"precision_law": "qat"}, {}],
+    ids=str,
+)
+def test_a_law_is_mute_on_the_designs_that_it_leaves_without_a_loss(study: dict[str, Any], problem_of: Made) -> None:
+    problem = problem_of(**study)
+    found = problem.evaluate(problem.space.genotypes(ALL))
+    mute = [is_mute(problem, genotype) for genotype in found.genotypes]
+    assert mute == (~found.ok).tolist()
+    assert any(mute) == (study.get("law") is not None or "precision" in study)
 
 
 @given(st.permutations(range(162)), st.integers(0, 162))

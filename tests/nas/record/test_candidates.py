@@ -12,7 +12,7 @@ from nas.answer.outcome_files import file_columns
 from nas.errors import UsageError
 from nas.files.tables import csv_text
 from nas.problem.problem import Problem
-from nas.record.candidates import read_candidates, write_candidates
+from nas.record.candidates import read_candidates, read_rows, write_candidates
 from search_spaces.architectures import Architectures, architectures_of
 
 SHAPE = ("depth", "width", "head_dim", "n_heads", "n_kv_heads", "n_experts", "top_k", "expert_size")
@@ -157,6 +157,11 @@ def test_faults_name_the_file_and_the_row(name: str, text: str, said: str, tmp_p
     assert str(caught.value).startswith(f"{tmp_path / name}: ")
     assert said in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_blanks_beyond_the_header_are_no_values(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(HEAD + "8,768,4,768, ,\n")
+    assert read_rows(tmp_path / "x.csv") == [{"depth": "8", "width": "768", "n_kv_heads": "4", "expert_size": "768"}]
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path: Path) -> None:

@@ -112,7 +112,8 @@ def test_windows_are_not_counted_twice() -> None:
     [
         ("conf: 0.1\n", r"bad.yaml:1: conf: unknown key; did you mean conv\?"),
         ("conv: 11\n", "bad.yaml:1: conv: expected"),
-        ("- conv\n", "bad.yaml:1: expected keys and values, got list"),
+        ("- conv\n", "bad.yaml:1: expected keys and values, got a list"),
+        ("", "bad.yaml:1: expected keys and values, got an empty file; write {conv: 0.03}, or none"),
     ],
 )
 def test_a_file_of_something_else_is_refused_with_its_line(text: str, said: str, tmp_path: Path) -> None:

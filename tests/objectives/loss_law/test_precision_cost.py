@@ -151,6 +151,14 @@ def test_a_law_adds_what_the_format_of_each_design_costs(name: str, precision_la
     )
 
 
+def test_what_a_law_prices_is_said_with_and_without_limits() -> None:
+    few = ", at few bits (qat) dense ones alone"
+    dense, every = load_law("chinchilla"), load_law("hw_codesign")
+    for law, said in ((dense, "designs of n_experts 1 alone"), (every, "every design")):
+        assert law.priced_designs == said
+        assert law.model_copy(update={"precision_law": "qat"}).priced_designs == said + few
+
+
 def test_of_few_bits_dense_designs_alone_are_priced_and_a_range_is_marked() -> None:
     law = beside("hw_codesign", "qat")
     assert np.isfinite(law.loss(designs(8, "fp16"))).all()
