@@ -47,11 +47,12 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """Trainings in the order of a plan, the plan, and the columns of their candidate file."""
+    """Trainings in the order of a plan, the plan, the columns of their candidate file, and the law that predicts their losses."""
 
     trainings: Trainings
     plan: Plan
     columns: dict[str, AnyArray]
+    law: Law
 
 
 def designs(
@@ -84,7 +85,7 @@ def proposal_of(chosen: Trainings, found: Plan, law: Law) -> Proposal:
         columns["tokens"] = chosen.tokens.astype(np.int64)
     if chosen.tokens is not None:
         columns["training_flops"] = chosen.flops
-    return Proposal(chosen, found, columns)
+    return Proposal(chosen, found, columns, law)
 
 
 def chosen_trainings(
@@ -105,7 +106,7 @@ def chosen_trainings(
         raise UsageError(
             f"next: expected at most {len(candidates):,} designs, the space's size, got {asked.n}; ask for fewer"
         )
-    candidates = trainable(asked, study, candidates)
+    candidates = trainable(asked, study, law, candidates)
     targets = frontier_of(study) if asked.goal == "frontier" else None
     try:
         every = on_counts(candidates, counts_of(law, trained))
@@ -115,15 +116,15 @@ def chosen_trainings(
     return every[found.rows], found
 
 
-def trainable(asked: Asked, study: Study, candidates: Architectures) -> Architectures:
-    """Candidates within the study's budgets of memory and size, and the parameters asked for.
+def trainable(asked: Asked, study: Study, law: Law, candidates: Architectures) -> Architectures:
+    """Candidates that the law prices, within the study's budgets of memory and size, and the parameters asked for.
 
     Raises:
         UsageError: none is.
     """
     assessed = study.problem.assess(study.problem.headed(candidates))
-    keep = np.ones(len(candidates), dtype=bool)
-    said = []
+    keep = ~np.logical_or.reduce([np.zeros(len(candidates), dtype=bool), *law.unpriced(candidates).values()])
+    said = [f"what {law.name} prices, {law.priced_designs}"] if law.partial else []
     for budget in study.problem.budgets:
         if budget.metric in SIZES:
             keep &= assessed[budget.metric] <= budget.limit
@@ -224,6 +225,7 @@ def said_of(asked: Asked, proposal: Proposal, study: Study, noise: float | None,
     parts = [f"largest {feature(chosen, 'parameters').max():.3g} parameters"]
     parts += [f"{columns['training_flops'].sum():.3g} training FLOP in all"] if "training_flops" in columns else []
     parts += [str(budget) for budget in study.problem.budgets if budget.metric in SIZES]
+    parts += [f"{proposal.law.name} prices {proposal.law.priced_designs}"] if proposal.law.partial else []
     notes = ["; ".join(parts), *([] if first else _unaimed(proposal, study.problem.scenario.law))]
     if asked.goal == "frontier" and noise is not None and noise >= NOISY:
         why = DOUBTED_FIRST if first else DOUBTED

@@ -36,7 +36,7 @@ def proposed(
         UsageError: more designs than there are, or none within the budgets.
     """
     candidates = candidates_of(study.problem.space, np.random.default_rng(asked.seed))
-    every = on_counts(trainable(asked, study, candidates), counts_of(law, trained))
+    every = on_counts(trainable(asked, study, law, candidates), counts_of(law, trained))
     if asked.n > len(every):
         raise UsageError(
             f"next: expected at most {len(every):,} designs, as many as there are, got {asked.n}; ask for fewer"

@@ -181,6 +181,17 @@ def test_without_a_table_only_designs_can_be_asked_for(changes: dict[str, Any], 
         execute(request(None, **changes))
 
 
+def test_designs_are_among_those_that_the_law_prices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    execute(request(None, next=20, law="chinchilla", candidates=tmp_path / "next.csv", quiet=False))
+    said = capsys.readouterr().out
+    assert "chinchilla prices designs of n_experts 1 alone" in " ".join(said.split())
+    rows = list(csv.DictReader((tmp_path / "next.csv").open()))
+    assert {row["n_experts"] for row in rows} == {"1"}
+    assert " inf " not in said
+    with pytest.raises(UsageError, match="within what chinchilla prices, designs of n_experts 1 alone and memory_gb"):
+        execute(request(None, next=6, law="chinchilla", max_params="1000"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("flag", "name"), [("out", "law.yaml"), ("candidates", "next.csv")])
 def test_a_file_that_exists_is_never_overwritten(flag: str, name: str, runs: Path, tmp_path: Path) -> None:
