@@ -15,6 +15,7 @@ from objectives.fitting.layer_columns import own_columns
 from objectives.fitting.sheet import Sheet, read_sheet, with_points
 from objectives.fitting.sweeps import lowest, swept_columns
 from objectives.fitting.table_sources import Source, row_names, source_of
+from objectives.fitting.unread_columns import beside_laws, told
 from objectives.loss_law.features import COUNTS, FOLLOWING, MADE_OF, OWNERS, STANDARD_FFN, feature
 from objectives.loss_law.layer_deltas import SHARES, Kind, share_of
 from search_spaces.architectures import Architectures
@@ -55,6 +56,7 @@ class Table:
     A quantity of a law is a column of its name, or follows from the architecture's columns. names: what the
     table calls each row, (n,), where it says. proposed: flags that read columns which may be ones that are missing.
     empty: columns that are not read for their empty cells, each with the fault that it is where a law needs it.
+    beside: cells, (n,), of the columns that no law reads.
     """
 
     numbers: Mapping[str, FloatArray]
@@ -65,6 +67,7 @@ class Table:
     names: AnyArray | None = None
     proposed: tuple[str, ...] = ()
     empty: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, AnyArray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -145,7 +148,8 @@ class Table:
         numbers = {name: column[rows] for name, column in self.numbers.items()}
         known = {name: column[rows] for name, column in self._known.items()}
         names = None if self.names is None else self.names[rows]
-        return Table(numbers, self.lines[rows], self.notes, self.sources, known, names, self.proposed, self.empty)
+        beside = {name: cells[rows] for name, cells in self.beside.items()}
+        return replace(self, numbers=numbers, lines=self.lines[rows], _known=known, names=names, beside=beside)
 
     @property
     def levels(self) -> dict[str, FloatArray]:
@@ -295,7 +299,8 @@ def _table(rows: _Selected, bits: bool, faults: list[str], path: Path) -> Table:
     if bits and "loss" in numbers:
         numbers["loss"] = numbers["loss"] * math.log(2.0)
     notes = (*rows.notes, *unused, *_head_sizes(numbers))
-    table = Table(numbers, rows.lines, notes, names=row_names(rows.as_written), empty=empty)
+    names, beside = row_names(rows.as_written), beside_laws(rows.columns)
+    table = Table(numbers, rows.lines, (*notes, *told(beside)), names=names, empty=empty, beside=beside)
     faults += _out_of_range(table, path)
     faults += [] if faults else _not_architectures(table, path)
     return table
