@@ -1,6 +1,7 @@
 """A table of trained models: a CSV with a loss per row, read without dropping or repairing anything silently."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +25,7 @@ from search_spaces.columns import ALIASES, SHAPE
 from search_spaces.layer_kinds import KIND_DEFAULTS
 
 MOST_ROWS = 10_000
+BEGINS = re.compile(r"[+-]?[.,]?\d")  # as a number does
 UNGROUPED = " (n_kv_heads of models without grouped queries is n_heads)"
 ARCHITECTURE = {*SHAPE, *ALIASES}
 SIZES = (
@@ -234,7 +236,7 @@ def read_rows(
         ValueError: a line a fault, those of names and of cells together.
     """
     sheet = read_sheet(path, is_known, MOST_ROWS)
-    names = named(sheet.header, renamed, path)
+    names = named(sheet.header, renamed, path, _of_words(sheet))
     swept = () if best_of is None else swept_columns(best_of, sheet.header, names.columns, path)
     bits = unit == "bits" or (unit is None and says_bits(names.loss))
     faults = list(names.faults)
@@ -249,6 +251,12 @@ def read_rows(
     source = source_of(path, sheet.text, len(table))
     table = replace(table, notes=(*table.notes, *notes), sources=(source,), proposed=names.proposed)
     return table, bits or unit is not None or unit_in(names.loss) == "nats"
+
+
+def _of_words(sheet: Sheet) -> set[str]:
+    """Columns with cells of which none begins like a number."""
+    cells = {name: [row[i].strip() for row in sheet.body] for i, name in enumerate(sheet.header)}
+    return {name for name, column in cells.items() if any(column) and not any(BEGINS.match(cell) for cell in column)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,13 +372,16 @@ def _chosen(columns: Mapping[str, list[str]], keep: AnyArray) -> dict[str, list[
     return {name: [column[i] for i in np.flatnonzero(keep)] for name, column in columns.items()}
 
 
-def _of_small_models(table: Table) -> bool:
-    """Whether so few tokens are trainings of so small models: a token for each thousand parameters at least."""
-    known = table.numbers
+def _too_few(table: Table, tokens: FloatArray) -> BoolArray:
+    """Rows (n,) of so few training tokens that their unit was left out: below 100,000 and a token for each thousand parameters.
+
+    Where the parameters are unknown, or lack their unit too, all rows or none.
+    """
+    known, few = table.numbers, tokens < LEAST_COUNTS["tokens"]
     models = known["depth"] * known["width"] ** 2 if {"depth", "width"} <= known.keys() else known.get("parameters")
     if models is None or ("depth" not in known and models.max() < LEAST_COUNTS["parameters"]):
-        return False
-    return bool((known["tokens"] >= models / 1000).all())
+        return np.asarray(few & few.all())
+    return np.asarray(few & (tokens < models / 1000))
 
 
 def _out_of_range(table: Table, path: Path) -> list[str]:
@@ -388,12 +399,23 @@ def _out_of_range(table: Table, path: Path) -> list[str]:
     rates = table.numbers.get("activation_rate", np.ones(1))
     add(rates > 1, "activation_rate", "a share of at most 1", "write a percentage with its sign, 6.25%")
     for name, least in LEAST_COUNTS.items():
-        if name in table.numbers and (values := table.numbers[name]).size and values.max() < least:
-            if name == "tokens" and _of_small_models(table):
-                continue
-            unit = "B" if name == "tokens" else "M"
-            remedy = f"say its unit, in the header as {name} ({unit}) or in the cells as {values[0]:g}{unit}"
-            add(values > 0, name, "a count", remedy)
+        if name in table.numbers and (values := table.numbers[name]).size:
+            wrong = _too_few(table, values) if name == "tokens" else np.full(len(table), values.max() < least)
+            unit, first = "B" if name == "tokens" else "M", values[int(np.argmax(wrong))]
+            header = f"in the header as {name} ({unit}) or " if wrong.all() else ""
+            remedy = f"say its unit, {header}in the cells as {first:g}{unit}"
+            add(wrong & (values > 0), name, "a count", remedy)
+    if "tokens" not in table.numbers and {"training_flops", "parameters"} <= set(table.numbers):
+        flops, tokens = (
+            table.numbers["training_flops"],
+            table.numbers["training_flops"] / (6.0 * table.numbers["parameters"]),
+        )
+        add(
+            (flops > 0) & _too_few(table, tokens),
+            "training_flops",
+            "FLOP of a training",
+            "write FLOP, 6e18 where 6 EFLOP are meant",
+        )
     if "loss" in table.numbers:
         expected = f"nats per token between {LEAST_LOSS} and {MOST_LOSS:g}"
         wrong = (table.loss < LEAST_LOSS) | (table.loss > MOST_LOSS)
