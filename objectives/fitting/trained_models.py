@@ -25,6 +25,7 @@ from search_spaces.columns import ALIASES, SHAPE
 from search_spaces.layer_kinds import KIND_DEFAULTS
 
 MOST_ROWS = 10_000
+NO_EXPERTS = "no row says that it has experts: designs with experts are outside of what the law is fitted on"
 BEGINS = re.compile(r"[+-]?[.,]?\d")  # as a number does
 UNGROUPED = " (n_kv_heads of models without grouped queries is n_heads)"
 ARCHITECTURE = {*SHAPE, *ALIASES}
@@ -98,7 +99,7 @@ class Table:
     def _derived(self, name: str) -> FloatArray:
         if name in self.empty:
             raise ValueError(self.empty[name])
-        dense = "n_experts" not in {*self.numbers, *self.empty}
+        dense = "n_experts" not in self.empty and bool((self.numbers.get("n_experts", np.ones(1)) == 1).all())
         if name == "tokens" and {"training_flops", "parameters"} <= set(self.numbers):
             return self.numbers["training_flops"] / (6.0 * self.numbers["parameters"])
         if name == "active_parameters" and dense and "parameters" in self.numbers:
@@ -166,6 +167,15 @@ class Table:
         if np.array_equal(found.get("parameters", 0), found.get("active_parameters", 1)):
             del found["active_parameters"]
         return {name: values for name, values in found.items() if len(values) > 1}
+
+    @property
+    def with_experts(self) -> bool:
+        """Whether some row has experts: parameters that are not all active, or more experts than one."""
+        if self.has("activation_rate"):
+            return bool((self.feature("activation_rate") < 1).any())
+        if {"parameters", "active_parameters"} <= set(self.numbers):
+            return bool((self.numbers["active_parameters"] < self.numbers["parameters"]).any())
+        return bool((self.numbers.get("n_experts", np.ones(1)) > 1).any())
 
     @property
     def _of_kinds(self) -> list[str]:
@@ -453,6 +463,7 @@ def _remarks(table: Table, *, sure: bool) -> list[str]:
         for name in ("tokens", "learning_rate", "batch")
         if name in table.numbers and np.ptp(table.numbers[name]) > 0.1 * table.numbers[name].min()
     ]
+    notes += [] if table.with_experts else [NO_EXPERTS]
     for name in COUNTS:
         if name in table.numbers and (own := _count(table, name)) is not None:
             apart = float(np.abs(np.log(table.numbers[name] / own)).max())
