@@ -93,3 +93,10 @@ def test_losses_of_a_byte_are_noticed(bytes_per_token: float, unit: float, law: 
     said = doubt(Table({**table.numbers, "loss": loss * unit / bytes_per_token}, table.lines), law)
     assert said is not None
     assert "may be per byte or per character" in said
+
+
+def test_small_trainings_of_a_few_tokens_are_not_asked_about(law: Law) -> None:
+    """A family of large models says 48 nats of them, where bytes as tokens give 2.7: nothing is usual there."""
+    columns = {"active_parameters": [74176.0, 197376.0], "tokens": [60416.0, 60416.0], "loss": [2.74, 2.79]}
+    table = Table({name: np.array(column) for name, column in columns.items()}, np.arange(2))
+    assert doubt(table, law) is None
