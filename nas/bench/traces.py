@@ -71,6 +71,7 @@ def read_traces(path: Path, bench: "BenchProblem") -> list[GivenTrace]:
         raise UsageError(
             f"{path}: expected a row per evaluation, got none; write designs in the order of their evaluation"
         )
+    _refuse_blanks(path, rows)
     genotypes = _genotypes(path, rows, bench)
     return [_trace(path, rows, chosen, genotypes, info) for chosen in _grouped(rows)]
 
@@ -81,6 +82,20 @@ def _grouped(rows: Sequence[Row]) -> Iterator[list[int]]:
     for place, row in enumerate(rows):
         groups.setdefault((_first(row, ALGORITHM), _first(row, RUN)), []).append(place)
     yield from groups.values()
+
+
+def _refuse_blanks(path: Path, rows: Sequence[Row]) -> None:
+    """A row that lacks the label which others have would be a run of its own.
+
+    Raises:
+        UsageError: such a row.
+    """
+    for names in (ALGORITHM, RUN):
+        blank = [place for place, row in enumerate(rows, 1) if not _first(row, names).strip()]
+        if blank and len(blank) < len(rows):
+            raise UsageError(
+                f"{path}: row {blank[0]}: {' or '.join(names)}: expected it in every row or in none, got nothing; fill it in"
+            )
 
 
 def _first(row: Row, names: Sequence[str]) -> str:

@@ -35,7 +35,8 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
         alike: dict[Key, list[float]] = defaultdict(list)
         for row in document.table:
             try:
-                alike[_key(row)].append(positive(row.get("latency_ms"), "latency_ms"))
+                taken = positive(row.get("latency_ms"), "latency_ms")
+                alike[_key(row)].append(taken)
             except Unusable as error:
                 yield Figure((), fault=str(error))
         yield from (_figure(key, times) for key, times in alike.items())

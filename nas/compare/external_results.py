@@ -80,11 +80,24 @@ def read_runs(
     for name in ("run", *(column for column, _ in sources.values())) if chosen else ():
         if name not in rows[0]:
             raise UsageError(f"{path}: expected a column {name}, got {', '.join(rows[0])}; rename or add it")
+    _refuse_blanks(path, chosen)
     grouped: dict[tuple[str, str, str], list[tuple[int, Row]]] = {}
     for line, row in chosen:
         label = (_label(path, row.get("strategy") or path.stem), _label(path, row["run"]), row.get("study") or "")
         grouped.setdefault(label, []).append((line, row))
     return [_run(path, label, found, sources.values()) for label, found in grouped.items()]
+
+
+def _refuse_blanks(path: Path, chosen: Sequence[tuple[int, Row]]) -> None:
+    """A row that lacks the label which others have would be a run of its own.
+
+    Raises:
+        UsageError: such a row.
+    """
+    for name in ("strategy", "run"):
+        blank = [line for line, row in chosen if not (row.get(name) or "").strip()]
+        if blank and len(blank) < len(chosen):
+            raise UsageError(f"{path}:{blank[0]}: {name}: expected it in every row or in none, got nothing; fill it in")
 
 
 def _labelled(path: Path, columns: Columns) -> list[Row]:

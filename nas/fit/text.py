@@ -121,7 +121,7 @@ def _data(data: dict[str, Any], drawn: Drawn) -> list[str]:
     lines = [
         f"{data['rows']} rows, {data['designs']} designs",
         *data["notes"],
-        *(data[name] for name in ("unit", "sweep", "tokens") if data[name]),
+        *(data[name] for name in ("unit", "sweep", "mixture", "tokens") if data.get(name)),
     ]
     lines += quantities(data["quantities"], drawn)
     lines += [
@@ -134,7 +134,7 @@ def _data(data: dict[str, Any], drawn: Drawn) -> list[str]:
     return [
         *lines,
         f"replicates: {noise['designs']} designs, sd {number(noise['sd'])} nats on {noise['freedom']} degrees of freedom; "
-        f"no law can exceed R² {noise['ceiling_r2']:.5f}",
+        f"under such noise the right law has R² near {noise['ceiling_r2']:.5f}",
     ]
 
 

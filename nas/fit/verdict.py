@@ -15,7 +15,7 @@ PER_COEFFICIENT = 2  # designs below which a fit is called thin
 
 def verdict(content: Mapping[str, Any], runs: str) -> list[str]:
     """Lines of the verdict, the summary first."""
-    parts = [_unit, _sweep, _tokens, _rows, _coefficients, _forms, _baselines, _shape, _picks]
+    parts = [_unit, _sweep, _mixture, _tokens, _rows, _coefficients, _forms, _baselines, _shape, _picks]
     said = [found for part in parts if (found := part(content)) is not None]
     doubts = [word for word, _ in said if word]
     summary = (
@@ -32,6 +32,11 @@ def _unit(content: Mapping[str, Any]) -> tuple[str, str] | None:
 def _sweep(content: Mapping[str, Any]) -> tuple[str, str] | None:
     sweep = content["data"]["sweep"]
     return None if sweep is None else ("which runs of a sweep to fit", sweep)
+
+
+def _mixture(content: Mapping[str, Any]) -> tuple[str, str] | None:
+    mixture = content["data"]["mixture"]
+    return None if mixture is None else ("rows of several kinds", mixture)
 
 
 def _tokens(content: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -140,7 +140,7 @@ def _measurement(line: int, row: Mapping[str, str], device: str, resolve: Resolv
         raise ValueError("quality C is never calibrated on")
     if (row.get("state") or "ok") != "ok":
         raise ValueError(f"the measurement failed: {row.get('state')}")
-    metric, batch = row.get("metric", ""), _count(row, "batch", 1)
+    metric, batch = row.get("metric", ""), _batch(row)
     prompt = _count(row, "prompt_len")
     busy = row.get("contended", "") == "yes"
     fastest = busy and contended == "minimum"
@@ -236,6 +236,15 @@ def _positive(row: Mapping[str, str], name: str) -> float:
         number = math.nan
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name}: expected a positive number, got {text!r}; correct it")
+    return number
+
+
+def _batch(row: Mapping[str, str]) -> int:
+    """Sequences at once, a whole number of at least 1; 1 where the cell is empty."""
+    text = row.get("batch", "")
+    number = _count(row, "batch", 1)
+    if number < 1 or (text and float(text) != number):
+        raise ValueError(f"batch: expected a whole number of at least 1, got {text}; correct it")
     return number
 
 

@@ -74,6 +74,7 @@ BEHIND = re.compile(
     r"(?<=[a-z])(?:_|\s+in\s+|\s+)([kmbgt]|thousands?|millions?|billions?|trillions?)$"
 )  # of counts alone
 PERCENT = re.compile(r"(?<=activation.rate)\s*[(\[]\s*(?:%|percent)\s*[)\]]$")  # no other column may be in percent
+RATIO = re.compile(r"(?:^|_)per_|/s(?:ec|econd)?$")
 PREFIX = re.compile(r"(?:(?:config|params|metrics|summary|hparams|model|model_config)[./])+")
 HELD_OUT = re.compile(r"(?:final_)?(?:eval|val|valid|validation|test|held_?out)[/_.]loss")
 BITS = re.compile(r"(?:.*[^a-z])?(?:bits?|bpt|bits_per_token)(?:[^a-z].*)?")
@@ -129,8 +130,8 @@ class Names:
     proposed: tuple[str, ...]
 
 
-def named(header: Sequence[str], renamed: Sequence[str], path: Path) -> Names:
-    """The columns of a file by the names they have here.
+def named(header: Sequence[str], renamed: Sequence[str], path: Path, words: Collection[str] = ()) -> Names:
+    """The columns of a file by the names they have here; `words`: those that hold no number, which are never proposed.
 
     Raises:
         ValueError: a renaming of no column.
@@ -152,7 +153,11 @@ def named(header: Sequence[str], renamed: Sequence[str], path: Path) -> Names:
         for old, new in pairs
         if new not in COLUMNS and ALIAS.get(bare(old)) in names
     ]
-    single = [pair for pair in pairs if header.count(pair[0]) == 1]  # no flag chooses between columns of one name
+    single = [
+        pair
+        for pair in pairs
+        if header.count(pair[0]) == 1 and pair[0] not in words and not RATIO.search(bare(pair[0]))
+    ]  # no flag chooses between columns of one name, and no rate is a count
     near, words = _misspelled(single), _spoken_of(single)
     notes += [f"column {old} is not used; {_rename(old, new)} reads it as {new}" for old, new in near.items()]
     return Names(tuple(names), tuple(notes), loss, tuple(faults), _flags(near | words))
@@ -202,12 +207,13 @@ def _named(old: str, header: Sequence[str], taken: Collection[str]) -> str:
 
 
 def _misspelled(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Columns that are not read and spelled much like one that is missing, with its name."""
+    """Columns that are not read and spelled much like one that is missing, with its name; a word of another quantity in them decides."""
     read, found = {new for _, new in pairs}, {}
     for old, new in pairs:
         close = difflib.get_close_matches(bare(old), [*COLUMNS, *ALIAS], n=1, cutoff=NEAR)
         meant = [ALIAS.get(name, name) for name in close]
-        if new not in COLUMNS and meant and meant[0] not in read:
+        others = {name for word, name in WORDS.items() if word in bare(old)}
+        if new not in COLUMNS and meant and meant[0] not in read and (not others or meant[0] in others):
             found[old] = meant[0]
     return found
 

@@ -13,6 +13,7 @@ from objectives.fitting.estimate import Fit
 from objectives.fitting.intervals import Intervals, correlation_of
 from objectives.fitting.robust import scale_of
 from objectives.fitting.trained_models import Table
+from objectives.fitting.unread_columns import keeping, kinds_in
 from search_spaces.arrays import AnyArray, FloatArray
 
 FACTORS = (
@@ -29,6 +30,8 @@ SPARE = 4  # residual degrees of freedom that a lack-of-fit test must leave
 WINSOR = 3.0
 REJECT = 0.01  # p below which lack of fit is called
 POWER = 0.8
+ONE_SIZE = 0.01  # of a size's squares in logarithms that are left within kinds that name architectures
+SHARE = 0.2  # of the residuals' squares that kinds of rows must explain to be called
 NOTHING = 1e-7  # contribution in nats that counts as zero
 
 
@@ -66,7 +69,7 @@ def quality(fit: Fit) -> dict[str, float]:
 
 
 def replicates(table: Table) -> dict[str, float] | None:
-    """Noise from rows of one design: its sd, degrees of freedom, and the R² that no law can exceed; copies of a row count once.
+    """Noise from rows of one design: its sd, degrees of freedom, and the R² of the right law under such noise; copies of a row count once.
 
     Checkpoints of one run are none: only rows of equal progress are compared.
     """
@@ -85,7 +88,7 @@ def replicates(table: Table) -> dict[str, float] | None:
         "designs": int((counts > 1).sum()),
         "freedom": freedom,
         "sd": float(np.sqrt(variance)),
-        "ceiling_r2": 1.0 - variance / total,
+        "ceiling_r2": max(1.0 - variance / total, 0.0),
     }
 
 
@@ -101,6 +104,12 @@ def sweep(table: Table) -> str | None:
         f"this looks like a sweep: {rows} of {len(table)} rows share all that is read with others, and differ from these by {noise['sd']:.2g} nats "
         f"(sd; repeats with other seeds usually by less than {REPEATS:g}): its best runs are to be fitted, not all; "
     )
+    kinds = [name for name, kind in kinds_in(table.beside).items() if _varies_within(kind, design)]
+    if set(varying) <= {"seed"} and kinds:
+        return (
+            f"rows of one design differ by {noise['sd']:.2g} nats (sd, {rows} of {len(table)} rows; repeats with other seeds usually by less than "
+            f"{REPEATS:g}), and in {', '.join(kinds)}, which no law reads: {keeping(kinds[0], table.beside[kinds[0]])}"
+        )
     if set(varying) <= {"seed"}:
         return said + "--best-of A,B keeps the lowest loss of each design, A and B being the columns that were swept"
     return said + f"--best-of {','.join(varying)} keeps the lowest loss of each design"
@@ -132,6 +141,39 @@ def lack_of_fit(fit: Fit) -> LackOfFit | None:
     Residuals beyond 3 robust sds are pulled in to there, so that an outlier does not hide a shape.
     """
     extra = quadratic(fit.table)
+    while extra.shape[1]:
+        if (found := _explained(fit, extra)) is not None:
+            noise = np.sqrt(found.after / found.freedom) * (
+                float(np.median(fit.table.loss)) if fit.model.logarithmic else 1.0
+            )
+            visible = float(noise) * np.sqrt(noncentrality(found.terms, found.freedom) / fit.model.n)
+            return LackOfFit(found.f, found.p_value, found.terms, found.freedom, float(visible))
+        extra = extra[:, : extra.shape[1] // 2]
+    return None
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What further columns explain of a fit's residuals: sums of squares before and after, and the F test of their difference."""
+
+    before: float
+    after: float
+    terms: int
+    freedom: int
+
+    @property
+    def f(self) -> float:
+        """F of the further columns."""
+        return (self.before - self.after) / self.terms / max(self.after / self.freedom, 1e-300)
+
+    @property
+    def p_value(self) -> float:
+        """Probability of such an F where they explain nothing."""
+        return float(fisher.sf(self.f, self.terms, self.freedom))
+
+
+def _explained(fit: Fit, extra: FloatArray) -> Explained | None:
+    """What columns (n, terms) explain of the winsorised residuals beyond the coefficients; None with too few rows, or where it is nothing new."""
     root = np.sqrt(fit.model.weight)
     _, jacobian = fit.model.derivatives(fit.vector[None])
     limit = WINSOR * scale_of(fit.residuals, len(fit.vector))
@@ -140,18 +182,61 @@ def lack_of_fit(fit: Fit) -> LackOfFit | None:
         np.abs(fit.vector - fit.model.low) > NOTHING
     )  # a term at zero explains nothing, whatever its exponents happen to be
     small = basis(jacobian[0][moving].T * root[:, None])
-    while extra.shape[1]:
-        large = basis(np.hstack([small, extra * root[:, None]]))
-        terms, freedom = large.shape[1] - small.shape[1], fit.model.n - large.shape[1]
-        if freedom >= SPARE and terms:
-            before = float(residual @ residual - ((small.T @ residual) ** 2).sum())
-            after = float(residual @ residual - ((large.T @ residual) ** 2).sum())
-            ratio = ((before - after) / terms) / max(after / freedom, 1e-300)
-            noise = np.sqrt(after / freedom) * (float(np.median(fit.table.loss)) if fit.model.logarithmic else 1.0)
-            visible = float(noise) * np.sqrt(noncentrality(terms, freedom) / fit.model.n)
-            return LackOfFit(ratio, float(fisher.sf(ratio, terms, freedom)), terms, freedom, float(visible))
-        extra = extra[:, : extra.shape[1] // 2]
-    return None
+    large = basis(np.hstack([small, extra * root[:, None]]))
+    terms, freedom = large.shape[1] - small.shape[1], fit.model.n - large.shape[1]
+    if freedom < SPARE or not terms:
+        return None
+    before, after = (float(residual @ residual - ((part.T @ residual) ** 2).sum()) for part in (small, large))
+    return Explained(before, after, terms, freedom)
+
+
+def mixture(fit: Fit) -> str | None:
+    """What says that rows are of several kinds that no law tells apart, as of two data sets, and the flag that keeps one; None where none is seen.
+
+    Of the columns that no law reads, the one whose kinds explain most of the residuals, if that is a fifth or more (p < 0.01
+    over all columns tried). Columns that name architectures are none, nor is anything told of checkpoints, whose residuals are no
+    independent ones.
+    """
+    table = fit.table
+    kinds = {name: kind for name, kind in kinds_in(table.beside).items() if not _names_architectures(kind, table)}
+    if "checkpoint" in table.numbers or not kinds:
+        return None
+    tried = {name: _explained(fit, np.eye(int(kind.max()) + 1)[kind]) for name, kind in kinds.items()}
+    known = {name: found for name, found in tried.items() if found is not None}
+    called = {
+        name: 1.0 - found.after / found.before
+        for name, found in known.items()
+        if found.p_value < REJECT / len(known) and found.after <= (1.0 - SHARE) * found.before
+    }
+    if not called:
+        return None
+    name = max(called, key=called.__getitem__)
+    return (
+        f"these rows are of several kinds: residuals differ by {name} (F {known[name].f:.3g} on {known[name].terms} and {known[name].freedom} "
+        f"degrees of freedom), {_from_to(fit, table.beside[name], kinds[name])}, and no law reads it: the coefficients are of none of "
+        f"them; {keeping(name, table.beside[name])}"
+    )
+
+
+def _names_architectures(kind: AnyArray, table: Table) -> bool:
+    """Whether rows of one kind are of nearly one size in every quantity but tokens, as of a column of models' names, maybe rounded."""
+    logs = [np.log(table.feature(name)) for name in factors(table) if name != "tokens"]
+    counts = np.bincount(kind)
+    return bool(logs) and all(
+        float(((log - (np.bincount(kind, log) / counts)[kind]) ** 2).sum()) < ONE_SIZE * len(log) * float(log.var())
+        for log in logs
+    )
+
+
+def _from_to(fit: Fit, cells: AnyArray, kind: AnyArray) -> str:
+    """The kinds whose residuals are lowest and highest in the mean, nats, with their rows."""
+    counts = np.bincount(kind)
+    means = np.bincount(kind, fit.table.loss - losses(fit, fit.predicted)) / counts
+    said = [
+        f"{str(cells[kind == at][0]) or '(empty)'} {means[at]:+.2g} nats in the mean ({counts[at]} rows)"
+        for at in (int(means.argmin()), int(means.argmax()))
+    ]
+    return f"from {said[0]} to {said[1]}"
 
 
 def noncentrality(terms: int, freedom: int) -> float:

@@ -67,14 +67,15 @@ def law_of(
 
 
 def _ranges(fit: Fit) -> dict[str, tuple[float, float]]:
-    """Least and most of every quantity that the table holds or the form depends on."""
+    """Least and most of every quantity that the table holds or the form depends on; of dense rows alone one expert, whether the form sees experts or not."""
     table = fit.table
-    return {
+    found = {
         quantity: (float(table.feature(quantity).min()), float(table.feature(quantity).max()))
         for quantity in RANGED
         if quantity in fit.model.form.features or quantity in table.numbers
         if table.has(quantity)
     }
+    return found if table.with_experts else {**found, "n_experts": (1.0, 1.0)}
 
 
 def deltas_of(fit: Fit) -> LayerDeltas:

@@ -35,12 +35,16 @@ def out_of_range(numbers: Mapping[str, FloatArray], lines: AnyArray, path: Path)
     rates = numbers.get("activation_rate", np.ones(1))
     add(rates > 1, "activation_rate", "a share of at most 1", "write a percentage with its sign, 6.25%")
     for name, least in LEAST_COUNTS.items():
-        if name in numbers and (values := numbers[name]).size and values.max() < least:
-            if name == "tokens" and _of_small_models(numbers):
-                continue
-            unit = "B" if name == "tokens" else "M"
-            remedy = f"say its unit, in the header as {name} ({unit}) or in the cells as {values[0]:g}{unit}"
-            add(values > 0, name, "a count", remedy)
+        if name in numbers and (values := numbers[name]).size:
+            wrong = _too_few(numbers, values) if name == "tokens" else np.full(len(lines), values.max() < least)
+            unit, first = "B" if name == "tokens" else "M", values[int(np.argmax(wrong))]
+            header = f"in the header as {name} ({unit}) or " if wrong.all() else ""
+            remedy = f"say its unit, {header}in the cells as {first:g}{unit}"
+            add(wrong & (values > 0), name, "a count", remedy)
+    if "tokens" not in numbers and {"training_flops", "parameters"} <= numbers.keys():
+        flops = numbers["training_flops"]
+        few = _too_few(numbers, flops / (6.0 * numbers["parameters"]))
+        add((flops > 0) & few, "training_flops", "FLOP of a training", "write FLOP, 6e18 where 6 EFLOP are meant")
     if (loss := numbers.get("loss")) is not None:
         expected = f"nats per token between {LEAST_LOSS} and {MOST_LOSS:g}"
         add((loss < LEAST_LOSS) | (loss > MOST_LOSS), "loss", expected, "a perplexity is exp(loss), bits are loss/ln 2")
@@ -50,13 +54,16 @@ def out_of_range(numbers: Mapping[str, FloatArray], lines: AnyArray, path: Path)
     return faults
 
 
-def _of_small_models(numbers: Mapping[str, FloatArray]) -> bool:
-    """Whether so few tokens are trainings of so small models: a token for each thousand parameters at least."""
-    shaped = {"depth", "width"} <= numbers.keys()
+def _too_few(numbers: Mapping[str, FloatArray], tokens: FloatArray) -> BoolArray:
+    """Rows (n,) of so few training tokens that their unit was left out: below 100,000 and a token for each thousand parameters.
+
+    Where the parameters are unknown, or lack their unit too, all rows or none.
+    """
+    few, shaped = tokens < LEAST_COUNTS["tokens"], {"depth", "width"} <= numbers.keys()
     models = numbers["depth"] * numbers["width"] ** 2 if shaped else numbers.get("parameters")
     if models is None or ("depth" not in numbers and models.max() < LEAST_COUNTS["parameters"]):
-        return False
-    return bool((numbers["tokens"] >= models / 1000).all())
+        return np.asarray(few & few.all())
+    return np.asarray(few & (tokens < models / 1000))
 
 
 def not_architectures(numbers: Mapping[str, FloatArray], lines: AnyArray, path: Path) -> list[str]:

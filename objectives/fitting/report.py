@@ -80,6 +80,7 @@ def described(fit: Fit) -> dict[str, Any]:
         "replicates": diagnostics.replicates(fit.table),
         "sweep": diagnostics.sweep(fit.table),
         "tokens": unseen_tokens(fit.table, fit.model.form),
+        "mixture": diagnostics.mixture(fit),
     }
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from objectives.fitting.trained_models import MOST_ROWS, Table, read_rows, whole
+from objectives.fitting.unread_columns import FILE
 from objectives.loss_law.features import OWNERS
 from search_spaces.arrays import AnyArray, FloatArray
 from search_spaces.columns import ALIASES, SHAPE
@@ -78,7 +79,21 @@ def _joined(tables: Sequence[Table]) -> Table:
     called = None if all(table.names is None for table in tables) else np.concatenate(list(map(_called, tables)))
     proposed = tuple(dict.fromkeys(flag for table in tables for flag in table.proposed))
     empty = {name: said for table in tables for name, said in table.empty.items()}
-    return Table(numbers, np.array(lines), (*notes,), sources, names=called, proposed=proposed, empty=empty)
+    return Table(
+        *(numbers, np.array(lines), (*notes,), sources),
+        names=called, proposed=proposed, empty=empty, beside=_beside(tables),
+    )  # fmt: skip
+
+
+def _beside(tables: Sequence[Table]) -> dict[str, AnyArray]:
+    """Cells that no law reads, empty where a table has no such column, and the file of each row."""
+    names = dict.fromkeys(name for table in tables for name in table.beside)
+    cells = {
+        name: np.concatenate([table.beside.get(name, np.full(len(table), "", dtype=object)) for table in tables])
+        for name in names
+    }
+    files = np.concatenate([np.full(len(table), table.sources[0].name, dtype=object) for table in tables])
+    return {**cells, FILE: files}
 
 
 def _called(table: Table) -> AnyArray:

@@ -1,6 +1,7 @@
 """A table of trained models: a CSV with a loss per row, read without dropping or repairing anything silently."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from objectives.fitting.ranges import not_architectures, out_of_range
 from objectives.fitting.sheet import Sheet, read_sheet, with_points
 from objectives.fitting.sweeps import lowest, swept_columns
 from objectives.fitting.table_sources import Source, row_names, source_of
+from objectives.fitting.unread_columns import beside_laws, told
 from objectives.loss_law.features import COUNTS, FOLLOWING, MADE_OF, OWNERS, STANDARD_FFN, feature
 from objectives.loss_law.layer_deltas import SHARES, Kind, share_of
 from search_spaces.architectures import Architectures
@@ -24,6 +26,8 @@ from search_spaces.columns import ALIASES, SHAPE
 from search_spaces.layer_kinds import KIND_DEFAULTS
 
 MOST_ROWS = 10_000
+NO_EXPERTS = "no row says that it has experts: designs with experts are outside of what the law is fitted on"
+BEGINS = re.compile(r"[+-]?[.,]?\d")  # as a number does
 UNGROUPED = " (n_kv_heads of models without grouped queries is n_heads)"
 ARCHITECTURE = {*SHAPE, *ALIASES}
 SIZES = (
@@ -50,6 +54,7 @@ class Table:
     A quantity of a law is a column of its name, or follows from the architecture's columns. names: what the
     table calls each row, (n,), where it says. proposed: flags that read columns which may be ones that are missing.
     empty: columns that are not read for their empty cells, each with the fault that it is where a law needs it.
+    beside: cells, (n,), of the columns that no law reads.
     """
 
     numbers: Mapping[str, FloatArray]
@@ -60,6 +65,7 @@ class Table:
     names: AnyArray | None = None
     proposed: tuple[str, ...] = ()
     empty: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, AnyArray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -88,7 +94,7 @@ class Table:
     def _derived(self, name: str) -> FloatArray:
         if name in self.empty:
             raise ValueError(self.empty[name])
-        dense = "n_experts" not in {*self.numbers, *self.empty}
+        dense = "n_experts" not in self.empty and bool((self.numbers.get("n_experts", np.ones(1)) == 1).all())
         if name == "tokens" and {"training_flops", "parameters"} <= set(self.numbers):
             return self.numbers["training_flops"] / (6.0 * self.numbers["parameters"])
         if name == "active_parameters" and dense and "parameters" in self.numbers:
@@ -140,7 +146,8 @@ class Table:
         numbers = {name: column[rows] for name, column in self.numbers.items()}
         known = {name: column[rows] for name, column in self._known.items()}
         names = None if self.names is None else self.names[rows]
-        return Table(numbers, self.lines[rows], self.notes, self.sources, known, names, self.proposed, self.empty)
+        beside = {name: cells[rows] for name, cells in self.beside.items()}
+        return replace(self, numbers=numbers, lines=self.lines[rows], _known=known, names=names, beside=beside)
 
     @property
     def levels(self) -> dict[str, FloatArray]:
@@ -155,6 +162,15 @@ class Table:
         if np.array_equal(found.get("parameters", 0), found.get("active_parameters", 1)):
             del found["active_parameters"]
         return {name: values for name, values in found.items() if len(values) > 1}
+
+    @property
+    def with_experts(self) -> bool:
+        """Whether some row has experts: parameters that are not all active, or more experts than one."""
+        if self.has("activation_rate"):
+            return bool((self.feature("activation_rate") < 1).any())
+        if {"parameters", "active_parameters"} <= set(self.numbers):
+            return bool((self.numbers["active_parameters"] < self.numbers["parameters"]).any())
+        return bool((self.numbers.get("n_experts", np.ones(1)) > 1).any())
 
     @property
     def _of_kinds(self) -> list[str]:
@@ -225,7 +241,7 @@ def read_rows(
         ValueError: a line a fault, those of names and of cells together.
     """
     sheet = read_sheet(path, is_known, MOST_ROWS)
-    names = named(sheet.header, renamed, path)
+    names = named(sheet.header, renamed, path, _of_words(sheet))
     swept = () if best_of is None else swept_columns(best_of, sheet.header, names.columns, path)
     bits = unit == "bits" or (unit is None and says_bits(names.loss))
     faults = list(names.faults)
@@ -240,6 +256,12 @@ def read_rows(
     source = source_of(path, sheet.text, len(table))
     table = replace(table, notes=(*table.notes, *notes), sources=(source,), proposed=names.proposed)
     return table, bits or unit is not None or unit_in(names.loss) == "nats"
+
+
+def _of_words(sheet: Sheet) -> set[str]:
+    """Columns with cells of which none begins like a number."""
+    cells = {name: [row[i].strip() for row in sheet.body] for i, name in enumerate(sheet.header)}
+    return {name for name, column in cells.items() if any(column) and not any(BEGINS.match(cell) for cell in column)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +312,8 @@ def _table(rows: _Selected, bits: bool, faults: list[str], path: Path) -> Table:
     if bits and "loss" in numbers:
         numbers["loss"] = numbers["loss"] * math.log(2.0)
     notes = (*rows.notes, *unused, *_head_sizes(numbers))
-    table = Table(numbers, rows.lines, notes, names=row_names(rows.as_written), empty=empty)
+    names, beside = row_names(rows.as_written), beside_laws(rows.columns)
+    table = Table(numbers, rows.lines, (*notes, *told(beside)), names=names, empty=empty, beside=beside)
     faults += out_of_range(numbers, rows.lines, path)
     faults += [] if faults else not_architectures(numbers, rows.lines, path)
     return table
@@ -364,6 +387,7 @@ def _remarks(table: Table, *, sure: bool) -> list[str]:
         for name in ("tokens", "learning_rate", "batch")
         if name in table.numbers and np.ptp(table.numbers[name]) > 0.1 * table.numbers[name].min()
     ]
+    notes += [] if table.with_experts else [NO_EXPERTS]
     for name in COUNTS:
         if name in table.numbers and (own := _count(table, name)) is not None:
             apart = float(np.abs(np.log(table.numbers[name] / own)).max())

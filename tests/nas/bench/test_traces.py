@@ -116,6 +116,10 @@ def test_a_logger_writes_what_is_read_back(bench: BenchProblem, tmp_path: Path) 
             "evaluation,depth,width,expert_ffn_ratio,n_kv_heads\n1,4,768,1,1\nlast,4,768,2,1\n",
             "row 2: evaluation: expected a number, got 'last'",
         ),
+        (
+            "seed,depth,width,expert_ffn_ratio,n_kv_heads\n1,4,768,1,1\n,4,768,2,1\n",
+            "row 2: run or seed: expected it in every row or in none, got nothing",
+        ),
     ],
 )
 def test_what_is_no_trace_is_refused_with_its_row(bench: BenchProblem, tmp_path: Path, text: str, reason: str) -> None:

@@ -313,6 +313,16 @@ def test_ai_hub_without_a_length(rows: Rows, sample: Sample, tmp_path: Path) -> 
     assert sum("without the length of its prompt" in row["left_out"] for row in rows(tmp_path / "perf.yaml")) == 2
 
 
+def test_a_step_whose_only_time_is_unusable_is_left_out_with_its_reason(
+    rows: Rows, brief: Brief, sample: Sample, tmp_path: Path
+) -> None:
+    """No median is asked of no times."""
+    place = tmp_path / "steps.csv"
+    place.write_text(sample("steps.csv").read_text().replace(",13.5", ",0"))
+    found = [brief(row) for row in rows(place, models=("qwen3_8b",), precision="bf16")]
+    assert ("latency_ms: expected more than 0, got 0",) in found
+
+
 def test_aiconfigurator(rows: Rows, brief: Brief, sample: Sample) -> None:
     """Medians of like steps of the model and format that are given; both phases in one pass, and chunks, are left out."""
     assert [brief(row) for row in rows(sample("steps.csv"), models=("qwen3_8b",), precision="bf16")] == [

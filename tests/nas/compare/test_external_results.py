@@ -51,6 +51,8 @@ def test_known_metrics_have_our_scale_and_violations_count(tmp_path: Path) -> No
         ("run,a,a\n1,2,3\n", "tool.csv:1: expected each column once, got a twice"),
         ("run,a,b\n0,1,2\n0,1,2,3\n", "tool.csv:3: expected at most 3 cells"),
         ("run,evaluation,a\n0,1,2\n0,,1\n", "tool.csv:3: evaluation: expected a number, got nothing"),
+        ("run,a\n0,2\n ,1\n", "tool.csv:3: run: expected it in every row or in none, got nothing"),
+        ("strategy,run,a\n,0,2\nmine,0,1\n", "tool.csv:2: strategy: expected it in every row or in none"),
     ],
 )
 def test_mistakes_name_the_place(tmp_path: Path, text: str, said: str) -> None:

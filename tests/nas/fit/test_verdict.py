@@ -54,7 +54,7 @@ def content(**changes: Any) -> dict[str, Any]:
     pick = {"same": 0.95, "regret_high": 0.001}
     given: dict[str, Any] = {
         "form": "a",
-        "data": {"sweep": None, "unit": None, "tokens": None, "designs": 80, "replicates": None},
+        "data": {"sweep": None, "mixture": None, "unit": None, "tokens": None, "designs": 80, "replicates": None},
         "determined": dict.fromkeys("xyz", True),
         "forms": {"a": {"weight": 0.97}, "b": {"weight": 0.03}, "c": "tokens: expected a column"},
         "baselines": {"predictors": {"a": {}, "straight line": {}}, "better": []},
@@ -89,9 +89,10 @@ def test_no_doubt_is_said_as_such() -> None:
 @pytest.mark.parametrize(
     ("changes", "doubt", "why"),
     [
-        ({"data": {"tokens": None, "sweep": None, "unit": "may be bits", "designs": 80, "replicates": None}}, "the unit of the losses", "may be bits"),
-        ({"data": {"tokens": None, "sweep": None, "unit": None, "designs": 5, "replicates": None}}, "few rows", "leave 2 to judge errors by"),
-        ({"data": {"tokens": None, "sweep": "looks like a sweep", "unit": None, "designs": 80, "replicates": None}}, "which runs of a sweep to fit", "looks like a sweep"),
+        ({"data": {"tokens": None, "sweep": None, "mixture": None, "unit": "may be bits", "designs": 80, "replicates": None}}, "the unit of the losses", "may be bits"),
+        ({"data": {"tokens": None, "sweep": None, "mixture": None, "unit": None, "designs": 5, "replicates": None}}, "few rows", "leave 2 to judge errors by"),
+        ({"data": {"tokens": None, "sweep": "looks like a sweep", "mixture": None, "unit": None, "designs": 80, "replicates": None}}, "which runs of a sweep to fit", "looks like a sweep"),
+        ({"data": {"tokens": None, "sweep": None, "mixture": "residuals differ by dataset", "unit": None, "designs": 80, "replicates": None}}, "rows of several kinds", "differ by dataset"),
         ({"determined": {"x": True, "y": False}}, "coefficients", "determined x; not determined y"),
         ({"forms": {"a": {"weight": 0.6}, "b": {"weight": 0.4}}}, "the form", "not distinguished by BIC (weights a 0.60, b 0.40)"),
         ({"forms": {"a": {"weight": 0.0}, "b": {"weight": 1.0}}}, "the form", "fit with --form b"),

@@ -48,6 +48,8 @@ def test_what_is_not_said_of_a_row_is_the_usual() -> None:
         ("Qwen3-0.6B,fp16,1,0,0,ttft_ms,80,A", "prompt_len: expected at least 1"),
         ("Qwen3-0.6B,fp16,1,many,0,ttft_ms,80,A", "prompt_len: expected a whole number"),
         ("Qwen3-0.6B,fp16,1,-4,0,ttft_ms,80,A", "prompt_len: expected at least 0"),
+        ("Qwen3-0.6B,fp16,0,512,0,ttft_ms,80,A", "batch: expected a whole number of at least 1, got 0"),
+        ("Qwen3-0.6B,fp16,1.5,512,0,ttft_ms,80,A", "batch: expected a whole number of at least 1, got 1.5"),
         ("Qwen3-0.6B,fp16,1,512,0,ttft_ms,nan,A", "value: expected a positive number"),
         ("Qwen3-0.6B,fp16,1,512,0,ttft_ms,,A", "value: expected a positive number"),
         ("Qwen3-0.6B,fp16,1,512,0,speed,80,A", "metric: expected"),

@@ -290,3 +290,14 @@ def test_small_models_may_be_trained_on_few_tokens(csv: Csv) -> None:
         256,
         512,
     ]
+
+
+def test_what_is_no_count_is_never_proposed_as_one(tmp_path: Path) -> None:
+    """Names of models are no width, training losses no FLOP, and tokens per parameter no tokens."""
+    path = tmp_path / "runs.csv"
+    path.write_text(
+        "model,params,tokens,train_loss,loss,tokens_per_second\npythia,1e9,1e10,2.4,2.5,9000\nolmo,4e8,1e10,2.6,2.7,9900\n"
+    )
+    table = read_table(path)
+    assert not [note for note in table.notes if "--rename" in note]
+    assert table.proposed == ()

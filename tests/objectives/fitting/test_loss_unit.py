@@ -79,3 +79,24 @@ def test_bits_per_byte_are_refused_with_what_is_missing(csv: Csv) -> None:
 def test_heights_that_bits_have_are_asked_about(loss: float, asked: bool, csv: Csv) -> None:
     table = read_table(csv(SIZES.format("loss", loss + 0.001, loss - 0.001)))
     assert any("check that they are nats" in note for note in table.notes) is asked
+
+
+@pytest.mark.parametrize("bytes_per_token", [3.0, 4.3])
+@pytest.mark.parametrize("unit", [1.0, BIT])
+def test_losses_of_a_byte_are_noticed(bytes_per_token: float, unit: float, law: Law) -> None:
+    """Nats or bits per byte lie far below what their size and tokens make usual per token, and are no law's loss as they are."""
+    random = np.random.default_rng(0)
+    size, tokens = np.exp(random.uniform(17, 22, 30)), np.exp(random.uniform(21, 25, 30))
+    loss = 1.8172 + 482.01 / size**0.3478 + 2085.43 / tokens**0.3658
+    table = Table({"active_parameters": size, "tokens": tokens, "loss": loss}, np.arange(30))
+    assert doubt(table, law) is None
+    said = doubt(Table({**table.numbers, "loss": loss * unit / bytes_per_token}, table.lines), law)
+    assert said is not None
+    assert "may be per byte or per character" in said
+
+
+def test_small_trainings_of_a_few_tokens_are_not_asked_about(law: Law) -> None:
+    """A family of large models says 48 nats of them, where bytes as tokens give 2.7: nothing is usual there."""
+    columns = {"active_parameters": [74176.0, 197376.0], "tokens": [60416.0, 60416.0], "loss": [2.74, 2.79]}
+    table = Table({name: np.array(column) for name, column in columns.items()}, np.arange(2))
+    assert doubt(table, law) is None

@@ -1,5 +1,6 @@
 """Reading tables of trained models: what is understood, what is said, what is refused."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -116,3 +117,30 @@ def test_weights_have_mean_one(csv: Csv) -> None:
     table = read_table(csv("parameters,loss,weight\n1e8,3.5,1\n2e8,3.1,3\n"))
     assert table.weight.tolist() == [0.5, 1.5]
     assert np.unique(table.design).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            "parameters,tokens,loss\n1e9,2e10,2.5\n4e8,10,2.7\n",
+            "tokens: expected a count, got 10; say its unit, in the cells as 10B",
+        ),
+        (
+            "parameters,training_flops,loss\n1e9,120,2.5\n4e8,24,2.7\n",
+            "training_flops: expected FLOP of a training, got 120, wrong in 2 rows (lines 2, 3); write FLOP",
+        ),
+        (
+            "parameters,training_flops,loss\n1e9,1.2e20,2.5\n4e8,24,2.7\n",
+            "training_flops: expected FLOP of a training, got 24;",
+        ),
+    ],
+)
+def test_a_count_that_lacks_its_unit_is_told_row_by_row(text: str, fault: str, csv: Csv) -> None:
+    """One cell without its unit moves every coefficient; tokens that follow from FLOP are held to the same."""
+    with pytest.raises(ValueError, match=re.escape(fault)):
+        read_table(csv(text))
+
+
+def test_few_tokens_of_small_models_stay(csv: Csv) -> None:
+    assert len(read_table(csv("parameters,tokens,loss\n2e6,4e4,5.5\n4e6,2e9,2.7\n"))) == 2
