@@ -43,7 +43,7 @@ def named(key: str, given: Any, model: type[M], faults: Faults, at: Path = ()) -
     found = None
     try:
         found = model.model_validate(content)
-        wrong = [*device_faults(found)] if isinstance(found, Device) else []
+        wrong = [*device_faults(found, embedded=isinstance(given, dict))] if isinstance(found, Device) else []
     except ValidationError as error:
         inner.add_validation(error, prefix, model)
         heads = (text.partition(": ") for text in (expert_faults_of(content) if model is SpaceSpecification else ()))

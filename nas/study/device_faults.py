@@ -7,18 +7,18 @@ from objectives.calibrating.formats import FORMATS
 from objectives.device import Calibration, Device, Energy
 
 
-def device_faults(device: Device) -> Iterator[tuple[Path, str]]:
+def device_faults(device: Device, *, embedded: bool) -> Iterator[tuple[Path, str]]:
     """Where in a device's file a format is unknown, or a power mode that the file does not have, and what to do.
 
-    A device in its mode is embedded without its modes, beside profiles of others.
+    A device that is `embedded` in a study may hold profiles of modes that it was embedded without.
     """
     known: dict[str, Sequence[Calibration | Energy]] = {"profiles": device.profiles, "energy": device.energy}
-    modes = ("", *device.modes)
+    modes = ("", device.mode, *device.modes)
     for at, each in ((((kind, i)), each) for kind, those in known.items() for i, each in enumerate(those)):
         for key, name in _formats(each):
             if name and name not in FORMATS:
                 yield (*at, *key), unknown("a weight format", name, FORMATS)
-        if not device.mode and each.mode not in modes:
+        if not embedded and each.mode not in modes:
             named = ", ".join(device.modes) or "none"
             yield (*at, "mode"), f"expected a power mode of the file ({named}), got {each.mode!r}; add it to modes"
 
