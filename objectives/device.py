@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from objectives.device_columns import Figures
+from objectives.plugins import normalised
 from objectives.quantities import Bytes, BytesPerSecond, FlopsPerSecond, Name, OpsPerSecond, joules, milliseconds, watts
 
 _UNITS = {
@@ -40,6 +41,7 @@ CHIPS: dict[Chip, str] = {
 Cooling = Literal["phone", "passive", "active"]
 COOLING: dict[Cooling, str] = {"phone": "phones", "passive": "fanless devices", "active": "devices with fans"}
 Kind = Literal["plain", "attention", "experts"]  # operators with efficiencies of their own
+ModeName = Annotated[Name, AfterValidator(normalised)]  # as `id@mode` reads it
 _Share = Annotated[float, Field(gt=0, le=2)]
 _Tokens = Annotated[int, Field(ge=0)]
 _Factor = Annotated[float, Field(gt=0, le=50)]
@@ -74,7 +76,7 @@ class Calibration(BaseModel):
     engine: Name = ""
     precision: Name = ""
     format: Name = ""
-    mode: Name = ""
+    mode: ModeName = ""
     batch: Annotated[int, Field(ge=1)] = 1
     compute_efficiency: _Share = 1.0
     compute_efficiency_int8: _Share | None = None
@@ -147,7 +149,7 @@ class Energy(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     engine: Name = ""
-    mode: Name = ""
+    mode: ModeName = ""
     base_power: Annotated[float, BeforeValidator(lambda v: v if v == 0 else watts(v))] = 0.0
     per_flop: Annotated[float, BeforeValidator(lambda v: v if v == 0 else joules(v))] = 0.0
     per_byte: Annotated[float, BeforeValidator(lambda v: v if v == 0 else joules(v))] = 0.0
@@ -280,9 +282,9 @@ class Device(BaseModel):
     cooling: Cooling | None = None
     sustained: Sustained | None = None
     other_peaks: dict[Name, FlopsPerSecond | OpsPerSecond] = {}
-    modes: dict[Name, Mode] = {}
+    modes: dict[ModeName, Mode] = {}
     mode_source: str = ""
-    mode: Name = ""
+    mode: ModeName = ""
     slow_memory: SlowMemory | None = None
     columns: Figures = {}
     profiles: list[Calibration] = []
@@ -296,6 +298,18 @@ class Device(BaseModel):
             return raw
         found = dict(raw)
         return {**({"chip": "npu"} if found.pop("npu") is True else {}), **found}
+
+    @field_validator("modes", mode="before")
+    @classmethod
+    def _told_apart(cls, raw: Any) -> Any:
+        """Names of power modes are told apart where `id@mode` reads them."""
+        read = [normalised(str(name)) for name in raw] if isinstance(raw, Mapping) else []
+        same = [str(name) for name, each in zip(raw, read, strict=False) if read.count(each) > 1]
+        if same:
+            raise ValueError(
+                f"expected names that differ by more than case and hyphens, got {', '.join(same)}; rename one"
+            )
+        return raw
 
     @property
     def flop_per_byte(self) -> float:

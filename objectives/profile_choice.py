@@ -58,9 +58,11 @@ def _of_engine(profiles: list[Calibration], device: Device, asked: Conditions, t
 def _without_profile(
     device: Device, asked: Conditions, *, measured: bool, typical: bool
 ) -> tuple[Calibration | None, str]:
-    """What is typical of the class; (None, reason) where nothing is."""
+    """What is typical of the class; (None, reason) where nothing is, and of rates that were measured themselves."""
     what = f"no calibrated profile that {asked.precision} could use" if measured else "no calibrated profile"
-    if not typical or device.confidence == "measured" or base_of(asked.precision) == "fp32":
+    if device.confidence == "measured":
+        return None, f"rates as its file says they were measured, {what} for this device"
+    if not typical or base_of(asked.precision) == "fp32":
         return None, f"datasheet peaks, {what} for this device"
     found = typical_profile(device, asked)
     return (

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.problem.dominance import non_dominated
+from nas.problem.dominance import non_dominated, rounded
 from nas.problem.quantity_words import in_words
 from nas.record.database import explained
 from nas.record.folder import OpenRun, current, open_run
@@ -21,7 +21,6 @@ from objectives.display_text import in_a_command
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_line
 from search_spaces.arrays import FloatArray
-from search_spaces.columns import PRECISIONS
 from search_spaces.space import SearchSpace
 from search_spaces.specification import FURTHER_AXES, OF_HEADS
 
@@ -30,6 +29,7 @@ SILENT_S = 60.0
 SHAPE = ("depth", "width", "n_experts", "top_k", "expert_ffn_ratio", "n_kv_heads")
 OF_LAYERS = ("n_local", "window", "n_kv_shared", "n_linear", "n_conv")
 WHERE_SEARCHED = (*OF_LAYERS, *OF_HEADS, *FURTHER_AXES)
+RANKS = ("loss", "total_ms")  # of two designs the one with less is better, as picks are
 LARGEST = 1_000_000  # bytes of a manifest.json that is one
 
 
@@ -106,7 +106,7 @@ class RunFollower:
         self.path, self.read, self.known, self.failed = path, 0, 0, 0
         self.values: FloatArray | None = None
         self.best: dict[str, float | str] | None = None
-        self.least = np.inf
+        self.least: tuple[float, ...] = (np.inf,)
         self.seen: tuple[float, int] | None = None
 
     def look(self) -> Progress:
@@ -130,7 +130,7 @@ class RunFollower:
         """Add the rows that are new to the frontier so far."""
         limits = [f"violation_{metric}" for metric in run.resolved["budgets"]]
         shape = shape_of(run)
-        names = [*run.resolved["objectives"], "loss", *shape, *limits]
+        names = [*run.resolved["objectives"], *RANKS, *shape, *limits]
         columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
         asked = f'SELECT "index", state, {columns} FROM evaluations WHERE "index" >= ? ORDER BY "index"'
         cursor = run.store.connection.execute(asked, (self.read,))
@@ -142,27 +142,31 @@ class RunFollower:
     def _take_block(
         self, rows: Sequence[tuple[Any, ...]], limits: int, objectives: list[str], shape: tuple[str, ...]
     ) -> None:
-        """Add rows of index, state, objectives, loss, shape and violations of so many limits."""
+        """Add rows of index, state, objectives, ranks, shape and violations of so many limits."""
         self.read += len(rows)
         fit = [row for row in rows if row[1] == "ok"]
         self.failed += len(rows) - len(fit)
-        if not fit:
-            return
-        table = np.array([[_number(v) for v in (row[0], *row[2:])] for row in fit], dtype=np.float64)
-        table = table[(table[:, table.shape[1] - limits :] <= 0.0).all(axis=1)]
-        if len(table):
-            self._improve(table, objectives, shape)
+        ranks = 2 + len(objectives)
+        shapes = slice(ranks + len(RANKS), ranks + len(RANKS) + len(shape))
+        beyond = _numbers(fit, slice(shapes.stop, shapes.stop + limits))
+        within = [fit[i] for i in np.flatnonzero((beyond <= 0.0).all(axis=1))]
+        if within:
+            self._improve(within, objectives, shape, shapes)
 
-    def _improve(self, table: FloatArray, objectives: list[str], shape: tuple[str, ...]) -> None:
+    def _improve(
+        self, rows: list[tuple[Any, ...]], objectives: list[str], shape: tuple[str, ...], shapes: slice
+    ) -> None:
+        """Merge rows within the limits into the frontier and the best; the values of an architecture stay as they are stored, some are words."""
         m = len(objectives)
-        values = table[:, 1 : 1 + m]
+        numbers = _numbers(rows, slice(2, shapes.start))
+        values, ranks = numbers[:, :m], rounded(numbers[:, m:])
         known = values if self.values is None else np.concatenate([self.values, values])
         self.values = known[non_dominated(known)]
-        row = table[table[:, 1 + m].argmin()].tolist()
-        if row[1 + m] < self.least:
-            self.least, named = row[1 + m], ["index", *objectives, "loss", *shape]
-            found = zip(named, row[: len(named)], strict=True)
-            self.best = {name: PRECISIONS[int(value)] if name == "precision" else value for name, value in found}
+        place = np.lexsort(tuple(ranks.T[::-1]))[0]
+        if (least := tuple(ranks[place].tolist())) < self.least:
+            self.least = least
+            found = (rows[place][0], *numbers[place, : m + 1].tolist(), *rows[place][shapes])
+            self.best = dict(zip(["index", *objectives, "loss", *shape], found, strict=True))
 
     def _progress(self, run: OpenRun, spent: float, mended: int) -> Progress:
         manifest = manifest_of(self.path)
@@ -201,9 +205,10 @@ class RunFollower:
         return (self.read - before[1]) / max(now - before[0], 1e-9)
 
 
-def _number(value: float | str | None) -> float:
-    """A stored value, a format as its place among them."""
-    return np.nan if value is None else PRECISIONS.index(value) if isinstance(value, str) else value
+def _numbers(rows: Sequence[tuple[Any, ...]], columns: slice) -> FloatArray:
+    """Columns of numbers of stored rows, (n, k), NaN where one is empty."""
+    table = [[np.nan if value is None else value for value in row[columns]] for row in rows]
+    return np.array(table, dtype=np.float64).reshape(len(rows), -1 if rows else 0)
 
 
 def _short(value: float | str) -> str:

@@ -31,9 +31,10 @@ def solved_within(run: RecordedRun, problem: Problem, budgets: tuple[Budget, ...
 
 
 def solved_along(run: RecordedRun, problem: Problem, budgets: tuple[Budget, ...], metric: str) -> RecordedRun:
-    """The run holding every pick that some limit on a metric can have."""
+    """The run holding every pick that some limit on a metric can have, with the metrics that the run minimised."""
     objectives: tuple[Objective, ...] = tuple(built_in(name) for name in dict.fromkeys(["loss", metric]))
-    solution = solve(replace(problem, objectives=objectives, budgets=budgets))
+    columns = (*problem.columns, *(objective.name for objective in problem.objectives))
+    solution = solve(replace(problem, objectives=objectives, budgets=budgets, columns=columns))
     return _holding(run, [replace(solution.frontier, objectives=run.evaluations.objectives)])
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from nas.pages.embedding import column
-from nas.problem.breakdown import KINDS, STEP_METRICS, operator_columns, resident_bytes, steps_from
+from nas.problem.breakdown import KINDS, operator_columns, resident_bytes, step_metrics, steps_from
 from nas.problem.by_format import by_format
 from nas.problem.problem import Problem
 from objectives.loss_law.law import Law
@@ -75,14 +75,14 @@ def _steps(problem: Problem, genotypes: IntArray) -> dict[str, Any]:
     """Neighbours one step away: how many each member has, their names, and the changes of each metric."""
     found = steps_from(problem, genotypes) if len(genotypes) else []
     every = [step for steps in found for step in steps]
-    names = sorted({step.step for step in every})
+    names, metrics = sorted({step.step for step in every}), step_metrics(problem)
     place = {name: i for i, name in enumerate(names)}
     return {
         "counts": column(np.array([len(steps) for steps in found], dtype=np.int64)),
         "names": names,
         "name": column(np.array([place[step.step] for step in every], dtype=np.int64)),
-        "metrics": list(STEP_METRICS),
-        "changes": [column(np.array([step.change[metric] for step in every])) for metric in STEP_METRICS],
+        "metrics": list(metrics),
+        "changes": [column(np.array([step.change[metric] for step in every])) for metric in metrics],
     }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from nas.problem.energy_words import METRICS as ENERGY
 from nas.problem.energy_words import about_energy
 from nas.problem.head_steps import HeadStep, head_steps
+from nas.problem.objective import unit_of
 from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_factors
 from nas.problem.time_ranges import share_of, time_ranges
@@ -238,6 +239,14 @@ def steps(problem: Problem, chosen: Architectures) -> list[Step]:
     return [] if key[0] < 0 else steps_from(problem, problem.space.genotypes(key))[0]
 
 
+def step_metrics(problem: Problem) -> tuple[str, ...]:
+    """What a step may change: loss, times and bytes, and the formulas and figures that the study minimises or limits; dates have no difference to show."""
+    figures, own = problem.scenario.figures, {function.name for function in problem.functions}
+    asked = (*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets))
+    further = (name for name in asked if name not in own and unit_of(name, figures) != "date")
+    return tuple(dict.fromkeys((*STEP_METRICS, *further)))
+
+
 def steps_from(problem: Problem, genotypes: IntArray) -> list[list[Step]]:
     """Every neighbour of each genotype (n, g) with its changes, all evaluated at once; NaN of a loss that the law does not give."""
     space = problem.space
@@ -246,7 +255,7 @@ def steps_from(problem: Problem, genotypes: IntArray) -> list[list[Step]]:
     owner, near = owner[order], near[order]
     before, after = (problem.priced(rows) for rows in (genotypes, near))
     with np.errstate(invalid="ignore"):
-        changes = {name: _finite(after[name] - before[name][owner]).tolist() for name in STEP_METRICS}
+        changes = {name: _finite(after[name] - before[name][owner]).tolist() for name in step_metrics(problem)}
     names = step_names(space, genotypes[owner], near)
     found: list[list[Step]] = [[] for _ in genotypes]
     for i, at in enumerate(owner.tolist()):

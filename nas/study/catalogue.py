@@ -10,6 +10,7 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, Path, near_file, unknown
 from nas.study import entry_points
+from nas.study.device_faults import device_faults
 from nas.study.law_files import with_file
 from nas.study.user_code import code_named, loaded_code
 from objectives.device import Device
@@ -40,15 +41,18 @@ def named(key: str, given: Any, model: type[M], faults: Faults, at: Path = ()) -
         return None
     if content is None:
         return None
+    found = None
     try:
-        return model.model_validate(content)
+        found = model.model_validate(content)
+        wrong = [*device_faults(found, embedded=isinstance(given, dict))] if isinstance(found, Device) else []
     except ValidationError as error:
         inner.add_validation(error, prefix, model)
-        for text in expert_faults_of(content) if model is SpaceSpecification else ():
-            head, _, message = text.partition(": ")
-            inner.add((*prefix, *head.split(".")), message)
-        faults.lines += [line for line in inner.lines if line not in faults.lines]
-        return None
+        heads = (text.partition(": ") for text in (expert_faults_of(content) if model is SpaceSpecification else ()))
+        wrong = [(tuple(head.split(".")), message) for head, _, message in heads]
+    for where, message in wrong:
+        inner.add((*prefix, *where), message)
+    faults.lines += [line for line in inner.lines if line not in faults.lines]
+    return None if wrong else found
 
 
 def named_laws(given: Sequence[str | dict[str, Any]], faults: Faults) -> list[Law]:

@@ -225,6 +225,12 @@ def test_a_device_without_a_profile_is_typical_of_its_class_and_says_so() -> Non
         assert said == (None, "datasheet peaks, no calibrated profile for this device")
 
 
+def test_rates_that_were_measured_are_taken_as_they_are_and_not_called_a_datasheets() -> None:
+    board = Device.model_validate(PLAIN | {"confidence": "measured", "chip": "soc"})
+    note = "rates as its file says they were measured, no calibrated profile for this device"
+    assert calibration_for(board, Conditions("fp16")) == (None, note)
+
+
 @pytest.mark.parametrize(
     ("written", "seconds"), [("5 us", 5e-6), ("5 µs", 5e-6), (0.005, 5e-6), (0, 0), ("1 ms", 1e-3)]
 )

@@ -68,6 +68,23 @@ def test_a_finished_run_is_shown_as_its_summary_says_and_left_as_it_was(copied: 
     assert held(copied) == before
 
 
+def test_genes_that_are_words_are_shown_as_they_are_and_ties_go_to_the_lower_time(
+    inside: Inside, tmp_path: Path
+) -> None:
+    words = ("--devices", "raspberry_pi_5,l4", "--speculation", "none,mtp:1", "--precisions", "fp16,int8")
+    asked = ("run", "--algo", "random", "--evaluations", 60, *words, "--budget", "total_ms=5000", "--out", "run")
+    assert inside(*asked, "--quiet").code == 0
+    told = inside("watch", "run", "--once", "--json")
+    assert told.code == 0, told.err
+    best = json.loads(told.out)["best"]
+    with (tmp_path / "run" / "picks.csv").open(newline="") as lines:
+        pick = next(csv.DictReader(lines))
+    assert {name: best[name] for name in ("device", "speculation", "precision")} == {
+        name: pick[name] for name in ("device", "speculation", "precision")
+    }
+    assert (best["loss"], best["total_ms"]) == (float(pick["loss"]), float(pick["total_ms"]))
+
+
 def test_what_is_new_is_added_to_what_was_seen(copied: Path) -> None:
     whole = RunFollower(copied).look()
     later, rows = RunFollower(copied), copied / FILE

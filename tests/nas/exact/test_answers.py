@@ -3,6 +3,7 @@
 import csv
 import importlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -166,6 +167,20 @@ def test_a_sweep_is_the_pick_at_every_limit(metric: str, problem: Problem) -> No
     assert len(answers) >= 40
     for limit, row in answers:
         assert row == best_row(whole, Budget(metric, limit))
+
+
+@pytest.mark.parametrize("metric", ["total_ms", "price"])
+def test_a_sweep_shows_every_metric_that_the_run_minimises(metric: str, inside: Inside, tmp_path: Path) -> None:
+    boards = {"l4": {"price": "700 USD"}, "raspberry_pi_5": {"price": "80 USD"}}
+    asked = {"algo": "exact", "space": "fine", "devices": [*boards], "device_columns": boards}
+    (tmp_path / "study.yaml").write_text(dump(asked | {"objectives": ["loss", "total_ms", "price", "ttft_ms"]}))
+    assert inside("run", "--config", "study.yaml", "--budget", "total_ms=200", "--out", "run", "--quiet").code == 0
+    limits = "price=80:700:310" if metric == "price" else "total_ms=50:150:50"
+    for form in ([], ["--json"]):
+        told = inside("select", "run", "--sweep", limits, *form)
+        assert told.code == 0
+        assert {"price", "ttft_ms"} <= {*re.findall(r"\w+", told.out)}
+    assert all(row[metric] <= row["limit"] for row in json.loads(told.out))
 
 
 def test_limits_of_a_sweep_include_both_ends() -> None:

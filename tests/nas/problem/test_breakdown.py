@@ -80,6 +80,28 @@ def test_steps_are_the_neighbours_and_their_differences(problem_of: Made) -> Non
     assert all(" -> " in step.step for step in e.steps)
 
 
+def test_steps_show_what_the_study_minimises_and_limits_besides(problem_of: Made) -> None:
+    boards = {
+        "l4": {"price": "700 USD", "since": "2026-12-01"},
+        "raspberry_pi_5": {"price": "80 USD", "since": "2025-12-01"},
+    }
+    problem = problem_of(
+        devices=[*boards],
+        device_columns=boards,
+        objectives=["loss", "price", "tpot_ms"],
+        budgets={"since": "2027-01-01", "params_total": 1e9},
+        applications={},
+        baselines=[],
+    )
+    own = problem.space.genotypes(np.array([0]))
+    e = explained(problem, problem.architectures(own))
+    assert {*e.steps[0].change} == {*STEP_METRICS, "price", "tpot_ms", "params_total", "memory_share"}
+    (moved,) = (step for step in e.steps if "device" in step.step)
+    assert abs(moved.change["price"]) == 620.0
+    assert moved.change["tpot_ms"] != 0.0
+    assert {step.change["price"] for step in e.steps if step is not moved} == {0.0}
+
+
 def test_a_step_to_what_the_law_does_not_price_has_its_times_and_bytes(problem_of: Made) -> None:
     """`conditional` prices dense designs alone."""
     problem = problem_of(law="conditional")
