@@ -21,6 +21,8 @@ from nas.answer.sureness import (
     unknown_uncertainty,
 )
 from nas.problem.active_experts import active_experts_lines
+from nas.problem.dominance import rounded
+from nas.problem.objective import unit_of
 from nas.problem.pick_queries import PickQuery
 from nas.problem.problem import Problem
 from nas.problem.quantity_words import in_words as quantity_in_words
@@ -295,6 +297,7 @@ def limits(outcome: Outcome) -> list[str]:
         *doubt_outside(law, outside),
         *of_published_trainings(outcome),
         *steps(outcome),
+        *equal_loss(outcome),
         *not_decided(outcome),
         *sureness(outcome),
         *of_level(outcome),
@@ -320,9 +323,33 @@ def limits_in_short(outcome: Outcome) -> list[str]:
         *doubt_outside(law, outside),
         *of_published_trainings(outcome, brief=True),
         *steps(outcome),
+        *equal_loss(outcome),
         *not_decided(outcome, brief=True),
         *likely,
         *(of_level(outcome) if any(name.startswith("loss@") for name in asked) else []),
+    ]
+
+
+def equal_loss(outcome: Outcome) -> list[str]:
+    """The design of the frontier that has the answer's loss and is lower in another objective: of equal losses the faster one is picked."""
+    pick, front = outcome.picks[0] if outcome.picks else None, outcome.frontier
+    if pick is None or pick.answer is None or pick.question.vocabulary is not None:
+        return []
+    problem, values, own = outcome.study.problem, rounded(front.values), rounded(pick.answer.values)
+    same = rounded(front.metrics["loss"]) == rounded(pick.answer.metrics["loss"])
+    rows = np.flatnonzero(same & (values <= own).all(axis=1) & (values < own).any(axis=1))
+    if not len(rows):
+        return []
+    row = front[rows[:1]]
+    lower = [name for name, less in zip(front.objectives, (values[rows[0]] < own[0]).tolist(), strict=True) if less]
+    units = {name: unit_of(name, problem.scenario.figures) for name in lower}
+    said = (
+        f"{name} {row.metrics[name][0]:.4g} for {pick.answer.metrics[name][0]:.4g} {units[name]}".rstrip()
+        for name in lower
+    )
+    design = describe(problem.architectures(row.genotypes), problem.space.settings)
+    return [
+        f"The same loss takes {', '.join(said)} with {design}: of equal losses the answer is that of least total_ms"
     ]
 
 

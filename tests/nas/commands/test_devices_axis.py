@@ -55,6 +55,18 @@ def test_each_device_has_the_pick_of_a_study_of_its_own(inside: Inside, study: P
     )
 
 
+@pytest.mark.parametrize(("objectives", "said"), [("loss,price", True), ("loss,price,total_ms", False)])
+def test_a_design_of_the_answers_loss_at_a_lower_price_is_named(
+    inside: Inside, study: Path, objectives: str, said: bool
+) -> None:
+    Path("prices.csv").write_text(f"device,price [USD]\n{SLOW},249\n{FAST},1999\n")
+    priced = ("--devices", f"{SLOW},{FAST}", "--device-columns", "prices.csv", "--objectives", objectives)
+    run = inside("run", "--config", study, "--algo", "exact", "--no-plots", *priced, "--budget", "total_ms=300")
+    shown = " ".join(run.out.split())
+    assert (f"The same loss takes price 249 for 1999 USD with {SLOW}: " in shown) == said
+    assert ("of equal losses the answer is that of least total_ms" in shown) == said
+
+
 def test_a_search_over_devices_goes_on_to_the_same_bytes(inside: Inside, study: Path) -> None:
     common = ("--algo", "nsga2", "--quiet", "--no-plots")
     first = ("--config", study, "--devices", f"{SLOW},{FAST}", "--evaluations", "60", *common)
