@@ -3,10 +3,11 @@
 import csv
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 LONGEST = 200
+LACKING = "expected it in every row or in none, got nothing; fill it in"
 #: Terminal controls (C0, C1), marks that change the direction of writing, line separators, halves of characters.
 UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _FORMULA = re.compile("^'*[=+@\t\r\uff1d\uff0b\uff0d\uff20-]")
@@ -64,6 +65,12 @@ def longer_row(named: int, further: Sequence[str]) -> str:
     if not any(cell.strip() for cell in further):
         return ""
     return f"expected {named} cells, got {named + len(further)}; correct the row, and write decimals with points"
+
+
+def lacking_row(cells: Iterable[str | None]) -> int | None:
+    """The first place at which a label is blank that other rows have, so that the row would be of a group of its own; None without one."""
+    filled = [bool((cell or "").strip()) for cell in cells]
+    return filled.index(False) if any(filled) and not all(filled) else None
 
 
 def csv_fault(error: csv.Error) -> str:

@@ -180,17 +180,17 @@ def weights_share(shares: PartAssessment) -> Share:
     if precision.stored is None:
         share = weights_of_a_layer(architectures, shares.part).times(precision.weight_bytes / GB)
     else:
-        mixing, ffn = weights_by_part(shares.dimensions, count(architectures), precision)
+        mixing, ffn = weights_by_part(shares.dimensions, shares.parameters, precision)
         share = Share(per_layer=((mixing / architectures.depth if shares.part == "attention" else ffn) / GB,))
     drafting = share.per_layer if serving.drafts_itself else ()
     if serving.slow_share and shares.part == "ffn":
-        share = Share(per_layer=_fast_ffn(shares.dimensions, scenario))
+        share = Share(per_layer=_fast_ffn(shares.dimensions, shares.parameters, scenario))
     return share + Share(once=drafting)
 
 
-def _fast_ffn(x: Dimensions, scenario: Scenario) -> tuple[FloatArray, ...]:
+def _fast_ffn(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> tuple[FloatArray, ...]:
     """What of the FFN of one layer fast memory holds, GB, each (n,): experts that are not slow or are hot, and shared ones."""
-    g, p, serving = count(x.architectures), scenario.precision, scenario.serving
+    p, serving = scenario.precision, scenario.serving
     fast = 1.0 - serving.slow_share * (1.0 - serving.hot.share)
     shared = g.shared_expert * (2.0 * p.bytes_of("weights", x.width) + p.bytes_of("down")) / 3.0 / GB
     return expert_weights_gb(x, g, p) * fast, shared
@@ -228,7 +228,7 @@ def resident_share(shares: PartAssessment) -> Share:
     drafting = small.per_layer if scenario.serving.drafts_itself else ()
     share = weights_share(shares) + small + Share(once=drafting)
     if shares.part == "base":
-        tables = embedding_bytes(x, count(shares.architectures), scenario) / GB
+        tables = embedding_bytes(x, shares.parameters, scenario) / GB
         share += Share(once=(tables,))
         if scenario.serving.with_draft:
             of_draft = _of_draft(scenario, resident_gb) - _of_draft(scenario, weights_gb)

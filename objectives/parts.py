@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from objectives.counts import ParameterGroups, count
 from objectives.dimensions import Dimensions
 from objectives.latency import closed_form, roofline
 from objectives.latency.cache import hit_share, part_working_set
@@ -65,6 +66,11 @@ class PartAssessment:
     def dimensions(self) -> Dimensions:
         """Columns of the architectures as floats, made once for all metrics."""
         return Dimensions(self.architectures)
+
+    @derived
+    def parameters(self) -> ParameterGroups:
+        """Parameters of the architectures by group, counted once for all metrics."""
+        return count(self.architectures, self.dimensions)
 
     def __getitem__(self, metric: Quantity) -> Share:
         if metric not in self._known:

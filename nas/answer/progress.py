@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nas.problem.dominance import non_dominated, rounded
+from nas.problem.picks import PickRule
 from nas.problem.quantity_words import in_words
 from nas.record.database import explained
 from nas.record.folder import OpenRun, current, open_run
@@ -29,7 +30,7 @@ SILENT_S = 60.0
 SHAPE = ("depth", "width", "n_experts", "top_k", "expert_ffn_ratio", "n_kv_heads")
 OF_LAYERS = ("n_local", "window", "n_kv_shared", "n_linear", "n_conv")
 WHERE_SEARCHED = (*OF_LAYERS, *OF_HEADS, *FURTHER_AXES)
-RANKS = ("loss", "total_ms")  # of two designs the one with less is better, as picks are
+RANKS = PickRule(None).deciding  # of two designs the one with less is better
 LARGEST = 1_000_000  # bytes of a manifest.json that is one
 
 

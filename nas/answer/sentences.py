@@ -342,14 +342,13 @@ def equal_loss(outcome: Outcome) -> list[str]:
         return []
     row = front[rows[:1]]
     lower = [name for name, less in zip(front.objectives, (values[rows[0]] < own[0]).tolist(), strict=True) if less]
-    units = {name: unit_of(name, problem.scenario.figures) for name in lower}
     said = (
-        f"{name} {row.metrics[name][0]:.4g} for {pick.answer.metrics[name][0]:.4g} {units[name]}".rstrip()
+        f"{name} {row.metrics[name][0]:.4g} for {pick.answer.metrics[name][0]:.4g} {unit_of(name, problem.scenario.figures)}"
         for name in lower
     )
     design = describe(problem.architectures(row.genotypes), problem.space.settings)
     return [
-        f"The same loss takes {', '.join(said)} with {design}: of equal losses the answer is that of least total_ms"
+        f"The same loss takes {', '.join(map(str.rstrip, said))} with {design}: of equal losses the answer is that of least total_ms"
     ]
 
 

@@ -113,8 +113,7 @@ class BenchProblem:
 
     def evaluated(self, genotypes: IntArray) -> Evaluations:
         """Objectives and what the constraints limit of repaired genotypes (n, g)."""
-        asked = (*(o.name for o in self.problem.objectives), *(b.metric for b in self.problem.budgets))
-        return self.problem.evaluate(genotypes, tuple(dict.fromkeys(asked)))
+        return self.problem.evaluate(genotypes, self.problem.asked)
 
     def evaluate(self, genotypes: Any) -> Values:
         """Objectives (n, m) and violations (n, k), `value/limit − 1`, of any integers (n, g), repaired first."""

@@ -13,7 +13,7 @@ from nas.record import folder as run_folder
 from nas.record.candidates import read_rows
 from nas.record.log import final
 from nas.record.store import FILE, begun
-from objectives.display_text import read_cell, shown_name
+from objectives.display_text import LACKING, lacking_row, read_cell, shown_name
 from objectives.fitting.columns import ALIAS, bare
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import IntArray
@@ -85,17 +85,14 @@ def _grouped(rows: Sequence[Row]) -> Iterator[list[int]]:
 
 
 def _refuse_blanks(path: Path, rows: Sequence[Row]) -> None:
-    """A row that lacks the label which others have would be a run of its own.
+    """Refuse a row that lacks the label which others have.
 
     Raises:
-        UsageError: such a row.
+        UsageError: there is one.
     """
     for names in (ALGORITHM, RUN):
-        blank = [place for place, row in enumerate(rows, 1) if not _first(row, names).strip()]
-        if blank and len(blank) < len(rows):
-            raise UsageError(
-                f"{path}: row {blank[0]}: {' or '.join(names)}: expected it in every row or in none, got nothing; fill it in"
-            )
+        if (place := lacking_row(_first(row, names) for row in rows)) is not None:
+            raise UsageError(f"{path}: row {place + 1}: {' or '.join(names)}: {LACKING}")
 
 
 def _first(row: Row, names: Sequence[str]) -> str:

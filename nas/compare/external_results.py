@@ -15,7 +15,7 @@ from nas.errors import UsageError
 from nas.problem.objective import Objective, built_in
 from nas.problem.quantiles import ships
 from objectives import outside
-from objectives.display_text import csv_fault, read_cell, shown_name
+from objectives.display_text import LACKING, csv_fault, lacking_row, read_cell, shown_name
 from search_spaces.arrays import BoolArray, FloatArray
 
 MOST_BYTES = 400 * outside.MB
@@ -89,15 +89,14 @@ def read_runs(
 
 
 def _refuse_blanks(path: Path, chosen: Sequence[tuple[int, Row]]) -> None:
-    """A row that lacks the label which others have would be a run of its own.
+    """Refuse a row that lacks the label which others have.
 
     Raises:
-        UsageError: such a row.
+        UsageError: there is one.
     """
     for name in ("strategy", "run"):
-        blank = [line for line, row in chosen if not (row.get(name) or "").strip()]
-        if blank and len(blank) < len(chosen):
-            raise UsageError(f"{path}:{blank[0]}: {name}: expected it in every row or in none, got nothing; fill it in")
+        if (place := lacking_row(row.get(name) for _, row in chosen)) is not None:
+            raise UsageError(f"{path}:{chosen[place][0]}: {name}: {LACKING}")
 
 
 def _labelled(path: Path, columns: Columns) -> list[Row]:

@@ -7,7 +7,6 @@ is beaten by the pair with the better one. So the frontier of pairs lies in the 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -58,11 +57,10 @@ class PairProblem:
             replace(self.serving, speculation=f"draft:{drafted}", draft=draft, acceptance=accepted)
         )
 
-    @cached_property
+    @property
     def asked(self) -> tuple[str, ...]:
         """Metrics of objectives and budgets."""
-        named = (*(o.name for o in self.targets.objectives), *(b.metric for b in self.targets.budgets))
-        return tuple(dict.fromkeys(named))
+        return self.targets.asked
 
 
 @dataclass(frozen=True, eq=False)

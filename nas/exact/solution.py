@@ -92,8 +92,7 @@ def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
 
 def metrics_of(problem: Problem, rules: tuple[PickRule, ...]) -> tuple[str, ...]:
     """The metrics that dominance, budgets, picks and their ties read."""
-    asked = [*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets)]
-    asked += [metric for rule in rules for metric in rule.metrics]
+    asked = [*problem.asked, *(metric for rule in rules for metric in rule.metrics)]
     return tuple(dict.fromkeys([*asked, "loss", "total_ms"] if rules else asked))
 
 

@@ -12,19 +12,8 @@ KINDS = ("fit", "fit_on_prior", "calibration")
 MOST_BYTES = 60_000_000
 #: Keys under which nothing means nothing; a null under any other, and in lists, was a number that JSON does not know.
 NOTHING = {
-    *(
-        "unit",
-        "sweep",
-        "mixture",
-        "replicates",
-        "lack_of_fit",
-        "given_law",
-        "frontier",
-        "near_frontier",
-        "largest",
-        "largest_by",
-    ),
-    *("beyond_rows", "order", "excess", "excess_error"),
+    *("unit", "sweep", "replicates", "lack_of_fit", "given_law", "frontier", "near_frontier", "largest", "largest_by"),
+    *("mixture", "beyond_rows", "order", "excess", "excess_error"),
     *("folds_excess", "folds_excess_error", "worst_level_rmse", "largest_rmse", "largest_bias"),
     *("tokens", "worth", "drop_error", "training_flops", "drop_per_1e18_flop", "stop_below", "decision"),
     *("expected_regret", "assumed_tokens"),

@@ -242,8 +242,7 @@ def steps(problem: Problem, chosen: Architectures) -> list[Step]:
 def step_metrics(problem: Problem) -> tuple[str, ...]:
     """What a step may change: loss, times and bytes, and the formulas and figures that the study minimises or limits; dates have no difference to show."""
     figures, own = problem.scenario.figures, {function.name for function in problem.functions}
-    asked = (*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets))
-    further = (name for name in asked if name not in own and unit_of(name, figures) != "date")
+    further = (name for name in problem.asked if name not in own and unit_of(name, figures) != "date")
     return tuple(dict.fromkeys((*STEP_METRICS, *further)))
 
 

@@ -54,11 +54,15 @@ class Problem:
     columns: tuple[str, ...] = ()
 
     @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """The metrics of objectives and budgets, each once."""
+        return tuple(dict.fromkeys((*(o.name for o in self.objectives), *(b.metric for b in self.budgets))))
+
+    @cached_property
     def metric_names(self) -> tuple[str, ...]:
         """Every metric that is computed and stored, in file order."""
         own = [f.name for f in self.functions]
-        asked = (*(o.name for o in self.objectives), *(b.metric for b in self.budgets), *self.columns)
-        further = dict.fromkeys(name for name in asked if name not in (*METRIC_ORDER, *own))
+        further = dict.fromkeys(name for name in (*self.asked, *self.columns) if name not in (*METRIC_ORDER, *own))
         return (*METRIC_ORDER, *further, *own)
 
     @property

@@ -138,8 +138,7 @@ class Delegated:
         """Values of all objectives of designs on their scales, (n, m), and whether they hold the budgets that are known, (n,)."""
         assert self.halving is not None
         assessment = self.problem.assess(Architectures.concatenate([self.designs[key] for key in keys]))
-        named = [*(o.name for o in self.problem.objectives), *(budget.metric for budget in self.problem.budgets)]
-        values = {name: own[name] if name in own else assessment[name] for name in named}
+        values = {name: own[name] if name in own else assessment[name] for name in self.problem.asked}
         told = [
             b for b in self.problem.budgets if b.metric != self.halving.metric.name
         ]  # which is another at a cheap fidelity

@@ -32,9 +32,13 @@ class KeyIndex:
         found: IntArray = np.where(self._keys[place] == keys, self._rows[place], -1)
         return found
 
+    def _merged_before(self, keys: IntArray) -> list[bool]:
+        """Which keys are in the sorted array."""
+        return (self._sorted_rows(keys) >= 0).tolist() if len(self._keys) else [False] * len(keys)
+
     def unknown(self, keys: IntArray) -> IntArray:
         """Places of keys that were never added, of equal ones the first, in order."""
-        known = (self._sorted_rows(keys) >= 0).tolist() if len(self._keys) else [False] * len(keys)
+        known = self._merged_before(keys)
         first: dict[int, int] = {}
         for place, key in enumerate(keys.tolist()):
             if not known[place] and key not in self._recent:
@@ -43,7 +47,7 @@ class KeyIndex:
 
     def add(self, keys: IntArray, at_most: int | None = None) -> BoolArray:
         """Add keys that are new, in order, all or so many; which of them were (the first of equal ones)."""
-        known = (self._sorted_rows(keys) >= 0).tolist() if len(self._keys) else [False] * len(keys)
+        known = self._merged_before(keys)
         new, recent, count = [False] * len(keys), self._recent, len(self)
         last = count + (len(keys) if at_most is None else at_most)
         for place, key in enumerate(keys.tolist()):  # most batches are small: a loop is faster than numpy's calls

@@ -51,8 +51,7 @@ def _refuse(study: Study, of: str) -> None:
         raise UsageError(
             f"objectives: expected loss and other metrics that ship, for pairs, got {got}; name loss,total_ms"
         )
-    named = (*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets))
-    if wrong := [name for name in named if not supported(name)]:
+    if wrong := [name for name in problem.asked if not supported(name)]:
         raise UsageError(f"{wrong[0]}: expected a metric of pairs, {', '.join(OF_PAIRS)}, got another; drop it")
     plain = ServingConfig(**{name: getattr(config.serving, name) for name in config.serving.figures()})
     if config.serving != plain:

@@ -12,7 +12,7 @@ from nas.problem.problem import Problem
 from nas.search.successive_halving import STOPPED
 from nas.strategies._evidence import REMAINDERS, Posterior, correlations
 from nas.strategies._known import Known
-from nas.strategies._prior_columns import OF_LAW, Columns, Designs, Variables, asked_of, under
+from nas.strategies._prior_columns import OF_LAW, Columns, Designs, Variables, under
 from nas.strategies._regression import fitted
 from objectives.loss_law.law import Law
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
@@ -190,7 +190,7 @@ def _limit(budget: Budget, model: Model) -> float:
 
 def expensive(problem: Problem, told: Evaluations, asked: Designs) -> list[Objective]:
     """The metrics to be learned: the user's own that are minimised or limited, and those whose values differ from our formulas'."""
-    own = [metric for metric in problem.functions if metric.name in asked_of(problem)]
+    own = [metric for metric in problem.functions if metric.name in problem.asked]
     shipped = [o for o in problem.objectives if o.name in asked.known]
     penalised = [
         o for o in shipped if not np.allclose(told.metrics[o.name][told.ok], asked.known[o.name][told.ok], SAME, 0.0)
@@ -218,7 +218,7 @@ class Learner:
 
     def enough(self, told: Evaluations) -> bool:
         """Whether of every metric that is to be learned there are values to learn from."""
-        own = [m for m in self.problem.functions if m.name in asked_of(self.problem)]
+        own = [m for m in self.problem.functions if m.name in self.problem.asked]
         if self.known is None or not own:
             return bool(told.ok.sum() >= LEAST)
         return all(np.isfinite(self._values(metric, told)).sum() >= LEAST for metric in own)

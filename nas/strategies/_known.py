@@ -12,7 +12,7 @@ from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.problem.quantiles import ships
 from nas.record.given import TRAININGS, given_table
-from nas.strategies._prior_columns import Designs, Wanted, asked_of
+from nas.strategies._prior_columns import Designs, Wanted
 from objectives.plugins import importable
 from search_spaces.architectures import architectures_of
 from search_spaces.arrays import FloatArray, IntArray
@@ -85,7 +85,7 @@ class Known:
         """Keys of the space's designs among the rows whose every expensive metric is known, ascending."""
         keys = problem.space.find(self.designs.architectures)
         for metric in problem.functions:
-            if metric.name in asked_of(problem):
+            if metric.name in problem.asked:
                 keys = np.where(np.isfinite(self.values(metric)), keys, -1)
         return np.unique(keys[keys >= 0])
 

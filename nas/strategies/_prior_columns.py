@@ -89,11 +89,6 @@ class Wanted:
         return known, ok
 
 
-def asked_of(problem: Problem) -> set[str]:
-    """The metrics that are minimised or limited."""
-    return {*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets)}
-
-
 def under(prior: str, law: Law) -> str:
     """The name of an alternative law's prediction in the place of a prior."""
     return f"{prior} ({law.name})"

@@ -184,8 +184,7 @@ def wanted_of(context: StrategyContext) -> Wanted:
     """Columns that the search needs of every design: objectives, budgets and priors that are shipped, and predictions of alternative laws."""
     problem = context.problem
     own = {metric.name for metric in problem.functions}
-    asked = (*(o.name for o in problem.objectives), *(b.metric for b in problem.budgets), *problem.priors)
-    names = tuple(dict.fromkeys(name for name in asked if name not in own))
+    names = tuple(dict.fromkeys(name for name in (*problem.asked, *problem.priors) if name not in own))
     return Wanted(names, context.rivals, tuple(name for name in problem.priors if name in OF_LAW))
 
 

@@ -158,9 +158,9 @@ def named(header: Sequence[str], renamed: Sequence[str], path: Path, words: Coll
         for pair in pairs
         if header.count(pair[0]) == 1 and pair[0] not in words and not RATIO.search(bare(pair[0]))
     ]  # no flag chooses between columns of one name, and no rate is a count
-    near, words = _misspelled(single), _spoken_of(single)
+    near, spoken = _misspelled(single), _spoken_of(single)
     notes += [f"column {old} is not used; {_rename(old, new)} reads it as {new}" for old, new in near.items()]
-    return Names(tuple(names), tuple(notes), loss, tuple(faults), _flags(near | words))
+    return Names(tuple(names), tuple(notes), loss, tuple(faults), _flags(near | spoken))
 
 
 def may_be_meant(proposed: Sequence[str]) -> list[str]:

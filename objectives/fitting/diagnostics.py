@@ -1,7 +1,7 @@
 """What a fit may be trusted for: quality, noise, lack of fit, identifiability, influence."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import brentq
@@ -140,12 +140,11 @@ def lack_of_fit(fit: Fit) -> LackOfFit | None:
 
     Residuals beyond 3 robust sds are pulled in to there, so that an outlier does not hide a shape.
     """
-    extra = quadratic(fit.table)
+    extra, left = quadratic(fit.table), Unexplained.of(fit)
     while extra.shape[1]:
-        if (found := _explained(fit, extra)) is not None:
-            noise = np.sqrt(found.after / found.freedom) * (
-                float(np.median(fit.table.loss)) if fit.model.logarithmic else 1.0
-            )
+        if (found := left.by(extra)) is not None:
+            nats = float(np.median(fit.table.loss)) if fit.model.logarithmic else 1.0
+            noise = np.sqrt(found.after / found.freedom) * nats
             visible = float(noise) * np.sqrt(noncentrality(found.terms, found.freedom) / fit.model.n)
             return LackOfFit(found.f, found.p_value, found.terms, found.freedom, float(visible))
         extra = extra[:, : extra.shape[1] // 2]
@@ -172,22 +171,36 @@ class Explained:
         return float(fisher.sf(self.f, self.terms, self.freedom))
 
 
-def _explained(fit: Fit, extra: FloatArray) -> Explained | None:
-    """What columns (n, terms) explain of the winsorised residuals beyond the coefficients; None with too few rows, or where it is nothing new."""
-    root = np.sqrt(fit.model.weight)
-    _, jacobian = fit.model.derivatives(fit.vector[None])
-    limit = WINSOR * scale_of(fit.residuals, len(fit.vector))
-    residual = np.clip(fit.residuals, -limit, limit) * root
-    moving = (
-        np.abs(fit.vector - fit.model.low) > NOTHING
-    )  # a term at zero explains nothing, whatever its exponents happen to be
-    small = basis(jacobian[0][moving].T * root[:, None])
-    large = basis(np.hstack([small, extra * root[:, None]]))
-    terms, freedom = large.shape[1] - small.shape[1], fit.model.n - large.shape[1]
-    if freedom < SPARE or not terms:
-        return None
-    before, after = (float(residual @ residual - ((part.T @ residual) ** 2).sum()) for part in (small, large))
-    return Explained(before, after, terms, freedom)
+@dataclass(frozen=True, eq=False)
+class Unexplained:
+    """What a fit leaves: winsorised residuals (n,) times the roots of the rows' weights, and a basis of what its coefficients reach, (n, p)."""
+
+    residual: FloatArray
+    reached: FloatArray
+    root: FloatArray
+
+    @classmethod
+    def of(cls, fit: Fit) -> Self:
+        """Those of a fit."""
+        root = np.sqrt(fit.model.weight)
+        _, jacobian = fit.model.derivatives(fit.vector[None])
+        limit = WINSOR * scale_of(fit.residuals, len(fit.vector))
+        residual = np.clip(fit.residuals, -limit, limit) * root
+        moving = (
+            np.abs(fit.vector - fit.model.low) > NOTHING
+        )  # a term at zero explains nothing, whatever its exponents happen to be
+        small = basis(jacobian[0][moving].T * root[:, None])
+        return cls(residual, small, root)
+
+    def by(self, extra: FloatArray) -> Explained | None:
+        """What columns (n, terms) explain beyond the coefficients; None with too few rows, or where it is nothing new."""
+        residual, small = self.residual, self.reached
+        large = basis(np.hstack([small, extra * self.root[:, None]]))
+        terms, freedom = large.shape[1] - small.shape[1], len(residual) - large.shape[1]
+        if freedom < SPARE or not terms:
+            return None
+        before, after = (float(residual @ residual - ((part.T @ residual) ** 2).sum()) for part in (small, large))
+        return Explained(before, after, terms, freedom)
 
 
 def mixture(fit: Fit) -> str | None:
@@ -201,7 +214,8 @@ def mixture(fit: Fit) -> str | None:
     kinds = {name: kind for name, kind in kinds_in(table.beside).items() if not _names_architectures(kind, table)}
     if "checkpoint" in table.numbers or not kinds:
         return None
-    tried = {name: _explained(fit, np.eye(int(kind.max()) + 1)[kind]) for name, kind in kinds.items()}
+    left = Unexplained.of(fit)
+    tried = {name: left.by(np.eye(int(kind.max()) + 1)[kind]) for name, kind in kinds.items()}
     known = {name: found for name, found in tried.items() if found is not None}
     called = {
         name: 1.0 - found.after / found.before

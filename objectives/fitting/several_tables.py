@@ -1,6 +1,7 @@
 """Several tables of trained models as one: each read by itself, their rows one under another."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -79,10 +80,8 @@ def _joined(tables: Sequence[Table]) -> Table:
     called = None if all(table.names is None for table in tables) else np.concatenate(list(map(_called, tables)))
     proposed = tuple(dict.fromkeys(flag for table in tables for flag in table.proposed))
     empty = {name: said for table in tables for name, said in table.empty.items()}
-    return Table(
-        *(numbers, np.array(lines), (*notes,), sources),
-        names=called, proposed=proposed, empty=empty, beside=_beside(tables),
-    )  # fmt: skip
+    joined = Table(numbers, np.array(lines), (*notes,), sources, names=called, proposed=proposed, empty=empty)
+    return replace(joined, beside=_beside(tables))
 
 
 def _beside(tables: Sequence[Table]) -> dict[str, AnyArray]:

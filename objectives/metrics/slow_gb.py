@@ -2,7 +2,6 @@
 
 from objectives import memory
 from objectives.assessment import Assessment
-from objectives.counts import count
 from objectives.parts import PartAssessment
 from objectives.shares import Share
 from search_spaces.arrays import FloatArray
@@ -20,4 +19,4 @@ def parts(shares: PartAssessment) -> Share:
     """Experts per layer."""
     if shares.part != "ffn":
         return Share()
-    return Share(per_layer=(memory.slow_gb(shares.dimensions, count(shares.architectures), shares.scenario),))
+    return Share(per_layer=(memory.slow_gb(shares.dimensions, shares.parameters, shares.scenario),))
