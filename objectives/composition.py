@@ -10,6 +10,7 @@ from typing import Self
 
 import numpy as np
 
+from objectives.loss_law.coverage import extrapolation, kinds_of
 from objectives.loss_law.features import COUNTS, MADE_OF, OWNERS, WITH_EMBEDDINGS, part_of
 from objectives.loss_law.form import Form, Term, signed_exponent
 from objectives.loss_law.law import Law
@@ -52,6 +53,21 @@ def composition_of_all(laws: Sequence[Law], value: Callable[[list[FloatArray]], 
     def at_quantities(*columns: FloatArray) -> FloatArray:
         ranges = _ranges(directions, iter(columns))
         return value([_least(each, ranges) for each in sums])
+
+    return Composition(MappingProxyType(directions), at_quantities)
+
+
+def extrapolation_of(law: Law) -> Composition:
+    """How far designs lie beyond what a law's rows cover, as a function of additive quantities; of ranges of these the least in them."""
+    of_training = ("tokens", "vocabulary")
+    names = dict.fromkeys(["n_experts", *(name for region in law.regions.values() for name in region.names)])
+    parts = dict.fromkeys(part for name in names if name not in of_training for part in _made_of(name))
+    directions: dict[Quantity, int] = {part: 0 if _bounded(part) else 1 for part in parts}
+
+    def at_quantities(*columns: FloatArray) -> FloatArray:
+        ranges = _ranges(directions, iter(columns))
+        excess = kinds_of(law.regions, np.asarray(ranges["n_experts"][1]), lambda name: _range_of(name, law, ranges))
+        return extrapolation(excess, len(columns[0]))
 
     return Composition(MappingProxyType(directions), at_quantities)
 
@@ -281,8 +297,8 @@ def _range_of(name: str, law: Law, ranges: Ranges) -> Range:
         return _of_ends(lambda body: body + tables, ranges[name.removesuffix("_with_embeddings")])
     if (bend := law.law_form.bent.get(name)) is not None:
         return _of_ends(lambda u: bend.value(u, law.coefficients), _range_of(bend.of, law, ranges))
-    tokens = law.tokens or 1.0
-    return ranges.get(name, (tokens, tokens))
+    of_training = (law.vocabulary_cost and law.vocabulary_cost.here or np.nan) if name == "vocabulary" else law.tokens or 1.0
+    return ranges.get(name, (of_training, of_training))
 
 
 def _counts(term: Term, ranges: Ranges) -> BoolArray:

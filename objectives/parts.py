@@ -33,7 +33,7 @@ from search_spaces.columns import Part
 
 OF_NO_DEVICE = (
     *("loss", "perplexity", "memory_gb", "resident_gb", "params_total", "params_active"),
-    *("train_flops", "train_hours", "lifetime_flops"),
+    *("train_flops", "train_hours", "lifetime_flops", "extrapolation"),
 )
 #: What a metric would be if the cache held everything, and the bytes that decide how much it holds.
 IN_CACHE, WORKING_SET = " in cache", " working set"

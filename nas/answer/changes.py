@@ -73,7 +73,7 @@ def changes_of(study: Study, pick: Evaluations, found: Evaluations, *, solved: b
         within = pick if (least := lowest(problem)) is None else least
         before = min(float(within.metrics["loss"][0]), float(pick.metrics["loss"][0]))
         tried = [*_budgets(problem, within, lowest), *_others(study, problem, before, lowest)]
-        binding = tuple(budget for budget in problem.budgets if _binds(problem, budget, before, lowest, tried))
+        binding = tuple(budget for budget in problem.limits if _binds(problem, budget, before, lowest, tried))
     except (Exceeded, UsageError):
         return None
     tried.sort(key=lambda change: -change.nats)
@@ -109,7 +109,7 @@ def _among(problem: Problem, found: Evaluations) -> Lowest:
 def _budgets(problem: Problem, pick: Evaluations, lowest: Lowest) -> Iterator[Change]:
     """A tenth more of each budget, of memory no more than there is; a day has none."""
     law, own = problem.scenario.law, problem.architectures(pick.genotypes)
-    for budget in problem.budgets:
+    for budget in problem.limits:
         if budget.unit == "date" or budget.limit <= 0.0 or budget.limit >= (memory := _memory(problem, budget)):
             continue
         raised = replace(budget, limit=min(budget.limit * (1.0 + STEP), memory))

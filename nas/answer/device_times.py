@@ -31,7 +31,7 @@ def device_times(on_device: Problem, pick: Pick) -> dict[str, float]:
 
 def limits(problem: Problem, question: PickQuery) -> dict[str, float]:
     """The limits that a question is about: the study's own, or those that it adds to them."""
-    return {b.metric: b.limit for b in (problem.budgets if question.budget is None else question.budgets)}
+    return {b.metric: b.limit for b in (problem.limits if question.budget is None else question.budgets)}
 
 
 def times_of(problem: Problem, question: PickQuery) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from nas.answer.design_words import describe, tokens_in_words
 from nas.answer.device_times import speeds
 from nas.answer.outcome import Outcome
 from nas.answer.sureness import (
-    beyond_experts_lines,
     difference_in_words,
     doubt_outside,
     of_level,
@@ -353,13 +352,12 @@ def equal_loss(outcome: Outcome) -> list[str]:
 
 
 def not_decided(outcome: Outcome, *, brief: bool = False) -> list[str]:
-    """What the law does not decide of the answer: designs that it cannot tell from it, experts unlike any that were trained; at length axis by axis."""
+    """What the law does not decide of the answer: designs that it cannot tell from it; at length axis by axis."""
     law, answer = outcome.study.problem.scenario.law, outcome.picks[0].answer if outcome.picks else None
     if outcome.doubt is None or answer is None:
         return []
-    design = outcome.study.problem.architectures(answer.genotypes)
     axes = [] if brief else undecided_lines(law, outcome.doubt.undecided, "the answer")
-    return [*_tied(outcome), *axes, *beyond_experts_lines(law, design, "the answer")]
+    return [*_tied(outcome), *axes]
 
 
 def _tied(outcome: Outcome) -> list[str]:

@@ -8,7 +8,6 @@ from nas.answer.outcome import Outcome
 from nas.problem.differences import Difference, has_doubt
 from nas.problem.undecided import Undecided
 from objectives.loss_law.law import Law
-from objectives.loss_law.origin import beyond_experts, origin_of
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
@@ -87,26 +86,6 @@ def undecided_lines(law: Law, found: Sequence[Undecided], of: str) -> list[str]:
 
 def _cheaper(found: Undecided) -> str:
     return f"{found.metric} {found.before:.4g} -> {found.after:.4g}"
-
-
-def beyond_experts_lines(law: Law, designs: Architectures, of: str) -> list[str]:
-    """Which designs with experts are larger, or of another shape, than every training with experts that the law was pooled from (`of`: which they are)."""
-    found = beyond_experts(law, designs)
-    if not found:
-        return []
-    beyond = np.logical_or.reduce([*found.values()])
-    row, ranges = int(np.argmax(beyond)), origin_of(law)
-    assert ranges is not None
-    said = [
-        f"{name} {float(law.feature(designs[[row]], name)[0]):.3g} (trained: {ends[0]:.3g} to {ends[1]:.3g})"
-        for name, ends in ranges.with_experts.items()
-        if name in found and found[name][row]
-    ]
-    count = int(beyond.sum())
-    many = (
-        of if len(designs) == 1 else f"{count:,} of {len(designs):,} {of}{', the first of these' if count > 1 else ''}"
-    )
-    return [f"No training with experts is like {many}: {', '.join(said)}; there the law takes what dense ones show"]
 
 
 def of_level(outcome: Outcome) -> list[str]:

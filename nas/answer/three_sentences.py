@@ -20,6 +20,7 @@ from nas.problem.breakdown import operators
 from nas.problem.diagnosis import Diagnosis, at_least
 from nas.problem.differences import Difference, from_models, has_doubt
 from nas.problem.evaluations import Evaluations
+from nas.problem.outside_words import leaves
 from nas.problem.pick_queries import OWN, Baseline, PickQuery
 from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem
@@ -158,6 +159,8 @@ def nothing_fits(problem: Problem, diagnosis: Diagnosis, *, whole: bool) -> Thre
     if not len(nearest) or diagnosis.together <= 0.0:
         return None
     among = f"all {diagnosis.examined:,} designs" if whole else f"the {diagnosis.examined:,} evaluated designs"
+    if diagnosis.outside is not None:
+        return _nothing_inside(problem, diagnosis.outside, among)
     budgets = " and ".join(str(budget) for budget in problem.budgets)
     size, _ = describe_in_words(problem.architectures(nearest.genotypes[:1]), problem.space.settings)
     m = {name: float(column[0]) for name, column in nearest.metrics.items()}
@@ -168,6 +171,20 @@ def nothing_fits(problem: Problem, diagnosis: Diagnosis, *, whole: bool) -> Thre
         f"Nothing fits: of {among} none is within {budgets}.",
         f"On {where}, {_request(problem)}the closest takes {', '.join(took)}: {size}, loss {m['loss']:.4f} nats (predicted).",
         _opening(diagnosis),
+    )
+
+
+def _nothing_inside(problem: Problem, nearest: Evaluations, among: str) -> ThreeSentences:
+    """That designs within the limits all lie outside of the law's evidence; the nearest of them, one row, and by what it leaves."""
+    design = problem.architectures(nearest.genotypes)
+    size, rest = describe_in_words(design, problem.space.settings)
+    budgets = " and ".join(str(budget) for budget in problem.limits) or "the space"
+    m = {name: float(column[0]) for name, column in nearest.metrics.items()}
+    took = ", ".join(_with_limit(problem, b.metric, m[b.metric]) for b in problem.limits)
+    return ThreeSentences(
+        f"No design to recommend: of {among} none within {budgets} is inside what law {problem.scenario.law.name} was fitted on.",
+        f"The nearest outside: {size}, {rest}{', which takes ' * bool(took)}{took}; it leaves by {' and '.join(leaves(problem.scenario.law, design))}.",
+        "Larger budgets, or --set outside=allow, which recommends designs that no training supports.",
     )
 
 

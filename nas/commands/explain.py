@@ -19,7 +19,7 @@ from nas.answer.pick_tables import LOSS, figure_of
 from nas.answer.reassembled_study import study_of
 from nas.answer.score_tables import design_table, in_numbers, say_scores, scored
 from nas.answer.sentences import headline
-from nas.answer.sureness import beyond_experts_lines, difference_in_words, undecided_lines
+from nas.answer.sureness import difference_in_words, undecided_lines
 from nas.commands.requests import ExplainRequest
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
@@ -147,7 +147,6 @@ def _remarks(study: Study, known: Baseline, chosen: Architectures, apart: Mappin
         *about_energy(scenario, experts=sparse),
         *(f"Against {label} trained alike: {difference_in_words(each)}" for label, each in apart.items()),
         *undecided_lines(scenario.law, _undecided(study.problem, chosen), "it"),
-        *beyond_experts_lines(scenario.law, chosen, "it"),
     ]
 
 

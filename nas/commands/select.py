@@ -17,7 +17,7 @@ from nas.answer.reassembled_study import study_of, with_quantiles
 from nas.answer.requeried import requeried
 from nas.answer.resolved_exactly import solvable, solved_along, solved_within
 from nas.answer.score_tables import Scored, design_table, say_scores, score_columns, scored, step_table
-from nas.answer.sureness import OUTSIDE, beyond_experts_lines, difference_in_short, undecided_lines
+from nas.answer.sureness import OUTSIDE, difference_in_short, undecided_lines
 from nas.commands.requests import SelectRequest
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.alternative_laws import along
@@ -192,13 +192,12 @@ def _say_law(run: RecordedRun, rows: IntArray, of_tasks: Scored | None) -> None:
     law = run.law
     designs = run.architectures(rows)
     of_k = active_experts_lines(law, designs, "chosen designs")
-    of_experts = beyond_experts_lines(law, designs, "it" if len(rows) == 1 else "chosen designs")
     alone = len(rows) == 1 and has_doubt(law) and set(FROM_LOSS) & set(run.run.resolved["objectives"])
     within = tuple(b for b in run.evaluations.budgets if ships(b.metric, run.workload.figures))
     problem = replace(study_of(run, {}, []).problem, budgets=within) if alone else None
     found = [] if problem is None else undecided_axes(problem, run.evaluations.genotypes[rows[0]])
     undecided = undecided_lines(law, found, "it")
-    said = (*blind_lines(law, blind_axes(run.space, law)), *of_k, *undecided, *of_experts)
+    said = (*blind_lines(law, blind_axes(run.space, law)), *of_k, *undecided)
     for line in (origin_line(law), verdict_line(law), *said):
         if line:
             say(f"  {line}")

@@ -11,7 +11,7 @@ from nas.evidence.predictors import outside
 from nas.evidence.questions import Pairs, questions_of
 from nas.evidence.tables import GroupedTable
 from objectives.evidence.joint_form import excess
-from objectives.evidence.pooled_law import Widening, drawn_coordinates, law_of, ranges
+from objectives.evidence.pooled_law import Widening, covers, drawn_coordinates, law_of
 from objectives.evidence.population import CENTRE, Population, fit_table, population, prior_between
 from objectives.loss_law.differences import probability_below
 from objectives.loss_law.law import Law
@@ -44,7 +44,7 @@ class Pooled:
         return law_of(
             self.population,
             widening,
-            ranges(rows),
+            covers(rows),
             name=EVIDENCE,
             description=f"{runs:,} published trainings of {len(laboratories)} laboratories; sees size, stored and active, tokens, shape",
             runs=runs,
@@ -55,7 +55,6 @@ class Pooled:
             provenance={
                 "widening": widening,
                 "pooled": {each.name: int(each.trainings.fitted.sum()) for each in self.tables},
-                "with_experts": ranges(rows, with_experts=True),
             },
         )
 

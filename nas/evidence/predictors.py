@@ -11,8 +11,8 @@ from nas.study.catalogue import load_law
 from objectives.evidence.trainings import MOST_EPOCHS, in_unit
 from objectives.fitting.portability import drawn_predictions, predictions, stand_ins
 from objectives.fitting.trained_models import Table
+from objectives.loss_law.coverage import Range, kinds_of
 from objectives.loss_law.law import Law
-from objectives.loss_law.ranges import beyond
 from objectives.plugins import documents
 from search_spaces.arrays import BoolArray, FloatArray
 
@@ -83,10 +83,14 @@ def by_law(law: Law, of: GroupedTable) -> Prediction | None:
 
 def outside(law: Law, of: GroupedTable) -> BoolArray:
     """Rows outside the ranges that a law was fitted on, that read their text more often than counts as new, or of a table outside, (n,)."""
-    found = np.full(len(of.table), of.no_evidence)
-    for name, ends in law.fitted_on.items():
-        if of.table.has(name):
-            found |= beyond(of.table.feature(name), *ends)
+    table, found = of.table, np.full(len(of.table), of.no_evidence)
+
+    def range_of(name: str) -> Range | None:
+        return (column := table.feature(name), column) if table.has(name) else None
+
+    experts = table.feature("n_experts") if table.has("n_experts") else np.ones(len(table))
+    for over in kinds_of(law.regions, experts, range_of).values():
+        found |= over > 0.0
     return found if of.epochs is None else found | (of.epochs > MOST_EPOCHS)
 
 

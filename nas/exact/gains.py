@@ -58,7 +58,7 @@ def gains(problem: Problem) -> Gains | None:
     pick = best_within(whole, problem.budgets)
     if pick is None:
         return None
-    return Gains(pick, tuple(_budget_gain(whole, pick, b) for b in problem.budgets), tuple(_axis_gains(problem, pick)))
+    return Gains(pick, tuple(_budget_gain(whole, pick, b) for b in problem.limits), tuple(_axis_gains(problem, pick)))
 
 
 def covered(problem: Problem, rules: tuple[PickRule, ...] = (PickRule(None),)) -> Enumerated | SettingBySetting:

@@ -15,7 +15,7 @@ from nas.exact.solution import QUICK, SECONDS, metrics_of, way_of
 from nas.problem.diagnosis import MISSES, Diagnosis, Relaxation, SmallerVocabulary, beyond, closest, diagnose
 from nas.problem.evaluations import Evaluations, distinct
 from nas.problem.head_steps import VOCABULARIES
-from nas.problem.objective import Budget, built_in
+from nas.problem.objective import EXTRAPOLATION, Budget, built_in
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import in_all_settings
@@ -91,7 +91,17 @@ def _by_parts(problem: Problem) -> Diagnosis:
     nearest = closest(distinct(misses))
     together = float(nearest.violations.max(axis=1).min())
     least = beyond(problem.budgets, lambda metric: _least(sums, metric))
-    return Diagnosis(problem.space.size, 0, tuple(relaxations), nearest, together, least=least)
+    outside = _nearest_outside(sums)
+    return Diagnosis(problem.space.size, 0, tuple(relaxations), nearest, together, least=least, outside=outside)
+
+
+def _nearest_outside(sums: SettingBySetting) -> Evaluations | None:
+    """The design within the limits that is least far outside of the law's evidence, one row; None where there is none, or no such budget."""
+    problem = sums.problem
+    if problem.limits == problem.budgets:
+        return None
+    found = sums.lowest(problem.limits, least=EXTRAPOLATION)
+    return None if found is None else problem.evaluate(found.genotypes)
 
 
 def _least(sums: SettingBySetting, metric: str) -> float:

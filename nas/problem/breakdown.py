@@ -10,6 +10,7 @@ from nas.problem.energy_words import METRICS as ENERGY
 from nas.problem.energy_words import about_energy
 from nas.problem.head_steps import HeadStep, head_steps
 from nas.problem.objective import unit_of
+from nas.problem.outside_words import leaves
 from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_factors
 from nas.problem.time_ranges import share_of, time_ranges
@@ -136,7 +137,7 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
             **({} if b.rate is None else {"rate": b.rate.name, "least": b.rate.at(b.limit)}),
             **(own_factors(b.metric, scenario, chosen) if measured_at([b.metric]) else {}),
         }
-        for b in problem.budgets
+        for b in problem.limits
         if b.metric in metrics
     ]
     return Explanation(
@@ -161,12 +162,7 @@ def _numbers(columns: Mapping[str, FloatArray]) -> dict[str, float]:
 def outside(problem: Problem, chosen: Architectures) -> list[str]:
     """Where the loss prediction leaves the range that the law was fitted on."""
     law = problem.scenario.law
-    lines = []
-    for name in law.outside(chosen):
-        low, high = law.fitted_on[name]
-        lines.append(
-            f"{name} {float(law.feature(chosen, name)[0]):g} is outside {low:g} to {high:g}, on which law {law.name} was fitted"
-        )
+    lines = [f"outside of what law {law.name} was fitted on: {text}" for text in leaves(law, chosen)]
     if law.few_bits is not None and law.few_bits.extrapolates(chosen)[0]:
         ends = " and ".join(f"{name} {low:.3g} to {high:.3g}" for name, (low, high) in FITTED[law.few_bits.law].items())
         lines.append(f"what its format costs extrapolates: precision law {law.few_bits.law} was fitted on {ends}")

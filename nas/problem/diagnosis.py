@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, Decimal
 import numpy as np
 
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Budget
+from nas.problem.objective import EXTRAPOLATION, Budget
 
 MISSES = 3  # shown as the closest
 MEMORY = ("memory_gb", "resident_gb")
@@ -44,7 +44,8 @@ class Diagnosis:
     """`closest` rows miss by the smallest largest violation; `together` relaxes every budget by one factor.
 
     `vocabulary`: the largest smaller one tried at which something fits.
-    `least`: what the smallest design takes of each budgeted memory that none is within, GB.
+    `least`: what the smallest design takes of each budgeted memory that none is within, GB. `outside`: the design, one row, within the
+    limits and least far outside of the law's evidence, where none within them is inside.
     """
 
     examined: int
@@ -54,6 +55,7 @@ class Diagnosis:
     together: float
     vocabulary: SmallerVocabulary | None = None
     least: tuple[tuple[str, float], ...] = ()
+    outside: Evaluations | None = None
 
 
 def diagnose(evaluations: Evaluations) -> Diagnosis:
@@ -64,7 +66,17 @@ def diagnose(evaluations: Evaluations) -> Diagnosis:
     together = float(violations.max(axis=1, initial=-np.inf).min()) if len(usable) else float("inf")
     misses = closest(usable)
     failed, least = len(evaluations) - len(usable), _least(usable) if len(usable) else ()
-    return Diagnosis(len(usable), failed, relaxations, misses, together, least=least)
+    return Diagnosis(len(usable), failed, relaxations, misses, together, least=least, outside=_nearest_outside(usable))
+
+
+def _nearest_outside(usable: Evaluations) -> Evaluations | None:
+    """Of designs within the limits that one least far outside of the law's evidence, of equal ones of the lowest loss; None where none is, or one is inside."""
+    limits = tuple(budget for budget in usable.budgets if not budget.of_evidence)
+    within = np.flatnonzero(replace(usable, budgets=limits).feasible)
+    if len(limits) == len(usable.budgets) or not len(within) or usable.feasible.any():
+        return None
+    keys = (usable.keys[within], usable.metrics["loss"][within], usable.metrics[EXTRAPOLATION][within])
+    return usable[within[np.lexsort(keys)[:1]]]
 
 
 def _least(usable: Evaluations) -> tuple[tuple[str, float], ...]:
@@ -148,6 +160,8 @@ def _opened(closest: Evaluations, percent: float) -> bool:
 
 def _relaxation(r: Relaxation) -> str:
     alone = "" if r.met_by is None else f" ({r.met_by:,} meet it alone)"
+    if r.budget.of_evidence:
+        return f"only {r.met_by:,} designs are" if r.met_by else f"no design within the limits is{alone}"
     if r.limit is None:
         return f"relaxing it alone opens nothing{alone}"
     if r.limit <= r.budget.limit:

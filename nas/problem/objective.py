@@ -16,6 +16,7 @@ from objectives.quantities import day_in_words
 from objectives.scenario import Workload
 from search_spaces.arrays import FloatArray
 
+EXTRAPOLATION, INSIDE = "extrapolation", 1.0  # the metric and the limit that keep designs inside of what the law's rows cover
 KEEP = 1 / 3  # of the designs that end a fidelity step
 
 
@@ -84,11 +85,18 @@ class Budget:
     rate: Rate | None = field(default=None, compare=False)
     unit: str = field(default="", compare=False)
 
+    @property
+    def of_evidence(self) -> bool:
+        """Whether it is no limit on what a design takes, but keeps designs inside of what the law's rows cover."""
+        return self.metric == EXTRAPOLATION
+
     def violation(self, values: FloatArray) -> FloatArray:
         """value/limit − 1, (n,); NaN values give NaN."""
         return values / self.limit - 1.0
 
     def __str__(self) -> str:
+        if self.of_evidence:
+            return "inside the law's evidence" if self.limit <= INSIDE else f"at most {self.limit:g} times outside of it"
         least = "" if self.rate is None else f" ({self.rate.name} >= {self.rate.at(self.limit):.6g})"
         return f"{self.metric} <= {self.shown(self.limit, f'{self.limit:g}')}{least}"
 

@@ -58,6 +58,11 @@ class Problem:
         """The metrics of objectives and budgets, each once."""
         return tuple(dict.fromkeys((*(o.name for o in self.objectives), *(b.metric for b in self.budgets))))
 
+    @property
+    def limits(self) -> tuple[Budget, ...]:
+        """The budgets on what a design takes, without the one that keeps designs inside of the law's evidence."""
+        return tuple(budget for budget in self.budgets if not budget.of_evidence)
+
     @cached_property
     def metric_names(self) -> tuple[str, ...]:
         """Every metric that is computed and stored, in file order."""

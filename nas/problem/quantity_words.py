@@ -21,6 +21,10 @@ QUANTITIES = {
     "parameters": "parameters",
     "active_parameters": "active parameters",
     "tokens": "training tokens",
+    "kv_ratio": "KV dimension per width",
+    "query_ratio": "query dimension per width",
+    "aspect_ratio": "width per layer",
+    "ffn_attention_ratio": "FFN parameters per attention parameter",
     "predicted_loss": "loss (nats)",
 }
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from nas.errors import UsageError
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.files.faults import Path
-from nas.problem.objective import Budget, built_in, limit_on_cost, unit_of
+from nas.problem.objective import EXTRAPOLATION, INSIDE, Budget, built_in, limit_on_cost, unit_of
 from nas.problem.pick_queries import OWN, Baseline, PickQuery
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.quantiles import about_quantiles, refuse_unclaimed
@@ -372,6 +372,8 @@ def _with_default(asked: ReadStudy) -> dict[str, float]:
     if default is not None:
         metric, limit = default.on(None if asked.devices else asked.device.memory_gb)
         limits = limits if {default.metric, metric} & limits.keys() else {metric: limit, **limits}
+    if asked.config.outside != "allow" and asked.laws[0].knows_its_rows:
+        limits = {EXTRAPOLATION: INSIDE, **limits}
     memory = asked.device.slow_memory
     if memory is not None and slow(words_of(asked.config, asked.space)):
         refuse_several(asked.config, "beside experts in slow memory, whose size is a limit", "take one with --device")

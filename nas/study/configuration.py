@@ -110,6 +110,12 @@ class StudyConfig(BaseModel):
         ),
         ANSWER,
     ] = []
+    outside: Annotated[
+        Literal["mark", "allow", "exclude"],
+        Field(
+            description="Designs outside of what the law's rows cover: mark (shown, never recommended), allow, or exclude"
+        ),
+    ] = "allow"
     tokens: Annotated[
         float | list[float] | None,
         BeforeValidator(written_tokens, json_schema_input_type=float | str | list[float | str] | None),

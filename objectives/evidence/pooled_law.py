@@ -9,12 +9,13 @@ from scipy.stats import norm, qmc
 from objectives.evidence.joint_form import FORM, NAMES, REFERENCE, coefficients, excess
 from objectives.evidence.population import Population
 from objectives.evidence.trainings import Trainings
+from objectives.fitting.covered_rows import covered, fitted_ranges
+from objectives.loss_law.coverage import DesignKind, Region
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
 
 OF_TOKENS = np.array([name in ("ln S_D", "ln b", "ln kappa") for name in NAMES])
 DRAWS, SEED = 256, 20_261_124
-RANGED = ("parameters", "active_parameters", "tokens", "n_experts", "top_k", "depth", "aspect_ratio")
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Widening:
 def law_of(
     found: Population,
     widening: Widening,
-    fitted_on: Mapping[str, tuple[float, float]],
+    rows: Mapping[DesignKind, Region],
     tokens: float = 1e10,
     **said: object,
 ) -> Law:
@@ -38,7 +39,8 @@ def law_of(
         {
             "form": FORM,
             "coefficients": dict(zip(FORM.coefficients, _row(found.mean, found.at_reference[0]), strict=True)),
-            "fitted_on": dict(fitted_on),
+            "fitted_on": fitted_ranges(rows),
+            "covers": {kind: region.model_dump() for kind, region in rows.items()},
             "tokens": tokens,
             "residual_sd": float(f"{widening.designs * found.misfit:.4g}"),
             "draws": tuple(draws),
@@ -67,23 +69,9 @@ def drawn_coefficients(found: Population, widening: Widening) -> list[dict[str, 
     return [dict(zip(FORM.coefficients, _row(each, loss), strict=True)) for each, loss in zip(theta, at, strict=True)]
 
 
-def ranges(tables: Sequence[Trainings], *, with_experts: bool = False) -> dict[str, tuple[float, float]]:
-    """Ranges of what decides the loss over the rows that were fitted, or those of them with experts, of tables that say it."""
-    rows = [each.table[np.flatnonzero(each.fitted)] for each in tables if each.fitted.any()]
-    if with_experts:
-        sparse = [(table, np.flatnonzero(table.feature("n_experts") > 1)) for table in rows if table.has("n_experts")]
-        rows = [table[kept] for table, kept in sparse if len(kept)]
-    found = {}
-    for name in RANGED:
-        every = [
-            float(end)
-            for table in rows
-            if table.has(name)
-            for end in (table.feature(name).min(), table.feature(name).max())
-        ]
-        if every:
-            found[name] = (float(f"{min(every):.4g}"), float(f"{max(every):.4g}"))
-    return found
+def covers(tables: Sequence[Trainings]) -> dict[DesignKind, Region]:
+    """What the rows that were fitted cover, of dense designs and of those with experts."""
+    return covered([each.table[np.flatnonzero(each.fitted)] for each in tables if each.fitted.any()])
 
 
 def _row(theta: FloatArray, at_reference: float) -> list[float]:

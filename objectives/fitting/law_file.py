@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from objectives.fitting.beyond_rows import BeyondRows
+from objectives.fitting.covered_rows import covered
 from objectives.fitting.diagnostics import quality
 from objectives.fitting.estimate import Fit
 from objectives.fitting.form_choice import form_weights
@@ -55,6 +56,7 @@ def law_of(
         coefficients=dict([*fit.coefficients.items()][plain]),
         **_of_kinds(fit, deltas, [*drawn.values()]),
         fitted_on=_ranges(fit),
+        covers=covered([fit.table]),
         tokens=tokens,
         residual_sd=quality(fit)["residual_sd"],
         source="plas fit",

@@ -17,6 +17,7 @@ OWNERS: MappingProxyType[str, Owner] = MappingProxyType(
         "width": "base",
         "kv_dim": "attention",
         "query_dim": "attention",
+        "head_dim": "attention",
         "n_experts": "ffn",
         "top_k": "ffn",
         "activation_rate": "ffn",

@@ -6,10 +6,11 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from objectives.loss_law.coverage import DesignKind, Region, extrapolation, kinds_of
 from objectives.loss_law.draws import Draw, Rival, Row, delta_faults, draw_faults, losses_without_kinds, mixed
 from objectives.loss_law.features import feature
 from objectives.loss_law.form import Coefficients, Form, beyond_floats, named_form
-from objectives.loss_law.layer_deltas import CONTEXT, Context, Kind, LayerDeltas, nats
+from objectives.loss_law.layer_deltas import CONTEXT, QUANTITIES, Context, Kind, LayerDeltas, nats, share_of
 from objectives.loss_law.precision_cost import FULL, GROUP, TOKENS, FewBits, Penalty, PrecisionLaw
 from objectives.loss_law.ranges import DOMAINS, RANGED, beyond, ranged
 from objectives.quantities import Name
@@ -27,7 +28,8 @@ class Law(BaseModel):
     `covariance` and `draws` are rows of numbers in the order of the form's coefficients: the one of
     linear theory, the other coefficients refitted to resampled data. `rivals` are draws of other forms.
 
-    fitted_on: range of each quantity; beyond it a prediction is an extrapolation. prices, prices_sparse: what every
+    fitted_on: range of each quantity; beyond it a prediction is an extrapolation. covers: what its rows cover, computed from
+    them, of dense designs and of those with experts; where it is there it decides instead, and a kind without rows is outside. prices, prices_sparse: what every
     design, every design with experts, must be for the law to mean anything; of any other it says nothing (∞).
     vocabulary, tied: the embeddings that its counts of parameters with embeddings include. tokenizer_size: that of the tokens
     which its loss is per; None: not known. vocabulary_cost: what designs' own vocabularies cost, of a space in which they differ:
@@ -52,6 +54,7 @@ class Law(BaseModel):
     form: str | Form
     coefficients: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
     fitted_on: dict[str, tuple[float, float]] = {}
+    covers: dict[DesignKind, Region] = {}
     tokens: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     prices: dict[str, tuple[float, float]] = {}
     prices_sparse: dict[str, tuple[float, float]] = {}
@@ -135,6 +138,10 @@ class Law(BaseModel):
         """A quantity that the law depends on, (n,)."""
         if name == "tokens":
             return self.tokens_of(architectures)
+        if name == "vocabulary":
+            return np.where(architectures.vocabulary > 0, architectures.vocabulary, np.nan)
+        if name in QUANTITIES:
+            return share_of(architectures, QUANTITIES[name], self.layer_context)
         return feature(architectures, name, self.vocabulary, tied=self.tied)
 
     def tokens_of(self, architectures: Architectures) -> FloatArray:
@@ -320,18 +327,31 @@ class Law(BaseModel):
         least, most = self.prices.get("n_experts", (1.0, 1.0))
         return {**self.prices, "n_experts": (max(least, 1.0), min(most, 1.0))}
 
+    @cached_property
+    def regions(self) -> dict[DesignKind, Region]:
+        """What its rows cover, of dense designs and of those with experts; quantities of the training that it does not see are left out."""
+        covers = self.covers or {"dense": (every := Region(ranges=self.fitted_on)), "sparse": every}
+        seen = [(kind, region if self.tokens is not None else region.without("tokens")) for kind, region in covers.items()]
+        if (cost := self.vocabulary_cost) is not None:
+            seen = [(kind, region.within(vocabulary=cost.fitted_on)) for kind, region in seen]
+        return dict(seen)
+
+    @property
+    def knows_its_rows(self) -> bool:
+        """Whether it says what its rows cover, so that designs outside can be told."""
+        return bool(self.covers or self.fitted_on)
+
+    def excess(self, architectures: Architectures) -> dict[str, FloatArray]:
+        """By quantity or pair that any row leaves: ln of the factor by which each lies beyond what the law's rows cover, (n,), 0 inside."""
+        return kinds_of(self.regions, architectures.n_experts, lambda name: (each := self.feature(architectures, name), each))
+
     def outside(self, architectures: Architectures) -> dict[str, BoolArray]:
-        """Which rows lie outside the fitted range, per quantity that any row leaves."""
-        flags = {}
-        if (cost := self.vocabulary_cost) is not None and (out := cost.outside(architectures.vocabulary)).any():
-            flags["vocabulary"] = out
-        for name, ends in self.fitted_on.items():
-            if name == "tokens" and self.tokens is None:
-                continue
-            out = beyond(self.feature(architectures, name), *ends)
-            if out.any():
-                flags[name] = out
-        return flags
+        """Which rows lie outside of what its rows cover, per quantity or pair that any row leaves."""
+        return {name: over > 0.0 for name, over in self.excess(architectures).items()}
+
+    def extrapolation(self, architectures: Architectures) -> FloatArray:
+        """How many times beyond what its rows cover each design lies, over all quantities together, (n,); 1 inside."""
+        return extrapolation(self.excess(architectures), len(architectures))
 
     def extrapolates(self, architectures: Architectures) -> BoolArray:
         """Whether each prediction is an extrapolation, (n,)."""

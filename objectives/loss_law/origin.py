@@ -3,9 +3,6 @@
 from pydantic import BaseModel, ValidationError
 
 from objectives.loss_law.law import Law
-from objectives.loss_law.ranges import beyond
-from search_spaces.architectures import Architectures
-from search_spaces.arrays import BoolArray
 
 SHOWN_DIGITS = 8  # of a hash in a sentence
 
@@ -24,7 +21,7 @@ class Origin(BaseModel):
     """What a law's provenance says of its fit: the tables, their rows and tokens, its verdict, the law's own file.
 
     seen: hashes of the tables that the laws before it were fitted on, where it was fitted on top of one; pooled: of a law
-    of published trainings how many of each table; with_experts: ranges of those among them that have experts.
+    of published trainings how many of each table.
     """
 
     form: str = ""
@@ -33,7 +30,6 @@ class Origin(BaseModel):
     tokens: tuple[float, float] | None = None
     seen: tuple[str, ...] = ()
     pooled: dict[str, int] = {}
-    with_experts: dict[str, tuple[float, float]] = {}
     verdict: str = ""
     file: NamedText | None = None
 
@@ -68,14 +64,6 @@ def origin_line(law: Law) -> str:
         "" if found.file is None else f"file {found.file}",
     ]
     return ", ".join(part for part in parts if part)
-
-
-def beyond_experts(law: Law, architectures: Architectures) -> dict[str, BoolArray]:
-    """Which designs with experts lie beyond every row with experts that a law was pooled from, per quantity that any does, (n,)."""
-    found, sparse = origin_of(law), architectures.n_experts > 1
-    ranges = {} if found is None else found.with_experts
-    beyonds = {name: sparse & beyond(law.feature(architectures, name), *ends) for name, ends in ranges.items()}
-    return {name: rows for name, rows in beyonds.items() if rows.any()}
 
 
 def verdict_line(law: Law) -> str:
