@@ -49,7 +49,7 @@ COORDINATES: Mapping[str, tuple[str, Callable[[FloatArray], FloatArray]]] = {
     "q": ("width over depth, curvature, no unit", np.exp),
     "h_kv": ("KV width, exponent", _same),
     "h_query": ("attention width, exponent", _same),
-    "h_granularity": ("granularity, exponent", _same),
+    "h_split": ("experts that share the FFN, exponent", _same),
     "loss": ("at 1e9 parameters and 1e10 tokens, nats", _same),
 }  # in the order of the joint form's coordinates: the number that each stands for
 

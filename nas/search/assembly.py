@@ -373,7 +373,7 @@ def _with_default(asked: ReadStudy) -> dict[str, float]:
         metric, limit = default.on(None if asked.devices else asked.device.memory_gb)
         limits = limits if {default.metric, metric} & limits.keys() else {metric: limit, **limits}
     if asked.config.outside != "allow" and asked.laws[0].knows_its_rows:
-        limits = {EXTRAPOLATION: INSIDE, **limits}
+        limits = {**limits, EXTRAPOLATION: limits.get(EXTRAPOLATION, INSIDE)}
     memory = asked.device.slow_memory
     if memory is not None and slow(words_of(asked.config, asked.space)):
         refuse_several(asked.config, "beside experts in slow memory, whose size is a limit", "take one with --device")

@@ -20,6 +20,7 @@ from search_spaces.space import SearchSpace
 COST = folder("objectives.text") / "vocabulary_cost.yaml"
 TOKENIZER_SIZE = 50_257  # of laws that do not say theirs; it moves the loss of all designs alike
 TRIED = 1000  # designs
+MOST_HALVINGS = 30.0  # of any context by a window
 OF_WINDOWS = {"local", "window"}  # two ways to say what the same layers cost
 UNIQUE = "unique_tokens"  # the coefficient of a law that knows of repeated text
 
@@ -158,6 +159,7 @@ def _with_deltas(told: MeasuredDeltas, law: Law, *, public: bool) -> Law:
         "layer_deltas": others | given,
         "layer_deltas_source": "; ".join(text for text in (kept, told.source) if text),
         "layer_delta_draws": drawn,
+        "covers": law.covering({kind: MOST_HALVINGS if kind == "window" else 1.0 for kind in given}),
     }
     return law.model_copy(update=deltas)
 

@@ -1,11 +1,11 @@
 """The form of the law `evidence`, and the coordinates in which its coefficients are normal over laboratories.
 
     L = level + (C^κ + D^κ)^(1/κ)
-    C = S_N/a · (N_a/10⁹)^(−a(1−s)) · (N/10⁹)^(−a s) · exp(p u + q u²) · (kv_dim/width)^h_kv · (query_dim/width)^h_q · G^h_G
+    C = S_N/a · (N_a/10⁹)^(−a(1−s)) · (N/10⁹)^(−a s) · exp(p u + q u²) · (kv_dim/width)^h_kv · (query_dim/width)^h_q · K^h_K
     D = S_D/b · (T/10¹⁰)^(−b)
 
-where N, N_a are stored and active parameters without embeddings, T tokens, u = ln(width/depth/64), G the granularity 4·width/expert size. κ joins
-what too few parameters and too few tokens cost: the larger holds the loss up, and more of what the other lacks brings less.
+where N, N_a are stored and active parameters without embeddings, T tokens, u = ln(width/depth/64), K the active experts, 1 of a dense model: at an equal
+active FFN, K is into how many experts that is split, the granularity of experts. κ joins what too few parameters and too few tokens cost: the larger holds the loss up, and more of what the other lacks brings less.
 For 0 < s < 1 more active experts with all else equal always lower the loss.
 """
 
@@ -22,7 +22,7 @@ CAPACITY = {
     "aspect_ratio": "aspect",
     "kv_ratio": "h_kv",
     "query_ratio": "h_query",
-    "granularity": "h_granularity",
+    "top_k": "h_split",
 }
 FORM = Form(
     terms={
@@ -33,7 +33,7 @@ FORM = Form(
     joined=("capacity", "data"),
     join="kappa",
 )
-NAMES = ("ln S_N", "ln a", "logit s", "ln S_D", "ln b", "ln kappa", "p", "ln q", "h_kv", "h_query", "h_granularity")
+NAMES = ("ln S_N", "ln a", "logit s", "ln S_D", "ln b", "ln kappa", "p", "ln q", "h_kv", "h_query", "h_split")
 MILLIARD, TOKENS, ASPECT = np.log(1e9), np.log(1e10), np.log(64.0)
 LEAST_SHARE = 0.02  # of s, and of 1 - s
 
@@ -48,7 +48,7 @@ class Quantities:
     aspect: FloatArray
     kv: FloatArray
     query: FloatArray
-    granularity: FloatArray
+    split: FloatArray
 
     def __len__(self) -> int:
         return len(self.active)
@@ -59,7 +59,7 @@ class Quantities:
     @property
     def columns(self) -> tuple[FloatArray, ...]:
         """All of them, in order."""
-        return self.active, self.stored, self.tokens, self.aspect, self.kv, self.query, self.granularity
+        return self.active, self.stored, self.tokens, self.aspect, self.kv, self.query, self.split
 
 
 REFERENCE = Quantities(*np.zeros((7, 1)))
@@ -88,17 +88,17 @@ def with_slopes(theta: FloatArray, of: Quantities) -> tuple[FloatArray, FloatArr
     slopes[:, 2] = -by_c * a * (of.stored - of.active) * s * (1.0 - s)
     slopes[:, 4] = by_d * (-1.0 - b * of.tokens)
     slopes[:, 5] = by_c * (ln_c - top) + by_d * (ln_d - top) - value * np.log(c + d) / kappa
-    for at, each in enumerate((of.aspect, q * of.aspect**2, of.kv, of.query, of.granularity), 6):
+    for at, each in enumerate((of.aspect, q * of.aspect**2, of.kv, of.query, of.split), 6):
         slopes[:, at] = by_c * each
     return value, slopes
 
 
 def _sides(theta: FloatArray, of: Quantities) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Logarithms of what too few parameters and too few tokens cost, each (n,) or (draws, n), and κ."""
-    ln_c, ln_a, logit_s, ln_d, ln_b, ln_kappa, p, ln_q, kv, query, granularity = np.moveaxis(theta, -1, 0)[..., None]
+    ln_c, ln_a, logit_s, ln_d, ln_b, ln_kappa, p, ln_q, kv, query, split = np.moveaxis(theta, -1, 0)[..., None]
     s = 1.0 / (1.0 + np.exp(-logit_s))
     shape = p * of.aspect + np.exp(ln_q) * of.aspect**2
-    shape += kv * of.kv + query * of.query + granularity * of.granularity
+    shape += kv * of.kv + query * of.query + split * of.split
     size = (1.0 - s) * of.active + s * of.stored
     return ln_c - ln_a - np.exp(ln_a) * size + shape, ln_d - ln_b - np.exp(ln_b) * of.tokens, np.exp(ln_kappa)
 
@@ -116,7 +116,7 @@ def coefficients(theta: FloatArray, level: float) -> dict[str, float]:
         "aspect": p - 2.0 * q * ASPECT,
         "h_kv": float(theta[8]),
         "h_query": float(theta[9]),
-        "h_granularity": float(theta[10]),
+        "h_split": float(theta[10]),
         "aspect_squared": q,
         "B": float(np.exp(theta[3] + b * TOKENS)) / b,
         "beta": b,
@@ -139,6 +139,6 @@ def coordinates(c: dict[str, float]) -> tuple[FloatArray, float]:
         np.log(q),
         c["h_kv"],
         c["h_query"],
-        c["h_granularity"],
+        c["h_split"],
     ]
     return np.array(theta), c["level"]

@@ -14,16 +14,30 @@ from objectives.loss_law.coverage import DesignKind, Region
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
 
-OF_TOKENS = np.array([name in ("ln S_D", "ln b", "ln kappa") for name in NAMES])
+#: The coordinates that answer each question.
+QUESTIONS = {
+    "size": ("ln S_N", "ln a"),
+    "experts": ("logit s", "h_split"),
+    "shape": ("p", "ln q", "h_kv", "h_query"),
+    "tokens": ("ln S_D", "ln b", "ln kappa"),
+}
 DRAWS, SEED = 256, 20_261_124
 
 
 @dataclass(frozen=True)
 class Widening:
-    """How many times as far from the population's mean draws are taken as laboratories lie: in what designs of equal tokens differ by, in what tokens bring."""
+    """How many times as far from the population's mean draws are taken as laboratories lie, by question; the misfit by that of `shape`."""
 
-    designs: float = 1.0
+    size: float = 1.0
+    experts: float = 1.0
+    shape: float = 1.0
     tokens: float = 1.0
+
+    @property
+    def factors(self) -> FloatArray:
+        """The factor of each coordinate, (k,)."""
+        of = {name: getattr(self, question) for question, names in QUESTIONS.items() for name in names}
+        return np.array([of[name] for name in NAMES])
 
 
 def law_of(
@@ -42,7 +56,7 @@ def law_of(
             "fitted_on": fitted_ranges(rows),
             "covers": {kind: region.model_dump() for kind, region in rows.items()},
             "tokens": tokens,
-            "residual_sd": float(f"{widening.designs * found.misfit:.4g}"),
+            "residual_sd": float(f"{widening.shape * found.misfit:.4g}"),
             "draws": tuple(draws),
             **said,
         }
@@ -53,7 +67,7 @@ def drawn_coordinates(found: Population, widening: Widening, count: int = DRAWS)
     """Coordinates of new laboratories (count, k) and their losses at the reference (count,), from scrambled Sobol points."""
     normal = normal_points(len(NAMES) + 1, count)
     apart = normal[:, :-1] @ np.linalg.cholesky(found.new).T
-    theta = found.mean + np.where(OF_TOKENS, widening.tokens, widening.designs) * apart
+    theta = found.mean + widening.factors * apart
     return theta, found.at_reference[0] + found.at_reference[1] * normal[:, -1]
 
 

@@ -75,7 +75,7 @@ def trainings(
         aspect=log("aspect_ratio", ASPECT, 0.0),
         kv=log("kv_ratio", 0.0, 0.0),
         query=log("query_ratio", 0.0, 0.0),
-        granularity=np.log(4.0 / table.feature("expert_ffn_ratio")) if table.has("expert_ffn_ratio") else 0.0 * ones,
+        split=log("top_k", 0.0, 0.0),
     )
     fitted = ((ones if epochs is None else epochs) <= MOST_EPOCHS) & (not outside)
     fitted &= (of.active >= LEAST_ACTIVE - MILLIARD) & (of.tokens >= LEAST_TOKENS - TOKENS)

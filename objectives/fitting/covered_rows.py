@@ -13,13 +13,15 @@ from search_spaces.arrays import FloatArray
 
 
 def covered(tables: Sequence[Table]) -> dict[DesignKind, Region]:
-    """What the rows of tables cover, of dense designs and of those with experts; a table without a column of experts is dense."""
-    experts = [table.feature("n_experts") if table.has("n_experts") else np.ones(len(table)) for table in tables]
-    kinds: dict[DesignKind, list[Table]] = {
-        "dense": [table[np.flatnonzero(e == 1)] for table, e in zip(tables, experts, strict=True) if (e == 1).any()],
-        "sparse": [table[np.flatnonzero(e > 1)] for table, e in zip(tables, experts, strict=True) if (e > 1).any()],
-    }
-    return {kind: region_of(partial(_column, of), kind).within(**_layers(of)) for kind, of in kinds.items() if of}
+    """What the rows of tables cover, of dense designs and of those with experts; a table that says nothing of experts is dense."""
+    found: dict[DesignKind, Region] = {}
+    kinds: tuple[tuple[DesignKind, bool], ...] = (("dense", False), ("sparse", True))
+    for kind, wanted in kinds:
+        rows = [np.flatnonzero(table.sparse == wanted) for table in tables]
+        of = [table[some] for table, some in zip(tables, rows, strict=True) if len(some)]
+        if of:
+            found[kind] = region_of(partial(_column, of), kind).within(**_layers(of))
+    return found
 
 
 OF_DENSE = {"n_experts": "n_experts", "top_k": "top_k", "parameters": "active_parameters", "expert_ffn_ratio": "ffn_ratio"}
@@ -44,5 +46,5 @@ def _column(tables: Sequence[Table], name: str) -> FloatArray | None:
 
 def _layers(tables: Sequence[Table]) -> dict[str, tuple[float, float]]:
     """The range of the share of layers of each kind; a table that names none has full attention in all of them."""
-    shares = {name: [table.feature(name) if table.has(name) else np.zeros(1) for table in tables] for name in SHARES}
-    return {name: (0.0, float(np.concatenate(each).max())) for name, each in shares.items()}
+    most = {name: max(float(table.kinds.get(kind, np.zeros(1)).max()) for table in tables) for name, kind in SHARES.items()}
+    return {name: (0.0, share) for name, share in most.items()}

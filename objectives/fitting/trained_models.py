@@ -21,7 +21,7 @@ from objectives.fitting.unread_columns import beside_laws, told
 from objectives.loss_law.features import COUNTS, FOLLOWING, MADE_OF, OWNERS, STANDARD_FFN, feature
 from objectives.loss_law.layer_deltas import SHARES, Kind, share_of
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import AnyArray, FloatArray
+from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 from search_spaces.columns import ALIASES, SHAPE
 from search_spaces.layer_kinds import KIND_DEFAULTS
 
@@ -164,13 +164,18 @@ class Table:
         return {name: values for name, values in found.items() if len(values) > 1}
 
     @property
-    def with_experts(self) -> bool:
-        """Whether some row has experts: parameters that are not all active, or more experts than one."""
+    def sparse(self) -> BoolArray:
+        """Which rows have experts, (n,): parameters that are not all active, or more experts than one."""
         if self.has("activation_rate"):
-            return bool((self.feature("activation_rate") < 1).any())
+            return np.asarray(self.feature("activation_rate") < 1)
         if {"parameters", "active_parameters"} <= set(self.numbers):
-            return bool((self.numbers["active_parameters"] < self.numbers["parameters"]).any())
-        return bool((self.numbers.get("n_experts", np.ones(1)) > 1).any())
+            return np.asarray(self.numbers["active_parameters"] < self.numbers["parameters"])
+        return np.asarray(self.numbers.get("n_experts", np.ones(len(self))) > 1)
+
+    @property
+    def with_experts(self) -> bool:
+        """Whether some row has experts."""
+        return bool(self.sparse.any())
 
     @property
     def _of_kinds(self) -> list[str]:

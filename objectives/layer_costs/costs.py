@@ -22,13 +22,17 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Cost(BaseModel):
-    """What a kind costs in a laboratory that is new, nats, with its sd and 90 % interval; how many pairs of which laboratories say it."""
+    """What a kind costs in a laboratory that is new, nats, with its sd and 90 % interval; how many pairs of which laboratories say it.
+
+    most: the largest share of the layers that a pair changed, of windows the most halvings of the context.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     nats: Number
     sd: Annotated[float, Field(gt=0)]
     interval: tuple[Number, Number]
     pairs: Annotated[int, Field(gt=0)]
+    most: Annotated[float, Field(gt=0)]
     laboratories: tuple[str, ...]
 
 
@@ -41,11 +45,12 @@ class LayerCosts(BaseModel):
     covariance: tuple[Row, ...]
 
     def priced(self, law: Law) -> dict[str, Any]:
-        """Fields of a law that is priced by them: a delta of each kind, and one of each of its draws."""
+        """Fields of a law that is priced by them: a delta of each kind, one of each of its draws, and how much of each kind is covered."""
         deltas = {kind: self.costs[kind].nats for kind in SEARCHED}
         count = len(law.draws) + sum(len(rival.draws) for rival in law.rivals)
         rows = {} if not count else {kind: numbers(row) for kind, row in zip(deltas, self._drawn(count).T, strict=True)}
-        return {"layer_deltas": deltas, "layer_deltas_source": self.source, "layer_delta_draws": rows}
+        covers = law.covering({kind: self.costs[kind].most for kind in SEARCHED})
+        return {"layer_deltas": deltas, "layer_deltas_source": self.source, "layer_delta_draws": rows, "covers": covers}
 
     def _drawn(self, count: int) -> FloatArray:
         """Costs of laboratories that are new, nats, (count, kinds): normal numbers about the means."""

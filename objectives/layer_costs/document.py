@@ -31,9 +31,15 @@ def _cost(of: Pairs, found: Estimate, kind: Kind) -> Cost:
     said, pairs = found.cost(kind), having(of.fitted, kind)
     low, high = said.interval()
     whose = sorted({of.laboratory(pair) for pair in pairs})
+    most = max(abs(pair.change[kind]) for pair in pairs)
     rounded = [float(f"{number:.4f}") for number in (said.mean, said.sd, low, high)]
     return Cost(
-        nats=rounded[0], sd=rounded[1], interval=(rounded[2], rounded[3]), pairs=len(pairs), laboratories=tuple(whose)
+        nats=rounded[0],
+        sd=rounded[1],
+        interval=(rounded[2], rounded[3]),
+        pairs=len(pairs),
+        most=most,
+        laboratories=tuple(whose),
     )
 
 

@@ -217,7 +217,8 @@ def kinds_of(
 
 def extrapolation(excess: Mapping[str, FloatArray], count: int) -> FloatArray:
     """The product of the factors by which designs lie beyond, (n,); 1 of those that lie inside."""
-    return np.asarray(np.exp(sum(excess.values(), np.zeros(count))))
+    in_order = (excess[name] for name in sorted(excess))  # so that a design has the same bits in any batch
+    return np.asarray(np.exp(sum(in_order, np.zeros(count))))
 
 
 NO_EXPERTS = Region(ranges={"n_experts": (1.0, 1.0)})

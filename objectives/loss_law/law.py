@@ -1,5 +1,6 @@
 """Loss laws: a form (a module of `law_forms`) with coefficients and the range they were fitted on."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -335,6 +336,12 @@ class Law(BaseModel):
         if (cost := self.vocabulary_cost) is not None:
             seen = [(kind, region.within(vocabulary=cost.fitted_on)) for kind, region in seen]
         return dict(seen)
+
+    def covering(self, most: Mapping[Kind, float]) -> dict[DesignKind, Region]:
+        """What its rows and pairs of trainings cover that say what kinds of layers cost, up to so large a share of each, of windows so many halvings."""
+        shares = {name: (0.0, most[kind]) for name, kind in QUANTITIES.items() if kind in most}
+        shares |= {"local_share": (0.0, 1.0)} if "window" in most else {}
+        return {kind: region.within(**shares) for kind, region in self.covers.items()}
 
     @property
     def knows_its_rows(self) -> bool:

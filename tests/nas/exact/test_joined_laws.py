@@ -35,7 +35,7 @@ def coefficients_of(chance: Chance, every: Architectures, tokens: float) -> dict
         "aspect": chance.one(0.0, chance.share(-0.4, 0.4)),
         "h_kv": chance.one(0.0, chance.share(-0.2, 0.2)),
         "h_query": chance.one(0.0, chance.share(-0.2, 0.2)),
-        "h_granularity": chance.one(0.0, chance.share(-0.2, 0.2), chance.share(-0.02, 0.02)),
+        "h_split": chance.one(0.0, chance.share(-0.2, 0.2), chance.share(-0.02, 0.02)),
         "aspect_squared": chance.one(0.0, chance.share(-0.01, 0.05)),
         "B": 1.0,
         "beta": chance.share(0.1, 0.5),

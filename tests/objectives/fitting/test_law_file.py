@@ -54,5 +54,6 @@ def test_dense_rows_are_no_evidence_on_experts(columns: str, cells: Callable[[fl
 
 def test_rows_with_experts_are(csv: Csv) -> None:
     law, notes = law_from(csv(rows("parameters,active_parameters", lambda n: f"{n:.0f},{n / 4:.0f}")))
-    assert "n_experts" not in law.outside(DESIGNS)
+    assert "n_experts" not in law.outside(DESIGNS[[1]])
+    assert "n_experts" in law.outside(DESIGNS[[0]])  # every row has experts
     assert NO_EXPERTS not in notes
