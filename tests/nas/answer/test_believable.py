@@ -1,0 +1,165 @@
+"""Answers under preset device that a practitioner would believe: inside of what was trained, and nothing left out of a model for free."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nas.answer.three_sentences import nothing_fits
+from nas.exact.infeasibility import diagnosed
+from nas.exact.solution import pick_of
+from nas.problem.evaluations import Evaluations
+from nas.problem.objective import EXTRAPOLATION
+from nas.problem.outside_words import leaves
+from nas.problem.picks import PickRule
+from nas.problem.problem import Problem
+from nas.search.assembly import assemble
+from nas.study.catalogue import load_law
+from nas.study.layers import layered
+from objectives.loss_law.law import Law
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import IntArray
+
+DEVICES = (
+    *("raspberry_pi_5", "jetson_orin_nano_super_8gb", "jetson_agx_orin_64gb", "rk3588_npu", "rtx_4090", "m4_10c"),
+    *("a19_pro", "hailo_10h", "jetson_orin_nx_16gb", "rtx_3070"),
+)
+BUDGETS: tuple[list[str], ...] = (
+    ["tpot_ms=100", "resident_gb=0.5"],
+    ["total_ms=500", "resident_gb=2"],
+    ["tpot_ms=20"],
+    ["resident_gb=6"],
+    ["total_ms=3000", "resident_gb=1"],
+)
+SPACES = ("paper", "drafts", "fine", "huge", "heads", "edge2026")
+SMALLER = ("depth", "ffn", "n_experts", "n_heads", "n_kv_heads", "head_dim")  # axes on which less of a model must not look better
+
+
+def problem_of(space: str, device: str, budgets: list[str], **keys: Any) -> Problem:
+    flags = {"algo": "exact", "preset": "device", "space": space, "device": device, "precision": "int4", "budgets": budgets}
+    return assemble(*layered({**flags, **keys}, [], None)).problem
+
+
+@cache
+def evidence() -> Law:
+    return load_law("evidence")
+
+
+def along(problem: Problem, genotype: IntArray) -> Iterator[tuple[str, IntArray]]:
+    """Each axis with the designs that differ in it alone, its lowest value first, (n, g)."""
+    space = problem.space
+    for gene, axis in enumerate(space.genes):
+        moved = np.repeat(genotype[None], space.gene_sizes[gene], axis=0)
+        moved[:, gene] = np.arange(space.gene_sizes[gene])
+        moved = space.repair(moved)
+        alone = (np.delete(moved, gene, axis=1) == np.delete(genotype, gene)).all(axis=1)
+        yield axis, moved[alone]
+
+
+def no_smaller_looks_better(problem: Problem, answer: Evaluations) -> list[str]:
+    """Axes of the answer along which some smaller design inside has a lower loss than a larger one."""
+    found, law = [], problem.scenario.law
+    for axis, rows in along(problem, answer.genotypes[0]):
+        designs = problem.architectures(rows)
+        losses = law.loss(designs)[law.extrapolation(designs) <= 1.0]
+        sparse = (designs.n_experts > 1)[law.extrapolation(designs) <= 1.0]
+        for kind in (True, False) if axis == "n_experts" else (None,):  # dense and sparse are two kinds of model
+            each = losses if kind is None else losses[sparse == kind]
+            if axis in SMALLER and (np.diff(each) > 1e-9).any():
+                found.append(f"{axis} of {leaves(law, designs) or 'the answer'}: {np.diff(each).max():.2g} nats")
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_answer_is_inside_and_no_smaller_model_looks_better(space: str, device: str) -> None:
+    for budgets in BUDGETS:
+        problem = problem_of(space, device, budgets)
+        answer = pick_of(problem, PickRule(None))
+        if answer is None:
+            continue
+        design = problem.architectures(answer.genotypes)
+        assert leaves(problem.scenario.law, design) == []
+        assert float(problem.evaluate(answer.genotypes, (EXTRAPOLATION,)).metrics[EXTRAPOLATION][0]) == 1.0
+        assert no_smaller_looks_better(problem, answer) == []
+
+
+def without(**changed: int) -> Architectures:
+    """A usual dense model of half a billion parameters with some of its columns changed."""
+    usual = {"depth": 24, "width": 1024, "head_dim": 64, "n_heads": 16, "n_kv_heads": 16, "n_experts": 1, "top_k": 1}
+    columns = {**usual, "expert_size": 3072, **changed}
+    return Architectures.from_columns({name: np.array([value]) for name, value in columns.items()})
+
+
+def test_a_usual_model_is_inside() -> None:
+    assert not evidence().outside(without())
+
+
+@pytest.mark.parametrize(
+    ("what", "changed", "axis"),
+    [
+        ("FFN", {"expert_size": 32}, "ffn_ratio"),
+        ("attention heads", {"n_heads": 1, "n_kv_heads": 1}, "query_ratio"),
+        ("depth", {"depth": 1}, "depth"),
+    ],
+)
+def test_a_model_without_it_is_neither_better_nor_inside(what: str, changed: dict[str, int], axis: str) -> None:
+    law, less = evidence(), without(**changed)
+    assert law.loss(less)[0] > law.loss(without())[0], what
+    assert axis in law.outside(less)
+
+
+def test_a_dense_model_has_no_granularity() -> None:
+    """A smaller FFN is a smaller model: at hidden sizes of 32, 128 and 512 the loss falls as the FFN grows."""
+    sizes = [32, 128, 512, 2048, 4096]
+    losses = [float(evidence().loss(without(expert_size=size))[0]) for size in sizes]
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_experts_nobody_trained_are_outside() -> None:
+    law = evidence()
+    many = without(depth=12, n_experts=2048, top_k=1)
+    assert "n_experts" in law.outside(many)
+    corner = law.outside(without(depth=12, n_experts=4, top_k=1, expert_size=512))
+    assert "n_experts expert_ffn_ratio" in corner or "ffn_ratio" in corner
+
+
+def test_a_model_without_a_vocabulary_is_marked() -> None:
+    problem = problem_of("paper", "raspberry_pi_5", ["resident_gb=2"], vocabulary=["1024", "32k"], input_text="10kB")
+    designs = problem.architectures(problem.space.sample(64, np.random.default_rng(0)))
+    tiny = designs.vocabulary == 1024
+    assert tiny.any()
+    assert (problem.scenario.law.extrapolation(designs)[tiny] > 1.0).all()
+    answer = pick_of(problem, PickRule(None))
+    assert answer is None or problem.architectures(answer.genotypes).vocabulary[0] > 1024
+
+
+def test_what_does_not_fit_inside_names_the_nearest_outside_and_by_what_it_leaves() -> None:
+    problem = problem_of("fine", "raspberry_pi_5", ["resident_gb=0.17"])
+    assert pick_of(problem, PickRule(None)) is None
+    diagnosis = diagnosed(problem, problem.evaluate(problem.space.genotypes(np.zeros(0, dtype=np.int64))))
+    nearest = diagnosis.outside
+    assert nearest is not None
+    assert nearest.metrics["resident_gb"][0] <= 0.17
+    said = nothing_fits(problem, diagnosis, whole=True)
+    assert said is not None
+    assert "No design to recommend" in said.train
+    assert "it leaves by" in said.takes
+    assert "(trained" in said.takes or "no row reaches" in said.takes
+
+
+def test_every_design_may_be_recommended_where_the_study_allows_it() -> None:
+    inside = problem_of("fine", "raspberry_pi_5", ["resident_gb=0.5"])
+    anywhere = problem_of("fine", "raspberry_pi_5", ["resident_gb=0.5"], outside="allow")
+    answers = [pick_of(problem, PickRule(None)) for problem in (inside, anywhere)]
+    best, free = (answer for answer in answers if answer is not None)
+    assert free.metrics["loss"][0] < best.metrics["loss"][0]
+    assert anywhere.scenario.law.extrapolation(anywhere.architectures(free.genotypes))[0] > 1.0
+
+
+def test_the_paper_s_preset_has_no_such_constraint() -> None:
+    problem = assemble(*layered({"algo": "nsga2"}, [], None)).problem
+    assert problem.limits == problem.budgets
