@@ -14,7 +14,7 @@ from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
 MOST_ROWS = 10_000
 DESIGN = (
-    *("depth", "width", "query_dim", "kv_dim", "expert_ffn_ratio", "ffn_ratio", "n_experts", "top_k"),
+    *("depth", "width", "query_dim", "kv_dim", "head_dim", "expert_ffn_ratio", "ffn_ratio", "n_experts", "top_k"),
     *("parameters", "active_parameters", "unique_tokens", "tokens"),
 )
 COLUMNS = ("group", *DESIGN, "loss")

@@ -110,10 +110,11 @@ def test_every_source_is_whole(name: str) -> None:
         assert set(known.varies) <= {*header, "ffn_ratio"}
 
 
-def test_the_table_of_our_own_follows_from_its_file() -> None:
-    own = EvidenceSource.model_validate(yaml.safe_load(SOURCES["miniature"].read_text(encoding="utf-8")))
+@pytest.mark.parametrize("name", ["miniature", "gpu_table"])
+def test_tables_of_our_own_follow_from_their_files(name: str) -> None:
+    own = EvidenceSource.model_validate(yaml.safe_load(SOURCES[name].read_text(encoding="utf-8")))
     again = converted(own, Path(__file__).resolve().parents[3] / own.file)
-    assert as_text(again) == SOURCES["miniature"].with_suffix(".csv").read_text(encoding="utf-8")
+    assert as_text(again) == SOURCES[name].with_suffix(".csv").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", READ_FROM)
