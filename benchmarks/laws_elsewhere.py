@@ -3,38 +3,48 @@
     plas evidence --left-out --json > evidence.json      with --published NAME=FILE for every table that does not ship
     python benchmarks/laws_elsewhere.py evidence.json
 
-The law `evidence` is judged on each laboratory by the law of the others.
+The law `evidence` is judged on each laboratory by the law of the others. Figures are of every table; records of those that ship, so that
+they are what `plas evidence` prints.
 """
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import yaml
 
+from nas.evidence.tables import sources
 from nas.files.tables import write
 
 ROOT = Path(__file__).parent.parent
 FIGURES, RECORDS = ROOT / "docs" / "laws-elsewhere.csv", ROOT / "objectives" / "records.yaml"
 COLUMNS = "question,table,pairs,by,priced_pairs,order_percent,regret_nats,error_nats,fitted_to_it"
 HEAD = """# How laws and rules that need none order models that others trained: by question the mean share of pairs in the right order over the
-# tables that decide it, of how many of which it says nothing (these count half); written by benchmarks/laws_elsewhere.py.
+# packaged tables that decide it, of how many of which it says nothing, and the mean share of pairs that it prices (the others count half). The
+# law `evidence` is judged on each laboratory by the law of the others. Written by benchmarks/laws_elsewhere.py.
 """
 Content = Mapping[str, Any]
 
 
 def records(content: Content) -> str:
     """The record by question as a shipped file."""
-    by = {
-        question: {
-            name: {"order": round(each["order"], 4), "tables": each["tables"], "mute": each["mute"]}
-            for name, each in found.items()
-        }
-        for question, found in content["record"].items()
-    }
+    shipped = {source.name for source in sources().values() if source.packaged}
+    by = {}
+    for question, found in content["record"].items():
+        asked = [table["questions"].get(question, {}) for table in content["tables"] if table["name"] in shipped]
+        if deciding := [each["by"] for each in asked if each.get("decides")]:
+            by[question] = {name: _mean([each[name] for each in deciding]) for name in found}
     return HEAD + yaml.safe_dump(by, sort_keys=False, default_flow_style=None, width=120)
+
+
+def _mean(judgements: Sequence[Content | None]) -> dict[str, float]:
+    orders = [0.5 if each is None else each["order"] for each in judgements]
+    priced = [0.0 if each is None else each["pairs"] / each["of"] for each in judgements]
+    mute = sum(each is None or each["mute"] == 1.0 for each in judgements)
+    return {"order": round(mean(orders), 6), "tables": len(judgements), "mute": mute, "priced": round(mean(priced), 6)}
 
 
 def figures(content: Content) -> str:

@@ -14,7 +14,7 @@ from nas.search.discovery import EXTRAS, in_working_folder
 from nas.study import entry_points
 from nas.study.catalogue import load_device, load_law, load_space
 from nas.study.entry_points import AUTO, PlugIn
-from nas.study.law_records import RIGHT, records, records_of, rules
+from nas.study.law_records import LEFT_OUT, RIGHT, records, records_of, rules, strongest_rules
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
@@ -61,14 +61,18 @@ def show(kinds: Sequence[str], *, as_json: bool) -> None:
         if figures := [{"device": row["name"], **each} for row in rows for each in row.get("columns", ())]:
             _say_table("Figures that are metrics by their names", figures)
         if kind == "laws":
-            _say_table(f"Elsewhere: {RIGHT} (docs/evidence.md)", records_in_columns())
+            _say_table(f"Elsewhere: {RIGHT} (docs/evidence.md)", records_in_columns(), spare=())
+            say(
+                f"{LEFT_OUT}: on each laboratory the law of the others. In brackets the share of the pairs that a law prices, %; the others "
+                f"count 50. The strongest rule without a law: {_strongest()}.\n"
+            )
 
 
-def _say_table(title: str, rows: list[Row]) -> None:
+def _say_table(title: str, rows: list[Row], spare: Sequence[str] = SPARE) -> None:
     """Rows under their title; what is nested in a row has a table of its own."""
     say(Styled(title, TITLE))
     header = [name for name, value in rows[0].items() if not isinstance(value, list)] if rows else []
-    table(header, [[_shown(row[name]) for name in header] for row in rows], spare=SPARE)
+    table(header, [[_shown(row[name]) for name in header] for row in rows], spare=spare)
     say()
 
 
@@ -153,9 +157,18 @@ def records_in_columns() -> list[Row]:
     names = [*documents(entry_points.SHIPPED["laws"]), *rules()]
     found = {name: records_of(name) for name in names}
     return [
-        {"by": name, **{question: own[question].in_short if question in own else "-" for question in records()}}
+        {"by": name, **{question: own[question].in_full if question in own else "-" for question in records()}}
         for name, own in found.items()
     ]
+
+
+def _strongest() -> str:
+    """`deeper (compute); ...`: the strongest rules and their questions."""
+    found = strongest_rules()
+    of = {
+        rule: [question for question, best in found.items() if best == rule] for rule in dict.fromkeys(found.values())
+    }
+    return "; ".join(f"{rule} ({', '.join(questions)})" for rule, questions in of.items())
 
 
 def precision_laws() -> list[Row]:

@@ -15,6 +15,7 @@ from nas.evidence.text import say_left_out, say_question, say_record
 from nas.files.faults import unknown
 from nas.files.tables import write
 from nas.files.yaml_source import dump
+from nas.study.law_records import records_of
 from nas.terminal.console import say_json
 from nas.terminal.progress import Stages
 
@@ -33,6 +34,7 @@ def execute(request: EvidenceRequest) -> None:
     pooled = request.left_out or request.write_law is not None
     chosen = [*tables.own(request.tables), *tables.published(request.published)]
     chosen = [*tables.base(), *chosen] if pooled or not chosen else chosen
+    chosen_is_base = not (request.tables or request.published)
     each_out = left_out(chosen, stage) if pooled else []
     if request.write_law is not None:
         write(request.write_law, "# Pooled by plas evidence.\n" + dump(pooled_law(chosen, each_out).mapping()))
@@ -51,7 +53,7 @@ def execute(request: EvidenceRequest) -> None:
     elif request.left_out:
         say_left_out(records)
     else:
-        say_record(records)
+        say_record(records, records_of(EVIDENCE) if chosen_is_base else None)
 
 
 def content(records: Sequence[TableRecord]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from objectives.fitting.trained_models import Table
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 
-EQUAL, ALIKE, EQUAL_FLOPS = np.log(1.01), np.log(1.1), np.log(1.05)
+EQUAL, ALIKE, EQUAL_FLOPS = np.log(1.01), np.log(1.05), np.log(1.05)
 TIE = 1e-9  # nats
 DESIGN = (
     *("depth", "width", "query_dim", "kv_dim", "expert_ffn_ratio", "n_experts", "top_k"),
@@ -110,6 +110,10 @@ def _active(c: Comparable) -> BoolArray:
     return c.equal("tokens", "depth", "width", "n_experts") & c.differ("top_k")
 
 
+def _memory(c: Comparable) -> BoolArray:
+    return c.equal("tokens") & c.alike("parameters") & c.differ("n_experts")
+
+
 def _ffn(c: Comparable) -> BoolArray:
     return c.equal("tokens", "depth", "width", "n_experts", "top_k") & c.differ("expert_ffn_ratio")
 
@@ -140,6 +144,7 @@ QUESTIONS: Mapping[str, tuple[tuple[str, ...], Callable[[Comparable], BoolArray]
     "shape": (("depth", "width", "active_parameters"), _shape),
     "experts": (("depth", "width", "n_experts"), _experts),
     "active": (("depth", "width", "top_k"), _active),
+    "memory": (("parameters", "n_experts"), _memory),
     "ffn": (("depth", "width", "expert_ffn_ratio"), _ffn),
     "kv": (("depth", "width", "expert_ffn_ratio", "kv_dim"), _kv),
     "attention": (("query_dim", "width", "active_parameters"), _attention),

@@ -10,12 +10,13 @@ from nas.evidence.judging import Judgement, judged
 from nas.evidence.predictors import RULES, by_law, by_rule
 from nas.evidence.questions import QUESTIONS, Pairs, questions_of
 from nas.evidence.tables import GroupedTable
+from nas.study.law_records import Record
 from objectives.loss_law.law import Law
 
 
 @dataclass(frozen=True, eq=False)
 class TableRecord:
-    """One table: its pairs by question, and by question what became of every law and rule, None of one that cannot be source.
+    """One table: its pairs by question, and by question what became of every law and rule, None of one that cannot be asked.
 
     fitted: laws whose coefficients are of this very table.
     """
@@ -30,15 +31,6 @@ class TableRecord:
         """Questions for which the table has pairs and rows enough."""
         own = self.by.items()
         return frozenset(name for name, by in own if any(each is not None and each.decides for each in by.values()))
-
-
-@dataclass(frozen=True)
-class Mean:
-    """The mean order of a law or rule on a question over `tables` tables that decide it; a table of which it says nothing counts half."""
-
-    order: float
-    tables: int
-    mute: int
 
 
 def table_record(source: GroupedTable, laws: Mapping[str, Law], questions: Iterable[str] = QUESTIONS) -> TableRecord:
@@ -56,9 +48,9 @@ def _fitted(source: GroupedTable, laws: Mapping[str, Law]) -> frozenset[str]:
     return frozenset([*source.fitted, *pooled])
 
 
-def means(records: Iterable[TableRecord]) -> dict[str, dict[str, Mean]]:
+def means(records: Iterable[TableRecord]) -> dict[str, dict[str, Record]]:
     """By question and law or rule: the mean order over the tables that decide the question, a table each."""
-    found: dict[str, dict[str, Mean]] = {}
+    found: dict[str, dict[str, Record]] = {}
     kept = list(records)
     for question in QUESTIONS:
         deciding = [record for record in kept if question in record.decided]
@@ -69,7 +61,8 @@ def means(records: Iterable[TableRecord]) -> dict[str, dict[str, Mean]]:
     return found
 
 
-def _mean(judgements: list[Judgement | None]) -> Mean:
-    orders = [0.5 if each is None or each.mute == 1.0 else each.order for each in judgements]
+def _mean(judgements: list[Judgement | None]) -> Record:
+    orders = [0.5 if each is None else each.order for each in judgements]
     mute = sum(each is None or each.mute == 1.0 for each in judgements)
-    return Mean(float(np.mean(orders)), len(judgements), mute)
+    priced = [0.0 if each is None else each.pairs / each.of for each in judgements]
+    return Record(float(np.mean(orders)), len(judgements), mute, float(np.mean(priced)))

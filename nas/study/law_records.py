@@ -1,4 +1,4 @@
-"""How the shipped laws, and rules that need no law, order models that others trained: the means of docs/laws-elsewhere.csv."""
+"""How the shipped laws, and rules that need no law, order models that others trained, by the tables that ship; evidence on laboratories left out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,21 +13,31 @@ from objectives.plugins import documents, folder
 
 RIGHT = "% of pairs of other people's models in the right order"
 OVERALL = "equal tokens"  # the question of all designs
-SHOWN_RULES = ("more active parameters", "deeper")  # beside an answer; plas list laws has all
+LEFT_OUT = "evidence"  # judged on each laboratory by the law of the others
 
 
 @dataclass(frozen=True)
 class Record:
-    """A law or a rule on one question: the mean share of pairs in the right order over `tables`, half in those of which it says nothing, `mute`."""
+    """A law or a rule on one question: the mean share of pairs in the right order over `tables`, of `mute` of which it says nothing.
+
+    priced: the mean share of the pairs that it prices; the others count half.
+    """
 
     order: float
     tables: int
     mute: int
+    priced: float
 
     @property
     def in_short(self) -> str:
         """`97.3`; `-` where it says nothing of any table."""
         return "-" if self.mute == self.tables else f"{100 * self.order:.1f}"
+
+    @property
+    def in_full(self) -> str:
+        """`61.0 (44)`: with the share of the pairs that it prices, %, where that is not all."""
+        all_priced = self.mute == self.tables or self.priced > 0.995
+        return self.in_short if all_priced else f"{self.in_short} ({100 * self.priced:.0f})"
 
 
 @cache
@@ -41,6 +51,18 @@ def rules() -> list[str]:
     """The rules that need no law, in the order of the file."""
     names = dict.fromkeys(name for by in records().values() for name in by)
     return [name for name in names if name not in documents(entry_points.SHIPPED["laws"])]
+
+
+def strongest(by: Mapping[str, Record]) -> str | None:
+    """The name of the best order, of the first where several have it; None where all say nothing."""
+    heard = {name: each.order for name, each in by.items() if each.mute < each.tables}
+    return max(heard, key=lambda name: heard[name]) if heard else None
+
+
+def strongest_rules() -> dict[str, str]:
+    """By question the rule with the best record, where one says anything."""
+    found = {question: strongest({rule: by[rule] for rule in rules()}) for question, by in records().items()}
+    return {question: rule for question, rule in found.items() if rule is not None}
 
 
 def records_of(name: str) -> dict[str, Record]:
@@ -69,10 +91,11 @@ def left_out_line(law: Law) -> str:
 
 
 def records_line(laws: Sequence[Law]) -> list[str]:
-    """The records of several laws, and of rules that need none, in one sentence; nothing where none is a shipped one."""
+    """The records of several laws, and of the strongest rule that needs none, in one sentence; nothing where none is a shipped one."""
     known = [law.name for law in laws if record_line(law)]
-    shown = [f"{name} {_figures(name)}" for name in (*known, *SHOWN_RULES)]
-    shown[len(known)] = f"without a law: {shown[len(known)]}"
+    best = strongest_rules()
+    figures = ", ".join(by[best[question]].in_short if question in best else "-" for question, by in records().items())
+    shown = [*(f"{name} {_figures(name)}" for name in known), f"the strongest rule without a law {figures}"]
     return [f"Record, {RIGHT} ({', '.join(records())}): {'; '.join(shown)}."] if known else []
 
 

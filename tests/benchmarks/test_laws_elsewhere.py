@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from benchmarks.laws_elsewhere import COLUMNS, figures
+import yaml
+
+from benchmarks.laws_elsewhere import COLUMNS, figures, records
 
 CSV = Path(__file__).resolve().parents[2] / "docs" / "laws-elsewhere.csv"
 
@@ -28,3 +30,23 @@ def test_the_shipped_figures_have_these_columns() -> None:
     assert header == COLUMNS
     assert {row.count(",") for row in rows} == {COLUMNS.count(",")}
     assert {row.split(",")[0] for row in rows} >= {"size", "shape", "experts", "active", "tokens", "compute"}
+
+
+def test_records_are_of_the_tables_that_ship_and_count_pairs_without_a_price_half() -> None:
+    said = {"mute": 0.0, "pairs": 5, "of": 10, "order": 0.6}
+    decided = {"decides": True, "by": {"a": said, "b": None}}
+    tables = [
+        {"name": "Routing", "questions": {"size": decided}},
+        {
+            "name": "Morph",
+            "questions": {"size": decided | {"by": {"a": said | {"order": 0.8, "pairs": 10}, "b": None}}},
+        },
+        {"name": "Chinchilla points", "questions": {"size": decided, "compute": decided}},
+    ]
+    content = {"record": {"size": {"a": {}, "b": {}}, "compute": {"a": {}, "b": {}}}, "tables": tables}
+    assert yaml.safe_load(records(content)) == {
+        "size": {
+            "a": {"order": 0.7, "tables": 2, "mute": 0, "priced": 0.75},
+            "b": {"order": 0.5, "tables": 2, "mute": 2, "priced": 0.0},
+        }
+    }

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nas.evidence.tables import base, sources
+from nas.study.law_records import records
 from objectives.plugins import documents
 
 Inside = Callable[..., Any]
@@ -26,6 +27,41 @@ def test_the_base_is_asked_without_a_table(inside: Inside) -> None:
     assert routing["by"]["sparsity_iso"]["order"] == 1
 
 
+def test_memory_compares_equal_stored_parameters_with_other_experts(inside: Inside) -> None:
+    """Tables of the base decide it; hw_codesign and evidence are among those judged, and the rule to beat is named."""
+    tables = json.loads(inside("evidence", "--question", "memory", "--json").out)["tables"]
+    asked = {table["name"]: table["questions"]["memory"] for table in tables if "memory" in table["questions"]}
+    decided = {name for name, each in asked.items() if each["decides"]}
+    assert decided >= {"Routing", "nanoMoE", "In miniature"}
+    assert all(asked[name]["by"][law]["pairs"] > 0 for name in decided for law in ("hw_codesign", "evidence"))
+    shown = inside("evidence", "--question", "memory").out
+    assert "Strongest rule without a law: more active parameters, 100.0 %." in shown
+
+
+def test_the_base_leads_with_laboratories_left_out_beside_the_strongest_rule(inside: Inside) -> None:
+    answer = inside("evidence")
+    assert answer.code == 0, answer.err
+    header, size = answer.out.splitlines()[1:3]
+    assert "evidence, left out" in header
+    assert "strongest rule" in header
+    assert size.split()[2] == records()["size"]["evidence"].in_short
+    assert "more parameters" in size
+    assert "*: fitted to some of these tables, so no test of it" in answer.out
+
+
+def test_the_shipped_records_are_those_of_the_command_but_for_evidence_which_is_left_out(inside: Inside) -> None:
+    """One set of tables and one convention in `list laws`, records.yaml and `plas evidence`."""
+    found = json.loads(inside("evidence", "--json").out)["record"]
+    assert list(found) == list(records())
+    for question, by in found.items():
+        for name, mean in by.items():
+            stored = records()[question][name]
+            assert (mean["tables"], mean["mute"]) == (stored.tables, stored.mute)
+            assert name == "evidence" or (mean["order"], mean["priced"]) == pytest.approx(
+                (stored.order, stored.priced), abs=1e-4
+            )
+
+
 def test_a_table_of_ones_own_and_a_law_of_ones_own(inside: Inside, tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_bytes(MORPH.read_bytes())
     (tmp_path / "mine.yaml").write_text(
@@ -36,6 +72,7 @@ def test_a_table_of_ones_own_and_a_law_of_ones_own(inside: Inside, tmp_path: Pat
     assert "76 models in 1 tables" in answer.out
     assert "  mine " in answer.out
     assert "No table decides active" in answer.out
+    assert "left out" not in answer.out.splitlines()[1]
 
 
 def test_a_published_file_in_its_convention(inside: Inside, tmp_path: Path) -> None:

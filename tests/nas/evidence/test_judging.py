@@ -6,7 +6,7 @@ from math import log
 import numpy as np
 import pytest
 
-from nas.evidence.judging import judged
+from nas.evidence.judging import BINS, binned, judged
 from nas.evidence.predictors import Prediction
 from nas.evidence.questions import Pairs, questions_of
 from nas.evidence.record import means, table_record
@@ -27,7 +27,7 @@ def random_table(seed: int, rows: int = 40) -> Table:
         "kv_dim": [64, 256],
         "n_experts": [1, 8],
         "tokens": [1e9, 1.005e9, 2e9],
-        "parameters": [1e8, 1.05e8, 2e8],
+        "parameters": [1e8, 1.04e8, 1.07e8, 2e8],
         "active_parameters": [5e7, 5.2e7, 1e8],
     }
     numbers = {name: draw.choice(np.array(values, dtype=np.float64), rows) for name, values in of.items()}
@@ -46,7 +46,7 @@ def asks(question: str, t: Table, a: int, b: int) -> bool:
         return near(t, a, b, *names)
 
     def alike(*names: str) -> bool:
-        return near(t, a, b, *names, most=1.1)
+        return near(t, a, b, *names, most=1.05)
 
     shape, counts = ("depth", "width"), ("active_parameters", "parameters")
     ratio = t.feature("query_dim") / t.feature("width")
@@ -56,9 +56,10 @@ def asks(question: str, t: Table, a: int, b: int) -> bool:
         "shape": same("tokens", "n_experts", "top_k") and alike(*counts) and not same(*shape),
         "experts": same("tokens", *shape, "top_k") and not same("n_experts"),
         "active": same("tokens", *shape, "n_experts") and not same("top_k"),
+        "memory": same("tokens") and alike("parameters") and not same("n_experts"),
         "ffn": same("tokens", *shape, "n_experts", "top_k") and not same("expert_ffn_ratio"),
         "kv": same("tokens", *shape, "n_experts", "top_k", "expert_ffn_ratio", "query_dim") and not same("kv_dim"),
-        "attention": same("tokens") and alike(*counts) and abs(log(ratio[a] / ratio[b])) > log(1.1),
+        "attention": same("tokens") and alike(*counts) and abs(log(ratio[a] / ratio[b])) > log(1.05),
         "tokens": same(*shape, "query_dim", "kv_dim", "expert_ffn_ratio", "n_experts", "top_k", *counts)
         and not same("tokens"),
         "compute": abs(log(flops[a] / flops[b])) <= log(1.05)
@@ -82,10 +83,11 @@ def test_pairs_are_those_that_the_page_says(seed: int) -> None:
 def by_loops(
     predicted: FloatArray, loss: FloatArray, pairs: list[tuple[int, int]]
 ) -> tuple[float, float, float, float]:
-    """Order, regret, slope and error, a pair or a row at a time."""
+    """Order, a pair without a price a coin, and regret, slope and error of the others, a pair or a row at a time."""
     own = [(a, b) for a, b in pairs if np.isfinite(predicted[a] + predicted[b])]
     gaps = [(predicted[a] - predicted[b], loss[a] - loss[b]) for a, b in own]
-    order = np.mean([0.5 if abs(p) <= 1e-9 else float(p * m > 0) for p, m in gaps])
+    unpriced = [0.5] * (len(pairs) - len(own))
+    order = np.mean([0.5 if abs(p) <= 1e-9 else float(p * m > 0) for p, m in gaps] + unpriced)
     regrets = []
     for row in sorted({row for pair in own for row in pair}):
         near_by = [row, *(b for a, b in own if a == row), *(a for a, b in own if b == row)]
@@ -170,6 +172,37 @@ def test_what_says_nothing_is_mute_and_decides_nothing() -> None:
         assert (one.order, one.mute, one.decides) == (0.5, 1.0, False)
 
 
+def test_pairs_without_a_price_count_half_in_the_order_and_in_its_interval() -> None:
+    """A law that prices 6 of 66 pairs, all rightly, has 54.5 %, and cannot have 100 % by any draw of the rows."""
+    loss, first, second = np.arange(12.0), *np.triu_indices(12, 1)
+    predicted = np.where(np.arange(12) < 4, loss, np.nan)
+    one = judged({"few": Prediction(predicted, True)}, loss, Pairs(first, second))["few"]
+    assert one is not None
+    assert (one.pairs, one.of, one.order) == (6, 66, pytest.approx((6 + 30) / 66))
+    assert one.interval[1] < 0.9
+    assert one.mute == pytest.approx(60 / 66)
+
+
+def test_statements_are_counted_by_their_probability() -> None:
+    said = np.array([0.5, 0.55, 0.6, 0.89, 0.9, 0.949, 0.95, 1.0])
+    right = np.array([True, False, True, False, True, True, True, False])
+    assert binned(said, right) == ((2, 1), (1, 1), (0, 0), (1, 0), (2, 2), (2, 1))
+
+
+def test_probabilities_of_true_draws_are_right_as_often_as_they_say() -> None:
+    draw, first, second = np.random.default_rng(8), *np.triu_indices(60, 1)
+    centre = draw.normal(0, 1, 60)
+    total = np.zeros((len(BINS) - 1, 2))
+    for _ in range(20):
+        loss, draws = centre + draw.normal(0, 0.5, 60), centre + draw.normal(0, 0.5, (400, 60))
+        one = judged({"x": Prediction(centre, True, draws)}, loss, Pairs(first, second))["x"]
+        assert one is not None
+        assert one.doubt is not None
+        total += one.doubt.bins
+    middle = (np.array(BINS[1:]) + np.array(BINS[:-1])) / 2
+    assert total[:, 1] / total[:, 0] == pytest.approx(middle, abs=0.05)
+
+
 def test_a_mute_table_counts_half_in_the_record() -> None:
     rule, laws = random_table(2), {"hw_codesign": load_law("hw_codesign")}
     bare = Table({name: rule.numbers[name] for name in ("parameters", "tokens", "loss")}, rule.lines)
@@ -180,6 +213,7 @@ def test_a_mute_table_counts_half_in_the_record() -> None:
     first = both[0].by["equal tokens"]["deeper"]
     assert first is not None
     assert (mean.tables, mean.mute, mean.order) == (2, 1, pytest.approx((first.order + 0.5) / 2))
+    assert mean.priced == pytest.approx(0.5)
 
 
 def test_a_table_of_dimensions_without_heads_gives_what_laws_read() -> None:

@@ -3,14 +3,19 @@
 import itertools
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from nas.evidence.judging import Doubt, Judgement
 from nas.evidence.left_out import FACTORS, HELD, LeftOut, calibrated, left_out
+from nas.evidence.questions import Pairs
+from nas.evidence.record import TableRecord
 from nas.evidence.tables import base
+from nas.evidence.text import calibration, held_by_laboratory, say_left_out
 from nas.study.catalogue import load_law, load_space
 from objectives.evidence.joint_form import coordinates
 from objectives.evidence.pooled_law import Widening, ranges
@@ -54,11 +59,40 @@ def test_left_out_says_how_its_law_does_beside_the_best(inside: Inside) -> None:
     assert "left_out: expected no table of yours" in answer.err
 
 
+def record_of(laboratory: str, bins: tuple[tuple[int, int], ...], held: float, outside: float = 0.0) -> TableRecord:
+    """A table of a laboratory on which `evidence` says something of 100 pairs, beside a rule that orders all."""
+    doubt = Doubt(outside, {50: held, 80: held, 90: held}, 0.1, 0.0, None, bins)
+    own = Judgement(100, 100, 0.9, (0.8, 1.0), 0.0, 1.0, 0.01, 0.0, True, doubt)
+    rule = replace(own, order=1.0, slope=float("nan"), error=float("nan"), doubt=None)
+    pairs = {"equal tokens": Pairs(np.zeros(100, dtype=np.int64), np.ones(100, dtype=np.int64))}
+    source = replace(base()[0], name=f"of {laboratory}", laboratory=laboratory)
+    return TableRecord(source, pairs, {"equal tokens": {"evidence": own, "more parameters": rule}})
+
+
+def test_statements_are_right_as_often_as_they_say_over_pairs_and_over_laboratories() -> None:
+    one, other = ((0, 0),) * 5 + ((90, 90),), ((4, 1),) + ((0, 0),) * 4 + ((10, 5),)
+    records = [record_of("a", one, 0.9), record_of("a", one, 0.9), record_of("b", other, 0.9)]
+    assert calibration(records) == [(4, ["25.0", "25.0"]), *[(0, ["-", "-"])] * 4, (190, ["97.4", "75.0"])]
+
+
+def test_coverage_is_shown_by_laboratory_with_its_pairs_and_mean(capsys: pytest.CaptureFixture[str]) -> None:
+    none = ((0, 0),) * 6
+    records = [record_of("a", none, 1.0), record_of("a", none, 0.7, outside=0.5), record_of("b", none, 0.5)]
+    assert held_by_laboratory(records, "equal tokens") == {"a": (pytest.approx(0.9), 150), "b": (0.5, 100)}
+    say_left_out(records)
+    shown = capsys.readouterr().out
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert {"a 90 (150)", "b 50 (100)", "mean over laboratories 70"} <= set(lines)
+    assert "said with % pairs right % right %, mean over laboratories" in lines
+    assert "behind the best rule without a law of the table: of a (10.0), of a (10.0), of b (10.0)" in " ".join(lines)
+
+
 @pytest.mark.slow
 def test_the_base_left_out_by_laboratory(inside: Inside) -> None:
     answer = inside("evidence", "--left-out")
     assert answer.code == 0, answer.err
     assert "Order at most a point behind the best" in answer.out
+    assert "its error of differences beside" in answer.out
     tables = {table["name"]: table for table in json.loads(inside("evidence", "--left-out", "--json").out)["tables"]}
     gemstones = tables["Gemstones"]["questions"]["equal tokens"]
     assert "evidence" not in gemstones["fitted_to_it"]

@@ -8,18 +8,39 @@ from nas.answer.law_sentences import caveats
 from nas.answer.sentences import fit_lines
 from nas.commands.list import show
 from nas.study.catalogue import load_law
-from nas.study.law_records import record_line, records, records_line, records_of, rules
+from nas.study.law_records import (
+    Record,
+    record_line,
+    records,
+    records_line,
+    records_of,
+    rules,
+    strongest,
+    strongest_rules,
+)
 
 
 def test_list_laws_says_which_law_has_the_better_record(capsys: pytest.CaptureFixture[str]) -> None:
     show(["laws"], as_json=False)
-    lines = {
-        line.split("  ")[1]: line.split()
-        for line in capsys.readouterr().out.partition("Elsewhere")[2].splitlines()[1:]
-        if line
-    }
+    shown = capsys.readouterr().out.partition("Elsewhere")[2]
+    lines = {line.split("  ")[1]: line.split() for line in shown.splitlines()[1:] if line.startswith("  ")}
     assert lines["hw_codesign"][1] == f"{records()['size']['hw_codesign'].in_short}"
     assert {"by", "sparsity_iso", *rules()} <= set(lines)
+    assert f"{strongest_rules()['size']} (size" in shown
+    assert "evidence: on each laboratory the law of the others" in shown
+
+
+def test_a_record_says_the_share_of_pairs_that_a_law_prices() -> None:
+    assert Record(0.61, 12, 3, 0.44).in_full == "61.0 (44)"
+    assert Record(0.61, 12, 0, 1.0).in_full == "61.0"
+    assert Record(0.5, 12, 12, 0.0).in_full == "-"
+
+
+def test_the_strongest_rule_is_the_best_that_says_anything() -> None:
+    by = {"mute": Record(0.5, 2, 2, 0.0), "worse": Record(0.4, 2, 0, 1.0), "best": Record(0.45, 2, 1, 0.5)}
+    assert strongest(by) == "best"
+    assert strongest({"mute": by["mute"]}) is None
+    assert set(strongest_rules().values()) <= set(rules())
 
 
 def test_the_record_is_in_the_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,7 +63,12 @@ def test_an_answer_under_rival_laws_says_their_records_and_a_rules() -> None:
     (said,) = records_line([load_law("hw_codesign"), load_law("sparsity_iso")])
     figures = {name: records()["active"][name].in_short for name in ("hw_codesign", "sparsity_iso")}
     assert all(f"{name} {records()['size'][name].in_short}, " in said for name in figures)
-    assert "without a law: more active parameters" in said
+    best = ", ".join(
+        records()[question][rule].in_short
+        for question, rule in ((q, strongest_rules().get(q)) for q in ("size", "shape"))
+        if rule is not None
+    )
+    assert f"the strongest rule without a law {best}, " in said
     assert said in caveats([load_law("hw_codesign"), load_law("sparsity_iso")])
 
 
