@@ -10,6 +10,7 @@ from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 
 BYTES_PER_TOKEN = 4.4  # of tokenizers of 50,000 to 150,000 tokens on English text
 LEAST_ACTIVE, LEAST_TOKENS = np.log(1e7), np.log(1e8)
+LEAST_PER_PARAMETER = np.log(2.0)  # tokens for each active parameter, a tenth of what is usual: with fewer a run is hardly past its warmup
 MOST_EPOCHS = 4.0  # readings of a text that are as good as new ones, by Muennighoff et al. 2023
 
 
@@ -79,5 +80,6 @@ def trainings(
     )
     fitted = ((ones if epochs is None else epochs) <= MOST_EPOCHS) & (not outside)
     fitted &= (of.active >= LEAST_ACTIVE - MILLIARD) & (of.tokens >= LEAST_TOKENS - TOKENS)
+    fitted &= of.tokens + TOKENS - of.active - MILLIARD >= LEAST_PER_PARAMETER
     numbered: IntArray = np.unique(group, return_inverse=True)[1]
     return Trainings(name, laboratory, table, table.loss, numbered, of, fitted, in_unit(unit))
