@@ -117,6 +117,21 @@ def test_tables_of_our_own_follow_from_their_files(name: str) -> None:
     assert as_text(again) == SOURCES[name].with_suffix(".csv").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("name", SOURCES)
+def test_active_counts_and_heads_of_packaged_rows_follow_from_their_shapes(name: str) -> None:
+    path = SOURCES[name].with_suffix(".csv")
+    if not path.is_file():
+        return
+    header, *rows = (line.split(",") for line in path.read_text(encoding="utf-8").splitlines())
+    columns = {key: np.array(values, float) for key, values in zip(header, zip(*rows, strict=True), strict=True)}
+    total, active = columns["parameters"], columns["active_parameters"]
+    assert np.all(active <= total)
+    if {"n_experts", "top_k"} <= set(columns):
+        assert np.all((active < 0.999 * total) == (columns["top_k"] < columns["n_experts"]))
+    for key in {"query_dim", "kv_dim"} & set(columns) if "head_dim" in columns else ():
+        assert not np.any(columns[key] % columns["head_dim"])
+
+
 @pytest.mark.parametrize("name", READ_FROM)
 def test_packaged_rows_follow_from_the_published_file(name: str, external_data: Path) -> None:
     known = EvidenceSource.model_validate(yaml.safe_load(SOURCES[name].read_text(encoding="utf-8")))
