@@ -61,9 +61,10 @@ def along(problem: Problem, genotype: IntArray) -> Iterator[tuple[str, IntArray]
 def no_smaller_looks_better(problem: Problem, answer: Evaluations) -> list[str]:
     """Axes of the answer along which some smaller design inside has a lower loss than a larger one."""
     found, law = [], problem.scenario.law
+    alike = law.model_copy(update={"layer_deltas": {}, "layer_delta_draws": {}})  # at another depth other shares of kinds
     for axis, rows in along(problem, answer.genotypes[0]):
         designs = problem.architectures(rows)
-        losses = law.loss(designs)[law.extrapolation(designs) <= 1.0]
+        losses = alike.loss(designs)[law.extrapolation(designs) <= 1.0]
         sparse = (designs.n_experts > 1)[law.extrapolation(designs) <= 1.0]
         for kind in (True, False) if axis == "n_experts" else (None,):  # dense and sparse are two kinds of model
             each = losses if kind is None else losses[sparse == kind]
