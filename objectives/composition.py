@@ -297,7 +297,9 @@ def _range_of(name: str, law: Law, ranges: Ranges) -> Range:
         return _of_ends(lambda body: body + tables, ranges[name.removesuffix("_with_embeddings")])
     if (bend := law.law_form.bent.get(name)) is not None:
         return _of_ends(lambda u: bend.value(u, law.coefficients), _range_of(bend.of, law, ranges))
-    of_training = (law.vocabulary_cost and law.vocabulary_cost.here or np.nan) if name == "vocabulary" else law.tokens or 1.0
+    of_training = (
+        ((law.vocabulary_cost and law.vocabulary_cost.here) or np.nan) if name == "vocabulary" else law.tokens or 1.0
+    )
     return ranges.get(name, (of_training, of_training))
 
 

@@ -8,7 +8,6 @@ from nas.answer.outcome import Outcome
 from nas.problem.differences import Difference, has_doubt
 from nas.problem.undecided import Undecided
 from objectives.loss_law.law import Law
-from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
 OUTSIDE = "outside of the evidence"

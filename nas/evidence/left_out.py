@@ -20,7 +20,12 @@ FACTORS = [round(0.05 * step, 2) for step in range(20, 81)]  # never closer than
 HELD = 0.9  # of differences in intervals of 90 %, mean over laboratories
 DESIGNS = "equal tokens"
 #: The pairs that decide each question's widening, the coarsest first.
-JUDGED = {"size": ("size",), "shape": ("shape", "attention", "kv", "ffn"), "experts": ("experts", "active"), "tokens": ("tokens",)}
+JUDGED = {
+    "size": ("size",),
+    "shape": ("shape", "attention", "kv", "ffn"),
+    "experts": ("experts", "active"),
+    "tokens": ("tokens",),
+}
 EVIDENCE = "evidence"
 CANNOT_SEE = ("vocabulary", "text", "head size")
 LEAST_PAIRS, MOST_PAIRS = 5, 1_000  # of a table and question

@@ -16,7 +16,10 @@ from objectives.quantities import day_in_words
 from objectives.scenario import Workload
 from search_spaces.arrays import FloatArray
 
-EXTRAPOLATION, INSIDE = "extrapolation", 1.0  # the metric and the limit that keep designs inside of what the law's rows cover
+EXTRAPOLATION, INSIDE = (
+    "extrapolation",
+    1.0,
+)  # the metric and the limit that keep designs inside of what the law's rows cover
 KEEP = 1 / 3  # of the designs that end a fidelity step
 
 
@@ -96,7 +99,9 @@ class Budget:
 
     def __str__(self) -> str:
         if self.of_evidence:
-            return "inside the law's evidence" if self.limit <= INSIDE else f"at most {self.limit:g} times outside of it"
+            return (
+                "inside the law's evidence" if self.limit <= INSIDE else f"at most {self.limit:g} times outside of it"
+            )
         least = "" if self.rate is None else f" ({self.rate.name} >= {self.rate.at(self.limit):.6g})"
         return f"{self.metric} <= {self.shown(self.limit, f'{self.limit:g}')}{least}"
 

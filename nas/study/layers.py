@@ -190,4 +190,7 @@ def place(raw: dict[str, Any], origins: dict[Path, str], path: Path, value: Any,
 
 def preset_keys() -> set[str]:
     """Every key of times and memory that presets set: all but the loss law and what is outside of it, which a study that is recorded keeps."""
-    return {key for path in documents("nas.study.presets").values() for key in yaml_source.read(path)[0]} - {"law", "outside"}
+    return {key for path in documents("nas.study.presets").values() for key in yaml_source.read(path)[0]} - {
+        "law",
+        "outside",
+    }

@@ -10,7 +10,9 @@ from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 
 BYTES_PER_TOKEN = 4.4  # of tokenizers of 50,000 to 150,000 tokens on English text
 LEAST_ACTIVE, LEAST_TOKENS = np.log(1e7), np.log(1e8)
-LEAST_PER_PARAMETER = np.log(2.0)  # tokens for each active parameter, a tenth of what is usual: with fewer a run is hardly past its warmup
+LEAST_PER_PARAMETER = np.log(
+    2.0
+)  # tokens for each active parameter, a tenth of what is usual: with fewer a run is hardly past its warmup
 MOST_EPOCHS = 4.0  # readings of a text that are as good as new ones, by Muennighoff et al. 2023
 
 

@@ -24,7 +24,12 @@ def covered(tables: Sequence[Table]) -> dict[DesignKind, Region]:
     return found
 
 
-OF_DENSE = {"n_experts": "n_experts", "top_k": "top_k", "parameters": "active_parameters", "expert_ffn_ratio": "ffn_ratio"}
+OF_DENSE = {
+    "n_experts": "n_experts",
+    "top_k": "top_k",
+    "parameters": "active_parameters",
+    "expert_ffn_ratio": "ffn_ratio",
+}
 
 
 def fitted_ranges(covers: Mapping[DesignKind, Region]) -> dict[str, tuple[float, float]]:
@@ -46,5 +51,7 @@ def _column(tables: Sequence[Table], name: str) -> FloatArray | None:
 
 def _layers(tables: Sequence[Table]) -> dict[str, tuple[float, float]]:
     """The range of the share of layers of each kind; a table that names none has full attention in all of them."""
-    most = {name: max(float(table.kinds.get(kind, np.zeros(1)).max()) for table in tables) for name, kind in SHARES.items()}
+    most = {
+        name: max(float(table.kinds.get(kind, np.zeros(1)).max()) for table in tables) for name, kind in SHARES.items()
+    }
     return {name: (0.0, share) for name, share in most.items()}

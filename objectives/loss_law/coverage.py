@@ -47,7 +47,10 @@ class Region(BaseModel):
     @model_validator(mode="after")
     def _known(self) -> "Region":
         names = {*self.ranges, *(name for pair in self.hulls for name in pair.split())}
-        faults = [f"{name}: expected a quantity of designs; remove it" for name in names - {*OWNERS, *QUANTITIES, "vocabulary"}]
+        faults = [
+            f"{name}: expected a quantity of designs; remove it"
+            for name in names - {*OWNERS, *QUANTITIES, "vocabulary"}
+        ]
         faults += [
             f"{name}: expected the least and the most, got {least:g} and {most:g}; correct them"
             for name, (least, most) in self.ranges.items()

@@ -332,7 +332,9 @@ class Law(BaseModel):
     def regions(self) -> dict[DesignKind, Region]:
         """What its rows cover, of dense designs and of those with experts; quantities of the training that it does not see are left out."""
         covers = self.covers or {"dense": (every := Region(ranges=self.fitted_on)), "sparse": every}
-        seen = [(kind, region if self.tokens is not None else region.without("tokens")) for kind, region in covers.items()]
+        seen = [
+            (kind, region if self.tokens is not None else region.without("tokens")) for kind, region in covers.items()
+        ]
         if (cost := self.vocabulary_cost) is not None:
             seen = [(kind, region.within(vocabulary=cost.fitted_on)) for kind, region in seen]
         return dict(seen)
@@ -350,7 +352,9 @@ class Law(BaseModel):
 
     def excess(self, architectures: Architectures) -> dict[str, FloatArray]:
         """By quantity or pair that any row leaves: ln of the factor by which each lies beyond what the law's rows cover, (n,), 0 inside."""
-        return kinds_of(self.regions, architectures.n_experts, lambda name: (each := self.feature(architectures, name), each))
+        return kinds_of(
+            self.regions, architectures.n_experts, lambda name: (each := self.feature(architectures, name), each)
+        )
 
     def outside(self, architectures: Architectures) -> dict[str, BoolArray]:
         """Which rows lie outside of what its rows cover, per quantity or pair that any row leaves."""

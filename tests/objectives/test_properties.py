@@ -23,7 +23,9 @@ Draw = Callable[..., Architectures]
 OF_ENERGY = ("energy_j", "power_w", "tokens_per_joule")  # of devices with coefficients: test_energy.py
 OF_TEXT = ("bits_per_byte", "ms_per_kilobyte", "energy_per_kilobyte")  # of scenarios with a text: test_text.py
 METRICS = tuple(metric for metric in importable("objectives.metrics") if metric not in (*OF_ENERGY, *OF_TEXT))
-GROWING = tuple(metric for metric in METRICS if metric not in ("loss", "perplexity", "tokens_per_second", "extrapolation"))
+GROWING = tuple(
+    metric for metric in METRICS if metric not in ("loss", "perplexity", "tokens_per_second", "extrapolation")
+)
 LATENCIES = ("prefill_ms", "decode_ms", "tpot_ms", "total_ms")
 seeds = st.integers(0, 2**32 - 1)
 

@@ -34,11 +34,25 @@ BUDGETS: tuple[list[str], ...] = (
     ["total_ms=3000", "resident_gb=1"],
 )
 SPACES = ("paper", "drafts", "fine", "huge", "heads", "edge2026")
-SMALLER = ("depth", "ffn", "n_experts", "n_heads", "n_kv_heads", "head_dim")  # axes on which less of a model must not look better
+SMALLER = (
+    "depth",
+    "ffn",
+    "n_experts",
+    "n_heads",
+    "n_kv_heads",
+    "head_dim",
+)  # axes on which less of a model must not look better
 
 
 def problem_of(space: str, device: str, budgets: list[str], **keys: Any) -> Problem:
-    flags = {"algo": "exact", "preset": "device", "space": space, "device": device, "precision": "int4", "budgets": budgets}
+    flags = {
+        "algo": "exact",
+        "preset": "device",
+        "space": space,
+        "device": device,
+        "precision": "int4",
+        "budgets": budgets,
+    }
     return assemble(*layered({**flags, **keys}, [], None)).problem
 
 
@@ -61,7 +75,9 @@ def along(problem: Problem, genotype: IntArray) -> Iterator[tuple[str, IntArray]
 def no_smaller_looks_better(problem: Problem, answer: Evaluations) -> list[str]:
     """Axes of the answer along which some smaller design inside has a lower loss than a larger one."""
     found, law = [], problem.scenario.law
-    alike = law.model_copy(update={"layer_deltas": {}, "layer_delta_draws": {}})  # at another depth other shares of kinds
+    alike = law.model_copy(
+        update={"layer_deltas": {}, "layer_delta_draws": {}}
+    )  # at another depth other shares of kinds
     for axis, rows in along(problem, answer.genotypes[0]):
         designs = problem.architectures(rows)
         losses = alike.loss(designs)[law.extrapolation(designs) <= 1.0]

@@ -18,7 +18,8 @@ from nas.evidence.tables import base
 from nas.evidence.text import calibration, held_by_laboratory, say_left_out
 from nas.study.catalogue import load_law, load_space
 from objectives.evidence.joint_form import coordinates
-from objectives.evidence.pooled_law import Widening, ranges
+from objectives.evidence.pooled_law import Widening, covers
+from objectives.loss_law.coverage import Region
 
 Inside = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[3]
@@ -48,7 +49,7 @@ def test_a_laboratory_is_judged_by_the_law_of_the_others(each_out: list[LeftOut]
 def test_draws_are_as_wide_as_the_laboratories_left_out_need(each_out: list[LeftOut]) -> None:
     widening = calibrated(each_out)
     held = [one.held("tokens", widening) for one in each_out]
-    less = [one.held("tokens", Widening(widening.designs, widening.tokens / 2)) for one in each_out]
+    less = [one.held("tokens", replace(widening, tokens=widening.tokens - 0.05)) for one in each_out]
     assert np.mean([share for share in held if share is not None]) >= HELD or widening.tokens == FACTORS[-1]
     assert np.mean([share for share in less if share is not None]) < HELD or widening.tokens == FACTORS[0]
 
@@ -113,14 +114,14 @@ def test_the_shipped_law_marks_the_tables_that_it_is_of(inside: Inside) -> None:
     assert "50/80/90 % hold" in shown
 
 
-def test_the_shipped_law_s_ranges_of_experts_are_those_of_the_packaged_rows() -> None:
-    found = ranges([each.trainings for each in base()], with_experts=True)
-    law = load_law("evidence")
-    assert {name: tuple(ends) for name, ends in law.provenance["with_experts"].items()} == found
-    assert found["depth"][0] > law.fitted_on["depth"][0]  # else the sentence on it would never be said
-    dense, depth, aspect = law.fitted_on["depth"], found["depth"], found["aspect_ratio"]
-    said = f"dense models of {dense[0]:g} to {dense[1]:g} layers, with experts of {depth[0]:g} to {depth[1]:g}, and of width per depth {aspect[0]:g} to {aspect[1]:g} only"
-    assert said in (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8")
+def test_what_the_shipped_law_covers_is_computed_from_the_packaged_rows() -> None:
+    law, found = load_law("evidence"), covers([each.trainings for each in base()])
+    assert {kind: region.model_dump() for kind, region in law.covers.items()} == {
+        kind: Region.model_validate(region.model_dump()).model_dump() for kind, region in found.items()
+    }
+    dense, sparse = found["dense"].ranges, found["sparse"].ranges
+    assert sparse["depth"][0] > dense["depth"][0]
+    assert sparse["depth"][1] < dense["depth"][1]
     assert f"{law.runs:,} published trainings pooled" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 

@@ -34,7 +34,7 @@ def region(chance: Chance, problem: Problem, designs: Architectures, kind: Desig
 
 def covered_problem(seed: int) -> tuple[Problem, Evaluations]:
     """A random problem whose law covers what random designs of its space do, one kind of design sometimes not at all."""
-    kind, problem, _ = joined_problem(seed)
+    _, problem, _ = joined_problem(seed)
     chance = Chance(seed + 7)
     every = problem.architectures(problem.space.genotypes(np.arange(problem.space.size)))
     sparse = every.n_experts > 1
@@ -52,7 +52,9 @@ def covered_problem(seed: int) -> tuple[Problem, Evaluations]:
     return problem, whole
 
 
-@pytest.mark.parametrize("seed", [pytest.param(s, marks=() if i < FAST else pytest.mark.slow) for i, s in enumerate(SEEDS)])
+@pytest.mark.parametrize(
+    "seed", [pytest.param(s, marks=() if i < FAST else pytest.mark.slow) for i, s in enumerate(SEEDS)]
+)
 def test_exact_answers_inside_are_those_of_brute_force(seed: int) -> None:
     problem, whole = covered_problem(seed)
     with by_parts(small_steps=seed % 3 > 0):

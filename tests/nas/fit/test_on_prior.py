@@ -24,6 +24,7 @@ from objectives.evidence.posterior import Belief, posterior, prior_of
 from objectives.evidence.trainings import trainings
 from objectives.fitting.design import table_of
 from objectives.fitting.trained_models import Table
+from objectives.loss_law.coverage import Region
 from objectives.loss_law.law import Law
 
 Inside = Callable[..., Any]
@@ -38,7 +39,7 @@ AXES = {
 LAW = law_of(
     Population(CENTRE, np.diag((0.3 * CENTRE_SD) ** 2), prior_between(), 0.01, (2.9, 0.25)),
     Widening(),
-    {"parameters": (1e7, 1e11), "active_parameters": (1e7, 1e11), "tokens": (1e9, 1e12)},
+    {kind: Region(ranges={"active_parameters": (1e7, 1e11), "tokens": (1e9, 1e12)}) for kind in ("dense", "sparse")},
     name="others",
 )
 

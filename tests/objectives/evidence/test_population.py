@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from objectives.evidence.joint_form import FORM, NAMES, REFERENCE, coefficients, coordinates, excess, with_slopes
-from objectives.evidence.pooled_law import Widening, drawn_coordinates, law_of, ranges
+from objectives.evidence.pooled_law import Widening, covers, drawn_coordinates, law_of
 from objectives.evidence.population import CENTRE, fit_table, population, prior_between
 from objectives.evidence.trainings import Trainings, trainings
 from objectives.fitting.trained_models import Table
@@ -44,7 +44,7 @@ def test_the_form_is_the_scalar_formula_and_its_coefficients_go_back() -> None:
     a, b, kappa, q = (np.exp(theta[i]) for i in (1, 4, 5, 7))
     s = 1 / (1 + np.exp(-theta[2]))
     for row in range(5):
-        n, active, tokens, depth, width, kv, query, ratio = (
+        n, active, tokens, depth, width, kv, query, k = (
             float(of.feature(name)[row])
             for name in (
                 "parameters",
@@ -54,7 +54,7 @@ def test_the_form_is_the_scalar_formula_and_its_coefficients_go_back() -> None:
                 "width",
                 "kv_dim",
                 "query_dim",
-                "expert_ffn_ratio",
+                "top_k",
             )
         )
         u = np.log(width / depth / 64)
@@ -65,7 +65,7 @@ def test_the_form_is_the_scalar_formula_and_its_coefficients_go_back() -> None:
             * (n / 1e9) ** (-a * s)
             * np.exp(theta[6] * u + q * u**2)
         )
-        capacity *= (kv / width) ** theta[8] * (query / width) ** theta[9] * (4 / ratio) ** theta[10]
+        capacity *= (kv / width) ** theta[8] * (query / width) ** theta[9] * k ** theta[10]
         data = np.exp(theta[3]) / b * (tokens / 1e10) ** -b
         expected = 1.7 + (capacity**kappa + data**kappa) ** (1 / kappa)
         assert losses[row] == pytest.approx(expected, rel=1e-12)
@@ -136,7 +136,7 @@ def test_rows_that_are_too_small_or_read_too_often_are_not_fitted() -> None:
 def test_a_law_of_a_population_carries_draws_of_a_new_laboratory() -> None:
     tables = [made_up(seed, CENTRE) for seed in range(3)]
     found = population(tables)
-    law = law_of(found, Widening(2.0, 1.0), ranges(tables), name="pooled")
+    law = law_of(found, Widening(2.0, 2.0, 2.0, 1.0), covers(tables), name="pooled")
     assert law.residual_sd == pytest.approx(2 * found.misfit, rel=1e-3)
     assert len(law.draws) == 256
     back = np.stack(

@@ -12,6 +12,7 @@ from objectives.evidence.population import CENTRE, CENTRE_SD, Population, prior_
 from objectives.evidence.posterior import Belief, Posterior, posterior, predicted, prior_of
 from objectives.evidence.trainings import Trainings, trainings
 from objectives.fitting.trained_models import Table
+from objectives.loss_law.coverage import Region
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
 
@@ -21,7 +22,12 @@ NOISE = 0.01
 
 @pytest.fixture(scope="module")
 def law() -> Law:
-    return law_of(POPULATION, Widening(), {"parameters": (1e7, 1e10), "tokens": (1e9, 1e12)}, name="others")
+    return law_of(
+        POPULATION,
+        Widening(),
+        {"dense": Region(ranges={"active_parameters": (1e7, 1e10), "tokens": (1e9, 1e12)})},
+        name="others",
+    )
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +51,7 @@ def table_of(n: int, seed: int, truth: Belief, noise: float = NOISE) -> Table:
         "kv_dim": width / generator.choice([1, 2, 4], n),
         "query_dim": width.astype(float),
         "expert_ffn_ratio": generator.choice([2.0, 8 / 3, 4.0], n),
+        "top_k": np.ones(n),
         "parameters": 12.0 * depth * width**2,
         "tokens": 10 ** generator.uniform(9.5, 11, n),
     }
