@@ -2,33 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
 
+from nas.answer.witness import evidence_beside
 from nas.problem.differences import Difference, differences, has_doubt
 from nas.problem.evaluations import Evaluations
 from nas.problem.pick_queries import Baseline
 from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
-from nas.study.catalogue import load_law
-from nas.study.study_laws import predicting
-from objectives.layer_costs.costs import priced_publicly, public_costs
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
-
-EVIDENCE = "evidence"
-BESIDES = (
-    "precision_law",
-    "precision",
-    "group_size",
-    "precision_tokens",
-    "layer_deltas",
-    "layer_deltas_source",
-    "vocabulary_cost",
-    "layer_context",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,20 +54,6 @@ def by_evidence(
     if int(answer.keys[0]) == int(found.keys[row]):
         return ByEvidence("", None, design, None, *of_experts)
     return ByEvidence("", best, design, difference, *of_experts)
-
-
-def evidence_beside(law: Law) -> Law:
-    """The law `evidence` for the tokens of another one, beside what that one's study says of formats, kinds of layers and vocabularies."""
-    evidence = _evidence().model_copy(update={name: getattr(law, name) for name in BESIDES})
-    if priced_publicly(law):
-        evidence = evidence.model_copy(update=public_costs().priced(evidence))
-    return predicting(evidence, law.tokens)
-
-
-@cache
-def _evidence() -> Law:
-    """The law as it is shipped, read once for many runs in one process."""
-    return load_law(EVIDENCE)
 
 
 def _own_best(problem: Problem, evidence: Law, found: Evaluations) -> int:

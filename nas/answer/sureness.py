@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nas.answer.outcome import Outcome
+from nas.answer.witness import Witness, own_in_words
 from nas.problem.differences import Difference, has_doubt
 from nas.problem.undecided import Undecided
 from objectives.loss_law.law import Law
@@ -59,6 +60,23 @@ def difference_in_words(found: Difference) -> str:
     if not found.known:
         return f"{found.nats:+.2f} nats, {OUTSIDE}"
     return f"{_interval(found, ' nats', LEVEL)}, better with probability {chance(found.better)}"
+
+
+def witness_in_words(found: Witness) -> str:
+    """`-0.11 nats (90 %: -0.19 to -0.04), better with probability 0.98`, after `disagrees` and `no difference shown` where it is so; its own pick."""
+    said = [*["disagrees"] * found.disagrees, *["no difference shown"] * found.undecided]
+    own = own_in_words(found)
+    return ", ".join([*said, difference_in_words(found.difference)]) + (f"; {own}" if own else "")
+
+
+def beside_evidence(found: Witness | None, *, brief: bool = False) -> str:
+    """` [evidence: …]`, to stand behind a gain of another law; brief: in short, without its own pick; "" without a witness."""
+    if found is None:
+        return ""
+    if not brief:
+        return f" [evidence: {witness_in_words(found)}]"
+    said = "disagrees, " * found.disagrees + "no difference shown, " * found.undecided
+    return f" [evidence: {said}{difference_in_short(found.difference)}]"
 
 
 def _interval(found: Difference, unit: str, level: str = "") -> str:

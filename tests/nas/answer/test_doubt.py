@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import nas
-from nas.answer.by_evidence import EVIDENCE
+from nas.answer.witness import EVIDENCE
 from nas.answer.design_words import describe
 from nas.answer.law_sentences import notes
 from nas.answer.outcome import Outcome
