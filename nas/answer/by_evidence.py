@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from nas.answer.parts_of_gain import dense_twin
 from nas.answer.witness import evidence_beside
 from nas.problem.differences import Difference, differences, has_doubt
 from nas.problem.evaluations import Evaluations
@@ -70,8 +71,7 @@ def _differences(
 ) -> tuple[Difference | None, Difference | None, Difference | None]:
     """From another design, from the dense one of as many active parameters, and with 2K from K."""
     k, e = design.top_k, int(design.n_experts[0])
-    one = np.ones_like(k)
-    dense = replace(design, n_experts=one, top_k=one, expert_size=k * design.expert_size)
+    dense = dense_twin(design)
     more = replace(design, top_k=np.minimum(2 * k, e))
     found = differences(
         evidence, Architectures.concatenate([design, more]), Architectures.concatenate([other, dense, design])

@@ -10,10 +10,12 @@ from nas.answer.by_evidence import ByEvidence
 from nas.answer.design_words import describe
 from nas.answer.doubt import Doubt, PickRegret
 from nas.answer.outcome import Outcome
-from nas.answer.witness import Witness
+from nas.answer.witness import EVIDENCE, Witness
 from nas.problem.differences import Difference
 from nas.problem.problem import Problem
 from search_spaces.arrays import AnyArray
+
+UNKNOWN = Difference(*[float("nan")] * 4)
 
 
 def difference_columns(found: Mapping[str, Sequence[Difference]]) -> dict[str, AnyArray]:
@@ -23,6 +25,12 @@ def difference_columns(found: Mapping[str, Sequence[Difference]]) -> dict[str, A
         values = np.array([[each.nats, each.low, each.high, each.better] for each in rows]).reshape(-1, 4)
         columns |= dict(zip(_names(label), values.T, strict=True))
     return columns
+
+
+def evidence_columns(told: Mapping[str, Sequence[Witness | None]]) -> dict[str, AnyArray]:
+    """The same of `evidence`: `evidence_difference_MODEL` and so on; NaN where the study's law says no difference."""
+    found = {label: [UNKNOWN if each is None else each.difference for each in rows] for label, rows in told.items()}
+    return {f"{EVIDENCE}_{name}": column for name, column in difference_columns(found).items()}
 
 
 def _names(label: str) -> tuple[str, str, str, str]:

@@ -13,6 +13,7 @@ from nas.answer.sureness import (
     difference_in_words,
     doubt_outside,
     of_level,
+    parts_lines,
     steps,
     sureness,
     sureness_in_short,
@@ -358,13 +359,14 @@ def equal_loss(outcome: Outcome) -> list[str]:
 
 
 def not_decided(outcome: Outcome, *, brief: bool = False) -> list[str]:
-    """What the law does not decide of the answer: designs that it cannot tell from it, experts unlike any that were trained; at length axis by axis."""
+    """What the answer rests on, and what the law does not decide of it: designs that it cannot tell from it, experts unlike any trained; at length axis by axis."""
     law, answer = outcome.study.problem.scenario.law, outcome.picks[0].answer if outcome.picks else None
     if outcome.doubt is None or answer is None:
         return []
     design = outcome.study.problem.architectures(answer.genotypes)
     axes = [] if brief else undecided_lines(law, outcome.doubt.undecided, "the answer")
-    return [*_tied(outcome), *axes, *beyond_experts_lines(law, design, "the answer")]
+    parts = parts_lines(law, design, outcome.study.baselines)
+    return [*parts, *_tied(outcome), *axes, *beyond_experts_lines(law, design, "the answer")]
 
 
 def _tied(outcome: Outcome) -> list[str]:

@@ -103,6 +103,14 @@ def witnesses(
     return [Witness(n, _unsure(d) if out else d) if np.isfinite(n) else None for n, d, out in rows]
 
 
+def model_witnesses(law: Law, designs: Architectures, models: Sequence[Baseline]) -> dict[str, list[Witness | None]]:
+    """Of each design beside published models, by their label; nothing of a law that says no difference from these, or rests on trainings itself."""
+    if not has_doubt(law) or not needs_witness(law):
+        return {}
+    others = ((known.label, Architectures.concatenate([known.architecture] * len(designs))) for known in models)
+    return {label: witnesses(law, designs, model) for label, model in others}
+
+
 def outside_evidence(evidence: Law, designs: Architectures) -> BoolArray:
     """Which designs nothing like was trained of what the law is pooled from, (n,)."""
     found: BoolArray = np.logical_or.reduce(

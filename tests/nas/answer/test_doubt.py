@@ -12,16 +12,23 @@ import pandas as pd
 import pytest
 
 import nas
-from nas.answer.witness import EVIDENCE
 from nas.answer.design_words import describe
 from nas.answer.law_sentences import notes
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import pick_columns, summary, write_files
 from nas.answer.screen import show
 from nas.answer.sentences import limits, limits_in_short
-from nas.answer.sureness import chance, difference_in_short, difference_in_words, undecided_lines
+from nas.answer.sureness import (
+    chance,
+    difference_in_short,
+    difference_in_words,
+    undecided_lines,
+    witness_in_words,
+)
+from nas.answer.witness import EVIDENCE, Witness
 from nas.files.yaml_source import dump
 from nas.problem.differences import Difference, differences, tied
+from nas.problem.picks import Pick
 from nas.problem.undecided import Undecided
 from nas.search.assembly import Study
 from nas.study.catalogue import load_law
@@ -269,16 +276,30 @@ def test_a_law_without_uncertainty_is_held_against_published_trainings(concluded
     by_hand = differences(law, design, found.study.baselines[0].architecture)[0][0]
     assert beside.difference is not None
     assert asdict(beside.difference) == pytest.approx(asdict(by_hand), nan_ok=True)
-    (line,) = [text for text in limits_in_short(found) if text.startswith("Law evidence")]
+    (line,) = [text for text in limits(found) if text.startswith("Law evidence")]
     assert difference_in_words(beside.difference) in line
+    assert f"evidence: {witness_in_words(of_pick(found, pick))}" in flat_text(_shown(found, verbose=False))
+    assert difference_in_words(of_pick(found, pick).difference) == difference_in_words(beside.difference)
+
+
+def of_pick(found: Outcome, pick: Pick) -> Witness:
+    """What `evidence` says of a pick of a run."""
+    told = found.witnesses[found.picks.index(pick)]
+    assert told is not None
+    return told
+
+
+def flat_text(shown: str) -> str:
+    """Lines that a screen broke, in one."""
+    return " ".join(shown.split())
 
 
 def test_experts_and_what_is_published_of_k_stand_in_the_same_line(concluded: Concluded) -> None:
     found = concluded(200, space="paper", **QUICK)
     for said in (limits_in_short(found), limits(found)):
-        assert sum("Few active experts" in text for text in said) == 1
-        (line,) = [text for text in said if text.startswith("Law evidence")]
-        assert "Few active experts are the law's choice: hw_codesign" in line
+        assert sum("Few active experts are the law's choice: hw_codesign" in text for text in said) == 1
+    (line,) = [text for text in said if text.startswith("Law evidence")]
+    assert "Few active experts are the law's choice: hw_codesign" in line
     assert "experts beside a dense design of as many active parameters" in line
     assert "better with probability" in line
 
