@@ -51,6 +51,7 @@ from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from nas.theory.device_gains import relaxed_gains
 from objectives.display_text import in_a_command
+from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.columns import any_of
 
@@ -77,14 +78,10 @@ def explain(request: ExplainRequest) -> None:
     found, of_device, why_not = _gains(limited)
     in_theory = {} if found is None else _in_theory(limited, found.pick, of_device)
     others = [each for each in study.baselines if each.label != known.label]
-    law = study.problem.pricing(chosen).law
-    apart = {label: rows[0] for label, rows in from_models(law, chosen, others).items()}
-    told = {label: rows[0] for label, rows in model_witnesses(law, chosen, others).items()}
+    apart, told = _apart(study.problem.pricing(chosen).law, chosen, others)
     remarks = _remarks(study, known, chosen, apart, told)
     if request.json:
-        content = _content(study, known.label, chosen, explanation, remarks, apart, contexts, found)
-        beside = {label: witness_in_numbers(each) for label, each in told.items() if each is not None}
-        content |= {"evidence": beside} if beside else {}
+        content = _content(study, known.label, chosen, explanation, remarks, _sure(apart, told), contexts, found)
         pick = None if found is None else found.pick
         content["device_gains"] = device_gain_sentences.described(limited, pick, of_device, in_theory)
         say_json(content | ({} if of_tasks is None else {"scores": in_numbers(of_tasks, 0)}))
@@ -103,6 +100,21 @@ def explain(request: ExplainRequest) -> None:
         say(f"\nWhat more would buy is not computed: {why_not}")
 
 
+def _apart(
+    law: Law, chosen: Architectures, others: Sequence[Baseline]
+) -> tuple[dict[str, Difference], dict[str, Witness | None]]:
+    """How its loss differs from published models', and under `evidence` beside another law."""
+    apart = {label: rows[0] for label, rows in from_models(law, chosen, others).items()}
+    return apart, {label: rows[0] for label, rows in model_witnesses(law, chosen, others).items()}
+
+
+def _sure(apart: Mapping[str, Difference], told: Mapping[str, Witness | None]) -> dict[str, Any]:
+    """The same as plain content; nothing where the law does not say how sure it is."""
+    beside = {label: witness_in_numbers(each) for label, each in told.items() if each is not None}
+    found = {"differences": {label: difference_in_numbers(each) for label, each in apart.items()}, "evidence": beside}
+    return {name: each for name, each in found.items() if each}
+
+
 def _say_gains(
     problem: Problem, found: Gains, of_device: tuple[DeviceGain, ...], in_theory: Mapping[str, float], loss: float
 ) -> None:
@@ -118,7 +130,7 @@ def _content(
     chosen: Architectures,
     explanation: Explanation,
     remarks: list[str],
-    apart: Mapping[str, Difference],
+    sure: Mapping[str, Any],
     contexts: list[AtContext],
     found: Gains | None,
 ) -> dict[str, Any]:
@@ -126,7 +138,6 @@ def _content(
     remarked = {"remarks": remarks} if remarks else {}
     bought = None if found is None else described(study.problem, found)
     rivals = {"under_laws": design_lines(study.problem, study.laws, chosen)} if study.laws else {}
-    sure = {"differences": {each: difference_in_numbers(d) for each, d in apart.items()}} if apart else {}
     longer = {"contexts": [asdict(row) for row in contexts]} if contexts else {}
     whole = {"architecture": label, **remarked, **asdict(explanation), **longer, "gains": bought}
     return {**whole, **rivals, **sure}

@@ -22,7 +22,7 @@ class Gain:
     percent: float
     memory_gb: float
     design: str
-    evidence: str
+    evidence: str = ""
 
 
 def gains_at_equal_latency() -> tuple[list[Gain], float]:
