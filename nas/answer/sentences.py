@@ -43,7 +43,7 @@ from search_spaces.space import SearchSpace
 FAILED = "{:,} evaluations failed; their reasons are in evaluations.csv."
 STOPPED = "{:,} designs were stopped before the full fidelity (steps.csv); the frontier holds none of them."
 ALL_EVALUATED = "distinct evaluations"  # how the reason of a search ends that evaluated all that it may
-OF_THE_PAPER = ("paper", "paper", "hw_codesign")  # preset, space and law
+OF_THE_PAPER = ("paper", "paper", "NVIDIA Jetson AGX Orin 64 GB", "hw_codesign")  # preset, space, device and law
 WORKLOAD_WORDS = {"operator": "operator roofline", "closed_form": "closed-form latency"}
 
 
@@ -55,12 +55,12 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
     law = problem.scenario.law
     origin, size = law_in_head(law), f"{problem.space.name} space, {problem.space.size:,} architectures"
     searched = f"{size}; law {law.name}"
-    if (c.preset, problem.space.name, law.name) == OF_THE_PAPER:
+    if (c.preset, problem.space.name, problem.scenario.device.name, law.name) == OF_THE_PAPER:
         searched = f"{size}; the paper's study and law"
     return [
         f"{c.algo}, seed {c.seed}: {searched}",
-        *([f"Law {law.name}: {law.caveat}"] if law.caveat else []),
         *([f"auto: {c.auto}; docs/strategies.md#which-one"] if c.auto else []),
+        *([f"Law {law.name}: {law.caveat}"] if law.caveat else []),
         hardware(problem, c, calibration_note),
         f"Minimise {objectives}; {budgets}; {workload(c)}{head}",
         *of_text(problem),
