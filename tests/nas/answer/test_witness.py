@@ -1,8 +1,10 @@
 """Gains of laws that do not rest on published trainings stand beside what `evidence` says of the same pair of designs."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from nas.answer.sureness import difference_in_words, parts_lines, witness_in_wor
 from nas.answer.three_sentences import three_sentences
 from nas.answer.witness import Witness, evidence_beside, needs_witness, outside_evidence, witnesses
 from nas.files.yaml_source import dump
+from nas.pages.run_page import run_page
 from nas.problem.differences import Difference, paired
 from nas.search.assembly import Study
 from nas.study.baselines import baseline
@@ -166,6 +169,17 @@ def test_the_bare_command_says_whose_study_and_what_its_law_gets_wrong(
     show(bare, Path("run"))
     said = " ".join(capsys.readouterr().out.split())
     assert f"evidence: {row_of(bare, 'equal memory').removeprefix('evidence: ')}" in said
+
+
+def test_the_page_and_the_long_tables_have_both_for_every_row(
+    bare: Outcome, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flat = unescape(re.sub("<[^>]+>", "", run_page(bare, "run", {}, {})))
+    show(bare, Path("run"), verbose=True)
+    said = " ".join(capsys.readouterr().out.split())
+    for told in filter(None, bare.witnesses):
+        assert f"evidence: {witness_in_words(told)}" in flat
+        assert f"evidence: {witness_in_words(told)}" in said
 
 
 def test_explain_and_select_say_it_too(inside: Callable[..., Any], tmp_path: Path) -> None:
