@@ -2,33 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
 
+from nas.answer.parts_of_gain import dense_twin
+from nas.answer.witness import evidence_beside
 from nas.problem.differences import Difference, differences, has_doubt
 from nas.problem.evaluations import Evaluations
 from nas.problem.pick_queries import Baseline
 from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
-from nas.study.catalogue import load_law
-from nas.study.study_laws import predicting
-from objectives.layer_costs.costs import priced_publicly, public_costs
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
-
-EVIDENCE = "evidence"
-BESIDES = (
-    "precision_law",
-    "precision",
-    "group_size",
-    "precision_tokens",
-    "layer_deltas",
-    "layer_deltas_source",
-    "vocabulary_cost",
-    "layer_context",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,20 +57,6 @@ def by_evidence(
     return ByEvidence("", best, design, difference, *of_experts)
 
 
-def evidence_beside(law: Law) -> Law:
-    """The law `evidence` for the tokens of another one, beside what that one's study says of formats, kinds of layers and vocabularies."""
-    evidence = _evidence().model_copy(update={name: getattr(law, name) for name in BESIDES})
-    if priced_publicly(law):
-        evidence = evidence.model_copy(update=public_costs().priced(evidence))
-    return predicting(evidence, law.tokens)
-
-
-@cache
-def _evidence() -> Law:
-    """The law as it is shipped, read once for many runs in one process."""
-    return load_law(EVIDENCE)
-
-
 def _own_best(problem: Problem, evidence: Law, found: Evaluations) -> int:
     """The row of its own pick within the budgets, among what was evaluated."""
     loss, rows = np.full(len(found), np.inf), np.flatnonzero(found.feasible)
@@ -99,8 +71,7 @@ def _differences(
 ) -> tuple[Difference | None, Difference | None, Difference | None]:
     """From another design, from the dense one of as many active parameters, and with 2K from K."""
     k, e = design.top_k, int(design.n_experts[0])
-    one = np.ones_like(k)
-    dense = replace(design, n_experts=one, top_k=one, expert_size=k * design.expert_size)
+    dense = dense_twin(design)
     more = replace(design, top_k=np.minimum(2 * k, e))
     found = differences(
         evidence, Architectures.concatenate([design, more]), Architectures.concatenate([other, dense, design])

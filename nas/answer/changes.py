@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from nas.answer.witness import Witness, with_own_picks, witnesses
 from nas.errors import UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.gains import covered
@@ -12,6 +13,7 @@ from nas.problem.differences import Difference, differences, has_doubt
 from nas.problem.evaluations import Evaluations
 from nas.problem.head_steps import VOCABULARIES
 from nas.problem.objective import Budget
+from nas.problem.pick_queries import OWN, PickQuery
 from nas.problem.picks import best_row
 from nas.problem.problem import Problem
 from nas.problem.settings import trained_on
@@ -28,6 +30,7 @@ class Change:
     """One change and the lowest loss with it, nats; `at`: the limit, vocabulary or number of tokens, or the format's name.
 
     difference: from the pick, with how sure the law is; None of a law that does not say, and where the law itself differs.
+    witness: what `evidence` says of it where it buys anything; None of a law that rests on that.
     """
 
     kind: str
@@ -37,6 +40,7 @@ class Change:
     nats: float
     extrapolates: bool
     difference: Difference | None = None
+    witness: Witness | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +74,10 @@ def changes_of(study: Study, pick: Evaluations, found: Evaluations, *, solved: b
     whole = problem.analytic and (solved or problem.space.size <= SMALL)
     try:
         lowest = _over_the_space(problem) if whole else _among(problem, found)
-        within = pick if (least := lowest(problem)) is None else least
-        before = min(float(within.metrics["loss"][0]), float(pick.metrics["loss"][0]))
-        tried = [*_budgets(problem, within, lowest), *_others(study, problem, before, lowest)]
+        least = lowest(problem)
+        within = pick if least is None or _loss(pick) < _loss(least) else least
+        before = _loss(within)
+        tried = [*_budgets(problem, within, lowest, found), *_others(study, problem, within, lowest, found)]
         binding = tuple(budget for budget in problem.limits if _binds(problem, budget, before, lowest, tried))
     except (Exceeded, UsageError):
         return None
@@ -106,17 +111,18 @@ def _among(problem: Problem, found: Evaluations) -> Lowest:
     return lowest
 
 
-def _budgets(problem: Problem, pick: Evaluations, lowest: Lowest) -> Iterator[Change]:
+def _budgets(problem: Problem, pick: Evaluations, lowest: Lowest, evaluated: Evaluations) -> Iterator[Change]:
     """A tenth more of each budget, of memory no more than there is; a day has none."""
     law, own = problem.scenario.law, problem.architectures(pick.genotypes)
     for budget in problem.limits:
         if budget.unit == "date" or budget.limit <= 0.0 or budget.limit >= (memory := _memory(problem, budget)):
             continue
         raised = replace(budget, limit=min(budget.limit * (1.0 + STEP), memory))
-        found = lowest(with_budget(problem, raised))
-        bought = _change(problem, "budget", budget.metric, raised.limit, float(pick.metrics["loss"][0]), found)
-        if bought is None or found is None:
+        variant = with_budget(problem, raised)
+        if (found := lowest(variant)) is None:
             continue
+        bought = _change(variant, "budget", budget.metric, raised.limit, pick, found)
+        bought = _witnessed(bought, problem, pick, variant, found, evaluated)
         if has_doubt(law) and bought.nats > NOTHING:
             sure = differences(law, problem.architectures(found.genotypes), own)[0][0]
             bought = replace(bought, difference=sure)
@@ -138,15 +144,29 @@ def with_budget(problem: Problem, changed: Budget) -> Problem:
     return replace(problem, budgets=tuple(changed if b.metric == changed.metric else b for b in problem.budgets))
 
 
-def _others(study: Study, problem: Problem, before: float, lowest: Lowest) -> Iterator[Change]:
+def _others(
+    study: Study, problem: Problem, pick: Evaluations, lowest: Lowest, evaluated: Evaluations
+) -> Iterator[Change]:
     """A smaller vocabulary at equal text, the next format of fewer bits, twice the training tokens: of each what buys most."""
     for kind, variants in (("vocabulary", _of_vocabulary), ("format", _of_format), ("tokens", _of_tokens)):
-        found = []
+        bought = []
         for at, variant in variants(study, problem):
-            bought = _change(variant, kind, kind, at, before, lowest(variant))
-            found += [] if bought is None else [bought]
-        if found:
-            yield max(found, key=lambda change: change.nats)
+            if (found := lowest(variant)) is not None:
+                bought.append((_change(variant, kind, kind, at, pick, found), variant, found))
+        if bought:
+            change, variant, found = max(bought, key=lambda each: each[0].nats)
+            yield _witnessed(change, problem, pick, variant, found, evaluated[:0])
+
+
+def _witnessed(
+    change: Change, problem: Problem, pick: Evaluations, variant: Problem, found: Evaluations, evaluated: Evaluations
+) -> Change:
+    """The change with what `evidence` says of its design beside the pick; its own pick is of the space, or of what was `evaluated` in these conditions."""
+    if change.nats <= NOTHING:
+        return change
+    designs, others = variant.architectures(found.genotypes), problem.architectures(pick.genotypes)
+    told = witnesses(variant.scenario.law, designs, others, problem.scenario.law)
+    return replace(change, witness=with_own_picks(variant, [(told[0], PickQuery(OWN, None))], evaluated)[0])
 
 
 def _of_vocabulary(study: Study, problem: Problem) -> Iterator[tuple[float, Problem]]:
@@ -174,15 +194,15 @@ def _of_tokens(study: Study, problem: Problem) -> Iterator[tuple[float, Problem]
     yield tokens, replace(problem, scenario=replace(scenario, law=trained_on(scenario.law, tokens)))
 
 
-def _change(
-    variant: Problem, kind: str, name: str, at: float | str, before: float, found: Evaluations | None
-) -> Change | None:
-    """The change with what it buys; None where nothing fits with it."""
-    if found is None:
-        return None
-    loss = float(found.metrics["loss"][0])
+def _change(variant: Problem, kind: str, name: str, at: float | str, pick: Evaluations, found: Evaluations) -> Change:
+    """The change with what it buys."""
+    loss, before = _loss(found), _loss(pick)
     outside = bool(variant.scenario.law.extrapolates(variant.architectures(found.genotypes))[0])
     return Change(kind, name, at, loss, max(before - loss, 0.0), outside)
+
+
+def _loss(row: Evaluations) -> float:
+    return float(row.metrics["loss"][0])
 
 
 def _binds(problem: Problem, budget: Budget, before: float, lowest: Lowest, tried: Sequence[Change]) -> bool:

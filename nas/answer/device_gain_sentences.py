@@ -3,16 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from nas.answer.design_words import describe
+from nas.answer.gain_sentences import beside_pick, bought_in_words, in_numbers
+from nas.answer.witness import Witness
 from nas.exact.device_gains import DeviceGain, on_its_device, with_more
+from nas.exact.gains import Gain
 from nas.problem.differences import Difference
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from objectives.scenario import Scenario
-from search_spaces.architectures import one
-from search_spaces.columns import SHAPE
-from search_spaces.layer_kinds import KIND_DEFAULTS
-from search_spaces.specification import FURTHER_AXES
 
 NOTHING = 1e-9  # nats, of what is solved by cuts
 
@@ -26,24 +24,23 @@ def device_gain_lines(
     """
     if not gains:
         return []
-    there, _ = on_its_device(problem, pick)
+    there, own = on_its_device(problem, pick)
     scenario = there.scenario
     lines = ["", f"What more of {scenario.device.name} would buy within the same budgets, solved exactly"]
-    lines += [f"  {_line(there, each)}" for each in gains]
+    told = beside_pick(there, own, [each.bought for each in gains if each.bought is not None])
+    lines += [f"  {_line(there, each, told)}" for each in gains]
     if theory:
-        told = ", ".join(f"{name} {nats if nats > NOTHING else 0:.2g} nats" for name, nats in theory.items())
-        lines.append(f"  In the continuous problem of plas theory, with its experts: {told}")
+        said = ", ".join(f"{name} {nats if nats > NOTHING else 0:.2g} nats" for name, nats in theory.items())
+        lines.append(f"  In the continuous problem of plas theory, with its experts: {said}")
     return [*lines, *(f"  {text}" for text in _as_much(gains))]
 
 
-def _line(problem: Problem, gained: DeviceGain) -> str:
+def _line(problem: Problem, gained: DeviceGain, told: Mapping[Gain, Witness]) -> str:
     more = with_more(problem, gained.resource, 1.0 + gained.step).scenario
     head = f"{gained.resource} +{100 * gained.step:g} % ({amount(more, gained.resource)})"
     if gained.bought is None:
         return f"{head}: buys nothing"
-    star = "*" if gained.bought.extrapolates else ""
-    shape = {n: gained.bought.design[n] for n in (*SHAPE, *KIND_DEFAULTS, *FURTHER_AXES) if n in gained.bought.design}
-    by = f"loss {gained.bought.loss:.4f}{star} nats (−{gained.nats:.2g} nats) by {describe(one(shape).on(''))}"
+    by = bought_in_words(gained.bought, told.get(gained.bought))
     sure = _interval(gained.difference)
     ranges = (
         ""
@@ -93,14 +90,19 @@ def amount(scenario: Scenario, resource: str) -> str:
     return f"{value:.4g} {unit}"
 
 
-def described(gains: tuple[DeviceGain, ...], theory: Mapping[str, float]) -> list[dict[str, Any]]:
-    """The same as JSON content."""
+def described(
+    problem: Problem, pick: Evaluations | None, gains: tuple[DeviceGain, ...], theory: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    """The same as JSON content; without a pick there are no gains."""
+    there, own = (problem, pick) if pick is None else on_its_device(problem, pick)
+    bought = [each.bought for each in gains if each.bought is not None]
+    told = {} if own is None else beside_pick(there, own, bought)
     return [
         {
             "resource": each.resource,
             "step": each.step,
             "nats": each.nats,
-            "bought": None if each.bought is None else vars(each.bought),
+            "bought": in_numbers(each.bought, told),
             "difference": None if each.difference is None else vars(each.difference),
             "by_range": each.by_range,
             "tokens": each.tokens,

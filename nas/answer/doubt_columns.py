@@ -10,9 +10,12 @@ from nas.answer.by_evidence import ByEvidence
 from nas.answer.design_words import describe
 from nas.answer.doubt import Doubt, PickRegret
 from nas.answer.outcome import Outcome
+from nas.answer.witness import EVIDENCE, Witness
 from nas.problem.differences import Difference
 from nas.problem.problem import Problem
 from search_spaces.arrays import AnyArray
+
+UNKNOWN = Difference(*[float("nan")] * 4)
 
 
 def difference_columns(found: Mapping[str, Sequence[Difference]]) -> dict[str, AnyArray]:
@@ -22,6 +25,12 @@ def difference_columns(found: Mapping[str, Sequence[Difference]]) -> dict[str, A
         values = np.array([[each.nats, each.low, each.high, each.better] for each in rows]).reshape(-1, 4)
         columns |= dict(zip(_names(label), values.T, strict=True))
     return columns
+
+
+def evidence_columns(told: Mapping[str, Sequence[Witness | None]]) -> dict[str, AnyArray]:
+    """The same of `evidence`: `evidence_difference_MODEL` and so on; NaN where the study's law says no difference."""
+    found = {label: [UNKNOWN if each is None else each.difference for each in rows] for label, rows in told.items()}
+    return {f"{EVIDENCE}_{name}": column for name, column in difference_columns(found).items()}
 
 
 def _names(label: str) -> tuple[str, str, str, str]:
@@ -36,11 +45,13 @@ def difference_in_numbers(found: Difference) -> dict[str, float | None]:
 
 
 def pick_in_numbers(outcome: Outcome, place: int) -> dict[str, Any]:
-    """Of one pick its differences from every published model, and its expected regret beside the least one."""
+    """Of one pick its differences from every published model, its expected regret beside the least one, what `evidence` says of it."""
+    witness = outcome.witnesses[place]
+    row: dict[str, Any] = {} if witness is None else {"evidence": witness_in_numbers(witness)}
     if outcome.doubt is None:
-        return {}
+        return row
     found = outcome.doubt.differences[place]
-    row: dict[str, Any] = {"differences": {label: difference_in_numbers(each) for label, each in found.items()}}
+    row["differences"] = {label: difference_in_numbers(each) for label, each in found.items()}
     regret = outcome.doubt.regrets[place]
     return row | ({} if regret is None else regret_in_numbers(outcome.study.problem, regret))
 
@@ -57,8 +68,8 @@ def regret_in_numbers(problem: Problem, found: PickRegret) -> dict[str, Any]:
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A pick's numbers as cells of a table: differences in columns of their own."""
-    found = {name: value for name, value in row.items() if name != "differences"}
+    """A pick's numbers as cells of a table: differences in columns of their own, without what `evidence` says of them."""
+    found = {name: value for name, value in row.items() if name not in ("differences", "evidence")}
     for label, each in row.get("differences", {}).items():
         found |= dict(zip(_names(label), each.values(), strict=True))
     return found
@@ -79,6 +90,12 @@ def doubt_in_numbers(doubt: Doubt) -> dict[str, Any]:
     steps = None if doubt.groups is None else doubt.steps
     tied = None if doubt.tied is None else {**asdict(doubt.tied), "cheapest": describe(doubt.tied.cheapest)}
     return {"frontier_steps": steps, "loss_sd": doubt.level_sd, "undecided": undecided, "tied": tied}
+
+
+def witness_in_numbers(found: Witness) -> dict[str, Any]:
+    """A difference under `evidence`, whether it confirms the study's law, and its own pick."""
+    own = None if found.own is None else describe(found.own)
+    return {**difference_in_numbers(found.difference), "confirms": found.confirms, "own_pick": own}
 
 
 def evidence_in_numbers(found: ByEvidence) -> dict[str, Any]:

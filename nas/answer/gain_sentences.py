@@ -1,11 +1,19 @@
 """Gains of relaxing a budget or an axis, in sentences and as plain content."""
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nas.answer.design_words import describe
+import numpy as np
+
+from nas.answer.design_words import describe, model_size
+from nas.answer.doubt_columns import witness_in_numbers
+from nas.answer.sureness import beside_evidence
+from nas.answer.witness import EVIDENCE, Witness, with_own_picks, witnesses
 from nas.exact.gains import BudgetGain, Gain, Gains
 from nas.problem.diagnosis import at_least
+from nas.problem.evaluations import Evaluations
+from nas.problem.pick_queries import OWN, PickQuery
 from nas.problem.problem import Problem
 from nas.problem.quantity_words import in_words
 from search_spaces.architectures import Architectures, one
@@ -17,22 +25,51 @@ STEPS = {"expert_size": "m", "expert_ffn_ratio": "r_single"}
 
 
 def gain_lines(problem: Problem, gains: Gains, loss: float) -> list[str]:
-    """The pick within the budgets, then each budget and each axis that holds a better design back."""
+    """The pick within the budgets, then each budget and each axis that holds a better design back; beside each what `evidence` says of it."""
     best, pick = float(gains.pick.metrics["loss"][0]), problem.architectures(gains.pick.genotypes)
     named = "This is" if math.isclose(loss, best, rel_tol=1e-11) else f"Not this one, but {describe(pick)} is"
     lines = ["", "What more would buy, solved exactly"]
     lines.append(f"  {named} the lowest loss within the budgets: {best:.4f} nats")
-    lines += [f"  {_budget(gain)}" for gain in gains.budgets]
+    told = gain_witnesses(problem, gains)
+    lines += [f"  {_budget(gain, told)}" for gain in gains.budgets]
     lines += [
-        f"  {in_words(gain.change)} {gain.at:,g}, one step beyond its axis: {_bought(gain)}" for gain in gains.axes
+        f"  {in_words(gain.change)} {gain.at:,g}, one step beyond its axis: {bought_in_words(gain, told.get(gain))}"
+        for gain in gains.axes
     ]
     if not gains.axes:
         lines.append("  no axis: one step beyond any of them buys nothing within the budgets")
-    bought = [*gains.axes, *(gain.relaxed for gain in gains.budgets if gain.relaxed is not None)]
-    return lines + ["  * extrapolates the law"] * any(gain.extrapolates for gain in bought)
+    lines += ["  * extrapolates the law"] * any(gain.extrapolates for gain in _bought(gains))
+    return [*lines, *own_pick_lines(problem, gains.pick, list(told.values()))]
 
 
-def _budget(gain: BudgetGain) -> str:
+def gain_witnesses(problem: Problem, gains: Gains) -> dict[Gain, Witness]:
+    """What `evidence` says of every gain beside the pick; none under a law that rests on it."""
+    return beside_pick(problem, gains.pick, _bought(gains))
+
+
+def beside_pick(problem: Problem, pick: Evaluations, bought: Sequence[Gain]) -> dict[Gain, Witness]:
+    """What `evidence` says of designs that were bought beside a pick of one row; none under a law that rests on it."""
+    if not bought:
+        return {}
+    designs = Architectures.concatenate(map(_architecture, bought))
+    own = problem.architectures(np.repeat(pick.genotypes, len(bought), axis=0))
+    told = zip(bought, witnesses(problem.scenario.law, designs, own), strict=True)
+    return {gain: witness for gain, witness in told if witness is not None}
+
+
+def own_pick_lines(problem: Problem, pick: Evaluations, told: Sequence[Witness]) -> list[str]:
+    """The pick of `evidence` within the budgets, where it does not confirm every gain; nothing of a space that is not solved in no time."""
+    doubted = [witness for witness in told if not witness.confirms][:1]
+    found = with_own_picks(problem, [(each, PickQuery(OWN, None)) for each in doubted], pick[:0])
+    named = [each.own for each in found if each is not None and each.own is not None]
+    return [f"  The pick of {EVIDENCE} within the same budgets: {model_size(own)}" for own in named]
+
+
+def _bought(gains: Gains) -> list[Gain]:
+    return [*gains.axes, *(gain.relaxed for gain in gains.budgets if gain.relaxed is not None)]
+
+
+def _budget(gain: BudgetGain, told: Mapping[Gain, Witness]) -> str:
     budget = gain.budget
     free = f"costs nothing down to {budget.with_unit(gain.tightest, at_least(gain.tightest))}"
     if gain.relaxed is None:
@@ -40,20 +77,30 @@ def _budget(gain: BudgetGain) -> str:
     more = 100 * (gain.relaxed.at / budget.limit - 1)
     at = budget.with_unit(gain.relaxed.at, at_least(gain.relaxed.at))
     needed = f"the next better design needs {at} (+{more:.2g} %)"
-    return f"{budget}: {free}; {needed}: {_bought(gain.relaxed)}"
+    return f"{budget}: {free}; {needed}: {bought_in_words(gain.relaxed, told.get(gain.relaxed))}"
 
 
-def _bought(gain: Gain) -> str:
+def bought_in_words(gain: Gain, witness: Witness | None) -> str:
+    """`loss 2.8910 nats (−0.0074 nats) by 32 layers, …`, and what `evidence` says of it."""
     star = "*" if gain.extrapolates else ""
-    return f"loss {gain.loss:.4f}{star} nats (−{gain.gain:.2g} nats) by {describe(_architecture(gain))}"
+    by = f"loss {gain.loss:.4f}{star} nats (−{gain.gain:.2g} nats) by {describe(_architecture(gain).on(''))}"
+    return by + beside_evidence(witness, brief=True)
 
 
 def _architecture(gain: Gain) -> Architectures:
     return one({name: gain.design[name] for name in (*SHAPE, *KIND_DEFAULTS, *FURTHER_AXES) if name in gain.design})
 
 
-def described(gains: Gains) -> dict[str, Any]:
+def in_numbers(gain: Gain | None, told: Mapping[Gain, Witness]) -> dict[str, Any] | None:
+    """What was bought as JSON content, with what `evidence` says of it; None of nothing."""
+    if gain is None:
+        return None
+    return vars(gain) | ({"evidence": witness_in_numbers(told[gain])} if gain in told else {})
+
+
+def described(problem: Problem, gains: Gains) -> dict[str, Any]:
     """Gains as JSON content."""
+    told = gain_witnesses(problem, gains)
     return {
         "loss": float(gains.pick.metrics["loss"][0]),
         "budgets": [
@@ -61,9 +108,9 @@ def described(gains: Gains) -> dict[str, Any]:
                 "metric": gain.budget.metric,
                 "limit": gain.budget.limit,
                 "tightest": gain.tightest,
-                "relaxed": None if gain.relaxed is None else vars(gain.relaxed),
+                "relaxed": in_numbers(gain.relaxed, told),
             }
             for gain in gains.budgets
         ],
-        "axes": [vars(gain) for gain in gains.axes],
+        "axes": [in_numbers(gain, told) for gain in gains.axes],
     }

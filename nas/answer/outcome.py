@@ -12,6 +12,7 @@ from nas.answer.doubt import Doubt, doubt_of
 from nas.answer.held_on_device import held_on_device
 from nas.answer.law_verdicts import LawAnswers, law_answers
 from nas.answer.on_each_device import OnDevice, on_each_device
+from nas.answer.witness import Witness, of_picks
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import SMALL, ExactSolution, quick_frontier
 from nas.problem.blind_axes import blind_axes
@@ -36,7 +37,7 @@ from search_spaces.arrays import FloatArray, IntArray
 class Outcome:
     """A finished search, read in every way the product shows it.
 
-    changes: what one change would buy, None where nothing fits or it would take long to say; held: picks that hold under preset `device`,
+    witnesses: what `evidence` says of each pick beside a model, of a study under another law; changes: what one change would buy, None where nothing fits or it would take long to say; held: picks that hold under preset `device`,
     where times there are not the study's own.
     """
 
@@ -53,6 +54,7 @@ class Outcome:
     regrets: tuple[tuple[float, float] | None, ...]
     doubt: Doubt | None
     by_evidence: ByEvidence | None
+    witnesses: tuple[Witness | None, ...]
     scale: Scale | None
     exact: ExactSolution | None
     distance: Distance | None
@@ -134,8 +136,7 @@ def derived(
     """Everything that is derived from evaluations, a search's or recorded ones."""
     problem = study.problem
     frontier = found[rows := frontier_rows(found)]
-    exact = _exact(problem, ending, stage)
-    scale = scale_of(problem, exact.frontier if exact else frontier)
+    exact, scale = _exact(problem, frontier, ending, stage)
     picks = _picks(problem, found, stage)
     on_device, solved = under_preset(study, "device"), ending.whole and len(found) < problem.space.size
     there = tuple(device_times(on_device, pick) for pick in picks)
@@ -154,6 +155,7 @@ def derived(
         tuple(_regret(unsure, pick) for pick in picks),
         doubt_of(problem, study.baselines, picks, frontier, found),
         by_evidence(problem, study.baselines, picks, found),
+        of_picks(problem, study.baselines, picks, found),
         scale,
         exact,
         _apart(scale, frontier, exact),
@@ -170,10 +172,13 @@ def derived(
     )
 
 
-def _exact(problem: Problem, ending: Ending, stage: Stage) -> ExactSolution | None:
-    """The exact frontier to compare with; None of a run that is one, and where it takes more than seconds."""
+def _exact(
+    problem: Problem, frontier: Evaluations, ending: Ending, stage: Stage
+) -> tuple[ExactSolution | None, Scale | None]:
+    """The exact frontier to compare with, None of a run that is one, and where it takes more than seconds; the scale that it, else the run's, spans."""
     stage("Picks of the exact frontier" if ending.whole else "Exact frontier, to compare with")
-    return None if ending.whole else quick_frontier(problem)
+    exact = None if ending.whole else quick_frontier(problem)
+    return exact, scale_of(problem, exact.frontier if exact else frontier)
 
 
 def _picks(problem: Problem, found: Evaluations, stage: Stage) -> tuple[Pick, ...]:

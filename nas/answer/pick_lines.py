@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nas.answer.outcome import Outcome
-from nas.answer.pick_tables import CONVENTION, EXACT, PickTable, beside_baselines, on_devices, own_picks
+from nas.answer.pick_tables import CONVENTION, EXACT, WITNESS, PickTable, beside_baselines, on_devices, own_picks
 from nas.terminal.console import Line, sentence
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import fitted
 
-BELOW = ("architecture", "active", "params", "memory", EXACT)  # in this order, where all is shown
+BELOW = ("architecture", WITNESS, "active", "params", "memory", EXACT)  # in this order, where all is shown
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ def pick_lines(outcome: Outcome, *, verbose: bool, designs: bool = True) -> Show
     missed_unsaid = EXACT in table.header and outcome.changes is None
     if not verbose and len(table.rows) == 1 and not missed_unsaid and not table.below:
         return Shown([], [], exact=False)  # the three sentences say it
-    below = BELOW[:1] if designs else ()
+    below = BELOW[:2] if designs else (WITNESS,)
     spare = () if verbose else (CONVENTION, "params", "active", "memory", EXACT, *BELOW[: 0 if designs else 1])
-    under = (BELOW[0], CONVENTION) if verbose and CONVENTION in table.header else () if verbose else below
+    under = below if not verbose else (*BELOW[:2], CONVENTION) if {CONVENTION, WITNESS} & {*table.header} else ()
     return _laid_out(table, (table.title, *table.header[1:]), under, spare)
 
 
@@ -42,7 +42,7 @@ def baseline_lines(outcome: Outcome, *, verbose: bool) -> Shown:
     for table in beside_baselines(outcome, brief=not verbose):
         title = sentence(Styled(table.title, TITLE), table.caption.removeprefix(table.title))
         part = _laid_out(
-            table, table.header, BELOW if verbose else (), () if verbose else ("architecture", EXACT, "memory")
+            table, table.header, BELOW if verbose else (WITNESS,), () if verbose else ("architecture", EXACT, "memory")
         )
         more = [] if verbose else [*part.dropped, f"{table.more} more picks"]
         found = Shown([*found.lines, [], *title, *part.lines], [*found.dropped, *more], found.exact or part.exact)

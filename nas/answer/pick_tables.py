@@ -22,7 +22,8 @@ from nas.answer.model_remarks import blind_spots, equal_heads
 from nas.answer.on_each_device import OnDevice
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import baseline_metric, question_text
-from nas.answer.sureness import difference_in_short
+from nas.answer.sureness import difference_in_short, witness_in_words
+from nas.answer.witness import EVIDENCE
 from nas.exact.gains import DIFFERENT
 from nas.exact.solution import FROM_LAW
 from nas.problem.differences import misfit
@@ -31,12 +32,14 @@ from nas.problem.pick_queries import OWN, Baseline, PickQuery
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
 from nas.terminal.styles import BAD, DOUBT, GOOD, Styled
+from nas.terminal.tables import SAID
 from objectives.quantities import day_in_words
 
 EXACT = "exact (nats)"
 EXACT_MEANS = "exact: the lowest loss there is, where this search missed it (--algo exact finds it)"
 NATS = "nats (90 %), better"  # in a column: the difference with its interval, the probability that the pick is the better one
 OF_FIRST = "nats from {}, better"
+(WITNESS,) = SAID  # in a column or below its row: what `evidence` says of a difference of another law
 OF_SIZE = ("memory", "params", "active")
 LARGE = 1e9  # from here on figures are shown by their powers of ten
 SUFFIXES = {"ms": "_ms", "GB": "_gb", "J": "_j", "W": "_w", "h": "_hours"}  # of metrics' names, by unit
@@ -86,7 +89,7 @@ def own_picks(outcome: Outcome, *, brief: bool = False) -> PickTable:
 
 def _as_it_is(outcome: Outcome, *, brief: bool) -> PickTable:
     rows, first = _rows(outcome, ""), _first_label(outcome)
-    header = ("within", LOSS, OF_FIRST.format(first), EXACT, "takes", *OF_SIZE, "architecture")
+    header = ("within", LOSS, OF_FIRST.format(first), EXACT, "takes", *OF_SIZE, "architecture", WITNESS)
     without = set() if first else {OF_FIRST.format(first)}
     body = [_pick_row(outcome, pick, best) for pick, _, best in rows]
     below = (*([] if brief else regret_lines(outcome)), *expected_regrets(outcome, brief=brief))
@@ -98,7 +101,7 @@ def _in_convention(outcome: Outcome, *, brief: bool) -> PickTable:
     problem, rows, first = outcome.study.problem, _rows(outcome, ""), _first_label(outcome)
     convention = ("in convention", OF_FIRST.format(first), EXACT, f"{PREFIX}ms")
     figures = ("on the device", *OF_SIZE, *convention) if outcome.held else (*convention, *OF_SIZE)
-    header = ("within", *figures, "architecture", *[CONVENTION] * bool(outcome.held))
+    header = ("within", *figures, "architecture", WITNESS, *[CONVENTION] * bool(outcome.held))
     without = set() if first else {OF_FIRST.format(first)}
     without |= {f"{PREFIX}ms"} if brief and outcome.held else set()
     held = outcome.held or [None] * len(rows)
@@ -113,7 +116,7 @@ def _both_rows(
     outcome: Outcome, pick: Pick, there: dict[str, float], best: float | None, held: Pick | None
 ) -> list[str]:
     """What holds on the device and how large it is, then the study's own pick; that one's size where nothing is known of the device's."""
-    name, loss, difference, missed, taken, *sizes, design = _pick_row(outcome, pick, best)
+    name, loss, difference, missed, taken, *sizes, design, witness = _pick_row(outcome, pick, best)
     here, problem = Styled("none fits", BAD), outcome.study.problem
     if pick.answer is not None:
         over = " !" if misses(limits(problem, pick.question), there) else ""
@@ -122,9 +125,9 @@ def _both_rows(
     at = "" if pick.answer is None else ", ".join(f"{there[PREFIX + n]:.4g}" for n in times_of(problem, pick.question))
     convention = [here, difference, missed, at]
     if held is None:
-        return [name, *convention, *sizes, design]
+        return [name, *convention, *sizes, design, witness]
     *figures, design_there = _held(outcome, held)
-    return [name, *figures, *convention, design_there, design]
+    return [name, *figures, *convention, design_there, witness, design]
 
 
 def _held(outcome: Outcome, held: Pick) -> list[str]:
@@ -219,8 +222,8 @@ def _table(
     more: int = 0,
 ) -> PickTable:
     """A table without the columns that say nothing."""
-    missed = EXACT in header and any(row[header.index(EXACT)] for row in body)
-    kept = [i for i, name in enumerate(header) if name not in without and (missed or name != EXACT)]
+    silent = {name for name in (EXACT, WITNESS) if name in header and not any(row[header.index(name)] for row in body)}
+    kept = [i for i, name in enumerate(header) if name not in without | silent]
     rows = tuple(tuple(row[i] for i in kept) for row in body)
     return PickTable(title, tuple(facts), tuple(header[i] for i in kept), rows, tuple(below), more)
 
@@ -261,7 +264,7 @@ def _pick_row(outcome: Outcome, pick: Pick, best: float | None) -> list[str]:
     problem, question, answer = outcome.study.problem, pick.question, pick.answer
     name = question.label + ("" if question.budget is None else f": {question.budget}")
     if answer is None:
-        return [name, Styled("none fits", BAD), "", _better(None, best), *[""] * 5]
+        return [name, Styled("none fits", BAD), "", _better(None, best), *[""] * 6]
     m = {metric: float(column[0]) for metric, column in answer.metrics.items()}
     architectures = problem.architectures(answer.genotypes)
     return [
@@ -272,6 +275,7 @@ def _pick_row(outcome: Outcome, pick: Pick, best: float | None) -> list[str]:
         ", ".join(_taken(problem, question, m)),
         *_sizes(m),
         describe(architectures, problem.space.settings),
+        by_witness(outcome, pick),
     ]
 
 
@@ -286,6 +290,15 @@ def from_model(outcome: Outcome, pick: Pick, label: str) -> str:
         return ""
     found = outcome.doubt.differences[outcome.picks.index(pick)].get(label)
     return "" if found is None else difference_in_short(found)
+
+
+def by_witness(outcome: Outcome, pick: Pick) -> str:
+    """What `evidence` says of a pick beside its model, in words; "" of a law that rests on it."""
+    found = outcome.witnesses[outcome.picks.index(pick)]
+    if found is None:
+        return ""
+    said = f"{EVIDENCE}: {witness_in_words(found)}"
+    return said if found.confirms else Styled(said, DOUBT)
 
 
 def _loss(loss: float, *, extrapolated: bool) -> str:
@@ -386,6 +399,7 @@ def _beside(outcome: Outcome, known: Baseline, rows: list[PickRow], *, brief: bo
         f"{PREFIX}ms",
         "memory",
         "architecture",
+        WITNESS,
     )
     shown = shown[:HEADLINES] if brief else shown
     body = [_baseline_row(outcome, *row, known.label, loss) for row in shown]
@@ -404,8 +418,12 @@ def _predicted(loss: float, *, outside: bool, brief: bool) -> list[str]:
     """A published model's loss by the law, and its perplexity; that there is none where the law does not price it."""
     if not math.isfinite(loss):
         return ["no loss by this law"]
-    said = [f"{'predicted ' * (not brief)}loss {loss:.4f}{'*' if outside else ''} nats"]
-    return said if brief else [*said, f"perplexity {math.exp(loss):.2f}"]
+    mark = "*" if outside else ""
+    return (
+        [f"loss {loss:.4f}{mark}"]
+        if brief
+        else [f"predicted loss {loss:.4f}{mark} nats", f"perplexity {math.exp(loss):.2f}"]
+    )
 
 
 def _baseline_row(
@@ -414,7 +432,7 @@ def _baseline_row(
     assert pick.question.budget is not None
     label, limit = pick.question.label.partition(", ")[2], f"{pick.question.budget.limit:.2f}"
     if pick.answer is None:
-        return [label, Styled("none fits", BAD), "", _better(None, best, loss), "", limit, "", "", "", ""]
+        return [label, Styled("none fits", BAD), "", _better(None, best, loss), "", limit, *[""] * 5]
     problem = outcome.study.problem
     m = {name: float(column[0]) for name, column in pick.answer.metrics.items()}
     architectures = problem.architectures(pick.answer.genotypes)
@@ -429,4 +447,5 @@ def _baseline_row(
         f"{there[f'{PREFIX}total_ms']:.4g}",
         f"{m['memory_gb']:.3g} GB",
         describe(architectures, problem.space.settings),
+        by_witness(outcome, pick),
     ]

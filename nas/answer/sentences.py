@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nas.answer.by_evidence import EVIDENCE, ByEvidence
+from nas.answer.by_evidence import ByEvidence
 from nas.answer.design_words import describe, tokens_in_words
 from nas.answer.device_times import speeds
 from nas.answer.outcome import Outcome
@@ -12,6 +12,7 @@ from nas.answer.sureness import (
     difference_in_words,
     doubt_outside,
     of_level,
+    parts_lines,
     steps,
     sureness,
     sureness_in_short,
@@ -19,6 +20,7 @@ from nas.answer.sureness import (
     undecided_lines,
     unknown_uncertainty,
 )
+from nas.answer.witness import EVIDENCE
 from nas.problem.active_experts import active_experts_lines
 from nas.problem.dominance import rounded
 from nas.problem.objective import unit_of
@@ -40,23 +42,29 @@ from search_spaces.space import SearchSpace
 FAILED = "{:,} evaluations failed; their reasons are in evaluations.csv."
 STOPPED = "{:,} designs were stopped before the full fidelity (steps.csv); the frontier holds none of them."
 ALL_EVALUATED = "distinct evaluations"  # how the reason of a search ends that evaluated all that it may
+OF_THE_PAPER = ("paper", "paper", "NVIDIA Jetson AGX Orin 64 GB", "hw_codesign")  # preset, space, device and law
 WORKLOAD_WORDS = {"operator": "operator roofline", "closed_form": "closed-form latency"}
 
 
 def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[str]:
-    """The space, the device and the budgets of a search."""
+    """The space, what its law is known to get wrong, the device and the budgets of a search."""
     budgets = ", ".join(str(b) for b in problem.budgets) or "no budgets"
     objectives = ", ".join(o.name for o in problem.objectives)
     head = f", vocabulary {problem.vocabulary:,}" if problem.vocabulary else ""
-    origin = law_in_head(problem.scenario.law)
+    law = problem.scenario.law
+    origin, size = law_in_head(law), f"{problem.space.name} space, {problem.space.size:,} architectures"
+    searched = f"{size}; law {law.name}"
+    if (c.preset, problem.space.name, problem.scenario.device.name, law.name) == OF_THE_PAPER:
+        searched = f"{size}; the paper's study and law"
     return [
-        f"{c.algo}, seed {c.seed}: {problem.space.name} space, {problem.space.size:,} architectures; law {problem.scenario.law.name}",
+        f"{c.algo}, seed {c.seed}: {searched}",
         *([f"auto: {c.auto}; docs/strategies.md#which-one"] if c.auto else []),
+        *([f"Law {law.name}: {law.caveat}"] if law.caveat else []),
         hardware(problem, c, calibration_note),
         f"Minimise {objectives}; {budgets}; {workload(c)}{head}",
         *of_text(problem),
         *served_in_words(problem),
-        *capabilities(problem.space, problem.scenario.law),
+        *capabilities(problem.space, law),
         *([origin] if origin else []),
     ]
 
@@ -311,14 +319,12 @@ def limits_in_short(outcome: Outcome) -> list[str]:
     tokens = tokens_in_words(tokens_of(outcome.study.problem))
     tokens = f"{tokens}, " if tokens else ""
     outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
-    beyond = (
-        f"{outside} of {n:,} designs extrapolated (*)" if law.fitted_on else "fitted on a range that it does not state"
-    )
+    beyond = f"{outside} of {n:,} extrapolated (*)" if law.fitted_on else "fitted on a range that it does not state"
     likely = [] if outcome.optimal is None else [sureness_in_short(outcome.optimal, len(law.drawn), outside)]
     asked = (*outcome.frontier.objectives, *(budget.metric for budget in outcome.study.problem.budgets))
     return [
         f"Limits: predicted losses ({tokens}{uncertainty_in_words(law) or 'error unknown'}), {beyond}",
-        *fit_lines(law),
+        *([verdict] if (verdict := verdict_line(law)) else []),
         *doubt_outside(law, outside),
         *of_published_trainings(outcome, brief=True),
         *steps(outcome),
@@ -352,12 +358,13 @@ def equal_loss(outcome: Outcome) -> list[str]:
 
 
 def not_decided(outcome: Outcome, *, brief: bool = False) -> list[str]:
-    """What the law does not decide of the answer: designs that it cannot tell from it; at length axis by axis."""
+    """What the answer rests on, and what the law does not decide of it: designs that it cannot tell from it; at length axis by axis."""
     law, answer = outcome.study.problem.scenario.law, outcome.picks[0].answer if outcome.picks else None
     if outcome.doubt is None or answer is None:
         return []
     axes = [] if brief else undecided_lines(law, outcome.doubt.undecided, "the answer")
-    return [*_tied(outcome), *axes]
+    design = outcome.study.problem.architectures(answer.genotypes)
+    return [*parts_lines(law, design, outcome.study.baselines), *_tied(outcome), *axes]
 
 
 def _tied(outcome: Outcome) -> list[str]:
@@ -385,9 +392,9 @@ def active_experts(outcome: Outcome, *, brief: bool = False) -> list[str]:
 
 
 def of_published_trainings(outcome: Outcome, *, brief: bool = False) -> list[str]:
-    """What law `evidence` says of a pick of a law that does not say how sure it is, and what is published of its K; in one line."""
+    """What law `evidence` says of a pick of a law that does not say how sure it is, and what is published of its K, in one line; brief: not where a row says it."""
     of_k, found = active_experts(outcome, brief=brief), outcome.by_evidence
-    if found is None:
+    if found is None or (brief and found.baseline):
         return of_k
     what = "" if brief else " (published trainings)"
     return [" ".join([f"Law {EVIDENCE}{what} on {_on_pick(found, brief=brief)}.", *of_k])]

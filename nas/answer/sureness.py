@@ -5,7 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from nas.answer.outcome import Outcome
+from nas.answer.parts_of_gain import parts_of_gain
+from nas.answer.witness import Witness, own_in_words
 from nas.problem.differences import Difference, has_doubt
+from nas.problem.pick_queries import Baseline
 from nas.problem.undecided import Undecided
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
@@ -57,6 +60,44 @@ def difference_in_words(found: Difference) -> str:
     if not found.known:
         return f"{found.nats:+.2f} nats, {OUTSIDE}"
     return f"{_interval(found, ' nats', LEVEL)}, better with probability {chance(found.better)}"
+
+
+def witness_in_words(found: Witness) -> str:
+    """`-0.11 nats (90 %: -0.19 to -0.04), better with probability 0.98`, after `disagrees` and `no difference shown` where it is so; its own pick."""
+    said = [*["disagrees"] * found.disagrees, *["no difference shown"] * found.undecided]
+    own = own_in_words(found)
+    return ", ".join([*said, difference_in_words(found.difference)]) + (f"; {own}" if own else "")
+
+
+def parts_lines(law: Law, design: Architectures, models: Sequence[Baseline]) -> list[str]:
+    """Which part of a design's difference from the first model rests on costs of kinds of layers and on experts; nothing where it has neither."""
+    found = parts_of_gain(law, design, models[0].architecture) if models else None
+    if found is None or not np.isfinite(found.whole):
+        return []
+    parts = [f"{found.layers:+.2g} rest on costs of layer kinds (--deltas none)"] if found.layers else []
+    parts += [f"{found.experts:+.2g} rest on experts"] if found.experts else []
+    whole = f"Of {found.whole:+.2g} nats from {models[0].label}"
+    return [f"{whole} {' and '.join(parts)}; without {difference_in_words(found.left)}"]
+
+
+def beside_evidence(found: Witness | None, *, brief: bool = False) -> str:
+    """` [evidence: …]`, to stand behind a gain of another law; brief: in short, without its own pick; "" without a witness."""
+    if found is None:
+        return ""
+    if not brief:
+        return f" [evidence: {witness_in_words(found)}]"
+    return f" [evidence: {witness_in_short(found)}]"
+
+
+def witness_in_short(found: Witness | None) -> str:
+    """`no difference shown, +0.02 (-0.05 to +0.09), 0.29`; "" without a witness."""
+    if found is None:
+        return ""
+    return (
+        "disagrees, " * found.disagrees
+        + "no difference shown, " * found.undecided
+        + difference_in_short(found.difference)
+    )
 
 
 def _interval(found: Difference, unit: str, level: str = "") -> str:

@@ -8,17 +8,18 @@ from typing import Any
 from nas.answer.changes import NOTHING, Change, Changes, changes_of
 from nas.answer.design_words import describe_in_words, model_size, size_of
 from nas.answer.device_times import PREFIX, TIMES, alike, device_times, limits, ranges_of_what, times_of
-from nas.answer.doubt_columns import difference_in_numbers
+from nas.answer.doubt_columns import difference_in_numbers, witness_in_numbers
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import figure, figure_of
 from nas.answer.sentences import devices_in_words, formats_in_words
-from nas.answer.sureness import difference_in_words
+from nas.answer.sureness import beside_evidence, difference_in_words
+from nas.answer.witness import Witness, of_picks
 from nas.exact.gains import DIFFERENT
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import pick_of
 from nas.problem.breakdown import operators
 from nas.problem.diagnosis import Diagnosis, at_least
-from nas.problem.differences import Difference, from_models, has_doubt
+from nas.problem.differences import from_models, has_doubt
 from nas.problem.evaluations import Evaluations
 from nas.problem.outside_words import leaves
 from nas.problem.pick_queries import OWN, Baseline, PickQuery
@@ -78,7 +79,7 @@ def three_sentences(outcome: Outcome) -> ThreeSentences | None:
     if pick.answer is None:
         return None
     elsewhere = _elsewhere(problem, pick, there)
-    return answer_of(problem, pick.answer, outcome.changes, outcome.study.baselines, elsewhere)
+    return answer_of(problem, pick.answer, outcome.changes, outcome.study.baselines, elsewhere, outcome.witnesses[0])
 
 
 def solved_answer(study: Study, frontier: Evaluations) -> ThreeSentences | None:
@@ -91,7 +92,8 @@ def solved_answer(study: Study, frontier: Evaluations) -> ThreeSentences | None:
     pick, on_device = Pick(PickQuery(OWN, None), best), under_preset(study, "device")
     there = device_times(on_device, pick)
     changes = changes_of(study, best, frontier, solved=True)
-    return answer_of(problem, best, changes, study.baselines, _elsewhere(problem, pick, there))
+    (witness,) = of_picks(problem, study.baselines, [pick], frontier)
+    return answer_of(problem, best, changes, study.baselines, _elsewhere(problem, pick, there), witness)
 
 
 def _elsewhere(problem: Problem, pick: Pick, there: dict[str, float]) -> dict[str, float]:
@@ -108,9 +110,12 @@ def answer_in_numbers(outcome: Outcome) -> dict[str, Any] | None:
     content: dict[str, Any] = {"sentences": list(said.sentences), "short": said.short}
     if changes is None:
         return content
-    tried = [{name: value for name, value in vars(each).items() if name != "difference"} for each in changes.tried]
+    tried = [
+        {n: value for n, value in vars(each).items() if n not in ("difference", "witness")} for each in changes.tried
+    ]
     for each, row in zip(changes.tried, tried, strict=True):
         row["difference"] = None if each.difference is None else difference_in_numbers(each.difference)
+        row |= {} if each.witness is None else {"evidence": witness_in_numbers(each.witness)}
     binding = [budget.metric for budget in changes.binding]
     among = {"among": changes.among, "whole_space": changes.whole}
     untried = {
@@ -130,12 +135,14 @@ def answer_of(
     changes: Changes | None,
     baselines: Sequence[Baseline] = (),
     on_device: Mapping[str, float] | None = None,
+    witness: Witness | None = None,
 ) -> ThreeSentences:
-    """The answer whose design is a pick, one row; `on_device`: its times under preset `device` where they are others, ms."""
+    """The answer whose design is a pick, one row; `on_device`: its times under preset `device` where they are others, ms; `witness`: of it beside the first model."""
     chosen = problem.architectures(pick.genotypes)
     m = {name: float(column[0]) for name, column in pick.metrics.items()}
     first = next(iter(from_models(problem.scenario.law, chosen, baselines[:1]).items()), None)
-    beside = None if first is None else (first[0], first[1][0])
+    beside = "" if first is None else f"; against {first[0]} trained alike {difference_in_words(first[1][0])}"
+    beside += beside_evidence(witness) if beside else ""
     train, takes = _train(problem, chosen, m["loss"], beside), _takes(problem, chosen, m, changes, on_device or {})
     return ThreeSentences(train, takes, _buys(problem, chosen, m["loss"], changes), _short(problem, chosen, m))
 
@@ -213,14 +220,13 @@ def _designs(number: int) -> str:
     return "1 design" if number == 1 else f"{number:,} designs"
 
 
-def _train(problem: Problem, chosen: Architectures, loss: float, beside: tuple[str, Difference] | None) -> str:
+def _train(problem: Problem, chosen: Architectures, loss: float, beside: str) -> str:
     size, rest = describe_in_words(chosen, problem.space.settings)
     law = problem.scenario.law
     outside = ", extrapolated" if law.extrapolates(chosen)[0] else "" if has_doubt(law) else ", error unknown"
     narrow = float(problem.pricing(chosen).precision.weight_bytes) < LOSSLESS and law.precision_law is None
     outside += ", as if in 16 bits" if narrow else ""
-    compared = "" if beside is None else f"; against {beside[0]} trained alike {difference_in_words(beside[1])}"
-    return f"Train {size}: loss {loss:.4f} nats (predicted{outside}), {rest}{compared}."
+    return f"Train {size}: loss {loss:.4f} nats (predicted{outside}), {rest}{beside}."
 
 
 def _takes(
@@ -302,10 +308,13 @@ def _buys(problem: Problem, chosen: Architectures, loss: float, changes: Changes
         said = " nor ".join(_changed(problem, each) for each in tried)
         return f"{missed}No one change lowers the loss among {among}: not {said}{left}."
     gained = f" ({_nats(best)})" if best.difference is None else f", {difference_in_words(best.difference)}"
+    gained += beside_evidence(best.witness)
     bought = (
         f"{_changed(problem, best)}{WITH.get(best.kind, '')}, to loss {best.loss:.4f}{'*' * best.extrapolates}{gained}"
     )
-    others = [f"{_changed(problem, each)} {_nats(each)}" for each in tried[1:]]
+    others = [
+        f"{_changed(problem, each)} {_nats(each)}{beside_evidence(each.witness, brief=True)}" for each in tried[1:]
+    ]
     return (
         f"{missed}Of {among}, one change buys most: {bought}"
         + (f"; {', '.join(others)}" if others else "")

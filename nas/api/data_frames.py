@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nas.answer.doubt_columns import difference_columns
+from nas.answer.doubt_columns import difference_columns, evidence_columns
 from nas.answer.outcome_files import file_columns
+from nas.answer.witness import model_witnesses
 from nas.errors import UsageError
 from nas.problem.differences import from_models
 from nas.problem.evaluations import Evaluations
@@ -114,10 +115,11 @@ def units(problem: Problem) -> dict[str, str]:
 
 
 def with_differences(frame: pd.DataFrame, law: Law, designs: Architectures, models: Sequence[Baseline]) -> pd.DataFrame:
-    """A table of designs with how their losses differ from published models', where the law says how sure it is."""
+    """A table of designs with how their losses differ from published models', where the law says how sure it is; under `evidence` too beside another law."""
     more = difference_columns(from_models(law, designs, models))
+    more |= evidence_columns(model_witnesses(law, designs, models))
     found = frame.assign(**more)
-    of_more = {name: "probability" if name.startswith("better_than_") else "nats" for name in more}
+    of_more = {name: "probability" if "better_than_" in name else "nats" for name in more}
     found.attrs = {**frame.attrs, "units": {**frame.attrs["units"], **of_more}}
     return found
 

@@ -10,7 +10,7 @@ from nas.answer import device_gain_sentences
 from nas.answer.context_curves import HEADER, cells
 from nas.answer.design_words import count, describe
 from nas.answer.device_times import TIMES, ranges_of_what
-from nas.answer.doubt_columns import difference_in_numbers
+from nas.answer.doubt_columns import difference_in_numbers, witness_in_numbers
 from nas.answer.gain_sentences import described, gain_lines
 from nas.answer.law_regrets import design_lines
 from nas.answer.model_remarks import blind_spots, head, unpriced
@@ -19,7 +19,8 @@ from nas.answer.pick_tables import LOSS, figure_of
 from nas.answer.reassembled_study import study_of
 from nas.answer.score_tables import design_table, in_numbers, say_scores, scored
 from nas.answer.sentences import headline
-from nas.answer.sureness import difference_in_words, undecided_lines
+from nas.answer.sureness import beside_evidence, difference_in_words, parts_lines, undecided_lines
+from nas.answer.witness import Witness, model_witnesses
 from nas.commands.requests import ExplainRequest
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
@@ -50,6 +51,7 @@ from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from nas.theory.device_gains import relaxed_gains
 from objectives.display_text import in_a_command
+from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.columns import any_of
 
@@ -76,12 +78,12 @@ def explain(request: ExplainRequest) -> None:
     found, of_device, why_not = _gains(limited)
     in_theory = {} if found is None else _in_theory(limited, found.pick, of_device)
     others = [each for each in study.baselines if each.label != known.label]
-    law = study.problem.pricing(chosen).law
-    apart = {label: rows[0] for label, rows in from_models(law, chosen, others).items()}
-    remarks = _remarks(study, known, chosen, apart)
+    apart, told = _apart(study.problem.pricing(chosen).law, chosen, others)
+    remarks = _remarks(study, known, chosen, apart, told)
     if request.json:
-        content = _content(study, known.label, chosen, explanation, remarks, apart, contexts, found)
-        content["device_gains"] = device_gain_sentences.described(of_device, in_theory)
+        content = _content(study, known.label, chosen, explanation, remarks, _sure(apart, told), contexts, found)
+        pick = None if found is None else found.pick
+        content["device_gains"] = device_gain_sentences.described(limited, pick, of_device, in_theory)
         say_json(content | ({} if of_tasks is None else {"scores": in_numbers(of_tasks, 0)}))
         return
     _show(study, chosen, known.label, explanation, remarks)
@@ -93,9 +95,24 @@ def explain(request: ExplainRequest) -> None:
         for line in design_lines(study.problem, study.laws, chosen):
             say(line)
     if found is not None:
-        _say_gains(study.problem, found, of_device, in_theory, float(explanation.metrics["loss"]))
+        _say_gains(limited, found, of_device, in_theory, float(explanation.metrics["loss"]))
     elif why_not:
         say(f"\nWhat more would buy is not computed: {why_not}")
+
+
+def _apart(
+    law: Law, chosen: Architectures, others: Sequence[Baseline]
+) -> tuple[dict[str, Difference], dict[str, Witness | None]]:
+    """How its loss differs from published models', and under `evidence` beside another law."""
+    apart = {label: rows[0] for label, rows in from_models(law, chosen, others).items()}
+    return apart, {label: rows[0] for label, rows in model_witnesses(law, chosen, others).items()}
+
+
+def _sure(apart: Mapping[str, Difference], told: Mapping[str, Witness | None]) -> dict[str, Any]:
+    """The same as plain content; nothing where the law does not say how sure it is."""
+    beside = {label: witness_in_numbers(each) for label, each in told.items() if each is not None}
+    found = {"differences": {label: difference_in_numbers(each) for label, each in apart.items()}, "evidence": beside}
+    return {name: each for name, each in found.items() if each}
 
 
 def _say_gains(
@@ -113,21 +130,26 @@ def _content(
     chosen: Architectures,
     explanation: Explanation,
     remarks: list[str],
-    apart: Mapping[str, Difference],
+    sure: Mapping[str, Any],
     contexts: list[AtContext],
     found: Gains | None,
 ) -> dict[str, Any]:
     """Everything but scores of tasks as plain content."""
     remarked = {"remarks": remarks} if remarks else {}
-    bought = None if found is None else described(found)
+    bought = None if found is None else described(study.problem, found)
     rivals = {"under_laws": design_lines(study.problem, study.laws, chosen)} if study.laws else {}
-    sure = {"differences": {each: difference_in_numbers(d) for each, d in apart.items()}} if apart else {}
     longer = {"contexts": [asdict(row) for row in contexts]} if contexts else {}
     whole = {"architecture": label, **remarked, **asdict(explanation), **longer, "gains": bought}
     return {**whole, **rivals, **sure}
 
 
-def _remarks(study: Study, known: Baseline, chosen: Architectures, apart: Mapping[str, Difference]) -> list[str]:
+def _remarks(
+    study: Study,
+    known: Baseline,
+    chosen: Architectures,
+    apart: Mapping[str, Difference],
+    told: Mapping[str, Witness | None],
+) -> list[str]:
     """What must be said of the model and its times, and how its loss differs from published models'."""
     scenario, sparse = study.problem.pricing(chosen), bool(chosen.n_experts[0] > 1)
     several = [name for name, _ in study.problem.scenario.devices]
@@ -145,7 +167,11 @@ def _remarks(study: Study, known: Baseline, chosen: Architectures, apart: Mappin
         *active_experts_lines(scenario.law, chosen, "designs"),
         *(f"Warning: {text}" for text in doubtful_times(scenario, experts=sparse)),
         *about_energy(scenario, experts=sparse),
-        *(f"Against {label} trained alike: {difference_in_words(each)}" for label, each in apart.items()),
+        *(
+            f"Against {label} trained alike: {difference_in_words(each)}{beside_evidence(told.get(label))}"
+            for label, each in apart.items()
+        ),
+        *parts_lines(scenario.law, chosen, [each for each in study.baselines if each.label in apart]),
         *undecided_lines(scenario.law, _undecided(study.problem, chosen), "it"),
     ]
 

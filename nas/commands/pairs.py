@@ -7,7 +7,8 @@ import numpy as np
 
 from nas.answer.design_words import describe
 from nas.answer.sentences import hardware, law_in_head, workload
-from nas.answer.sureness import difference_in_words
+from nas.answer.sureness import beside_evidence, difference_in_words
+from nas.answer.witness import witnesses
 from nas.commands.pair_tables import Answered, answered, columns_of, shown_rows, shown_table, speed_ups
 from nas.commands.requests import PairsRequest
 from nas.errors import InfeasibleError, UsageError
@@ -131,9 +132,9 @@ def _verdict(problem: PairProblem, answer: Answered) -> Iterator[str]:
 def _apart(problem: PairProblem, answer: Answered, pair: Pairs, alone: Pairs) -> str:
     """Their difference in loss, with how sure the law is of it."""
     law, nats = problem.targets.scenario.law, float(pair.metrics["loss"][0] - alone.metrics["loss"][0])
-    if nats and has_doubt(law):
-        return difference_in_words(differences(law, answer.targets_of(pair), answer.targets_of(alone))[0][0])
-    return f"{nats:+.4f} nats"
+    both = answer.targets_of(pair), answer.targets_of(alone)
+    said = difference_in_words(differences(law, *both)[0][0]) if nats and has_doubt(law) else f"{nats:+.4f} nats"
+    return said + (beside_evidence(witnesses(law, *both)[0]) if nats else "")
 
 
 def _along(problem: PairProblem, answer: Answered) -> Iterator[str]:

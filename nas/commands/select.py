@@ -8,7 +8,7 @@ import numpy as np
 
 from nas.answer.design_words import count, describe
 from nas.answer.doubt import solved_regret
-from nas.answer.doubt_columns import difference_columns, regret_in_numbers
+from nas.answer.doubt_columns import difference_columns, evidence_columns, regret_in_numbers
 from nas.answer.law_regrets import pick_under, regret_columns
 from nas.answer.law_sentences import caveats
 from nas.answer.past_run import RecordedRun, recorded_run
@@ -17,7 +17,8 @@ from nas.answer.reassembled_study import study_of, with_quantiles
 from nas.answer.requeried import requeried
 from nas.answer.resolved_exactly import solvable, solved_along, solved_within
 from nas.answer.score_tables import Scored, design_table, say_scores, score_columns, scored, step_table
-from nas.answer.sureness import OUTSIDE, difference_in_short, undecided_lines
+from nas.answer.sureness import OUTSIDE, difference_in_short, undecided_lines, witness_in_short
+from nas.answer.witness import EVIDENCE, model_witnesses
 from nas.commands.requests import SelectRequest
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.alternative_laws import along
@@ -27,7 +28,7 @@ from nas.files.tables import refuse_existing
 from nas.problem.active_experts import active_experts_lines
 from nas.problem.blind_axes import blind_axes, blind_lines
 from nas.problem.diagnosis import diagnose, lines
-from nas.problem.differences import Difference, cheapest, from_models, has_doubt, tied
+from nas.problem.differences import cheapest, from_models, has_doubt, tied
 from nas.problem.objective import Budget, unit_of
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
@@ -71,14 +72,14 @@ def choose(request: SelectRequest) -> None:
     rows = _rows(request, run)
     if len(rows) == 0:
         raise InfeasibleError(_why(run, problem, (*budgets, *([pick] if pick else []))))
-    sure, apart_from = _sureness(request, run, rows), from_models(run.law, run.architectures(rows), run.baselines)
+    sure, (apart_from, short) = _sureness(request, run, rows), _apart(run, rows)
     under, lines = _under_laws(request, run, rows, pick)
     lost, said = _expected_regret(request, run, rows, pick)
     lines = [*([OF_STEPS] if request.distinguishable else []), *lines, *said]
     of_tasks, columns = _of_tasks(request, run, rows)
-    _give(request, run.columns(rows) | sure | difference_columns(apart_from) | lost | under | columns, len(rows))
+    _give(request, run.columns(rows) | sure | apart_from | lost | under | columns, len(rows))
     if not request.json:
-        _show(run, rows, request.shown, _shown_first(sure) | _in_short(apart_from) | _shown_first(under))
+        _show(run, rows, request.shown, _shown_first(sure) | short | _shown_first(under))
         for line in lines:
             say(f"  {line}")
         if "tied_group" in sure:
@@ -139,10 +140,16 @@ def _shown_first(columns: dict[str, AnyArray]) -> dict[str, list[str]]:
     }
 
 
-def _in_short(found: dict[str, list[Difference]]) -> dict[str, list[str]]:
-    """The first model's in a column of text."""
-    first = list(found.items())[:1]
-    return {OF_FIRST.format(label): [difference_in_short(each) for each in column] for label, column in first}
+def _apart(run: RecordedRun, rows: IntArray) -> tuple[dict[str, AnyArray], dict[str, list[str]]]:
+    """How the losses of the chosen differ from published models', and under `evidence` beside another law: in columns, the first model's in text."""
+    designs = run.architectures(rows)
+    found, told = from_models(run.law, designs, run.baselines), model_witnesses(run.law, designs, run.baselines)
+    columns = difference_columns(found) | evidence_columns(told)
+    if not found:
+        return columns, {}
+    label, first = next(iter(found.items()))
+    short = {OF_FIRST.format(label): [difference_in_short(each) for each in first]}
+    return columns, short | ({EVIDENCE: [witness_in_short(each) for each in told[label]]} if told else {})
 
 
 def _under_laws(
@@ -297,18 +304,16 @@ def _sweep(request: SelectRequest, run: RecordedRun, problem: Problem | None, bu
     if len(rows) == 0:
         raise InfeasibleError(_why(run, problem, (*budgets, Budget(sweep.metric, float(sweep.limits[-1])))))
     under, lines = _under_laws(request, run, rows, None, limits)
-    apart_from = from_models(run.law, run.architectures(rows), run.baselines)
+    apart_from, short = _apart(run, rows)
     of_tasks, columns = _of_tasks(request, run, rows)
-    _give(
-        request, {"limit": limits, **run.columns(rows), **difference_columns(apart_from), **under, **columns}, len(rows)
-    )
+    _give(request, {"limit": limits, **run.columns(rows), **apart_from, **under, **columns}, len(rows))
     if not request.json:
         if len(rows) < len(answers):
             say(
                 f"{len(answers) - len(rows):,} limits up to {answers[len(answers) - len(rows) - 1][0]:g} are met by nothing"
             )
         leading = {f"{sweep.metric} <=": [f"{limit:g}" for limit in limits.tolist()]}
-        _show(run, rows, request.shown, leading | _in_short(apart_from) | _shown_first(under))
+        _show(run, rows, request.shown, leading | short | _shown_first(under))
         for line in lines:
             say(f"  {line}")
         _say_law(run, rows, of_tasks)

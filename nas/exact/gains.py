@@ -17,7 +17,7 @@ from nas.problem.problem import Problem
 DIFFERENT = 1e-11  # relative; less is a tie at 12 digits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gain:
     """A better design that a change opens: the change, the limit or value it needs, the loss it reaches."""
 

@@ -22,6 +22,7 @@ WORDS = (
     "compared",
     "architecture",
     "architecture in convention",
+    "second witness",
     "expected, and 90 % of measurements",
     "by the formulas alone",
     "device",

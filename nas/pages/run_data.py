@@ -17,7 +17,8 @@ from nas.answer.plot_data import (
     thinned,
 )
 from nas.answer.sentences import baseline_metric, plot_axes
-from nas.answer.sureness import difference_in_words
+from nas.answer.sureness import beside_evidence, difference_in_words
+from nas.answer.witness import model_witnesses
 from nas.pages.details import details
 from nas.pages.embedding import column
 from nas.pages.rows import DRAWN, Rows
@@ -145,10 +146,21 @@ def _held(outcome: Outcome, places: dict[int, int]) -> BoolArray:
 
 
 def _differences(outcome: Outcome, genotypes: IntArray) -> list[dict[str, Any]]:
-    """From each published model, in words, those of designs; nothing of a law that does not say how sure it is."""
-    problem = outcome.study.problem
-    found = from_models(problem.scenario.law, problem.architectures(genotypes), outcome.study.baselines)
-    return [{"label": label, "words": list(map(difference_in_words, rows))} for label, rows in found.items()]
+    """From each published model, in words, those of designs, with what `evidence` says of them; nothing of a law that does not say how sure it is."""
+    law, models = outcome.study.problem.scenario.law, outcome.study.baselines
+    designs = outcome.study.problem.architectures(genotypes)
+    found, told = from_models(law, designs, models), model_witnesses(law, designs, models)
+    nothing = [None] * len(designs)
+    return [
+        {
+            "label": label,
+            "words": [
+                difference_in_words(each) + beside_evidence(witness, brief=True)
+                for each, witness in zip(rows, told.get(label, nothing), strict=True)
+            ],
+        }
+        for label, rows in found.items()
+    ]
 
 
 def _exact(outcome: Outcome, places: dict[int, int]) -> dict[str, Any] | None:

@@ -71,9 +71,7 @@ def active_experts_lines(law: Law, architectures: Architectures, of: str, *, bri
     many = "this design" if len(architectures) == 1 else f"{len(rows):,} of {len(architectures):,} {of}"
     text = f"Few active experts are the law's choice: {law.name} predicts no lower loss with more"
     if brief:
-        return [
-            f"Few active experts are the law's choice: {law.name} in {many}; in all 12 published pairs more of them lower the loss"
-        ]
+        return [f"Few active experts are the law's choice: {law.name} in {many}"]
     return [
         f"{text} of them for {many} "
         f"({k} active {own:.4f} nats, {FACTORS[place] * k} active {more:.4f} nats, as many experts of the same size); {MEASURED}."

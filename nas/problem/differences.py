@@ -62,6 +62,15 @@ def differences(law: Law, designs: Architectures, others: Architectures) -> list
     return [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in range(n)]
 
 
+def paired(law: Law, designs: Architectures, others: Architectures, of_others: Law | None = None) -> list[Difference]:
+    """The difference of each design from the other one in its row; `of_others` prices these where it is another law, with draws in the same order."""
+    theirs = of_others or law
+    nats = law.loss(designs) - theirs.loss(others)
+    gaps = possible_losses(law, designs) - possible_losses(theirs, others)
+    known = ~law.extrapolates(designs) & ~theirs.extrapolates(others) & np.isfinite(nats)
+    return _column(nats, gaps, misfit(law), known)
+
+
 def from_models(law: Law, designs: Architectures, models: Sequence[Baseline]) -> dict[str, list[Difference]]:
     """The difference of each design from published models, by their label; nothing of a law that does not say how sure it is."""
     if not (models and has_doubt(law)):

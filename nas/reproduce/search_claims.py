@@ -250,7 +250,10 @@ def applications() -> Claim:
 def equal_memory() -> Claim:
     """The headline at equal latency, with memory looked at as well."""
     gains, theirs = gains_at_equal_latency()
-    lines = [f"{g.name} {g.percent:.1f} % lower with {g.memory_gb:.3g} GB ({g.design})" for g in gains]
+    lines = [
+        f"{g.name} {g.percent:.1f} % lower with {g.memory_gb:.3g} GB ({g.design}) [evidence: {g.evidence}]"
+        for g in gains
+    ]
     return Claim(
         stated("equal-memory"),
         CONDITIONS,

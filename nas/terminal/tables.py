@@ -9,6 +9,7 @@ from nas.terminal.width import cells, columns, padded, wrapped
 
 ROOM = 20  # columns in which a text may wrap
 BELOW = ("architecture",)
+SAID = ("second witness",)  # columns whose cells say themselves what they are
 
 Row = Sequence[str]
 
@@ -75,7 +76,7 @@ def _without(content: Sequence[Row], names: Sequence[str]) -> list[list[str]]:
 def _under(header: list[str], row: Row, lowered: list[str]) -> list[Line]:
     """Lines below a row: the first lowered column as it is, the others with their names, what is several words on a line of its own."""
     found = [(name, row[header.index(name)]) for name in lowered]
-    named = [cell if not i else f"{name} {cell}" for i, (name, cell) in enumerate(found) if cell]
+    named = [cell if not i or name in SAID else f"{name} {cell}" for i, (name, cell) in enumerate(found) if cell]
     alone = [text for text in named if ", " in text]
     figures = ", ".join(text for text in named if text not in alone)
     return [["    ", text] for text in (*alone, figures) if text]

@@ -148,7 +148,7 @@ def test_gains_are_said_in_words_and_as_content(problem: Problem, found: Gains) 
     assert "decode_ms <= 40: costs nothing down to" in said
     assert "one step beyond its axis" in said
     assert "Not this one, but 16 layers, " in "\n".join(gain_lines(problem, found, 9.0))
-    assert json.loads(json.dumps(described(found)))["budgets"][0]["metric"] == "decode_ms"
+    assert json.loads(json.dumps(described(problem, found)))["budgets"][0]["metric"] == "decode_ms"
 
 
 def test_nothing_feasible_has_no_gains(problem: Problem) -> None:

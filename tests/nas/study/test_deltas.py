@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nas.answer.by_evidence import evidence_beside
 from nas.answer.sentences import deltas_in_words
+from nas.answer.witness import evidence_beside
 from nas.errors import UsageError
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law

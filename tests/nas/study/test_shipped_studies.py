@@ -14,7 +14,6 @@ from nas.problem.picks import answers
 from nas.problem.undecided import not_told_apart_from
 from nas.search.assembly import assemble, under_preset
 from nas.study.layers import OTHERS, layered
-from objectives.loss_law.origin import beyond_experts
 from objectives.plugins import documents
 from objectives.transfers import takes_as_measured
 
@@ -84,9 +83,8 @@ def test_the_documentation_shows_what_each_finds(name: str) -> None:
     tied = not_told_apart_from(problem, best, everything)
     assert tied is not None
     spans = ", ".join(f"{name} {tied.genes[name]}" for name in ("depth", "n_kv_heads"))
-    unlike = ", ".join(beyond_experts(problem.scenario.law, problem.architectures(best.genotypes)))
     found = f"{best.metrics['loss'][0]:.4f} | {described} | {best.metrics['memory_gb'][0]:.3g} GB"
-    row = f"| `{name}` | {found} | {tied.number:,}: {spans} | {unlike or '-'} |"
+    row = f"| `{name}` | {found} | {tied.number:,}: {spans} |"
     assert row in (ROOT / "docs" / "applications.md").read_text()
 
 

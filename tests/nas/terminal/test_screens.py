@@ -43,6 +43,8 @@ def test_the_answer_stands_before_the_picture_and_holds_what_must_not_be_missed(
     said = "\n".join(bare[1].lines)
     order = [
         "nsga2, seed 0: paper space",
+        "the paper's study and law",
+        "Law hw_codesign: wrongly favours experts at equal memory",
         "Minimise loss, total_ms",
         "Train ",
         "it takes total ",
@@ -51,7 +53,7 @@ def test_the_answer_stands_before_the_picture_and_holds_what_must_not_be_missed(
         "your budgets  ",
         "On the device: preset device (LM head",
         "At most as slow as Qwen2.5-0.5B (no LM head",
-        "equal memory",
+        "equal memory  ",
         "of the exact frontier's ",
         "Limits: ",
         "Files: ",
