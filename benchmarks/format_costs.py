@@ -22,7 +22,7 @@ from objectives.weight_formats.cost_estimate import (
 ROOT = Path(__file__).parent.parent
 WRITTEN = ROOT / "objectives" / "weight_formats" / "costs.yaml"
 ORDER = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_0", "int8", "w4a16", "int4")
-DRAWS = 200
+DRAWS, SWEEPS = 256, 6000
 HEADER = """\
 # Cost of a format in a model of N parameters without embeddings: nats * (N / 1e9)^-exponent, written by benchmarks/format_costs.py
 # from costs.csv. draws: exponent, then nats of each format in this order, of a model that nothing was measured of. models: how
@@ -62,7 +62,7 @@ def judged(rows: list[PublishedCost], group: Callable[[PublishedCost], str], nam
 def main() -> None:
     """Fit and write; judge where asked."""
     rows = published_costs()
-    text = HEADER + yaml.safe_dump(content(rows, cost_draws(rows)), sort_keys=False, width=1000)
+    text = HEADER + yaml.safe_dump(content(rows, cost_draws(rows, sweeps=SWEEPS)), sort_keys=False, width=1000)
     WRITTEN.write_text(text, encoding="utf-8")
     if "--judge" in sys.argv[1:]:
         judged(rows, lambda row: row.model, "models")

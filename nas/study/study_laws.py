@@ -123,7 +123,9 @@ def _refuse_without_costs(laws: Sequence[Law], formats: Sequence[str]) -> None:
 
 def _priced_by(formats: Sequence[str], law: Law) -> str:
     """Another precision law that prices some formats, as advice."""
-    other = next((name for name in CAVEATS if not unpriced_formats(name, formats, law.group_size or GROUP)), None)
+    other = next(
+        (name for name in reversed(CAVEATS) if not unpriced_formats(name, formats, law.group_size or GROUP)), None
+    )
     return "" if other is None else f" or give --precision-law {other}"
 
 
