@@ -63,8 +63,7 @@ def study_laws(
     own, *others = (_of_unique(predicting(each, tokens), config.unique_tokens) for each in distinct.values())
     own = own if config.residual_sd is None else own.model_copy(update={"residual_sd": config.residual_sd})
     _refuse_without_losses((own, *others), space)
-    _refuse_without_costs((own, *others), [*space.formats, config.precision])
-    return own, *others
+    return _of_known_costs((own, *others), [*space.formats, config.precision])
 
 
 def _with_vocabularies(law: Law, axes: Axes) -> Law:
@@ -101,8 +100,8 @@ def _refuse_without_losses(laws: Sequence[Law], space: SearchSpace) -> None:
             )
 
 
-def _refuse_without_costs(laws: Sequence[Law], formats: Sequence[str]) -> None:
-    """A format of unknown cost would look better than it is.
+def _of_known_costs(laws: tuple[Law, ...], formats: Sequence[str]) -> tuple[Law, ...]:
+    """The laws; a format of unknown cost would look better than it is.
 
     Raises:
         UsageError: there is one, with its name.
@@ -119,6 +118,7 @@ def _refuse_without_costs(laws: Sequence[Law], formats: Sequence[str]) -> None:
                 f"{key}: expected formats that precision law {law.precision_law} prices ({known}), got {' and '.join(lacking)}; "
                 f"drop {'it' if len(lacking) == 1 else 'them'}{_priced_by(named, law)}"
             )
+    return laws
 
 
 def _priced_by(formats: Sequence[str], law: Law) -> str:
