@@ -18,10 +18,10 @@ from objectives.weight_formats.cost_estimate import (
     left_out,
     published_costs,
 )
+from search_spaces.formats import FORMATS
 
 ROOT = Path(__file__).parent.parent
 WRITTEN = ROOT / "objectives" / "weight_formats" / "costs.yaml"
-ORDER = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_0", "int8", "w4a16", "int4")
 DRAWS, SWEEPS = 256, 6000
 HEADER = """\
 # Cost of a format in a model of N parameters without embeddings: nats * (N / 1e9)^-exponent, written by benchmarks/format_costs.py
@@ -33,13 +33,14 @@ HEADER = """\
 
 def content(rows: list[PublishedCost], found: CostDraws) -> dict[str, object]:
     """What the file holds."""
-    places = [found.formats.index(name) for name in ORDER]
+    order = [name for name in FORMATS if name in found.formats]
+    places = [found.formats.index(name) for name in order]
     levels, exponent = found.centre
-    of_each = {name: [row for row in rows if row.format == name] for name in ORDER}
+    of_each = {name: [row for row in rows if row.format == name] for name in order}
     kept = np.linspace(0, len(found.exponent) - 1, DRAWS).astype(int)
     drawn = np.column_stack([found.exponent, found.at_billion[:, places]])[kept]
     return {
-        "nats": {name: float(f"{np.exp(levels[at]):.4g}") for name, at in zip(ORDER, places, strict=True)},
+        "nats": {name: float(f"{np.exp(levels[at]):.4g}") for name, at in zip(order, places, strict=True)},
         "exponent": float(f"{exponent:.4g}"),
         "fitted_on": {
             name: [min(row.parameters for row in own), max(row.parameters for row in own)]
@@ -53,10 +54,12 @@ def content(rows: list[PublishedCost], found: CostDraws) -> dict[str, object]:
 def judged(rows: list[PublishedCost], group: Callable[[PublishedCost], str], name: str) -> None:
     """Print the share of figures inside the 90 % intervals of rows of other groups."""
     found = left_out(rows, group)
-    inside = {row.format: [low <= r.nats <= high for r, low, high in found if r.format == row.format] for row in rows}
+    inside: dict[str, list[bool]] = {}
+    for row, low, high in found:
+        inside.setdefault(row.format, []).append(low <= row.nats <= high)
     every = [each for own in inside.values() for each in own]
     print(f"{name} left out: {100 * np.mean(every):.1f} % of {len(every)} figures inside 90 % intervals")
-    print("  " + ", ".join(f"{name} {100 * np.mean(inside[name]):.0f} %" for name in ORDER))
+    print("  " + ", ".join(f"{format_} {100 * np.mean(own):.0f} %" for format_, own in inside.items()))
 
 
 def main() -> None:
