@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nas.errors import UsageError
 from nas.problem.blind_axes import blind_axes
 from nas.problem.dominance import frontier_rows
 from nas.problem.objective import Budget
@@ -137,6 +138,8 @@ def test_what_cannot_be_asked_is_refused_by_name(inside: Callable[..., Any]) -> 
         found = inside(*asked)
         assert found.code == 2
         assert said in found.err
+    with pytest.raises(UsageError, match=r"precision law kumar prices .*, got q8_0"):
+        assemble({"space": "space.yaml", "precision": "q8_0", "precision_law": "kumar"}, {})
     Path("own.yaml").write_text(SPACE + "  precision: [fp16, int4]\n")
     devices = inside("devices", "--devices", "rtx_4090", "--space", "own.yaml")
     assert devices.code == 2
