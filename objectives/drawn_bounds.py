@@ -9,7 +9,7 @@ draws lies above its tangent plane in z, which is one sum more. Other laws are b
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol, Self
 
@@ -21,6 +21,7 @@ from objectives.loss_law.features import COUNTS, MADE_OF, part_of
 from objectives.loss_law.form import Term, signed_exponent
 from objectives.loss_law.law import Law
 from objectives.loss_law.log_product import LogProduct
+from objectives.loss_law.precision_cost import FewBits
 from objectives.parts import Composition, Quantity
 from search_spaces.arrays import BoolArray, FloatArray
 
@@ -67,7 +68,7 @@ class DrawByDraw:
         alone = law.model_copy(
             update={"draws": (), "rivals": (), "covariance": (), "layer_deltas": {}, "layer_delta_draws": {}}
         ).mapping()
-        laws = [Law.model_validate(alone | _of_draw(draw)) for draw in law.drawn]
+        laws = [LawOfDraw.model_validate(alone | _of_draw(draw, at)) for at, draw in enumerate(law.drawn)]
         return cls(composition_of_all(laws, lambda losses: np.stack(np.broadcast_arrays(*losses))))
 
     @property
@@ -86,9 +87,21 @@ class DrawByDraw:
         return np.asarray((losses < least[:, None]).any(axis=0) | (losses.mean(axis=0) <= best.mean()))
 
 
-def _of_draw(draw: Draw) -> dict[str, object]:
-    form = draw.form.model_dump(mode="json")
-    return {"form": form, "coefficients": draw.coefficients, "layer_deltas": dict(draw.layer_deltas)}
+class LawOfDraw(Law):
+    """A law of the coefficients of one draw, `at`, by which its formats are priced too."""
+
+    at_draw: int
+
+    @property
+    def few_bits(self) -> FewBits | None:
+        """What formats cost under the draw."""
+        median = super().few_bits
+        return None if median is None else replace(median, draw=self.at_draw)
+
+
+def _of_draw(draw: Draw, at: int) -> dict[str, object]:
+    form, deltas = draw.form.model_dump(mode="json"), dict(draw.layer_deltas)
+    return {"form": form, "coefficients": draw.coefficients, "layer_deltas": deltas, "at_draw": at}
 
 
 @dataclass(frozen=True, eq=False)

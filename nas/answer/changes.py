@@ -241,7 +241,10 @@ def _why_no_format(study: Study) -> str:
         return "a metric of your own"
     if study.problem.scenario.devices:
         return "several devices"
-    return "" if study.problem.scenario.law.precision_law is not None else "give --precision-law"
+    law, narrower = study.problem.scenario.law, _narrower(study)
+    if law.few_bits is None:
+        return "give --precision-law"
+    return "" if law.few_bits.prices(narrower) else f"{law.precision_law} does not say what {narrower} costs"
 
 
 def _why_no_tokens(study: Study) -> str:

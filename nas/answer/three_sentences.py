@@ -27,6 +27,8 @@ from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_in_words
 from nas.search.assembly import Study, under_preset
+from objectives.loss_law.features import feature
+from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 
 CHANGED = {"vocabulary": "a vocabulary of {:,.0f}", "format": "{}", "tokens": "training on {:,.3g} B tokens"}
@@ -226,7 +228,19 @@ def _train(problem: Problem, chosen: Architectures, loss: float, beside: str) ->
     outside = ", extrapolated" if law.extrapolates(chosen)[0] else "" if has_doubt(law) else ", error unknown"
     narrow = float(problem.pricing(chosen).precision.weight_bytes) < LOSSLESS and law.precision_law is None
     outside += ", as if in 16 bits" if narrow else ""
-    return f"Train {size}: loss {loss:.4f} nats (predicted{outside}), {rest}{beside}."
+    return f"Train {size}: loss {loss:.4f} nats (predicted{outside}{_of_format(law, chosen)}), {rest}{beside}."
+
+
+def _of_format(law: Law, chosen: Architectures) -> str:
+    """What the format of a design costs in its loss, with the doubt; "" of one that costs nothing."""
+    (own, _), *_ = chosen.in_formats()
+    few = None if law.few_bits is None else replace(law.few_bits, precision=own or law.few_bits.precision)
+    if few is None or (cost := few.penalty("")) is None:
+        return ""
+    parameters = feature(chosen, "parameters")
+    ends = few.interval(float(parameters[0]))
+    doubt = "error unknown" if ends is None else f"90 % {ends[0]:.2g} to {ends[1]:.2g}"
+    return f"; {few.precision} costs {float(cost.nats(parameters)[0]):.4f} of it, {doubt}, by {few.law}"
 
 
 def _takes(

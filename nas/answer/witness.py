@@ -19,7 +19,6 @@ from nas.study.study_laws import predicting
 from objectives.layer_costs.costs import priced_publicly, public_costs
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import BoolArray
 
 EVIDENCE = "evidence"
 OF_EVIDENCE = {"pooled", "prior"}  # in the provenance of laws that rest on published trainings themselves
@@ -128,7 +127,7 @@ def with_own_picks(
     under = replace(problem, scenario=replace(problem.scenario, law=evidence), queries=wanted)
     solved = problem.analytic and problem.space.size <= SMALL
     rows = under.evaluate(under.space.genotypes(np.arange(under.space.size))) if solved else _relabelled(under, found)
-    inside = ~outside_evidence(evidence, under.architectures(rows.genotypes))
+    inside = ~evidence.extrapolates(under.architectures(rows.genotypes))
     picks = {pick.question: pick.answer for pick in answers(under, rows[inside] if inside.any() else rows)}
     return [
         replace(witness, own=None if row is None else under.architectures(row.genotypes), solved=solved)

@@ -26,7 +26,6 @@ from objectives.latency.roofline import (
     phase_times,
     rates,
 )
-from objectives.loss_law.precision_cost import FITTED
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
@@ -163,9 +162,11 @@ def outside(problem: Problem, chosen: Architectures) -> list[str]:
     """Where the loss prediction leaves the range that the law was fitted on."""
     law = problem.scenario.law
     lines = [f"outside of what law {law.name} was fitted on: {text}" for text in leaves(law, chosen)]
-    if law.few_bits is not None and law.few_bits.extrapolates(chosen)[0]:
-        ends = " and ".join(f"{name} {low:.3g} to {high:.3g}" for name, (low, high) in FITTED[law.few_bits.law].items())
-        lines.append(f"what its format costs extrapolates: precision law {law.few_bits.law} was fitted on {ends}")
+    (own, _), *_ = chosen.in_formats()
+    cost = None if law.few_bits is None else law.few_bits.penalty(own)
+    if law.few_bits is not None and cost is not None and law.few_bits.extrapolates(chosen)[0]:
+        ends = " and ".join(f"{name} {low:.3g} to {high:.3g}" for name, (low, high) in cost.ranges.items())
+        lines.append(f"what its format costs extrapolates: precision law {cost.law} was fitted on {ends}")
     return lines
 
 

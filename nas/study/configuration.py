@@ -29,6 +29,7 @@ from nas.study.value_parsers import (
     written_vocabulary,
 )
 from objectives.device import Calibration, Sustained
+from objectives.loss_law.precision_cost import PrecisionLaw
 from objectives.quantities import Name, bytes_in_words, counted
 from search_spaces.axes_schema import CAPABILITIES
 from search_spaces.formats import Format, base_of
@@ -176,7 +177,7 @@ class StudyConfig(BaseModel):
         Field(description="Formats that designs may have, an axis of the space; left out: `precision` alone"),
     ] = []
     precision_law: Annotated[
-        list[Literal["qat", "multiplier", "kumar"]],
+        list[PrecisionLaw],
         BeforeValidator(lambda value: [] if value == "none" else split_names(value)),
         Field(description="What few bits cost in loss; further ones are alternatives; none: nothing"),
     ] = []

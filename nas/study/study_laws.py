@@ -11,7 +11,7 @@ from nas.study.configuration import StudyConfig
 from objectives.layer_costs.costs import public_costs
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
-from objectives.loss_law.precision_cost import CAVEATS, FULL, without_constants
+from objectives.loss_law.precision_cost import CAVEATS, FULL, GROUP, priced, taken_as_wider, unpriced_formats
 from objectives.plugins import folder
 from objectives.text.vocabulary_cost import VocabularyCost
 from search_spaces.axes_schema import Axes
@@ -35,7 +35,7 @@ def study_laws(
 
     Raises:
         UsageError: tokens, and no law that depends on them, or an axis of them, and one that does not; two laws of one name;
-            one that gives no designs of the space a loss.
+            one that gives no designs of the space a loss; a format that a precision law has no cost of.
     """
     axes = space.specification.axes
     public = axes.layers is not None and config.deltas != "none"
@@ -64,7 +64,7 @@ def study_laws(
     own, *others = (_of_unique(predicting(each, tokens), config.unique_tokens) for each in distinct.values())
     own = own if config.residual_sd is None else own.model_copy(update={"residual_sd": config.residual_sd})
     _refuse_without_losses((own, *others), space)
-    return own, *others
+    return _of_known_costs((own, *others), [*space.formats, config.precision])
 
 
 def _with_vocabularies(law: Law, axes: Axes) -> Law:
@@ -99,6 +99,35 @@ def _refuse_without_losses(laws: Sequence[Law], space: SearchSpace) -> None:
                 f"{'laws' if i else 'law'}: expected a formula that gives losses, got none above 0 from {law.name} for {TRIED:,} "
                 f"designs of {space.name}; correct its form or its coefficients"
             )
+
+
+def _of_known_costs(laws: tuple[Law, ...], formats: Sequence[str]) -> tuple[Law, ...]:
+    """The laws; a format of unknown cost would look better than it is.
+
+    Raises:
+        UsageError: there is one, with its name.
+    """
+    named = list(dict.fromkeys(name for name in formats if name))
+    for law in laws:
+        if law.precision_law is None:
+            continue
+        lacking = unpriced_formats(law.precision_law, named, law.group_size or GROUP)
+        if lacking:
+            known = ", ".join([*FULL, *priced(law.precision_law)])
+            key = "precision" if len(named) == 1 else "precisions"
+            raise UsageError(
+                f"{key}: expected formats that precision law {law.precision_law} prices ({known}), got {' and '.join(lacking)}; "
+                f"drop {'it' if len(lacking) == 1 else 'them'}{_priced_by(named, law)}"
+            )
+    return laws
+
+
+def _priced_by(formats: Sequence[str], law: Law) -> str:
+    """Another precision law that prices some formats, as advice."""
+    other = next(
+        (name for name in reversed(CAVEATS) if not unpriced_formats(name, formats, law.group_size or GROUP)), None
+    )
+    return "" if other is None else f" or give --precision-law {other}"
 
 
 def _refuse_blind(laws: Sequence[Law]) -> None:
@@ -188,8 +217,8 @@ def notices_of_formats(law: Law, formats: Sequence[str]) -> list[str]:
             "--precisions or --precision"
         ]
     lines = [f"precision law {law.precision_law}: {CAVEATS[law.precision_law]}"]
-    lacking = without_constants(law.precision_law, few)
-    return lines + [f"precision law {law.precision_law} has no constants for {each}" for each in lacking]
+    wider = taken_as_wider(law.precision_law, few)
+    return lines + [f"precision law {law.precision_law} has no constants for {each}" for each in wider]
 
 
 def notices_of_alternatives(rivals: Sequence[Law], formats: Sequence[str], said: Sequence[str]) -> list[str]:

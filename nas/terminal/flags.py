@@ -133,7 +133,7 @@ STUDY = {
     "precisions": Flag("--precisions", "Formats that designs may have, a,b,c: an axis of the space.", SPACE),
     "precision_law": Flag(
         "--precision-law",
-        "What few bits cost: qat, multiplier or kumar; further ones, a,b, are alternatives; default none.",
+        "What few bits cost: qat, multiplier, kumar or post_training; further ones, a,b, are alternatives; default none.",
         SPACE,
     ),
     "deltas": Flag(

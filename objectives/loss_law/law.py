@@ -216,7 +216,7 @@ class Law(BaseModel):
         )
         for row, draw in zip(losses, drawn, strict=True):
             row += nats(architectures, draw.layer_deltas, self.layer_context) if draw.layer_deltas else 0.0
-        losses = losses if self.few_bits is None else losses + self.few_bits.nats(architectures)
+        losses = losses if self.few_bits is None else losses + self.few_bits.drawn(architectures, len(losses))
         losses = losses + self.mtp if self.mtp else losses
         return losses if self.vocabulary_cost is None else self.vocabulary_cost.drawn(losses, architectures.vocabulary)
 

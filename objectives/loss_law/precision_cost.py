@@ -1,4 +1,4 @@
-"""The cost of few bits: published laws of the loss that quantised weights and activations add to a dense model's.
+"""The cost of few bits: laws of the loss that quantised weights and activations add to a dense model's.
 
 Each adds scale · N^−exponent nats, N the parameters without embeddings, so that it stands beside any law of the loss. None
 was fitted to mixtures of experts: of few bits each prices dense models alone.
@@ -6,11 +6,12 @@ was fitted to mixtures of experts: of few bits each prices dense models alone.
     qat         k D^γ_D (log2 g)^γ_G / N^γ_N            (Chen et al. 2025, D tokens, groups of g weights)
     multiplier  A (N·m)^−α − A N^−α                     (Frantar et al. 2025, m per format; A, α of `chinchilla_epoch`)
     kumar       A N_eff^−α − A N^−α, N_eff = N Π(1 − e^(−P/γ))   (Kumar et al. 2024, P bits of weights, activations, KV cache)
+    post_training   a_f (N / 1e9)^−b, with draws         (published perplexities of models rounded after training, a_f per format)
 
-Of a KV cache of few bits `kumar` alone says something; of down projections with inputs of 8 bits `qat` alone. For the
-others such a cache is free, and such a format costs what all inputs at 4 bits cost; the answer says so.
+Of a KV cache of few bits `kumar` alone says something; of down projections with inputs of 8 bits `qat` alone: for `multiplier` and
+`kumar` they cost what all inputs at 4 bits cost. What a law has no constants for is unknown, not free: a study refuses it.
 
-Source: arXiv 2505.14302, 2502.16440, 2411.04330; constants are transcriptions of the papers' tables.
+Source: arXiv 2505.14302, 2502.16440, 2411.04330, constants are transcriptions of the papers' tables; `weight_formats/costs.csv`.
 """
 
 import math
@@ -22,12 +23,12 @@ from typing import Literal
 import numpy as np
 
 from objectives.loss_law.features import feature
-from objectives.weight_formats.table import WEIGHT_FORMATS, TensorClass
+from objectives.weight_formats.costs import format_costs
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.formats import FORMATS, base_of, kv_bits_of, operators_of
 
-PrecisionLaw = Literal["qat", "multiplier", "kumar"]
+PrecisionLaw = Literal["qat", "multiplier", "kumar", "post_training"]
 FULL = ("fp16", "fp32")  # what every law counts from: no cost
 GROUP = 128  # weights per scale where a study says nothing
 TOKENS = 10e9
@@ -54,12 +55,13 @@ BITS = MappingProxyType(  # with the γ of what has so many
         "nvfp4": ((4, WEIGHTS), (4, ACTIVATIONS)),
     }
 )
-#: Where each was fitted: parameters, tokens; a prediction beyond is an extrapolation.
+#: Where each was fitted: parameters, tokens; a prediction beyond is an extrapolation. Of `post_training` each format says it.
 FITTED: MappingProxyType[PrecisionLaw, MappingProxyType[str, tuple[float, float]]] = MappingProxyType(
     {
         "qat": MappingProxyType({"parameters": (74e6, 595e6), "tokens": (10e9, 100e9)}),
         "multiplier": MappingProxyType({}),
         "kumar": MappingProxyType({"parameters": (30e6, 220e6), "tokens": (1.5e9, 26e9)}),
+        "post_training": MappingProxyType({}),
     }
 )
 
@@ -69,6 +71,7 @@ SOURCES: MappingProxyType[PrecisionLaw, str] = MappingProxyType(
         "qat": "Chen et al. 2025, arXiv 2505.14302",
         "multiplier": "Frantar et al. 2025, arXiv 2502.16440",
         "kumar": "Kumar et al. 2024, arXiv 2411.04330",
+        "post_training": "published perplexities, objectives/weight_formats/costs.csv",
     }
 )
 CAVEATS: MappingProxyType[PrecisionLaw, str] = MappingProxyType(
@@ -76,44 +79,57 @@ CAVEATS: MappingProxyType[PrecisionLaw, str] = MappingProxyType(
         "qat": "of models trained at few bits, dense, 74 to 595 M parameters, 10 to 100 B tokens; constants transcribed",
         "multiplier": "of dense models trained at few bits, on the loss of chinchilla_epoch; constants transcribed",
         "kumar": "its authors say that its constants do not transfer; dense, 30 to 220 M parameters; constants transcribed",
+        "post_training": "of dense models rounded after training, mostly 0.3 to 70 B parameters; perplexities of plain text",
     }
 )
 
 
 @dataclass(frozen=True)
 class Penalty:
-    """scale · N^−exponent nats of one format under one law, `law`, for `tokens` training tokens; dense models alone."""
+    """scale · N^−exponent nats of one format under one law, `law`, for `tokens` training tokens; dense models alone.
+
+    fitted_on: the parameters of the models that it was fitted to, where the format has its own.
+    """
 
     law: PrecisionLaw
     scale: float
     exponent: float
     tokens: float
+    fitted_on: tuple[float, float] | None = None
 
     def nats(self, parameters: FloatArray) -> FloatArray:
         """What the format adds to the loss of models of so many parameters without embeddings, nats, (n,)."""
         cost: FloatArray = self.scale * np.asarray(parameters, dtype=np.float64) ** -self.exponent
         return cost
 
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """What it was fitted on: parameters and tokens, as far as it depends on them."""
+        return dict(FITTED[self.law]) | ({} if self.fitted_on is None else {"parameters": self.fitted_on})
+
     def extrapolates(self, parameters: FloatArray) -> BoolArray:
         """Which models are outside what the law was fitted on, (n,)."""
-        ends = FITTED[self.law]
-        least, most = ends.get("parameters", (0.0, math.inf))
-        first, last = ends.get("tokens", (0.0, math.inf))
+        least, most = self.ranges.get("parameters", (0.0, math.inf))
+        first, last = self.ranges.get("tokens", (0.0, math.inf))
         beyond: BoolArray = (parameters < least) | (parameters > most) | (not first <= self.tokens <= last)
         return beyond
 
 
 @dataclass(frozen=True)
 class FewBits:
-    """A law of what formats cost, for a number of tokens and weights per scale; rows without a format have `precision`."""
+    """A law of what formats cost, for a number of tokens and weights per scale; rows without a format have `precision`.
+
+    draw: which of the law's draws to price by, in turn where there are fewer; None: its median.
+    """
 
     law: PrecisionLaw
     precision: str
     tokens: float
     group_size: int
+    draw: int | None = None
 
     def penalty(self, precision: str) -> Penalty | None:
-        """What a format costs; None where that is nothing, or the law has no constants for it (`unknown`)."""
+        """What a format costs; None where that is nothing, or the law has no constants for it (`unpriced_formats`)."""
         name = precision or self.precision
         base, operators = base_of(name), operators_of(name)
         if self.law == "qat" and operators in QAT_OF:
@@ -124,7 +140,31 @@ class FewBits:
             return self._fewer(*CHINCHILLA, MULTIPLIERS[base])
         if self.law == "kumar" and (few := _bits(name)):
             return self._fewer(*KUMAR, math.prod(-math.expm1(-bits / gamma) for bits, gamma in few))
+        if self.law == "post_training" and operators in format_costs().nats:
+            return self._rounded(operators)
         return None
+
+    def _rounded(self, name: str) -> Penalty | None:
+        """The cost of rounding; None of groups larger than those that were measured."""
+        costs = format_costs()
+        if name == "int4" and self.group_size > GROUP:
+            return None
+        scale, exponent = costs.term(name)
+        if self.draw is not None:
+            scales, exponents = costs.drawn_terms(name)
+            scale, exponent = (float(each[self.draw % len(each)]) for each in (scales, exponents))
+        return Penalty(self.law, scale, exponent, self.tokens, costs.fitted_on[name])
+
+    def prices(self, precision: str) -> bool:
+        """Whether the law says what a format costs, its KV cache included."""
+        known = self.law == "kumar" or kv_bits_of(precision) is None
+        return known and (operators_of(precision) in FULL or self.penalty(precision) is not None)
+
+    def interval(self, parameters: float) -> tuple[float, float] | None:
+        """Where 90 % of what its own format may cost lie, nats; None of a law that does not say how sure it is."""
+        if self.law != "post_training":
+            return None
+        return format_costs().interval(operators_of(self.precision), parameters)
 
     def _fewer(self, a: float, alpha: float, left: float) -> Penalty:
         """A (left · N)^−α − A N^−α."""
@@ -144,6 +184,20 @@ class FewBits:
         found = np.zeros(len(architectures))
         for cost, rows in self._costly(architectures):
             found[rows] = cost.nats(feature(architectures[rows], "parameters"))
+        return found
+
+    def drawn(self, architectures: Architectures, count: int) -> FloatArray:
+        """The same under each of so many draws, nats, (count, n); (1, n) of a law without draws."""
+        if self.law != "post_training":
+            return self.nats(architectures)[None]
+        found, costs = np.zeros((count, len(architectures))), format_costs()
+        for name, rows in architectures.in_formats():
+            if self.penalty(name) is not None:
+                turns = np.arange(count) % len(costs.draws)
+                scales, exponents = (
+                    each[turns, None] for each in costs.drawn_terms(operators_of(name or self.precision))
+                )
+                found[:, rows] = scales * feature(architectures[rows], "parameters") ** -exponents
         return found
 
     def of(self, architectures: Architectures) -> BoolArray:
@@ -169,34 +223,22 @@ def _bits(precision: str) -> tuple[tuple[int, float], ...]:
 
 def priced(law: PrecisionLaw) -> list[str]:
     """The formats that a law has constants for; last caches of few bits."""
-    known: dict[PrecisionLaw, Collection[str]] = {"qat": QAT_OF, "multiplier": MULTIPLIERS, "kumar": BITS}
+    known: dict[PrecisionLaw, Collection[str]] = {
+        "qat": QAT_OF,
+        "multiplier": MULTIPLIERS,
+        "kumar": BITS,
+        "post_training": format_costs().nats,
+    }
     return [*(name for name in FORMATS if name in known[law]), *(["kv8", "kv4"] if law == "kumar" else [])]
 
 
-_MATRICES: tuple[TensorClass, ...] = ("weights", "experts")
+def unpriced_formats(law: PrecisionLaw, formats: Sequence[str], group_size: int = GROUP) -> list[str]:
+    """Those of some formats that a law does not say the cost of."""
+    return [name for name in formats if not FewBits(law, name, TOKENS, group_size).prices(name)]
 
 
-def _below_8_bits(precision: str) -> bool:
-    """Whether some matrices of a format have fewer than 8 bits a weight."""
-    written = WEIGHT_FORMATS[base_of(precision)]
-    return any(each.per_weight < 1.0 for kind in _MATRICES for each in written.types(kind))
-
-
-def without_constants(law: PrecisionLaw, formats: Sequence[str]) -> list[str]:
-    """What a law has no constants for in some formats, and what is taken instead, a clause each."""
-    operators = list(dict.fromkeys(operators_of(name) for name in formats))
-    free = [name for name in operators if name not in FULL and FewBits(law, name, TOKENS, GROUP).penalty("") is None]
+def taken_as_wider(law: PrecisionLaw, formats: Sequence[str]) -> list[str]:
+    """What a law prices as another format, which costs more, a clause each."""
+    operators = dict.fromkeys(operators_of(name) for name in formats)
     wider = [name for name in operators if name != base_of(name)] if law != "qat" else []
-    caches = sorted({bits for name in formats if (bits := kv_bits_of(name)) is not None}) if law != "kumar" else []
-    unknown = [name for name in free if _below_8_bits(name)]
-    near = [name for name in free if name not in unknown]
-    said = [f"{' and '.join(near)}: taken as free"] if near else []
-    said += (
-        [
-            f"{' and '.join(unknown)}: what this costs is unknown and counted as 0, so that such designs look better than they are"
-        ]
-        if unknown
-        else []
-    )
-    said += [f"{name}: taken as {base_of(name)}, which costs more" for name in wider]
-    return said + [f"a KV cache of {' or '.join(map(str, caches))} bits: taken as free"] * bool(caches)
+    return [f"{name}: taken as {base_of(name)}, which costs more" for name in wider]

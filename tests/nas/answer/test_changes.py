@@ -85,7 +85,7 @@ def test_a_budget_rises_no_further_than_the_memory_there_is(
 
 
 def test_vocabulary_format_and_tokens_are_tried_as_studies_of_their_own_would_find(tiny: dict[str, Any]) -> None:
-    keys = {"preset": "device", "precision": "int8", "precision_law": "qat", "budgets": {"total_ms": 60}}
+    keys = {"preset": "device", "precision": "int8", "precision_law": "kumar", "budgets": {"total_ms": 60}}
     outcome_of = _study(tiny, **keys)
     said = outcome_of.search(algo="exact")
     assert "one change" in said.answer
@@ -130,9 +130,15 @@ def test_fewer_bits_of_several_devices_are_said_not_to_be_priced(tiny: dict[str,
     assert changes.unpriced == ("fewer bits (several devices)", "more tokens (not in the law)")
 
 
+def test_fewer_bits_whose_cost_is_unknown_are_not_tried(tiny: dict[str, Any]) -> None:
+    changes = _changes(_study(tiny, precision_law="qat", budgets={"total_ms": 1000}).assembled)
+    assert "format" not in {each.kind for each in changes.tried}
+    assert changes.unpriced[0] == "fewer bits (qat does not say what int8 costs)"
+
+
 def test_fewer_bits_with_which_nothing_fits_are_said(tiny: dict[str, Any]) -> None:
     slow = {"name": "slow at int8", "fp16": "1 TFLOP/s", "int8": "1 GOP/s", "bandwidth": "10 GB/s", "memory": "8 GB"}
-    study = _study(tiny, device=slow, precision_law="qat", budgets={"total_ms": 1000}).assembled
+    study = _study(tiny, device=slow, precision_law="kumar", budgets={"total_ms": 1000}).assembled
     changes = _changes(study)
     assert {each.kind for each in changes.tried} == {"budget"}
     assert changes.unpriced == ("fewer bits (nothing fits at int8)", "more tokens (not in the law)")

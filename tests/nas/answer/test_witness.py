@@ -19,7 +19,7 @@ from nas.answer.screen import show
 from nas.answer.sentences import headline, limits_in_short
 from nas.answer.sureness import difference_in_words, parts_lines, witness_in_words
 from nas.answer.three_sentences import three_sentences
-from nas.answer.witness import Witness, evidence_beside, needs_witness, outside_evidence, witnesses
+from nas.answer.witness import Witness, evidence_beside, needs_witness, witnesses
 from nas.files.yaml_source import dump
 from nas.pages.run_page import run_page
 from nas.problem.differences import Difference, paired
@@ -83,7 +83,7 @@ def test_its_own_pick_is_the_lowest_loss_under_evidence_within_the_same_limits(b
     problem, law = bare.study.problem, evidence_beside(bare.study.problem.scenario.law)
     everything = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
     designs = problem.architectures(everything.genotypes)
-    loss = np.where(outside_evidence(law, designs) | ~everything.feasible, np.inf, law.loss(designs))
+    loss = np.where(law.extrapolates(designs) | ~everything.feasible, np.inf, law.loss(designs))
     for pick, told in zip(bare.picks, bare.witnesses, strict=True):
         if told is None or told.own is None or pick.question.vocabulary not in (None, 0):
             continue

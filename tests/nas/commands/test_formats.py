@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nas.errors import UsageError
 from nas.problem.blind_axes import blind_axes
 from nas.problem.dominance import frontier_rows
 from nas.problem.objective import Budget
@@ -67,11 +69,10 @@ def test_bigger_at_int4_or_smaller_at_int8_is_one_exact_frontier(inside: Callabl
     assert "the loss does not see precision: int8 and int4 look free; name a --precision-law" in free.err
     assert {row["precision"] for row in rows("free/picks.csv")} == {"int4"}
     assert "precision" in json.loads(Path("free/summary.json").read_text())["law_does_not_see"]
-    both = ("--precision-law", "multiplier,kumar")
-    ran = inside("run", "--algo", "exact", *LINE[:2], *FORMATS, *both, "--budget", "total_ms=12", "--out", "costly")
+    both = ("--precision-law", "post_training,kumar")
+    ran = inside("run", "--algo", "exact", *LINE[:2], *FORMATS, *both, "--budget", "total_ms=10", "--out", "costly")
     assert ran.code == 0
-    assert "precision law multiplier has no constants for int8: taken as free" in ran.err
-    assert "prices every design, at few bits (multiplier) dense ones alone" in ran.err
+    assert "prices every design, at few bits (post_training) dense ones alone" in ran.err
     assert "in int8 is right under 1 of the 2 laws that price it; under hw_codesign+kumar" in " ".join(ran.out.split())
     frontier = rows("costly/frontier.csv")
     assert {row["precision"] for row in frontier} > {"int8"}
@@ -90,6 +91,19 @@ def test_a_study_of_one_format_pays_what_it_costs(inside: Callable[..., Any]) ->
         assert loss > by_shape[tuple(row.values())[:12]]
 
 
+def test_the_answer_says_what_its_format_costs_and_with_what_doubt(inside: Callable[..., Any]) -> None:
+    for law, format_, said in (
+        ("post_training", "q4_k_m", r"; q4_k_m costs 0\.0\d{3} of it, 90 % 0\.00\d+ to 0\.\d+, by post_training\)"),
+        ("qat", "int4", r"; int4 costs 0\.0\d{3} of it, error unknown, by qat\)"),
+    ):
+        line = ("run", "--algo", "exact", *LINE[:2], "--precision", format_, "--precision-law", law)
+        ran = inside(*line, "--budget", "memory_gb=2", "--out", law)
+        assert ran.code == 0
+        assert re.search(said, " ".join(ran.out.split())), ran.out
+    free = inside("run", "--algo", "exact", *LINE[:2], "--precision", "q4_k_m", "--out", "free")
+    assert ", as if in 16 bits)" in " ".join(free.out.split())
+
+
 def test_what_cannot_be_asked_is_refused_by_name(inside: Callable[..., Any]) -> None:
     for asked, said in (
         (
@@ -97,17 +111,35 @@ def test_what_cannot_be_asked_is_refused_by_name(inside: Callable[..., Any]) -> 
             "--precisions: expected fp16, int8, int4, nvfp4, fp32, fp16_kv8",
         ),
         (("run", "--algo", "exact", "--precision", "int4_kv2"), "--precision: expected fp16, int8"),
-        (("run", "--algo", "exact", "--precision-law", "foo"), "--precision-law: expected qat, multiplier or kumar"),
+        (
+            ("run", "--algo", "exact", "--precision-law", "foo"),
+            "--precision-law: expected qat, multiplier, kumar or post_training",
+        ),
         (("run", "--algo", "exact", "--precisions", "fp16,nvfp4"), "expected a device with an fp4 peak"),
         (
             ("theory", "--set", "precisions=[fp16,int4]", "--budget", "decode_ms=20"),
             "expected a space of one precision",
         ),
         (("run", "--algo", "nsga2", "--precision-law", "qat,kumar"), "expected --algo exact"),
+        (
+            ("run", "--algo", "exact", "--precision", "q4_k_m", "--precision-law", "qat"),
+            "precision: expected formats that precision law qat prices (fp16, fp32, int4, nvfp4, nvfp4_down8, w4a16), got q4_k_m; "
+            "drop it or give --precision-law post_training",
+        ),
+        (
+            ("run", "--algo", "exact", "--precisions", "fp16,q8_0,mxfp4", "--precision-law", "post_training"),
+            "q6_k, q8_0), got mxfp4; drop it",
+        ),
+        (
+            ("run", "--algo", "exact", "--precisions", "int4,int8", "--precision-law", "kumar,multiplier"),
+            "precision law multiplier prices (fp16, fp32, int4, nvfp4, w4a16), got int8; drop it",
+        ),
     ):
         found = inside(*asked)
         assert found.code == 2
         assert said in found.err
+    with pytest.raises(UsageError, match=r"precision law kumar prices .*, got q8_0"):
+        assemble({"space": "space.yaml", "precision": "q8_0", "precision_law": "kumar"}, {})
     Path("own.yaml").write_text(SPACE + "  precision: [fp16, int4]\n")
     devices = inside("devices", "--devices", "rtx_4090", "--space", "own.yaml")
     assert devices.code == 2
@@ -137,10 +169,12 @@ CACHES = ("--precisions", "int4,int4_kv8,int4_kv4")
 def test_a_kv_cache_of_few_bits_takes_less_time_and_memory_and_what_it_costs_is_said(
     inside: Callable[..., Any],
 ) -> None:
-    laws = ("--precision-law", "kumar,qat")
-    ran = inside("run", "--algo", "exact", *LINE[:2], *CACHES, *laws, *LONG, "--out", "run")
+    line = ("run", "--algo", "exact", *LINE[:2], *CACHES, *LONG)
+    refused = inside(*line, "--precision-law", "kumar,qat", "--out", "refused")
+    assert refused.code == 2
+    assert "got int4_kv8 and int4_kv4; drop them or give --precision-law kumar" in refused.err
+    ran = inside(*line, "--precision-law", "kumar", "--out", "run")
     assert ran.code == 0
-    assert "precision law qat has no constants for a KV cache of 4 or 8 bits: taken as free" in ran.err
     assert "precision law kumar has no constants" not in ran.err
     found = [row for row in rows("run/evaluations.csv") if row["state"] == "ok"]
     by_format = {name: [row for row in found if row["precision"] == name] for name in CACHES[1].split(",")}
@@ -179,17 +213,19 @@ def solved(**study: Any) -> tuple[Any, Any]:
 
 def test_select_asks_a_run_anew_in_formats_and_under_rivals(inside: Callable[..., Any]) -> None:
     assert inside("run", "--algo", "random", *LINE, "--evaluations", 20, "--out", "run").code == 0
-    asked = ("select", "run", "--select", "budget:total_ms=12", *FORMATS, "--precision-law", "multiplier,kumar")
+    refused = inside("select", "run", "--select", "best", *FORMATS, "--precision-law", "multiplier")
+    assert refused.code == 2
+    assert "precision law multiplier prices (fp16, fp32, int4, nvfp4, w4a16), got int8; drop it" in refused.err
+    asked = ("select", "run", "--select", "budget:total_ms=10", *FORMATS, "--precision-law", "post_training,kumar")
     told = inside(*asked)
     assert told.code == 0
-    assert "precision law multiplier has no constants for int8: taken as free" in told.err
-    problem, whole = solved(precisions="fp16,int8,int4", precision_law="multiplier")
+    problem, whole = solved(precisions="fp16,int8,int4", precision_law="post_training")
     said = " ".join(told.out.split())
     assert f"1 chosen, solved exactly over all {problem.space.size:,} architectures" in said
     assert "Under each law: a dense design in int8 is right under 1 of the 2 laws that price it" in said
     assert "Least worst regret" in said
     (pick,) = json.loads(inside(*asked, "--json", "--quiet").out)
-    row = best_row(whole, Budget("total_ms", 12.0))
+    row = best_row(whole, Budget("total_ms", 10.0))
     assert row is not None
     assert pick["loss"] == whole.metrics["loss"][row]
     assert pick["precision"] == "int8"
@@ -206,10 +242,10 @@ def test_select_asks_a_run_anew_in_formats_and_under_rivals(inside: Callable[...
 
 
 def test_select_replaces_the_precision_law_of_a_run(inside: Callable[..., Any]) -> None:
-    both = ("--precision-law", "multiplier,kumar")
+    both = ("--precision-law", "post_training,kumar")
     ran = inside("run", "--algo", "exact", *LINE, *FORMATS, *both, "--budget", "total_ms=12", "--out", "run")
     assert ran.code == 0
-    for law in ("qat", "kumar", "none"):
+    for law in ("kumar", "none"):
         (best,) = json.loads(
             inside("select", "run", "--select", "best", "--precision-law", law, "--json", "--quiet").out
         )
@@ -232,8 +268,8 @@ def test_select_and_explain_solve_anew_over_formats_and_tokens(
 ) -> None:
     monkeypatch.setattr("nas.strategies.exact.SMALL", 0)  # first: an import copies the other
     monkeypatch.setattr("nas.exact.solution.SMALL", 0)
-    study = {"law": "chinchilla_epoch", "tokens": [2e9, 2e10], "precisions": "fp16,int8,int4", "precision_law": "qat"}
-    flags = ("--law", "chinchilla_epoch", "--tokens", "2B,20B", *FORMATS, "--precision-law", "qat")
+    study = {"law": "chinchilla_epoch", "tokens": [2e9, 2e10], "precisions": "fp16,int8,int4", "precision_law": "kumar"}
+    flags = ("--law", "chinchilla_epoch", "--tokens", "2B,20B", *FORMATS, "--precision-law", "kumar")
     training = ("--train-device", "h100_sxm", "--budget", "train_hours=5")
     ran = inside("run", "--algo", "exact", *LINE[:2], *flags, *training, "--quiet", "--out", "run")
     assert ran.code == 0
@@ -270,6 +306,7 @@ def test_formats_and_precision_laws_are_listed(inside: Callable[..., Any]) -> No
         "qat": "int4, nvfp4, nvfp4_down8, w4a16",
         "multiplier": "int4, nvfp4, w4a16",
         "kumar": "int8, int4, nvfp4, w4a16, kv8, kv4",
+        "post_training": "int8, int4, w4a16, q4_0, q4_k_m, q5_k_m, q6_k, q8_0",
     }
     found = {row["name"]: row for row in json.loads(inside("list", "formats", "--json").out)}
     assert tuple(found) == formats.FORMATS

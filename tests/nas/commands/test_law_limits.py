@@ -54,7 +54,7 @@ def test_a_law_that_prices_no_design_of_a_space_says_which_it_would(inside: Insi
     rival = inside(*line, "--laws", "chinchilla_epoch", "--out", "rival")
     assert rival.code == 0
     assert "chinchilla_epoch prices nothing here (designs of n_experts 1 alone)" in " ".join(rival.out.split())
-    few = inside(*line, "--precisions", "int8,int4", "--precision-law", "qat", "--out", "few")
+    few = inside(*line, "--precisions", "w4a16,int4", "--precision-law", "qat", "--out", "few")
     assert few.code == 2
     assert "prices every design, at few bits (qat) dense ones alone" in few.err
 

@@ -94,7 +94,7 @@ def test_regrets_over_heads_formats_and_tokens_are_those_of_brute_force(seed: in
     law, pricing_all = problem.scenario.law, replace(problem.scenario, law=load_law("sparsity_iso"))
     problem = replace(problem, budgets=kept, scenario=pricing_all)
     further = wild(chance, problem.architectures(whole.genotypes)).model_copy(
-        update={"precision_law": chance.one(None, "qat", "kumar"), "precision": law.precision}
+        update={"precision_law": chance.one(None, "qat", "kumar", "post_training"), "precision": law.precision}
     )
     whole = problem.evaluate(whole.genotypes)
     with by_parts(small_steps=True):

@@ -10,7 +10,7 @@ from nas.study.catalogue import load_law
 from objectives.composition import composition_of
 from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law
-from objectives.loss_law.precision_cost import KUMAR, FewBits, Penalty, without_constants
+from objectives.loss_law.precision_cost import KUMAR, FewBits, Penalty, taken_as_wider, unpriced_formats
 from objectives.parts import Quantity
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
@@ -77,32 +77,33 @@ def test_the_multiplier_is_chinchilla_epoch_of_fewer_parameters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("law", "formats", "said"),
+    ("law", "formats", "unknown"),
     [
-        ("qat", ["fp16", "int8", "int4"], ["int8: taken as free"]),
-        ("multiplier", ["int8"], ["int8: taken as free"]),
+        ("qat", ["fp16", "int8", "int4"], ["int8"]),
+        ("multiplier", ["int8"], ["int8"]),
         ("qat", ["int4", "w4a16"], []),
-        (
-            "kumar",
-            ["q4_k_m", "q8_0", "mxfp4"],
-            [
-                "q8_0: taken as free",
-                "q4_k_m and mxfp4: what this costs is unknown and counted as 0, so that such designs look better than they are",
-            ],
-        ),
+        ("kumar", ["q4_k_m", "q8_0", "mxfp4"], ["q4_k_m", "q8_0", "mxfp4"]),
         ("kumar", ["int8", "int4_kv8", "nvfp4_kv4"], []),
         ("qat", ["fp16", "fp32", "nvfp4_down8"], []),
-        ("qat", ["int4_kv8", "fp16_kv4"], ["a KV cache of 4 or 8 bits: taken as free"]),
-        (
-            "multiplier",
-            ["nvfp4", "nvfp4_down8_kv8"],
-            ["nvfp4_down8: taken as nvfp4, which costs more", "a KV cache of 8 bits: taken as free"],
-        ),
-        ("kumar", ["nvfp4_down8"], ["nvfp4_down8: taken as nvfp4, which costs more"]),
+        ("qat", ["int4_kv8", "fp16_kv4"], ["int4_kv8", "fp16_kv4"]),
+        ("multiplier", ["nvfp4", "nvfp4_down8_kv8"], ["nvfp4_down8_kv8"]),
+        ("post_training", ["fp16", "int8", "int4", "w4a16", "q4_0", "q4_k_m", "q5_k_m", "q6_k", "q8_0"], []),
+        ("post_training", ["mxfp4", "nvfp4", "q8_0_kv8", "int4_kv8"], ["mxfp4", "nvfp4", "q8_0_kv8", "int4_kv8"]),
     ],
 )
-def test_what_a_law_has_no_constants_for_is_said(law: Any, formats: list[str], said: list[str]) -> None:
-    assert without_constants(law, formats) == said
+def test_what_a_law_has_no_constants_for_is_unknown(law: Any, formats: list[str], unknown: list[str]) -> None:
+    assert unpriced_formats(law, formats) == unknown
+
+
+def test_rounding_in_groups_larger_than_were_measured_is_unknown() -> None:
+    assert unpriced_formats("post_training", ["int4", "w4a16"], 256) == ["int4"]
+    assert unpriced_formats("post_training", ["int4"], 32) == []
+
+
+@pytest.mark.parametrize(("law", "said"), [("multiplier", True), ("kumar", True), ("qat", False)])
+def test_what_is_priced_as_a_format_that_costs_more_is_said(law: Any, said: bool) -> None:
+    words = ["nvfp4_down8: taken as nvfp4, which costs more"] if said else []
+    assert taken_as_wider(law, ["nvfp4", "nvfp4_down8"]) == words
 
 
 def test_down_projections_with_inputs_of_8_bits_cost_what_the_paper_says() -> None:
@@ -179,8 +180,9 @@ def value_of(law: Law, quantity: Quantity, rows: Architectures) -> FloatArray:
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_a_composition_is_the_law_of_its_own_format_and_bounds_a_range_of_ffns(name: str) -> None:
-    law = beside(name, "kumar", "int4")
+@pytest.mark.parametrize("precision_law", ["kumar", "post_training"])
+def test_a_composition_is_the_law_of_its_own_format_and_bounds_a_range_of_ffns(name: str, precision_law: str) -> None:
+    law = beside(name, precision_law, "int4")
     shape: dict[str, Any] = {"depth": 12, "width": 1024, "n_kv_heads": 4, "n_experts": 1, "top_k": 1}
     rows = Architectures.from_columns({**shape, "expert_size": [1024, 2048, 3072, 4096]})
     known = composition_of(law)
