@@ -458,7 +458,13 @@ def test_init_writes_a_study_that_runs(inside: Inside, tmp_path: Path) -> None:
         assert inside("run", "--config", path, "--evaluations", 120, "--quiet").code == 0
         assert inside("init", path).code == 2
     assert inside("init").code == 0
-    assert "\n# The paper's study" in (tmp_path / "study.yaml").read_text()
+    own = (tmp_path / "study.yaml").read_text()
+    assert "\nlaw: evidence " in own
+    assert "\npreset: device " in own
+    assert "paper's" not in own.partition("\nname: mine\n")[0]
+    answer = inside("run", "--config", tmp_path / "study.yaml", "--evaluations", 120)
+    assert answer.code == 0, answer.err
+    assert "inside the law's evidence" in " ".join(answer.out.split())
 
 
 @pytest.mark.parametrize("study", ["paper", "wearable", "devices_paper"])
