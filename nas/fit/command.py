@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ from nas.terminal.styles import TITLE, Styled
 from nas.terminal.width import rows
 from objectives.fitting.beyond_rows import beyond_rows
 from objectives.fitting.design import assumed_by, known_by
+from objectives.fitting.diverged import without_diverged
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
 from objectives.fitting.law_file import law_of
@@ -56,7 +57,7 @@ from objectives.fitting.report import report
 from objectives.fitting.several_tables import read_tables
 from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import Validation, rivals
-from objectives.loss_law.form import named_form
+from objectives.loss_law.form import Form, named_form
 from objectives.loss_law.law import Law
 from objectives.plugins import importable
 
@@ -100,13 +101,10 @@ def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOu
     Raises:
         UsageError: a table, form or option that cannot be used.
     """
-    name, form, fixed = form_of(request)
-    method = Method(delta_of(request.delta), request.starts, request.seed, fixed)
     stage = Stages(quiet=request.quiet)
     try:
-        table = rows_of(request, needed(form, fixed) if form.fitted else ())
-        stage(f"{len(table):,} rows from {request.starts} starts")
-        fit = fitted(name, form, table, method)
+        name, form, fit = fit_of(request, stage)
+        table = fit.table
         stage(f"{request.bootstraps:,} resamplings")
         known = intervals(fit, request.bootstraps, np.random.default_rng(request.seed))
         others = rivals_of(fit, stage)
@@ -131,6 +129,47 @@ def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOu
     stage.close()
     origin = law.provenance | {"verdict": content["verdict"][0]}
     return WorkedOut(law.model_copy(update={"provenance": origin}), content, fit, planned, study)
+
+
+def fit_of(request: FitRequest, stage: Callable[[str], None]) -> tuple[str, Form, Fit]:
+    """Name, form and fit: of the form that is named, of the paper's where none is and the rows vary in all that it sees, else of that which predicts rows left out best.
+
+    Rows whose training diverged are left out of it.
+
+    Raises:
+        ValueError: a table that cannot be used, a line a fault.
+    """
+    name, form, fixed = form_of(request)
+    method = Method(delta_of(request.delta), request.starts, request.seed, fixed)
+    own = request.form is not None or request.kv != FitRequest.kv or bool(request.fix)
+    table = rows_of(request, needed(form, fixed) if form.fitted and own else ())
+    stage(f"{len(table):,} rows from {request.starts} starts")
+    try:
+        fit = fitted(name, form, table, method)
+    except ValueError:
+        if own:
+            raise
+        name, form, table = chosen_by_rows(table, method, stage)
+        fit = fitted(name, form, table, method)
+    kept = without_diverged(table, fit.residuals)
+    return name, form, fit if kept is table else fitted(name, form, kept, method)
+
+
+def chosen_by_rows(table: Table, method: Method, stage: Callable[[str], None]) -> tuple[str, Form, Table]:
+    """The form of least error on rows left out among those that can be fitted to a table, and the table with a note that says so.
+
+    Raises:
+        ValueError: none can, with the reason of each.
+    """
+    shipped = {name: named_form(name) for name in importable("objectives.law_forms")}
+    few = Method(method.delta, RIVAL_STARTS, method.seed, {})
+    found = rivals({name: form for name, form in shipped.items() if form.fitted}, table, few, stage)
+    errors = {name: each[1].folds.rmse for name, each in found.items() if not isinstance(each, str)}
+    if not errors:
+        raise ValueError("\n".join(f"{name}: {why}" for name, why in found.items() if isinstance(why, str)))
+    best = min(errors, key=lambda name: (errors[name], name))
+    said = f"form {best}: of {len(errors)} that the rows allow the one of least error on rows left out, {errors[best]:.3g} nats"
+    return best, shipped[best], replace(table, notes=(*table.notes, said))
 
 
 def rows_of(request: FitRequest, needs: Sequence[str] = (), *, single: bool = False) -> Table:

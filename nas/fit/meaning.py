@@ -100,18 +100,21 @@ def unit_of(request: FitRequest) -> str | None:
     return request.loss_unit
 
 
+PAPERS = "hw_codesign"  # the form that is taken where none is named and the rows vary in all that it sees
+
+
 def form_of(request: FitRequest) -> tuple[str, Form, dict[str, float]]:
     """Name, form and fixed exponents; the KV term's treatment decides the form of the paper's law."""
     fixed = dict(fixed_exponent(pair) for pair in request.fix)
     if request.kv not in KV:
         raise UsageError(f"kv: {unknown('a treatment', request.kv, KV)}")
-    name = request.form
-    if name == "hw_codesign":
+    name = request.form or PAPERS
+    if name == PAPERS:
         name = name if "alpha_m" in fixed else KV[request.kv]
         fixed = {"alpha_m": PAPER_KV_EXPONENT, **fixed} if request.kv == "fixed" else fixed
     elif request.kv != "log":
         raise UsageError(f"kv: expected it with --form hw_codesign, got {request.kv} with {name}; leave it out")
-    if request.form != FitRequest.form:
+    if request.form is not None:
         entry_points.refuse_contested("forms", name, "form: ")
     if name in importable("objectives.law_forms"):
         return name, named_form(name), fixed

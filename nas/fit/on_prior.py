@@ -44,6 +44,7 @@ from objectives.evidence.joint_form import FORM
 from objectives.evidence.own_law import own_law
 from objectives.evidence.posterior import Belief, posterior, prior_of
 from objectives.evidence.trainings import trainings
+from objectives.fitting.diverged import diverged, without_diverged
 from objectives.fitting.groups import groups_of
 from objectives.fitting.loss_unit import doubt
 from objectives.fitting.trained_models import Table
@@ -159,7 +160,12 @@ def own_rows(request: FitRequest, given: Law, prior: Belief) -> Own:
     groups = groups_of(paths, table, request.rename)
     told = table if table.has("tokens") else _on(table, given.stated_tokens)
     rows = trainings("own", "own", told, groups)
-    return Own(table, rows, np.unique(groups), prior, posterior(prior, rows, table.weight))
+    found = posterior(prior, rows, table.weight)
+    residuals = rows.loss / rows.per - found.fitted
+    if (out := diverged(residuals)).any():
+        table, rows, groups = without_diverged(table, residuals), rows[np.flatnonzero(~out)], groups[~out]
+        found = posterior(prior, rows, table.weight)
+    return Own(table, rows, np.unique(groups), prior, found)
 
 
 def _refuse_seen(given: Law, paths: Sequence[Path], table: Table) -> None:

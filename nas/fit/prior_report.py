@@ -84,7 +84,7 @@ def prior_report(own: Own, given: Law, law: Law, study: Study, seed: int) -> dic
         "range": {
             name: {"prior": list(given.fitted_on[name]), "now": list(ends)}
             for name, ends in law.fitted_on.items()
-            if ends != given.fitted_on[name]
+            if name in given.fitted_on and ends != given.fitted_on[name]
         },
         "coefficients": _coefficients(after),
         "provenance": law.provenance,

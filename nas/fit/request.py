@@ -14,7 +14,13 @@ class FitRequest:
     """Tables of trained models, a form, how to fit it, and how many to train next."""
 
     runs: Annotated[tuple[Path, ...], Word("CSVs, a row per trained model; without one, --next N alone.")] = ()
-    form: Annotated[str, Flag("--form", "Form of the law: name ('plas list forms') or YAML file.")] = "hw_codesign"
+    form: Annotated[
+        str | None,
+        Flag(
+            "--form",
+            "Form of the law: name ('plas list forms') or YAML file; default hw_codesign, or what the rows allow and predict best.",
+        ),
+    ] = None
     prior: Annotated[
         str | None,
         Flag("--prior", "Law with draws that the rows update, however few: evidence, or one fitted with --prior."),

@@ -10,9 +10,11 @@ import numpy as np
 
 from objectives.evidence.joint_form import FORM, REFERENCE, coefficients, excess
 from objectives.evidence.posterior import Belief
+from objectives.fitting.covered_rows import covered, fitted_ranges
 from objectives.fitting.law_file import PACKAGES, rows
 from objectives.fitting.trained_models import Table
 from objectives.installed import version_of
+from objectives.loss_law.coverage import DesignKind, Region, joined
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import tables_seen
 from search_spaces.arrays import FloatArray
@@ -27,6 +29,7 @@ def own_law(prior: Law, found: Belief, table: Table, name: str, tokens: float, g
     group: the one whose level it has, where the table tells several.
     """
     kept = {key: value for key, value in prior.mapping().items() if key not in NOT_KEPT}
+    covers = covered_together(prior, table)
     return Law.model_validate(
         kept
         | {
@@ -35,7 +38,8 @@ def own_law(prior: Law, found: Belief, table: Table, name: str, tokens: float, g
             "coefficients": named(found.mean),
             "draws": rows(np.array([list(named(each).values()) for each in found.drawn()])),
             "residual_sd": found.scale,
-            "fitted_on": widened(prior.fitted_on, table),
+            "fitted_on": fitted_ranges(covers) if covers else widened(prior.fitted_on, table),
+            "covers": {kind: region.model_dump() for kind, region in covers.items()},
             "tokens": tokens,
             "runs": len(table),
             "source": f"plas fit --prior {prior.name}",
@@ -49,6 +53,12 @@ def named(point: FloatArray) -> dict[str, float]:
     theta = point[:-1]
     found = coefficients(theta, float(point[-1] - excess(theta, REFERENCE)[0]))
     return {name: found[name] for name in FORM.coefficients}
+
+
+def covered_together(prior: Law, table: Table) -> dict[DesignKind, Region]:
+    """What the prior's rows and own ones cover, of the kinds of designs that own rows have: of another kind they say nothing. {} of a prior that does not say."""
+    own = covered([table])
+    return {kind: region for kind, region in joined(prior.covers, own).items() if kind in own} if prior.covers else {}
 
 
 def widened(ranges: Mapping[str, tuple[float, float]], table: Table) -> dict[str, tuple[float, float]]:

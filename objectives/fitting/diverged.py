@@ -1,0 +1,37 @@
+"""Rows whose training diverged: so far from every fit that they say nothing of a design, left out by name."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from objectives.fitting.trained_models import Table
+from search_spaces.arrays import BoolArray, FloatArray
+
+MOST_SCALES = 20.0  # residuals beyond so many standard deviations of the others are no noise
+LEAST_SCALE = 0.005  # nats; smaller ones are not held against a row
+
+
+def diverged(residuals: FloatArray) -> BoolArray:
+    """Which rows lie above a fit by more than MOST_SCALES robust standard deviations of its residuals, nats, (n,)."""
+    found: BoolArray = residuals - np.median(residuals) > MOST_SCALES * spread(residuals)
+    return found
+
+
+def spread(residuals: FloatArray) -> float:
+    """Robust standard deviation of residuals, nats: that of a normal with the same median of absolute values."""
+    return max(1.4826 * float(np.median(np.abs(residuals - np.median(residuals)))), LEAST_SCALE)
+
+
+def without_diverged(table: Table, residuals: FloatArray) -> Table:
+    """The table without rows whose training diverged, each named in a note; the table itself where none did."""
+    out = diverged(residuals)
+    if not out.any():
+        return table
+    far = (residuals - np.median(residuals)) / spread(residuals)
+    said = [_said(table, row, float(far[row])) for row in np.flatnonzero(out).tolist()]
+    return replace(table[np.flatnonzero(~out)], notes=(*table.notes, *said))
+
+
+def _said(table: Table, row: int, scales: float) -> str:
+    name = "" if table.names is None or not str(table.names[row]) else f" ({table.names[row]})"
+    return f"line {table.lines[row]}{name} left out: its loss {table.loss[row]:.4g} lies {scales:.0f} standard deviations above the fit, as of a training that diverged"
