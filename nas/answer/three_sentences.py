@@ -27,6 +27,7 @@ from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_in_words
 from nas.search.assembly import Study, under_preset
+from objectives.engines import RUNS, TOP_1
 from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
@@ -254,7 +255,26 @@ def _takes(
     said = f"On {where}, it takes {', '.join(figures)}"
     other = ", ".join(figure(problem, name, value) for name, value in there.items())
     said += f" in this study's convention, {other} on the device (preset device)" if other else ""
-    return f"{said}; {_binding(changes)}{_waits(problem, chosen, _asked(problem, m)[0])}."
+    return f"{said}; {_binding(changes)}{_waits(problem, chosen, _asked(problem, m)[0])}.{_engines(problem, chosen)}"
+
+
+def _engines(problem: Problem, chosen: Architectures) -> str:
+    """` Runs as trained in vLLM; not in llama.cpp, which renormalises top-1 routing.`; "" where an engine is stated, or not all of a model is counted."""
+    scenario = problem.pricing(chosen)
+    if scenario.engine or not scenario.complete:
+        return ""
+    lacking = {name: engine.lacks(chosen, scenario.precision.name) for name, engine in RUNS.items()}
+    able = _listed([name for name, lack in lacking.items() if not lack], "and")
+    unable = [name for name, lack in lacking.items() if lack == TOP_1]
+    runs = f"Runs as trained in {able}" if able else "No engine is known to run it as trained"
+    if not unable:
+        return f" {runs}."
+    return f" {runs}; not in {_listed(unable, 'or')}, which {'renormalises' if len(unable) == 1 else 'renormalise'} {TOP_1}."
+
+
+def _listed(names: Sequence[str], last: str) -> str:
+    """`a, b and c`."""
+    return f" {last} ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
 
 
 def _asked(problem: Problem, m: Mapping[str, float]) -> list[str]:
