@@ -66,7 +66,12 @@ def extrapolation_of(law: Law) -> Composition:
 
     def at_quantities(*columns: FloatArray) -> FloatArray:
         ranges = _ranges(directions, iter(columns))
-        excess = kinds_of(law.regions, np.asarray(ranges["n_experts"][1]), lambda name: _range_of(name, law, ranges))
+        experts = np.asarray(ranges["n_experts"][1])
+
+        def range_of(name: str) -> Range | None:
+            return None if name == "tokens" and law.tokens is None else _range_of(name, law, ranges)
+
+        excess = kinds_of(law.regions, experts, range_of, law.covered_vocabularies)
         return extrapolation(excess, len(columns[0]))
 
     return Composition(MappingProxyType(directions), at_quantities)

@@ -3,6 +3,7 @@
 from typing import Any
 
 INK, EVALUATED, FRONTIER, EXACT, BASELINE, PICK = "#222222", "#c9ced6", "#1f5fa8", "#e08a1e", "#b3261e", "#0b7a4b"
+BEYOND = "#8a8f99"  # what is outside of the evidence
 #: Of devices. Source: Okabe and Ito 2008, but for the last two.
 OF_DEVICES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5195", "#555555")
 LABELS = {

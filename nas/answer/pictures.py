@@ -11,11 +11,12 @@ from matplotlib.figure import Figure
 from nas.answer.correction_pictures import learned_figure
 from nas.answer.law_pictures import laws_figure
 from nas.answer.outcome import Outcome
-from nas.answer.palette import BASELINE, EVALUATED, EXACT, FRONTIER, OF_DEVICES, PICK, STYLE, label
+from nas.answer.palette import BASELINE, BEYOND, EVALUATED, EXACT, FRONTIER, OF_DEVICES, PICK, STYLE, label
 from nas.answer.plot_data import (
     Convergence,
     answered_designs,
     baseline_points,
+    beyond_evidence,
     convergence,
     evolution,
     evolving,
@@ -60,6 +61,7 @@ def frontier_figure(outcome: Outcome) -> Figure:
     across, up = axes_names
     figure, ax = framed(4.2)
     _mark_evaluated(ax, outcome, across, up)
+    _mark_beyond(ax, outcome, across, up)
     _mark_exact(ax, outcome, across, up)
     _mark_frontier(ax, outcome, across, up)
     _mark_baselines(ax, outcome, across, up)
@@ -112,6 +114,14 @@ def _mark_evaluated(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
     rows, metrics = feasible[thinned(len(feasible))], outcome.evaluations.metrics
     x, y = metrics[across][rows], metrics[up][rows]
     ax.scatter(x, y, s=3, color=EVALUATED, linewidths=0, label="evaluated", rasterized=True)
+
+
+def _mark_beyond(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
+    """A cross for each design that would be on the frontier were it not outside of the law's evidence."""
+    beyond = beyond_evidence(outcome)
+    if len(beyond):
+        x, y = beyond.metrics[across], beyond.metrics[up]
+        ax.scatter(x, y, s=14, marker="x", color=BEYOND, linewidths=0.7, label="outside the evidence", rasterized=True)
 
 
 def _mark_exact(ax: Axes, outcome: Outcome, across: str, up: str) -> None:

@@ -1,6 +1,6 @@
 """The numbers that pictures and pages draw of a run, made once for both."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +11,7 @@ from nas.answer.sentences import baseline_metric
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.indicators import too_many
+from nas.problem.objective import EXTRAPOLATION, INSIDE
 from search_spaces.arrays import FloatArray, IntArray
 
 THINNED = 20_000
@@ -35,6 +36,16 @@ def thinned(n: int, most: int | None = None) -> Any:
 def frontier_name(outcome: Outcome) -> str:
     """How the run's own frontier is called: exact only where the run covered the whole space."""
     return "exact frontier" if outcome.whole else f"{outcome.study.config.algo} frontier"
+
+
+def beyond_evidence(outcome: Outcome) -> Evaluations:
+    """Evaluated designs within the limits that would be on the frontier were they not outside of the law's evidence; none but where the study marks them."""
+    found = outcome.evaluations
+    if outcome.study.config.outside != "mark" or EXTRAPOLATION not in found.metrics:
+        return found[:0]
+    free = replace(found, budgets=outcome.study.problem.limits)
+    rows = frontier_rows(free)
+    return free[rows[free.metrics[EXTRAPOLATION][rows] > INSIDE]]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from nas.problem.differences import Difference, has_doubt
 from nas.problem.pick_queries import Baseline
 from nas.problem.undecided import Undecided
 from objectives.loss_law.law import Law
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
 OUTSIDE = "outside of the evidence"

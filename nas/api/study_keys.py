@@ -26,6 +26,8 @@ class StudyKeys(TypedDict, total=False):
     """Loss law: name, file or mapping."""
     laws: str | Sequence[Named | FittedLaw]
     """Other laws: regrets of exact picks under each; further priors of prior_guided; names, files or mappings."""
+    outside: Literal["mark", "allow", "exclude"]
+    """Designs outside of what the law's rows cover: mark (shown, never recommended), allow, or exclude."""
     tokens: Written | Iterable[Written] | None
     """Training tokens, of laws that depend on them; several are an axis; left out: the law's own."""
     unique_tokens: Written | None

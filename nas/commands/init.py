@@ -35,6 +35,7 @@ def init(request: InitRequest) -> None:
         text, command = strategy_text(path, study or request.vocabulary)
     else:
         text, command = study_text(path, study or "paper", request.vocabulary)
+        text = text if study is not None else of_a_device(text)
     if path.exists():
         raise UsageError(f"{path}: expected a new file, got an existing one; name another")
     name, _, flags = command.partition(" ")
@@ -88,6 +89,22 @@ def study_text(path: Path, study: str, vocabulary: str | None) -> tuple[str, str
     text = text if vocabulary is None else with_vocabulary(text, vocabulary)
     command = "compare" if "\nstudies:" in text else "devices" if "\ndevices:" in text else "run"
     return text, f"{command} --config {path}"
+
+
+#: What a study to start from says in the place of the paper's conventions.
+OF_A_DEVICE = {
+    r"# The paper's study: .*": "# Which architecture is worth training for this device? Edit the device and the budgets.",
+    r"name: paper": "name: mine",
+    r"law: hw_codesign ": "law: evidence    ",
+    r"preset: paper ": "preset: device",
+}
+
+
+def of_a_device(text: str) -> str:
+    """The paper's study with what a real device shows and losses by published trainings."""
+    for line, instead in OF_A_DEVICE.items():
+        text = re.sub(f"(?m)^{line}", instead, text)
+    return text
 
 
 def with_vocabulary(text: str, written: str) -> str:

@@ -200,7 +200,7 @@ def _limits(case: Case) -> Sequence[Budget]:
     """The case's limits that a model can be held against: none of a user's own functions, not the time of another model."""
     own = {function.name for function in case.problem.functions}
     asked = () if case.question.baseline else case.question.budgets
-    limits = [budget for budget in (*case.problem.budgets, *asked) if budget.metric not in own]
+    limits = [budget for budget in (*case.problem.limits, *asked) if budget.metric not in own]
     held = any(budget.metric in MEMORY for budget in limits)
     return limits if held else [*limits, Budget("resident_gb", case.device.memory_gb)]
 

@@ -27,7 +27,7 @@ JUDGED = {
     "tokens": ("tokens",),
 }
 EVIDENCE = "evidence"
-CANNOT_SEE = ("vocabulary", "text", "head size")
+CANNOT_SEE = ("vocabulary", "text", "KV heads, FFN share and head size beyond their parameters")
 LEAST_PAIRS, MOST_PAIRS = 5, 1_000  # of a table and question
 NO_PAIRS = Pairs(*np.zeros((2, 0), dtype=np.int64))
 LOOSE = 5.0  # sds of the prior of a fit to one table alone, in those of laboratories

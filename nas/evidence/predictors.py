@@ -89,7 +89,7 @@ def outside(law: Law, of: GroupedTable) -> BoolArray:
         return (column := table.feature(name), column) if table.has(name) else None
 
     experts = table.feature("n_experts") if table.has("n_experts") else np.ones(len(table))
-    for over in kinds_of(law.regions, experts, range_of).values():
+    for over in kinds_of(law.regions, experts, range_of, {}).values():
         found |= over > 0.0
     return found if of.epochs is None else found | (of.epochs > MOST_EPOCHS)
 

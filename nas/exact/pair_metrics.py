@@ -11,7 +11,7 @@ from objectives.scenario import Workload
 from objectives.serving import AcceptanceOfDrafts, accepted_of
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
-FROM_LOSS = ("loss", "perplexity")
+FROM_LOSS = ("loss", "perplexity", "extrapolation")  # of the target alone
 MEMORY = ("memory_gb", "resident_gb")
 PREFILL, DECODE = ("prefill_ms", "ttft_ms", "total_ms"), ("decode_ms", "tpot_ms", "total_ms")
 OF_PAIRS = (*FROM_LOSS, "prefill_ms", "decode_ms", "tpot_ms", "ttft_ms", "total_ms", *MEMORY)

@@ -1,6 +1,7 @@
 """Where a design leaves what the rows of its loss law cover, in words."""
 
 from nas.problem.quantity_words import in_words
+from objectives.loss_law.coverage import DesignKind
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 
@@ -16,12 +17,12 @@ def leaves(law: Law, design: Architectures) -> list[str]:
 
 
 def _axis(law: Law, design: Architectures, name: str) -> str:
-    kind = "sparse" if design.n_experts[0] > 1 else "dense"
-    region = law.regions.get(kind)  # type: ignore[call-overload]
+    kind: DesignKind = "sparse" if design.n_experts[0] > 1 else "dense"
+    region = law.regions.get(kind)
     value = float(law.feature(design, name)[0])
-    if region is None:
+    if region is None and name == "n_experts":
         return "experts, which no row has" if kind == "sparse" else "no experts, which every row has"
-    least, most = region.ranges[name]
+    least, most = {**({} if region is None else region.ranges), **law.covered_vocabularies}[name]
     if name.endswith(SHARE):
         return f"{name.removesuffix(SHARE)} in {100 * value:.0f} % of the layers (trained: {_ends(100 * least, 100 * most)} %)"
     return f"{in_words(name)} {value:.3g} (trained{' with experts' * (kind == 'sparse')}: {_ends(least, most)})"

@@ -90,6 +90,6 @@ def best_served(problem: Problem, chosen: Architectures) -> Architectures:
     ]
     rows = Architectures.concatenate(ways)
     assessment = problem.assess(rows)
-    missed = np.max([np.zeros(len(rows)), *(b.violation(assessment[b.metric]) for b in problem.budgets)], axis=0)
+    missed = np.max([np.zeros(len(rows)), *(b.violation(assessment[b.metric]) for b in problem.limits)], axis=0)
     missed = np.where(missed > 0, missed, 0.0)
     return ways[int(np.lexsort((assessment["total_ms"], missed))[0])]

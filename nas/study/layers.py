@@ -44,6 +44,8 @@ def over(
         origin = flag_name(name) if name in flags else f"--set {name}"
         place(raw, origins, tuple(name.split(".")), value, origin)
     presets = documents("nas.study.presets")
+    if "preset" not in raw and of_ones_own(raw.get("device")):
+        raw["preset"] = "device"
     chosen = raw.get("preset", "paper")
     if isinstance(chosen, str) and chosen in presets:
         shipped, _ = yaml_source.read(presets[chosen])
@@ -54,6 +56,11 @@ def over(
             )
         raw |= {key: value for key, value in shipped.items() if key not in raw}
     return raw, origins
+
+
+def of_ones_own(device: Any) -> bool:
+    """Whether a study's device is none that ships but a file or a mapping of the user's, whose times are what is asked for."""
+    return isinstance(device, dict) or (isinstance(device, str) and device.endswith((".yaml", ".yml")))
 
 
 def from_file(config: str, command: str = "run") -> tuple[dict[str, Any], dict[Path, str]]:

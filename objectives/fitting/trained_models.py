@@ -106,6 +106,10 @@ class Table:
             return made(*(self.feature(column) for column in columns))
         if name in MADE_OF:
             return np.asarray(np.prod([self.feature(part) ** power for part, power in MADE_OF[name].items()], axis=0))
+        if name in SHARES:
+            return self.kinds.get(SHARES[name], np.zeros(len(self)))
+        if name not in OWNERS:
+            raise ValueError(f"{name}: expected a column of it, got none; add it")
         if name == "tokens":
             raise ValueError("tokens: expected a column of training tokens, got none; add it (or training_flops)")
         return feature(self._architectures(name), name)

@@ -60,11 +60,6 @@ class Region(BaseModel):
             raise ValueError("\n".join(sorted(faults)))
         return self
 
-    def without(self, name: str) -> "Region":
-        """The region with one quantity free."""
-        hulls = {pair: corners for pair, corners in self.hulls.items() if name not in pair.split()}
-        return Region(ranges={each: ends for each, ends in self.ranges.items() if each != name}, hulls=hulls)
-
     def within(self, **further: tuple[float, float]) -> "Region":
         """The region with further ranges."""
         return Region(ranges={**self.ranges, **further}, hulls=self.hulls)
@@ -198,18 +193,23 @@ def _joined(first: Region | None, second: Region | None) -> Region:
 
 
 def kinds_of(
-    regions: Mapping[DesignKind, Region], n_experts: AnyArray, range_of: Callable[[str], Range | None]
+    regions: Mapping[DesignKind, Region],
+    n_experts: AnyArray,
+    range_of: Callable[[str], Range | None],
+    every: Mapping[str, tuple[float, float]],
 ) -> dict[str, FloatArray]:
     """By quantity or pair: how far designs of each kind, told by their number of experts (n,), leave its region, (n,); only what some leave.
 
-    A kind without a region leaves that of the other by its number of experts, at least.
+    A kind without a region leaves that of the other by its number of experts, at least. every: ranges of designs of both kinds.
     """
     sparse, found = np.asarray(n_experts) > 1, dict[str, FloatArray]()
-    for kind, rows in (("dense", ~sparse), ("sparse", sparse)):
-        region = regions.get(kind)  # type: ignore[call-overload]
-        if region is None:
-            region = NO_EXPERTS if kind == "sparse" else ONLY_EXPERTS
-        if not rows.any():
+    kinds = (
+        (regions.get("dense", ONLY_EXPERTS), ~sparse),
+        (regions.get("sparse", NO_EXPERTS), sparse),
+        (Region(ranges=dict(every)), np.ones_like(sparse)),
+    )
+    for region, rows in kinds:
+        if not region.names or not rows.any():
             continue
         for name, over in region.excess(range_of):
             left = np.where(rows, over, 0.0)

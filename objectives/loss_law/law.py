@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from objectives.loss_law.coverage import DesignKind, Region, extrapolation, kinds_of
+from objectives.loss_law.coverage import DesignKind, Range, Region, extrapolation, kinds_of
 from objectives.loss_law.draws import Draw, Rival, Row, delta_faults, draw_faults, losses_without_kinds, mixed
 from objectives.loss_law.features import feature
 from objectives.loss_law.form import Coefficients, Form, beyond_floats, named_form
@@ -328,16 +328,15 @@ class Law(BaseModel):
         least, most = self.prices.get("n_experts", (1.0, 1.0))
         return {**self.prices, "n_experts": (max(least, 1.0), min(most, 1.0))}
 
-    @cached_property
-    def regions(self) -> dict[DesignKind, Region]:
-        """What its rows cover, of dense designs and of those with experts; quantities of the training that it does not see are left out."""
-        covers = self.covers or {"dense": (every := Region(ranges=self.fitted_on)), "sparse": every}
-        seen = [
-            (kind, region if self.tokens is not None else region.without("tokens")) for kind, region in covers.items()
-        ]
-        if (cost := self.vocabulary_cost) is not None:
-            seen = [(kind, region.within(vocabulary=cost.fitted_on)) for kind, region in seen]
-        return dict(seen)
+    @property
+    def regions(self) -> Mapping[DesignKind, Region]:
+        """What its rows cover, of dense designs and of those with experts."""
+        return self.covers or {"dense": (every := Region(ranges=self.fitted_on)), "sparse": every}
+
+    @property
+    def covered_vocabularies(self) -> dict[str, tuple[float, float]]:
+        """The range of vocabularies whose cost is known, where designs have their own; {} elsewhere."""
+        return {} if self.vocabulary_cost is None else {"vocabulary": self.vocabulary_cost.fitted_on}
 
     def covering(self, most: Mapping[Kind, float]) -> dict[DesignKind, Region]:
         """What its rows and pairs of trainings cover that say what kinds of layers cost, up to so large a share of each, of windows so many halvings."""
@@ -352,9 +351,13 @@ class Law(BaseModel):
 
     def excess(self, architectures: Architectures) -> dict[str, FloatArray]:
         """By quantity or pair that any row leaves: ln of the factor by which each lies beyond what the law's rows cover, (n,), 0 inside."""
-        return kinds_of(
-            self.regions, architectures.n_experts, lambda name: (each := self.feature(architectures, name), each)
-        )
+
+        def range_of(name: str) -> Range | None:
+            if name == "tokens" and self.tokens is None:
+                return None
+            return (each := self.feature(architectures, name), each)
+
+        return kinds_of(self.regions, architectures.n_experts, range_of, self.covered_vocabularies)
 
     def outside(self, architectures: Architectures) -> dict[str, BoolArray]:
         """Which rows lie outside of what its rows cover, per quantity or pair that any row leaves."""

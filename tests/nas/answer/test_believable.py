@@ -1,12 +1,14 @@
 """Answers under preset device that a practitioner would believe: inside of what was trained, and nothing left out of a model for free."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
+from nas.answer.outcome import Outcome
+from nas.answer.plot_data import beyond_evidence
 from nas.answer.three_sentences import nothing_fits
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import pick_of
@@ -22,6 +24,7 @@ from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
 
+Concluded = Callable[..., Outcome]
 DEVICES = (
     *("raspberry_pi_5", "jetson_orin_nano_super_8gb", "jetson_agx_orin_64gb", "rk3588_npu", "rtx_4090", "m4_10c"),
     *("a19_pro", "hailo_10h", "jetson_orin_nx_16gb", "rtx_3070"),
@@ -180,3 +183,14 @@ def test_every_design_may_be_recommended_where_the_study_allows_it() -> None:
 def test_the_paper_s_preset_has_no_such_constraint() -> None:
     problem = assemble(*layered({"algo": "nsga2"}, [], None)).problem
     assert problem.limits == problem.budgets
+
+
+def test_designs_outside_are_shown_beyond_the_frontier_but_not_on_it(concluded: Concluded) -> None:
+    keys = {"space": "paper", "law": "evidence", "device": "raspberry_pi_5", "budgets": {"memory_gb": 2}}
+    found = concluded(400, outside="mark", **keys)
+    beyond, law = beyond_evidence(found), found.study.problem.scenario.law
+    assert len(beyond)
+    assert (law.extrapolation(found.study.problem.architectures(beyond.genotypes)) > 1.0).all()
+    assert (found.frontier.metrics[EXTRAPOLATION] == 1.0).all()
+    assert not np.intersect1d(beyond.keys, found.frontier.keys).size
+    assert not len(beyond_evidence(concluded(400, outside="exclude", **keys)))

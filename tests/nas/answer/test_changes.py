@@ -85,7 +85,13 @@ def test_a_budget_rises_no_further_than_the_memory_there_is(
 
 
 def test_vocabulary_format_and_tokens_are_tried_as_studies_of_their_own_would_find(tiny: dict[str, Any]) -> None:
-    keys = {"preset": "device", "precision": "int8", "precision_law": "kumar", "budgets": {"total_ms": 60}}
+    keys = {
+        "preset": "device",
+        "outside": "allow",
+        "precision": "int8",
+        "precision_law": "kumar",
+        "budgets": {"total_ms": 60},
+    }
     outcome_of = _study(tiny, **keys)
     said = outcome_of.search(algo="exact")
     assert "one change" in said.answer

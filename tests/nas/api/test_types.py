@@ -92,6 +92,7 @@ KEYS: dict[str, tuple[list[str], str]] = {
     "space": (["'fine'", "Path('space.yaml')", "{'axes': {'depth': [4, 8]}}"], "3"),
     "law": (["'evidence'", "{'form': 'hw_codesign'}"], "3"),
     "laws": (["['routed', {'form': 'routed'}]", "'routed,joint_moe'"], "[3]"),
+    "outside": (["'mark'", "'allow'", "'exclude'"], "'hide'"),
     "tokens": (["10e9", "'10B'", "['1B', 3e9]", "None"], "[None]"),
     "unique_tokens": (["10e9", "'10B'", "None"], "['10B']"),
     "training": (["{'device': 'h100_sxm'}"], "'h100_sxm'"),

@@ -72,8 +72,8 @@ def test_designs_beyond_a_laws_range_are_marked_and_named(inside: Inside) -> Non
     ran = inside(*EXACT, "--out", "run")
     assert "extrapolated (*)" in " ".join(ran.out.split())
     explained = inside("explain", "--architecture", "depth=200,width=8192,n_kv_heads=8,expert_size=8192")
-    assert "depth 200 is outside" in explained.out
-    assert "on which law hw_codesign was fitted" in explained.out
+    assert "layers 200 (trained: " in explained.out
+    assert "outside of what law hw_codesign was fitted on" in explained.out
     tokens = inside(*EXACT, "--law", "joint_moe", "--tokens", "1T", "--out", "tokens")
     assert "law joint_moe was fitted on 5e+08 to 8e+10 tokens; at 1e+12 it extrapolates (*)" in tokens.err
     small = ("--precisions", "fp16,int4", "--precision-law", "qat")

@@ -45,7 +45,7 @@ def test_the_base_leads_with_laboratories_left_out_beside_the_strongest_rule(ins
     assert "evidence, left out" in header
     assert "strongest rule" in header
     assert size.split()[2] == records()["size"]["evidence"].in_short
-    assert "more parameters" in size
+    assert "more active parameters" in size
     assert "*: fitted to some of these tables, so no test of it" in answer.out
 
 

@@ -317,7 +317,7 @@ def test_a_frontier_check_says_why_not(law: Law) -> None:
 
 
 def test_designs_outside_the_fitted_range_are_said(law: Law) -> None:
-    narrow = law.model_copy(update={"fitted_on": {"depth": (8.0, 24.0)}})
+    narrow = law.model_copy(update={"fitted_on": {"depth": (8.0, 24.0)}, "covers": {}})
     study = assemble({"law": narrow.mapping(), "baselines": []}, {})
     assert 0 < frontier_check(under_draws(study, narrow))["outside"]["depth"] < 1
 

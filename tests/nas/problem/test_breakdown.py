@@ -121,7 +121,7 @@ def test_a_published_model_is_explained_without_neighbours_and_marked(problem_of
     assert e.metrics["loss"] == pytest.approx(3.475358, abs=1e-6)
     assert (e.metrics["prefill_ms"], e.metrics["decode_ms"]) == pytest.approx((36.1394, 57.2792), rel=2e-6)
     assert e.steps == []
-    assert any("ffn_ratio 5.42857 is outside 0.5 to 4" in text for text in e.outside_law)
+    assert any("FFN ratio each 5.43 (trained: 0.5 to 4)" in text for text in e.outside_law)
 
 
 def test_budgets_are_shown_with_their_violation(problem_of: Made) -> None:

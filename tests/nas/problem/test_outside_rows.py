@@ -73,7 +73,7 @@ def test_draws_of_rows_without_noise_agree_by_the_rows_not_by_the_form(
 def test_no_probability_is_given_outside(law: Law, problem_of: Callable[..., Problem]) -> None:
     problem = problem_of(baselines=[], applications={}, default_budget="none")
     found = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
-    narrow = law.model_copy(update={"fitted_on": {"width": (0.0, float(problem.space.widths[0]))}})
+    narrow = law.model_copy(update={"fitted_on": {"width": (1.0, float(problem.space.widths[0]))}, "covers": {}})
     unsure = uncertainty(narrow, lambda rows: problem.architectures(found.genotypes[rows]), found)
     assert unsure is not None
     outside = narrow.extrapolates(problem.architectures(found.genotypes))

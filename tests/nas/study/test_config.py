@@ -85,7 +85,7 @@ def test_a_preset_given_by_flag_fills_only_what_the_file_leaves_open(written: Wr
     assert (made.config.attention, made.config.complete, budgets(made)) == (
         "unfused",
         True,
-        {"resident_gb": pytest.approx(57.6)},
+        {"resident_gb": pytest.approx(57.6), "extrapolation": 1.0},
     )
 
 
@@ -114,7 +114,8 @@ def test_shipped_studies_are_found_by_name_and_hold() -> None:
 
 def test_the_default_budget_is_the_devices_memory_and_others_add() -> None:
     assert budgets(study()) == {"memory_gb": 64.0}
-    assert budgets(study(preset="device")) == {"resident_gb": pytest.approx(57.6)}
+    assert budgets(study(preset="device")) == {"resident_gb": pytest.approx(57.6), "extrapolation": 1.0}
+    assert budgets(study(preset="device", outside="allow")) == {"resident_gb": pytest.approx(57.6)}
     assert budgets(study(budgets=["decode_ms=20", "total_ms<=100"])) == {
         "memory_gb": 64.0,
         "decode_ms": 20.0,
@@ -123,6 +124,7 @@ def test_the_default_budget_is_the_devices_memory_and_others_add() -> None:
     assert budgets(study(preset="device", budgets=["memory_gb=8"])) == {
         "resident_gb": pytest.approx(57.6),
         "memory_gb": 8.0,
+        "extrapolation": 1.0,
     }
     assert budgets(study(device="jetson-orin-nano-super-8gb")) == {"memory_gb": 8.0}
 

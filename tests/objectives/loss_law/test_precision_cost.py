@@ -192,4 +192,4 @@ def test_a_composition_is_the_law_of_its_own_format_and_bounds_a_range_of_ffns(n
     ends = {quantity: [column.min(keepdims=True), column.max(keepdims=True)] for quantity, column in of.items()}
     sides = {1: slice(0, 1), -1: slice(1, 2), 0: slice(0, 2)}
     best = [end for quantity, sign in known.quantities.items() for end in ends[quantity][sides[sign]]]
-    assert known.value(*best)[0] <= law.loss(rows).min()
+    assert known.value(*best)[0] <= law.loss(rows).min() * (1 + 1e-15)  # but for the last bit
