@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from objectives.packaged import packaged
 from search_spaces.architectures import Architectures
+from search_spaces.columns import worded
 from search_spaces.formats import operators_of
 from search_spaces.layer_rules import Rule
 
@@ -67,11 +68,17 @@ class Runs(BaseModel):
 RUNS: Mapping[str, Runs] = {name: Runs.model_validate(keys) for name, keys in packaged("objectives", "engines").items()}
 
 
+def runs_format(engine: str, precision: str) -> bool:
+    """Whether weights in a format may be meant for an engine: one that is not known here may run any."""
+    known = RUNS.get(engine_of(engine))
+    return known is None or known.runs_format(precision)
+
+
 def kinds_of(design: Architectures) -> list[str]:
     """Kinds of layers beside full attention of a design, one row."""
     counts = {"local": design.n_local, "conv": design.n_conv, "kv_shared": design.n_kv_shared}
     local, conv, shared = (bool(counts[name][0] > 0) for name in counts)
-    linear = str(design.linear_kind[0])
+    linear = str(worded("linear_kind", design.linear_kind)[0])
     return [*_cached(local=local, shared=shared), *(["conv"] if conv else []), *([linear] if linear != "no" else [])]
 
 

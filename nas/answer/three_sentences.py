@@ -259,22 +259,22 @@ def _takes(
 
 
 def _engines(problem: Problem, chosen: Architectures) -> str:
-    """` Runs as trained in vLLM; not in llama.cpp, which renormalises top-1 routing.`; "" where an engine is stated, or not all of a model is counted."""
+    """` Runs as trained in vLLM; llama.cpp renormalises top-1 routing.`; "" where an engine is stated, or not all of a model is counted."""
     scenario = problem.pricing(chosen)
     if scenario.engine or not scenario.complete:
         return ""
-    lacking = {name: engine.lacks(chosen, scenario.precision.name) for name, engine in RUNS.items()}
-    able = _listed([name for name, lack in lacking.items() if not lack], "and")
+    written = scenario.precision.name
+    lacking = {name: engine.lacks(chosen, written) for name, engine in RUNS.items()}
+    able = [name for name, lack in lacking.items() if not lack]
     unable = [name for name, lack in lacking.items() if lack == TOP_1]
-    runs = f"Runs as trained in {able}" if able else "No engine is known to run it as trained"
-    if not unable:
-        return f" {runs}."
-    return f" {runs}; not in {_listed(unable, 'or')}, which {'renormalises' if len(unable) == 1 else 'renormalise'} {TOP_1}."
+    runs = f"Runs as trained in {_listed(able)}" if able else f"No engine is known to run it as trained in {written}"
+    verb = "renormalises" if len(unable) == 1 else "renormalise"
+    return f" {runs}{f'; {_listed(unable)} {verb} {TOP_1}' if unable else ''}."
 
 
-def _listed(names: Sequence[str], last: str) -> str:
+def _listed(names: Sequence[str]) -> str:
     """`a, b and c`."""
-    return f" {last} ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
+    return " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
 
 
 def _asked(problem: Problem, m: Mapping[str, float]) -> list[str]:

@@ -20,7 +20,7 @@ def run_by_engine(
 
     Nothing is left out without an engine, or of one that `objectives/engines.yaml` does not know, which is said.
     """
-    if space is None or config.engine is None:
+    if space is None or not config.engine:
         return space, []
     name = engine_of(config.engine)
     if (engine := RUNS.get(name)) is None:
@@ -34,7 +34,7 @@ def run_by_engine(
     if not left_out:
         return space, []
     return SpaceSpecification.model_validate(content), [
-        f"left out, as {name} does not run it as trained: {', '.join(left_out)}"
+        f"left out, as {name} is not known to run it as trained: {', '.join(left_out)}"
     ]
 
 
@@ -46,7 +46,8 @@ def _formats(name: str, engine: Runs, config: StudyConfig, content: dict[str, An
     if not kept:
         known, got = ", ".join(engine.formats), ", ".join(given)
         faults.add(
-            ("precision",), f"expected a format that {name} runs, {known}, got {got}; choose one, or drop engine"
+            ("precision",),
+            f"expected a format that {name} is known to run, {known}, got {got}; choose one, or drop engine",
         )
     elif own:
         content["axes"]["precision"] = kept
