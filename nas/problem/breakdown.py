@@ -9,7 +9,7 @@ import numpy as np
 from nas.problem.energy_words import METRICS as ENERGY
 from nas.problem.energy_words import about_energy
 from nas.problem.head_steps import HeadStep, head_steps
-from nas.problem.objective import unit_of
+from nas.problem.objective import EXTRAPOLATION, INSIDE, unit_of
 from nas.problem.outside_words import leaves
 from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_factors
@@ -239,14 +239,20 @@ def steps(problem: Problem, chosen: Architectures) -> list[Step]:
 def step_metrics(problem: Problem) -> tuple[str, ...]:
     """What a step may change: loss, times and bytes, and the formulas and figures that the study minimises or limits; dates have no difference to show."""
     figures, own = problem.scenario.figures, {function.name for function in problem.functions}
-    further = (name for name in problem.asked if name not in own and unit_of(name, figures) != "date")
+    further = (name for name in problem.asked if name not in (*own, EXTRAPOLATION) and unit_of(name, figures) != "date")
     return tuple(dict.fromkeys((*STEP_METRICS, *further)))
 
 
 def steps_from(problem: Problem, genotypes: IntArray) -> list[list[Step]]:
-    """Every neighbour of each genotype (n, g) with its changes, all evaluated at once; NaN of a loss that the law does not give."""
+    """Every neighbour of each genotype (n, g) with its changes, all evaluated at once; NaN of a loss that the law does not give.
+
+    Where the study keeps designs inside of the law's evidence, neighbours outside are left out.
+    """
     space = problem.space
     owner, near = space.neighbours_of_each(genotypes)
+    if problem.limits != problem.budgets:
+        inside = problem.priced(near)[EXTRAPOLATION] <= INSIDE
+        owner, near = owner[inside], near[inside]
     order = np.lexsort((space.keys(near), *(np.abs(near - genotypes[owner]).T[::-1] == 0), owner))
     owner, near = owner[order], near[order]
     before, after = (problem.priced(rows) for rows in (genotypes, near))

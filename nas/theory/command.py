@@ -65,11 +65,13 @@ def _study(request: TheoryRequest) -> Study:
     hardware = new_hardware(request)
     if hardware is not None and "device" in request.flags:
         raise UsageError("device: expected --device or --compute, --bandwidth and --memory, got both; drop one")
-    flags = {**request.flags, "algo": "exact"} | ({} if hardware is None else {"device": hardware})
+    conventions = {} if request.config else {"preset": "paper"}  # the theory is the paper's
+    flags = {**conventions, **request.flags, "algo": "exact"} | ({} if hardware is None else {"device": hardware})
     raw, origins = layered(flags, request.settings, request.config)
     if request.application is not None and raw.get("applications") is None:
         raw["applications"] = PAPER_APPLICATIONS
-    return assemble({**raw, "params": {}}, origins)
+    study = assemble({**raw, "params": {}}, origins)
+    return replace(study, problem=replace(study.problem, budgets=study.problem.limits))
 
 
 def new_hardware(request: TheoryRequest) -> dict[str, str] | None:

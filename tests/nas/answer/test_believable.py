@@ -1,6 +1,7 @@
 """Answers under preset device that a practitioner would believe: inside of what was trained, and nothing left out of a model for free."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -12,6 +13,7 @@ from nas.answer.plot_data import beyond_evidence
 from nas.answer.three_sentences import nothing_fits
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import pick_of
+from nas.problem.breakdown import steps_from
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import EXTRAPOLATION
 from nas.problem.outside_words import leaves
@@ -178,6 +180,19 @@ def test_every_design_may_be_recommended_where_the_study_allows_it() -> None:
     best, free = (answer for answer in answers if answer is not None)
     assert free.metrics["loss"][0] < best.metrics["loss"][0]
     assert anywhere.scenario.law.extrapolation(anywhere.architectures(free.genotypes))[0] > 1.0
+
+
+def test_steps_of_a_design_lead_to_designs_inside() -> None:
+    problem = problem_of("paper", "raspberry_pi_5", ["resident_gb=2"])
+    answer = pick_of(problem, PickRule(None))
+    assert answer is not None
+    (inside,), (free,) = (
+        steps_from(each, answer.genotypes) for each in (problem, replace(problem, budgets=problem.limits))
+    )
+    assert {step.step for step in inside} < {step.step for step in free}
+    near = problem.space.neighbours_of_each(answer.genotypes)[1]
+    law = problem.scenario.law
+    assert len(inside) == int((law.extrapolation(problem.architectures(near)) <= 1.0).sum())
 
 
 def test_the_paper_s_preset_has_no_such_constraint() -> None:

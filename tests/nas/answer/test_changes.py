@@ -144,7 +144,7 @@ def test_fewer_bits_whose_cost_is_unknown_are_not_tried(tiny: dict[str, Any]) ->
 
 def test_fewer_bits_with_which_nothing_fits_are_said(tiny: dict[str, Any]) -> None:
     slow = {"name": "slow at int8", "fp16": "1 TFLOP/s", "int8": "1 GOP/s", "bandwidth": "10 GB/s", "memory": "8 GB"}
-    study = _study(tiny, device=slow, precision_law="kumar", budgets={"total_ms": 1000}).assembled
+    study = _study(tiny, preset="paper", device=slow, precision_law="kumar", budgets={"total_ms": 1000}).assembled
     changes = _changes(study)
     assert {each.kind for each in changes.tried} == {"budget"}
     assert changes.unpriced == ("fewer bits (nothing fits at int8)", "more tokens (not in the law)")

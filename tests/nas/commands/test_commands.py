@@ -207,7 +207,9 @@ def test_what_a_users_metric_fails_on_is_kept_with_its_reason(
 
 def test_a_wrong_shape_is_one_line_and_the_log_is_kept(own: Any, inside: Inside) -> None:
     answer = inside("run", "--config", "study.yaml", "--objectives", "loss,mymod:short", "--out", "run")
-    said = [line for line in answer.err.splitlines() if not line.startswith("Warning: times are at datasheet peaks")]
+    said = [
+        line for line in answer.err.splitlines() if not line.startswith("Warning: nothing of this device is measured")
+    ]
     assert (answer.code, len(said)) == (2, 1), answer
     assert said[0].startswith("mymod:short: expected shape (1,), got (0,)")
     assert json.loads((own.folder / "run" / "manifest.json").read_text())["state"] == "failed"
@@ -456,7 +458,13 @@ def test_init_writes_a_study_that_runs(inside: Inside, tmp_path: Path) -> None:
         assert inside("run", "--config", path, "--evaluations", 120, "--quiet").code == 0
         assert inside("init", path).code == 2
     assert inside("init").code == 0
-    assert "\n# The paper's study" in (tmp_path / "study.yaml").read_text()
+    own = (tmp_path / "study.yaml").read_text()
+    assert "\nlaw: evidence " in own
+    assert "\npreset: device " in own
+    assert "paper's" not in own.partition("\nname: mine\n")[0]
+    answer = inside("run", "--config", tmp_path / "study.yaml", "--evaluations", 120)
+    assert answer.code == 0, answer.err
+    assert "inside the law's evidence" in " ".join(answer.out.split())
 
 
 @pytest.mark.parametrize("study", ["paper", "wearable", "devices_paper"])

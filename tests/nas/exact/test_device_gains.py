@@ -48,7 +48,9 @@ def test_gains_are_differences_of_answers_solved_again(keys: dict[str, Any]) -> 
         if gained.resource == "memory":
             budgets = {**{b.metric: b.limit for b in problem.budgets}, **budgets}
             budgets |= {n: budgets[n] * (1 + STEP) for n in ("memory_gb", "resident_gb") if n in budgets}
-        again = nas.load_study(**{**keys, "budgets": budgets}, device=more(problem.scenario.device, gained.resource))
+        again = nas.load_study(
+            **{"preset": "paper", **keys, "budgets": budgets}, device=more(problem.scenario.device, gained.resource)
+        )
         assert gained.nats == pytest.approx(lowest(problem) - lowest(again.problem), abs=1e-9), gained.resource
 
 
