@@ -1,4 +1,14 @@
-"""Engines by the names that logs, tables and users give them."""
+"""Engines by the names that logs, tables and users give them, and what each is known to run as it was trained."""
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict
+
+from objectives.packaged import packaged
+from search_spaces.architectures import Architectures
+from search_spaces.columns import worded
+from search_spaces.formats import operators_of
+from search_spaces.layer_rules import Rule
 
 #: How the names that engines are given in logs and tables begin, and the engine.
 ENGINES = {
@@ -12,10 +22,74 @@ ENGINES = {
     "rkllm": "rkllm",
     "vllm": "vLLM",
     "mlc": "MLC-LLM",
+    "mlx": "MLX",
+    "tensorrt-llm": "TensorRT-LLM",
+    "tensorrt_llm": "TensorRT-LLM",
+    "trtllm": "TensorRT-LLM",
 }
+OF_WIDTH = ("conv", "mamba2")  # kinds of layers that engines run only where n_heads * head_dim is the width
+TOP_1 = "top-1 routing"
 
 
 def engine_of(name: str) -> str:
     """The engine that a name stands for, `llama.cpp` of `llama-bench May-2024`; the name itself of an unknown one."""
     lower = name.strip().lower()
     return next((engine for start, engine in ENGINES.items() if lower.startswith(start)), name.strip())
+
+
+class Runs(BaseModel):
+    """What an engine is known to run, keys as `engines.yaml` describes them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    top_1_routing: bool
+    dense: tuple[str, ...]
+    sparse: tuple[str, ...]
+    formats: tuple[str, ...]
+    source: str
+
+    def runs_format(self, precision: str) -> bool:
+        """Whether it runs weights in a format, whatever the KV cache has."""
+        return operators_of(precision) in self.formats
+
+    def lacks(self, design: Architectures, precision: str) -> str:
+        """What keeps it from running a design, one row, as it was trained: `top-1 routing`, a kind of layers, a format; "" nothing."""
+        sparse = bool(design.n_experts[0] > 1)
+        if sparse and design.top_k[0] == 1 and not self.top_1_routing:
+            return TOP_1
+        square = bool(design.n_heads[0] * design.head_dim[0] == design.width[0])
+        wrong = (k for k in kinds_of(design) if not self.runs_kind(k, sparse=sparse, square=square))
+        return next(wrong, "" if self.runs_format(precision) else precision)
+
+    def runs_kind(self, kind: str, *, sparse: bool, square: bool) -> bool:
+        """Whether it runs layers of a kind; `square`: n_heads * head_dim is the width."""
+        return kind in (self.sparse if sparse else self.dense) and (square or kind not in OF_WIDTH)
+
+
+RUNS: Mapping[str, Runs] = {name: Runs.model_validate(keys) for name, keys in packaged("objectives", "engines").items()}
+
+
+def runs_format(engine: str, precision: str) -> bool:
+    """Whether weights in a format may be meant for an engine: one that is not known here may run any."""
+    known = RUNS.get(engine_of(engine))
+    return known is None or known.runs_format(precision)
+
+
+def kinds_of(design: Architectures) -> list[str]:
+    """Kinds of layers beside full attention of a design, one row."""
+    counts = {"local": design.n_local, "conv": design.n_conv, "kv_shared": design.n_kv_shared}
+    local, conv, shared = (bool(counts[name][0] > 0) for name in counts)
+    linear = str(worded("linear_kind", design.linear_kind)[0])
+    return [*_cached(local=local, shared=shared), *(["conv"] if conv else []), *([linear] if linear != "no" else [])]
+
+
+def kinds_of_rule(rule: Rule) -> list[str]:
+    """Kinds of layers beside full attention that a rule of a space makes."""
+    others = [kind for kind in ("conv" if rule.conv else None, rule.linear) if kind is not None]
+    return [*_cached(local=rule.local is not None, shared=rule.kv_shared is not None), *others]
+
+
+def _cached(*, local: bool, shared: bool) -> list[str]:
+    """Windows whose KV caches are shared are a kind of their own, as is sharing without windows."""
+    if shared:
+        return ["kv_shared" if local else "kv_shared without windows"]
+    return ["window"] if local else []

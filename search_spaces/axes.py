@@ -14,7 +14,7 @@ from search_spaces.dependent_gene import DependentGene
 from search_spaces.heads import Heads
 from search_spaces.mixes import Mixes
 from search_spaces.positions import position
-from search_spaces.specification import OF_HEADS, OF_LAYERS, SpaceSpecification, largest_top_k
+from search_spaces.specification import OF_HEADS, OF_LAYERS, SpaceSpecification, largest_top_k, smallest_top_k
 
 DEPTH = 0
 
@@ -183,7 +183,8 @@ class Axes:
         """Which top_k each n_experts allows."""
         conditions = self.specification.conditions
         largest = np.array([largest_top_k(int(experts), conditions) for experts in self.experts])
-        return DependentGene.from_mask(self.top_ks <= largest[:, None])
+        smallest = np.array([smallest_top_k(int(experts), conditions) for experts in self.experts])
+        return DependentGene.from_mask((self.top_ks >= smallest[:, None]) & (self.top_ks <= largest[:, None]))
 
     @cached_property
     def ffn_gene(self) -> DependentGene:

@@ -173,6 +173,7 @@ class Conditions(BaseModel):
 
     max_expert_ffn_ratio: Annotated[float, Field(gt=0)] | None = None
     max_activation_rate: Annotated[float, Field(gt=0, le=1)] | None = None
+    min_top_k: Positive | None = None
     min_query_ratio: Annotated[float, Field(gt=0)] | None = None
     max_query_ratio: Annotated[float, Field(gt=0)] | None = None
     min_full_layers: Positive | None = None

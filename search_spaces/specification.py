@@ -1,7 +1,7 @@
 """The YAML of a search space, checked with pydantic."""
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection
 from typing import Annotated, Any
 
@@ -168,10 +168,12 @@ def heads_faults(space: SpaceSpecification) -> list[str]:
 def expert_faults(experts: list[int], top_ks: list[int], conditions: Conditions) -> list[str]:
     """Numbers of experts without a valid top_k."""
     for n in experts:
-        if min(top_ks) > largest_top_k(n, conditions):
+        least, most = smallest_top_k(n, conditions), largest_top_k(n, conditions)
+        if not any(least <= k <= most for k in top_ks):
             needed = "1 (dense)" if n == 1 else f"fewer than n_experts {n}"
             limit = conditions.max_activation_rate
             extra = f" within max_activation_rate {limit:g}" if limit else ""
+            extra += f", at least min_top_k {least}" if least > 1 else ""
             return [f"axes.top_k: expected {needed}{extra}, got {top_ks}; add such a value"]
     return []
 
@@ -272,7 +274,10 @@ def _kv_values(space: SpaceSpecification, used: list[int]) -> int:
 def count(space: SpaceSpecification) -> int:
     """Number of architectures, each with every setting, exact however many."""
     axes, conditions = space.axes, space.conditions
-    pairs = sum(bisect_right(axes.top_k, largest_top_k(experts, conditions)) for experts in axes.n_experts)
+    pairs = sum(
+        bisect_right(axes.top_k, largest_top_k(n, conditions)) - bisect_left(axes.top_k, smallest_top_k(n, conditions))
+        for n in axes.n_experts
+    )
     limit = conditions.max_expert_ffn_ratio
     largest = math.inf if limit is None else limit * (1 + 1e-12)
     sizes, heads = axes.expert_size, space.heads()
@@ -300,3 +305,8 @@ def largest_top_k(experts: int, conditions: Conditions) -> int:
     if experts == 1 or limit is None:
         return max(experts - 1, 1)
     return min(experts - 1, math.floor(limit * experts + 1e-9))
+
+
+def smallest_top_k(experts: int, conditions: Conditions) -> int:
+    """The least K of a number of experts: 1 of dense designs, of others what the conditions say."""
+    return 1 if experts == 1 else conditions.min_top_k or 1

@@ -18,6 +18,7 @@ from nas.problem.picks import best_row
 from nas.problem.problem import Problem
 from nas.problem.settings import trained_on
 from nas.search.assembly import Study, in_format
+from objectives.engines import engine_of, runs_format
 
 STEP = 0.1  # of a budget
 NARROWER = {"fp16": "int8", "bf16": "int8", "int8": "int4"}  # the next format of fewer bits
@@ -242,6 +243,8 @@ def _why_no_format(study: Study) -> str:
     if study.problem.scenario.devices:
         return "several devices"
     law, narrower = study.problem.scenario.law, _narrower(study)
+    if not runs_format(study.config.engine or "", narrower):
+        return f"{engine_of(study.config.engine or '')} is not known to run {narrower}"
     if law.few_bits is None:
         return "give --precision-law"
     return "" if law.few_bits.prices(narrower) else f"{law.precision_law} does not say what {narrower} costs"

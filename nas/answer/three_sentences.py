@@ -27,6 +27,7 @@ from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_in_words
 from nas.search.assembly import Study, under_preset
+from objectives.engines import RUNS, TOP_1
 from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
@@ -254,7 +255,26 @@ def _takes(
     said = f"On {where}, it takes {', '.join(figures)}"
     other = ", ".join(figure(problem, name, value) for name, value in there.items())
     said += f" in this study's convention, {other} on the device (preset device)" if other else ""
-    return f"{said}; {_binding(changes)}{_waits(problem, chosen, _asked(problem, m)[0])}."
+    return f"{said}; {_binding(changes)}{_waits(problem, chosen, _asked(problem, m)[0])}.{_engines(problem, chosen)}"
+
+
+def _engines(problem: Problem, chosen: Architectures) -> str:
+    """` Runs as trained in vLLM; llama.cpp renormalises top-1 routing.`; "" where an engine is stated, or not all of a model is counted."""
+    scenario = problem.pricing(chosen)
+    if scenario.engine or not scenario.complete:
+        return ""
+    written = scenario.precision.name
+    lacking = {name: engine.lacks(chosen, written) for name, engine in RUNS.items()}
+    able = [name for name, lack in lacking.items() if not lack]
+    unable = [name for name, lack in lacking.items() if lack == TOP_1]
+    runs = f"Runs as trained in {_listed(able)}" if able else f"No engine is known to run it as trained in {written}"
+    verb = "renormalises" if len(unable) == 1 else "renormalise"
+    return f" {runs}{f'; {_listed(unable)} {verb} {TOP_1}' if unable else ''}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
 
 
 def _asked(problem: Problem, m: Mapping[str, float]) -> list[str]:

@@ -19,6 +19,7 @@ from nas.study.baselines import baseline
 from nas.study.catalogue import load_device
 from nas.study.configuration import IN_TOKENS, StudyConfig
 from nas.study.device_tables import ColumnTable
+from nas.study.engine_limits import run_by_engine
 from nas.study.metrics import MetricReader
 from nas.study.request_length import in_tokens, refuse_both, with_request
 from nas.study.study_laws import in_format
@@ -199,7 +200,9 @@ def _case(asked: CaseList, base: Study, row: Row, study: ReadStudy, reference: B
         question = _question(asked, row, problem, study.limits, reference)
     except UsageError as error:
         raise UsageError(f"{row.origins.get((), row.label)}: {error}") from None
+    _, unrun = run_by_engine(study.config, problem.space.specification, Faults())
     notices = tuple(notices_of(problem, limits))
+    notices += tuple(f"cases share one space, which --engine narrows for all of them; not {said}" for said in unrun)
     return Case(row.label, _named(asked, row), study.config, problem, question, note, notices, row.weight)
 
 

@@ -18,6 +18,7 @@ from nas.study.catalogue import named, named_device, named_laws
 from nas.study.chip_keys import meant, of_genes, with_chips
 from nas.study.configuration import StudyConfig
 from nas.study.device_tables import ColumnTable, column_table, given_devices, of_all, with_figures
+from nas.study.engine_limits import run_by_engine
 from nas.study.metrics import MetricReader
 from nas.study.request_length import in_tokens, refuse_both, with_request
 from nas.study.study_devices import devices_of, in_one_place
@@ -99,7 +100,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     served_by, trainer = _of_serving(config, faults), _trainer(config, faults)
     metrics, limits, applications = _metrics(config, {**meant(config, faults), **of_all(devices)}, faults)
     baselines, strategy = baselines_of(config.baselines, faults), chosen_strategy(config.algo, config.params, faults)
-    specification = study_space(config, specification, curve, faults)
+    specification, unrun = run_by_engine(config, study_space(config, specification, curve, faults), faults)
     faults.raise_if_any()
     if specification is None or law is None or deltas is None or curve is None or not devices or strategy is None:
         raise AssertionError("what is missing is a fault")
@@ -120,7 +121,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         strategy=strategy,
         start=given_designs(config.seed_from),
         served_by=served_by,
-        notices=(*said, *compared[1], *table.left_out(given_devices(config, devices))),
+        notices=(*unrun, *said, *compared[1], *table.left_out(given_devices(config, devices))),
         scores=scores,
         devices=devices if config.devices else {},
         table=table,

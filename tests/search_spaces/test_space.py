@@ -43,6 +43,7 @@ class BruteForce:
         self.kv = self._kv_axis(axes["n_kv_heads"])
         self.max_ratio: float = conditions.get("max_expert_ffn_ratio", float("inf"))
         self.max_rate: float = conditions.get("max_activation_rate", 1.0)
+        self.min_top_k: int = conditions.get("min_top_k", 1)
 
     def _kv_axis(self, given_axis: Any) -> list[Any]:
         if given_axis == "divisors":
@@ -59,8 +60,9 @@ class BruteForce:
         return width // self.head_dim if kv == "n_heads" else int(kv)
 
     def pair(self, experts: int, top_k: int) -> bool:
-        """K < E within the limit, or E = K = 1."""
-        return experts == top_k == 1 or (top_k < experts and top_k / experts <= self.max_rate + 1e-12)
+        """K < E within the limits, or E = K = 1."""
+        within = self.min_top_k <= top_k < experts and top_k / experts <= self.max_rate + 1e-12
+        return experts == top_k == 1 or within
 
     def fits(self, width: int, ffn: float) -> bool:
         """Whether the expert is small enough."""
@@ -154,6 +156,8 @@ def mappings(draw: st.DrawFn) -> dict[str, Any]:
         conditions["max_expert_ffn_ratio"] = draw(st.sampled_from([0.5, 1, 2.5, 4]))
     if draw(st.booleans()):
         conditions["max_activation_rate"] = draw(st.sampled_from([0.25, 1 / 3, 0.5, 2 / 3, 1]))
+    if draw(st.booleans()):
+        conditions["min_top_k"] = draw(st.integers(1, 3))
     return {"head_dim": head_dim, "axes": axes, "conditions": conditions}
 
 

@@ -1,0 +1,131 @@
+"""What a stated engine does not run as it was trained is no design of the study; without one the answer names those that do."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from nas.answer.three_sentences import answer_of
+from nas.problem.problem import Problem
+from objectives.engines import RUNS
+from objectives.packaged import packaged
+
+BOARD = {"name": "Our board", "fp16": "6 TFLOP/s", "int8": "12 TOP/s", "bandwidth": "51.2 GB/s", "memory": "8 GB"}
+BUDGETS = {"total_ms": 500, "resident_gb": 4}
+ONE = {
+    **packaged("nas.study.presets", "device"),
+    "space": "paper",
+    "device": {**BOARD, "chip": "npu"},
+    "precision": "q8_0",
+}
+LAYERS = {
+    "axes": {
+        "depth": [8, 12],
+        "layers": ["full", {"period": 4, "local": 512}, {"period": 4, "conv": 3}],
+        "width": [512, 1024],
+        "n_experts": [1, 8],
+        "top_k": [1, 2],
+        "expert_ffn_ratio": [1, 2],
+        "n_kv_heads": [2],
+    }
+}
+
+
+def rows(problem: Problem) -> set[tuple[Any, ...]]:
+    """Every design of a problem."""
+    found = problem.architectures(problem.space.genotypes(np.arange(problem.space.size)))
+    names = ("depth", "width", "n_experts", "top_k", "expert_size", "n_kv_heads", "n_local", "n_conv")
+    return {tuple(row) for row in np.stack([getattr(found, name) for name in names], axis=1).tolist()}
+
+
+def runnable(problem: Problem, engine: str) -> np.ndarray[Any, Any]:
+    """Keys of the designs of a problem that an engine runs, one by one."""
+    every = problem.space.genotypes(np.arange(problem.space.size))
+    found = problem.architectures(every)
+    precision = problem.scenario.precision.name
+    return np.array([k for k in range(len(every)) if not RUNS[engine].lacks(found[np.array([k])], precision)])
+
+
+@pytest.mark.parametrize(
+    ("space", "engine"), [("paper", "llama.cpp"), (LAYERS, "llama.cpp"), (LAYERS, "vLLM"), (LAYERS, "MLX")]
+)
+def test_the_space_is_that_of_the_designs_that_run(space: Any, engine: str, problem_of: Callable[..., Problem]) -> None:
+    """One kind of layers that runs without experts alone would go from designs with them too: no such kind is here."""
+    whole, narrowed = problem_of(space=space), problem_of(space=space, engine=engine)
+    kept = whole.space.genotypes(runnable(whole, engine))
+    assert rows(narrowed) == rows(whole) & rows_at(whole, kept)
+    assert narrowed.space.size == len(kept)
+
+
+def rows_at(problem: Problem, genotypes: Any) -> set[tuple[Any, ...]]:
+    """Designs of some genotypes."""
+    found = problem.architectures(genotypes)
+    names = ("depth", "width", "n_experts", "top_k", "expert_size", "n_kv_heads", "n_local", "n_conv")
+    return {tuple(row) for row in np.stack([getattr(found, name) for name in names], axis=1).tolist()}
+
+
+def test_the_answer_is_the_best_of_those_that_run(problem_of: Callable[..., Problem]) -> None:
+    whole = problem_of(**ONE, budgets=BUDGETS)
+    narrowed = problem_of(**ONE, budgets=BUDGETS, engine="llama.cpp")
+    every = whole.evaluate(whole.space.genotypes(runnable(whole, "llama.cpp")))
+    fits = np.all([every.metrics[name] <= limit for name, limit in BUDGETS.items()], axis=0)
+    best = float(every.metrics["loss"][fits].min())
+    found = narrowed.evaluate(narrowed.space.genotypes(np.arange(narrowed.space.size)))
+    within = np.all([found.metrics[name] <= limit for name, limit in BUDGETS.items()], axis=0)
+    assert float(found.metrics["loss"][within].min()) == pytest.approx(best, rel=1e-12)
+    assert float(found.metrics["loss"][within].min()) > float(
+        whole.evaluate(whole.space.genotypes(np.arange(whole.space.size))).metrics["loss"].min()
+    )
+
+
+def test_the_board_of_the_first_page_gets_no_expert_alone(inside: Callable[..., Any]) -> None:
+    Path("board.yaml").write_text(yaml.safe_dump(ONE["device"]))
+    flags = ["--algo", "exact", "--space", "paper", "--preset", "device", "--device", "board.yaml", "--out", "run"]
+    flags += ["--budget", "total_ms=500", "--budget", "resident_gb=4", "--engine", "llama.cpp", "--no-plots"]
+    answer = inside("run", *flags, "--precision", "q8_0")
+    assert answer.code == 0
+    assert "top-1" not in answer.out.split("Answer: ")[1]
+    assert "left out, as llama.cpp is not known to run it as trained: top-1 routing" in answer.err + answer.out
+    answer = inside("run", *flags[:-1], "--no-plots", "--precision", "int8")
+    assert answer.code == 2
+    assert "precision: expected a format that llama.cpp is known to run, fp16" in answer.err
+
+
+def test_what_leaves_nothing_is_refused_by_name(inside: Callable[..., Any]) -> None:
+    axes = {**LAYERS["axes"], "n_experts": [8], "top_k": [1]}
+    del axes["layers"]
+    Path("study.yaml").write_text(yaml.safe_dump({"space": {"axes": axes}, "engine": "llama.cpp"}))
+    answer = inside("run", "--config", "study.yaml", "--out", "run")
+    assert answer.code == 2
+    assert "engine: expected one that runs top-1 routing" in answer.err
+    axes |= {"n_experts": [1], "layers": [{"period": 4, "linear": "deltanet"}]}
+    Path("study.yaml").write_text(yaml.safe_dump({"space": {"axes": axes}, "engine": "llama.cpp"}))
+    answer = inside("run", "--config", "study.yaml", "--out", "run")
+    assert answer.code == 2
+    assert "engine: expected one that runs layers of custom" in answer.err
+
+
+def sentence(problem: Problem, top_k: int) -> str:
+    """What the answer takes, for the last design with so many experts a token."""
+    found = problem.architectures(problem.space.genotypes(np.arange(problem.space.size)))
+    place = int(np.flatnonzero((found.n_experts > 1) & (found.top_k == top_k))[-1])
+    return answer_of(problem, problem.evaluate(problem.space.genotypes(np.array([place]))), None).takes
+
+
+def test_without_an_engine_the_answer_names_those_that_run_the_design(problem_of: Callable[..., Problem]) -> None:
+    known = problem_of(**ONE | {"precision": "fp16"})
+    assert sentence(known, 1).endswith(
+        "Runs as trained in vLLM, MLX and MLC-LLM; llama.cpp and TensorRT-LLM renormalise top-1 routing."
+    )
+    assert sentence(known, 2).endswith("Runs as trained in llama.cpp, vLLM, TensorRT-LLM, MLX and MLC-LLM.")
+    assert "No engine is known to run it as trained in q8_0; llama.cpp" in sentence(problem_of(**ONE), 1)
+
+
+def test_with_an_engine_or_where_parts_of_a_model_are_left_out_nothing_is_said(
+    problem_of: Callable[..., Problem],
+) -> None:
+    for given in (ONE | {"engine": "llama.cpp"}, ONE | {"complete": False, "precision": "fp16"}):
+        assert "as trained" not in sentence(problem_of(**given), 2)
