@@ -144,15 +144,19 @@ def fit_of(request: FitRequest, stage: Callable[[str], None]) -> tuple[str, Form
     own = request.form is not None or request.kv != FitRequest.kv or bool(request.fix)
     table = rows_of(request, needed(form, fixed) if form.fitted and own else ())
     stage(f"{len(table):,} rows from {request.starts} starts")
-    try:
-        fit = fitted(name, form, table, method)
-    except ValueError:
-        if own:
-            raise
-        name, form, table = chosen_by_rows(table, method, stage)
-        fit = fitted(name, form, table, method)
-    kept = without_diverged(table, fit.residuals)
-    return name, form, fit if kept is table else fitted(name, form, kept, method)
+
+    def fit(rows: Table) -> tuple[str, Form, Fit]:
+        try:
+            return name, form, fitted(name, form, rows, method)
+        except ValueError:
+            if own:
+                raise
+        best, other, said = chosen_by_rows(rows, method, stage)
+        return best, other, fitted(best, other, said, method)
+
+    found = fit(table)
+    kept = without_diverged(table, found[2].residuals)
+    return found if kept is table else fit(kept)
 
 
 def chosen_by_rows(table: Table, method: Method, stage: Callable[[str], None]) -> tuple[str, Form, Table]:
