@@ -149,14 +149,24 @@ def fit_of(request: FitRequest, stage: Callable[[str], None]) -> tuple[str, Form
     except ValueError:
         if own:
             raise
-        name, form, table = chosen_by_rows(table, method, stage)
-        fit = fitted(name, form, table, method)
-    kept = without_diverged(table, fit.residuals)
+        return _of_rows(table, method, stage)
+    kept = without_diverged(table, fit.residuals, len(fit.vector))
     return name, form, fit if kept is table else fitted(name, form, kept, method)
 
 
-def chosen_by_rows(table: Table, method: Method, stage: Callable[[str], None]) -> tuple[str, Form, Table]:
-    """The form of least error on rows left out among those that can be fitted to a table, and the table with a note that says so.
+def _of_rows(table: Table, method: Method, stage: Callable[[str], None]) -> tuple[str, Form, Fit]:
+    """Name, form and fit of the form that the rows choose, none of which diverged."""
+    name, form, said = chosen_by_rows(table, method, stage)
+    fit = fitted(name, form, table, method)
+    kept = without_diverged(table, fit.residuals, len(fit.vector))
+    if kept is not table:
+        return _of_rows(kept, method, stage)
+    told = replace(table, notes=(*table.notes, said))
+    return name, form, replace(fit, table=told)
+
+
+def chosen_by_rows(table: Table, method: Method, stage: Callable[[str], None]) -> tuple[str, Form, str]:
+    """The form of least error on rows left out among those that can be fitted to a table, and a sentence that says so.
 
     Raises:
         ValueError: none can, with the reason of each.
@@ -169,7 +179,7 @@ def chosen_by_rows(table: Table, method: Method, stage: Callable[[str], None]) -
         raise ValueError("\n".join(f"{name}: {why}" for name, why in found.items() if isinstance(why, str)))
     best = min(errors, key=lambda name: (errors[name], name))
     said = f"form {best}: of {len(errors)} that the rows allow the one of least error on rows left out, {errors[best]:.3g} nats"
-    return best, shipped[best], replace(table, notes=(*table.notes, said))
+    return best, shipped[best], said
 
 
 def rows_of(request: FitRequest, needs: Sequence[str] = (), *, single: bool = False) -> Table:

@@ -392,3 +392,53 @@ def test_designs_aimed_at_the_frontier_are_doubted_where_noise_is_large(capsys: 
     assert said in capsys.readouterr().out
     execute(request(None, next=6, goal="coefficients"))
     assert "At a residual sd" not in capsys.readouterr().out
+
+
+def dense_rows(path: Path, experts: int = 1, diverged: bool = False) -> list[str]:
+    """Made-up trainings of the paper's dense terms, with names; one more of the last design that diverged."""
+    generator = np.random.default_rng(3)
+    lines = ["name,depth,width,n_heads,n_kv_heads,n_experts,top_k,expert_size,loss"]
+    for depth in (6, 8, 12, 16, 24):
+        for width in (512, 768, 1024):
+            loss = 9.0 / depth**1.6 + 300 / width + 2.4 + 0.002 * generator.normal()
+            shape = f"{depth},{width},{width // 64},4,{experts},{min(experts, 2)},{4 * width}"
+            lines.append(f"run-{len(lines)},{shape},{loss:.4f}")
+    path.write_text("\n".join([*lines, f"blown-up,{shape},7.93"] if diverged else lines))
+    return lines
+
+
+@pytest.mark.parametrize("experts", [1, 8])
+def test_without_a_form_rows_that_do_not_vary_in_the_activation_rate_choose_one(
+    experts: int, inside: Any, tmp_path: Path
+) -> None:
+    dense_rows(tmp_path / "own.csv", experts)
+    asked = ["fit", "own.csv", "--bootstraps", "0", "--starts", "4"]
+    answer = inside(*asked, "--json")
+    assert answer.code == 0, answer.err
+    content = json.loads(answer.out)
+    assert content["form"] == "depth_width"
+    assert any(note.startswith("form depth_width: of ") for note in content["data"]["notes"])
+    assert json.loads(inside(*asked, "--json").out) == content
+    refused = inside(*asked, "--form", "hw_codesign")
+    assert refused.code == 2
+    assert "activation_rate: expected values that vary" in refused.err
+
+
+def test_a_diverged_row_changes_neither_fit_nor_verdict(inside: Any, tmp_path: Path) -> None:
+    found = {}
+    for diverged in (False, True):
+        dense_rows(tmp_path / "own.csv", diverged=diverged)
+        answer = inside("fit", "own.csv", "--bootstraps", "40", "--starts", "4", "--json")
+        assert answer.code == 0, answer.err
+        found[diverged] = json.loads(answer.out)
+    clean, other = found[False], found[True]
+    assert other["verdict"] == clean["verdict"]
+    assert other["coefficients"] == clean["coefficients"]
+    assert choice(other) == choice(clean), "the form is chosen without the row"
+    said = [note for note in other["data"]["notes"] if note.startswith("line 17 (blown-up)")]
+    assert len(said) == 1
+    assert "left out: its loss 7.93 lies" in said[0]
+
+
+def choice(content: dict[str, Any]) -> list[str]:
+    return [note for note in content["data"]["notes"] if note.startswith("form ")]
