@@ -442,3 +442,20 @@ def test_a_diverged_row_changes_neither_fit_nor_verdict(inside: Any, tmp_path: P
 
 def choice(content: dict[str, Any]) -> list[str]:
     return [note for note in content["data"]["notes"] if note.startswith("form ")]
+
+
+def test_one_count_of_tokens_gives_no_usable_law_and_a_page_that_says_so(inside: Any, tmp_path: Path) -> None:
+    """Six models, of which the largest is a fifth: its error has no standard error, b and e have no interval."""
+    sizes = (5e7, 7e7, 1.6e8, 2.1e8, 3.2e8, 4.8e8)
+    rows = [f"{n:.0f},4e9,{440 / n**0.34 + 2.4 + 0.004 * (-1) ** i:.4f}" for i, n in enumerate(sizes)]
+    (tmp_path / "own.csv").write_text("\n".join(["parameters,tokens,loss", *rows]))
+    asked = ["fit", "own.csv", "--form", "chinchilla", "--bootstraps", "20", "--starts", "4"]
+    refused = inside(*asked)
+    assert refused.code == 2
+    assert "--fix" not in refused.err
+    answer = inside(*asked, "--fix", "beta=0.28", "--report", "report", "--json")
+    assert answer.code == 0, answer.err
+    said = json.loads(answer.out)["verdict"]
+    assert said[0].startswith("Not settled by these rows: few rows, coefficients")
+    assert any(line.startswith("coefficients: ") and line.endswith("not determined b, e") for line in said)
+    assert (tmp_path / "report" / "report.html").is_file()
