@@ -144,29 +144,23 @@ def fit_of(request: FitRequest, stage: Callable[[str], None]) -> tuple[str, Form
     own = request.form is not None or request.kv != FitRequest.kv or bool(request.fix)
     table = rows_of(request, needed(form, fixed) if form.fitted and own else ())
     stage(f"{len(table):,} rows from {request.starts} starts")
-    try:
-        fit = fitted(name, form, table, method)
-    except ValueError:
-        if own:
-            raise
-        return _of_rows(table, method, stage)
-    kept = without_diverged(table, fit.residuals, len(fit.vector))
-    return name, form, fit if kept is table else fitted(name, form, kept, method)
+
+    def fit(rows: Table) -> tuple[str, Form, Fit]:
+        try:
+            return name, form, fitted(name, form, rows, method)
+        except ValueError:
+            if own:
+                raise
+        best, other, said = chosen_by_rows(rows, method, stage)
+        return best, other, fitted(best, other, said, method)
+
+    found = fit(table)
+    kept = without_diverged(table, found[2].residuals, len(found[2].vector))
+    return found if kept is table else fit(kept)
 
 
-def _of_rows(table: Table, method: Method, stage: Callable[[str], None]) -> tuple[str, Form, Fit]:
-    """Name, form and fit of the form that the rows choose, none of which diverged."""
-    name, form, said = chosen_by_rows(table, method, stage)
-    fit = fitted(name, form, table, method)
-    kept = without_diverged(table, fit.residuals, len(fit.vector))
-    if kept is not table:
-        return _of_rows(kept, method, stage)
-    told = replace(table, notes=(*table.notes, said))
-    return name, form, replace(fit, table=told)
-
-
-def chosen_by_rows(table: Table, method: Method, stage: Callable[[str], None]) -> tuple[str, Form, str]:
-    """The form of least error on rows left out among those that can be fitted to a table, and a sentence that says so.
+def chosen_by_rows(table: Table, method: Method, stage: Callable[[str], None]) -> tuple[str, Form, Table]:
+    """The form of least error on rows left out among those that can be fitted to a table, and the table with a note that says so.
 
     Raises:
         ValueError: none can, with the reason of each.
@@ -179,7 +173,7 @@ def chosen_by_rows(table: Table, method: Method, stage: Callable[[str], None]) -
         raise ValueError("\n".join(f"{name}: {why}" for name, why in found.items() if isinstance(why, str)))
     best = min(errors, key=lambda name: (errors[name], name))
     said = f"form {best}: of {len(errors)} that the rows allow the one of least error on rows left out, {errors[best]:.3g} nats"
-    return best, shipped[best], said
+    return best, shipped[best], replace(table, notes=(*table.notes, said))
 
 
 def rows_of(request: FitRequest, needs: Sequence[str] = (), *, single: bool = False) -> Table:

@@ -8,13 +8,16 @@ from objectives.fitting.robust import NORMAL
 from objectives.fitting.trained_models import Table
 from search_spaces.arrays import BoolArray, FloatArray
 
-MOST_SCALES = 20.0  # residuals beyond so many standard deviations of the others are no noise
-LEAST_SCALE = 0.005  # nats; smaller ones are not held against a row
+MOST_SCALES, MOST_NATS = (
+    20.0,
+    0.5,
+)  # beyond so many standard deviations of the others, and so many nats, a residual is no noise
+LEAST_SCALE = 1e-6  # nats
 
 
 def diverged(residuals: FloatArray, coefficients: int = 0) -> BoolArray:
-    """Which rows lie above a fit by more than MOST_SCALES robust standard deviations of its residuals, nats, (n,)."""
-    found: BoolArray = residuals - np.median(residuals) > MOST_SCALES * spread(residuals, coefficients)
+    """Which rows lie above a fit by more than MOST_SCALES robust standard deviations of its residuals and MOST_NATS, nats, (n,)."""
+    found: BoolArray = residuals - np.median(residuals) > max(MOST_SCALES * spread(residuals, coefficients), MOST_NATS)
     return found
 
 

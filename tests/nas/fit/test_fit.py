@@ -394,7 +394,43 @@ def test_designs_aimed_at_the_frontier_are_doubted_where_noise_is_large(capsys: 
     assert "At a residual sd" not in capsys.readouterr().out
 
 
-def dense_rows(path: Path, experts: int = 1, diverged: bool = False) -> list[str]:
+DENSE = "depth,width,n_heads,n_kv_heads,expert_size,n_experts,top_k,tokens,loss\n"
+
+
+def dense_rows(count: int = 15) -> list[str]:
+    """Dense models whose loss falls with their parameters."""
+    chance = np.random.default_rng(3)
+    found = []
+    for i in range(count):
+        depth, heads = 4 + 2 * (i % 5), 4 + 2 * (i // 5)
+        width = 64 * heads
+        size = depth * (4 * width**2 + 3 * width * 4 * width)
+        loss = 1.8 + 300.0 * size**-0.3 + 0.002 * chance.normal()
+        found.append(f"{depth},{width},{heads},{heads},{4 * width},1,1,1e10,{loss!r}\n")
+    return found
+
+
+def test_dense_rows_without_a_form_are_fitted_by_the_form_that_predicts_them(inside: Any, tmp_path: Path) -> None:
+    (tmp_path / "dense.csv").write_text(DENSE + "".join(dense_rows()))
+    answer = inside("fit", "dense.csv", "--json")
+    assert answer.code == 0, answer.err
+    assert any(note.startswith("form ") and "rows left out" in note for note in json.loads(answer.out)["data"]["notes"])
+    named = inside("fit", "dense.csv", "--form", "hw_codesign")
+    assert named.code == 2
+    assert "activation_rate: expected values that vary" in named.err
+
+
+def test_a_diverged_row_is_left_out_by_name(inside: Any, tmp_path: Path) -> None:
+    far = dense_rows()[3].rpartition(",")[0] + ",9.5\n"
+    (tmp_path / "clean.csv").write_text(DENSE + "".join(dense_rows()))
+    (tmp_path / "own.csv").write_text(DENSE + "".join([*dense_rows(), far]))
+    clean, whole = (json.loads(inside("fit", name, "--json").out) for name in ("clean.csv", "own.csv"))
+    assert whole["data"]["rows"] == clean["data"]["rows"] == 15
+    assert any(note.startswith("line 17 left out: its loss 9.5 lies") for note in whole["data"]["notes"])
+    assert whole["verdict"] == clean["verdict"]
+
+
+def shaped_rows(path: Path, experts: int = 1, diverged: bool = False) -> list[str]:
     """Made-up trainings of the paper's dense terms, with names; one more of the last design that diverged."""
     generator = np.random.default_rng(3)
     lines = ["name,depth,width,n_heads,n_kv_heads,n_experts,top_k,expert_size,loss"]
@@ -411,7 +447,7 @@ def dense_rows(path: Path, experts: int = 1, diverged: bool = False) -> list[str
 def test_without_a_form_rows_that_do_not_vary_in_the_activation_rate_choose_one(
     experts: int, inside: Any, tmp_path: Path
 ) -> None:
-    dense_rows(tmp_path / "own.csv", experts)
+    shaped_rows(tmp_path / "own.csv", experts)
     asked = ["fit", "own.csv", "--bootstraps", "0", "--starts", "4"]
     answer = inside(*asked, "--json")
     assert answer.code == 0, answer.err
@@ -427,7 +463,7 @@ def test_without_a_form_rows_that_do_not_vary_in_the_activation_rate_choose_one(
 def test_a_diverged_row_changes_neither_fit_nor_verdict(inside: Any, tmp_path: Path) -> None:
     found = {}
     for diverged in (False, True):
-        dense_rows(tmp_path / "own.csv", diverged=diverged)
+        shaped_rows(tmp_path / "own.csv", diverged=diverged)
         answer = inside("fit", "own.csv", "--bootstraps", "40", "--starts", "4", "--json")
         assert answer.code == 0, answer.err
         found[diverged] = json.loads(answer.out)

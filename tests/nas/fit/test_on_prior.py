@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from nas.files import yaml_source
 from nas.fit.frontier_check import Judged, under_draws
@@ -16,6 +17,7 @@ from nas.fit.next_designs import Asked
 from nas.fit.next_on_prior import contrasts, proposed, quantities
 from nas.fit.trainings import Trainings
 from nas.fit.worth import picks_asked
+from nas.problem.differences import differences
 from nas.record.candidates import read_candidates
 from nas.search.assembly import assemble
 from objectives.evidence.pooled_law import Widening, law_of
@@ -26,6 +28,7 @@ from objectives.fitting.design import table_of
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.coverage import Region
 from objectives.loss_law.law import Law
+from search_spaces.architectures import Architectures
 
 Inside = Callable[..., Any]
 AXES = {
@@ -188,9 +191,31 @@ def test_groups_have_levels_and_the_law_one_of_them(typed: Inside, tmp_path: Pat
     assert content["provenance"]["group"] == "new"
 
 
+def test_a_diverged_row_is_left_out_by_name_and_the_verdict_is_that_without_it(typed: Inside, tmp_path: Path) -> None:
+    rows = rows_of(10)
+    written(tmp_path / "clean.csv", rows)
+    written(tmp_path / "own.csv", [*rows, {**rows[4], "loss": rows[4]["loss"] + 5.0}])
+    clean, whole = (json.loads(typed(name, "--json").out) for name in ("clean.csv", "own.csv"))
+    assert whole["verdict"] == clean["verdict"]
+    (said,) = (note for note in whole["data"]["notes"] if "diverged" in note)
+    assert said.startswith("line 12 left out: its loss ")
+
+
+def test_designs_of_a_kind_that_own_rows_lack_are_outside_of_the_own_law(typed: Inside, tmp_path: Path) -> None:
+    written(tmp_path / "own.csv", rows_of(10))
+    assert typed("own.csv", "--out", "mine.yaml").code == 0
+    mine = Law.model_validate(yaml.safe_load((tmp_path / "mine.yaml").read_text()))
+    assert set(mine.covers) == {"dense"}
+    shape = {"depth": [12] * 2, "width": [768] * 2, "head_dim": [64] * 2, "n_heads": [12] * 2, "n_kv_heads": [12] * 2}
+    columns = {**shape, "n_experts": [1, 16], "top_k": [1, 1], "expert_size": [3072, 3072]}
+    designs = Architectures.from_columns({name: np.array(values) for name, values in columns.items()})
+    assert "n_experts" in mine.outside(designs[[1]])
+    assert not differences(mine, designs[[1]], designs[[0]])[0][0].known
+
+
 def test_a_row_of_another_recipe_surprises(typed: Inside, tmp_path: Path) -> None:
     rows = rows_of(10)
-    rows[4]["loss"] += 1.5
+    rows[4]["loss"] += 0.4
     written(tmp_path / "own.csv", rows)
     answer = typed("own.csv", "--json")
     content = json.loads(answer.out)

@@ -13,6 +13,6 @@ def test_a_row_far_above_all_others_diverged_one_below_or_in_their_noise_did_not
 
 def test_rows_that_a_fit_goes_through_say_nothing_of_noise() -> None:
     """Five coefficients on eight rows: five residuals of zero, three of the noise."""
-    residuals = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.12, -0.09, 0.05])
+    residuals = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.2, -0.9, 0.5])
     assert not diverged(residuals, 5).any()
-    assert diverged(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 4.9, -0.09, 0.05]), 5).tolist().index(True) == 5
+    assert diverged(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 49.0, -0.9, 0.5]), 5).tolist().index(True) == 5
