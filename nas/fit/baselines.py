@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from nas.fit.numbers_in_words import number
+from nas.fit.numbers_in_words import number, off_by
 from nas.problem.quantity_words import in_words
 
 Drawn = Callable[[Sequence[str], Sequence[Sequence[str]]], list[str]]
@@ -27,7 +27,7 @@ def baseline_lines(known: Mapping[str, Any], form: str, drawn: Drawn) -> list[st
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
     order = "-" if row["order"] is None else f"{row['order']['right']:.1%} of {row['order']['pairs']:,}"
-    below = "-" if row["excess"] is None else f"{row['excess']:+.2g} ± {row['excess_error']:.1g}"
+    below = "-" if row["excess"] is None else off_by(row["excess"], row["excess_error"])
     return [number(row["rmse"]), below, order]
 
 

@@ -155,7 +155,7 @@ def fit_of(request: FitRequest, stage: Callable[[str], None]) -> tuple[str, Form
         return best, other, fitted(best, other, said, method)
 
     found = fit(table)
-    kept = without_diverged(table, found[2].residuals)
+    kept = without_diverged(table, found[2].residuals, len(found[2].vector))
     return found if kept is table else fit(kept)
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 from nas.fit.baselines import baseline_lines
 from nas.fit.frontier_check import cannot_disagree
 from nas.fit.kinds import kind_lines
-from nas.fit.numbers_in_words import number, span
+from nas.fit.numbers_in_words import number, off_by, span
 from nas.fit.worth import worth_lines
 from nas.problem.quantity_words import in_words, named
 from nas.terminal.styles import TITLE, Styled
@@ -322,7 +322,7 @@ def _forms(forms: dict[str, Any], drawn: Drawn) -> list[str]:
 
 def _apart_by(row: dict[str, Any]) -> str:
     """Difference of errors on unseen rows with its standard error; none for the fit itself."""
-    return f"{row['folds_excess']:+.2g} ± {row['folds_excess_error']:.1g}" if row["folds_excess"] else "-"
+    return off_by(row["folds_excess"], row["folds_excess_error"]) if row["folds_excess"] else "-"
 
 
 def _influence(content: dict[str, Any], drawn: Drawn) -> list[str]:

@@ -43,7 +43,8 @@ def own_law(prior: Law, found: Belief, table: Table, name: str, tokens: float, g
             "tokens": tokens,
             "runs": len(table),
             "source": f"plas fit --prior {prior.name}",
-            "provenance": _provenance(prior, table, group),
+            "provenance": _provenance(prior, table, group)
+            | ({} if np.isinf(found.freedom) else {"freedom": found.freedom}),
         }
     )
 

@@ -10,9 +10,10 @@ from functools import cached_property
 
 import numpy as np
 from scipy.optimize import least_squares
+from scipy.stats import chi2
 
 from objectives.evidence.joint_form import FORM, NAMES, REFERENCE, Quantities, coordinates, excess, with_slopes
-from objectives.evidence.pooled_law import DRAWS, normal_points
+from objectives.evidence.pooled_law import DRAWS, SEED, normal_points
 from objectives.evidence.population import FREEDOM, LEAST_SCALE, START
 from objectives.evidence.trainings import Trainings
 from objectives.loss_law.law import Law
@@ -21,16 +22,21 @@ from search_spaces.arrays import FloatArray
 SCALE_ROWS = 2.0  # rows that the prior's residual sd weighs
 LEAST_DRAWS = 2 * (len(NAMES) + 1)
 ROUNDS, SETTLED = 40, 1e-4
+LEAST_FREEDOM = 4.0  # of draws after few rows
 K = len(NAMES)
 
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """A normal of the joint form's coordinates and, last, the loss at its reference, (k + 1,) and (k + 1, k + 1), nats; scale of a design's residual."""
+    """A normal of the joint form's coordinates and, last, the loss at its reference, (k + 1,) and (k + 1, k + 1), nats; scale of a design's residual.
+
+    freedom: of Student's t with that covariance as its scale, whose draws say that the residuals' scale is itself estimated from rows.
+    """
 
     mean: FloatArray
     covariance: FloatArray
     scale: float
+    freedom: float = np.inf
 
     @property
     def theta(self) -> FloatArray:
@@ -53,7 +59,25 @@ class Belief:
 
     def drawn(self, count: int = DRAWS) -> FloatArray:
         """Coordinates and losses at the reference, drawn from scrambled Sobol points, (count, k + 1)."""
-        return self.mean + normal_points(len(self.mean), count) @ np.linalg.cholesky(self.covariance).T
+        points = normal_points(len(self.mean), count)
+        if not np.isinf(self.freedom):
+            points = _of_student(points, self.freedom)
+        return np.asarray(self.mean + points @ np.linalg.cholesky(self.covariance).T)
+
+
+def _of_student(points: FloatArray, freedom: float) -> FloatArray:
+    """Normal points as those of Student's t, with exactly its mean and covariance, (count, k)."""
+    by = _stretched(freedom, len(points))
+    drawn = points * by[:, None]
+    drawn = drawn - drawn.mean(axis=0)
+    white = np.linalg.solve(np.linalg.cholesky(np.cov(drawn.T)), drawn.T).T
+    return np.asarray(white * np.sqrt((by**2).mean()))
+
+
+def _stretched(freedom: float, count: int) -> FloatArray:
+    """What makes normal draws those of Student's t, √(ν / χ²), at even quantiles in an order of chance, (count,)."""
+    even = (np.random.default_rng(SEED).permutation(count) + 0.5) / count
+    return np.asarray(np.sqrt(freedom / chi2.ppf(even, freedom)))
 
 
 def predicted(points: FloatArray, of: Quantities) -> FloatArray:
@@ -96,7 +120,9 @@ def prior_of(law: Law) -> Belief:
         raise ValueError(
             f"prior: expected draws of positive scales and exponents, got others in {law.name}; name evidence"
         )
-    return Belief(found.mean(axis=0), np.cov(found.T), law.residual_sd or LEAST_SCALE)
+    freedom = law.provenance.get("freedom", np.inf)  # of draws that own_law made
+    wider = 1.0 if np.isinf(freedom) else float((_stretched(freedom, len(found)) ** 2).mean())
+    return Belief(found.mean(axis=0), np.cov(found.T) / wider, law.residual_sd or LEAST_SCALE)
 
 
 def _with_loss(theta: FloatArray, level: float) -> FloatArray:
@@ -119,8 +145,14 @@ def posterior(prior: Belief, rows: Trainings, weight: FloatArray | None = None) 
         if np.abs(np.append(x, np.log(scale)) - before).max() < SETTLED:
             break
     keep = np.append(np.arange(K), K + problem.main)
-    belief = Belief(x[keep], covariance[np.ix_(keep, keep)], scale)
+    known = covariance[np.ix_(keep, keep)]
+    belief = Belief(x[keep], known, scale, max(LEAST_FREEDOM, len(rows) - _effective(prior, known)))
     return Posterior(belief, x[K:], problem.main, problem.fitted(x), tails)
+
+
+def _effective(prior: Belief, known: FloatArray) -> float:
+    """How many coordinates the rows determine: of each direction the share of the prior's variance that they take away."""
+    return len(known) - float(np.trace(np.linalg.solve(prior.covariance, known)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -280,7 +280,7 @@ def basis(matrix: FloatArray) -> FloatArray:
 
 def identifiability(fit: Fit, known: Intervals) -> list[str]:
     """What the data cannot tell, a line each: weak coefficients, flat terms, bounds."""
-    model, said = fit.model, []
+    model, said = fit.model, _together(known, fit)
     sd = np.sqrt(np.diag(known.covariance))
     for name, value, error in zip(model.form.coefficients, fit.coefficients.values(), sd, strict=True):
         if name in model.fixed or (name in model.names and known.held[model.names.index(name)]):
@@ -304,14 +304,25 @@ def identifiability(fit: Fit, known: Intervals) -> list[str]:
 
 
 def determined(fit: Fit, known: Intervals) -> dict[str, bool]:
-    """Whether the rows determine each coefficient that was fitted: at least two standard errors from zero.
+    """Whether the rows determine each coefficient that was fitted: not only together with others, and at least two standard errors from zero.
 
     Of a scale this is its term's contribution at the reference design.
     """
     sizes = np.abs(fit.vector) >= np.maximum(SIGNIFICANT * known.sd, NOTHING)
     return {
-        name: bool(large and not held) for name, large, held in zip(fit.model.names, sizes, known.held, strict=True)
+        name: bool(large and not held and not together)
+        for name, large, held, together in zip(fit.model.names, sizes, known.held, known.together, strict=True)
     }
+
+
+def _together(known: Intervals, fit: Fit) -> list[str]:
+    """Coefficients that can all change without a change of any row's prediction, in a line; none where there are none."""
+    names = [name for name, each in zip(fit.model.names, known.together, strict=True) if each]
+    if not names:
+        return []
+    return [
+        f"{', '.join(names)} are not determined: these rows tell a combination of them alone (condition number {known.condition:.2g}); choose a form without one of their terms"
+    ]
 
 
 def _held(fit: Fit, i: int) -> str:

@@ -111,9 +111,10 @@ def refuse(model: Model, table: Table) -> None:
             written.removeprefix("-") for t in model.form.terms.values() for f, written in t.powers.items() if f == name
         }
         logged = any(name in term.logs for term in model.form.terms.values())
-        if float(np.ptp(column)) <= 1e-9 * float(np.abs(column).max()) and (logged or exponents & set(model.free)):
+        if not _varies(table, name) and (logged or exponents & set(model.free)):
+            cure = "fix its exponent with --fix, or choose" if _told_apart(model.form, table) else "choose"
             faults.append(
-                f"{name}: expected values that vary, got {column[0]:g} in every row; fix its exponent with --fix, or choose a form without it"
+                f"{name}: expected values that vary, got {column[0]:g} in every row; {cure} a form without it"
             )
     faults += [
         f"{kind}: expected rows with other shares of such layers, got {share[0]:g} in every row; add models of full attention alone"
@@ -128,6 +129,17 @@ def refuse(model: Model, table: Table) -> None:
         )
     if faults:
         raise ValueError("\n".join(faults))
+
+
+def _told_apart(form: Form, table: Table) -> bool:
+    """Whether no two terms are alike in the quantities that vary: with exponents held, rows could tell a sum of such terms alone."""
+    vary = [frozenset(name for name in term.features if _varies(table, name)) for term in form.terms.values()]
+    return len(set(vary)) == len(vary)
+
+
+def _varies(table: Table, name: str) -> bool:
+    column = table.feature(name) if table.has(name) else np.ones(1)
+    return float(np.ptp(column)) > 1e-9 * float(np.abs(column).max())
 
 
 def _queries_of_the_width(quantities: Sequence[str], table: Table) -> list[str]:

@@ -14,13 +14,15 @@ STEPS = 150
 CHECKED = 6  # resamplings that are also fitted from scratch
 SAME = 1e-3
 DEAD = 1e-9
+SINGULAR = 1e8  # condition number of the Jacobian from which floats hold no digit of the covariance, whose is its square: 1 / their precision
+TAKES_PART = 0.1  # of the largest component of a direction
 
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
     """covariance and draws in the order of the form's coefficients; intervals (coefficients, 2).
 
-    sd (p,): standard errors of the fit's vector.
+    sd (p,): standard errors of the fit's vector. together (p,): of which the rows tell a combination alone; their intervals are unknown.
     `restarts` says in how many of `checked` resamplings a fit from scratch found nothing better than
     the warm start did.
     """
@@ -34,11 +36,12 @@ class Intervals:
     checked: int
     restarts: int
     sd: FloatArray
+    together: BoolArray
 
 
 def intervals(fit: Fit, bootstraps: int, generator: np.random.Generator) -> Intervals:
     """Linear-theory and bootstrap intervals of a fit's coefficients; linear theory's of a positive scale on its logarithm."""
-    inner, held, condition = covariance(fit)
+    inner, held, together, condition = covariance(fit)
     to_raw = fit.model.raw_jacobian(fit.vector)
     raw = to_raw @ inner @ to_raw.T
     vectors, agreeing, checked = bootstrap(fit, bootstraps, generator)
@@ -53,14 +56,16 @@ def intervals(fit: Fit, bootstraps: int, generator: np.random.Generator) -> Inte
     linear[positive] = np.stack([centre[positive] / factor, centre[positive] * factor], axis=1)
     ends = (0.5 - LEVEL / 2, 0.5 + LEVEL / 2)
     percentiles = np.quantile(draws, ends, axis=0).T if bootstraps else np.full((len(centre), 2), np.nan)
+    unknown = [name in np.array(fit.model.names)[together] for name in fit.coefficients]
+    linear[unknown] = percentiles[unknown] = np.nan
     return Intervals(
         raw, draws, linear, percentiles,
-        condition, held, checked, agreeing, np.sqrt(np.diag(inner)),
+        condition, held, checked, agreeing, np.sqrt(np.diag(inner)), together,
     )  # fmt: skip
 
 
-def covariance(fit: Fit) -> tuple[FloatArray, BoolArray, float]:
-    """Covariance of the vector, coefficients held by a bound or without effect, condition number of the scaled Jacobian.
+def covariance(fit: Fit) -> tuple[FloatArray, BoolArray, BoolArray, float]:
+    """Covariance of the vector, coefficients held by a bound or without effect, those told together alone, condition number of the scaled Jacobian.
 
     A scale at zero counts as free: what it leaves to others is as uncertain as if it were not there.
     σ² (XᵀX)⁻¹ for least squares; for Huber's loss σ² becomes κ² [Σψ²/(n−p)] / [mean ψ′]² (Huber 1973).
@@ -76,12 +81,15 @@ def covariance(fit: Fit) -> tuple[FloatArray, BoolArray, float]:
     free = np.flatnonzero(~held)
     matrix = (jacobian[0][free] * root).T
     norms = np.maximum(np.linalg.norm(matrix, axis=0), 1e-300)
-    singular = np.linalg.svd(matrix / norms, compute_uv=False)
+    _, singular, directions = np.linalg.svd(matrix / norms, full_matrices=False)
     condition = float(singular[0] / max(singular[-1], 1e-300))
+    lost = np.abs(directions[singular * SINGULAR < singular[0]])
+    together = np.zeros(p, dtype=bool)
+    together[free] = (lost > TAKES_PART * lost.max(axis=1, keepdims=True)).any(axis=0)
     found = np.zeros((p, p))
     inverse = np.linalg.pinv((matrix / norms).T @ (matrix / norms), rcond=1e-15, hermitian=True)
     found[np.ix_(free, free)] = noise(fit) ** 2 * inverse / np.outer(norms, norms)
-    return found, held, condition
+    return found, held, together, condition
 
 
 def noise(fit: Fit) -> float:

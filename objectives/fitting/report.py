@@ -87,11 +87,11 @@ def described(fit: Fit) -> dict[str, Any]:
 def coefficients(fit: Fit, known: Intervals) -> dict[str, dict[str, Any]]:
     """Value, standard error and both intervals of each coefficient of the law file, and what it is."""
     means = meanings(fit.model.form)
-    sd = np.sqrt(np.diag(known.covariance))
+    sd, unknown = np.sqrt(np.diag(known.covariance)), np.array(fit.model.names)[known.together]
     return {
         name: {
             "value": value,
-            "standard_error": float(sd[i]),
+            "standard_error": float("nan") if name in unknown else float(sd[i]),
             "linear": known.linear[i].tolist(),
             "bootstrap": known.bootstrap[i].tolist(),
             "fixed": name in fit.model.fixed,

@@ -428,3 +428,70 @@ def test_a_diverged_row_is_left_out_by_name(inside: Any, tmp_path: Path) -> None
     assert whole["data"]["rows"] == clean["data"]["rows"] == 15
     assert any(note.startswith("line 17 left out: its loss 9.5 lies") for note in whole["data"]["notes"])
     assert whole["verdict"] == clean["verdict"]
+
+
+def shaped_rows(path: Path, experts: int = 1, diverged: bool = False) -> list[str]:
+    """Made-up trainings of the paper's dense terms, with names; one more of the last design that diverged."""
+    generator = np.random.default_rng(3)
+    lines = ["name,depth,width,n_heads,n_kv_heads,n_experts,top_k,expert_size,loss"]
+    for depth in (6, 8, 12, 16, 24):
+        for width in (512, 768, 1024):
+            loss = 9.0 / depth**1.6 + 300 / width + 2.4 + 0.002 * generator.normal()
+            shape = f"{depth},{width},{width // 64},4,{experts},{min(experts, 2)},{4 * width}"
+            lines.append(f"run-{len(lines)},{shape},{loss:.4f}")
+    path.write_text("\n".join([*lines, f"blown-up,{shape},7.93"] if diverged else lines))
+    return lines
+
+
+@pytest.mark.parametrize("experts", [1, 8])
+def test_without_a_form_rows_that_do_not_vary_in_the_activation_rate_choose_one(
+    experts: int, inside: Any, tmp_path: Path
+) -> None:
+    shaped_rows(tmp_path / "own.csv", experts)
+    asked = ["fit", "own.csv", "--bootstraps", "0", "--starts", "4"]
+    answer = inside(*asked, "--json")
+    assert answer.code == 0, answer.err
+    content = json.loads(answer.out)
+    assert content["form"] == "depth_width"
+    assert any(note.startswith("form depth_width: of ") for note in content["data"]["notes"])
+    assert json.loads(inside(*asked, "--json").out) == content
+    refused = inside(*asked, "--form", "hw_codesign")
+    assert refused.code == 2
+    assert "activation_rate: expected values that vary" in refused.err
+
+
+def test_a_diverged_row_changes_neither_fit_nor_verdict(inside: Any, tmp_path: Path) -> None:
+    found = {}
+    for diverged in (False, True):
+        shaped_rows(tmp_path / "own.csv", diverged=diverged)
+        answer = inside("fit", "own.csv", "--bootstraps", "40", "--starts", "4", "--json")
+        assert answer.code == 0, answer.err
+        found[diverged] = json.loads(answer.out)
+    clean, other = found[False], found[True]
+    assert other["verdict"] == clean["verdict"]
+    assert other["coefficients"] == clean["coefficients"]
+    assert choice(other) == choice(clean), "the form is chosen without the row"
+    said = [note for note in other["data"]["notes"] if note.startswith("line 17 (blown-up)")]
+    assert len(said) == 1
+    assert "left out: its loss 7.93 lies" in said[0]
+
+
+def choice(content: dict[str, Any]) -> list[str]:
+    return [note for note in content["data"]["notes"] if note.startswith("form ")]
+
+
+def test_one_count_of_tokens_gives_no_usable_law_and_a_page_that_says_so(inside: Any, tmp_path: Path) -> None:
+    """Six models, of which the largest is a fifth: its error has no standard error, b and e have no interval."""
+    sizes = (5e7, 7e7, 1.6e8, 2.1e8, 3.2e8, 4.8e8)
+    rows = [f"{n:.0f},4e9,{440 / n**0.34 + 2.4 + 0.004 * (-1) ** i:.4f}" for i, n in enumerate(sizes)]
+    (tmp_path / "own.csv").write_text("\n".join(["parameters,tokens,loss", *rows]))
+    asked = ["fit", "own.csv", "--form", "chinchilla", "--bootstraps", "20", "--starts", "4"]
+    refused = inside(*asked)
+    assert refused.code == 2
+    assert "--fix" not in refused.err
+    answer = inside(*asked, "--fix", "beta=0.28", "--report", "report", "--json")
+    assert answer.code == 0, answer.err
+    said = json.loads(answer.out)["verdict"]
+    assert said[0].startswith("Not settled by these rows: few rows, coefficients")
+    assert any(line.startswith("coefficients: ") and line.endswith("not determined b, e") for line in said)
+    assert (tmp_path / "report" / "report.html").is_file()

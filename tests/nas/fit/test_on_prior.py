@@ -326,3 +326,37 @@ def test_cost_aware_designs_are_cheaper() -> None:
     assert found["regret"].plan.shrink < found["cost"].plan.shrink < 1.0
     limited = proposed(Asked(4, "regret", None, 0, flops=1e18), study, LAW, prior, judged, None)
     assert limited.trainings.flops.sum() <= 1e18
+
+
+def test_own_rows_without_experts_leave_designs_with_experts_outside(
+    typed: Inside, inside: Inside, tmp_path: Path
+) -> None:
+    """Fit, law and run agree: of a kind of design that no own row is of, no chance is given."""
+    written(tmp_path / "own.csv", rows_of(12))
+    answer = typed("own.csv", "--out", "mine.yaml", "--json")
+    assert answer.code == 0, answer.err
+    assert any(note.startswith("no row says that it has experts") for note in json.loads(answer.out)["data"]["notes"])
+    law = Law.model_validate(yaml_source.read(tmp_path / "mine.yaml")[0])
+    assert list(law.covers) == ["dense"]
+    run = inside("run", "--algo", "exact", "--law", "mine.yaml", "--space", "small.yaml", "--out", "run")
+    assert run.code == 0, run.err
+    with (tmp_path / "run" / "frontier.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    sparse = [row for row in rows if int(row["n_experts"]) > 1]
+    assert sparse
+    assert {row["probability_optimal"] for row in sparse} == {""}
+    assert "16 experts" not in run.out
+    assert "probability 1" not in run.out
+
+
+def test_a_diverged_row_moves_no_own_law(typed: Inside, tmp_path: Path) -> None:
+    rows, found = rows_of(12), []
+    for name, every in (("clean.csv", rows), ("other.csv", [*rows, {**rows[-1], "loss": 7.93}])):
+        written(tmp_path / name, every)
+        answer = typed(name, "--json")
+        assert answer.code == 0, answer.err
+        found.append(json.loads(answer.out))
+    clean, other = found
+    assert other["verdict"] == clean["verdict"]
+    assert other["coefficients"] == clean["coefficients"]
+    assert any(note.startswith("line 14 left out: its loss 7.93") for note in other["data"]["notes"])

@@ -228,3 +228,11 @@ def test_a_laboratory_far_off_is_followed(prior: Belief) -> None:
     ]
     before, after = (float(np.sqrt((each**2).mean())) for each in off)
     assert after < 0.25 * before
+
+
+def test_draws_after_few_rows_have_the_tails_of_students_t(prior: Belief) -> None:
+    few, many = (posterior(prior, rows_of(table_of(n, 5, truth_of(prior, 5)))).belief for n in (8, 60))
+    assert few.freedom == 4.0
+    assert many.freedom > 40.0
+    drawn = (few.drawn() - few.mean) / few.sd
+    assert 1.75 < np.quantile(drawn, 0.95) < 2.35, "1.64 of a normal, 2.13 of four degrees"

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime, least_squares
 
-from objectives.fitting.diagnostics import identifiability, lack_of_fit, quality, replicates
+from objectives.fitting.diagnostics import determined, identifiability, lack_of_fit, quality, replicates
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
 from objectives.fitting.law_file import law_of
 from objectives.fitting.model import compiled
+from objectives.fitting.report import coefficients
 from objectives.fitting.robust import huber, minimised
 from objectives.fitting.trained_models import Table, read_table
 from objectives.fitting.validation import validated
@@ -246,3 +247,31 @@ def test_intervals_cover(simulated: Simulate, law: Law) -> None:
     for kind, count in hits.items():
         assert 0.90 <= count.mean() / runs <= 0.99, (kind, count / runs)
         assert count.min() / runs >= 0.85, (kind, count / runs)
+
+
+def test_coefficients_told_together_alone_are_named_and_have_no_interval() -> None:
+    """With one count of tokens and beta held, b D^-beta + e is one number: neither b nor e is known, and no --fix is advised."""
+    parameters, noise = np.array([5e7, 7e7, 1.6e8, 2.1e8, 3.2e8, 4.8e8]), 0.004 * np.array([1, -2, 1, 0, 2, -1])
+    table = Table(
+        {"parameters": parameters, "tokens": np.full(6, 4e9), "loss": 440 / parameters**0.34 + 2.4 + noise},
+        np.arange(6),
+    )
+    with pytest.raises(ValueError, match="tokens: expected values that vary, got 4e\\+09 in every row; choose a form"):
+        fit(table, "chinchilla")
+    found = fit(table, "chinchilla", fixed={"beta": 0.28})
+    known = intervals(found, 20, np.random.default_rng(0))
+    assert determined(found, known) == {"a": True, "b": False, "e": False, "alpha": True}
+    assert identifiability(found, known)[0].startswith("b, e are not determined: these rows tell a combination")
+    said = coefficients(found, known)
+    for name in ("b", "e"):
+        assert np.isnan([said[name]["standard_error"], *said[name]["linear"], *said[name]["bootstrap"]]).all()
+    assert np.isfinite(said["alpha"]["linear"]).all()
+
+
+def test_holding_an_exponent_is_advised_where_it_cures(simulated: Simulate) -> None:
+    """Routed models of one FFN ratio: without it all terms still differ in what varies."""
+    table = simulated(60, 0.01, 4)
+    alike = Table({**table.numbers, "expert_size": table.numbers["width"] / table.numbers["top_k"]}, table.lines)
+    with pytest.raises(ValueError, match="ffn_ratio: expected values that vary, got 1 in every row; fix its exponent"):
+        fit(alike)
+    assert fit(alike, fixed={"alpha_r": 0.0}).agreeing
