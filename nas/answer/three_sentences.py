@@ -174,7 +174,7 @@ def nothing_fits(problem: Problem, diagnosis: Diagnosis, *, whole: bool) -> Thre
     budgets = " and ".join(str(budget) for budget in problem.budgets)
     size, _ = describe_in_words(problem.architectures(nearest.genotypes[:1]), problem.space.settings)
     m = {name: float(column[0]) for name, column in nearest.metrics.items()}
-    missed_first = sorted(problem.budgets, key=lambda budget: m[budget.metric] <= budget.limit)
+    missed_first = sorted(problem.limits, key=lambda budget: m[budget.metric] <= budget.limit)
     took = [_with_limit(problem, b.metric, m[b.metric]) for b in missed_first]
     where = f"{devices_in_words(problem)}, {formats_in_words(problem)}"
     return ThreeSentences(

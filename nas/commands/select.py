@@ -360,7 +360,7 @@ def _table(run: RecordedRun, rows: IntArray, leading: dict[str, list[str]]) -> N
     metrics = run.evaluations.metrics
     extra = [
         n
-        for n in (*run.evaluations.objectives, *(b.metric for b in run.evaluations.budgets))
+        for n in (*run.evaluations.objectives, *(b.metric for b in run.evaluations.budgets if not b.of_evidence))
         if n not in ("loss", "total_ms", "memory_gb")
     ]
     names = list(dict.fromkeys(["loss", "total_ms", "memory_gb", *extra]))

@@ -99,7 +99,7 @@ def _among(case: Case, everything: Evaluations) -> Answer:
     if row is None:
         return Answer(case, frontier, None, {}, diagnose(replace(everything, budgets=case.budgets)))
     loss = everything.metrics["loss"]
-    without = {b.metric: _lowest(loss, within(everything, _others(case, b))) for b in case.budgets}
+    without = {b.metric: _lowest(loss, within(everything, _others(case, b))) for b in case.limits}
     return Answer(case, frontier, everything[row : row + 1], without, None)
 
 
@@ -122,10 +122,10 @@ def _solved(case: Case, report: Report) -> Answer:
         limited = replace(problem, budgets=case.budgets)
         why = diagnosed(limited, problem.evaluate(problem.space.sample(1, np.random.default_rng(0))))
     else:
-        rules = tuple(PickRule(None, _others(case, budget)) for budget in case.budgets)
+        rules = tuple(PickRule(None, _others(case, budget)) for budget in case.limits)
         free = replace(problem, budgets=(), objectives=())
         lower = solve(free, rules).picks
         without = {
-            b.metric: float(p.metrics["loss"][0]) for b, p in zip(case.budgets, lower, strict=True) if p is not None
+            b.metric: float(p.metrics["loss"][0]) for b, p in zip(case.limits, lower, strict=True) if p is not None
         }
     return Answer(case, solution.frontier, pick, without, why)

@@ -66,6 +66,11 @@ class Case:
         return (*self.problem.budgets, *self.question.budgets)
 
     @property
+    def limits(self) -> tuple[Budget, ...]:
+        """Those on what a design takes."""
+        return tuple(budget for budget in self.budgets if not budget.of_evidence)
+
+    @property
     def format(self) -> tuple[Any, ...]:
         """Quantities that the costs depend on besides the device: equal formats share operators, counts and losses."""
         return tuple(getattr(self.config, name) for name in CASE_KEYS)

@@ -153,7 +153,7 @@ def _model(
 ) -> Model:
     cases = np.flatnonzero(fleet.serves == place).tolist()
     used = tuple(
-        {b.metric: float(found[case].metrics[b.metric][place]) / b.limit for b in fleets.cases[case].budgets}
+        {b.metric: float(found[case].metrics[b.metric][place]) / b.limit for b in fleets.cases[case].limits}
         for case in cases
     )
     costs = {name: float(values[place]) for name, values in training.items()}

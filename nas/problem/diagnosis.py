@@ -180,7 +180,11 @@ def at_least(limit: float, digits: int = 6) -> str:
 
 def _miss(closest: Evaluations, row: int) -> str:
     over = [
-        f"{budget.metric} {budget.shown(value := float(closest.metrics[budget.metric][row]), f'{value:.4g}')} ({100 * violation:+.1f} %)"
+        f"{value:.3g} times outside of the law's evidence"
+        if budget.of_evidence and (value := float(closest.metrics[budget.metric][row])) > budget.limit
+        else "inside the law's evidence"
+        if budget.of_evidence
+        else f"{budget.metric} {budget.shown(value := float(closest.metrics[budget.metric][row]), f'{value:.4g}')} ({100 * violation:+.1f} %)"
         f"{budget.in_rates(value)}"
         for budget, violation in zip(closest.budgets, closest.violations[row].tolist(), strict=True)
     ]
