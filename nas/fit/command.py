@@ -269,6 +269,7 @@ def study_of(request: FitRequest, law: Law) -> Study:
         "baselines": [],
         "algo": "random",
         **({} if request.space is None else {"space": request.space}),
+        **({} if request.prior is None else {"outside": "mark"}),  # picks of what prior and rows cover
     }
     return assemble(*layered(flags, [], request.config))
 
