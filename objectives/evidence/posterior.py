@@ -23,6 +23,7 @@ SCALE_ROWS = 2.0  # rows that the prior's residual sd weighs
 LEAST_DRAWS = 2 * (len(NAMES) + 1)
 ROUNDS, SETTLED = 40, 1e-4
 LEAST_FREEDOM = 4.0  # of draws after few rows
+MOST_STRETCHED = 2.0  # times; the form's exponents make any loss of a draw much farther off
 K = len(NAMES)
 
 
@@ -75,9 +76,9 @@ def _of_student(points: FloatArray, freedom: float) -> FloatArray:
 
 
 def _stretched(freedom: float, count: int) -> FloatArray:
-    """What makes normal draws those of Student's t, √(ν / χ²), at even quantiles in an order of chance, (count,)."""
+    """What makes normal draws those of Student's t, √(ν / χ²), MOST_STRETCHED at most, at even quantiles in an order of chance, (count,)."""
     even = (np.random.default_rng(SEED).permutation(count) + 0.5) / count
-    return np.asarray(np.sqrt(freedom / chi2.ppf(even, freedom)))
+    return np.minimum(np.sqrt(freedom / chi2.ppf(even, freedom)), MOST_STRETCHED)
 
 
 def predicted(points: FloatArray, of: Quantities) -> FloatArray:
