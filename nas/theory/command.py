@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from nas.answer.law_regrets import design_lines
 from nas.errors import InfeasibleError, UsageError
-from nas.problem.objective import Budget
+from nas.problem.objective import EXTRAPOLATION, Budget
 from nas.problem.problem import Problem
 from nas.record.candidates import write_candidates
 from nas.search.assembly import Study, assemble, under_preset
@@ -71,6 +71,8 @@ def _study(request: TheoryRequest) -> Study:
     if request.application is not None and raw.get("applications") is None:
         raw["applications"] = PAPER_APPLICATIONS
     study = assemble({**raw, "params": {}}, origins)
+    if EXTRAPOLATION in study.config.metric_budgets:
+        return study
     return replace(study, problem=replace(study.problem, budgets=study.problem.limits))
 
 

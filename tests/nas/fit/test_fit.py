@@ -78,7 +78,7 @@ def test_a_fitted_law_is_used_everywhere(runs: Path, tmp_path: Path) -> None:
     execute(request(runs, out=out))
     problem = assemble({"law": str(out), "objectives": "loss@q90,total_ms"}, {}).problem
     found = problem.evaluate(problem.space.genotypes(np.arange(50)))
-    losses = problem.scenario.law.drawn_losses(problem.architectures(found.genotypes))
+    losses = problem.scenario.law.spread_losses(problem.architectures(found.genotypes))
     assert losses.shape == (40, 50)
     np.testing.assert_allclose(found.metrics["loss@q90"], np.quantile(losses, 0.9, axis=0))
     assert way_of(problem)[0] == "enumeration"
