@@ -95,7 +95,7 @@ def _in_words(value: Any) -> Any:
 
 def fit_law(
     runs: str | Path | Sequence[str | Path] | pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]],
-    form: str = "hw_codesign",
+    form: str | None = None,
     *,
     rename: Mapping[str, str] | None = None,
     where: str | Sequence[str] = (),
