@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from objectives.loss_law.coverage import extrapolation, kinds_of
+from objectives.loss_law.coverage import Range, Value, extrapolation, kinds_of
 from objectives.loss_law.features import COUNTS, MADE_OF, OWNERS, WITH_EMBEDDINGS, part_of
 from objectives.loss_law.form import Form, Term, signed_exponent
 from objectives.loss_law.law import Law
@@ -24,8 +24,6 @@ BOUNDED = (  # quantities that an FFN adds to: a box of FFNs holds a range of th
     *(name for name, owner in OWNERS.items() if owner == "ffn"),
     *(name for name in COUNTS if name != "attention_parameters"),
 )
-Value = FloatArray | float
-Range = tuple[Value, Value]  # the least and the greatest; one object twice where they are the same
 Ranges = Mapping[Quantity, Range]
 
 

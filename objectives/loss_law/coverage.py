@@ -18,7 +18,7 @@ from search_spaces.arrays import AnyArray, FloatArray
 
 DesignKind = Literal["dense", "sparse"]
 Value = FloatArray | float
-Range = tuple[Value, Value]  # the least and the greatest
+Range = tuple[Value, Value]  # the least and the greatest; one object twice where they are the same
 Corner = tuple[Annotated[float, Field(gt=0)], Annotated[float, Field(gt=0)]]
 AXES = (
     *("depth", "width", "aspect_ratio", "head_dim", "query_ratio", "kv_ratio", "ffn_ratio", "ffn_attention_ratio"),
