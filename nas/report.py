@@ -6,16 +6,14 @@ from nas.terminal.parser import command
 
 def report(request: ReportRequest) -> None:
     """Write an offline page of a run, a fit, a calibration, a reproduction, or of several runs; nothing in the folders is executed."""
-    from nas.blocks.files import is_answer
+    from nas.commands.answer_folders import work_of
     from nas.commands.report import reports_in
-    from nas.files.report_json import REPRODUCTION
 
     (folder, *others), found = request.runs, reports_in(request.runs)
-    if not others and is_answer(folder):
-        from nas.blocks.command import report as work
-    elif REPRODUCTION in found:
-        from nas.reproduce.command import report as work
-    elif found:
+    if not others and (theirs := work_of("report", folder)) is not None:
+        theirs(request)
+        return
+    if found:
         from nas.commands.report_from_json import report as work
     else:
         from nas.commands.report import report as work

@@ -1,4 +1,4 @@
-"""Entry points of installed packages: strategies, metrics, forms of laws, laws, devices, stacks.
+"""Entry points of installed packages: strategies, metrics, law forms, laws, devices, stacks, commands, folder readers, log readers, solvers.
 
 Reading them imports nothing: an entry point is a name and a place, laws and devices are YAML files in a package's
 folder. What is named is imported by `nas/study/user_code.py`.
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from nas.errors import UsageError
 from nas.problem.expensive_objectives import EXPENSIVE
+from nas.terminal.doors import COMMANDS
 from objectives.installed import DISTRIBUTION
 from objectives.plugins import documents, first_line, importable, normalised
 from search_spaces.columns import ALIASES, DEFAULTS, SHAPE
@@ -27,7 +28,9 @@ SHIPPED = {
     "devices": "objectives.devices",
     "stacks": "nas.export.stacks",
 }  # kind, as `plas list` says it, and where ours lie; the group of its entry points is `plas.KIND`
-ONE = {kind: kind.removesuffix("s") for kind in SHIPPED} | {"strategies": "strategy"}
+MODULES = ("commands", "answers", "logs", "solvers")  # kinds of which a package gives modules and we ship no folder
+KINDS = (*SHIPPED, *MODULES)
+ONE = {kind: kind.removesuffix("s") for kind in KINDS} | {"strategies": "strategy", "answers": "reader of folders"}
 AUTO = "auto"  # picks one of the strategies: `nas/search/choice.py`
 FOLDERS = ("laws", "devices")  # here an entry point is a folder of YAML files
 NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
@@ -74,6 +77,8 @@ class Read:
 
 def shipped(kind: str) -> tuple[str, ...]:
     """Names of ours."""
+    if kind in MODULES:
+        return COMMANDS if kind == "commands" else ()
     if kind in FOLDERS:
         return tuple(documents(SHIPPED[kind]))
     besides = {"metrics": tuple(EXPENSIVE), "strategies": (AUTO,)}
@@ -155,7 +160,7 @@ def _read(path: tuple[str, ...]) -> Read:
     seen: set[str] = set()
     for distribution in distributions(path=list(path)):
         try:
-            points = [point for point in distribution.entry_points if point.group.removeprefix("plas.") in SHIPPED]
+            points = [point for point in distribution.entry_points if point.group.removeprefix("plas.") in KINDS]
             points = [point for point in points if point.group.startswith("plas.")]
             label = _label(distribution) if points else ""
         except Exception as error:  # whatever a damaged description raises

@@ -1,8 +1,14 @@
-"""Finds the module with a command's flags: `nas/NAME.py`, or `nas/NAME/__main__.py` of a command with a room of its own."""
+"""The commands that ship, and the module with a command's flags: `nas/NAME.py`, or `nas/NAME/__main__.py` of one with a room of its own."""
 
 from os.path import isdir, join
 
 from objectives.plugins import first_line, folder
+
+COMMANDS = (
+    *("demo", "run", "compare", "bench", "select", "explain", "fit", "theory", "reproduce", "devices", "fleet"),
+    *("blocks", "pairs", "export", "tokenize", "train", "measure", "evidence", "calibrate", "report", "watch"),
+    *("open", "list", "init", "schema"),
+)
 
 
 def door(command: str) -> str:
@@ -11,5 +17,5 @@ def door(command: str) -> str:
 
 
 def headline(command: str) -> str:
-    """The first line of a command's docstring; nothing is imported."""
+    """The first line of a shipped command's docstring; nothing is imported."""
     return first_line(folder("nas").parent / f"{door(command).replace('.', '/')}.py")

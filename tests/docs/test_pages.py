@@ -13,8 +13,8 @@ from types import ModuleType
 import pytest
 import yaml
 
-from nas.__main__ import COMMANDS
 from nas.commands.tour import BOARD, BOARD_FILE, STEPS
+from nas.terminal.doors import COMMANDS
 from objectives.plugins import documents, importable
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from nas.__main__ import COMMANDS
 from nas.commands import run as running
 from nas.commands.run import draw
 from nas.files.yaml_source import dump, parse
 from nas.search.discovery import strategy_module
+from nas.terminal.doors import COMMANDS
 from objectives.plugins import importable
 
 Inside = Callable[..., Any]

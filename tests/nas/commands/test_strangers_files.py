@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from nas.__main__ import COMMANDS
 from nas.files.import_rights import RIGHTS, Right, right_of
+from nas.terminal.doors import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "run-folder.md"
