@@ -68,6 +68,7 @@ def case_list(request: DevicesRequest) -> CaseList:
     flags: dict[str, Any] = {"algo": "exact", **request.flags}
     raw, origins = over(content, origins, flags, request.settings)
     config = _own(raw, origins, request)
+    of_packages = {name: raw.pop(name) for name in entry_points.offered("commands") if name in raw}
     raw["applications"], chosen = _applications(raw, request)
     rows, devices, notices, faults = _rows(request, config, raw, origins, chosen)
     if len(rows) > MOST:
@@ -79,12 +80,15 @@ def case_list(request: DevicesRequest) -> CaseList:
         "preset" in flags or raw.get("latency") == "closed_form" or (not shipped and CONVENTIONAL & content.keys())
     ):
         there, _ = over(content, dict(origins), {**flags, "preset": "device"}, request.settings)
-        models_raw = {key: value for key, value in there.items() if key not in (*DevicesConfig.model_fields, "law")}
+        models_raw = {
+            key: value for key, value in there.items() if key not in (*DevicesConfig.model_fields, *of_packages, "law")
+        }
         models_raw |= {"law": raw["law"]} if "law" in raw else {}  # one law prices designs and models
         models = read({**models_raw, "applications": raw["applications"], **OF_A_CASE}, origins)
     own = raw.get("device", StudyConfig.model_fields["device"].default)
     named = str(own.get("name", "device")) if isinstance(own, dict) else str(own)
-    return CaseList(shared, models, origins, _labelled(rows), devices, named, config, tuple(notices), tuple(faults))
+    said = tuple(notices), tuple(faults)
+    return CaseList(shared, models, origins, _labelled(rows), devices, named, config, *said, of_packages)
 
 
 def _rows(
