@@ -274,7 +274,7 @@ def load_study(config: str | Path | None = None, **keys: Unpack[StudyKeys]) -> S
         raise UsageError(
             f"config: expected a file, a run folder or a name, got {kind}; give keys as load_study(**keys)"
         )
-    plain = {key: plain(key, value) for key, value in keys.items()}
+    plain = {key: plain_value(key, value) for key, value in keys.items()}
     raw, origins = layered(plain, [], None if config is None else str(config))
     if "algo" in keys:
         refuse_contested("strategies", str(keys["algo"]), "algo: ")
@@ -282,7 +282,7 @@ def load_study(config: str | Path | None = None, **keys: Unpack[StudyKeys]) -> S
     return Study(assembly.assemble(raw, placed, frozenset(keys)), config, keys)
 
 
-def plain(key: str, value: Any) -> Any:
+def plain_value(key: str, value: Any) -> Any:
     """A key's value as a study file would hold it.
 
     Raises:
@@ -293,9 +293,9 @@ def plain(key: str, value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, Mapping):
-        return {plain(key, name): plain(key, item) for name, item in value.items()}
+        return {plain_value(key, name): plain_value(key, item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(key, item) for item in value]
+        return [plain_value(key, item) for item in value]
     if hasattr(value, "mapping"):
         return value.mapping()
     return _name_of(key, value) if callable(value) else value

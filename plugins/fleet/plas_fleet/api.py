@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from nas.api.data_frames import notebook_html
-from nas.api.study import Study, plain
+from nas.api.study import Study, plain_value
 from nas.devices.cases import priced_cases
 from nas.record.candidates import write_candidates
 from plas_fleet.answers import FleetAnswer
@@ -105,7 +105,7 @@ def fleets(
         _given(asked),
         _given({"devices": devices, "precisions": precisions, "workloads": workloads}),
         table=table,
-        flags={key: plain(key, value) for key, value in study.keys.items()},
+        flags={key: plain_value(key, value) for key, value in study.keys.items()},
     )
     wanted, question = asked_for(request)
     return Fleets(answer_of(priced_cases(wanted), question))

@@ -186,9 +186,9 @@ def test_json_and_pictures_and_page(inside: Inside) -> None:
         assert Path("a/plots", name).read_bytes() == Path("b/plots", name).read_bytes()
     page = Path("a/report.html").read_text(encoding="utf-8")
     assert "Fleet of 2" in page
-    assert "plas fleet a" in page or "plas_fleet a" in page
+    assert "plas fleet a" in page
 
 
 def test_other_commands_say_what_such_a_folder_is(inside: Inside) -> None:
     assert inside("fleet", *FOUR, "--models", "1", "--no-plots", "--quiet", "--out", "a").code == 0
-    assert "got a fleet, which 'plas fleet FOLDER' repeats" in inside("select", "a").err
+    assert "got a folder of plas fleet; list runs" in inside("select", "a").err

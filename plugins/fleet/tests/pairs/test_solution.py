@@ -1,11 +1,14 @@
-"""Frontiers over pairs of target and draft against every pair, priced whole."""
+"""Frontiers over pairs of target and draft against every pair, priced whole, of the random problems of the core's own tests."""
 
+import importlib.util
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from plas_fleet.pairs import solution as pairs_module
+from plas_fleet.pairs.acceptance import AcceptanceOfDrafts
 from plas_fleet.pairs.metrics import OF_PAIRS, Shares
 from plas_fleet.pairs.rows import groups_of
 from plas_fleet.pairs.solution import PairProblem, solve_pairs
@@ -16,11 +19,9 @@ from nas.problem.objective import Budget, built_in
 from nas.problem.problem import Problem
 from nas.study.catalogue import load_law
 from objectives.assessment import Assessment
-from objectives.serving import AcceptanceOfDrafts, Serving
+from objectives.serving import Serving
 from search_spaces.arrays import FloatArray
 from search_spaces.space import SearchSpace
-from tests.nas.exact.test_random_problems import Chance, by_parts
-from tests.nas.exact.test_random_problems import problem_of as random_problem
 
 FAST = range(7000, 7012)  # seeds whose problems are not slow
 SEEDS = [pytest.param(i, marks=() if i in FAST else pytest.mark.slow) for i in range(7000, 7120)]
@@ -28,7 +29,21 @@ DIGITS = 9
 MEMORY, TIMES = ("memory_gb", "resident_gb"), ("prefill_ms", "decode_ms", "tpot_ms", "ttft_ms", "total_ms")
 
 
-def small_space(chance: Chance, mapping: dict[str, object], most: int) -> SearchSpace:
+def random_problems() -> Any:
+    """tests/nas/exact/test_random_problems.py of the checkout."""
+    path = Path(__file__).parents[4] / "tests" / "nas" / "exact" / "test_random_problems.py"
+    spec = importlib.util.spec_from_file_location("random_problems", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+RANDOM = random_problems()
+
+
+def small_space(chance: Any, mapping: dict[str, object], most: int) -> SearchSpace:
     """A part of a space of at most so many architectures: every axis thinned until it is."""
     axes = dict(mapping["axes"])  # type: ignore[call-overload]
     while (space := SearchSpace.from_mapping({**mapping, "axes": axes})).size > most:
@@ -43,8 +58,8 @@ def small_space(chance: Chance, mapping: dict[str, object], most: int) -> Search
 
 def drawn(seed: int) -> PairProblem:
     """Random targets, drafts, figures, acceptance, objectives and budgets; the latency model that serving has."""
-    chance = Chance(seed)
-    problem, _ = random_problem(chance)
+    chance = RANDOM.Chance(seed)
+    problem, _ = RANDOM.problem_of(chance)
     scenario = replace(problem.scenario, latency="operator", output_tokens=chance.one(16, 100))
     scenario = replace(scenario, law=load_law("hw_codesign")) if seed % 3 else scenario
     targets = small_space(chance, problem.space.mapping(), 150)
@@ -52,7 +67,7 @@ def drawn(seed: int) -> PairProblem:
     serving = Serving(
         position_cost=chance.one(None, 0.0, 0.2), position_bits=0.75, position_overlap=chance.one(0.0, 0.45)
     )
-    shallow = random_problem(Chance(seed + 50_000))[0].space.mapping()
+    shallow = RANDOM.problem_of(RANDOM.Chance(seed + 50_000))[0].space.mapping()
     shallow["axes"]["depth"] = chance.few(range(1, 13), 3, 6)
     other = small_space(chance, shallow, 40)
     base = replace(problem, scenario=scenario, functions=(), columns=(), queries=(), objectives=(), budgets=())
@@ -66,7 +81,7 @@ def drawn(seed: int) -> PairProblem:
     )
 
 
-def acceptance(chance: Chance, drafts: Problem) -> AcceptanceOfDrafts:
+def acceptance(chance: Any, drafts: Problem) -> AcceptanceOfDrafts:
     """One share, or a line through two or three perplexities among those of drafts."""
     every = _whole(drafts)["perplexity"]
     perplexity = np.unique(every[np.isfinite(every)])
@@ -77,7 +92,7 @@ def acceptance(chance: Chance, drafts: Problem) -> AcceptanceOfDrafts:
     return AcceptanceOfDrafts(tuple(zip(x, sorted(shares, reverse=True), strict=True)))
 
 
-def limits(chance: Chance, targets: Problem, drafts: Problem) -> tuple[Budget, ...]:
+def limits(chance: Any, targets: Problem, drafts: Problem) -> tuple[Budget, ...]:
     """None to two budgets, each of which cuts."""
     found, own, other = [], _whole(targets), _whole(drafts)
     for name in chance.few(["loss", "perplexity", *TIMES, *MEMORY], 0, 2):
@@ -129,7 +144,7 @@ def test_the_frontier_of_pairs_is_that_of_every_pair(seed: int, monkeypatch: pyt
     monkeypatch.setattr(pairs_module, "BLOCK", 97)
     problem = drawn(seed)
     brute = every_pair(problem)
-    with by_parts(small_steps=True):
+    with RANDOM.by_parts(small_steps=True):
         found = solve_pairs(problem)
     assert agree(found.pairs.metrics, brute, problem)
     alone = _whole(problem.targets)
@@ -158,3 +173,12 @@ def test_pairs_of_one_draft_and_number_share_a_scenario() -> None:
     for rows in groups:
         assert len(np.unique(found.drafts[rows], axis=0)) == 1
         assert len(np.unique(found.drafted[rows])) == 1
+
+
+def test_acceptance_of_drafts_is_affine_between_flat_before_and_falls_to_nothing_beyond() -> None:
+    line = AcceptanceOfDrafts(((20.0, 0.8), (40.0, 0.6), (50.0, 0.3)))
+    assert line.first(np.array([5.0, 20.0, 30.0, 45.0, 55.0, 90.0])) == pytest.approx([0.8, 0.8, 0.7, 0.45, 0.15, 0.0])
+    assert line.measured(np.array([19.0, 20.0, 50.0, 51.0])).tolist() == [False, True, True, False]
+    one = AcceptanceOfDrafts(((1.0, 0.7),))
+    assert one.constant
+    assert one.first(np.array([2.0, 1e9])) == pytest.approx([0.7, 0.7])
