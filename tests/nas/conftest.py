@@ -134,7 +134,8 @@ def rows_of() -> Callable[..., Evaluations]:
 
 def module_of(command: str) -> str:
     """The module of a command: ours, or of an installed package."""
-    return door(command) if command in COMMANDS else entry_points.offered("commands")[command][0].place
+    theirs = () if command in COMMANDS else entry_points.offered("commands").get(command, ())
+    return theirs[0].place if theirs else door(command)
 
 
 def interruptible() -> None:
