@@ -1,10 +1,10 @@
 """How small is the best draft? The claim "about 1/200 of the target" (arXiv 2603.11053) on a roofline, by target, vocabulary and acceptance.
 
-    python -m benchmarks.draft_sizes [--write]
+    python benchmarks/draft_sizes.py [--write]
 
 Fastest decoding over the `drafts` space and 1 to 6 drafted tokens, preset device, q4_k_m; acceptance is affine in the draft's perplexity under
 law evidence, stated at those of Qwen3-1.7B and SmolLM2-135M. `--write` writes docs/draft-sizes.csv, and of one vocabulary the table
-of docs/serving.md.
+of docs/pairs.md.
 """
 
 import csv
@@ -24,7 +24,8 @@ from nas.study.baselines import model_named
 from nas.study.layers import layered
 from search_spaces.arrays import FloatArray
 
-PAGE, SIZES = Path("docs/serving.md"), Path("docs/draft-sizes.csv")
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE, SIZES = DOCS / "pairs.md", DOCS / "draft-sizes.csv"
 BEGIN, END = "<!-- sizes of drafts -->", "<!-- end of sizes of drafts -->"
 DEVICES = ("rtx_4090", "jetson_agx_orin_64gb")
 TARGETS = ("llama_3.2_3b", "llama_3.1_8b", "qwen3_32b", "llama_3.1_70b")

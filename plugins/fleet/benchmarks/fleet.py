@@ -1,6 +1,6 @@
 """Fleets of twelve cases: seconds, memory, and what one to four models have, over `paper` and over `fine`.
 
-    python -m benchmarks.fleet [paper] [fine]
+    python benchmarks/fleet.py [paper] [fine]
 
 Four shipped devices in three precisions, each precision with a workload and each device with a limit on total_ms of its own; law
 hw_codesign. docs/fleet.md has the figures.
