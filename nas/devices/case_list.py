@@ -34,6 +34,7 @@ from nas.study.catalogue import is_file, load_device, named_device
 from nas.study.configuration import IN_TEXT, PAPER_APPLICATIONS, StudyConfig
 from nas.study.layers import from_file, over
 from nas.study.value_parsers import split_names
+from nas.terminal.doors import installed
 from nas.terminal.flags import flag_name
 from objectives.device import Device
 from objectives.plugins import documents, normalised
@@ -68,7 +69,7 @@ def case_list(request: DevicesRequest) -> CaseList:
     flags: dict[str, Any] = {"algo": "exact", **request.flags}
     raw, origins = over(content, origins, flags, request.settings)
     config = _own(raw, origins, request)
-    of_packages = {name: raw.pop(name) for name in entry_points.offered("commands") if name in raw}
+    of_packages = {name: raw.pop(name) for name in installed() if name in raw and name not in StudyConfig.model_fields}
     raw["applications"], chosen = _applications(raw, request)
     rows, devices, notices, faults = _rows(request, config, raw, origins, chosen)
     if len(rows) > MOST:

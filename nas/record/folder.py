@@ -20,8 +20,8 @@ from nas.problem.rates import rates_by_cost
 from nas.record.description import check_description
 from nas.record.identity import difference, free, needed
 from nas.record.store import FILE, LAYOUT, RunStore, read_meta
-from nas.study.entry_points import offered
 from nas.study.request_length import recorded_lengths
+from nas.terminal.doors import installed
 from objectives.device_columns import recorded
 from objectives.installed import DISTRIBUTION, version_of
 from objectives.scenario import Requests
@@ -184,9 +184,7 @@ def _command_of(path: Path) -> str:
         content = yaml_source.read(path / "manifest.json", own=True)[0]
     except UsageError:
         return ""
-    return next(
-        (name for name in offered("commands") if isinstance(content, dict) and content.get("command") == name), ""
-    )
+    return next((name for name in installed() if isinstance(content, dict) and content.get("command") == name), "")
 
 
 def open_run(path: Path) -> OpenRun:
