@@ -11,11 +11,11 @@ import pytest
 from tests.sources import FILES, PACKAGES, ROOT, parsed, walked
 
 FILE = re.compile(
-    r"(?<![\w/.])((?:nas|objectives|search_spaces|tests|benchmarks|configs)/[\w/.-]*\.(?:py|ya?ml|md|csv|json))"
+    r"(?<![\w/.])((?:nas|objectives|search_spaces|tests|benchmarks|studies|configs)/[\w/.-]*\.(?:py|ya?ml|md|csv|json))"
 )
-MODULE = re.compile(r"(?<![\w./])((?:nas|objectives|search_spaces)(?:\.\w+)+)")
+MODULE = re.compile(r"(?<![\w./])((?:nas|objectives|search_spaces|benchmarks|studies)(?:\.\w+)+)")
 DIFF = re.compile(r"^```diff\n.*?^```", re.MULTILINE | re.DOTALL)
-PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "studies").rglob("*.md"), ROOT / "README.md"])
 
 
 def docstrings(tree: ast.Module) -> Iterator[str]:
@@ -43,7 +43,7 @@ def gone(text: str) -> list[str]:
     """What a text names that is not there; COMMAND and the like stand for any, and a diff adds what it names."""
     text = DIFF.sub("", text)
     files = [name for name in FILE.findall(text) if not (ROOT / name).exists() and not re.search(r"/[A-Z]+[/.]", name)]
-    modules = (name.rstrip(".") for name in MODULE.findall(text) if not name.endswith((".py", ".md", ".yaml")))
+    modules = (name.rstrip(".") for name in MODULE.findall(text) if not name.endswith((".py", ".md", ".yaml", ".csv")))
     return files + [name for name in modules if not is_there(name) and not name.rpartition(".")[2].isupper()]
 
 
