@@ -15,6 +15,7 @@ FILE = re.compile(
 )
 MODULE = re.compile(r"(?<![\w./])((?:nas|objectives|search_spaces|benchmarks|studies)(?:\.\w+)+)")
 DIFF = re.compile(r"^```diff\n.*?^```", re.MULTILINE | re.DOTALL)
+SCRIPTS = sorted([*(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "studies").rglob("*.py")])
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "studies").rglob("*.md"), ROOT / "README.md"])
 
 
@@ -68,3 +69,13 @@ def test_docstrings_name_what_is_there(package: str) -> None:
         if (names := [name for text in docstrings(parsed(path)) for name in gone(text)])
     }
     assert found == {}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_script_imports_what_is_there(script: Path) -> None:
+    """Most scripts of benchmarks and studies have no test of their own, and need packages that are not always installed."""
+    imports = [node for node in walked(parsed(script)) if isinstance(node, ast.ImportFrom) and node.module]
+    names = [
+        f"{node.module}.{alias.name}" for node in imports for alias in node.names if MODULE.match(f"{node.module}.x")
+    ]
+    assert [name for name in names if not is_there(name)] == []
