@@ -2,11 +2,12 @@
 
     python -m studies.vocabulary.trainings --out FOLDER [--docs]
 
-Text is Python's own standard library; tokenizers come from `plas tokenize`, losses from `plas train`. Started again, it goes on where it stopped.
+Text is Python's own standard library; losses come from `plas train`. Started again, it goes on where it stopped.
 --docs writes docs/vocabulary-trainings.csv. Plan and rules: docs/vocabulary.md.
 """
 
 import argparse
+import json
 import math
 import os
 import subprocess
@@ -21,7 +22,7 @@ from scipy import stats
 from nas.export.encoding import encoder_of
 from nas.export.held_out import key
 from nas.export.sources import STDLIB, documents
-from nas.export.tokenizer import tokenizer_for
+from nas.export.tokenizer import END, tokenizer_for
 from nas.study.study_laws import cost_of_vocabularies
 
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "vocabulary-trainings.csv"
@@ -60,6 +61,32 @@ def split(folder: Path) -> dict[str, Path]:
     return places
 
 
+def save_tokenizers(text: Path, folder: Path) -> None:
+    """A byte-level BPE of each size in a folder of its own, by the recipe of docs/vocabulary.md on whole documents.
+
+    The record's came from a command that is gone: it trained on nine documents of ten, and took the smaller ones as beginnings of the largest.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    contents = [path.read_text(encoding="utf-8", errors="replace") for path in sorted(text.iterdir())]
+    for size in SIZES:
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=size,
+            min_frequency=2,
+            special_tokens=[END],
+            show_progress=False,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        )
+        tokenizer.train_from_iterator(contents, trainer)
+        (folder / str(size)).mkdir(parents=True)
+        tokenizer.save(str(folder / str(size) / "tokenizer.json"))
+        settings = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END, "pad_token": END}
+        (folder / str(size) / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+
+
 def sequence_length(tokenizer: Path, text: Path) -> int:
     """Tokens of a sequence that holds 512 bytes of a text."""
     encoder = encoder_of(tokenizer_for(str(tokenizer)))
@@ -82,8 +109,7 @@ def trained(folder: Path, texts: dict[str, Path]) -> pd.DataFrame:
     """Every training, as `plas train` tables it."""
     tokenizers, bodies = folder / "tokenizers", candidates(folder / "bodies.csv")
     if not tokenizers.is_dir():
-        sizes = ("--vocabularies", ",".join(map(str, SIZES)))
-        plas("tokenize", texts["tokenized"], *sizes, "--save-tokenizers", tokenizers, "--quiet")
+        save_tokenizers(texts["tokenized"], tokenizers)
     tables = []
     for size in SIZES:
         length = sequence_length(tokenizers / str(size), texts["trained"])

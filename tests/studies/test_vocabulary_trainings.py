@@ -5,7 +5,20 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from studies.vocabulary.trainings import BODIES, SEEDS, SIZES, TABLE, comparisons, judged, page, verdict
+from nas.export.tokenizer import tokenizer_for
+from studies.vocabulary import trainings
+from studies.vocabulary.trainings import (
+    BODIES,
+    SEEDS,
+    SIZES,
+    TABLE,
+    comparisons,
+    judged,
+    page,
+    save_tokenizers,
+    sequence_length,
+    verdict,
+)
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "vocabulary.md"
 
@@ -51,3 +64,14 @@ def test_the_page_follows_from_the_table() -> None:
     table, text = pd.read_csv(TABLE), PAGE.read_text(encoding="utf-8")
     assert len(table) >= 24
     assert all(line in text for line in page(table))
+
+
+def test_tokenizers_have_the_sizes_and_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tokenizers")
+    monkeypatch.setattr(trainings, "SIZES", (300, 400))
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "a.py").write_bytes(PAGE.read_bytes())
+    save_tokenizers(tmp_path / "text", tmp_path / "tokenizers")
+    assert [tokenizer_for(str(tmp_path / "tokenizers" / str(size))).size for size in (300, 400)] == [300, 400]
+    lengths = [sequence_length(tmp_path / "tokenizers" / str(size), tmp_path / "text") for size in (300, 400)]
+    assert 0 < lengths[1] < lengths[0] < 512
