@@ -4,6 +4,7 @@ import os
 import webbrowser
 from pathlib import Path
 
+from nas.commands.answer_folders import work_of
 from nas.compare.progress import PLAN
 from nas.errors import UsageError
 from nas.record.store import FILE, begun
@@ -11,7 +12,7 @@ from nas.terminal.console import notice, say
 from nas.terminal.program import command
 from objectives.display_text import in_a_command
 
-REPORT, RECORD = "report.html", "reproduction.json"
+REPORT = "report.html"
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 
 
@@ -48,9 +49,9 @@ def _remedy(path: Path) -> str:
     """The command that writes the report that a folder lacks."""
     if (path / PLAN).is_file():
         return f"{command('compare')} --resume {in_a_command(path)} makes it"
-    if begun(path / FILE) or (path / RECORD).is_file():
+    if begun(path / FILE) or work_of("report", path) is not None:
         return f"{command('report')} {in_a_command(path)} makes it"
-    return "name the folder of a run, a comparison, a study of devices or a reproduction"
+    return "name the folder of a run, a comparison or a study of devices"
 
 
 def opened(report: Path) -> bool:

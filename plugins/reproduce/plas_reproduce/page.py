@@ -1,13 +1,14 @@
 """The page of a reproduction: every claim with its printed value, ours and a verdict, to filter; numbers side by side; corrections."""
 
 from collections.abc import Iterator
+from importlib.resources import files
 from typing import Any
 
 from nas.pages.markup import element, footer, paragraphs, section, table, text
 from nas.pages.page import page
-from nas.reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN
-from nas.reproduce.record import ClaimRow, Record
-from nas.reproduce.sensitivity import HEADER
+from plas_reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN
+from plas_reproduce.record import ClaimRow, Record
+from plas_reproduce.sensitivity import HEADER
 
 TITLE = "The paper's claims, recomputed"
 LEAD = (
@@ -15,7 +16,8 @@ LEAD = (
     "1,024 tokens in and 16 out, FP16, operator model, unless a claim says otherwise. Losses are predictions of the paper's law. Labels are those "
     "of the paper's source."
 )
-SCRIPTS, STYLES = ("names.js", "reproduction.js"), ("reproduction.css",)
+ASSETS = files("plas_reproduce").joinpath("assets")
+SCRIPTS, STYLES = ("names.js", ASSETS.joinpath("reproduction.js")), (ASSETS.joinpath("reproduction.css"),)
 SIGNS = {HOLDS: "✓", CONDITIONS: "◐", FAILS: "✗", UNKNOWN: "?"}
 SHORT = {UNKNOWN: "cannot be checked"}
 COMMAND = "plas reproduce --out reproduction.md"

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nas.reproduce import latency_claims, search_claims, theory_claims
-from nas.reproduce.claim import Claim
-from nas.reproduce.whole_spaces import problem, whole
 from nas.study.baselines import baseline
 from nas.theory.program import solve
 from objectives.dimensions import Dimensions
+from plas_reproduce import latency_claims, search_claims, theory_claims
+from plas_reproduce.claim import Claim
+from plas_reproduce.whole_spaces import problem, whole
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from nas.answer.plot_data import running_median
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder, made_folder
 from nas.problem.objective import Budget
-from nas.reproduce.series import NAMES, PRECISIONS
-from nas.reproduce.whole_spaces import PHASES, problem, whole
 from nas.theory.regime_map import map_figure
 from nas.theory.theory_problem import TheoryProblem
+from plas_reproduce.series import NAMES, PRECISIONS
+from plas_reproduce.whole_spaces import PHASES, problem, whole
 
 COLOURS = dict(zip(PRECISIONS, (FRONTIER, EXACT), strict=True))
 MOVING = tuple(NAMES)

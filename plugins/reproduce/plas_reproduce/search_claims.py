@@ -9,11 +9,11 @@ from scipy.stats import spearmanr
 
 from nas.answer.design_words import describe
 from nas.problem.active_experts import MEASURED, more_active
-from nas.reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, Number, judged, percent, stated
-from nas.reproduce.gains import PRINTED_GAIN, gains_at_equal_latency
-from nas.reproduce.sensitivity import COARSE, without_router
-from nas.reproduce.whole_spaces import NEEDED, PHASES, Whole, look_at, problem, whole
 from nas.study.configuration import PAPER_APPLICATIONS
+from plas_reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, Number, judged, percent, stated
+from plas_reproduce.gains import PRINTED_GAIN, gains_at_equal_latency
+from plas_reproduce.sensitivity import COARSE, without_router
+from plas_reproduce.whole_spaces import NEEDED, PHASES, Whole, look_at, problem, whole
 from search_spaces.arrays import FloatArray
 
 SHORT = {"prefill_ms": "prefill", "decode_ms": "decode", "total_ms": "total"}

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plas_reproduce import latency_claims, prediction_claims, record, search_claims, theory_claims
+from plas_reproduce import whole_spaces as spaces
+from plas_reproduce.answers import FILE
+from plas_reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, VERDICTS, Claim, statements
+from plas_reproduce.corrections import corrections
+from plas_reproduce.reproduction_page import Reproduction, page, reproduction
+from plas_reproduce.series import pictures
 
 from nas.problem.breakdown import explained
-from nas.reproduce import latency_claims, prediction_claims, record, search_claims, theory_claims
-from nas.reproduce import whole_spaces as spaces
-from nas.reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, VERDICTS, Claim, statements
-from nas.reproduce.corrections import corrections
-from nas.reproduce.reproduction_page import Reproduction, page, reproduction
-from nas.reproduce.series import pictures
 
 EXPECTED = {
     "1,942": (UNKNOWN, "13,120"),
@@ -161,6 +162,6 @@ def test_the_command_writes_the_same_page_every_time(inside: Callable[..., Any],
     before, _, after = page(again, {}, "images").partition("## Pictures")
     assert text.startswith(before)
     assert text.endswith(after.lstrip())
-    kept = json.loads((tmp_path / record.FILE).read_text())
+    kept = json.loads((tmp_path / FILE).read_text())
     assert sum(kept["verdicts"].values()) == len(kept["claims"])
     assert kept == json.loads(json.dumps(record.as_json(record.recorded(again, pictures()))))

@@ -2,18 +2,17 @@
 
 from pathlib import Path
 
-from nas.commands import report as report_work
-from nas.commands.requests import ReportRequest
 from nas.errors import UsageError
 from nas.files.own_files import made_folder
 from nas.files.tables import write
 from nas.pages.from_report import FILE as PAGE
-from nas.reproduce import record
-from nas.reproduce import reproduction_page as page
-from nas.reproduce.page import reproduction_page
-from nas.reproduce.request import ReproduceRequest
-from nas.reproduce.series import pictures
 from nas.terminal.console import notice, say, say_json
+from plas_reproduce import record
+from plas_reproduce import reproduction_page as page
+from plas_reproduce.answers import FILE, recognises
+from plas_reproduce.page import reproduction_page
+from plas_reproduce.request import ReproduceRequest
+from plas_reproduce.series import pictures
 
 REPORT = PAGE
 
@@ -28,7 +27,7 @@ def reproduce(request: ReproduceRequest) -> None:
     folder = request.out.parent
     if not request.json:
         refuse_others(folder)
-    from nas.reproduce.drawing import draw
+    from plas_reproduce.drawing import draw
 
     found = page.reproduction()
     kept = record.recorded(found, pictures())
@@ -41,9 +40,7 @@ def reproduce(request: ReproduceRequest) -> None:
     for verdict, count in found.verdicts.items():
         say(f"{count:3d}  {verdict}")
     if not request.quiet:
-        notice(
-            f"{request.out}, its pictures in {folder / 'images'}, {folder / record.FILE} and {folder / REPORT} written"
-        )
+        notice(f"{request.out}, its pictures in {folder / 'images'}, {folder / FILE} and {folder / REPORT} written")
 
 
 def refuse_others(folder: Path) -> None:
@@ -53,24 +50,8 @@ def refuse_others(folder: Path) -> None:
         UsageError: it belongs to a run, a comparison or a study.
     """
     made_folder(folder)
-    if (folder / REPORT).exists() and not is_reproduction(folder):
+    if (folder / REPORT).exists() and not recognises(folder):
         raise UsageError(
             f"--out: expected a folder without another's {REPORT}, got {folder}; name a page in a folder of its own, "
             "as in --out claims/reproduction.md"
         )
-
-
-def is_reproduction(folder: Path) -> bool:
-    """Whether a folder holds a reproduction's record."""
-    return (folder / record.FILE).is_file()
-
-
-def report(request: ReportRequest) -> Path:
-    """The page of the one folder that was named, made again from its record alone; where it is.
-
-    Raises:
-        UsageError: no record of this version, or a file that exists.
-        PlasError: the folder cannot be written.
-    """
-    (folder,) = request.runs
-    return report_work.delivered(request, lambda: reproduction_page(record.read(folder)))

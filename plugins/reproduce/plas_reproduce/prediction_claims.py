@@ -6,10 +6,6 @@ from math import log
 import numpy as np
 
 from nas.problem.objective import Budget
-from nas.reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, Number, judged, percent, stated
-from nas.reproduce.latency_claims import EXAMPLE
-from nas.reproduce.theory_claims import RATE, THEORY, optimum, setting, theory_problem, unbounded
-from nas.reproduce.whole_spaces import PHASES, problem, whole
 from nas.study.baselines import baseline
 from nas.study.catalogue import load_device
 from nas.theory.costs import COSTS, flops
@@ -23,6 +19,10 @@ from objectives.latency.roofline import phase_times
 from objectives.precision import PRECISIONS
 from objectives.profile_choice import calibration_for
 from objectives.transfers import Conditions
+from plas_reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, Number, judged, percent, stated
+from plas_reproduce.latency_claims import EXAMPLE
+from plas_reproduce.theory_claims import RATE, THEORY, optimum, setting, theory_problem, unbounded
+from plas_reproduce.whole_spaces import PHASES, problem, whole
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 

@@ -7,8 +7,8 @@ from nas.answer.design_words import describe
 from nas.answer.sureness import witness_in_words
 from nas.answer.witness import of_picks
 from nas.problem.picks import answers
-from nas.reproduce.whole_spaces import everything, problem
 from nas.study.baselines import baseline
+from plas_reproduce.whole_spaces import everything, problem
 
 MODEL = "qwen2.5_0.5b"
 PRINTED_GAIN = 19.42  # per cent

@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from nas.answer.design_words import describe
-from nas.reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, Number, judged, percent, stated
-from nas.reproduce.gains import MODEL, PRINTED_GAIN
-from nas.reproduce.whole_spaces import everything, problem, whole
 from nas.study.baselines import baseline
+from plas_reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, Number, judged, percent, stated
+from plas_reproduce.gains import MODEL, PRINTED_GAIN
+from plas_reproduce.whole_spaces import everything, problem, whole
 from search_spaces.architectures import one
 from search_spaces.arrays import FloatArray
 

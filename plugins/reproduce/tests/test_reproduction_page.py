@@ -1,16 +1,22 @@
 """The page of a reproduction: every claim with its verdict, filters by mouse and keys, marks that lead to claims, a stranger's file shown and not run."""
 
 import json
+import os
 import re
+import resource
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from nas.reproduce import record
-from nas.reproduce.claim import VERDICTS, statements
+from plas_reproduce import record
+from plas_reproduce.answers import FILE
+from plas_reproduce.claim import VERDICTS, statements
 
 Inside = Callable[..., Any]
 HOSTILE = "</script><img src=x onerror=\"document.title='taken'\"><b>&amp;'\"`${1}\x1b[1m"
@@ -57,7 +63,7 @@ def folder(tmp_path: Path) -> Path:
         "corrections": [correction] * 26,
         "pictures": pictures,
     }
-    (tmp_path / record.FILE).write_text(json.dumps(content))
+    (tmp_path / FILE).write_text(json.dumps(content))
     return tmp_path
 
 
@@ -66,9 +72,9 @@ def vars_of_gain() -> dict[str, Any]:
 
 
 def changed(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
-    content = json.loads((folder / record.FILE).read_text())
+    content = json.loads((folder / FILE).read_text())
     change(content)
-    (folder / record.FILE).write_text(json.dumps(content))
+    (folder / FILE).write_text(json.dumps(content))
 
 
 def words(folder: Path) -> str:
@@ -80,7 +86,7 @@ def test_report_makes_the_page_from_the_folders_files_alone(folder: Path, inside
     answer = inside("report", folder)
     assert answer.code == 0, answer.err
     said = words(folder)
-    for claim in json.loads((folder / record.FILE).read_text())["claims"]:
+    for claim in json.loads((folder / FILE).read_text())["claims"]:
         for part in ("text", "printed", "found", "corrected", "formula", "how", "label", "verdict"):
             assert claim[part] in said, part
     assert "13,120 designs in 1 setting of the model" in said
@@ -114,7 +120,7 @@ def test_what_is_no_record_is_refused_with_the_reason(
 
 @pytest.mark.parametrize("content", ["", "[]", "[" * 100_000, "\xff", '{"format": 1e999}'])
 def test_a_broken_file_is_one_sentence(content: str, folder: Path, inside: Inside) -> None:
-    (folder / record.FILE).write_text(content, encoding="latin-1")
+    (folder / FILE).write_text(content, encoding="latin-1")
     answer = inside("report", folder)
     assert answer.code == 2
     assert "expected what 'plas reproduce' writes" in answer.err
@@ -206,3 +212,76 @@ def test_it_is_legible_named_and_fits_paper(scheme: str, folder: Path, inside: I
         page.run("return [...document.querySelectorAll('.filters, select')].filter(e => e.checkVisibility()).length")
         == 0
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", ["typer", "numpy.linalg", "pydantic", "scipy", "nas.problem.problem"])
+def test_ctrl_c_while_modules_are_imported_is_exit_130_without_a_traceback(after: str, commands: Any) -> None:
+    _, *rest = commands.line("reproduce")
+    process = commands.start("reproduce", args=[sys.executable, "-X", "importtime", *rest])
+    for said in process.stderr:
+        if said.split("|")[-1].strip() == after:
+            process.send_signal(signal.SIGINT)
+            break
+    else:
+        pytest.fail(f"{after} was never imported")
+    _, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+    assert process.returncode == 130
+
+
+@pytest.mark.slow
+def test_the_command_says_that_it_was_interrupted(commands: Any) -> None:
+    code = (
+        "import sys, signal, os; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import plas_reproduce.reproduction_page as page, plas_reproduce.__main__ as door\n"
+        "page.reproduction = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.argv = ['reproduce']\n"
+        "door.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=commands.folder,
+        env=commands.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, "Interrupted before the end; give the command again\n")
+
+
+@pytest.mark.parametrize("kind", ["a link to /dev/zero", "a pipe", "a folder", "a file of 50 GB"])
+def test_no_record_of_a_strangers_folder_hangs_or_fills_memory(kind: str, folder: Path, inside: Inside) -> None:
+    path = folder / FILE
+    path.unlink()
+    if kind == "a link to /dev/zero":
+        path.symlink_to("/dev/zero")
+    elif kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "a folder":
+        path.mkdir()
+    else:
+        path.touch()
+        os.truncate(path, 50_000_000_000)
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    answer = inside("report", folder)
+    assert answer.code == 2
+    assert answer.err.strip()
+    assert time.process_time() - began < 30
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 600_000  # KB
+
+
+def test_a_reproduction_stands_beside_no_other_page(folder: Path, copied: Path, inside: Inside) -> None:
+    answer = inside("report", copied, folder)
+    assert (answer.code, "got a page of its own; report it alone" in answer.err) == (2, True)
+
+
+def test_what_no_page_was_written_of_is_named(folder: Path, inside: Inside) -> None:
+    answer = inside("open", folder, "--print")
+    assert (answer.code, f"report {folder} makes it" in answer.err) == (2, True)
+
+
+def test_nothing_of_the_working_folder_is_imported(commands: Any, refused: Callable[..., str]) -> None:
+    commands.write("yaml.py", "print('taken')")
+    commands.write("report.html", "a run's")
+    assert "another's report.html" in refused(commands("reproduce"))

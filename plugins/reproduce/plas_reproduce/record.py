@@ -7,16 +7,16 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 
 from nas.errors import UsageError
-from nas.files.report_json import REPRODUCTION
 from nas.files.tables import write_json
-from nas.reproduce.claim import VERDICTS, Claim, Number
-from nas.reproduce.corrections import Correction
-from nas.reproduce.reproduction_page import Reproduction
-from nas.reproduce.sensitivity import HEADER
-from nas.reproduce.series import Pictures
 from objectives import outside
+from plas_reproduce.answers import FILE
+from plas_reproduce.claim import VERDICTS, Claim, Number
+from plas_reproduce.corrections import Correction
+from plas_reproduce.reproduction_page import Reproduction
+from plas_reproduce.sensitivity import HEADER
+from plas_reproduce.series import Pictures
 
-FILE, FORMAT, VERSION = REPRODUCTION, "plas-reproduction", 1
+FORMAT, VERSION = "plas-reproduction", 1
 MOST_BYTES = 20_000_000
 _Count = Annotated[int, Field(ge=0)]
 

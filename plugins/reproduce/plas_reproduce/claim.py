@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 
 from nas.files import yaml_source
-from nas.reproduce.whole_spaces import looked_at
+from plas_reproduce.whole_spaces import looked_at
 
 HOLDS = "holds"
 CONDITIONS = "holds under stated conditions"
@@ -69,8 +69,8 @@ class Claim:
 @cache
 def statements() -> dict[str, Statement]:
     """Every statement by its key, in the paper's order."""
-    label = f"nas/reproduce/{FILE}"
-    content, _ = yaml_source.parse(files("nas.reproduce").joinpath(FILE).read_text(encoding="utf-8"), label)
+    label = f"plas_reproduce/{FILE}"
+    content, _ = yaml_source.parse(files("plas_reproduce").joinpath(FILE).read_text(encoding="utf-8"), label)
     return {
         key: Statement(key, **{**fields, "corrections": tuple(fields.get("corrections", ()))})
         for key, fields in content.items()

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from nas.reproduce.claim import CONDITIONS, FAILS, HOLDS, Claim, Number, judged, stated
-from nas.reproduce.whole_spaces import problem
 from nas.theory import cases
 from nas.theory.budgets import normalised
 from nas.theory.costs import COSTS, Setting, decode_bytes, flops, weight_bytes
@@ -13,6 +11,8 @@ from nas.theory.posynomial import Posynomial
 from nas.theory.program import Box, Optimum, Program, solve
 from nas.theory.regimes import paper_rule, regime, thresholds
 from nas.theory.theory_problem import TheoryProblem
+from plas_reproduce.claim import CONDITIONS, FAILS, HOLDS, Claim, Number, judged, stated
+from plas_reproduce.whole_spaces import problem
 
 THEORY = "plas theory --budget decode_ms=20 --budget memory_gb=4 --latency closed_form"
 RATE = 1 / 16

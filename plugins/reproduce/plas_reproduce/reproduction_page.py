@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nas.reproduce import latency_claims, prediction_claims, search_claims, theory_claims
-from nas.reproduce.claim import VERDICTS, Claim
-from nas.reproduce.corrections import Correction, corrections
-from nas.reproduce.sensitivity import HEADER, rows
+from plas_reproduce import latency_claims, prediction_claims, search_claims, theory_claims
+from plas_reproduce.claim import VERDICTS, Claim
+from plas_reproduce.corrections import Correction, corrections
+from plas_reproduce.sensitivity import HEADER, rows
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from nas.problem.dominance import non_dominated
-from nas.reproduce.claim import percent
-from nas.reproduce.whole_spaces import PHASES, Whole, whole
 from objectives.dimensions import Dimensions
 from objectives.latency.operator import phases
 from objectives.latency.passes import Pass
 from objectives.latency.roofline import phase_times
+from plas_reproduce.claim import percent
+from plas_reproduce.whole_spaces import PHASES, Whole, whole
 from search_spaces.arrays import FloatArray, IntArray
 
 COARSE = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0)

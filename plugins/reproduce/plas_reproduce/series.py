@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from nas.answer.palette import label
-from nas.reproduce.gains import PRINTED_GAIN, Gain, gains_at_equal_latency
-from nas.reproduce.latency_claims import LENGTHS, length_exponents
-from nas.reproduce.whole_spaces import PHASES, whole
+from plas_reproduce.gains import PRINTED_GAIN, Gain, gains_at_equal_latency
+from plas_reproduce.latency_claims import LENGTHS, length_exponents
+from plas_reproduce.whole_spaces import PHASES, whole
 from search_spaces.arrays import FloatArray
 
 DIGITS = 7  # significant ones that a picture needs
