@@ -1,27 +1,71 @@
 """The frontier over many chips and all architectures against every pair."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from plas_chips.leaves import SHARES
+from plas_chips.problem import ChipProblem, uncovered
+from plas_chips.solution import ChipFrontier, solve_chips
 
+import nas
 from nas.errors import UsageError
-from nas.exact.chip_leaves import SHARES
-from nas.exact.chip_problem import ChipProblem, uncovered
-from nas.exact.chips import ChipFrontier, solve_chips
-from nas.problem.dominance import non_dominated, rounded
+from nas.exact import infeasibility as exact_diagnosis
+from nas.exact import solution as exact_solution
+from nas.exact.decomposition import branch_and_bound as search_module
+from nas.exact.decomposition import frontier as frontier_module
+from nas.exact.solution import solve
+from nas.problem.dominance import frontier_rows, non_dominated, rounded
 from nas.problem.objective import Budget
+from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from objectives.device import Calibration
 from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import SearchSpace
-from tests.nas.exact.test_random_problems import Chance, calibration_of
 
 ARCHITECTURES = ("loss", "perplexity", "total_ms", "decode_ms", "prefill_ms", "tpot_ms", "memory_gb", "resident_gb")
+
+
+class Chance:
+    """Choices of one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.generator = np.random.default_rng(seed)
+
+    def one(self, *choices: Any) -> Any:
+        """One of the choices."""
+        return choices[self.generator.integers(len(choices))]
+
+    def few(self, values: Sequence[Any], least: int, most: int) -> list[Any]:
+        """Some of the values, in their order."""
+        count = min(int(self.generator.integers(least, most + 1)), len(values))
+        return [values[i] for i in np.sort(self.generator.choice(len(values), count, replace=False))]
+
+    def share(self, least: float, most: float) -> float:
+        """A number between two."""
+        return float(self.generator.uniform(least, most))
+
+
+def calibration_of(chance: Chance) -> dict[str, Any]:
+    """Any coefficients, each of those that are optional in half of the cases."""
+    shares = (
+        "prefill_bandwidth_efficiency",
+        "attention_compute",
+        "attention_bandwidth",
+        "decode_attention_compute",
+        "expert_compute",
+        "expert_bandwidth",
+    )
+    optional: dict[str, Any] = {name: chance.share(0.1, 2.0) for name in shares}
+    optional |= {"prefill_overhead": "20 us", "routing_overlap": chance.share(0.0, 0.9)}
+    kept = {name: value for name, value in optional.items() if chance.one(True, False)}
+    return {"compute_efficiency": chance.share(0.1, 1.0), "bandwidth_efficiency": 0.8, "overhead": "5 us"} | kept
 
 
 def space_of(chance: Chance) -> SearchSpace:
@@ -249,3 +293,62 @@ def test_every_pair_is_accounted_for() -> None:
     found = solve_chips(problem, scenarios, columns, ("loss", "total_ms", "cost"), report=settled.append)
     assert settled[-1] == problem.space.size * 3 == found.effort.covered
     assert found.considered == problem.space.size * 9
+
+
+TINY = {
+    "axes": {
+        "depth": [2, 4, 8, 16],
+        "width": [512, 768, 1024],
+        "n_experts": [1, 4, 8, 16],
+        "top_k": [1, 2],
+        "expert_size": [256, 512, 1024, 2048],
+        "n_kv_heads": [1, 2, "n_heads"],
+    }
+}
+CHIPS = {
+    "bandwidth": {"from": "40 GB/s", "to": "160 GB/s", "step": "40 GB/s"},
+    "int8": [10, 20, 40],
+    "fp16": "int8 / 2",
+    "memory": [1, 4],
+    "columns": {"cost": "0.2 * bandwidth + int8 + 4 * memory", "area": "int8 + (memory - 2) ** 2"},
+}
+ASKED: list[dict[str, Any]] = [
+    {"objectives": ["loss", "total_ms", "cost"]},
+    {"objectives": ["loss", "cost", "area"], "budgets": {"total_ms": 100}},
+    {"objectives": ["loss", "total_ms"], "budgets": {"cost": 60, "loss": 3.6}},
+    {"objectives": ["decode_ms", "loss"], "budgets": {"resident_share": 0.5}, "default_budget": "none"},
+    {"objectives": ["loss", "total_ms", "cost"], "latency": "closed_form", "precision": "fp16"},
+]
+
+
+@contextmanager
+def by_parts(*, small_steps: bool) -> Iterator[None]:
+    """AdditiveBounds of parts however small the space; in small steps every mechanism is at work: strides, blocks, pieces."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact_solution, "SMALL", 0)
+        patch.setattr(exact_diagnosis, "QUICK", 0)
+        if small_steps:
+            patch.setattr(frontier_module, "WORTH_STRIDES", 300)
+            patch.setattr(frontier_module, "BLOCK", 50)
+            patch.setattr(frontier_module, "AT_ONCE", 200)
+            patch.setattr(search_module, "AT_ONCE", 200)
+        yield
+
+
+@pytest.mark.parametrize("keys", ASKED)
+def test_many_devices_solved_together_are_those_of_every_pair(keys: dict[str, Any]) -> None:
+    tiny = {"name": "tiny", "axes": TINY["axes"]}
+    problem = nas.load_study(space=tiny, chip=CHIPS, algo="exact", **{"precision": "int8", **keys}).problem
+    whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+    rule = PickRule(Budget("decode_ms", float(np.median(whole.metrics["decode_ms"]))))
+    with by_parts(small_steps=True):
+        found = solve(problem, (PickRule(None), rule))
+    best = whole[frontier_rows(whole)]
+    np.testing.assert_allclose(np.unique(found.frontier.values, axis=0), np.unique(best.values, axis=0), rtol=1e-9)
+    assert ("chips" in found.explanation) == (keys.get("latency") != "closed_form")
+    for pick, ruled in zip(found.picks, (PickRule(None), rule), strict=True):
+        row = ruled.row(whole)
+        assert (pick is None) == (row is None)
+        if pick is not None and row is not None:
+            assert pick.metrics["loss"][0] == pytest.approx(whole.metrics["loss"][row], rel=1e-12)
+            assert pick.metrics["total_ms"][0] == pytest.approx(whole.metrics["total_ms"][row], rel=1e-9)

@@ -5,17 +5,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from nas.exact.chip_cells import rates_of
-from nas.exact.chip_problem import ChipProblem, uncovered
-from nas.exact.chips import ChipFrontier, solve_chips
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
 from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import Problem
 from objectives.scenario import Scenario
+from plas_chips.cells import rates_of
+from plas_chips.problem import ChipProblem, uncovered
+from plas_chips.solution import ChipFrontier, solve_chips
 from search_spaces.arrays import FloatArray
-
-FEW = 12  # devices that are solved one after the other, each beside what the others beat
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +67,8 @@ class OverDevices:
         return self.problem.evaluate(self.problem.space.genotypes(keys), self.names)
 
 
-def over_devices(problem: Problem, names: tuple[str, ...]) -> OverDevices | None:
-    """The problem as one over chips, answers with these metrics; None of few devices, and where they differ in more than figures."""
-    if [*problem.space.settings] != ["device"] or len(problem.scenario.devices) <= FEW:
-        return None
+def together(problem: Problem, names: tuple[str, ...]) -> OverDevices | None:
+    """The problem as one over chips, answers with these metrics; None where devices differ in more than figures."""
     scenarios = tuple(problem.scenario.by_device.values())
     plain = replace(problem, space=problem.space.on_one_device, scenario=scenarios[0])
     figures = {

@@ -20,7 +20,7 @@ and that no other of these undercuts in the columns. Of chips of equal rates and
 stands for all; other ties are all kept. Every pair is accounted for: architectures dropped and evaluated must add up to all of them on every class.
 
 Where a metric depends on the chip otherwise (energy, quantiles of times, a cache tier, slow memory, own functions, the closed form) this is refused
-by name (`chip_problem.uncovered`).
+by name (`plas_chips.problem.uncovered`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,12 +29,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nas.errors import UsageError
-from nas.exact.chip_cells import Cell, ChipTable
-from nas.exact.chip_leaves import Leaves
-from nas.exact.chip_points import Known, Points
-from nas.exact.chip_problem import ChipProblem, uncovered
-from nas.exact.chip_search import ChipSearch, refuse_uncovered
-from nas.exact.chip_sums import ChipSums
 from nas.exact.decomposition.branch_and_bound import Effort
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.grid import Grid
@@ -43,6 +37,12 @@ from nas.problem.objective import Budget, built_in
 from nas.problem.problem import Problem
 from objectives.assessment import on_devices
 from objectives.scenario import Scenario
+from plas_chips.cells import Cell, ChipTable
+from plas_chips.leaves import Leaves
+from plas_chips.points import Known, Points
+from plas_chips.problem import ChipProblem, uncovered
+from plas_chips.search import ChipSearch, refuse_uncovered
+from plas_chips.sums import ChipSums
 from search_spaces.arrays import FloatArray, IntArray
 
 STRIDES = (16, 4, 2, 1)  # grids; the coarse ones on typical chips alone

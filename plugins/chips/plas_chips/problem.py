@@ -1,18 +1,19 @@
 """What is asked of pairs of a chip and an architecture, and whether chips can be covered together."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
-from nas.exact.chip_leaves import SHARES
-from nas.exact.chip_sums import TIMES
 from nas.exact.decomposition.frontier import MOST_BACKBONES, backbones
+from nas.exact.solution import alike
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from objectives.parts import OF_NO_DEVICE, composition
 from objectives.scenario import Scenario
 from objectives.serving import Serving
+from plas_chips.leaves import SHARES
+from plas_chips.sums import TIMES
 from search_spaces.arrays import FloatArray, IntArray
 
 
@@ -82,13 +83,4 @@ def uncovered(asked: ChipProblem) -> str:
         return "serving with drafts, slow memory or two chips is not covered"
     if any(scenario.cached for scenario in asked.scenarios):
         return "a cache tier depends on the whole architecture"
-    return (
-        "" if all(_alike(first, other) for other in asked.scenarios) else "chips differ in more than rates and memory"
-    )
-
-
-def _alike(first: Scenario, other: Scenario) -> bool:
-    """Whether scenarios differ in figures of their devices alone."""
-    names = (field.name for field in fields(Scenario) if field.name not in ("device", "energy"))
-    same = ((getattr(first, name), getattr(other, name)) for name in names)
-    return all(a is b or a == b for a, b in same) and first.device.other_peaks.keys() == other.device.other_peaks.keys()
+    return "" if all(alike(first, other) for other in asked.scenarios) else "chips differ in more than rates and memory"

@@ -6,9 +6,6 @@ from functools import cached_property
 
 import numpy as np
 
-from nas.exact.chip_cells import ChipTable
-from nas.exact.chip_points import LevelTable, Points
-from nas.exact.chip_sums import ChipSums
 from nas.exact.decomposition.branch_and_bound import Effort
 from nas.exact.decomposition.checking import agreement
 from nas.exact.decomposition.dominance_lookup import SLACK
@@ -17,6 +14,9 @@ from nas.problem.dominance import non_dominated
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
+from plas_chips.cells import ChipTable
+from plas_chips.points import LevelTable, Points
+from plas_chips.sums import ChipSums
 from search_spaces.arrays import FloatArray, IntArray
 
 WORTH = 256  # architectures that are held against one another before they are evaluated

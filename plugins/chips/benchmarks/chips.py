@@ -13,8 +13,8 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
+from plas_chips.solution import solve_chips
 
-from nas.exact.chips import solve_chips
 from nas.exact.solution import solve
 from nas.problem.objective import Budget, built_in
 from nas.problem.problem import Problem

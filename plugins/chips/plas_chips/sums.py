@@ -10,9 +10,9 @@ from nas.exact.decomposition.additive_bounds import CORNERS, AdditiveBounds, Bou
 from nas.exact.decomposition.boxes import Boxes
 from nas.exact.decomposition.grid import Grid, one_layer
 from nas.problem.problem import Problem
-from objectives.latency.part_times import PartTimes
 from objectives.parts import NotASum, PartAssessment
 from objectives.scenario import Scenario
+from plas_chips.part_times import PartTimes
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.columns import Part

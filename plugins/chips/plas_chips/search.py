@@ -6,15 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from nas.errors import PlasError
-from nas.exact.chip_cells import Cell, ChipTable
-from nas.exact.chip_leaves import Leaves
-from nas.exact.chip_points import Known, LevelTable
-from nas.exact.chip_sums import ChipSums, FfnShares
 from nas.exact.decomposition.additive_bounds import AdditiveBounds
 from nas.exact.decomposition.boxes import Boxes
 from nas.exact.decomposition.branch_and_bound import AT_ONCE, CACHED
 from nas.exact.decomposition.dominance_lookup import SLACK
 from nas.exact.decomposition.items import Items
+from plas_chips.cells import Cell, ChipTable
+from plas_chips.leaves import Leaves
+from plas_chips.points import Known, LevelTable
+from plas_chips.sums import ChipSums, FfnShares
 from search_spaces.arrays import FloatArray, IntArray
 
 READY = 1_000_000  # items that go to the halves of a cell together

@@ -4,9 +4,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from nas.exact.chip_cells import Levels
 from nas.exact.decomposition.dominance_lookup import SLACK, Bins
 from nas.problem.dominance import non_dominated
+from plas_chips.cells import Levels
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 ONE_AXIS, SEVERAL = 1 << 14, 1 << 16  # cells of a level's table
