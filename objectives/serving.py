@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import BoolArray, FloatArray
+from search_spaces.arrays import FloatArray
 from search_spaces.serving_words import drafted_of, slow_share_of
 
 Drafter = Literal["mtp", "draft"]
