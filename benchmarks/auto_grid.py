@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from plas_bench.smooth import aspect, jittered
 
-from nas.bench.smooth import aspect, jittered
 from nas.problem.dominance import non_dominated
 from nas.problem.indicators import Scale
 from nas.problem.objective import Objective

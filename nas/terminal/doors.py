@@ -5,7 +5,7 @@ from os.path import isdir, join
 from objectives.plugins import first_line, folder
 
 COMMANDS = (
-    *("demo", "run", "compare", "bench", "select", "explain", "fit", "theory", "reproduce", "devices", "fleet"),
+    *("demo", "run", "compare", "select", "explain", "fit", "theory", "reproduce", "devices", "fleet"),
     *("blocks", "pairs", "export", "tokenize", "train", "measure", "evidence", "calibrate", "report", "watch"),
     *("open", "list", "init", "schema"),
 )
