@@ -17,7 +17,6 @@ import yaml
 from plas_bench.definition import PROBLEMS as FOLDER
 from plas_bench.definition import Check, Definition, FrozenFront, Table
 from plas_bench.digests import canonical, sha256_of, sha256_of_keys
-from plas_bench.fronts import front_of, solved
 from plas_bench.instance import BenchProblem, bench_of, bench_problem
 from plas_bench.kinds import KINDS, case_of
 from plas_bench.tables import place_of
@@ -400,7 +399,7 @@ def check_of(bench: BenchProblem) -> Check:
 
 def front_figures(bench: BenchProblem) -> FrozenFront:
     """The exact front's size, ends and digest."""
-    front = front_of(bench, solved(bench))
+    front = bench.front_of(bench.solved())
     vectors = canonical(front.values)
     ideal, nadir = front.values.min(axis=0).tolist(), front.values.max(axis=0).tolist()
     return FrozenFront(

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from plas_bench.definition import definition, names
 from plas_bench.instance import BenchProblem, bench_problem
+from plas_bench.measures import reported
 from plas_bench.reference import COLUMNS, FILE
 from plas_bench.running import searched, strategy_of
-from plas_bench.scoring import reference_of, reported, trace_of
 
 from nas.compare.anytime import Replay
 from nas.errors import UsageError
@@ -75,7 +75,7 @@ def cell(bench: BenchProblem, algo: str, seed: int) -> dict[str, Any]:
     small = algo in POPULATION and bench.evaluations <= 100
     genotypes = searched(bench, strategy_of(algo, {"population": SMALL} if small else {}), seed, asked)
     spent = time.process_time() - begun
-    trace, reference = trace_of(bench, genotypes, algo, str(seed), seed, asked), reference_of(bench)
+    trace, reference = bench.trace(genotypes, algo, str(seed), seed, asked), bench.reference()
     replay = Replay(trace, reference)
     counts = [int(count) for count in reported(asked)]
     gaps = {str(count): replay.gap(count) for count in counts if count <= len(trace) or count == counts[-1]}

@@ -21,8 +21,7 @@ from plas_bench.logger import Logger
 from plas_bench.reference import reference_table
 from plas_bench.request import BenchRequest, What
 from plas_bench.running import searched, strategy_of
-from plas_bench.score_tables import gap_table
-from plas_bench.scoring import scored
+from plas_bench.scoring import gap_table, scored
 from plas_bench.traces import GivenTrace, info_of, read_traces
 
 SHOWN = 9  # values of an axis

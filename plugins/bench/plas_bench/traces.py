@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +15,10 @@ from nas.record.log import final
 from nas.record.store import FILE, begun
 from objectives.display_text import LACKING, lacking_row, read_cell, shown_name
 from objectives.fitting.columns import ALIAS, bare
+from plas_bench.instance import BenchProblem
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import IntArray
 from search_spaces.columns import ALIASES, DEFAULTS, FILE_COLUMNS
-
-if TYPE_CHECKING:
-    from plas_bench.instance import BenchProblem
 
 GENE = "gene_"
 ALGORITHM, RUN = ("algorithm", "strategy"), ("run", "seed")
@@ -36,7 +34,7 @@ class GivenTrace:
     seed: int | None
     genotypes: IntArray
 
-    def distinct(self, bench: "BenchProblem") -> int:
+    def distinct(self, bench: BenchProblem) -> int:
         """How many different designs it evaluated."""
         return len(np.unique(bench.problem.space.keys(self.genotypes)))
 
@@ -58,7 +56,7 @@ def info_of(path: Path) -> Mapping[str, Any]:
     return content
 
 
-def read_traces(path: Path, bench: "BenchProblem") -> list[GivenTrace]:
+def read_traces(path: Path, bench: BenchProblem) -> list[GivenTrace]:
     """Every run of a file, or the one of a run folder.
 
     Raises:
@@ -123,7 +121,7 @@ def _order(path: Path, place: int, row: Row) -> float:
         ) from None
 
 
-def _genotypes(path: Path, rows: Sequence[Row], bench: "BenchProblem") -> IntArray:
+def _genotypes(path: Path, rows: Sequence[Row], bench: BenchProblem) -> IntArray:
     """Genotypes by columns `gene_NAME`, else by the columns of architectures, (n, g)."""
     columns = [f"{GENE}{name}" for name in bench.genes]
     if any(column in rows[0] for column in columns):
@@ -142,7 +140,7 @@ def _whole(path: Path, place: int, row: Row, column: str) -> int:
         ) from None
 
 
-def _by_architecture(path: Path, rows: Sequence[Row], bench: "BenchProblem") -> IntArray:
+def _by_architecture(path: Path, rows: Sequence[Row], bench: BenchProblem) -> IntArray:
     names = _columns(path, rows[0])
     given = [{new: row[old] for old, new in names.items() if row.get(old) not in ("", None)} for row in rows]
     try:
@@ -175,7 +173,7 @@ def _columns(path: Path, row: Row) -> dict[str, str]:
     return found
 
 
-def _off(bench: "BenchProblem", design: Architectures) -> str:
+def _off(bench: BenchProblem, design: Architectures) -> str:
     """Which of its values are on no axis of the problem, with the nearest that are; else that they do not go together."""
     found = []
     for name, axis in bench.axes.items():
@@ -187,7 +185,7 @@ def _off(bench: "BenchProblem", design: Architectures) -> str:
     return ", ".join(found) or "values that are there, but not together"
 
 
-def _of_folder(path: Path, bench: "BenchProblem") -> GivenTrace:
+def _of_folder(path: Path, bench: BenchProblem) -> GivenTrace:
     """The evaluations of a run folder, whose designs must be the problem's."""
     if not begun(path / FILE):
         raise UsageError(f"{path}: expected a trace (.csv) or a run folder, got a folder without evaluations; name one")

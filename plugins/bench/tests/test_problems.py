@@ -8,10 +8,10 @@ import numpy as np
 import plas_bench
 import pytest
 import yaml
-from plas_bench import fronts
+from plas_bench import fronts, instance
 from plas_bench.definition import PROBLEMS, Definition, definition
 from plas_bench.digests import canonical, sha256_of
-from plas_bench.instance import BenchProblem, bench_of, bench_problem, refuse_other_values
+from plas_bench.instance import KEPT, BenchProblem, bench_of, bench_problem, refuse_other_values
 from plas_bench.kinds import case_of
 from plas_bench.tables import PUBLIC
 
@@ -21,7 +21,7 @@ from nas.problem.dominance import non_dominated
 NAMES = plas_bench.names()
 EXTERNAL = [name for name in NAMES if (table := definition(name).table) is not None and table.external]
 OWN = [name for name in NAMES if name not in EXTERNAL]
-SMALL = [name for name in OWN if definition(name).designs <= fronts.KEPT]
+SMALL = [name for name in OWN if definition(name).designs <= KEPT]
 LARGE = [name for name in OWN if name not in SMALL]
 QUICK = ["plas1-fine-loss-latency", "plas1-fine-rare"]
 
@@ -68,9 +68,10 @@ def test_the_solver_finds_the_frozen_front_and_keeps_it(name: str, cache: Path) 
     assert (cache / f"{name}.keys").is_file()
     bench_problem.cache_clear()
     again = bench_problem(name)
-    assert np.array_equal(fronts._kept(again, cache / f"{name}.keys").keys, front.keys)
+    assert np.array_equal(fronts.kept_keys(name, again.size), front.keys)
+    assert np.array_equal(again.exact_front().keys, front.keys)
     (cache / f"{name}.keys").write_bytes(b"something else")
-    assert fronts._kept(again, cache / f"{name}.keys") is None
+    assert fronts.kept_keys(name, again.size) is None
 
 
 @pytest.mark.slow
@@ -197,3 +198,11 @@ def test_files_are_small_and_named_as_what_they_hold() -> None:
     for path in PROBLEMS.glob("*.yaml"):
         assert yaml.safe_load(path.read_text(encoding="utf-8"))["name"] == path.stem
         assert os.path.getsize(path) < 20_000
+
+
+def test_a_kept_front_that_is_another_is_solved_again(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instance, "KEPT", 0)
+    name = "plas1-paper-loss-latency"
+    fronts.keep(name, np.arange(3))
+    assert len(front := bench_problem(name).exact_front().keys) == definition(name).front.members
+    assert np.array_equal(fronts.kept_keys(name, bench_problem(name).size), front)

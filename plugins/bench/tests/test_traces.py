@@ -8,8 +8,9 @@ import plas_bench
 import pytest
 from plas_bench.instance import BenchProblem
 from plas_bench.logger import Logger
+from plas_bench.measures import reported
 from plas_bench.running import searched, strategy_of
-from plas_bench.scoring import reported, scored
+from plas_bench.scoring import scored
 from plas_bench.traces import GivenTrace, read_traces
 
 from nas.errors import UsageError
