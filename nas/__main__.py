@@ -2,13 +2,9 @@
 
 import importlib
 import sys
-from typing import TYPE_CHECKING
 
-from nas.terminal.doors import COMMANDS, door
+from nas.terminal.doors import COMMANDS, door, installed
 from nas.terminal.streams import terminal
-
-if TYPE_CHECKING:
-    from nas.study.entry_points import PlugIn
 
 
 def main() -> None:
@@ -25,31 +21,23 @@ def dispatch() -> None:
     own_package()
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        sys.stdout.write(overview.overview(COMMANDS, {name: plug_in.summary for name, plug_in in installed().items()}))
+        sys.stdout.write(overview.overview(COMMANDS, installed()))
     elif arguments[0] == "--version":
         from objectives.installed import DISTRIBUTION, version_of
 
         sys.stdout.write(f"{DISTRIBUTION} {version_of(DISTRIBUTION)}\n")
     elif arguments[0] == "completion":
-        modules = {name: door(name) for name in COMMANDS}
-        modules |= {name: plug_in.place for name, plug_in in installed().items()}
+        modules = {name: door(name) for name in COMMANDS} | installed()
         sys.stdout.write(overview.completion(arguments[1:], modules))
     elif arguments[0] in COMMANDS:
         run(arguments, door(arguments[0]))
     elif arguments[0] in (theirs := installed()):
-        run(arguments, theirs[arguments[0]].place)
+        run(arguments, theirs[arguments[0]])
     else:
         from nas.files.faults import unknown
 
         sys.stderr.write(f"plas: {unknown('a command', arguments[0], (*COMMANDS, *installed()))}\n")
         raise SystemExit(2)
-
-
-def installed() -> "dict[str, PlugIn]":
-    """The commands that installed packages add, by name."""
-    from nas.study.entry_points import offered
-
-    return {name: plug_ins[0] for name, plug_ins in offered("commands").items()}
 
 
 def run(arguments: list[str], module: str) -> None:

@@ -290,7 +290,7 @@ class Study:
 def load_study(config: str | Path | None = None, **keys: Unpack[StudyKeys]) -> Study:
     """A study from a file, a run folder or a shipped name (None: the paper's), with any of its keys over it.
 
-    Keys are those of a study file (`plas schema study`), which are the flags' names: `device="jetson_agx_orin_64gb"`,
+    Keys are those of a study file (`plas list --schema study`), which are the flags' names: `device="jetson_agx_orin_64gb"`,
     `preset="device"`, `budgets={"decode_ms": 20}`, `objectives=["loss", my_function]`. A preset stands beneath the
     file and the keys, as on the command line. Functions, laws and paths are taken as they are. Numbers are in the
     metric's unit (ms, GB), texts may have their own ("20 ms", "8 GB").

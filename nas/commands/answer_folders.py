@@ -1,6 +1,5 @@
 """What `select`, `explain` and `report` do with a folder that is no run folder: the function of the installed package that wrote it."""
 
-import importlib
 from collections.abc import Callable
 from os.path import isfile, join
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any, Literal
 
 from nas.errors import UsageError
 from nas.study.entry_points import offered
-from nas.study.user_code import RUN_MARKS
+from nas.study.user_code import RUN_MARKS, imported
 
 Command = Literal["select", "explain", "report"]
 
@@ -25,7 +24,7 @@ def work_of(command: Command, folder: Path | None) -> Callable[[Any], object] | 
     if folder is None or any(isfile(join(folder, mark)) for mark in RUN_MARKS):
         return None
     for plug_ins in offered("answers").values():
-        module = importlib.import_module(plug_ins[0].place)
+        module = imported(plug_ins[0].place)
         if module.recognises(folder):
             work = getattr(module, command, None)
             if work is None:

@@ -178,6 +178,10 @@ class ReportRequest:
         ),
     ] = None
     scores: Annotated[str | None, replace(STUDY["scores"], group=None)] = None
+    show: Annotated[
+        bool,
+        Flag("--open", "Open the page in the browser, written first if it is not there; without one print its path."),
+    ] = False
     quiet: Annotated[bool, Quiet] = False
 
 
@@ -221,13 +225,3 @@ class InitRequest:
         ),
     ] = None
     quiet: Annotated[bool, Quiet] = False
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DemoRequest:
-    """Where the tour is shown, and how."""
-
-    out: Annotated[Path | None, Flag("--out", "Folder to create for its files; default a temporary one.")] = None
-    wait: Annotated[bool, Flag("--no-wait", "Run each command at once, without waiting for Enter.")] = True
-    browser: Annotated[bool, Flag("--no-open", "Print where the page is, open no browser.")] = True
-    quiet: Annotated[bool, Flag("--quiet", "Commands and results alone: no sentences, no typing, no waiting.")] = False

@@ -1,4 +1,4 @@
-"""Entry points of installed packages: strategies, metrics, law forms, laws, devices, stacks, commands, folder readers, log readers, solvers.
+"""Entry points of installed packages: strategies, metrics, law forms, laws, devices, stacks, folder readers, log readers, solvers.
 
 Reading them imports nothing: an entry point is a name and a place, laws and devices are YAML files in a package's
 folder. What is named is imported by `nas/study/user_code.py`.
@@ -6,18 +6,15 @@ folder. What is named is imported by `nas/study/user_code.py`.
 
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, distributions
-from importlib.util import find_spec
 from pathlib import Path
 
 from nas.errors import UsageError
 from nas.problem.expensive_objectives import EXPENSIVE
-from nas.terminal.doors import COMMANDS
 from objectives.installed import DISTRIBUTION
-from objectives.plugins import documents, first_line, importable, normalised
+from objectives.plugins import documents, first_line, importable, located, normalised
 from search_spaces.columns import ALIASES, DEFAULTS, SHAPE
 
 SHIPPED = {
@@ -28,7 +25,7 @@ SHIPPED = {
     "devices": "objectives.devices",
     "stacks": "nas.export.stacks",
 }  # kind, as `plas list` says it, and where ours lie; the group of its entry points is `plas.KIND`
-MODULES = ("commands", "answers", "logs", "solvers")  # kinds of which a package gives modules and we ship no folder
+MODULES = ("answers", "logs", "solvers")  # kinds of which a package gives modules and we ship no folder
 KINDS = (*SHIPPED, *MODULES)
 ONE = {kind: kind.removesuffix("s") for kind in KINDS} | {"strategies": "strategy", "answers": "reader of folders"}
 AUTO = "auto"  # picks one of the strategies: `nas/search/choice.py`
@@ -78,7 +75,7 @@ class Read:
 def shipped(kind: str) -> tuple[str, ...]:
     """Names of ours."""
     if kind in MODULES:
-        return COMMANDS if kind == "commands" else ()
+        return ()
     if kind in FOLDERS:
         return tuple(documents(SHIPPED[kind]))
     besides = {"metrics": tuple(EXPENSIVE), "strategies": (AUTO,)}
@@ -209,26 +206,3 @@ def _documents(kind: str, place: str, label: str) -> tuple[list[PlugIn], str]:
     if not paths:
         return [], f"{kind}: expected a folder of YAML files, got none in {place}; install it again"
     return [PlugIn(kind, normalised(path.stem), str(path), label) for path in paths], ""
-
-
-def located(module: str, *, file: bool = False) -> Path | None:
-    """The folder of a dotted name, or the file of a module; nothing is imported."""
-    for path in _places(module, file=file):
-        if path.is_file() if file else path.is_dir():
-            return path
-    return None
-
-
-def _places(module: str, *, file: bool) -> Iterator[Path]:
-    top, *inner = module.split(".")
-    try:
-        spec = find_spec(top)
-    except (ImportError, ValueError, AttributeError):
-        return
-    if spec is None:
-        return
-    for root in spec.submodule_search_locations or ():
-        inside = Path(root, *inner)
-        yield from (inside / "__init__.py", inside.with_suffix(".py")) if file else (inside,)
-    if file and not inner and spec.origin:
-        yield Path(spec.origin)

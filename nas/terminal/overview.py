@@ -4,13 +4,13 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from nas.errors import UsageError
-from nas.terminal.doors import headline
+from nas.terminal.doors import headline, summary
 
 
 def overview(commands: Sequence[str], installed: Mapping[str, str]) -> str:
-    """Commands with their first docstring lines; those of installed packages stand last."""
+    """Commands with their first docstring lines; those of installed packages, each with its module, stand last."""
     lines = [f"  {name:<9} {headline(name)}" for name in commands]
-    lines += [f"  {name:<9} {summary}" for name, summary in installed.items()]
+    lines += [f"  {name:<9} {summary(module)}" for name, module in installed.items()]
     return "\n".join(
         [
             "Usage: plas COMMAND [OPTIONS]   (the same as python -m nas.COMMAND)",

@@ -13,7 +13,6 @@ from types import ModuleType
 import pytest
 import yaml
 
-from nas.commands.tour import BOARD, BOARD_FILE, STEPS
 from nas.terminal.doors import COMMANDS
 from objectives.plugins import documents, importable
 
@@ -152,14 +151,8 @@ def test_the_readme_leads_a_new_user_from_nothing_to_files_for_training() -> Non
     )
     assert steps[1].startswith("cat > board.yaml")
     assert [step.split()[:2] for step in steps[2:]] == [
-        ["plas", name] for name in ("run", "explain", "select", "export", "open")
+        ["plas", name] for name in ("run", "explain", "select", "export", "report")
     ]
-
-
-def test_the_demo_types_the_tour_of_the_readme() -> None:
-    described, *typed = list(first_hour().steps(read(ROOT / "README.md")))[1:]
-    assert described == f"cat > {BOARD_FILE} <<'END'\n{BOARD}END"
-    assert typed == [step.command for step in STEPS[1:]]
 
 
 def test_ci_runs_the_test_command_of_the_readme() -> None:

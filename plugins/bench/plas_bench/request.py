@@ -31,7 +31,8 @@ class BenchRequest:
     ] = None
     algo: Annotated[str, Flag("--algo", "Strategy: 'plas list strategies' names them.", RUNNING)] = "nsga2"
     params: Annotated[
-        tuple[str, ...], Flag("--param", "The strategy's own: 'plas schema nsga2'; repeats.", RUNNING, "NAME=VALUE")
+        tuple[str, ...],
+        Flag("--param", "The strategy's own: 'plas list --schema nsga2'; repeats.", RUNNING, "NAME=VALUE"),
     ] = ()
     seeds: Annotated[int, Flag("--seeds", "Runs, of seeds 0, 1, 2 …", RUNNING, least=1, most=1000)] = 10
     evaluations: Annotated[

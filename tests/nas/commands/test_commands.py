@@ -295,7 +295,7 @@ def test_json_of_every_command_parses(own: Any, inside: Inside, available: list[
     assert {row["name"] for row in listed["strategies"]} == {*importable("nas.strategies"), "auto"}
     assert len(parsed("list", "devices", "--json")) >= 30
     for what in ("study", "space", "law", "device", "measurements", *available):
-        assert parsed("schema", what)["type"] == "object"
+        assert parsed("list", "--schema", what)["type"] == "object"
 
 
 def test_quiet_says_nothing(own: Any, inside: Inside) -> None:

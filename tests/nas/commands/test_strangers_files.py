@@ -25,7 +25,6 @@ LINES: dict[str, tuple[object, ...]] = {
     "explain": ("explain", "run", "--select", "knee"),
     "report": ("report", "run"),
     "watch": ("watch", "run", "--once"),
-    "open": ("open", "run", "--print"),
     "export": ("export", "run", "--to", "hf", "--out", "made"),
     "resume": ("run", "--resume", "run", "--quiet"),
     "config": ("run", "--config", "run", "--quiet", "--out", "again"),

@@ -143,7 +143,12 @@ def test_modules_beside_a_strangers_run_are_not_imported(
 ) -> None:
     for name in SHADOWS:
         (copied / f"{name}.py").write_text(TRAP.format(marker=str(tmp_path / "marker")))
-    for line in (("select", "."), ("explain", ".", "--select", "knee"), ("list", "devices"), ("schema", "nsga2")):
+    for line in (
+        ("select", "."),
+        ("explain", ".", "--select", "knee"),
+        ("list", "devices"),
+        ("list", "--schema", "nsga2"),
+    ):
         assert succeeded(commands(*line, cwd=copied))
     whole = subprocess.run(
         [sys.executable, "-m", "nas", "select", "."],

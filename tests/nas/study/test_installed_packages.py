@@ -242,7 +242,11 @@ def test_a_command_that_does_not_search_does_not_import_the_strategy_of_a_study(
 
 def test_a_strategy_is_imported_where_it_searches_or_is_typed(searching: Path, inside: Inside) -> None:
     run = ("run", "--config", "study.yaml", "--evaluations", 20, "--quiet", "--out", "run")
-    for line in (run, ("theory", "--config", "study.yaml", "--set", "algo=their_search"), ("schema", "their_search")):
+    for line in (
+        run,
+        ("theory", "--config", "study.yaml", "--set", "algo=their_search"),
+        ("list", "--schema", "their_search"),
+    ):
         assert inside(*line).code == 0
         assert executed(searching) == {"search"}
     for line in (("select", "run"), ("explain", "run"), ("theory", "--config", "run"), ("report", "run")):
