@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 from plas_bench.smooth import aspect, jittered
+from plas_bench.unrecorded import unrecorded
 
 from nas.problem.dominance import non_dominated
 from nas.problem.indicators import Scale
@@ -40,7 +41,6 @@ from nas.search.assembly import assemble
 from nas.search.choice import Asked
 from nas.search.discovery import strategy_module
 from nas.search.strategy import StrategyContext
-from nas.search.unrecorded import unrecorded
 from objectives.device import Calibration
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray

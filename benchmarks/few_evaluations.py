@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from few_evaluations_truths import Truth, expensive, truth_of
+from plas_bench.unrecorded import unrecorded
 
 from nas.problem.dominance import non_dominated
 from nas.problem.evaluations import Evaluations
@@ -35,7 +36,6 @@ from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from nas.search.discovery import strategy_module
 from nas.search.strategy import StrategyContext
-from nas.search.unrecorded import unrecorded
 from nas.study.preferences import select
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 

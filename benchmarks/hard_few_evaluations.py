@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 from plas_bench.kinds import KINDS, SCALES, Case, case_of
+from plas_bench.unrecorded import unrecorded
 
 from nas.problem.dominance import non_dominated
 from nas.problem.indicators import Scale
@@ -39,7 +40,6 @@ from nas.problem.objective import Objective
 from nas.problem.problem import SMALL, Problem
 from nas.search.discovery import strategy_module
 from nas.search.strategy import StrategyContext
-from nas.search.unrecorded import unrecorded
 from search_spaces.arrays import FloatArray, IntArray
 
 CHECKPOINTS = (25, 50, 100)

@@ -13,8 +13,8 @@ from nas.search.constraints import ConstraintHandling, penalised, penalised_prob
 from nas.search.discovery import ChosenStrategy, chosen_strategy
 from nas.search.strategy import StrategyContext, refuse_more_objectives
 from nas.search.strategy_calls import build_strategy
-from nas.search.unrecorded import unrecorded
 from plas_bench.instance import BenchProblem
+from plas_bench.unrecorded import unrecorded
 from search_spaces.arrays import IntArray
 
 PENALTY = 10.0  # the weight that a study has by default
