@@ -3,6 +3,8 @@
     OMP_NUM_THREADS=1 python benchmarks/auto_grid.py run --out FOLDER [--seeds 0,1,2] [--spaces paper,small] [--methods random,nsga2]
     python benchmarks/auto_grid.py table --out FOLDER [--write docs/strategies.md]
 
+It needs plugins/bench, whose distorted laws it draws.
+
 Fixed before the runs that the page shows. **Cells**: four spaces (`paper`, 13,120 designs; `fine`, 1.3 · 10⁹; `edge2026`; `small`, a user's own)
 by four budgets (30, 100, 500 and 2,000 distinct evaluations) by what is minimised: `analytic`, the shipped loss and total_ms; `prior`, functions of one's own
 with a PRIOR each (30 and 100 evaluations); `none`, the same functions without one (all four budgets). 40 cells, of which 16 are analytic: there `exact` has gap 0.
