@@ -1,7 +1,7 @@
 """The work of `report`: the page of a run beside its files, or a page of several runs."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os.path import isfile
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,12 @@ from nas.answer.read_from_run import recalled
 from nas.commands.requests import ReportRequest
 from nas.errors import UsageError
 from nas.files import report_json, yaml_source
-from nas.files.tables import refuse_existing, write
-from nas.pages.from_report import FILE, name_of
+from nas.files.tables import write
+from nas.pages.from_report import FILE, delivered, name_of
 from nas.pages.run_page import run_page
 from nas.pages.runs import NamedRun, distinct_names
 from nas.pages.runs_page import runs_page
 from nas.record.folder import current
-from nas.terminal.console import notice
 from objectives.display_text import in_a_command
 
 COMPARISON = "comparison.yaml"
@@ -40,24 +39,6 @@ def report(request: ReportRequest) -> Path:
         return _page([recorded_run(path) for path in request.runs], request.scores)
 
     return delivered(request, made, scored=len(request.runs) == 1)
-
-
-def delivered(request: ReportRequest, page: Callable[[], str], *, scored: bool = False) -> Path:
-    """Write a page to the given place, else beside the files of the one folder; returns where it is. scored: whether it shows scores.
-
-    Raises:
-        UsageError: a file that exists, or scores for a page that has none.
-        PlasError: a folder that cannot be written.
-    """
-    if request.scores is not None and not scored:
-        raise UsageError("scores: expected the folder of one run, whose page shows them, got another; drop --scores")
-    target = request.out or (request.runs[0] / FILE if len(request.runs) == 1 else Path(FILE))
-    if request.out is not None or len(request.runs) > 1:
-        refuse_existing("--out", target)
-    write(target, page())
-    if not request.quiet:
-        notice(f"{target}: open it in a browser; it needs no network")
-    return target
 
 
 def reports_in(runs: Sequence[Path]) -> list[str]:

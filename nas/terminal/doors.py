@@ -8,7 +8,7 @@ from objectives.plugins import first_line, folder, located
 
 COMMANDS = (
     *("run", "compare", "bench", "select", "explain", "fit", "theory", "reproduce", "devices", "fleet"),
-    *("blocks", "pairs", "export", "train", "measure", "evidence", "calibrate", "report", "watch"),
+    *("pairs", "export", "train", "measure", "evidence", "calibrate", "report", "watch"),
     *("list", "init"),
 )
 
