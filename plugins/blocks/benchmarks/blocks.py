@@ -1,4 +1,4 @@
-"""Time and memory of frontiers from large libraries of blocks: python benchmarks/blocks.py.
+"""Time and memory of frontiers from large libraries of blocks: python plugins/blocks/benchmarks/blocks.py.
 
 A random library of 62 layers with 54 blocks (all memory budgets at once, beside one integer program by HiGHS), and one of 100 layers
 with 200 blocks and a further limit on time. One process; seconds are of the processor.
