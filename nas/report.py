@@ -8,13 +8,13 @@ def report(request: ReportRequest) -> None:
     """Write an offline page of a run, a fit, a calibration, or of several runs, or open one; nothing in the folders is executed."""
     from nas.commands.answer_folders import work_of
     from nas.commands.open_page import open_page, page_of
-    from nas.commands.report import reports_in
+    from nas.commands.report import made_from_report
 
-    (folder, *others), found = request.runs, reports_in(request.runs)
+    folder, *others = request.runs
     if not (request.show and page_of(request) is not None):
         if not others and (theirs := work_of("report", folder)) is not None:
             theirs(request)
-        elif found:
+        elif made_from_report(request.runs):
             from nas.commands.report_from_json import report as work_from_json
 
             work_from_json(request)

@@ -49,7 +49,6 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "nas/terminal/parser.py": ({"exec", "import_module"}, "an empty text, for a signal; our own three packages"),
     "nas/commands/open_page.py": ({"open"}, "the browser"),
     "nas/pages/page.py": ({"read_text"}, "shipped with this package, and scripts of the installed package bokeh"),
-    "nas/reproduce/claim.py": ({"read_text"}, SHIPPED),
     "nas/measure/workers/hardware_worker.py": ({"json.load"}, WORKER),
     "nas/measure/workers/llama_bench_worker.py": ({"json.load", "open", "json.loads"}, WORKER),
     "nas/measure/workers/torch_worker.py": ({"json.load"}, WORKER),

@@ -15,8 +15,8 @@ Command = Literal["select", "explain", "report"]
 def work_of(command: Command, folder: Path | None) -> Callable[[Any], object] | None:
     """The function of an installed package that answers a command for one of its folders; None where no package knows the folder.
 
-    A manifest alone does not make a run folder: answers of packages have one too. A package's module of the group `plas.answers` has `recognises(folder)`, and a function of the request named as
-    the command for each command that it answers.
+    A package's module of the group `plas.answers` has `recognises(folder)`, and a function of the request named as
+    the command for each command that it answers. A manifest alone does not make a run folder: packages write one too.
 
     Raises:
         UsageError: the package that knows the folder does not answer this command.

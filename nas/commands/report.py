@@ -1,6 +1,5 @@
 """The work of `report`: the page of a run beside its files, or a page of several runs."""
 
-import os
 from collections.abc import Mapping, Sequence
 from os.path import isfile
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 from nas.answer.outcome import Outcome
 from nas.answer.past_run import RecordedRun, recorded_run
 from nas.answer.read_from_run import recalled
+from nas.commands.answer_folders import work_of
 from nas.commands.requests import ReportRequest
 from nas.errors import UsageError
 from nas.files import report_json, yaml_source
@@ -21,7 +21,6 @@ from nas.record.folder import current
 from objectives.display_text import in_a_command
 
 COMPARISON = "comparison.yaml"
-TOLD = (report_json.FILE, report_json.REPRODUCTION)  # that a page is made of, without a run
 
 
 def report(request: ReportRequest) -> Path:
@@ -41,9 +40,9 @@ def report(request: ReportRequest) -> Path:
     return delivered(request, made, scored=len(request.runs) == 1)
 
 
-def reports_in(runs: Sequence[Path]) -> list[str]:
-    """Which reports of fits, calibrations and reproductions the one folder that is named holds; of several none."""
-    return [name for name in TOLD if len(runs) == 1 and isfile(runs[0] / name)]  # unlike Path.is_file of any name
+def made_from_report(runs: Sequence[Path]) -> bool:
+    """Return True if the one folder that is named holds the report of a fit or a calibration; of several False."""
+    return len(runs) == 1 and isfile(runs[0] / report_json.FILE)  # unlike Path.is_file of any name
 
 
 def refuse_comparison(path: Path) -> None:
@@ -52,7 +51,7 @@ def refuse_comparison(path: Path) -> None:
     Raises:
         UsageError: the folder is a comparison's.
     """
-    if os.path.isfile(path / COMPARISON):  # unlike Path.is_file of any name
+    if isfile(path / COMPARISON):  # unlike Path.is_file of any name
         raise UsageError(
             f"{path}: expected a run folder, got a comparison; its page is written by 'plas compare --resume {in_a_command(path)}'"
         )
@@ -62,9 +61,9 @@ def refuse_own_page(path: Path) -> None:
     """Say that a page of its own stands beside no other.
 
     Raises:
-        UsageError: the folder holds a fit's, a calibration's or a reproduction's report.
+        UsageError: the folder holds the report of a fit, a calibration or an installed package.
     """
-    if any(os.path.isfile(path / name) for name in TOLD):
+    if isfile(path / report_json.FILE) or work_of("report", path) is not None:
         raise UsageError(f"{path}: expected a run folder beside others, got a page of its own; report it alone")
 
 

@@ -165,11 +165,11 @@ class PairsRequest:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReportRequest:
-    """Runs, or the folder of a fit, a calibration or a reproduction, and the page to write."""
+    """Runs, or the folder of a fit or a calibration, and the page to write."""
 
     runs: Annotated[
         tuple[Path, ...],
-        Word("Run folders, or the folder of a reproduction, or of a fit's or a calibration's --report.", "RUN"),
+        Word("Run folders, or the folder of a fit's or a calibration's --report.", "RUN"),
     ]
     out: Annotated[
         Path | None,

@@ -19,6 +19,7 @@ from objectives.plugins import documents, importable
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted(DOCS.glob("*.md"))]
+STUDIES = sorted((ROOT / "studies").glob("*/*.md"))
 LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
 ELSEWHERE = ("http://", "https://", "mailto:")
 
@@ -56,9 +57,17 @@ def nowhere(page: Path) -> list[str]:
     return broken
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", [*PAGES, *STUDIES], ids=lambda path: path.name)
 def test_every_link_leads_somewhere(page: Path) -> None:
     assert nowhere(page) == []
+
+
+@pytest.mark.parametrize("study", sorted((ROOT / "studies").glob("[a-z]*")), ids=lambda path: path.name)
+def test_a_study_says_briefly_what_was_asked_and_found(study: Path) -> None:
+    text = read(study / "README.md")
+    words = [word for word in text.split() if any(letter.isalnum() for letter in word)]
+    assert len(words) <= 250
+    assert [name for name in ("Asked", "Run", "When", "Result") if f"**{name}" not in text] == []
 
 
 def test_a_broken_link_is_seen(tmp_path: Path) -> None:
@@ -93,7 +102,7 @@ def test_the_index_links_every_page() -> None:
     assert {path.name for path in DOCS.glob("*.md")} - {"README.md"} <= linked
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", [*PAGES, *STUDIES], ids=lambda path: path.name)
 def test_pages_are_plain_markdown(page: Path) -> None:
     """What only the site's tool reads looks like rubbish on a code host; nested text that is indented by two is lost by the tool."""
     text = prose(read(page))

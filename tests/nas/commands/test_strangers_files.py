@@ -47,7 +47,7 @@ LINES: dict[str, tuple[object, ...]] = {
 }
 NAMES = (
     *("summary.json", "config.yaml", "manifest.json", "progress.json", "evaluations.csv", "frontier.csv", "picks.csv"),
-    *("evaluations.sqlite", "evaluations.sqlite-wal", ".lock", "known.csv", "report.json", "reproduction.json"),
+    *("evaluations.sqlite", "evaluations.sqlite-wal", ".lock", "known.csv", "report.json"),
 )
 SLOW = [pytest.param(line, marks=() if line in ("select", "watch", "resume") else pytest.mark.slow) for line in LINES]
 
