@@ -9,6 +9,7 @@ from typing import Any
 
 from nas.errors import UsageError
 from objectives import outside
+from objectives.table import decoded
 
 MOST_BYTES = 32_000_000
 PAGE = "see docs/calibrate.md"
@@ -76,7 +77,7 @@ def document(path: Path) -> Document:
         UsageError: not readable, not text, or too large.
     """
     try:
-        text = outside.content(path, MOST_BYTES).decode("utf-8-sig").replace("\x00", "")
+        text = decoded(outside.content(path, MOST_BYTES)).replace("\x00", "")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "bytes that are no UTF-8 text"
         raise UsageError(f"{path}: expected a CSV file or a log, got {reason}; {PAGE}") from None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nas.compare import execution, external_results
+from nas.compare import execution
 from nas.compare.answer import show
 from nas.compare.configuration import ComparisonConfig, ComparisonStudies, comparison_studies, keys_of, refuse_untyped
 from nas.compare.extend import extended
@@ -35,6 +35,7 @@ from nas.terminal.program import command
 from nas.terminal.progress import Stages, Ticker
 from objectives import outside
 from objectives.display_text import in_a_command
+from objectives.table import MOST_BYTES
 
 
 def execute(request: CompareRequest) -> None:
@@ -127,7 +128,7 @@ def trace_bytes(path: Path, *, own: bool = False) -> bytes:
         UsageError: it cannot be read.
     """
     try:
-        return outside.content(path, external_results.MOST_BYTES, own=own)
+        return outside.content(path, MOST_BYTES, own=own)
     except OSError as error:
         raise UsageError(f"{path}: expected a readable CSV file, got {error.strerror}; check the path") from None
 

@@ -45,7 +45,6 @@ from objectives.evidence.own_law import own_law
 from objectives.evidence.posterior import Belief, posterior, prior_of
 from objectives.evidence.trainings import trainings
 from objectives.fitting.diverged import diverged, without_diverged
-from objectives.fitting.groups import groups_of
 from objectives.fitting.loss_unit import doubt
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.law import Law
@@ -157,7 +156,7 @@ def own_rows(request: FitRequest, given: Law, prior: Belief) -> Own:
         raise ValueError(
             f"runs: expected rows of full attention with --prior, got layers of {', '.join(table.kinds)}; leave them out with --where"
         )
-    groups = groups_of(paths, table, request.rename)
+    groups = table.beside.get("group", np.full(len(table), "", dtype=object))
     told = table if table.has("tokens") else _on(table, given.stated_tokens)
     rows = trainings("own", "own", told, groups)
     found = posterior(prior, rows, table.weight)
