@@ -205,11 +205,16 @@ def _refuse_names(path: Path, header: Sequence[str]) -> None:
 def unfolded(sheet: Sheet, names: Sequence[str] = ("config", "summary")) -> Sheet:
     """A sheet in which columns of Python's dicts, as the recipe for Weights & Biases' `api.runs` saves them, are columns of their keys.
 
+    Such a table's `name` is that of a run.
+
     Raises:
         ValueError: a cell that is no dict.
     """
     columns = sheet.columns
-    for name in (name for name in names if any(cell.startswith("{") for cell in columns.get(name, ()))):
+    dicts = [name for name in names if any(cell.startswith("{") for cell in columns.get(name, ()))]
+    if dicts and "run_name" not in columns:
+        columns = {"run_name" if name == "name" else name: cells for name, cells in columns.items()}
+    for name in dicts:
         rows = [_dict(sheet, name, row, cell) for row, cell in enumerate(columns.pop(name))]
         inner = {f"{name}.{key}": key for row in rows for key in row}
         _refuse_names(sheet.path, [*columns, *inner])

@@ -12,6 +12,7 @@ from nas.errors import UsageError
 from nas.files.json_values import finite
 from nas.files.tables import csv_text, write
 from objectives.display_text import read_cell, shown_name
+from objectives.fitting.columns import inexact
 from objectives.fitting.kept_rows import DONE, STATES, STATUS
 from objectives.table import mended, numbers_of, read_sheet
 from search_spaces.architectures import Architectures, architectures_of
@@ -53,6 +54,10 @@ def read_candidates(path: Path, beginning: str = "") -> tuple[Architectures, lis
     if not rows:
         raise UsageError(f"{path}: expected architectures, got an empty file; write one per row")
     known = {f"{beginning}{name}": name for name in (*FILE_COLUMNS, *DEFAULTS)}
+    if not beginning and (
+        faults := inexact((name for name in rows[0] if name not in known), rows[0], known.values(), path)
+    ):
+        raise UsageError("\n".join(faults))
     given: list[dict[str, Any]] = [{known[n]: cell for n, cell in row.items() if n in known and cell} for row in rows]
     for row in given:
         if row.get("precision") not in PRECISIONS:  # of a measurement, say, and none that a design may have

@@ -1,7 +1,7 @@
 """Names of a table's columns as this project spells them: exact names of others, also behind a tracker's prefix, are known."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,6 +64,18 @@ def bare(name: str) -> str:
     return name[prefix.end() if prefix else 0 :].removesuffix(".value")
 
 
+def inexact(unread: Iterable[str], read: Collection[str], known: Collection[str], path: Path) -> list[str]:
+    """Faults of columns not read that but for case, blanks and hyphens have the name of a known one which is not read: else it were taken for absent."""
+    faults = []
+    for name in unread:
+        plain = re.sub(r"[^a-z0-9]+", "_", bare(name).lower().replace("#", "n ")).strip("_")
+        meant = ALIAS.get(plain, plain)
+        if meant in known and meant not in read:
+            line = f'df = df.rename(columns={{"{name}": "{meant}"}})'
+            faults.append(f"{path}:1: expected {meant} by an exact name, got {name}; {line}")
+    return faults
+
+
 @dataclass(frozen=True)
 class Names:
     """Each column's name here in the file's order, what was renamed, the loss as the file spells it, and every fault of a name."""
@@ -97,6 +109,8 @@ def named(header: Sequence[str], renamed: Sequence[str], path: Path) -> Names:
         for old, new in pairs
         if new not in COLUMNS and ALIAS.get(bare(old)) in names
     ]
+    unread = (old for old, new in pairs if new not in COLUMNS)
+    faults += inexact(unread, names, {*COLUMNS} - {"loss", *BESIDE}, path)
     return Names(tuple(names), tuple(notes), loss, tuple(faults))
 
 

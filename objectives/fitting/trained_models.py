@@ -259,10 +259,9 @@ def read_rows(
     except ValueError as error:
         faults += str(error).splitlines()
     if faults:
-        unread = [name for name in names.columns if name not in COLUMNS]
-        raise ValueError(
-            "\n".join([*faults, *(lacks := _lacking(names.columns, needs)), *offered(unread if lacks else [])])
-        )
+        lacks = _lacking(names.columns, needs)
+        unread = [name for name in names.columns if name not in COLUMNS] if lacks else []
+        raise ValueError("\n".join([*faults, *lacks, *offered(unread)]))
     table = _best(table, swept) if swept else table
     notes = (f"{names.loss} is read as bits: nats are bits · 0.693",) if bits else ()
     table = replace(table, notes=(*table.notes, *notes), sources=(source_of(sheet, len(table)),))

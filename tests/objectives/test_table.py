@@ -144,7 +144,7 @@ def test_the_recipe_for_runs_of_weights_and_biases_is_read(tmp_path: Path) -> No
     pd.DataFrame({"summary": summary, "config": CONFIG, "name": ["a", "b"]}).to_csv(path)
     sheet = unfolded(read_sheet(path))
     assert sheet.header == [
-        *("name", "config.n_layer", "config.n_embd", "config.train.lr"),
+        *("run_name", "config.n_layer", "config.n_embd", "config.train.lr"),
         *("summary.val_loss", "summary._step", "summary.train_loss"),
     ]
     assert sheet.columns["summary.train_loss"] == ["", "nan"]
