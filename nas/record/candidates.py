@@ -55,7 +55,7 @@ def read_candidates(path: Path, beginning: str = "") -> tuple[Architectures, lis
         raise UsageError(f"{path}: expected architectures, got an empty file; write one per row")
     known = {f"{beginning}{name}": name for name in (*FILE_COLUMNS, *DEFAULTS)}
     if not beginning and (
-        faults := inexact((name for name in rows[0] if name not in known), rows[0], known.values(), path)
+        faults := inexact((name for name in rows[0] if name not in known), rows[0], FILE_COLUMNS, path)
     ):
         raise UsageError("\n".join(faults))
     given: list[dict[str, Any]] = [{known[n]: cell for n, cell in row.items() if n in known and cell} for row in rows]
