@@ -45,15 +45,14 @@ from nas.terminal.console import notice, say, say_json
 from nas.terminal.progress import Stages
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.width import rows
-from objectives.fitting.beyond_rows import beyond_rows
 from objectives.fitting.design import assumed_by, known_by
-from objectives.fitting.diverged import without_diverged
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
-from objectives.fitting.law_file import law_of
-from objectives.fitting.loss_unit import doubt
+from objectives.fitting.law_file import beyond_rows, law_of
 from objectives.fitting.model import needed
+from objectives.fitting.portability import doubt
 from objectives.fitting.report import report
+from objectives.fitting.robust import without_diverged
 from objectives.fitting.several_tables import read_tables
 from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import Validation, rivals

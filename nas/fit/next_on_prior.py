@@ -11,8 +11,17 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.fit.frontier_check import Judged
-from nas.fit.next_designs import Asked, Proposal, affordable, candidates_of, proposal_of, trainable
-from nas.fit.trainings import Trainings, counts_of, on_counts
+from nas.fit.next_designs import (
+    Asked,
+    Proposal,
+    Trainings,
+    affordable,
+    candidates_of,
+    counts_of,
+    on_counts,
+    proposal_of,
+    trainable,
+)
 from nas.fit.worth import picks_asked
 from nas.search.assembly import Study
 from objectives.evidence.joint_form import Quantities

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nas.fit.numbers_in_words import number
 from nas.fit.prior_report import SURPRISING
 from nas.fit.text import (
     LINE,
@@ -13,6 +12,7 @@ from nas.fit.text import (
     apart,
     frontier_lines,
     headed,
+    number,
     piped,
     planned,
     quantities,

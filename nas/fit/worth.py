@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nas.fit.frontier_check import Judged
-from nas.fit.trainings import Trainings
+from nas.fit.next_designs import Trainings
 from search_spaces.arrays import BoolArray, FloatArray
 
 PER = 1e18  # training FLOP that a rate is told for

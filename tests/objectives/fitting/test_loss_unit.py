@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from objectives.fitting.loss_unit import doubt
+from objectives.fitting.portability import doubt
 from objectives.fitting.trained_models import Table, read_table
 from objectives.loss_law.law import Law
 from tests.objectives.fitting.conftest import Simulate
