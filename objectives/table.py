@@ -72,7 +72,15 @@ def read_sheet(path: Path, row: str = "", *, most: int | None = None, own: bool 
     Raises:
         ValueError: not readable, or not a table of this form, by line and column.
     """
-    text = _text(path, own=own)
+    return sheet_of(path, _text(path, own=own), row, most=most)
+
+
+def sheet_of(path: Path, text: str, row: str = "", *, most: int | None = None) -> Sheet:
+    """The cells of a text that was read from a file.
+
+    Raises:
+        ValueError: not a table of this form.
+    """
     numbered = _objects(path, text) if path.suffix == ".jsonl" else _cells(path, text)
     if len(numbered) < 2 and row:
         raise ValueError(f"{path}: expected a header and a row per {row}, got {len(numbered)} lines; add them")

@@ -9,7 +9,7 @@ from typing import Any
 
 from nas.errors import UsageError
 from objectives import outside
-from objectives.table import decoded
+from objectives.table import decoded, sheet_of
 
 MOST_BYTES = 32_000_000
 PAGE = "see docs/calibrate.md"
@@ -50,17 +50,12 @@ class Document:
         """Rows of a CSV file by column name.
 
         Raises:
-            UsageError: a quote that is never closed.
+            UsageError: no such table.
         """
-        lines = [line for line in self.text.splitlines() if line.strip()]
         try:
-            rows = list(csv.DictReader(lines, strict=True))
-        except csv.Error:
-            raise UsageError(f"{self.path}: expected a CSV file, got a cell that is never closed; {PAGE}") from None
-        return [
-            {key: value for key, value in row.items() if isinstance(key, str) and isinstance(value, str)}
-            for row in rows
-        ]
+            return sheet_of(self.path, self.text).rows
+        except ValueError as error:
+            raise UsageError(str(error)) from None
 
 
 def _json(text: str) -> Any:
