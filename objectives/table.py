@@ -132,6 +132,9 @@ def decoded(data: bytes) -> str:
 
 def _cells(path: Path, text: str) -> list[tuple[int, list[str]]]:
     """Rows of a CSV, the header first, with the line at which each ends."""
+    if text.lstrip()[:1] in ("{", "["):
+        line = f'pd.read_json("{path.name}"{", lines=True" if text.lstrip()[0] == "{" else ""})'
+        raise ValueError(f'{path}: expected CSV, got JSON; {line}.to_csv("{MENDED}", index=False)')
     reader = csv.reader(io.StringIO(text, newline=None), strict=True)
     try:
         rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
@@ -147,12 +150,12 @@ def _objects(path: Path, text: str) -> list[tuple[int, list[str]]]:
         if not line.strip():
             continue
         try:
-            row = outside.parsed(line)
+            row = outside.parsed(line, once=True)
+            if not isinstance(row, dict):
+                raise ValueError(line[:40])
+            found.append((number, _flat(row)))
         except ValueError as error:
-            raise ValueError(f"{path}:{number}: expected a JSON object, got {error}; correct the line") from None
-        if not isinstance(row, dict):
-            raise ValueError(f"{path}:{number}: expected a JSON object, got {line[:40]}; write one row per line")
-        found.append((number, _flat(row)))
+            raise ValueError(f"{path}:{number}: expected a JSON object, got {error}; write one row per line") from None
     header = list(dict.fromkeys(name for _, row in found for name in row))
     return [(0, header), *((line, [row.get(name, "") for name in header]) for line, row in found)] if found else []
 
@@ -161,10 +164,11 @@ def _flat(content: Mapping[str, Any], before: str = "") -> dict[str, str]:
     """Values as cells, those of dicts within dicts by names with points."""
     found: dict[str, str] = {}
     for key, value in content.items():
-        if isinstance(value, dict) and value:
-            found |= _flat(value, f"{before}{key}.")
-        else:
-            found[f"{before}{key}"] = "" if value is None else str(value)
+        cell = "" if value is None else str(value).strip()
+        inner = _flat(value, f"{before}{key}.") if isinstance(value, dict) and value else {f"{before}{key}": cell}
+        if twice := found.keys() & inner.keys():
+            raise ValueError(f"{min(twice)} twice")
+        found |= inner
     return found
 
 

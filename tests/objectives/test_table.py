@@ -103,12 +103,30 @@ def test_one_comma_before_three_digits_is_asked_about() -> None:
         (",a\nx,2\n", "runs.csv:1: expected a name for column 1, got none"),
         (",a\n0,2\n0,2\n", "runs.csv:1: expected a name for column 1, got none"),
         ('a,b\n"1,2\n', "expected CSV, got a quote that is never closed"),
+        ('[{"a": 1}]', 'runs.csv: expected CSV, got JSON; pd.read_json("runs.csv").to_csv("mended.csv", index=False)'),
+        ('{"a": 1}\n{"a": 2}\n', 'pd.read_json("runs.csv", lines=True).to_csv('),
         ("", "expected a header and a row per trained model, got 0 lines"),
     ],
 )  # fmt: skip
 def test_another_form_is_refused(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="expected") as caught:
         read_sheet(written(tmp_path, text), "trained model")
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"a": 1, "a": 2}', "x.jsonl:2: expected a JSON object, got the key a twice; write one row per line"),
+        ('{"a": {"b": 1}, "a.b": 2}', "got a.b twice"),
+        ("[1]", "got [1]"),
+        ('{"a": 1', "x.jsonl:2: expected a JSON object, got "),
+        ('{"": 1}', "expected a name for column 2, got none"),
+    ],
+)
+def test_other_json_lines_are_refused(line: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="expected") as caught:
+        read_sheet(written(tmp_path, f'{{"a": 1}}\n{line}\n', "x.jsonl"))
     assert said in str(caught.value)
 
 
