@@ -28,8 +28,7 @@ from nas.fit.meaning import (
     tokens_of,
     unit_of,
 )
-from nas.fit.next_designs import GOALS, Asked, Proposal, designs, said_of
-from nas.fit.next_on_prior import PRIOR_GOALS
+from nas.fit.next_designs import GOALS, PRIOR_GOALS, Asked, Proposal, designs, said_of
 from nas.fit.page import fit_page
 from nas.fit.request import FitRequest
 from nas.fit.text import aligned, headed, terminal

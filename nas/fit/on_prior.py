@@ -27,8 +27,7 @@ from nas.fit.command import (
 )
 from nas.fit.frontier_check import frontier_check, under_draws
 from nas.fit.meaning import law_name, refuse_early, repeated, table_of, tables_of, tokens_of
-from nas.fit.next_designs import Asked, Proposal
-from nas.fit.next_on_prior import proposed
+from nas.fit.next_designs import Asked, Proposal, proposed
 from nas.fit.page import prior_page
 from nas.fit.prior_report import Own, prior_report
 from nas.fit.prior_text import prior_markdown, prior_terminal
