@@ -168,11 +168,7 @@ def proposal_of(chosen: Trainings, found: Plan, law: Law) -> Proposal:
 
 
 def chosen_trainings(
-    asked: Asked,
-    study: Study,
-    law: Law,
-    knowledge: Callable[[Architectures], Knowledge],
-    trained: FloatArray | None,
+    asked: Asked, study: Study, law: Law, knowledge: Callable[[Architectures], Knowledge], trained: FloatArray | None
 ) -> tuple[Trainings, Plan]:
     """The trainings of a plan in its order, and the plan.
 

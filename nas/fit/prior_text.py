@@ -116,15 +116,7 @@ def _rows(content: Mapping[str, Any], drawn: Drawn) -> list[str]:
         [str(line), str(name), number(seen), number(before), f"{surprise:+.1f}", number(now), f"{sds:+.1f}"]
         for line, name, seen, before, surprise, now, sds in off
     ]
-    header = (
-        LINE,
-        "name",
-        "loss (nats)",
-        "prior (nats)",
-        "off by (sds)",
-        "now (nats)",
-        "off by now (sds)",
-    )
+    header = (LINE, "name", "loss (nats)", "prior (nats)", "off by (sds)", "now (nats)", "off by now (sds)")
     return [*drawn(header, shown), "the prior's is beside the median of your rows: levels are found from them"]
 
 

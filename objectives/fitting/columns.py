@@ -36,10 +36,7 @@ ALSO_CALLED = {
 }  # Hugging Face's names first, then what other tables call the same
 ALIAS = {alias: name for name, aliases in ALSO_CALLED.items() for alias in aliases}
 BESIDE = ("learning_rate", "batch", "seed")  # of a run, in no law
-FURTHER = (
-    *("loss", "tokens", "weight", *BESIDE),
-    *("parameters", "active_parameters", "training_flops"),
-)
+FURTHER = (*("loss", "tokens", "weight", *BESIDE), *("parameters", "active_parameters", "training_flops"))
 COLUMNS = tuple(dict.fromkeys([*SHAPE, *ALIASES, *FURTHER, *KIND_DEFAULTS]))
 PREFIX = re.compile(r"(?:(?:config|params|metrics|summary|hparams|model|model_config)[./])+")  # of a tracker
 BITS = ("loss_bits", "bits_per_token", "val_loss_bits", "eval_loss_bits")
