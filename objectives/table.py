@@ -20,7 +20,7 @@ from objectives import outside
 from objectives.display_text import csv_fault
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
-MOST_BYTES = 400 * outside.MB
+MOST_BYTES = 100 * outside.MB
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 NOT_FINITE = {"nan", "inf", "-inf", "NaN", "Infinity", "-Infinity"}  # as Python and JSON write them
 COUNTED = re.compile(r"[+-]?[\d.]+(?:[eE][+-]?\d+)?(\s*(k|thousand|m|million|b|g|billion|t|trillion))", re.IGNORECASE)
@@ -64,15 +64,15 @@ def source_of(sheet: Sheet, rows: int) -> Source:
     return Source(name, hashlib.sha256(sheet.text.encode()).hexdigest(), rows)
 
 
-def read_sheet(path: Path, row: str = "", *, most: int | None = None, own: bool = False) -> Sheet:
+def read_sheet(path: Path, row: str = "", *, most: int | None = None, most_bytes: int = MOST_BYTES) -> Sheet:
     """A table's cells without the blanks around them; lines without any cell are none.
 
-    row: what one row is ("trained model"); with it, a file without rows is refused. most: rows at most. own: a run folder's.
+    row: what one row is ("trained model"); with it, a file without rows is refused. most: rows at most.
 
     Raises:
         ValueError: not readable, or not a table of this form, by line and column.
     """
-    return sheet_of(path, _text(path, own=own), row, most=most)
+    return sheet_of(path, _text(path, most_bytes), row, most=most)
 
 
 def sheet_of(path: Path, text: str, row: str = "", *, most: int | None = None) -> Sheet:
@@ -101,10 +101,10 @@ def resaved(path: Path, options: str) -> str:
     return f'pd.read_csv("{path.name}", {options}).to_csv("{MENDED}", index=False)'
 
 
-def _text(path: Path, *, own: bool) -> str:
+def _text(path: Path, most_bytes: int) -> str:
     """The text of a file in UTF-8, or in UTF-16 that begins with its mark."""
     try:
-        data = outside.content(path, MOST_BYTES, own=own)
+        data = outside.content(path, most_bytes)
     except OSError as error:
         raise ValueError(f"{path}: expected a readable CSV, got {error.strerror}; check the path") from None
     try:

@@ -89,7 +89,7 @@ def _number(value: Any) -> bool:
 def _table(path: Path) -> list[Row]:
     """Rows of a CSV with the columns layer, block, and metrics; parent marks the parent's own blocks."""
     try:
-        sheet = read_sheet(path)
+        sheet = read_sheet(path, most_bytes=MOST_BYTES)
     except ValueError as error:
         raise UsageError(str(error)) from None
     if lacking := [name for name in ("layer", "block") if name not in sheet.header]:

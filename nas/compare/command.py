@@ -11,6 +11,7 @@ from nas.compare import execution
 from nas.compare.answer import show
 from nas.compare.configuration import ComparisonConfig, ComparisonStudies, comparison_studies, keys_of, refuse_untyped
 from nas.compare.extend import extended
+from nas.compare.external_results import MOST_BYTES
 from nas.compare.page import comparison_page
 from nas.compare.pictures import draw_all
 from nas.compare.plan import Plan, RunSpec, planned
@@ -35,7 +36,6 @@ from nas.terminal.program import command
 from nas.terminal.progress import Stages, Ticker
 from objectives import outside
 from objectives.display_text import in_a_command
-from objectives.table import MOST_BYTES
 
 
 def execute(request: CompareRequest) -> None:

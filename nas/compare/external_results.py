@@ -12,10 +12,12 @@ from nas.compare.trace_columns import LABELS, Columns
 from nas.errors import UsageError
 from nas.problem.objective import Objective, built_in
 from nas.problem.quantiles import ships
+from objectives import outside
 from objectives.display_text import LACKING, lacking_row, read_cell, shown_name
 from objectives.table import NOT_FINITE, Sheet, mended, number, read_sheet
 from search_spaces.arrays import BoolArray, FloatArray
 
+MOST_BYTES = 400 * outside.MB
 Row = dict[str, str]
 AS_NAMED = Columns()
 
@@ -123,7 +125,7 @@ def _run(
 
 def _sheet(path: Path) -> Sheet:
     try:
-        return read_sheet(path, "evaluation")
+        return read_sheet(path, "evaluation", most_bytes=MOST_BYTES)
     except ValueError as error:
         raise UsageError(str(error)) from None
 

@@ -1,4 +1,4 @@
-"""Cases from a table: a row each, columns named as the flags, every fault with its line and column."""
+"""Cases from a table: a row each, columns named as study keys, every fault with its line and column."""
 
 import re
 from pathlib import Path
