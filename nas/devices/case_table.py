@@ -10,7 +10,7 @@ from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
 from nas.files.faults import Path as Place
 from nas.study.budget_parser import split_budgets
-from objectives.table import read_sheet
+from objectives.table import NUMBER, read_sheet
 
 WORDS = ("device", "precision", "latency", "attention")
 NUMBERS = ("batch", "input_tokens", "output_tokens", "input_text", "output_text", "vocabulary")
@@ -48,7 +48,7 @@ def _row(path: Path, line: int, names: list[str], cells: list[str], faults: Faul
         name: (cell, f"{path}:{line}:{i + 1}") for i, (name, cell) in enumerate(zip(names, cells, strict=True)) if cell
     }
     values: dict[str, Any] = {name: given[name][0] for name in WORDS if name in given}
-    values |= {name: yaml_source.parse(*given[name])[0] for name in NUMBERS if name in given}
+    values |= {name: _value(*given[name]) for name in NUMBERS if name in given}
     origins: dict[Place, str] = {(name,): place for name, (_, place) in given.items()} | {(): f"{path}:{line}"}
     budgets = {}
     if "budget" in given:
@@ -61,11 +61,16 @@ def _row(path: Path, line: int, names: list[str], cells: list[str], faults: Faul
     return Row(values, budgets, application, label, origins, _weight(given, faults))
 
 
+def _value(cell: str, place: str) -> Any:
+    """A number as Python writes it; of anything else the text, which what takes no quantity refuses."""
+    return yaml_source.parse(cell, place)[0] if NUMBER.fullmatch(cell) else cell
+
+
 def _weight(given: dict[str, tuple[str, str]], faults: Faults) -> float:
     """The weight of a row; a fault is noted at its cell."""
     cells = {name: given[name] for name in WEIGHTS if name in given}
     try:
-        return weight_of({name: yaml_source.parse(*cell)[0] for name, cell in cells.items()})
+        return weight_of({name: _value(*cell) for name, cell in cells.items()})
     except ValueError as error:
         name, (_, place) = list(cells.items())[-1]
         faults.lines.append((place, f"{name}: {error}"))

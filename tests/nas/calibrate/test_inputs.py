@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from nas.calibrate.document import document
 from nas.calibrate.inputs import csv_lines
 from nas.errors import UsageError
 
@@ -33,6 +34,13 @@ def test_the_fastest_of_repetitions_needs_no_value(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_text(f"{HEADER.replace('value', 'min')}\n{ROW}\n")
     assert "".join(csv_lines(path)) == path.read_text()
+
+
+def test_a_table_in_utf_16_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text(f"{HEADER}\n{ROW}\n", encoding="utf-16")
+    assert document(path).table == [dict(zip(HEADER.split(","), ROW.split(","), strict=True))]
+    assert csv_lines(path) == [f"{HEADER}\n", f"{ROW}\n"]
 
 
 def test_a_row_with_a_decimal_comma_is_not_read_as_its_whole_part(tmp_path: Path) -> None:

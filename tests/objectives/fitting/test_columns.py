@@ -119,7 +119,7 @@ def test_a_condition_on_numbers_written_otherwise_leaves_no_row_out(csv: Csv) ->
     """Nor does a column of progress that orders checkpoints."""
     for options in ({"where": ["budget>1e9"]}, {"last": "budget"}):
         with pytest.raises(ValueError, match=r"runs.csv:3: budget: expected a number or an empty cell, got '1,5'"):
-            read_table(csv('run,budget,loss\na,1e9,3.2\na,"1,5",3.0\nb,2e9,3.1\n'), **options)  # type: ignore[arg-type]
+            read_table(csv('run,budget,loss\na,1e9,3.2\na,"1,5",3.0\nb,2e9,3.1\n'), **options)
 
 
 @pytest.mark.parametrize("name", ["val_ppl", "perplexity (test)", "eval/ppl"])
