@@ -260,7 +260,7 @@ def read_rows(
         faults += str(error).splitlines()
     if faults:
         lacks = _lacking(names.columns, needs)
-        unread = [name for name in names.columns if name not in COLUMNS] if lacks else []
+        unread = beside_laws(dict.fromkeys(names.columns, ())) if lacks else ()
         raise ValueError("\n".join([*faults, *lacks, *offered(unread)]))
     table = _best(table, swept) if swept else table
     notes = (f"{names.loss} is read as bits: nats are bits · 0.693",) if bits else ()
