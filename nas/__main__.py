@@ -1,30 +1,10 @@
-"""`plas COMMAND …`, the same as `python -m nas.COMMAND …`."""
+"""`plas COMMAND …`, the same as `python -m nas.COMMAND …`; installed packages add commands."""
 
 import importlib
 import sys
 
+from nas.terminal.doors import COMMANDS, door, installed
 from nas.terminal.streams import terminal
-
-COMMANDS = (
-    *(
-        "demo",
-        "run",
-        "compare",
-        "bench",
-        "select",
-        "explain",
-        "fit",
-        "theory",
-        "reproduce",
-        "devices",
-        "fleet",
-        "blocks",
-        "pairs",
-        "export",
-        "tokenize",
-    ),
-    *("train", "measure", "evidence", "calibrate", "report", "watch", "open", "list", "init", "schema"),
-)
 
 
 def main() -> None:
@@ -34,30 +14,36 @@ def main() -> None:
 
 
 def dispatch() -> None:
-    """The command that the arguments name."""
+    """Run the command that the arguments name."""
     from nas.terminal import overview
     from nas.terminal.parser import own_package
 
     own_package()
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        sys.stdout.write(overview.overview(COMMANDS))
+        sys.stdout.write(overview.overview(COMMANDS, installed()))
     elif arguments[0] == "--version":
         from objectives.installed import DISTRIBUTION, version_of
 
         sys.stdout.write(f"{DISTRIBUTION} {version_of(DISTRIBUTION)}\n")
     elif arguments[0] == "completion":
-        sys.stdout.write(overview.completion(arguments[1:], COMMANDS))
+        modules = {name: door(name) for name in COMMANDS} | installed()
+        sys.stdout.write(overview.completion(arguments[1:], modules))
     elif arguments[0] in COMMANDS:
-        sys.argv = [f"plas {arguments[0]}", *arguments[1:]]
-        from nas.terminal.doors import door
-
-        importlib.import_module(door(arguments[0])).main()
+        run(arguments, door(arguments[0]))
+    elif arguments[0] in (theirs := installed()):
+        run(arguments, theirs[arguments[0]])
     else:
         from nas.files.faults import unknown
 
-        sys.stderr.write(f"plas: {unknown('a command', arguments[0], COMMANDS)}\n")
+        sys.stderr.write(f"plas: {unknown('a command', arguments[0], (*COMMANDS, *installed()))}\n")
         raise SystemExit(2)
+
+
+def run(arguments: list[str], module: str) -> None:
+    """Run a command's module with the words that follow its name."""
+    sys.argv = [f"plas {arguments[0]}", *arguments[1:]]
+    importlib.import_module(module).main()
 
 
 if __name__ == "__main__":

@@ -6,11 +6,12 @@ from nas.terminal.parser import command
 
 def explain(request: ExplainRequest) -> None:
     """Explain one architecture of a run, a published model, or any other."""
-    from nas.blocks.files import is_answer
+    from nas.commands.answer_folders import work_of
 
-    if request.run is not None and is_answer(request.run):
-        from nas.blocks.command import explain as work
-    elif request.along is not None:
+    if (theirs := work_of("explain", request.run)) is not None:
+        theirs(request)
+        return
+    if request.along is not None:
         from nas.commands.explain_along import explain_along as work
     else:
         from nas.commands.explain import explain as work

@@ -1,9 +1,9 @@
-"""List strategies, spaces, laws, their forms, precision laws, formats, devices, models, metrics, studies, evidence and more."""
+"""List strategies, spaces, laws, forms, formats, devices, models, metrics, studies, evidence and more; print JSON schemas."""
 
 from enum import StrEnum
 from typing import Annotated
 
-from nas.terminal.flags import Json, Word
+from nas.terminal.flags import Flag, Json, Word
 from nas.terminal.parser import command
 
 
@@ -29,14 +29,27 @@ class Kind(StrEnum):
 
 def list_(
     kind: Annotated[Kind | None, Word("What to list; everything when left out.")] = None,
+    schema: Annotated[
+        str | None,
+        Flag(
+            "--schema",
+            "Print the JSON schema of a file for editors: study, comparison, devices, space, law, device, recipe, scores, measurements, or of a strategy's parameters.",
+            metavar="WHAT",
+        ),
+    ] = None,
     json: Annotated[bool, Json] = False,
 ) -> None:
-    """List what can be named in a study."""
+    """List what can be named in a study, or print the JSON schema of a file."""
+    if schema is not None:
+        from nas.commands.schema import show as show_schema
+
+        show_schema(schema)
+        return
     from nas.commands.list import show
 
     show([k.value for k in (Kind if kind is None else [kind])], as_json=json)
 
 
-main = command(list_, "list devices", "list strategies --json")
+main = command(list_, "list devices", "list strategies --json", "list --schema study", "list --schema nsga2")
 if __name__ == "__main__":
     main()

@@ -1,27 +1,31 @@
-"""Write report.html: a run, a fit, a calibration, a reproduction, or several runs side by side, as one offline page to look at and send."""
+"""Write report.html: a run, a fit, a calibration, or several runs side by side, as one offline page to look at and send; open it."""
 
 from nas.commands.requests import ReportRequest
 from nas.terminal.parser import command
 
 
 def report(request: ReportRequest) -> None:
-    """Write an offline page of a run, a fit, a calibration, a reproduction, or of several runs; nothing in the folders is executed."""
-    from nas.blocks.files import is_answer
-    from nas.commands.report import reports_in
-    from nas.files.report_json import REPRODUCTION
+    """Write an offline page of a run, a fit, a calibration, or of several runs, or open one; nothing in the folders is executed."""
+    from nas.commands.answer_folders import work_of
+    from nas.commands.open_page import open_page, page_of
+    from nas.commands.report import made_from_report
 
-    (folder, *others), found = request.runs, reports_in(request.runs)
-    if not others and is_answer(folder):
-        from nas.blocks.command import report as work
-    elif REPRODUCTION in found:
-        from nas.reproduce.command import report as work
-    elif found:
-        from nas.commands.report_from_json import report as work
-    else:
-        from nas.commands.report import report as work
-    work(request)
+    folder, *others = request.runs
+    if not (request.show and page_of(request) is not None):
+        if not others and (theirs := work_of("report", folder)) is not None:
+            theirs(request)
+        elif made_from_report(request.runs):
+            from nas.commands.report_from_json import report as work_from_json
+
+            work_from_json(request)
+        else:
+            from nas.commands.report import report as work
+
+            work(request)
+    if request.show:
+        open_page(request)
 
 
-main = command(report)
+main = command(report, "report runs/paper-nsga2-s0", "report runs/paper-nsga2-s0 --open")
 if __name__ == "__main__":
     main()

@@ -6,13 +6,14 @@ from nas.terminal.parser import command
 
 def select(request: SelectRequest) -> None:
     """Choose candidates of a run; nothing in the run folder is executed."""
-    from nas.blocks.files import is_answer
+    from nas.commands.answer_folders import work_of
 
-    if is_answer(request.run):
-        from nas.blocks.command import select as work
-    else:
-        from nas.commands.select import choose as work
-    work(request)
+    if (theirs := work_of("select", request.run)) is not None:
+        theirs(request)
+        return
+    from nas.commands.select import choose
+
+    choose(request)
 
 
 main = command(

@@ -1,7 +1,9 @@
 """Which modules a plug-in package holds, read from file names and first docstring lines."""
 
 import ast
+from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from objectives import outside
@@ -53,3 +55,26 @@ def imports(package: str, name: str) -> set[str]:
     found = {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
     found |= {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}
     return {module.partition(".")[0] for module in found}
+
+
+def located(module: str, *, file: bool = False) -> Path | None:
+    """The folder of a dotted name, or the file of a module; nothing is imported."""
+    for path in _places(module, file=file):
+        if path.is_file() if file else path.is_dir():
+            return path
+    return None
+
+
+def _places(module: str, *, file: bool) -> Iterator[Path]:
+    top, *inner = module.split(".")
+    try:
+        spec = find_spec(top)
+    except (ImportError, ValueError, AttributeError):
+        return
+    if spec is None:
+        return
+    for root in spec.submodule_search_locations or ():
+        inside = Path(root, *inner)
+        yield from (inside / "__init__.py", inside.with_suffix(".py")) if file else (inside,)
+    if file and not inner and spec.origin:
+        yield Path(spec.origin)

@@ -92,12 +92,7 @@ def _interpolated(name: str, counted: dict[int, float], vocabulary: AnyArray | i
             span = " to ".join(f"{size:,}" for size in sorted({min(counted), max(counted)})) if counted else ""
             raise ValueError(
                 f"vocabulary: expected {span or 'an entropy at some size'} as the curve {name} counts, got {got:,}; "
-                f"count it with 'plas tokenize … --vocabularies {short(int(got))}'"
+                "count it with the recipe in docs/vocabulary.md"
             )
     found: FloatArray = np.interp(np.log(wanted), np.log(list(counted)), list(counted.values()))
     return found
-
-
-def short(vocabulary: int) -> str:
-    """A size as --vocabularies takes it: 128k is 128,000."""
-    return f"{vocabulary // 1000}k" if vocabulary % 1000 == 0 and vocabulary else str(vocabulary)

@@ -117,7 +117,7 @@ FORMATS = Step(
         "decode": Ratios(71, (0.63, 0.79, 0.92, 0.99, 0.99, 1.00, 1.02, 1.03, 1.07, 1.17, 1.49)),
     }
 )
-#: Source: `python -m benchmarks.serving` with all rows that were found: what published decode times are of predicted ones with tokens drafted
+#: Source: `python -m studies.serving` with all rows that were found: what published decode times are of predicted ones with tokens drafted
 #: ahead, given the acceptance; where it is not stated, of 27 published first positions at two tokens; with slow experts, its rate fitted on other
 #: rows of the machine, or as public rows have it.
 DRAFTING = Step({"decode": Ratios(84, (0.65, 0.85, 0.88, 0.90, 0.94, 0.99, 1.01, 1.04, 1.12, 1.26, 1.89))})

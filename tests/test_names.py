@@ -11,11 +11,12 @@ import pytest
 from tests.sources import FILES, PACKAGES, ROOT, parsed, walked
 
 FILE = re.compile(
-    r"(?<![\w/.])((?:nas|objectives|search_spaces|tests|benchmarks|configs)/[\w/.-]*\.(?:py|ya?ml|md|csv|json))"
+    r"(?<![\w/.])((?:nas|objectives|search_spaces|tests|benchmarks|studies|configs)/[\w/.-]*\.(?:py|ya?ml|md|csv|json))"
 )
-MODULE = re.compile(r"(?<![\w./])((?:nas|objectives|search_spaces)(?:\.\w+)+)")
+MODULE = re.compile(r"(?<![\w./])((?:nas|objectives|search_spaces|benchmarks|studies)(?:\.\w+)+)")
 DIFF = re.compile(r"^```diff\n.*?^```", re.MULTILINE | re.DOTALL)
-PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
+SCRIPTS = sorted([*(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "studies").rglob("*.py")])
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "studies").rglob("*.md"), ROOT / "README.md"])
 
 
 def docstrings(tree: ast.Module) -> Iterator[str]:
@@ -43,7 +44,7 @@ def gone(text: str) -> list[str]:
     """What a text names that is not there; COMMAND and the like stand for any, and a diff adds what it names."""
     text = DIFF.sub("", text)
     files = [name for name in FILE.findall(text) if not (ROOT / name).exists() and not re.search(r"/[A-Z]+[/.]", name)]
-    modules = (name.rstrip(".") for name in MODULE.findall(text) if not name.endswith((".py", ".md", ".yaml")))
+    modules = (name.rstrip(".") for name in MODULE.findall(text) if not name.endswith((".py", ".md", ".yaml", ".csv")))
     return files + [name for name in modules if not is_there(name) and not name.rpartition(".")[2].isupper()]
 
 
@@ -68,3 +69,13 @@ def test_docstrings_name_what_is_there(package: str) -> None:
         if (names := [name for text in docstrings(parsed(path)) for name in gone(text)])
     }
     assert found == {}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_script_imports_what_is_there(script: Path) -> None:
+    """Most scripts of benchmarks and studies have no test of their own, and need packages that are not always installed."""
+    imports = [node for node in walked(parsed(script)) if isinstance(node, ast.ImportFrom) and node.module]
+    names = [
+        f"{node.module}.{alias.name}" for node in imports for alias in node.names if MODULE.match(f"{node.module}.x")
+    ]
+    assert [name for name in names if not is_there(name)] == []

@@ -1,4 +1,4 @@
-"""The keys of a study as editors and type checkers see them, each with what `plas schema study` says of it."""
+"""The keys of a study as editors and type checkers see them, each with what `plas list --schema study` says of it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -67,7 +67,7 @@ class StudyKeys(TypedDict, total=False):
     tied: bool | Sequence[bool]
     """One table for embedding and LM head; [true, false] is an axis."""
     token_curve: Named
-    """Bytes of text per token by vocabulary: name, file of 'plas tokenize' or mapping."""
+    """Bytes of text per token by vocabulary: name, file or mapping (recipe: docs/vocabulary.md)."""
     head_bytes: Number | Mapping[str, Number]
     """Bytes per element of embedding and LM head, else the format's own; {int4: 1}: by precision."""
     int4_group_size: int | None

@@ -20,14 +20,13 @@ from nas.blocks.page import blocks_page
 from nas.blocks.query import BlocksQuery, allowed, answered
 from nas.blocks.request import BlocksRequest, refuse_mixed
 from nas.blocks.study import Study
-from nas.commands.report import delivered
 from nas.commands.requests import ExplainRequest, ReportRequest, SelectRequest
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.sweeps import FORM
 from nas.exact.sweeps import MOST as MOST_LIMITS
 from nas.files.own_files import drawing
 from nas.files.tables import csv_text, refuse_existing, refuse_used, write, write_json
-from nas.pages.from_report import FILE, name_of
+from nas.pages.from_report import FILE, delivered, name_of
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
 from nas.study.preferences import check_form, diverse, knee

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 from nas.calibrate import (
     ai_hub,
@@ -30,6 +31,8 @@ from nas.calibrate.offload import slow_share
 from nas.errors import UsageError
 from nas.export.chosen import columns
 from nas.files.tables import csv_text
+from nas.study.entry_points import offered
+from nas.study.user_code import imported
 from objectives.calibrating.formats import FORMATS
 
 #: In the order in which they are asked whether a document is theirs: what stands in other logs too comes last.
@@ -68,7 +71,14 @@ def reader_of(document: Document) -> Reader | None:
         raise UsageError(
             f"{document.path}: expected json, jsonl, csv or md of llama-bench, got {SQL}; run it with -o json"
         )
-    return next((reader for reader in READERS if reader.recognises(document)), None)
+    return next((reader for reader in readers() if reader.recognises(document)), None)
+
+
+@cache
+def readers() -> tuple[Reader, ...]:
+    """Every format in the order in which it is asked: ours, those of installed packages (group `plas.logs`), and the broadest of ours last."""
+    theirs = (cast(Reader, imported(plug_ins[0].place)) for plug_ins in offered("logs").values())
+    return (*READERS[:-1], *theirs, READERS[-1])
 
 
 def read_logs(documents: Sequence[tuple[Document, Reader]], wanted: Wanted) -> Log:
@@ -81,7 +91,9 @@ def read_logs(documents: Sequence[tuple[Document, Reader]], wanted: Wanted) -> L
     Raises:
         UsageError: too much, several devices, or a name that no log has.
     """
-    figures = [figure for reader in READERS for figure in reader.figures([d for d, own in documents if own is reader])]
+    figures = [
+        figure for reader in readers() for figure in reader.figures([d for d, own in documents if own is reader])
+    ]
     if len(figures) > MOST_FIGURES:
         raise UsageError(
             f"{documents[0][0].path}: expected at most {MOST_FIGURES:,} figures, got {len(figures):,}; split it"

@@ -57,7 +57,7 @@ def with_schema(text: str, path: Path, kind: str) -> tuple[str, str]:
     schema = path.with_name(f"{kind}.schema.json")
     said = f"{schema} is for editors: with a YAML language server they complete keys and mark wrong ones."
     if schema.exists():
-        said = f"{schema} was there and stays as it is; {typed('schema')} {kind} prints this version's."
+        said = f"{schema} was there and stays as it is; {typed('list')} --schema {kind} prints this version's."
     else:
         write(schema, schema_text(kind))
     return f"# yaml-language-server: $schema={schema.name}\n{text}", said

@@ -326,7 +326,7 @@ def evidence() -> list[Row]:
 
 
 def token_curves() -> list[Row]:
-    """Bytes per token over the vocabulary of known texts, at the ends of what was counted; plas tokenize counts others."""
+    """Bytes per token over the vocabulary of known texts, at the ends of what was counted; a recipe in docs/vocabulary.md counts others."""
     found = {
         name: TokenCurve.model_validate(read(place)[0]) for name, place in documents("objectives.token_curves").items()
     }

@@ -1,7 +1,6 @@
 """The work of `report`: the page of a run beside its files, or a page of several runs."""
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os.path import isfile
 from pathlib import Path
 from typing import Any
@@ -9,20 +8,19 @@ from typing import Any
 from nas.answer.outcome import Outcome
 from nas.answer.past_run import RecordedRun, recorded_run
 from nas.answer.read_from_run import recalled
+from nas.commands.answer_folders import work_of
 from nas.commands.requests import ReportRequest
 from nas.errors import UsageError
 from nas.files import report_json, yaml_source
-from nas.files.tables import refuse_existing, write
-from nas.pages.from_report import FILE, name_of
+from nas.files.tables import write
+from nas.pages.from_report import FILE, delivered, name_of
 from nas.pages.run_page import run_page
 from nas.pages.runs import NamedRun, distinct_names
 from nas.pages.runs_page import runs_page
 from nas.record.folder import current
-from nas.terminal.console import notice
 from objectives.display_text import in_a_command
 
 COMPARISON = "comparison.yaml"
-TOLD = (report_json.FILE, report_json.REPRODUCTION)  # that a page is made of, without a run
 
 
 def report(request: ReportRequest) -> Path:
@@ -42,27 +40,9 @@ def report(request: ReportRequest) -> Path:
     return delivered(request, made, scored=len(request.runs) == 1)
 
 
-def delivered(request: ReportRequest, page: Callable[[], str], *, scored: bool = False) -> Path:
-    """Write a page to the given place, else beside the files of the one folder; returns where it is. scored: whether it shows scores.
-
-    Raises:
-        UsageError: a file that exists, or scores for a page that has none.
-        PlasError: a folder that cannot be written.
-    """
-    if request.scores is not None and not scored:
-        raise UsageError("scores: expected the folder of one run, whose page shows them, got another; drop --scores")
-    target = request.out or (request.runs[0] / FILE if len(request.runs) == 1 else Path(FILE))
-    if request.out is not None or len(request.runs) > 1:
-        refuse_existing("--out", target)
-    write(target, page())
-    if not request.quiet:
-        notice(f"{target}: open it in a browser; it needs no network")
-    return target
-
-
-def reports_in(runs: Sequence[Path]) -> list[str]:
-    """Which reports of fits, calibrations and reproductions the one folder that is named holds; of several none."""
-    return [name for name in TOLD if len(runs) == 1 and isfile(runs[0] / name)]  # unlike Path.is_file of any name
+def made_from_report(runs: Sequence[Path]) -> bool:
+    """Return True if the one folder that is named holds the report of a fit or a calibration; of several False."""
+    return len(runs) == 1 and isfile(runs[0] / report_json.FILE)  # unlike Path.is_file of any name
 
 
 def refuse_comparison(path: Path) -> None:
@@ -71,7 +51,7 @@ def refuse_comparison(path: Path) -> None:
     Raises:
         UsageError: the folder is a comparison's.
     """
-    if os.path.isfile(path / COMPARISON):  # unlike Path.is_file of any name
+    if isfile(path / COMPARISON):  # unlike Path.is_file of any name
         raise UsageError(
             f"{path}: expected a run folder, got a comparison; its page is written by 'plas compare --resume {in_a_command(path)}'"
         )
@@ -81,9 +61,9 @@ def refuse_own_page(path: Path) -> None:
     """Say that a page of its own stands beside no other.
 
     Raises:
-        UsageError: the folder holds a fit's, a calibration's or a reproduction's report.
+        UsageError: the folder holds the report of a fit, a calibration or an installed package.
     """
-    if any(os.path.isfile(path / name) for name in TOLD):
+    if isfile(path / report_json.FILE) or work_of("report", path) is not None:
         raise UsageError(f"{path}: expected a run folder beside others, got a page of its own; report it alone")
 
 

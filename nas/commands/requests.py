@@ -20,7 +20,7 @@ from nas.terminal.flags import (
     Word,
 )
 
-WHICH, DRAFTS = "Which architecture", "What drafts"
+WHICH = "Which architecture"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,44 +132,12 @@ class ExplainRequest:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairsRequest:
-    """A study of targets, the space of drafts, and how many of their tokens are accepted; `flags` are keys of the study."""
-
-    acceptance: Annotated[
-        str | None,
-        Flag(
-            "--acceptance",
-            "Probability that a draft's first token is accepted, 0.7, or of measured drafts by their perplexity or name, 20=0.8,40=0.55.",
-            DRAFTS,
-            "SHARE",
-        ),
-    ] = None
-    draft_space: Annotated[
-        str, Flag("--draft-space", "Search space of drafts: name or YAML file; same: the study's.", DRAFTS)
-    ] = "drafts"
-    drafted: Annotated[str, Flag("--drafted", "Numbers of tokens drafted in a step.", DRAFTS, "N[,N…]")] = "1,2,4,6"
-    flags: Annotated[
-        Mapping[str, Any],
-        Keys(
-            "config settings space law tokens precision_law deltas objectives budgets preset device precision latency attention "
-            "vocabulary calibration engine batch input_tokens output_tokens"
-        ),
-    ] = field(default_factory=dict)
-    config: Annotated[str | None, Config] = None
-    settings: Annotated[tuple[str, ...], Settings] = ()
-    out: Annotated[Path | None, Flag("--out", "Folder to create for the tables; left out: none.", OUTPUT)] = None
-    shown: Annotated[int, Flag("--rows", "Rows shown on the screen; files hold all.", OUTPUT, least=1)] = 12
-    quiet: Annotated[bool, Quiet] = False
-    json: Annotated[bool, Json] = False
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class ReportRequest:
-    """Runs, or the folder of a fit, a calibration or a reproduction, and the page to write."""
+    """Runs, or the folder of a fit or a calibration, and the page to write."""
 
     runs: Annotated[
         tuple[Path, ...],
-        Word("Run folders, or the folder of a reproduction, or of a fit's or a calibration's --report.", "RUN"),
+        Word("Run folders, or the folder of a fit's or a calibration's --report.", "RUN"),
     ]
     out: Annotated[
         Path | None,
@@ -178,6 +146,10 @@ class ReportRequest:
         ),
     ] = None
     scores: Annotated[str | None, replace(STUDY["scores"], group=None)] = None
+    show: Annotated[
+        bool,
+        Flag("--open", "Open the page in the browser, written first if it is not there; without one print its path."),
+    ] = False
     quiet: Annotated[bool, Quiet] = False
 
 
@@ -221,13 +193,3 @@ class InitRequest:
         ),
     ] = None
     quiet: Annotated[bool, Quiet] = False
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DemoRequest:
-    """Where the tour is shown, and how."""
-
-    out: Annotated[Path | None, Flag("--out", "Folder to create for its files; default a temporary one.")] = None
-    wait: Annotated[bool, Flag("--no-wait", "Run each command at once, without waiting for Enter.")] = True
-    browser: Annotated[bool, Flag("--no-open", "Print where the page is, open no browser.")] = True
-    quiet: Annotated[bool, Flag("--quiet", "Commands and results alone: no sentences, no typing, no waiting.")] = False

@@ -1,4 +1,4 @@
-"""The work of `schema`: JSON schemas of everything that a user writes, as it may be written."""
+"""The work of `list --schema`: JSON schemas of everything that a user writes, as it may be written."""
 
 import json
 from typing import Any
@@ -81,4 +81,4 @@ def show(what: str) -> None:
     elif what in named() or is_own(what):
         say_json(strategy_module(what).Parameters.model_json_schema(schema_generator=AsWritten))
     else:
-        raise UsageError(f"schema: {unknown('a kind', what, [*MODELS, *named()])}")
+        raise UsageError(f"--schema: {unknown('a kind', what, [*MODELS, *named()])}")

@@ -1,8 +1,8 @@
 """The exact frontier and picks of a whole space: by sums of parts where its metrics allow, else by enumeration."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, fields, replace
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -12,20 +12,52 @@ from nas.exact.decomposition.additive_bounds import BrokenSum, own_functions, un
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.decomposition.frontier import MOST_BACKBONES, backbones
 from nas.exact.enumeration import enumerate_all
-from nas.exact.over_devices import OverDevices, over_devices
 from nas.exact.setting_by_setting import SettingBySetting
 from nas.problem.evaluations import Evaluations
+from nas.problem.objective import Budget, Objective
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import SCENARIOS, each_setting
+from objectives.scenario import Scenario
 
 LARGEST = 10**8  # architectures that are enumerated where parts are not declared
 SMALL = 100_000  # architectures whose enumeration is quicker than setting up sums
 QUICK = 2_000_000  # architectures whose enumeration takes a second or two
 DRAWS_PER_EVALUATION = 4  # losses under a law's draws that cost as much as all metrics once
 SECONDS = 30_000_000  # items whose bounds take a few seconds
+FEW = 12  # devices that are solved one after the other, each beside what the others beat; more may be solved together
 FROM_LAW = ("loss", "perplexity")
 Way = Literal["parts", "enumeration"]
+
+
+class Together(Protocol):
+    """Exact answers of a problem over many devices, solved together; in genotypes of the problem, as `SettingBySetting` gives them."""
+
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+
+    @property
+    def said(self) -> list[str]:
+        """How each answer was found."""
+
+    def frontier(
+        self,
+        objectives: tuple[Objective, ...],
+        budgets: tuple[Budget, ...],
+        report: Callable[[int], None] = ...,
+    ) -> Evaluations | None:
+        """The feasible frontier in file order; None when nothing is feasible."""
+
+    def lowest(
+        self, budgets: tuple[Budget, ...], asked: Budget | None = None, least: str = "loss"
+    ) -> Evaluations | None:
+        """The pick within budgets and one more, one row: the least of the loss or of another metric, ties broken as everywhere."""
+
+
+#: Solvers of installed packages by their place, which `nas/search/assembly.py` fills in: asked with a problem whose one
+#: setting is the device, of which there are more than `FEW`, and the metrics of its answers; None where it does not fit.
+SOLVERS: dict[str, Callable[[Problem, tuple[str, ...]], Together | None]] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +81,45 @@ def way_of(problem: Problem, rules: tuple[PickRule, ...] = ()) -> tuple[Way, str
     if problem.space.size <= SMALL:
         return "enumeration", obstacle
     if not obstacle:
+        _refuse_one_by_one(problem)
         return "parts", ""
     _refuse_beyond(problem, obstacle)
     return "enumeration", obstacle
+
+
+def _refuse_one_by_one(problem: Problem) -> None:
+    """Say that devices that a package solves together are too many to be solved one after the other.
+
+    Raises:
+        UsageError: they are, and no such package is installed.
+    """
+    devices = list(problem.scenario.by_device.values())
+    if SOLVERS or not _many(problem) or problem.space.size <= LARGEST or not all(alike(devices[0], d) for d in devices):
+        return
+    raise UsageError(
+        f"exact: expected at most {LARGEST:,} architectures on more than {FEW} devices solved one by one, got "
+        f"{problem.space.size:,} on {len(devices):,}; install what solves them together (pip install ./plugins/chips), "
+        "or take a smaller space, fewer devices or a search strategy (--algo nsga2)"
+    )
+
+
+def _many(problem: Problem) -> bool:
+    """Return True if the device is the one setting, with more than `FEW` values."""
+    return [*problem.space.settings] == ["device"] and len(problem.scenario.devices) > FEW
+
+
+def alike(first: Scenario, other: Scenario) -> bool:
+    """Return True if scenarios differ in figures of their devices alone, as chips made of genes do."""
+    names = (field.name for field in fields(Scenario) if field.name not in ("device", "energy"))
+    same = ((getattr(first, name), getattr(other, name)) for name in names)
+    return all(a is b or a == b for a, b in same) and first.device.other_peaks.keys() == other.device.other_peaks.keys()
+
+
+def together(problem: Problem, names: tuple[str, ...]) -> Together | None:
+    """The problem as an installed package solves it, answers with these metrics; None of few devices, and where none fits."""
+    if not _many(problem):
+        return None
+    return next((fitting for solver in SOLVERS.values() if (fitting := solver(problem, names)) is not None), None)
 
 
 def _refuse_beyond(problem: Problem, obstacle: str) -> None:
@@ -78,7 +146,7 @@ def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
     if unknown := [name for name in problem.space.settings if name not in SCENARIOS]:
         return f"{' and '.join(unknown)} as a gene {'is' if len(unknown) == 1 else 'are'} in no sum of parts"
     asked = metrics_of(problem, rules)
-    if over_devices(problem, asked) is not None:
+    if together(problem, asked) is not None:
         return ""
     missing = next((name for one in each_setting(problem) if (name := undeclared(one, asked)) is not None), None)
     if missing is not None:
@@ -168,7 +236,7 @@ def _by_parts(
     most: int | None = None,
 ) -> ExactSolution:
     names = metrics_of(problem, tuple(r for r in rules if not r.dense))
-    if most is None and (over := over_devices(problem, names)) is not None:
+    if most is None and (over := together(problem, names)) is not None:
         return _over_devices(problem, rules, report, over)
     sums = SettingBySetting(problem, names, checkpoint, most)
     frontier = sums.frontier(problem.objectives, problem.budgets, report=report) if problem.objectives else None
@@ -186,7 +254,7 @@ def _by_parts(
 
 
 def _over_devices(
-    problem: Problem, rules: tuple[PickRule, ...], report: Callable[[int], None], over: OverDevices
+    problem: Problem, rules: tuple[PickRule, ...], report: Callable[[int], None], over: Together
 ) -> ExactSolution:
     """The answers of many devices together."""
     frontier = over.frontier(problem.objectives, problem.budgets, report) if problem.objectives else None
@@ -195,7 +263,7 @@ def _over_devices(
     return _solution(problem, nothing if frontier is None else frontier, picks, "parts", "".join(over.said[:1]))
 
 
-def _pick_over(over: OverDevices, frontier: Evaluations | None, rule: PickRule) -> Evaluations | None:
+def _pick_over(over: Together, frontier: Evaluations | None, rule: PickRule) -> Evaluations | None:
     """A member of the frontier where what decides a pick is minimised: of equal ones that which costs least in what else is; else solved by itself."""
     if frontier is None or not rule.among(frontier):
         return _pick(over, frontier, rule)
@@ -203,7 +271,7 @@ def _pick_over(over: OverDevices, frontier: Evaluations | None, rule: PickRule) 
     return None if row is None else frontier[row : row + 1]
 
 
-def _pick(sums: SettingBySetting | OverDevices, frontier: Evaluations | None, rule: PickRule) -> Evaluations | None:
+def _pick(sums: SettingBySetting | Together, frontier: Evaluations | None, rule: PickRule) -> Evaluations | None:
     """A member of the frontier where the rule's pick must be one, else solved by itself; no frontier of some objectives is no pick."""
     if frontier is None and sums.problem.objectives:
         return None

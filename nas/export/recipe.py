@@ -128,7 +128,7 @@ def load_recipe(name: str) -> Recipe:
     else:
         raise UsageError(f"recipe: {unknown('a recipe', name, shipped, 'a YAML file')}")
     content, origins = yaml_source.read(path)
-    return checked_recipe(yaml_source.keys_of(content, path, "see 'plas schema recipe'"), Faults(origins))
+    return checked_recipe(yaml_source.keys_of(content, path, "see 'plas list --schema recipe'"), Faults(origins))
 
 
 def checked_recipe(content: dict[str, Any], faults: Faults) -> Recipe:

@@ -34,7 +34,7 @@ class ExportRequest:
     seed: Annotated[int, Flag("--seed", "Seed of the weights.", HOW, least=0)] = 0
     tokenizer: Annotated[
         str,
-        Flag("--tokenizer", "bytes, a folder with a tokenizer.json, or one of plas tokenize --save-tokenizers.", HOW),
+        Flag("--tokenizer", "bytes, a folder with a tokenizer.json, or a folder of such folders named by size.", HOW),
     ] = "bytes"
     multiple: Annotated[int, Flag("--expert-multiple", "Round expert sizes to a multiple.", HOW, least=1)] = 1
     verify: Annotated[

@@ -49,7 +49,7 @@ def tokenizer_for(given: str) -> Tokenizer:
 
 
 def folders_by_size(folder: Path) -> dict[int, Path]:
-    """Folders of tokenizers below a folder that `plas tokenize --save-tokenizers` wrote, by the sizes that name them, ascending."""
+    """Folders of tokenizers below a folder, by the sizes that name them, ascending."""
     try:
         below = [] if not folder.is_dir() or (folder / FILE).exists() else list(folder.iterdir())
         found = [place for place in below if place.name.isdecimal() and (place / FILE).is_file()]

@@ -29,20 +29,19 @@ class Tokenizers:
         """Refuse vocabularies that a folder of several sizes has no tokenizer for.
 
         Raises:
-            UsageError: with these sizes, and the command that makes all of them.
+            UsageError: with these sizes.
         """
         wanted = set(vocabularies)
         if self.one is not None or not (lacking := sorted(wanted - set(self.by_size))):
             return
-        every = ",".join(map(str, sorted(wanted | set(self.by_size))))
         raise UsageError(
             f"tokenizer: expected a tokenizer of {_listed(lacking)} entries in {self.given}, got {_listed(self.by_size)}; "
-            f"run 'plas tokenize TEXT --vocabularies {every} --save-tokenizers NEW', or give one of these with --vocabulary"
+            "make them with the recipe in docs/vocabulary.md, or give one of these with --vocabulary"
         )
 
 
 def tokenizers_for(given: str) -> Tokenizers:
-    """The tokenizer `bytes`, that of a path, or those of a folder as `plas tokenize --save-tokenizers` writes it.
+    """The tokenizer `bytes`, that of a path, or those of a folder that holds one folder per size.
 
     Raises:
         UsageError: none there, or one whose folder has the name of another size.

@@ -20,17 +20,19 @@ class Right(Enum):
 
 
 RIGHTS = {
-    **dict.fromkeys(("run", "compare", "devices", "fleet"), Right.STUDY),
-    **dict.fromkeys(("theory", "explain", "export", "schema", "bench"), Right.TYPED),
-}  # every other command: nothing
+    **dict.fromkeys(("run", "compare", "devices"), Right.STUDY),
+    **dict.fromkeys(("theory", "explain", "export", "list"), Right.TYPED),
+}  # every other command: nothing; one of an installed package: what it says itself
 _command: ContextVar[str] = ContextVar(
     "command", default=""
 )  # none: a program of the user's own, which says what it wants
 
 
 @contextmanager
-def command(name: str) -> Iterator[None]:
-    """Name the command for which modules are imported inside the block."""
+def command(name: str, right: Right | None = None) -> Iterator[None]:
+    """Name the command for which modules are imported inside the block, and its right if an installed package adds it."""
+    if right is not None:
+        RIGHTS[name] = right
     token = _command.set(name)
     try:
         yield

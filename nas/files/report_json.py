@@ -7,7 +7,6 @@ from nas.errors import PlasError, UsageError
 from objectives import outside
 
 FILE, VERSION = "report.json", 1
-REPRODUCTION = "reproduction.json"  # of a reproduction, which has a layout of its own
 KINDS = ("fit", "fit_on_prior", "calibration")
 MOST_BYTES = 60_000_000
 #: Keys under which nothing means nothing; a null under any other, and in lists, was a number that JSON does not know.

@@ -4,6 +4,7 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
@@ -15,10 +16,11 @@ from nas.pages.markup import text
 
 SHARED = ("data.js", "theme.js", "series.js", "legend.js", "words.js")  # what every page's script begins with
 LAST = "loaded.js"  # and what it ends with
+Asset = str | Traversable  # a name in assets/, or a file of an installed package
 
 
-def page(title: str, body: str, data: Any, scripts: Sequence[str], styles: Sequence[str] = ()) -> str:
-    """A page: finished HTML as its body, data for its scripts, names of scripts and further style sheets beside this file.
+def page(title: str, body: str, data: Any, scripts: Sequence[Asset], styles: Sequence[Asset] = ()) -> str:
+    """A page: finished HTML as its body, data for its scripts, and scripts and further style sheets.
 
     Raises:
         PlasError: no BokehJS in this environment.
@@ -46,8 +48,9 @@ def policy(scripts: Sequence[str]) -> str:
     )
 
 
-def _asset(name: str) -> str:
-    return files("nas.pages").joinpath("assets", name).read_text(encoding="utf-8")
+def _asset(asset: Asset) -> str:
+    file = files("nas.pages").joinpath("assets", asset) if isinstance(asset, str) else asset
+    return file.read_text(encoding="utf-8")
 
 
 PARTS = ("bokeh.min.js", "bokeh-api.min.js")  # figures, tools and glyphs; then the plotting interface

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from nas.errors import UsageError
 from nas.exact.checkpoint import SolverCheckpoint
+from nas.exact.solution import FEW, SOLVERS
 from nas.files.faults import Path
 from nas.problem.objective import EXTRAPOLATION, INSIDE, Budget, built_in, limit_on_cost, unit_of
 from nas.problem.pick_queries import OWN, Baseline, PickQuery
@@ -41,6 +42,7 @@ from nas.study.request_length import in_tokens, without_made
 from nas.study.serving_keys import FIGURES
 from nas.study.study_devices import refuse_several
 from nas.study.study_laws import notices_of_alternatives, notices_of_text, notices_of_tokens
+from nas.study.user_code import imported
 from nas.study.value_parsers import without_password
 from objectives.device import Calibration
 from objectives.loss_law.law import Law
@@ -293,6 +295,8 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
         _refuse_per_token([*config.objectives, *given, *config.columns, *of_applications])
     conditions = conditions_of(config, experts=bool((space.experts > 1).any()))
     devices = asked.devices or {"": asked.device}
+    if len(devices) > FEW:
+        _ask_for_solvers()
     scenario, note = scenario_on_devices(config, asked.laws[0], devices, space.formats, conditions, asked.trainer)
     scenario = served(scenario, config, space, asked.served_by.draft, _reader(asked, conditions))
     minimised, of_rates = as_costs(config.objectives)
@@ -315,6 +319,18 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
     refuse_unclaimed(problem)
     refuse_impossible(problem)
     return problem, [*of_rates, *on_rates, *about_quantiles(problem)], note
+
+
+def _ask_for_solvers() -> None:
+    """Make the solvers of installed packages known (group `plas.solvers`: modules with a function `together`).
+
+    Raises:
+        UsageError: one cannot be imported.
+    """
+    for plug_ins in entry_points.offered("solvers").values():
+        place = plug_ins[0].place
+        if place not in SOLVERS:
+            SOLVERS[place] = imported(place).together
 
 
 def _of_applications(asked: ReadStudy) -> list[str]:

@@ -4,7 +4,7 @@
 #
 #   plas run --algo strategy --evaluations 1000        the file is strategy.py in the working folder
 #   plas compare --algos strategy,nsga2 --seeds 5      against others, at equal evaluations
-#   plas schema strategy                               its parameters
+#   plas list --schema strategy                               its parameters
 #   python -c "from nas.testing import check_strategy; check_strategy('strategy')"
 #
 # The first line of the module is what 'plas list strategies' shows. All rules: docs/strategies.md.

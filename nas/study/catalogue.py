@@ -74,7 +74,7 @@ def _content(key: str, given: Any, faults: Faults, at: Path) -> tuple[Any, Fault
         return None, faults, at
     try:
         content, origins = yaml_source.read(path)
-        content = yaml_source.keys_of(content, path, REMEDIES.get(key, f"see 'plas schema {key}'"))
+        content = yaml_source.keys_of(content, path, REMEDIES.get(key, f"see 'plas list --schema {key}'"))
         if key == "law":
             content = with_file(_with_form(content), path) if path == FilePath(given) else _with_form(content)
     except UsageError as error:

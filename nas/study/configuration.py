@@ -214,7 +214,7 @@ class StudyConfig(BaseModel):
     ] = True
     token_curve: Annotated[
         str | dict[str, Any],
-        Field(description="Bytes of text per token by vocabulary: name, file of 'plas tokenize' or mapping"),
+        Field(description="Bytes of text per token by vocabulary: name, file or mapping (recipe: docs/vocabulary.md)"),
         Part(always=False),
     ] = "slimpajama"
     head_bytes: Annotated[

@@ -1,4 +1,4 @@
-"""Entry points of installed packages: strategies, metrics, forms of laws, laws, devices, stacks.
+"""Entry points of installed packages: strategies, metrics, law forms, laws, devices, stacks, folder readers, log readers, solvers.
 
 Reading them imports nothing: an entry point is a name and a place, laws and devices are YAML files in a package's
 folder. What is named is imported by `nas/study/user_code.py`.
@@ -6,17 +6,15 @@ folder. What is named is imported by `nas/study/user_code.py`.
 
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, distributions
-from importlib.util import find_spec
 from pathlib import Path
 
 from nas.errors import UsageError
 from nas.problem.expensive_objectives import EXPENSIVE
 from objectives.installed import DISTRIBUTION
-from objectives.plugins import documents, first_line, importable, normalised
+from objectives.plugins import documents, first_line, importable, located, normalised
 from search_spaces.columns import ALIASES, DEFAULTS, SHAPE
 
 SHIPPED = {
@@ -27,7 +25,9 @@ SHIPPED = {
     "devices": "objectives.devices",
     "stacks": "nas.export.stacks",
 }  # kind, as `plas list` says it, and where ours lie; the group of its entry points is `plas.KIND`
-ONE = {kind: kind.removesuffix("s") for kind in SHIPPED} | {"strategies": "strategy"}
+MODULES = ("answers", "logs", "solvers")  # kinds of which a package gives modules and we ship no folder
+KINDS = (*SHIPPED, *MODULES)
+ONE = {kind: kind.removesuffix("s") for kind in KINDS} | {"strategies": "strategy", "answers": "reader of folders"}
 AUTO = "auto"  # picks one of the strategies: `nas/search/choice.py`
 FOLDERS = ("laws", "devices")  # here an entry point is a folder of YAML files
 NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
@@ -74,6 +74,8 @@ class Read:
 
 def shipped(kind: str) -> tuple[str, ...]:
     """Names of ours."""
+    if kind in MODULES:
+        return ()
     if kind in FOLDERS:
         return tuple(documents(SHIPPED[kind]))
     besides = {"metrics": tuple(EXPENSIVE), "strategies": (AUTO,)}
@@ -155,7 +157,7 @@ def _read(path: tuple[str, ...]) -> Read:
     seen: set[str] = set()
     for distribution in distributions(path=list(path)):
         try:
-            points = [point for point in distribution.entry_points if point.group.removeprefix("plas.") in SHIPPED]
+            points = [point for point in distribution.entry_points if point.group.removeprefix("plas.") in KINDS]
             points = [point for point in points if point.group.startswith("plas.")]
             label = _label(distribution) if points else ""
         except Exception as error:  # whatever a damaged description raises
@@ -204,26 +206,3 @@ def _documents(kind: str, place: str, label: str) -> tuple[list[PlugIn], str]:
     if not paths:
         return [], f"{kind}: expected a folder of YAML files, got none in {place}; install it again"
     return [PlugIn(kind, normalised(path.stem), str(path), label) for path in paths], ""
-
-
-def located(module: str, *, file: bool = False) -> Path | None:
-    """The folder of a dotted name, or the file of a module; nothing is imported."""
-    for path in _places(module, file=file):
-        if path.is_file() if file else path.is_dir():
-            return path
-    return None
-
-
-def _places(module: str, *, file: bool) -> Iterator[Path]:
-    top, *inner = module.split(".")
-    try:
-        spec = find_spec(top)
-    except (ImportError, ValueError, AttributeError):
-        return
-    if spec is None:
-        return
-    for root in spec.submodule_search_locations or ():
-        inside = Path(root, *inner)
-        yield from (inside / "__init__.py", inside.with_suffix(".py")) if file else (inside,)
-    if file and not inner and spec.origin:
-        yield Path(spec.origin)

@@ -5,14 +5,13 @@ Names are read from file names, so that an answer takes no longer than `--help`.
 
 import importlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import EnumType
 from typing import get_args
 
 from nas.errors import UsageError
 from nas.files.faults import unknown
 from nas.problem.expensive_objectives import EXPENSIVE
-from nas.terminal.doors import door
 from objectives.plugins import documents, importable
 from search_spaces.formats import FORMATS
 
@@ -68,7 +67,7 @@ VALUES: dict[str, Names] = {
 }
 
 
-def answer(arguments: Sequence[str], commands: Sequence[str]) -> str:
+def answer(arguments: Sequence[str], commands: Mapping[str, str]) -> str:
     """Text of `plas completion ARGUMENTS`: a shell's script, or words, one a line.
 
     Raises:
@@ -82,17 +81,17 @@ def answer(arguments: Sequence[str], commands: Sequence[str]) -> str:
     return SCRIPTS[first] + "\n"
 
 
-def candidates(words: Sequence[str], commands: Sequence[str]) -> list[str]:
+def candidates(words: Sequence[str], commands: Mapping[str, str]) -> list[str]:
     """Completions of the last word after `plas`; none where a file may stand."""
     *before, last = words or [""]
     if not before:
-        return _beginning(last, commands)
+        return _beginning(last, tuple(commands))
     if before[-1] in VALUES:
         listed = last.rpartition(",")
         return [f"{listed[0]}{listed[1]}{name}" for name in _beginning(listed[2], VALUES[before[-1]]())]
     if before[0] not in commands:
         return []
-    options, choices = _signature(before[0])
+    options, choices = _signature(commands[before[0]])
     if last.startswith("-"):
         return _beginning(last, options)
     return _beginning(last, choices if len(before) == 1 else ())
@@ -102,9 +101,9 @@ def _beginning(start: str, names: Sequence[str]) -> list[str]:
     return [name for name in names if name.startswith(start)]
 
 
-def _signature(command: str) -> tuple[list[str], list[str]]:
+def _signature(module: str) -> tuple[list[str], list[str]]:
     """A command's options, and the values of its argument where they are known, from its function's parameters."""
-    function = importlib.import_module(door(command)).main.function
+    function = importlib.import_module(module).main.function
     options, choices = ["--help"], list[str]()
     for parameter in inspect.signature(function).parameters.values():
         kind, info = get_args(parameter.annotation)

@@ -1,8 +1,16 @@
-"""Finds the module with a command's flags: `nas/NAME.py`, or `nas/NAME/__main__.py` of a command with a room of its own."""
+"""The commands that ship and those of installed packages, and the module with a command's flags: `nas/NAME.py`, or `nas/NAME/__main__.py` of one with a room of its own."""
 
+from contextlib import suppress
+from importlib.metadata import distributions
 from os.path import isdir, join
 
-from objectives.plugins import first_line, folder
+from objectives.plugins import first_line, folder, located
+
+COMMANDS = (
+    *("run", "compare", "select", "explain", "fit", "theory", "devices"),
+    *("blocks", "export", "train", "measure", "evidence", "calibrate", "report", "watch"),
+    *("list", "init"),
+)
 
 
 def door(command: str) -> str:
@@ -11,5 +19,21 @@ def door(command: str) -> str:
 
 
 def headline(command: str) -> str:
-    """The first line of a command's docstring; nothing is imported."""
+    """The first line of a shipped command's docstring; nothing is imported."""
     return first_line(folder("nas").parent / f"{door(command).replace('.', '/')}.py")
+
+
+def installed() -> dict[str, str]:
+    """The modules of the commands that installed packages add, by name (group `plas.commands`); a shipped name stays ours."""
+    found: dict[str, str] = {}
+    for distribution in distributions():
+        with suppress(Exception):  # whatever a damaged description raises: it hurts nobody else
+            points = distribution.entry_points.select(group="plas.commands")
+            found = {**{point.name: point.module for point in points if point.name not in COMMANDS}, **found}
+    return found
+
+
+def summary(module: str) -> str:
+    """The first line of a module's docstring; nothing is imported."""
+    path = located(module, file=True)
+    return "" if path is None else first_line(path)

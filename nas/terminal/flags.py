@@ -114,7 +114,7 @@ STUDY = {
     ),
     "seed": Flag("--seed", "Seed of the strategy; default 0.", SEARCH, kind=int),
     "params": Flag(
-        "--param", "The strategy's own: 'plas schema nsga2'; repeats.", SEARCH, "NAME=VALUE", kind=list[str]
+        "--param", "The strategy's own: 'plas list --schema nsga2'; repeats.", SEARCH, "NAME=VALUE", kind=list[str]
     ),
     "space": Flag("--space", "Search space: name or YAML file; default paper.", SPACE),
     "law": Flag("--law", "Loss law: name or YAML file; default hw_codesign.", SPACE),

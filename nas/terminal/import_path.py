@@ -30,12 +30,12 @@ def keep_together() -> None:
 
 
 def started_with_m() -> bool:
-    """Whether this interpreter looks for the module of `python -m nas…` right now."""
+    """Whether this interpreter looks for the module of `python -m nas…`, or of a package `plas_…` around it, right now."""
     if sys.argv[:1] != ["-m"]:  # what stands there meanwhile
         return False
     word = sys.orig_argv[-len(sys.argv)]
     module = word.partition("m")[2] if word.startswith("-") else word
-    return module.partition(".")[0] == "nas"
+    return module.partition(".")[0] == "nas" or module.startswith("plas_")
 
 
 def is_program() -> bool:

@@ -1,15 +1,16 @@
 """The overview that `plas` prints without a command, and the words that complete one in a shell."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from nas.errors import UsageError
-from nas.terminal.doors import headline
+from nas.terminal.doors import headline, summary
 
 
-def overview(commands: Sequence[str]) -> str:
-    """Commands with their first docstring lines."""
+def overview(commands: Sequence[str], installed: Mapping[str, str]) -> str:
+    """Commands with their first docstring lines; those of installed packages, each with its module, stand last."""
     lines = [f"  {name:<9} {headline(name)}" for name in commands]
+    lines += [f"  {name:<9} {summary(module)}" for name, module in installed.items()]
     return "\n".join(
         [
             "Usage: plas COMMAND [OPTIONS]   (the same as python -m nas.COMMAND)",
@@ -22,8 +23,8 @@ def overview(commands: Sequence[str]) -> str:
     )
 
 
-def completion(arguments: Sequence[str], commands: Sequence[str]) -> str:
-    """A shell's script, or the words that may follow; a refusal ends with exit code 2."""
+def completion(arguments: Sequence[str], commands: Mapping[str, str]) -> str:
+    """A shell's script, or the words that may follow a command, each with its module; a refusal ends with exit code 2."""
     from nas.terminal.completion import answer
 
     try:

@@ -25,15 +25,20 @@ REFUSED = cast(  # typer's own, or click's: whichever typer raises
 )
 
 
-def command(function: Callable[..., None], *examples: str) -> Callable[[], None]:
-    """A command-line program around a function of a request, or of annotated flags; examples end its help."""
+def command(
+    function: Callable[..., None], *examples: str, right: import_rights.Right | None = None
+) -> Callable[[], None]:
+    """A command-line program around a function of a request, or of annotated flags; examples end its help.
+
+    A package `plas_NAME` that adds the command NAME says whose word is enough to import a user's module: its `right`.
+    """
     file = Path(function.__code__.co_filename)
-    name = file.parent.name if file.stem == "__main__" else file.stem
+    name = (file.parent.name if file.stem == "__main__" else file.stem).removeprefix("plas_")
 
     def guarded(**given: Any) -> None:
         take_over()
         try:
-            with import_rights.command(name):
+            with import_rights.command(name, right):
                 function(**arguments(function, given))
         except PlasError as error:
             complain(str(error))

@@ -2,7 +2,9 @@
 
 import sys
 
+from nas.terminal.doors import COMMANDS
+
 
 def command(name: str) -> str:
-    """`plas NAME` where this program was started as plas, else `python -m nas.NAME`."""
-    return f"plas {name}" if sys.argv[0].startswith("plas ") else f"python -m nas.{name}"
+    """`plas NAME` where this program was started as plas or the command is an installed package's, else `python -m nas.NAME`."""
+    return f"plas {name}" if sys.argv[0].startswith("plas ") or name not in COMMANDS else f"python -m nas.{name}"

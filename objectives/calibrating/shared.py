@@ -1,6 +1,6 @@
 """Measurements that somebody gives to others: device, engine and rows in one file that names nobody.
 
-The file is JSON of these fields alone; `plas schema measurements` prints its JSON schema.
+The file is JSON of these fields alone; `plas list --schema measurements` prints its JSON schema.
 """
 
 from typing import Annotated, Literal

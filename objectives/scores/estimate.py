@@ -1,6 +1,6 @@
 """Fits a family's curve: level, slope, spread between laboratories and residual, as weighted draws about the mode.
 
-With u the level of a laboratory, normal with sd τ, integrated out to first order about 0; benchmarks/designs/scores.md has form and priors.
+With u the level of a laboratory, normal with sd τ, integrated out to first order about 0; studies/scores/design.md has form and priors.
 """
 
 from collections.abc import Callable

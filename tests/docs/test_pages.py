@@ -13,13 +13,13 @@ from types import ModuleType
 import pytest
 import yaml
 
-from nas.__main__ import COMMANDS
-from nas.commands.tour import BOARD, BOARD_FILE, STEPS
+from nas.terminal.doors import COMMANDS
 from objectives.plugins import documents, importable
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted(DOCS.glob("*.md"))]
+STUDIES = sorted((ROOT / "studies").glob("*/*.md"))
 LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
 ELSEWHERE = ("http://", "https://", "mailto:")
 
@@ -57,9 +57,17 @@ def nowhere(page: Path) -> list[str]:
     return broken
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", [*PAGES, *STUDIES], ids=lambda path: path.name)
 def test_every_link_leads_somewhere(page: Path) -> None:
     assert nowhere(page) == []
+
+
+@pytest.mark.parametrize("study", sorted((ROOT / "studies").glob("[a-z]*")), ids=lambda path: path.name)
+def test_a_study_says_briefly_what_was_asked_and_found(study: Path) -> None:
+    text = read(study / "README.md")
+    words = [word for word in text.split() if any(letter.isalnum() for letter in word)]
+    assert len(words) <= 250
+    assert [name for name in ("Asked", "Run", "When", "Result") if f"**{name}" not in text] == []
 
 
 def test_a_broken_link_is_seen(tmp_path: Path) -> None:
@@ -94,7 +102,7 @@ def test_the_index_links_every_page() -> None:
     assert {path.name for path in DOCS.glob("*.md")} - {"README.md"} <= linked
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", [*PAGES, *STUDIES], ids=lambda path: path.name)
 def test_pages_are_plain_markdown(page: Path) -> None:
     """What only the site's tool reads looks like rubbish on a code host; nested text that is indented by two is lost by the tool."""
     text = prose(read(page))
@@ -152,14 +160,8 @@ def test_the_readme_leads_a_new_user_from_nothing_to_files_for_training() -> Non
     )
     assert steps[1].startswith("cat > board.yaml")
     assert [step.split()[:2] for step in steps[2:]] == [
-        ["plas", name] for name in ("run", "explain", "select", "export", "open")
+        ["plas", name] for name in ("run", "explain", "select", "export", "report")
     ]
-
-
-def test_the_demo_types_the_tour_of_the_readme() -> None:
-    described, *typed = list(first_hour().steps(read(ROOT / "README.md")))[1:]
-    assert described == f"cat > {BOARD_FILE} <<'END'\n{BOARD}END"
-    assert typed == [step.command for step in STEPS[1:]]
 
 
 def test_ci_runs_the_test_command_of_the_readme() -> None:

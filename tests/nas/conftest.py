@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nas
 from nas.answer.outcome import Outcome, conclude
 from nas.commands import run as running
 from nas.commands.list import missing_extra
@@ -29,10 +30,10 @@ from nas.search.assembly import Study, assemble
 from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
 from nas.strategies.conformance.subject import AXES
-from nas.terminal.doors import door
+from nas.terminal.doors import door, installed
 from objectives.plugins import importable
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(nas.__file__).resolve().parents[1]  # of the code that is tested: a checkout, or an installed wheel
 TINY: dict[str, Any] = {"name": "tiny", "axes": AXES}
 
 
@@ -130,6 +131,11 @@ def rows_of() -> Callable[..., Evaluations]:
     return build
 
 
+def module_of(command: str) -> str:
+    """The module of a command: ours, or of an installed package."""
+    return installed().get(command) or door(command)
+
+
 def interruptible() -> None:
     """A shell's background job ignores Ctrl-C and so would its children."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -173,7 +179,7 @@ class Commands:
 
     def line(self, command: str, *arguments: object) -> list[str]:
         """The command line."""
-        return [sys.executable, "-m", f"nas.{command}", *map(str, arguments)]
+        return [sys.executable, "-m", module_of(command).removesuffix(".__main__"), *map(str, arguments)]
 
     def environment(self) -> dict[str, str]:
         """The caller's environment with the checkout on the path and a plain terminal."""
@@ -300,7 +306,7 @@ def inside(
         capsys.readouterr()
         code: object = None
         try:
-            importlib.import_module(door(command)).main()
+            importlib.import_module(module_of(command)).main()
         except SystemExit as stopped:
             code = stopped.code
         return Answer(code if isinstance(code, int) else 0 if code is None else 1, *capsys.readouterr())

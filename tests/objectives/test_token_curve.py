@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from nas.files.yaml_source import dump, parse, read
 from objectives.plugins import documents
-from objectives.token_curve import TokenCurve, short
+from objectives.token_curve import TokenCurve
 
 TAO = {1024: 2.2517, 4096: 3.0252, 32768: 3.9390, 96256: 4.1622, 1024000: 4.3436}  # 0.22326 / D, four digits
 ENTROPIES = {2048: 6.4983, 8192: 7.1745, 96256: 7.6451}
@@ -70,12 +70,11 @@ def test_order_and_input_do_not_matter() -> None:
 def test_outside_of_the_counted_sizes_it_is_refused_by_name(vocabulary: int) -> None:
     said = (
         f"vocabulary: expected 4,096 to 65,536 as the curve own counts, got {vocabulary:,}; "
-        f"count it with 'plas tokenize … --vocabularies {short(vocabulary)}'"
+        "count it with the recipe in docs/vocabulary.md"
     )
     with pytest.raises(ValueError, match=r"^vocabulary") as refused:
         curve({4096: 3.0, 65536: 4.0}).bytes_per_token(np.array([8192, vocabulary]))
     assert str(refused.value) == said
-    assert (short(128000), short(4095)) == ("128k", "4095")
 
 
 def test_entropies_that_were_not_counted_are_refused() -> None:

@@ -132,7 +132,7 @@ def cautions(model: Model) -> list[str]:
     elif model.tokenizer.kind != "bytes" and not holds_tokenizer(model.tokenizer, model.column("vocabulary")):
         lines.append(
             "model.gguf has no tokenizer: it holds byte-level BPE of the vocabulary's size that splits text as GPT-2 does, "
-            "as plas tokenize makes it; speed is right, text cannot be made"
+            "as the recipe in docs/vocabulary.md makes it; speed is right, text cannot be made"
         )
     lines += _larger_types(model)
     if _serves(model):

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from nas.__main__ import COMMANDS
 from nas.commands import run as running
 from nas.commands.run import draw
 from nas.files.yaml_source import dump, parse
 from nas.search.discovery import strategy_module
+from nas.terminal.doors import COMMANDS
 from objectives.plugins import importable
 
 Inside = Callable[..., Any]
@@ -295,7 +295,7 @@ def test_json_of_every_command_parses(own: Any, inside: Inside, available: list[
     assert {row["name"] for row in listed["strategies"]} == {*importable("nas.strategies"), "auto"}
     assert len(parsed("list", "devices", "--json")) >= 30
     for what in ("study", "space", "law", "device", "measurements", *available):
-        assert parsed("schema", what)["type"] == "object"
+        assert parsed("list", "--schema", what)["type"] == "object"
 
 
 def test_quiet_says_nothing(own: Any, inside: Inside) -> None:

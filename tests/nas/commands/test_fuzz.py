@@ -260,8 +260,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["candidates.csv", "--no-plots", "--out", "out"],
     ],
     "report": [["answer"], ["answer", "--out", "x.html"]],
-    "schema": [["study"], ["nsga2"]],
-    "list": [["devices"], ["studies"]],
+    "list": [["devices"], ["studies"], ["--schema", "study"], ["--schema", "nsga2"]],
     "init": [["new.yaml"]],
 }
 STUDIED = ("run", "explain", "theory", "export")

@@ -20,14 +20,15 @@ def test_a_study_names_the_schema_that_is_written_beside_it(study: str, kind: st
     first = (tmp_path / "deep" / "mine.yaml").read_text().splitlines()[0]
     assert first == f"# yaml-language-server: $schema={schema.name}"
     assert json.loads(schema.read_text()) == json.loads(json.dumps(schema_of(kind)))
-    assert inside("schema", kind).out == schema.read_text()
+    assert inside("list", "--schema", kind).out == schema.read_text()
 
 
 def test_a_schema_that_is_there_stays_as_it_is(inside: Any, tmp_path: Path) -> None:
     (tmp_path / "study.schema.json").write_text("{}")
     answer = inside("init", "mine.yaml")
     assert (
-        "study.schema.json was there and stays as it is; python -m nas.schema study prints this version's" in answer.err
+        "study.schema.json was there and stays as it is; python -m nas.list --schema study prints this version's"
+        in answer.err
     )
     assert (tmp_path / "study.schema.json").read_text() == "{}"
 

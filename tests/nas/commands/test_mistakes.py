@@ -123,7 +123,7 @@ BAD: list[str] = [
     "explain --model qwen2.5_0.5b --preset x",
     "explain --model qwen2.5_0.5b --set x",
     "list nothing",
-    "schema nothing",
+    "list --schema nothing",
     "init file",
     "init x.yaml --from nothing",
     "__main__ nothing",
@@ -213,7 +213,7 @@ def test_a_strategy_without_its_extra_says_which(
         monkeypatch.setitem(sys.modules, "torch", importlib.util.module_from_spec(ModuleSpec("torch", None)))
     monkeypatch.setitem(sys.modules, package, None)  # as if it were not there, where it is
     monkeypatch.delitem(sys.modules, "nas.strategies.optuna_gp", raising=False)
-    for line in (["run", "--algo", "optuna_gp"], ["schema", "optuna_gp"]):
+    for line in (["run", "--algo", "optuna_gp"], ["list", "--schema", "optuna_gp"]):
         answer = inside(*line)
         assert answer.code == 2
         (said,) = answer.err.splitlines()

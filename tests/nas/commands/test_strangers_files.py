@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from nas.__main__ import COMMANDS
 from nas.files.import_rights import RIGHTS, Right, right_of
+from nas.terminal.doors import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "run-folder.md"
@@ -25,7 +25,6 @@ LINES: dict[str, tuple[object, ...]] = {
     "explain": ("explain", "run", "--select", "knee"),
     "report": ("report", "run"),
     "watch": ("watch", "run", "--once"),
-    "open": ("open", "run", "--print"),
     "export": ("export", "run", "--to", "hf", "--out", "made"),
     "resume": ("run", "--resume", "run", "--quiet"),
     "config": ("run", "--config", "run", "--quiet", "--out", "again"),
@@ -48,7 +47,7 @@ LINES: dict[str, tuple[object, ...]] = {
 }
 NAMES = (
     *("summary.json", "config.yaml", "manifest.json", "progress.json", "evaluations.csv", "frontier.csv", "picks.csv"),
-    *("evaluations.sqlite", "evaluations.sqlite-wal", ".lock", "known.csv", "report.json", "reproduction.json"),
+    *("evaluations.sqlite", "evaluations.sqlite-wal", ".lock", "known.csv", "report.json"),
 )
 SLOW = [pytest.param(line, marks=() if line in ("select", "watch", "resume") else pytest.mark.slow) for line in LINES]
 

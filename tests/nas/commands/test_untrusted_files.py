@@ -83,7 +83,7 @@ def test_values_of_any_length_are_not_echoed_whole(inside: Inside) -> None:
         ("run", "--budget", f"{long}=3"),
         ("explain", "--architecture", long),
         ("select", long),
-        ("schema", long),
+        ("list", "--schema", long),
     ):
         answer = inside(*line)
         assert answer.code == 2, line[:2]

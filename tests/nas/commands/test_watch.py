@@ -1,9 +1,8 @@
-"""Watching reads what is there, changes nothing, and ends with the run; opening finds the report."""
+"""Watching reads what is there, changes nothing, and ends with the run; a page opens in the browser."""
 
 import csv
 import json
 import os
-import shlex
 import shutil
 import signal
 import sqlite3
@@ -21,7 +20,7 @@ import pytest
 
 from nas.answer import progress, progress_file
 from nas.answer.progress import RunFollower
-from nas.commands import open as opening
+from nas.commands import open_page as opening
 from nas.commands import run as running
 from nas.record.store import FILE
 
@@ -212,7 +211,7 @@ def test_watching_a_living_run_changes_none_of_its_bytes_and_ctrl_c_leaves_it_al
         assert (tmp_path / "seen" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
 
 
-def test_open_shows_the_report_in_the_browser_or_says_where_it_is(
+def test_report_opens_the_page_in_the_browser_or_says_where_it_is(
     copied: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -223,24 +222,22 @@ def test_open_shows_the_report_in_the_browser_or_says_where_it_is(
 
     monkeypatch.setattr(webbrowser, "open", browser)
     monkeypatch.setenv("DISPLAY", ":0")
-    told = inside("open", copied)
-    assert told.code == 2
-    assert f"python -m nas.report {copied} makes it" in told.err
     report = copied / "report.html"
-    report.write_text("<!doctype html>")
-    told = inside("open", copied)
+    told = inside("report", copied, "--open", "--quiet")
     assert (told.code, told.out, asked) == (0, "", [report.as_uri()])
-    told = inside("open", report, "--print")
-    assert (told.out.strip(), len(asked)) == (str(report), 1)
+    assert "</html>" in report.read_text()
+    report.write_text("<!doctype html>")
+    assert inside("report", copied, "--open").code == 0
+    assert (report.read_text(), asked) == ("<!doctype html>", [report.as_uri()] * 2)
     for name in opening.DISPLAYS:
         monkeypatch.delenv(name, raising=False)
     if sys.platform == "linux":
-        assert inside("open", copied).out.strip() == str(report)
-        assert len(asked) == 1
+        assert inside("report", copied, "--open").out.strip() == str(report)
+        assert len(asked) == 2
 
 
 @pytest.mark.parametrize("name", ["a b", "grün", "x#y", "q?r", "p%20q", "$(id)", "quo'te"])
-def test_open_gives_the_browser_an_address_that_is_this_file(
+def test_report_gives_the_browser_an_address_that_is_this_file(
     name: str, tmp_path: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -255,27 +252,18 @@ def test_open_gives_the_browser_an_address_that_is_this_file(
     (tmp_path / name / "report.html").write_text("<!doctype html>")
     (tmp_path / "linked").symlink_to(tmp_path / name)
     for folder in (name, "linked"):
-        assert inside("open", tmp_path / folder).code == 0
+        assert inside("report", tmp_path / folder, "--open").code == 0
         address = urlsplit(asked[-1])
         assert (address.scheme, address.query, address.fragment) == ("file", "", "")
         assert unquote(address.path) == str(tmp_path / folder / "report.html")
 
 
-def test_open_names_what_makes_the_report_that_a_folder_lacks(copied: Path, tmp_path: Path, inside: Inside) -> None:
-    odd = copied.rename(tmp_path / "a run's")
-    words = shlex.split(inside("open", odd).err.partition("got none; ")[2].replace(" makes it", ""))
-    assert words == ["python", "-m", "nas.report", str(odd)]
-    (tmp_path / "empty").mkdir()
-    assert "name the folder of a run" in inside("open", tmp_path / "empty").err
-    (tmp_path / "empty" / "comparison.yaml").write_text("")
-    assert "nas.compare --resume" in inside("open", tmp_path / "empty").err
-
-
-def test_open_follows_no_link_and_opens_nothing_but_a_report(copied: Path, inside: Inside, tmp_path: Path) -> None:
+def test_report_follows_no_link_and_opens_nothing_but_a_page(copied: Path, inside: Inside, tmp_path: Path) -> None:
     (copied / "report.html").symlink_to(tmp_path / "elsewhere.html")
-    assert "got a link" in inside("open", copied).err
-    assert inside("open", copied / "config.yaml").code == 2
-    assert inside("open", tmp_path / "nowhere").code == 2
+    assert "got a link" in inside("report", copied, "--open").err
+    assert inside("report", tmp_path / "nowhere", "--open").code == 2
+    (tmp_path / "empty").mkdir()
+    assert inside("report", tmp_path / "empty", "--open").code == 2
 
 
 def test_a_run_on_another_machine_is_watched_by_its_file_and_its_store_is_left_alone(

@@ -7,13 +7,18 @@ import numpy as np
 import pytest
 
 import nas
-from nas.exact.solution import solve
+from nas.errors import UsageError
+from nas.exact import solution as exact_solution
+from nas.exact.solution import solve, way_of
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import each_setting, in_all_settings
+from nas.search import assembly
+from nas.study import entry_points
+from objectives.device import Calibration
 from objectives.scenario import Scenario
 from search_spaces.space import SearchSpace
 from tests.nas.exact.test_random_problems import Chance, by_parts, every_answer_is_brute_forces, frontier_agrees
@@ -96,20 +101,72 @@ ASKED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("keys", ASKED)
-def test_many_devices_solved_together_are_those_of_every_pair(keys: dict[str, Any]) -> None:
+def over_chips(**keys: Any) -> Problem:
+    """A tiny problem over two dozen chips."""
     tiny = {"name": "tiny", "axes": TINY["axes"]}
-    problem = nas.load_study(space=tiny, chip=CHIPS, algo="exact", **{"precision": "int8", **keys}).problem
+    return nas.load_study(space=tiny, chip=CHIPS, algo="exact", **{"precision": "int8", **keys}).problem
+
+
+@pytest.fixture
+def no_solvers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where no package with a solver is installed."""
+    monkeypatch.setattr(exact_solution, "SOLVERS", {})
+    monkeypatch.setattr(entry_points, "offered", lambda kind: {})
+
+
+@pytest.mark.usefixtures("no_solvers")
+@pytest.mark.parametrize("keys", ASKED)
+def test_many_devices_solved_one_by_one_are_those_of_every_pair(keys: dict[str, Any]) -> None:
+    problem = over_chips(**keys)
     whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
     rule = PickRule(Budget("decode_ms", float(np.median(whole.metrics["decode_ms"]))))
     with by_parts(small_steps=True):
         found = solve(problem, (PickRule(None), rule))
     best = whole[frontier_rows(whole)]
     np.testing.assert_allclose(np.unique(found.frontier.values, axis=0), np.unique(best.values, axis=0), rtol=1e-9)
-    assert ("chips" in found.explanation) == (keys.get("latency") != "closed_form")
+    members = set(zip(*found.frontier.genotypes.T.tolist(), strict=True))
+    assert members == set(zip(*best.genotypes.T.tolist(), strict=True))  # with all ties
+    assert "covered by sums of parts: " in found.explanation
     for pick, ruled in zip(found.picks, (PickRule(None), rule), strict=True):
         row = ruled.row(whole)
         assert (pick is None) == (row is None)
         if pick is not None and row is not None:
             assert pick.metrics["loss"][0] == pytest.approx(whole.metrics["loss"][row], rel=1e-12)
             assert pick.metrics["total_ms"][0] == pytest.approx(whole.metrics["total_ms"][row], rel=1e-9)
+
+
+@pytest.mark.usefixtures("no_solvers")
+def test_too_many_chips_to_solve_one_by_one_are_refused_with_what_solves_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = over_chips()
+    monkeypatch.setattr(exact_solution, "LARGEST", problem.space.size)
+    with by_parts(small_steps=False):
+        assert way_of(problem)[0] == "parts"
+        monkeypatch.setattr(exact_solution, "LARGEST", problem.space.size - 1)
+        said = r"more than 12 devices solved one by one, got [\d,]+ on 24; .*\(pip install ./plugins/chips\)"
+        with pytest.raises(UsageError, match=said):
+            solve(problem)
+        few = nas.load_study(devices=["rtx_4090", "m4_10c"], space={"name": "tiny", "axes": TINY["axes"]}).problem
+        monkeypatch.setattr(exact_solution, "LARGEST", 1)
+        assert way_of(few)[0] == "parts"
+        first, *others = problem.scenario.devices
+        loaded = replace(others[0][1], calibration=Calibration(overhead=0.01))
+        unlike = (first, (others[0][0], loaded), *others[1:])
+        boards = replace(problem, scenario=replace(problem.scenario, devices=unlike))
+        assert way_of(boards)[0] == "parts"  # which no solver of chips would take
+
+
+def test_a_solver_of_an_installed_package_is_asked(monkeypatch: pytest.MonkeyPatch, user_module: Any) -> None:
+    name = user_module("asked = []\ndef together(problem, names):\n    asked.append((problem, names))\n")
+    plug_in = entry_points.PlugIn("solvers", "mine", name, "mine 1.0")
+    monkeypatch.setattr(exact_solution, "SOLVERS", {})
+    monkeypatch.setattr(assembly, "SOLVERS", exact_solution.SOLVERS)
+    monkeypatch.setattr(entry_points, "offered", lambda kind: {"mine": (plug_in,)} if kind == "solvers" else {})
+    few = nas.load_study(devices=["rtx_4090", "m4_10c"], space={"name": "tiny", "axes": TINY["axes"]})
+    assert (len(few.problem.scenario.devices), exact_solution.SOLVERS) == (2, {})
+    problem = over_chips()
+    assert [*exact_solution.SOLVERS] == [name]
+    with by_parts(small_steps=False):
+        found = solve(problem)
+    asked = exact_solution.SOLVERS[name].__globals__["asked"]
+    assert asked[0] == (problem, ("loss", "total_ms", "memory_share"))
+    assert len(found.frontier)  # where it does not fit they are solved one by one

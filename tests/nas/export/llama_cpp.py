@@ -17,7 +17,7 @@ def program(name: str) -> str:
     """The path of a program; the test is skipped by name where it is not found."""
     found = shutil.which(name, path=os.environ.get("PLAS_LLAMA_CPP") or None)
     if found is None:
-        pytest.skip(f"{name} is not in PLAS_LLAMA_CPP or on the PATH; benchmarks/llama_cpp_build.py builds it")
+        pytest.skip(f"{name} is not in PLAS_LLAMA_CPP or on the PATH; studies/llama_cpp/build.py builds it")
     return found
 
 

@@ -276,4 +276,4 @@ def test_stacks_and_recipes_are_listed(inside: Inside) -> None:
     listed = inside("list", "stacks").out
     assert all(name in listed for name in ("hf", *EVERY.split(",")))
     assert "scaled" in inside("list", "recipes").out
-    assert "global_batch" in inside("schema", "recipe").out
+    assert "global_batch" in inside("list", "--schema", "recipe").out

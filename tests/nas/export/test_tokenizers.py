@@ -58,7 +58,7 @@ def test_other_sizes_are_refused_with_the_command_that_makes_them(inside: Inside
     answer = inside("export", rows(tmp_path, (300, 301)), "--tokenizer", given, "--out", tmp_path / "out")
     assert answer.code == 2
     assert "tokenizer: expected a tokenizer of 301 entries" in answer.err
-    assert "got 260, 300, 400; run 'plas tokenize TEXT --vocabularies 260,300,301,400" in answer.err
+    assert "got 260, 300, 400; make them with the recipe in docs/vocabulary.md" in answer.err
     assert not (tmp_path / "out").exists()
     with pytest.raises(
         UsageError, match=r"expected one tokenizer, got those of 260, 300, 400 entries in .*; name one, as .*260"

@@ -1,4 +1,4 @@
-"""Tokenizers of several sizes, as `plas tokenize --save-tokenizers` writes them, from merges made here."""
+"""Tokenizers of several sizes, each in a folder of its size, from merges made here."""
 
 from itertools import islice, product
 from pathlib import Path

@@ -111,7 +111,7 @@ def test_report_makes_the_same_bytes_again_from_report_json_alone(fitted: Path, 
     again = copied(fitted, tmp_path)
     assert inside("report", again, "--quiet").code == 0
     assert (again / "report.html").read_bytes() == (fitted / "report.html").read_bytes()
-    assert inside("open", again, "--print").out.strip() == str(again / "report.html")
+    assert inside("report", again, "--open", "--quiet").out.strip() == str(again / "report.html")
 
 
 @pytest.mark.parametrize(

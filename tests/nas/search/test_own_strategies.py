@@ -58,7 +58,7 @@ def test_a_module_in_the_working_folder_is_a_strategy(own: str, study: str, insi
     assert inside(*line, "--out", "two").code == 0
     assert table(tmp_path / "one") == table(tmp_path / "two")
     assert yaml_source.read(tmp_path / "one" / "config.yaml")[0]["params"] == {"batch": 7, "genes": 1}
-    assert json.loads(inside("schema", own).out)["properties"]["batch"]["default"] == 20
+    assert json.loads(inside("list", "--schema", own).out)["properties"]["batch"]["default"] == 20
 
 
 def test_a_module_of_a_package_on_the_python_path_is_a_strategy(
@@ -117,10 +117,11 @@ def test_code_inside_a_run_folder_is_never_a_strategy(
     (tmp_path / f"{own}.py").rename(tmp_path / "run" / f"{own}.py")
     monkeypatch.chdir(tmp_path / "run")
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place not in ("", str(tmp_path / "run"))])
-    for typed in (("run", "--algo", own), ("schema", own), ("list", "strategies")):
+    for typed in (("run", "--algo", own), ("list", "--schema", own), ("list", "strategies")):
         answer = inside_here(inside, monkeypatch, tmp_path / "run", typed)
-        assert own not in answer.out or typed[0] != "list"
-        assert answer.code == (0 if typed[0] == "list" else 2)
+        lists = typed == ("list", "strategies")
+        assert own not in answer.out or not lists
+        assert answer.code == (0 if lists else 2)
         assert not (tmp_path / LEFT).exists()
     monkeypatch.syspath_prepend(str(tmp_path / "run"))
     answer = inside_here(inside, monkeypatch, tmp_path, ("run", "--algo", own))
@@ -248,7 +249,7 @@ def test_a_strategy_of_an_installed_package_has_a_short_name(
     assert inside("run", "--resume", "run", "--evaluations", 50, "--quiet").code == 0  # what is installed is trusted
     assert inside("run", "--config", "run", "--out", "again", "--quiet").code == 0
     assert table(tmp_path / "again") == table(tmp_path / "run")
-    assert json.loads(inside("schema", "climbing").out)["properties"]["genes"]["default"] == 1
+    assert json.loads(inside("list", "--schema", "climbing").out)["properties"]["genes"]["default"] == 1
     assert "did you mean climbing?" in inside(*line, "--algo", "climbin").err
     assert "did you mean climbing?" in inside("compare", "--algos", "climbin").err
     assert "expected an importable module, got ModuleNotFoundError" in inside(*line, "--algo", "lost").err

@@ -242,7 +242,11 @@ def test_a_command_that_does_not_search_does_not_import_the_strategy_of_a_study(
 
 def test_a_strategy_is_imported_where_it_searches_or_is_typed(searching: Path, inside: Inside) -> None:
     run = ("run", "--config", "study.yaml", "--evaluations", 20, "--quiet", "--out", "run")
-    for line in (run, ("theory", "--config", "study.yaml", "--set", "algo=their_search"), ("schema", "their_search")):
+    for line in (
+        run,
+        ("theory", "--config", "study.yaml", "--set", "algo=their_search"),
+        ("list", "--schema", "their_search"),
+    ):
         assert inside(*line).code == 0
         assert executed(searching) == {"search"}
     for line in (("select", "run"), ("explain", "run"), ("theory", "--config", "run"), ("report", "run")):
@@ -570,3 +574,19 @@ def test_the_table_of_groups_is_the_one_that_is_read(built: Path) -> None:
 def test_a_plug_in_says_its_origin() -> None:
     plug_in = PlugIn("strategies", "climb", "a.b", "pack 2")
     assert (str(plug_in), plug_in.origin) == ("strategy climb of pack 2", "a.b of pack 2")
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_a_study_of_several_devices_and_a_folder_may_be_of_a_packages_command(
+    installed: bool, install: Installed, inside: Inside, tmp_path: Path
+) -> None:
+    study, folder = tmp_path / "study.yaml", tmp_path / "theirs"
+    study.write_text("devices: [l4]\nacme: {models: 2}\n")
+    folder.mkdir()
+    (folder / "manifest.json").write_text('{"command": "acme"}')
+    if installed:
+        install("acme-plas", {"commands": {"acme": "acme.__main__"}}, {"acme/__main__.py": '"""What they do."""\n'})
+    asked = inside("devices", "--config", study, "--no-plots", "--quiet", "--out", tmp_path / "out")
+    got = "a folder of plas acme" if installed else "no evaluations.sqlite in it"
+    assert f"theirs: expected a run folder, got {got}" in inside("select", folder).err
+    assert (asked.code, "study.yaml:2: acme: unknown key" in asked.err) == ((0, False) if installed else (2, True))

@@ -7,13 +7,14 @@ from typing import get_args
 
 import pytest
 
-from nas.__main__ import COMMANDS
 from nas.errors import UsageError
 from nas.run import main
 from nas.study.configuration import StudyConfig
 from nas.terminal.completion import SCRIPTS, VALUES, answer, candidates
-from nas.terminal.doors import door
+from nas.terminal.doors import COMMANDS, door
 from objectives.plugins import documents, importable
+
+MODULES = {name: door(name) for name in COMMANDS}
 
 
 @pytest.mark.parametrize(
@@ -37,13 +38,13 @@ from objectives.plugins import documents, importable
     ids=str,
 )
 def test_words_that_may_follow(words: list[str], among: list[str]) -> None:
-    assert candidates(words, COMMANDS) == list(among)
+    assert candidates(words, MODULES) == list(among)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_of_a_command_is_completed(command: str) -> None:
     module = importlib.import_module(door(command))
-    found = candidates([command, "--"], COMMANDS)
+    found = candidates([command, "--"], MODULES)
     assert "--help" in found
     assert len(found) == len(set(found))
     for example in module.main.examples:
@@ -68,9 +69,9 @@ def test_help_names_the_defaults_of_a_study(key: str) -> None:
 
 @pytest.mark.parametrize("shell", SCRIPTS)
 def test_a_script_asks_for_words(shell: str) -> None:
-    assert "plas completion words" in answer([shell], COMMANDS)
+    assert "plas completion words" in answer([shell], MODULES)
 
 
 def test_another_shell_is_refused() -> None:
     with pytest.raises(UsageError, match="did you mean fish"):
-        answer(["fisch"], COMMANDS)
+        answer(["fisch"], MODULES)

@@ -1,0 +1,35 @@
+"""What `select`, `explain` and `report` do with a folder that is no run folder: the function of the installed package that wrote it."""
+
+from collections.abc import Callable
+from os.path import isfile, join
+from pathlib import Path
+from typing import Any, Literal
+
+from nas.errors import UsageError
+from nas.study.entry_points import offered
+from nas.study.user_code import RUN_MARKS, imported
+
+Command = Literal["select", "explain", "report"]
+
+
+def work_of(command: Command, folder: Path | None) -> Callable[[Any], object] | None:
+    """The function of an installed package that answers a command for one of its folders; None where no package knows the folder.
+
+    A package's module of the group `plas.answers` has `recognises(folder)`, and a function of the request named as
+    the command for each command that it answers.
+
+    Raises:
+        UsageError: the package that knows the folder does not answer this command.
+    """
+    if folder is None or any(isfile(join(folder, mark)) for mark in RUN_MARKS):
+        return None
+    for plug_ins in offered("answers").values():
+        module = imported(plug_ins[0].place)
+        if module.recognises(folder):
+            work = getattr(module, command, None)
+            if work is None:
+                raise UsageError(
+                    f"{folder}: expected a folder that plas {command} takes, got one of {plug_ins[0]}; name a run"
+                )
+            return work  # type: ignore[no-any-return]
+    return None

@@ -1,1 +1,0 @@
-"""The paper's claims, each recomputed and judged by closed forms and exact solutions."""
