@@ -3,7 +3,7 @@
 import csv
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 LONGEST = 200
@@ -53,18 +53,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def is_separated_otherwise(header: Sequence[str]) -> bool:
-    """Whether the cells of a CSV file stand between semicolons or tabs, so that all are one."""
-    return len(header) == 1 and any(mark in header[0] for mark in ";\t")
-
-
-def longer_row(named: int, further: Sequence[str]) -> str:
-    """The fault of a row with cells beyond the header's `named`, "" where these are blank: they may be the rest of a decimal comma."""
-    if not any(cell.strip() for cell in further):
-        return ""
-    return f"expected {named} cells, got {named + len(further)}; correct the row, and write decimals with points"
 
 
 def lacking_row(cells: Iterable[str | None]) -> int | None:

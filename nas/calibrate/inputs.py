@@ -1,6 +1,6 @@
 """The rows that files of measurements hold: a measured CSV, an export, or logs of other programs."""
 
-import csv
+import io
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,8 +14,7 @@ from nas.calibrate.shared import recognises, shared_rows
 from nas.errors import UsageError
 from nas.study.catalogue import id_and_mode, load_device
 from nas.terminal.program import command
-from objectives import outside
-from objectives.display_text import csv_fault, is_separated_otherwise
+from objectives.table import read_sheet
 
 
 def target(request: CalibrateRequest) -> Path:
@@ -105,13 +104,11 @@ def csv_lines(path: Path) -> list[str]:
         UsageError: it is none, or lacks columns.
     """
     try:
-        lines = outside.text(path, 100 * outside.MB, encoding="utf-8-sig").splitlines()
-        rows = list(csv.reader(lines, strict=True))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = csv_fault(error) if isinstance(error, csv.Error) else type(error).__name__
-        raise UsageError(f"{path}: expected a CSV file, got {reason}; see docs/measure-and-calibrate.md") from None
-    _refuse_header(path, rows[0] if rows else [])
-    return lines
+        sheet = read_sheet(path)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    _refuse_header(path, sheet.header)
+    return list(io.StringIO(sheet.text, newline=None))
 
 
 def _refuse_header(path: Path, header: Sequence[str]) -> None:
@@ -119,8 +116,6 @@ def _refuse_header(path: Path, header: Sequence[str]) -> None:
     wanted = ("metric", "min" if "min" in header else "value", "prompt_len")
     if not (lacking := [name for name in wanted if name not in header]):
         return
-    otherwise = is_separated_otherwise(header)
-    remedy = "separate cells with commas, write decimals with points" if otherwise else "add them"
     raise UsageError(
-        f"{path}: expected columns {', '.join(lacking)}, got {', '.join(filter(None, header)) or 'none'}; {remedy}; see docs/measure-and-calibrate.md"
+        f"{path}: expected columns {', '.join(lacking)}, got {', '.join(header) or 'none'}; add them; see docs/measure-and-calibrate.md"
     )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from nas.calibrate.document import document
 from nas.calibrate.inputs import csv_lines
 from nas.errors import UsageError
 
@@ -15,9 +16,9 @@ HEADER, ROW = "model,metric,value,prompt_len", "qwen3_8b,prefill_ms,9.5,512"
     [
         ("model,metric,median,input_tokens", "expected columns value, prompt_len, got model, metric, median, input_tokens; add"),
         ("model,metric,value [s],prompt_len", "expected columns value, got model, metric, value [s], prompt_len; add"),
-        (HEADER.replace(",", ";"), "expected columns metric, value, prompt_len, got model;metric;value;prompt_len; separate cells with commas, write decimals with points"),
-        (HEADER.replace(",", "\t"), "separate cells with commas"),
-        ("", "expected columns metric, value, prompt_len, got none; add them"),
+        (HEADER.replace(",", ";"), 'got model;metric;value;prompt_len; pd.read_csv("own.csv", sep=";"'),
+        (HEADER.replace(",", "\t"), r'pd.read_csv("own.csv", sep="\t"'),
+        ("a", "expected 1 cells, got 4"),
     ],
 )  # fmt: skip
 def test_a_header_that_lacks_columns_is_one_line(header: str, said: str, tmp_path: Path) -> None:
@@ -25,11 +26,26 @@ def test_a_header_that_lacks_columns_is_one_line(header: str, said: str, tmp_pat
     path.write_text(f"{header}\n{ROW}\n")
     with pytest.raises(UsageError) as caught:
         csv_lines(path)
-    assert str(caught.value).startswith(f"{path}: expected")
+    assert str(caught.value).startswith(f"{path}:")
     assert said in str(caught.value)
 
 
 def test_the_fastest_of_repetitions_needs_no_value(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_text(f"{HEADER.replace('value', 'min')}\n{ROW}\n")
-    assert csv_lines(path) == path.read_text().splitlines()
+    assert "".join(csv_lines(path)) == path.read_text()
+
+
+def test_a_table_in_utf_16_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text(f"{HEADER}\n{ROW}\n", encoding="utf-16")
+    assert document(path).table == [dict(zip(HEADER.split(","), ROW.split(","), strict=True))]
+    assert csv_lines(path) == [f"{HEADER}\n", f"{ROW}\n"]
+
+
+def test_a_row_with_a_decimal_comma_is_not_read_as_its_whole_part(tmp_path: Path) -> None:
+    """12,5 without quotes are two cells, and not 12 ms."""
+    path = tmp_path / "own.csv"
+    path.write_text(f"{HEADER}\n{ROW.replace('9.5', '12,5')}\n")
+    with pytest.raises(UsageError, match=r"own.csv:2: expected 4 cells, got 5; correct the row, with decimals"):
+        csv_lines(path)
