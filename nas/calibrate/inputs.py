@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nas.calibrate.bench_results import bench_lines
 from nas.calibrate.document import Document, document
-from nas.calibrate.log import Wanted, read_logs, reader_of
+from nas.calibrate.log import Wanted, expected_formats, read_logs, reader_of
 from nas.calibrate.models import given_models
 from nas.calibrate.request import CalibrateRequest
 from nas.calibrate.shared import recognises, shared_rows
@@ -16,6 +16,8 @@ from nas.study.catalogue import id_and_mode, load_device
 from nas.terminal.program import command
 from objectives import outside
 from objectives.display_text import csv_fault, is_separated_otherwise
+
+NEEDED = ("metric", "value", "prompt_len")
 
 
 def target(request: CalibrateRequest) -> Path:
@@ -66,9 +68,8 @@ def read_input(request: CalibrateRequest) -> tuple[list[str], list[str]]:
         return (bench_lines(paths[0]) if paths[0].is_dir() else csv_lines(paths[0])), []
     if len(logs) < len(paths):
         other = next(path for path, each in zip(paths, read_as, strict=True) if each is None or each[1] is None)
-        raise UsageError(
-            f"{other}: expected a log of a known format beside the others, got something else; see docs/calibrate.md"
-        )
+        known, more = expected_formats()
+        raise UsageError(f"{other}: expected {known} beside the others, got something else; {more}")
     log = read_logs(logs, Wanted(given_models(request.models), request.precision, request.measured_on))
     modes = load_device(id_and_mode(request.device)[0]).modes
     named = id_and_mode(request.device)[1] or "the default one"
@@ -106,17 +107,30 @@ def csv_lines(path: Path) -> list[str]:
     """
     try:
         lines = outside.text(path, 100 * outside.MB, encoding="utf-8-sig").splitlines()
+        if lines and lines[0].lstrip().startswith(("{", "[")):
+            raise _unknown(path, lines[0])
         rows = list(csv.reader(lines, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = csv_fault(error) if isinstance(error, csv.Error) else type(error).__name__
         raise UsageError(f"{path}: expected a CSV file, got {reason}; see docs/measure-and-calibrate.md") from None
-    _refuse_header(path, rows[0] if rows else [])
+    header = rows[0] if rows else []
+    if any(header) and not {*header} & {*NEEDED, "min"} and not is_separated_otherwise(header):
+        raise _unknown(path, lines[0])
+    _refuse_header(path, header)
     return lines
+
+
+def _unknown(path: Path, first: str) -> UsageError:
+    """A file of no columns of ours is a log of a format that nobody here reads."""
+    log, more = expected_formats()
+    return UsageError(
+        f"{path}: expected columns {', '.join(NEEDED)}, or {log}, got a file that begins {first[:40]!r}; {more}"
+    )
 
 
 def _refuse_header(path: Path, header: Sequence[str]) -> None:
     """Columns that no row can do without; the fastest of repetitions (`min`) stands for a value."""
-    wanted = ("metric", "min" if "min" in header else "value", "prompt_len")
+    wanted = (NEEDED[0], "min" if "min" in header else "value", NEEDED[2])
     if not (lacking := [name for name in wanted if name not in header]):
         return
     otherwise = is_separated_otherwise(header)
