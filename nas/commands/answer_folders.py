@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from nas.errors import UsageError
 from nas.study.entry_points import offered
-from nas.study.user_code import RUN_MARKS, imported
+from nas.study.user_code import STORE, imported
 
 Command = Literal["select", "explain", "report"]
 
@@ -16,12 +16,12 @@ def work_of(command: Command, folder: Path | None) -> Callable[[Any], object] | 
     """The function of an installed package that answers a command for one of its folders; None where no package knows the folder.
 
     A package's module of the group `plas.answers` has `recognises(folder)`, and a function of the request named as
-    the command for each command that it answers.
+    the command for each command that it answers. A manifest alone does not make a run folder: packages write one too.
 
     Raises:
         UsageError: the package that knows the folder does not answer this command.
     """
-    if folder is None or any(isfile(join(folder, mark)) for mark in RUN_MARKS):
+    if folder is None or isfile(join(folder, STORE)):
         return None
     for plug_ins in offered("answers").values():
         module = imported(plug_ins[0].place)
