@@ -7,14 +7,17 @@ from pathlib import Path
 
 from nas.calibrate.bench_results import bench_lines
 from nas.calibrate.document import Document, document
-from nas.calibrate.log import Wanted, read_logs, reader_of
+from nas.calibrate.log import Wanted, expected_formats, read_logs, reader_of
 from nas.calibrate.models import given_models
 from nas.calibrate.request import CalibrateRequest
 from nas.calibrate.shared import recognises, shared_rows
 from nas.errors import UsageError
 from nas.study.catalogue import id_and_mode, load_device
 from nas.terminal.program import command
+from objectives import outside
 from objectives.table import read_sheet
+
+NEEDED = ("metric", "value", "prompt_len")
 
 
 def target(request: CalibrateRequest) -> Path:
@@ -65,9 +68,8 @@ def read_input(request: CalibrateRequest) -> tuple[list[str], list[str]]:
         return (bench_lines(paths[0]) if paths[0].is_dir() else csv_lines(paths[0])), []
     if len(logs) < len(paths):
         other = next(path for path, each in zip(paths, read_as, strict=True) if each is None or each[1] is None)
-        raise UsageError(
-            f"{other}: expected a log of a known format beside the others, got something else; see docs/calibrate.md"
-        )
+        known, more = expected_formats()
+        raise UsageError(f"{other}: expected {known} beside the others, got something else; {more}")
     log = read_logs(logs, Wanted(given_models(request.models), request.precision, request.measured_on))
     modes = load_device(id_and_mode(request.device)[0]).modes
     named = id_and_mode(request.device)[1] or "the default one"
@@ -106,14 +108,35 @@ def csv_lines(path: Path) -> list[str]:
     try:
         sheet = read_sheet(path)
     except ValueError as error:
+        first = _first_line(path)
+        if first.lstrip().startswith(("{", "[")):
+            raise _unknown(path, first) from None
         raise UsageError(str(error)) from None
+    if any(sheet.header) and not {*sheet.header} & {*NEEDED, "min"}:
+        raise _unknown(path, _first_line(path))
     _refuse_header(path, sheet.header)
     return list(io.StringIO(sheet.text, newline=None))
 
 
+def _first_line(path: Path) -> str:
+    """The first line of a file; "" where it is no text."""
+    try:
+        return outside.text(path, 100 * outside.MB, encoding="utf-8-sig").partition("\n")[0]
+    except (OSError, ValueError):
+        return ""
+
+
+def _unknown(path: Path, first: str) -> UsageError:
+    """A file of no columns of ours is a log of a format that nobody here reads."""
+    log, more = expected_formats()
+    return UsageError(
+        f"{path}: expected columns {', '.join(NEEDED)}, or {log}, got a file that begins {first[:40]!r}; {more}"
+    )
+
+
 def _refuse_header(path: Path, header: Sequence[str]) -> None:
     """Columns that no row can do without; the fastest of repetitions (`min`) stands for a value."""
-    wanted = ("metric", "min" if "min" in header else "value", "prompt_len")
+    wanted = (NEEDED[0], "min" if "min" in header else "value", NEEDED[2])
     if not (lacking := [name for name in wanted if name not in header]):
         return
     raise UsageError(

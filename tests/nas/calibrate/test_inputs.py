@@ -6,6 +6,7 @@ import pytest
 
 from nas.calibrate.document import document
 from nas.calibrate.inputs import csv_lines
+from nas.calibrate.log import READERS
 from nas.errors import UsageError
 
 HEADER, ROW = "model,metric,value,prompt_len", "qwen3_8b,prefill_ms,9.5,512"
@@ -28,6 +29,33 @@ def test_a_header_that_lacks_columns_is_one_line(header: str, said: str, tmp_pat
         csv_lines(path)
     assert str(caught.value).startswith(f"{path}:")
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("installed", [False, True])
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ('{\n "schemaVersion": 1,\n "results": []\n}\n', "'{'"),
+        ('{"tool":{"name":"a"},"results":[1]}', '\'{"tool":{"name":"a"},"results":[1]}\''),
+        ("precisions:\n  w4a16:\n", "'precisions:'"),
+        ("isl,osl,ttft,tpot\n1,2,3,4\n", "'isl,osl,ttft,tpot'"),
+    ],
+)
+def test_a_log_of_no_known_format_is_told_which_are_known(
+    text: str, begins: str, *, installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no package of log readers installed also where more are read."""
+    monkeypatch.setattr("nas.calibrate.log.offered", lambda kind: {kind: ()} if installed else {})
+    monkeypatch.setattr("nas.calibrate.log.readers", lambda: READERS)
+    (tmp_path / "log").write_text(text)
+    with pytest.raises(UsageError) as caught:
+        csv_lines(tmp_path / "log")
+    said = str(caught.value)
+    columns, log = "columns metric, value, prompt_len", "a log (llama-bench, LocalScore, vLLM benchmark, "
+    assert said.startswith(f"{tmp_path / 'log'}: expected {columns}, or {log}")
+    assert f", got a file that begins {begins}; " in said
+    assert ("pip install ./plugins/logs reads 8 more formats, " in said) is not installed
+    assert said.endswith("see docs/calibrate.md")
 
 
 def test_the_fastest_of_repetitions_needs_no_value(tmp_path: Path) -> None:
