@@ -223,6 +223,25 @@ class SearchSpace(Axes):
         for start in range(0, self.size, chunk):
             yield self.genotypes(np.arange(start, min(start + chunk, self.size)))
 
+    @property
+    def examples(self) -> dict[str, IntArray]:
+        """Genotypes (k, g) of every rule of layers, of the fewest and most query features per width, of every value of each setting.
+
+        By the name of the axis, where it is one; first, of "", the space's first design, which the settings' are but for theirs.
+        """
+        found = {"": self.genotypes(np.zeros(1, dtype=np.int64))}
+        if self.mixed:
+            _, plans = np.unique(self.layer_plans[:, 1], return_index=True)
+            found[OF_LAYERS] = self.genotypes(plans * self._per_plan * self.n_settings)
+        if self.free_heads:
+            features = self.head_dims[self.frames[:, 1]] * self.heads[self.frame_heads] / self.widths[self.frames[:, 0]]
+            ends = [np.argmin(features), np.argmax(features)]
+            found["n_heads"] = self.genotypes(self._frame_start[ends] * self.n_settings)
+        for name, values in self.settings.items():
+            found[name] = np.repeat(found[""], len(values), axis=0)
+            found[name][:, self.place[name]] = np.arange(len(values))
+        return found
+
     def sample(self, n: int, generator: np.random.Generator) -> IntArray:
         """min(n, size) distinct genotypes, uniform without replacement, in random order."""
         return self.genotypes(generator.choice(self.size, size=min(n, self.size), replace=False))

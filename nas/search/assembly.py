@@ -412,11 +412,6 @@ def refuse_impossible(problem: Problem) -> None:
         raise UsageError(
             f"objectives: expected one that architectures change, got {names} alone, of the device; add loss, or give it a limit"
         )
-    axes = [name for name in ("layers", "n_heads") if name in problem.space.genes]
-    if axes and problem.scenario.latency == "closed_form":
-        raise UsageError(
-            f"latency: expected operator for {axes[0]} as an axis of {problem.space.name}, got closed_form; use --latency operator"
-        )
     if problem.scenario.devices and any(function.wants_scenario for function in problem.functions):
         raise UsageError(
             "objectives: expected functions of architectures alone beside several devices, got one that takes the scenario; read the "
@@ -427,11 +422,14 @@ def refuse_impossible(problem: Problem) -> None:
             f"objectives: expected functions of architectures alone where precision is an axis of {problem.space.name}, got one "
             "that takes the scenario; read the column precision instead"
         )
-    first = problem.architectures(problem.space.genotypes(np.zeros(1, dtype=np.int64)))
     places = [name for name, _ in problem.scenario.devices] or [""]
-    for device in places if len(places) <= MOST_CHECKED else (places[0], places[-1]):
-        try:
-            for name in dict.fromkeys(("total_ms", *problem.asked_besides, *problem.priors)):
-                problem.assess(first.on(device))[name]
-        except ValueError as error:
-            raise UsageError(f"{device}: {error}" if device else str(error)) from None
+    checked = places if len(places) <= MOST_CHECKED else (places[0], places[-1])
+    for axis, genotypes in problem.space.examples.items():
+        for device in checked:
+            try:
+                assessment = problem.assess(problem.architectures(genotypes).on(device))
+                for name in dict.fromkeys((*METRIC_ORDER, *problem.asked_besides, *problem.priors)):
+                    assessment[name]
+            except ValueError as error:
+                origin = [f"{axis} as an axis of {problem.space.name}"] * bool(axis) + [device] * bool(device)
+                raise UsageError(": ".join([*origin, str(error)])) from None
