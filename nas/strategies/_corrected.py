@@ -288,3 +288,8 @@ def as_known(problem: Problem, rival: Law | None = None) -> Callable[[Designs], 
         return Guess(found, np.where(np.isfinite(found).all(axis=1), holds, 0.0))
 
     return guess
+
+
+def size(metric: Objective, sd: float) -> str:
+    """A difference on a metric's own scale: in percent of a logarithm, else in its unit."""
+    return f"{100 * sd:.2g} %" if metric.log_scale else f"{sd:.2g}{' ' * bool(metric.unit)}{metric.unit}"

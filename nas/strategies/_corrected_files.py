@@ -8,9 +8,8 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from nas.problem.objective import Objective, unit_of
-from nas.strategies._corrected import Corrected, Model
+from nas.strategies._corrected import Corrected, Model, size
 from nas.strategies._prior_columns import OF_LAW, Designs
-from nas.strategies._words import size
 from objectives.device import Calibration, Device
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario

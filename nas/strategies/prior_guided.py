@@ -12,11 +12,11 @@ from nas.problem.evaluations import Evaluations, joined
 from nas.problem.problem import Problem
 from nas.search.distinct_sampling import draw_unseen
 from nas.search.key_index import KeyIndex
-from nas.search.strategy import Lessons, StrategyContext, Traits
+from nas.search.strategy import ReportSection, StrategyContext, Traits
 from nas.strategies._candidates import Candidates
 from nas.strategies._corrected import LEAST, Corrected, Guess, Learner, as_known, stopped_of
 from nas.strategies._known import known_of, known_rows, refuse_without_values
-from nas.strategies._learned_corrections import lessons_of
+from nas.strategies._learned_corrections import Lessons, completed, lessons_of, section_of
 from nas.strategies._observed_bytes import content
 from nas.strategies._prior_columns import OF_LAW, Wanted
 from nas.strategies._proposals import Proposals, front, normalised, promising
@@ -25,6 +25,7 @@ from nas.study.preferences import diverse
 from objectives.loss_law.law import Law
 from search_spaces.arrays import IntArray
 
+__all__ = ["TRAITS", "Parameters", "build", "completed"]
 TRAITS = Traits(evaluations=100, cap=300, seedable=True, informed=True, asynchronous=True)
 
 
@@ -178,6 +179,11 @@ class PriorGuided:
         analytic = pool.keys[front(as_known(self.problem)(pool))]
         whole = told[~stopped_of(told)]  # a design that was stopped was not evaluated to the end
         return lessons_of(corrected, whole, pool, pool[rows], analytic, self.parameters.confidence)
+
+    def sections(self, told: Evaluations) -> tuple[ReportSection, ...]:
+        """What was learned, for the answer."""
+        lessons = self.lessons(told)
+        return () if lessons is None else (section_of(self.problem, lessons),)
 
 
 def wanted_of(context: StrategyContext) -> Wanted:
