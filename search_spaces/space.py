@@ -225,20 +225,18 @@ class SearchSpace(Axes):
 
     @property
     def examples(self) -> dict[str, IntArray]:
-        """Genotypes (k, g) of every rule of layers, of the fewest and most query features per width, of every value of each setting.
+        """Genotypes (k, g) of every rule of layers and of every value of each setting, by the name of the axis.
 
-        By the name of the axis, where it is one; first, of "", the space's first design, which the settings' are but for theirs.
+        First, of "", the space's first design, of which the settings' are variants, and those of fewest and most query features per width.
         """
-        found = {"": self.genotypes(np.zeros(1, dtype=np.int64))}
+        features = self.head_dims[self.frames[:, 1]] * self.heads[self.frame_heads] / self.widths[self.frames[:, 0]]
+        ends = self._frame_start[np.array([0, np.argmin(features), np.argmax(features)])]
+        found = {"": self.genotypes(ends * self.n_settings)}
         if self.mixed:
             _, plans = np.unique(self.layer_plans[:, 1], return_index=True)
             found[OF_LAYERS] = self.genotypes(plans * self._per_plan * self.n_settings)
-        if self.free_heads:
-            features = self.head_dims[self.frames[:, 1]] * self.heads[self.frame_heads] / self.widths[self.frames[:, 0]]
-            ends = [np.argmin(features), np.argmax(features)]
-            found["n_heads"] = self.genotypes(self._frame_start[ends] * self.n_settings)
         for name, values in self.settings.items():
-            found[name] = np.repeat(found[""], len(values), axis=0)
+            found[name] = np.repeat(found[""][:1], len(values), axis=0)
             found[name][:, self.place[name]] = np.arange(len(values))
         return found
 

@@ -174,7 +174,7 @@ def plot_axes(names: tuple[str, ...]) -> tuple[str, str] | None:
     """Which two objectives a plot shows: a cost across, the loss (or the first) up."""
     if len(names) < 2:
         return None
-    up = next((n for n in names if n in ("loss", "perplexity")), names[0])
+    up = next((n for n in names if n in FROM_LOSS), names[0])
     across = next(n for n in names if n != up)
     return across, up
 

@@ -18,13 +18,13 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import SCENARIOS, each_setting
+from nas.problem.uncertainty import FROM_LOSS
 
 LARGEST = 10**8  # architectures that are enumerated where parts are not declared
 SMALL = 100_000  # architectures whose enumeration is quicker than setting up sums
 QUICK = 2_000_000  # architectures whose enumeration takes a second or two
 DRAWS_PER_EVALUATION = 4  # losses under a law's draws that cost as much as all metrics once
 SECONDS = 30_000_000  # items whose bounds take a few seconds
-FROM_LAW = ("loss", "perplexity")
 Way = Literal["parts", "enumeration"]
 
 
@@ -66,7 +66,7 @@ def _refuse_beyond(problem: Problem, obstacle: str) -> None:
     remedy = "take "
     if metric in own_functions(problem):
         remedy = "declare its parts or correct them, drop the metric, or take "
-    elif metric in FROM_LAW:
+    elif metric in FROM_LOSS:
         remedy = "take another law, "
     raise UsageError(
         f"exact: expected at most {LARGEST:,} architectures where {obstacle}, got {problem.space.size:,}; "

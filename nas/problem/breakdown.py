@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from nas.problem.energy_words import METRICS as ENERGY
 from nas.problem.energy_words import about_energy
 from nas.problem.head_steps import HeadStep, head_steps
 from nas.problem.objective import EXTRAPOLATION, INSIDE, unit_of
@@ -15,6 +14,7 @@ from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_factors
 from nas.problem.time_ranges import share_of, time_ranges
 from objectives import memory
+from objectives.assessment import stating
 from objectives.counts import count
 from objectives.dimensions import Dimensions
 from objectives.latency.passes import passes
@@ -124,7 +124,8 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
             f"law: expected one that prices this architecture, got {name}, which prices {designs}; choose another"
         )
     shipped = [name for name in problem.metric_names if name not in {f.name for f in problem.functions}]
-    known = ENERGY if about_energy(scenario, experts=False) else ()
+    energies = stating("ENERGY") if about_energy(scenario, experts=False) else ()
+    known = [name for name in energies if name not in stating("PER_BYTE")]
     metrics = {name: float(assessment[name][0]) for name in dict.fromkeys([*shipped, *BESIDES, *known])}
     budgets = [
         {

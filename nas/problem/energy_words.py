@@ -1,9 +1,13 @@
 """Sentences on energy: what joules are made of, and what was never metered."""
 
+from objectives.assessment import stating
 from objectives.profile_choice import energy_named, energy_unseen
 from objectives.scenario import Scenario
 
-METRICS = ("energy_j", "power_w", "tokens_per_joule")
+
+def is_energy(name: str) -> bool:
+    """Whether a shipped metric, or a quantile of it, is of energy."""
+    return name.partition("@")[0] in stating("ENERGY")
 
 
 def about_energy(scenario: Scenario, *, experts: bool) -> list[str]:

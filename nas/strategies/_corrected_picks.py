@@ -10,8 +10,9 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, unit_of
 from nas.problem.pick_queries import PickQuery
 from nas.problem.problem import Problem
+from nas.problem.uncertainty import FROM_LOSS
 from nas.strategies._corrected import Corrected, Model, held
-from nas.strategies._prior_columns import OF_LAW, Designs
+from nas.strategies._prior_columns import Designs
 from objectives.plugins import importable
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
@@ -133,7 +134,7 @@ def _pick(seen: Seen, question: PickQuery, confidence: float, told: Evaluations)
     likely = np.flatnonzero(holds >= confidence)
     if not (len(likely) and within.any()):
         return None
-    model = next((m for m in seen.corrected.models.values() if m.columns.metric.prior in OF_LAW), None)
+    model = next((m for m in seen.corrected.models.values() if m.columns.metric.prior in FROM_LOSS), None)
     value = seen.shipped["loss"] if model is None else seen.means[model.columns.metric.name]
     before = seen.shipped["loss" if model is None else model.columns.metric.prior]
     rows = np.array([likely[np.argmin(value[likely])], np.flatnonzero(within)[np.argmin(before[within])]])
