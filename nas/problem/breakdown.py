@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.problem.energy_words import about_energy
+from nas.problem.energy_words import energies
 from nas.problem.head_steps import HeadStep, head_steps
 from nas.problem.objective import EXTRAPOLATION, INSIDE, unit_of
 from nas.problem.outside_words import leaves
@@ -14,7 +14,6 @@ from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_factors
 from nas.problem.time_ranges import share_of, time_ranges
 from objectives import memory
-from objectives.assessment import stating
 from objectives.counts import count
 from objectives.dimensions import Dimensions
 from objectives.latency.passes import passes
@@ -124,9 +123,7 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
             f"law: expected one that prices this architecture, got {name}, which prices {designs}; choose another"
         )
     shipped = [name for name in problem.metric_names if name not in {f.name for f in problem.functions}]
-    energies = stating("ENERGY") if about_energy(scenario, experts=False) else ()
-    known = [name for name in energies if name not in stating("PER_BYTE")]
-    metrics = {name: float(assessment[name][0]) for name in dict.fromkeys([*shipped, *BESIDES, *known])}
+    metrics = {name: float(assessment[name][0]) for name in dict.fromkeys([*shipped, *BESIDES, *energies(scenario)])}
     budgets = [
         {
             "metric": b.metric,
