@@ -37,6 +37,11 @@ def in_a_command(path: str | Path) -> str:
     return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
+def chance(probability: float) -> str:
+    """A probability in two digits, never as certain as it is not."""
+    return f"{min(max(probability, 0.01), 0.99):.2f}" if 0.0 < probability < 1.0 else f"{probability:.0f}"
+
+
 def cell(text: str) -> str:
     """A CSV cell that spreadsheets show as text: an apostrophe before what begins like a formula and is no number."""
     return f"'{text}" if _FORMULA.match(text) and not _is_number(text) else text

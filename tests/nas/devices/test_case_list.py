@@ -151,6 +151,15 @@ def test_a_precision_that_some_devices_lack_is_left_out_there_and_said(request_f
     assert found.notices == ("nvfp4 is left out where the device has none: no fp4 peak is stated for l4",)
 
 
+@pytest.mark.parametrize("metric", ["energy_j", "energy_per_kilobyte"])
+def test_a_device_without_energy_is_left_out_of_a_study_of_it(metric: str, request_for: Ask, tmp_path: Path) -> None:
+    study = {"objectives": ["loss", metric], "vocabulary": 32_000, "calibration": "shipped"}
+    (tmp_path / "study.yaml").write_text(dump(study), encoding="utf-8")
+    found = case_list(request_for(config=str(tmp_path / "study.yaml"), devices="l4,jetson_orin_nano_super_8gb"))
+    assert [row.label for row in found.rows] == ["jetson_orin_nano_super_8gb"]
+    assert found.notices == ("energy is left out where the device has none: no coefficients are known for l4",)
+
+
 def test_a_board_of_ones_own_by_file_and_in_a_study(request_for: Ask, tmp_path: Path) -> None:
     (tmp_path / "board.yaml").write_text(dump({**BOARD, "modes": {"eco": {"fp16": "3 TFLOP/s"}}}))
     assert labels(request_for(devices=f"{tmp_path / 'board.yaml'}@eco,l4")) == ["board@eco", "l4"]
