@@ -58,9 +58,9 @@ def over(
     return raw, origins
 
 
-def of_ones_own(device: Any) -> bool:
-    """Whether a study's device is none that ships but a file or a mapping of the user's, whose times are what is asked for."""
-    return isinstance(device, dict) or (isinstance(device, str) and device.endswith((".yaml", ".yml")))
+def of_ones_own(named: Any) -> bool:
+    """Whether a device, space or law is none that ships but a file or a mapping of the user's."""
+    return isinstance(named, dict) or (isinstance(named, str) and named.endswith((".yaml", ".yml")))
 
 
 def from_file(config: str, command: str = "run") -> tuple[dict[str, Any], dict[Path, str]]:
