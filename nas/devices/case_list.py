@@ -32,7 +32,7 @@ from nas.study import entry_points
 from nas.study.budget_parser import split_budgets
 from nas.study.catalogue import is_file, load_device, named_device
 from nas.study.configuration import IN_TEXT, PAPER_APPLICATIONS, StudyConfig
-from nas.study.layers import from_file, over
+from nas.study.layers import from_file, of_ones_own, over
 from nas.study.value_parsers import split_names
 from nas.terminal.flags import flag_name
 from objectives.device import Device
@@ -70,6 +70,12 @@ def case_list(request: DevicesRequest) -> CaseList:
     config = _own(raw, origins, request)
     raw["applications"], chosen = _applications(raw, request)
     rows, devices, notices, faults = _rows(request, config, raw, origins, chosen)
+    named = [
+        *(row.values.get("device") for row in rows),
+        *dict(config.devices if isinstance(config.devices, Mapping) else {}).values(),
+    ]
+    if "preset" not in raw and any(map(of_ones_own, named)):
+        return case_list(replace(request, flags={**request.flags, "preset": "device"}))
     if len(rows) > MOST:
         raise UsageError(f"devices: expected at most {MOST:,} cases, got {len(rows):,}; ask for fewer")
     shared = models = read({**raw, **OF_A_CASE}, origins)
