@@ -70,11 +70,8 @@ def case_list(request: DevicesRequest) -> CaseList:
     config = _own(raw, origins, request)
     raw["applications"], chosen = _applications(raw, request)
     rows, devices, notices, faults = _rows(request, config, raw, origins, chosen)
-    named = [
-        *(row.values.get("device") for row in rows),
-        *dict(config.devices if isinstance(config.devices, Mapping) else {}).values(),
-    ]
-    if "preset" not in raw and any(map(of_ones_own, named)):
+    given = list(config.devices.values()) if isinstance(config.devices, Mapping) else []
+    if "preset" not in raw and any(map(of_ones_own, [*given, *(row.values.get("device") for row in rows)])):
         return case_list(replace(request, flags={**request.flags, "preset": "device"}))
     if len(rows) > MOST:
         raise UsageError(f"devices: expected at most {MOST:,} cases, got {len(rows):,}; ask for fewer")
