@@ -32,7 +32,7 @@ from nas.study import entry_points
 from nas.study.budget_parser import split_budgets
 from nas.study.catalogue import is_file, load_device, named_device
 from nas.study.configuration import IN_TEXT, PAPER_APPLICATIONS, StudyConfig
-from nas.study.layers import from_file, over
+from nas.study.layers import from_file, of_ones_own, over
 from nas.study.value_parsers import split_names
 from nas.terminal.doors import installed
 from nas.terminal.flags import flag_name
@@ -72,6 +72,9 @@ def case_list(request: DevicesRequest) -> CaseList:
     of_packages = {name: raw.pop(name) for name in installed() if name in raw and name not in StudyConfig.model_fields}
     raw["applications"], chosen = _applications(raw, request)
     rows, devices, notices, faults = _rows(request, config, raw, origins, chosen)
+    given = list(config.devices.values()) if isinstance(config.devices, Mapping) else []
+    if "preset" not in raw and any(map(of_ones_own, [*given, *(row.values.get("device") for row in rows)])):
+        return case_list(replace(request, flags={**request.flags, "preset": "device"}))
     if len(rows) > MOST:
         raise UsageError(f"devices: expected at most {MOST:,} cases, got {len(rows):,}; ask for fewer")
     shared = models = read({**raw, **OF_A_CASE}, origins)

@@ -91,17 +91,9 @@ def _by_parts(problem: Problem) -> Diagnosis:
     nearest = closest(distinct(misses))
     together = float(nearest.violations.max(axis=1).min())
     least = beyond(problem.budgets, lambda metric: _least(sums, metric))
-    outside = _nearest_outside(sums)
+    found = None if problem.limits == problem.budgets else sums.lowest(problem.limits, least=EXTRAPOLATION)
+    outside = None if found is None else problem.evaluate(found.genotypes)
     return Diagnosis(problem.space.size, 0, tuple(relaxations), nearest, together, least=least, outside=outside)
-
-
-def _nearest_outside(sums: SettingBySetting) -> Evaluations | None:
-    """The design within the limits that is least far outside of the law's evidence, one row; None where there is none, or no such budget."""
-    problem = sums.problem
-    if problem.limits == problem.budgets:
-        return None
-    found = sums.lowest(problem.limits, least=EXTRAPOLATION)
-    return None if found is None else problem.evaluate(found.genotypes)
 
 
 def _least(sums: SettingBySetting, metric: str) -> float:

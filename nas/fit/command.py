@@ -39,7 +39,7 @@ from nas.pages.from_report import write_page
 from nas.record.candidates import write_candidates
 from nas.search.assembly import Study, assemble
 from nas.study.catalogue import load_law
-from nas.study.layers import layered
+from nas.study.layers import layered, of_ones_own
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.progress import Stages
 from nas.terminal.styles import TITLE, Styled
@@ -261,12 +261,14 @@ def asked_of(request: FitRequest) -> Asked | None:
 
 
 def study_of(request: FitRequest, law: Law) -> Study:
-    """The study whose space, frontier and picks the designs and the check are about, under the law."""
+    """The study whose space, frontier and picks the designs and the check are about, under the law: that of --config, else a device as it is for what is the user's own, else the paper's."""
+    own = bool(request.runs) or request.prior is not None or of_ones_own(request.space) or of_ones_own(request.law)
     flags = {
         "law": law.mapping(),
         "baselines": [],
         "algo": "random",
         **({} if request.space is None else {"space": request.space}),
+        **({"preset": "device", "outside": "allow"} if own and request.config is None else {}),
         **({} if request.prior is None else {"outside": "mark"}),  # picks of what prior and rows cover
     }
     return assemble(*layered(flags, [], request.config))
@@ -367,6 +369,7 @@ def _write(request: FitRequest, done: WorkedOut, content: dict[str, Any]) -> Non
 def next_lines(request: FitRequest, law: Law, content: dict[str, Any]) -> list[str]:
     """What to type next, as it can be pasted: another form where it explains the rows better, train what was proposed and fit again, or search with the law."""
     asked = [("--config", request.config), ("--space", request.space)]
+    asked += [("--preset", "device")] if request.config is None else []
     same = [text for flag, value in asked if value is not None for text in (flag, value)]
     better = better_form(content)
     lines = [] if better is None else [f"the same again with --form {better}, for which BIC speaks"]

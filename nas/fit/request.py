@@ -80,7 +80,10 @@ class FitRequest:
     ] = "hw_codesign"
     config: Annotated[
         str | None,
-        Flag("--config", "Study whose frontier is checked under the draws: YAML file, run folder or shipped name."),
+        Flag(
+            "--config",
+            "Study whose frontier is checked under the draws: YAML file, run folder or shipped name; default preset device in --space.",
+        ),
     ] = None
     space: Annotated[
         str | None, Flag("--space", "Its space, and that of --next: name or YAML file; default the study's.")

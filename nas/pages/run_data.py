@@ -23,7 +23,7 @@ from nas.pages.details import details
 from nas.pages.embedding import column
 from nas.pages.rows import DRAWN, Rows
 from nas.problem.differences import from_models
-from nas.problem.objective import built_in
+from nas.problem.objective import EXTRAPOLATION, built_in
 from nas.terminal.program import command
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures
@@ -52,7 +52,7 @@ def run_data(outcome: Outcome, rows: Rows, name: str) -> dict[str, Any]:
         "objectives": list(found.objectives),
         "axes": list(axes_of(outcome)),
         "budgets": [{"metric": budget.metric, "limit": budget.limit} for budget in found.budgets],
-        "movable": list(rows.movable),
+        "movable": [name for name in rows.movable if name != EXTRAPOLATION],
         "looser": rows.looser,
         "rows": _rows(outcome, rows),
         "words": WORDS | {"device": problem.space.specification.axes.device or []},

@@ -248,14 +248,13 @@ def steps_from(problem: Problem, genotypes: IntArray) -> list[list[Step]]:
     """
     space = problem.space
     owner, near = space.neighbours_of_each(genotypes)
-    if problem.limits != problem.budgets:
-        inside = problem.priced(near)[EXTRAPOLATION] <= INSIDE
-        owner, near = owner[inside], near[inside]
-    order = np.lexsort((space.keys(near), *(np.abs(near - genotypes[owner]).T[::-1] == 0), owner))
-    owner, near = owner[order], near[order]
     before, after = (problem.priced(rows) for rows in (genotypes, near))
+    order = np.lexsort((space.keys(near), *(np.abs(near - genotypes[owner]).T[::-1] == 0), owner))
+    if problem.limits != problem.budgets:
+        order = order[after[EXTRAPOLATION][order] <= INSIDE]
+    owner, near = owner[order], near[order]
     with np.errstate(invalid="ignore"):
-        changes = {name: _finite(after[name] - before[name][owner]).tolist() for name in step_metrics(problem)}
+        changes = {name: _finite(after[name][order] - before[name][owner]).tolist() for name in step_metrics(problem)}
     names = step_names(space, genotypes[owner], near)
     found: list[list[Step]] = [[] for _ in genotypes]
     for i, at in enumerate(owner.tolist()):

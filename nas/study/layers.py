@@ -9,7 +9,7 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import CHOOSE, Path, near_file, unknown
 from nas.study.budget_parser import split_budgets
-from nas.study.catalogue import NAMED
+from nas.study.catalogue import NAMED, id_and_mode
 from nas.study.configuration import IN_TEXT, IN_TOKENS
 from nas.study.value_parsers import split_names
 from nas.terminal.flags import flag_name
@@ -58,9 +58,9 @@ def over(
     return raw, origins
 
 
-def of_ones_own(device: Any) -> bool:
-    """Whether a study's device is none that ships but a file or a mapping of the user's, whose times are what is asked for."""
-    return isinstance(device, dict) or (isinstance(device, str) and device.endswith((".yaml", ".yml")))
+def of_ones_own(named: Any) -> bool:
+    """Whether a device, space or law is none that ships but a file or a mapping of the user's."""
+    return isinstance(named, dict) or (isinstance(named, str) and id_and_mode(named)[0].endswith((".yaml", ".yml")))
 
 
 def from_file(config: str, command: str = "run") -> tuple[dict[str, Any], dict[Path, str]]:

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from search_spaces.arrays import AnyArray, BoolArray, FloatArray
+from search_spaces.arrays import AnyArray, FloatArray
 
 REFERENCE = 16_384  # V at which the scale is what is lost
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -44,10 +44,6 @@ class VocabularyCost(BaseModel):
         factors = np.array([_relative(vocabulary, self.relative_to, *draw) for draw in draws[: len(losses)]])
         found: FloatArray = losses * factors[np.arange(len(losses)) % len(factors)]
         return found
-
-    def outside(self, vocabulary: AnyArray) -> BoolArray:
-        """Which vocabularies lie beyond those that the runs had."""
-        return (vocabulary > 0) & ((vocabulary < self.fitted_on[0]) | (vocabulary > self.fitted_on[1]))
 
 
 def _relative(vocabulary: AnyArray | int, relative_to: int, scale: float, exponent: float) -> FloatArray:

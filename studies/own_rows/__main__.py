@@ -6,27 +6,31 @@ Each table of the evidence base, and each published file that is named, is the u
 not the table's (`objectives.evidence.population`), drawn and read back as `fit --prior` reads it; 8 random rows update it. Without it the same 8, and 24
 with them among them, are fitted by the same form with a weak prior, and the 24 by the form that BIC selects of those that `plas fit` fits. Judged on all rows
 beyond the 24: rms error of differences of two rows of one group, and of losses where the group was seen, nats of the table; means over seeds.
+Of the prior with 8 rows also which share of these differences, and of the losses of the group with the most rows, its 90 % intervals hold.
 """
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nas.evidence.tables import GroupedTable, base, published
 from objectives.evidence.pooled_law import Widening, law_of
 from objectives.evidence.population import CENTRE, CENTRE_SD, population
-from objectives.evidence.posterior import Belief, posterior, prior_of
+from objectives.evidence.posterior import Belief, Posterior, posterior, prior_of
+from objectives.evidence.posterior import predicted as losses_of
 from objectives.evidence.trainings import MOST_EPOCHS, Trainings
 from objectives.fitting.estimate import Method, fitted
 from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import form_weights
+from objectives.loss_law.differences import probability_below
 from objectives.loss_law.form import named_form
 from objectives.plugins import importable
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 FEW, MANY, LEAST_JUDGED = 8, 24, 8
+MOST_PAIRS = 1_000  # of a table, for coverage
 WEAK = 3.0  # sds of the weak prior over those of the population's own prior
 LEVEL, LEVEL_SD = 3.0, 3.0
 STARTS = 8
@@ -43,10 +47,12 @@ class User:
 
 @dataclass(frozen=True)
 class Errors:
-    """Rms error of differences, and of losses, nats."""
+    """Rms error of differences, and of losses, nats; shares of them that 90 % intervals hold."""
 
     differences: float
     losses: float
+    held_differences: float = np.nan
+    held_losses: float = np.nan
 
 
 def users(files: Sequence[str]) -> list[User]:
@@ -83,7 +89,24 @@ def by_prior(prior: Belief, user: User, seen: IntArray, judged: IntArray) -> Err
         predicted = predicted + rows.per * np.array([at.get(each, np.nan) for each in rows.group[judged].tolist()])
         unseen = np.isnan(predicted)
         predicted[unseen] = rows.per * belief.losses(of)[unseen]
-    return errors(predicted, rows.loss[judged], rows.group[judged], np.isin(rows.group[judged], rows.group[seen]))
+    known = errors(predicted, rows.loss[judged], rows.group[judged], np.isin(rows.group[judged], rows.group[seen]))
+    return known if found is None else replace(known, **held(found, rows[judged]))
+
+
+def held(found: Posterior, judged: Trainings) -> dict[str, float]:
+    """The shares of differences, and of losses of the main group, that 90 % intervals of the draws hold."""
+    draws, true, scale = losses_of(found.belief.drawn(), judged.of), judged.loss / judged.per, found.belief.scale
+    first, second = np.triu_indices(len(true), 1)
+    pairs = np.flatnonzero(judged.group[first] == judged.group[second])
+    pairs = pairs[np.unique(np.linspace(0, len(pairs) - 1, MOST_PAIRS).astype(np.int64))] if len(pairs) else pairs
+    first, second, main = first[pairs], second[pairs], judged.group == found.main
+    of_pairs = probability_below(draws[:, first] - draws[:, second], scale, true[first] - true[second])
+    of_losses = probability_below(draws[:, main], scale / np.sqrt(2.0), true[main])
+    shares = [np.abs(each - 0.5) <= 0.45 for each in (of_pairs, of_losses)]
+    return {
+        name: float(each.mean()) if len(each) else np.nan
+        for name, each in zip(("held_differences", "held_losses"), shares, strict=True)
+    }
 
 
 def by_fit(user: User, seen: IntArray, judged: IntArray) -> Errors:
@@ -155,6 +178,11 @@ def report(found: Sequence[tuple[User, list[list[Errors]]]], print_line: Callabl
         for place in range(2, len(COLUMNS)):
             won = sum(values[1] <= values[place] for values in means.values())
             print_line(f"\n{COLUMNS[1]} at most {COLUMNS[place]}: in {won} of {len(means)} tables")
+    for what in ("held_differences", "held_losses"):
+        shares = [_mean([getattr(row[1], what) for row in rows]) for _, rows in found]
+        print_line(
+            f"\n{what}, {COLUMNS[1]}, 90 % intervals: {100 * _mean(shares):.1f} %, mean over {len(shares)} tables"
+        )
 
 
 def _mean(values: Sequence[float]) -> float:

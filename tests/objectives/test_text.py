@@ -66,10 +66,6 @@ def test_draws_of_the_cost_go_with_draws_of_the_law() -> None:
     np.testing.assert_allclose(found[:, 0], [wide / 1.02, narrow / 1.04, wide / 1.02, narrow / 1.04, wide / 1.02])
 
 
-def test_vocabularies_beyond_the_runs_are_outside() -> None:
-    assert COST.outside(np.array([0, 2048, 4096, 65_536, 65_537])).tolist() == [False, True, False, False, True]
-
-
 def test_a_size_that_the_curve_does_not_count_is_refused(scenario: Scenario) -> None:
     with pytest.raises(
         ValueError, match=r"^vocabulary: expected 2,048 to 131,072 as the curve made up counts, got 300"

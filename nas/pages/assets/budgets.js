@@ -70,7 +70,7 @@ function command() {
 function drawBudgets() {
   const holder = document.getElementById("budgets");
   if (!holder) return;
-  holder.replaceChildren(...FIXED.map(b => make("p", {class: "quiet"}, `${b.metric} ≤ ${number(b.limit)} (the run's own)`)), ...BUDGETS.map(budgetRow));
+  holder.replaceChildren(...FIXED.map(b => make("p", {class: "quiet"}, b.metric === "extrapolation" ? "Designs inside of the law's evidence." : `${b.metric} ≤ ${number(b.limit)} (the run's own)`)), ...BUDGETS.map(budgetRow));
   const free = DATA.movable.filter(name => !BUDGETS.some(b => b.metric === name) && Number.isFinite(extent(name)[1]) && extent(name)[1] > 0);
   if (free.length) holder.append(addRow(free));
   repick();

@@ -172,6 +172,18 @@ def test_a_board_of_ones_own_by_file_and_in_a_study(request_for: Ask, tmp_path: 
     )
 
 
+def test_a_board_of_ones_own_is_priced_as_it_is(request_for: Ask, tmp_path: Path) -> None:
+    board, study = str(tmp_path / "board.yaml"), tmp_path / "several.yaml"
+    Path(board).write_text(dump({**BOARD, "modes": {"eco": {"fp16": "3 TFLOP/s"}}}))
+    study.write_text(dump({"devices": {"mine": BOARD}}))
+    for one in (board, f"l4,{board}@eco"):
+        assert case_list(request_for(devices=one)).shared.config.preset == "device"
+    assert case_list(request_for(config=str(study))).shared.config.preset == "device"
+    assert case_list(request_for(table=table(tmp_path, "device", board))).shared.config.preset == "device"
+    assert case_list(request_for(devices=board, flags={"preset": "paper"})).shared.config.preset == "paper"
+    assert case_list(request_for(devices="l4")).shared.config.preset == "paper"
+
+
 def test_keys_of_a_file_that_are_none(request_for: Ask, tmp_path: Path) -> None:
     path: Any = tmp_path / "several.yaml"
     path.write_text(dump({"devices": ["l4"], "workload": ["1/2"], "precision": "fp12"}))

@@ -13,7 +13,7 @@ import pytest
 
 from nas.errors import UsageError
 from nas.exact.solution import solve, way_of
-from nas.fit.command import execute
+from nas.fit.command import execute, study_of
 from nas.fit.frontier_check import frontier_check, under_draws
 from nas.fit.request import FitRequest
 from nas.problem.differences import tied
@@ -370,6 +370,20 @@ def test_what_is_proposed_fits_the_studys_memory_and_the_limits_asked_for(runs: 
         assert size.max() <= 2e9 or "max_params" not in changes
         spent = sum(float(row["training_flops"]) for row in csv.DictReader(out.open()))
         assert spent <= 3e20 or "flops" not in changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "preset"),
+    [
+        ({}, "paper"),
+        ({"runs": (Path("runs.csv"),)}, "device"),
+        ({"prior": "evidence"}, "device"),
+        ({"law": "mine.yaml"}, "device"),
+        ({"config": "paper", "runs": (Path("runs.csv"),)}, "paper"),
+    ],
+)
+def test_what_is_ones_own_is_asked_about_a_device_as_it_is(changes: dict[str, Any], preset: str, law: Law) -> None:
+    assert study_of(request(None, **changes), law).config.preset == preset
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_another_form_is_what_to_type_next_where_bic_speaks_for_it() -> None:
     plain, other = content(), content(forms={"a": {"weight": 0.01}, "b": {"weight": 0.99}, "c": "not fitted"})
     assert (better_form(plain), better_form(other), better_form({"form": "prior"})) == (None, "b", None)
     request, law = FitRequest(out=Path("law.yaml")), load_law("hw_codesign")
-    search = "plas run --algo exact --law law.yaml"
+    search = "plas run --algo exact --law law.yaml --preset device"
     assert next_lines(request, law, plain) == [f"Next: {search}"]
     assert next_lines(request, law, other) == [
         "Next: the same again with --form b, for which BIC speaks",

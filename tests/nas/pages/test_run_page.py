@@ -25,6 +25,7 @@ from nas.pages.embedding import column, embedded
 from nas.pages.markup import configuration, element, text
 from nas.pages.page import policy
 from nas.pages.rows import rows_of
+from nas.pages.run_data import run_data
 from nas.pages.run_page import run_page
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
@@ -279,6 +280,12 @@ def test_a_large_run_holds_what_budgets_on_its_metrics_can_pick(
     picks(outcome.evaluations, held.chosen, held.movable, np.random.default_rng(2))
     monkeypatch.setattr(rows, "PICKABLE", 1)
     assert rows_of(outcome).movable == ()
+
+
+def test_no_budget_on_extrapolation_can_be_moved(concluded: Concluded) -> None:
+    outcome = concluded(162, law="evidence", outside="mark")
+    held = rows_of(outcome)
+    assert set(held.movable) - set(run_data(outcome, held, "run")["movable"]) == {"extrapolation"}
 
 
 def test_failed_rows_are_not_held(concluded: Concluded, user_module: Callable[[str], str]) -> None:

@@ -139,3 +139,17 @@ def test_packaged_rows_follow_from_the_published_file(name: str, external_data: 
     if known.packaged:
         assert as_text(found) == SOURCES[name].with_suffix(".csv").read_text(encoding="utf-8")
     assert found.off in (None, 0)
+
+
+def test_models_on_repeated_data_are_counted_without_embeddings(tmp_path: Path) -> None:
+    source = EvidenceSource.model_validate(yaml.safe_load(SOURCES["repeated"].read_text()))
+    path = tmp_path / "together.csv"
+    path.write_text(
+        "params,d_model,kv_size,n_heads,n_layers,unique_tokens,tokens,loss\n"
+        "19703712,288,32,7,5,400000000,400000000,6.1\n201236224,896,64,14,16,1500000000,1500000000,3.93\n"
+    )
+    counts = converted(source, path).columns["parameters"]
+    published, width = np.array([19_703_712, 201_236_224]), np.array([288, 896])
+    assert counts.tolist() == (published - (50_304 + 2_048) * width).tolist()
+    packaged = np.genfromtxt(SOURCES["repeated"].with_suffix(".csv"), delimiter=",", names=True)["parameters"]
+    assert set(counts.tolist()) < set(packaged.tolist())
