@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nas.errors import UsageError
-from nas.study.entry_points import offered
-from nas.study.user_code import RUN_MARKS, imported
+from nas.study.user_code import RUN_MARKS, modules
 
 Command = Literal["select", "explain", "report"]
 
@@ -23,13 +22,12 @@ def work_of(command: Command, folder: Path | None) -> Callable[[Any], object] | 
     """
     if folder is None or any(isfile(join(folder, mark)) for mark in RUN_MARKS):
         return None
-    for plug_ins in offered("answers").values():
-        module = imported(plug_ins[0].place)
+    for plug_in, module in modules("answers", "recognises"):
         if module.recognises(folder):
             work = getattr(module, command, None)
             if work is None:
                 raise UsageError(
-                    f"{folder}: expected a folder that plas {command} takes, got one of {plug_ins[0]}; name a run"
+                    f"{folder}: expected a folder that plas {command} takes, got one of {plug_in}; name a run"
                 )
             return work  # type: ignore[no-any-return]
     return None

@@ -1,4 +1,4 @@
-"""Entry points of installed packages: strategies, metrics, law forms, laws, devices, stacks, folder readers, log readers, solvers.
+"""Entry points of installed packages, each group of `docs/extend.md` but commands, which `nas/terminal/doors.py` reads.
 
 Reading them imports nothing: an entry point is a name and a place, laws and devices are YAML files in a package's
 folder. What is named is imported by `nas/study/user_code.py`.
@@ -27,7 +27,8 @@ SHIPPED = {
 }  # kind, as `plas list` says it, and where ours lie; the group of its entry points is `plas.KIND`
 MODULES = ("answers", "logs", "solvers")  # kinds of which a package gives modules and we ship no folder
 KINDS = (*SHIPPED, *MODULES)
-ONE = {kind: kind.removesuffix("s") for kind in KINDS} | {"strategies": "strategy", "answers": "reader of folders"}
+ONE = {kind: kind.removesuffix("s") for kind in KINDS}
+ONE |= {"strategies": "strategy", "answers": "folder reader", "logs": "log reader"}
 AUTO = "auto"  # picks one of the strategies: `nas/search/choice.py`
 FOLDERS = ("laws", "devices")  # here an entry point is a folder of YAML files
 NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)

@@ -9,17 +9,21 @@ import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import nas
+from nas import __main__ as nas_main
+from nas.calibrate.log import readers
 from nas.files import import_rights, yaml_source
 from nas.files.faults import Faults
 from nas.search.discovery import chosen_strategy
 from nas.study import entry_points
 from nas.study.entry_points import PlugIn
+from objectives.plugins import documents
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8").partition("\n## Plug-ins")[2]
@@ -50,6 +54,8 @@ STACK = (
     "def read(folder):\n    return json.loads((folder / 'engine.json').read_text())\n"
     "def launch(model):\n    return 'their-engine run'\ndef size(model):\n    return 0\ndef cautions(model):\n    return ['it is new']\n"
 )
+
+MANY = list(documents("objectives.devices"))[:13]
 
 
 @pytest.fixture
@@ -522,6 +528,163 @@ def test_a_damaged_manifest_names_no_plug_in(theirs: Path, study: str, inside: I
     for wrong in (3, ["a"], {"metric energy": ["x"]}, None):
         path.write_text(json.dumps({**json.loads(path.read_text()), "plugins": wrong}))
         assert inside("run", "--resume", "run", "--evaluations", 21).code == 0
+
+
+GREET = (
+    '"""Greet."""\nfrom typing import Annotated\nfrom pathlib import Path\n'
+    + LEFT
+    + "from nas.files.import_rights import Right\nfrom nas.terminal.flags import Flag\n"
+    "from nas.terminal.parser import command\n"
+    "def greet(name: Annotated[str, Flag('--name', 'Whom.')] = 'you') -> None:\n"
+    '    """Greet somebody."""\n    print(f"Good day, {name}")\n'
+    "main = command(greet, 'greet', right=Right.NONE)\n"
+)
+ANSWERS = (
+    "from pathlib import Path\n" + LEFT + "def recognises(folder):\n    return (folder / 'their.json').is_file()\n"
+    "def select(request):\n    print(f'Chosen from {request.run}')\n"
+)
+LOG = (
+    "from pathlib import Path\n" + LEFT + "from nas.calibrate.figure import Figure\nNAME = 'their log'\n"
+    "def recognises(document):\n    return document.text.startswith('their log')\n"
+    "def figures(documents):\n    for document in documents:\n        for line in document.text.splitlines()[1:]:\n"
+    "            model, metric, value = line.split()\n"
+    "            written = 64 if metric == 'decode_tok_s' else 0\n"
+    "            cells = {'metric': metric, 'value': float(value), 'batch': 1, 'prompt_len': 512, 'gen_len': written}\n"
+    "            yield Figure((model,), {**cells, 'engine': 'theirs', 'precision': 'int8'})\n"
+)
+
+
+@pytest.fixture
+def plas(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Inside]:
+    """`plas WORDS` in this process: exit code, output, errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: object) -> Any:
+        monkeypatch.setattr(sys, "argv", ["plas", *map(str, words)])
+        capsys.readouterr()
+        readers.cache_clear()
+        code: object = 0
+        try:
+            nas_main.main()
+        except SystemExit as stopped:
+            code = stopped.code or 0
+        return SimpleNamespace(code=code, **capsys.readouterr()._asdict())
+
+    yield run
+    readers.cache_clear()
+
+
+@pytest.fixture
+def adding(install: Installed, tmp_path: Path) -> Path:
+    """A package with a command, a reader of its folders and one of its logs; a folder and a log that only these know."""
+    points = {
+        "commands": {"greet": "their_pack.greet", "list": "their_pack.other"},
+        "answers": {"theirs": "their_pack.answers"},
+        "logs": {"theirs": "their_pack.log"},
+    }
+    files = {
+        "their_pack/__init__.py": "",
+        "their_pack/greet.py": GREET,
+        "their_pack/other.py": "raise RuntimeError('this is not the list that ships')\n",
+        "their_pack/answers.py": ANSWERS,
+        "their_pack/log.py": LOG,
+    }
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "their.json").write_text("{}")
+    lines = [
+        f"{model} {metric} {value}"
+        for model, rates in {"Qwen3-0.6B": (900, 20), "Qwen3-1.7B": (350, 8), "Qwen3-4B": (140, 3.4)}.items()
+        for metric, value in zip(("prefill_tok_s", "decode_tok_s"), rates, strict=True)
+    ]
+    (tmp_path / "their.log").write_text("their log\n" + "\n".join(lines) + "\n")
+    return install("their-plas", points, files)
+
+
+def test_a_package_adds_a_command_and_none_of_ours_changes(adding: Path, plas: Inside) -> None:
+    answer = plas("greet", "--name", "Ann")
+    assert (answer.code, answer.out, answer.err) == (0, "Good day, Ann\n", "")
+    assert executed(adding) == {"greet"}
+    answer = plas()
+    assert answer.out.splitlines()[-3].split() == ["greet", "Greet."]
+    assert answer.out.count("  list ") == 1
+    answer = plas("list", "forms")
+    assert answer.code == 0, "the list that ships"
+    assert "depth_width" in answer.out
+    assert executed(adding) == set()
+    answer = plas("greets")
+    assert answer.code == 2
+    assert "did you mean greet?" in answer.err
+
+
+def test_a_package_answers_for_its_folders(adding: Path, plas: Inside, finished: Path) -> None:
+    answer = plas("select", "folder")
+    assert (answer.code, answer.out) == (0, "Chosen from folder\n")
+    assert executed(adding) == {"answers"}
+    answer = plas("explain", "folder")
+    assert answer.code == 2
+    assert (
+        "folder: expected a folder that plas explain takes, got one of folder reader theirs of their-plas 1.0"
+        in answer.err
+    )
+    executed(adding)
+    assert plas("select", finished).code == 0
+    assert executed(adding) == set(), "a run folder is ours: nothing is imported for it"
+
+
+def test_a_package_reads_its_logs(adding: Path, plas: Inside) -> None:
+    answer = plas("calibrate", "their.log", "--device", "jetson_agx_orin_64gb", "--out", "board.yaml", "--json")
+    assert answer.code == 0, answer
+    assert executed(adding) == {"log"}
+    assert json.loads(answer.out)["rows_used"] == 6
+    assert [profile["engine"] for profile in yaml_source.read(Path("board.yaml"))[0]["profiles"]].count("theirs") == 1
+
+
+def test_a_broken_module_of_a_package_is_one_line_with_its_name(
+    install: Installed, plas: Inside, tmp_path: Path
+) -> None:
+    points = {
+        "commands": {"torn": "torn_pack.command", "lost": "torn_pack.nowhere", "empty": "torn_pack"},
+        "answers": {"torn": "torn_pack.answers"},
+        "logs": {"torn": "torn_pack"},
+        "solvers": {"torn": "torn_pack.solver"},
+    }
+    broken = "raise RuntimeError('first\\nsecond')\n"
+    files = {f"torn_pack/{name}.py": broken for name in ("command", "answers")}
+    install("torn-plas", points, {"torn_pack/__init__.py": "", **files})
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "some.log").write_text("some log\n")
+    for typed, said in {
+        (
+            "torn",
+        ): "plas torn: expected a module with main, got RuntimeError: first second; install the package of torn_pack.command",
+        ("lost", "--help"): "plas lost: expected a module with main, got ModuleNotFoundError: ",
+        ("empty",): "plas empty: expected a module with main, got AttributeError: ",
+        (
+            "select",
+            "folder",
+        ): "folder reader torn of torn-plas 1.0: expected an importable module, got RuntimeError: first second",
+        (
+            "calibrate",
+            "some.log",
+            "--device",
+            "l4",
+            "--out",
+            "o.yaml",
+        ): "log reader torn of torn-plas 1.0: expected NAME, recognises, figures",
+        (
+            "run",
+            "--algo",
+            "exact",
+            "--devices",
+            ",".join(MANY),
+        ): "solver torn of torn-plas 1.0: expected an importable module",
+    }.items():
+        answer = plas(*typed)
+        assert answer.code == 2, answer
+        assert said in answer.err
+        assert len(answer.err.splitlines()) == 1
+        assert answer.out == ""
+    assert plas("list", "forms").code == 0
 
 
 def samples() -> Any:
