@@ -14,8 +14,10 @@ from nas.errors import UsageError
 from nas.files.json_values import finite
 from nas.files.tables import csv_text, write
 from objectives import outside
+from objectives.calibrating.formats import FORMATS
 from objectives.display_text import csv_fault, is_separated_otherwise, longer_row, read_cell, shown_name
 from objectives.fitting.kept_rows import DONE, STATES, STATUS
+from objectives.plugins import normalised
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import ALIASES, DEFAULTS, FILE_COLUMNS, PRECISIONS
@@ -56,8 +58,11 @@ def read_candidates(path: Path, beginning: str = "") -> tuple[Architectures, lis
     known = {f"{beginning}{name}": name for name in (*FILE_COLUMNS, *DEFAULTS)}
     given = [{known[n]: value for n, value in row.items() if n in known and value not in ("", None)} for row in rows]
     for row in given:
-        if row.get("precision") not in PRECISIONS:  # of a measurement, say, and none that a design may have
-            row.pop("precision", None)
+        written = str(row.get("precision", ""))
+        if (
+            written not in PRECISIONS and normalised(written.strip()) in FORMATS
+        ):  # of measurements, and none that a design may have
+            del row["precision"]
     try:
         found = architectures_of(given)
     except ValueError as error:

@@ -166,6 +166,7 @@ class Study:
             "devices": bool(scenario.devices) and not chip,
             "chip": bool(chip),
             "device_columns": False,
+            "formats": bool(self.config.formats),
             "auto": bool(self.config.auto),
         }
         return [key for key, given in named.items() if not given]

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tomllib
@@ -22,8 +23,12 @@ from nas.files import import_rights, yaml_source
 from nas.files.faults import Faults
 from nas.search.discovery import chosen_strategy
 from nas.study import entry_points
+from nas.study.catalogue import with_format
 from nas.study.entry_points import PlugIn
 from objectives.plugins import documents
+from objectives.precision import PRECISIONS
+from objectives.weight_formats.table import WEIGHT_FORMATS
+from search_spaces.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8").partition("\n## Plug-ins")[2]
@@ -685,6 +690,160 @@ def test_a_broken_module_of_a_package_is_one_line_with_its_name(
         assert len(answer.err.splitlines()) == 1
         assert answer.out == ""
     assert plas("list", "forms").code == 0
+
+
+FORMAT = {
+    "types": {"ACME4": {"weights": 64, "bytes": 36, "fallback": "F16"}},
+    "weights": "ACME4",
+    "inputs": "INT8",
+    "peak": "int8",
+    "profile": "int8",
+    "source": "our datasheet",
+}
+
+
+def forget(*names: str) -> None:
+    """Formats that do not ship, as a new process knows none."""
+    for name in names or set(WEIGHT_FORMATS) - set(FORMATS):
+        del WEIGHT_FORMATS[name], PRECISIONS[name]
+
+
+@pytest.fixture
+def formatting(install: Installed) -> Iterator[Path]:
+    """A package with a weight format, and one under a name that ships."""
+    files = {
+        "their_pack/__init__.py": "",
+        "their_pack/formats/acme4.yaml": yaml_source.dump(FORMAT),
+        "their_pack/formats/int4.yaml": yaml_source.dump(FORMAT),
+        "their_pack/formats/torn.yaml": yaml_source.dump({**FORMAT, "weights": "ACME5"}),
+    }
+    yield install("their-plas", {"formats": {"theirs": "their_pack.formats"}}, files)
+    forget()
+
+
+def test_a_run_in_their_format_holds_it_and_is_repeated_without_the_package(
+    formatting: Path, study: str, inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ("run", "--config", study, "--algo", "random", "--evaluations", 30, "--quiet")
+    assert inside(*line, "--precision", "int4", "--out", "shipped").code == 0
+    answer = inside(*line, "--precision", "acme4", "--out", "run")
+    assert answer.code == 0, answer
+    table = nas.read_run(tmp_path / "run").evaluations
+    shipped = nas.read_run(tmp_path / "shipped").evaluations
+    assert np.allclose(table.memory_gb, shipped.memory_gb * 36 / 64 / 0.5), (
+        "36 bytes per 64 weights, int4 has half a byte"
+    )
+    config = yaml_source.read(tmp_path / "run" / "config.yaml")[0]
+    assert config["formats"] == {"acme4": {**FORMAT, "weights": ["ACME4"]}}
+    assert "formats" not in yaml_source.read(tmp_path / "shipped" / "config.yaml")[0]
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(formatting)])
+    for typed in (("select", "run"), ("explain", "run", "--preset", "device"), ("report", "run")):
+        forget()
+        answer = inside(*typed)
+        assert answer.code == 0, answer
+    forget()
+    assert inside("run", "--config", "run", "--out", "again", "--quiet").code == 0
+    assert (tmp_path / "run" / "evaluations.csv").read_bytes() == (tmp_path / "again" / "evaluations.csv").read_bytes()
+    forget()
+    assert inside("run", "--resume", "run", "--evaluations", 40, "--quiet").code == 0
+    answer = inside(*line, "--precision", "acme4", "--out", "unknown")
+    assert answer.code == 2
+    assert "got 'acme4'" in answer.err
+
+
+def test_their_format_is_the_same_in_cases_of_devices(formatting: Path, inside: Inside, tmp_path: Path) -> None:
+    axes = {"depth": [8, 16], "width": [512, 1024], "expert_ffn_ratio": [2, 4], "n_kv_heads": [1]}
+    (tmp_path / "dense.yaml").write_text(yaml_source.dump({"name": "dense", "axes": axes}))
+    line = ("devices", "--space", "dense.yaml", "--devices", "l4", "--quiet")
+    assert inside(*line, "--set", "precision=acme4", "--out", "one").code == 0
+    (formatting / "their_pack" / "formats" / "acme4.yaml").unlink()
+    forget()
+    assert inside("devices", "--config", "one", "--out", "two", "--quiet").code == 0
+    assert (tmp_path / "one" / "cases.csv").read_bytes() == (tmp_path / "two" / "cases.csv").read_bytes()
+    assert inside(*line, "--out", "three").code == 0
+    assert "formats" not in yaml_source.read(tmp_path / "three" / "config.yaml")[0]
+
+
+def test_what_their_format_cannot_be_is_refused_by_name(
+    formatting: Path, study: str, inside: Inside, tmp_path: Path
+) -> None:
+    (tmp_path / "c.csv").write_text("id,depth,width,n_kv_heads,expert_size,precision\none,4,256,1,256,acme4\n")
+    line = ("run", "--config", study, "--algo", "random", "--evaluations", 30, "--quiet")
+    for typed, said in {
+        (*line, "--precisions", "fp16,acme4"): "got 'acme4'",
+        (*line, "--precision", "acme4_kv8"): "got 'acme4_kv8'",
+        (*line, "--precision", "torn"): "--precision: format torn of their-plas 1.0: ",
+        (*line, "--precision", "acme4", "--precision-law", "post_training"): "got acme4",
+        (*line, "--precision", "acme4", "--latency", "closed_form"): "precision acme4",
+        ("export", "c.csv", "--vocabulary", 300, "--out", "out"): "precision: expected one of fp16, ",
+        (
+            *line,
+            "--set",
+            "formats={int4: {weights: F16, source: us}}",
+        ): "int4: expected one format of a name, got another",
+        (
+            *line,
+            "--set",
+            "formats={a_kv8: {weights: F16, source: us}}",
+        ): "a_kv8: expected a name without _kv and _down8",
+        (
+            *line,
+            "--set",
+            "formats={a: {weights: F99, source: us}}",
+            "--set",
+            "precision=a",
+        ): "or types of its own, got F99",
+    }.items():
+        answer = inside(*typed)
+        assert answer.code == 2, answer
+        assert said in answer.err
+        assert len(answer.err.splitlines()) == 1
+    listed = inside("list", "formats", "--json")
+    rows = {row["name"]: row for row in json.loads(listed.out)}
+    assert rows["acme4"]["weight bits"] == 4.5
+    assert "ACME4 Installed: " in rows["acme4"]["types"]
+    assert rows["torn"]["types"].startswith("Broken: format torn of their-plas 1.0: ")
+    assert rows["int4"]["weight bits"] == 4.0, "ours"
+    assert "Not used: expected one format int4, got int4 shipped with plas-codesign and " in listed.err
+
+
+def test_two_formats_of_one_name_are_never_taken_for_each_other(
+    formatting: Path, study: str, inside: Inside, tmp_path: Path
+) -> None:
+    line = ("run", "--config", study, "--algo", "random", "--evaluations", 20, "--quiet", "--precision", "acme4")
+    assert inside(*line, "--out", "run").code == 0
+    path = formatting / "their_pack" / "formats" / "acme4.yaml"
+    path.write_text(path.read_text().replace("bytes: 36", "bytes: 40"))
+    with pytest.raises(nas.UsageError, match="acme4: expected one format of a name, got another"):
+        nas.load_study(tmp_path / study, precision="acme4")
+    forget()
+    assert nas.load_study(tmp_path / study, precision="acme4").problem.scenario.precision.weight_bytes == 40 / 64
+    with pytest.raises(nas.PlasError, match="acme4: expected one format of a name, got another"):
+        nas.read_run(tmp_path / "run")
+    forget()
+    answer = inside("run", "--resume", "run", "--evaluations", 30, "--set", "formats.acme4.types.ACME4.bytes=40")
+    assert answer.code == 2
+    assert "formats" in answer.err
+
+
+def test_a_worker_knows_the_format_that_it_receives(formatting: Path, tiny: dict[str, Any], tmp_path: Path) -> None:
+    scenario = nas.load_study(space=tiny, precision="acme4").problem.scenario
+    (tmp_path / "scenario").write_bytes(pickle.dumps(scenario))
+    code = "import pickle, sys; s = pickle.load(open(sys.argv[1], 'rb')); from objectives.transfers import computing_as as c; "
+    code += "print(s.precision.bytes_of('weights'), c(s.precision.name))"
+    line = [sys.executable, "-c", code, str(tmp_path / "scenario")]
+    done = subprocess.run(line, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0.5625", "int8"]
+
+
+@pytest.mark.parametrize(
+    "named", [{}, {"precision": "int4"}, {"precision": 3}, {"precision": "a", "formats": {"a": {}}}]
+)
+def test_packages_are_read_for_a_format_that_does_not_ship_alone(
+    named: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry_points, "read", lambda: pytest.fail("packages were read"))
+    assert with_format(named, Faults()) is named
 
 
 def samples() -> Any:
