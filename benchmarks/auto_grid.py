@@ -3,6 +3,8 @@
     OMP_NUM_THREADS=1 python benchmarks/auto_grid.py run --out FOLDER [--seeds 0,1,2] [--spaces paper,small] [--methods random,nsga2]
     python benchmarks/auto_grid.py table --out FOLDER [--write docs/strategies.md]
 
+It needs plugins/bench, whose distorted laws it draws.
+
 Fixed before the runs that the page shows. **Cells**: four spaces (`paper`, 13,120 designs; `fine`, 1.3 · 10⁹; `edge2026`; `small`, a user's own)
 by four budgets (30, 100, 500 and 2,000 distinct evaluations) by what is minimised: `analytic`, the shipped loss and total_ms; `prior`, functions of one's own
 with a PRIOR each (30 and 100 evaluations); `none`, the same functions without one (all four budgets). 40 cells, of which 16 are analytic: there `exact` has gap 0.
@@ -30,8 +32,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from plas_bench.smooth import aspect, jittered
+from plas_bench.unrecorded import unrecorded
 
-from nas.bench.smooth import aspect, jittered
 from nas.problem.dominance import non_dominated
 from nas.problem.indicators import Scale
 from nas.problem.objective import Objective
@@ -40,7 +43,6 @@ from nas.search.assembly import assemble
 from nas.search.choice import Asked
 from nas.search.discovery import strategy_module
 from nas.search.strategy import StrategyContext
-from nas.search.unrecorded import unrecorded
 from objectives.device import Calibration
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray

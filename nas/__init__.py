@@ -23,7 +23,6 @@ guard_imports()
 if TYPE_CHECKING:
     from nas.api.fitted_law import FittedLaw as FittedLaw
     from nas.api.fitted_law import fit_law as fit_law
-    from nas.api.fleets import Fleets as Fleets
     from nas.api.frontier import Frontier as Frontier
     from nas.api.run_folder import Run as Run
     from nas.api.run_folder import read_run as read_run
@@ -37,7 +36,6 @@ PUBLIC = {
     "load_study": "nas.api.study",
     "Study": "nas.api.study",
     "Frontier": "nas.api.frontier",
-    "Fleets": "nas.api.fleets",
     "read_run": "nas.api.run_folder",
     "Run": "nas.api.run_folder",
     "fit_law": "nas.api.fitted_law",

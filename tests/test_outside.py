@@ -57,7 +57,6 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "nas/export/weights.py": ({"open"}, "writes a new file"),
     "nas/export/gguf.py": ({"open"}, "writes a new file"),
     "nas/export/transformers_check.py": ({"from_pretrained"}, "transformers reads what the intake looked at"),
-    "nas/blocks/session.py": ({"from_pretrained"}, "transformers reads what the intake looked at"),
     "nas/export/saved_sets.py": (
         {"ParquetFile", "memory_map", "open_file", "open_stream"},
         "pyarrow reads a file that the intake looked at",

@@ -1,7 +1,7 @@
 """A study from Python: the keys, presets and defaults of the command line."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +14,6 @@ from nas.answer.outcome import Outcome
 from nas.answer.sentences import devices_in_words
 from nas.answer.three_sentences import solved_answer, three_sentences
 from nas.api.data_frames import Given, architectures_of, metrics_table, notebook_html, units
-from nas.api.fleets import Fleets, fleets_of
 from nas.api.frontier import Frontier, within
 from nas.api.study_keys import StudyKeys
 from nas.commands.requests import RunRequest
@@ -209,39 +208,6 @@ class Study:
         except ValueError as error:
             raise UsageError(str(error)) from None
 
-    def fleet(
-        self,
-        models: int | str = "1..4",
-        *,
-        cases: str | Path | None = None,
-        devices: str | Sequence[str] | None = None,
-        precisions: str | Sequence[str] | None = None,
-        workloads: str | Sequence[str] | None = None,
-        minimise: str | None = None,
-        weights: Sequence[float] | None = None,
-        training_budget: str | None = None,
-        family: str | None = None,
-        time_limit: float | None = None,
-    ) -> Fleets:
-        """The best fleets of one, two, three … models that serve all cases, as `plas fleet` does it; without cases, those of devices_paper.
-
-        `cases` is a study of several devices or a table of cases (.csv); the keys of this study stand over it.
-
-        Examples:
-            >>> study = nas.load_study(budgets={"total_ms": 500})
-            >>> fleets = study.fleet("1..2", devices=["jetson_agx_orin_64gb", "rtx_4090"])
-            >>> fleets.values.models.tolist(), bool((fleets.frame.regret >= 0).all())
-            ([1, 2], True)
-
-        Raises:
-            UsageError: every fault at once; a space that cannot be covered.
-        """
-        given: dict[str, Any] = {"models": models, "devices": devices, "precisions": precisions, "workloads": workloads}
-        given |= {"minimise": minimise, "weights": weights, "training_budget": training_budget}
-        given |= {"family": family, "time_limit": time_limit}
-        keys = {key: _plain(key, value) for key, value in self.keys.items()}
-        return fleets_of(self.config, keys, cases, given)
-
     def as_pymoo(self) -> "PymooProblem":
         """The problem for pymoo's own loops: `minimize(study.as_pymoo(), NSGA2(), ("n_gen", 40))`.
 
@@ -308,7 +274,7 @@ def load_study(config: str | Path | None = None, **keys: Unpack[StudyKeys]) -> S
         raise UsageError(
             f"config: expected a file, a run folder or a name, got {kind}; give keys as load_study(**keys)"
         )
-    plain = {key: _plain(key, value) for key, value in keys.items()}
+    plain = {key: plain_value(key, value) for key, value in keys.items()}
     raw, origins = layered(plain, [], None if config is None else str(config))
     if "algo" in keys:
         refuse_contested("strategies", str(keys["algo"]), "algo: ")
@@ -316,7 +282,7 @@ def load_study(config: str | Path | None = None, **keys: Unpack[StudyKeys]) -> S
     return Study(assembly.assemble(raw, placed, frozenset(keys)), config, keys)
 
 
-def _plain(key: str, value: Any) -> Any:
+def plain_value(key: str, value: Any) -> Any:
     """A key's value as a study file would hold it.
 
     Raises:
@@ -327,9 +293,9 @@ def _plain(key: str, value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, Mapping):
-        return {_plain(key, name): _plain(key, item) for name, item in value.items()}
+        return {plain_value(key, name): plain_value(key, item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(key, item) for item in value]
+        return [plain_value(key, item) for item in value]
     if hasattr(value, "mapping"):
         return value.mapping()
     return _name_of(key, value) if callable(value) else value

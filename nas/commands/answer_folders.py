@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nas.errors import UsageError
-from nas.study.user_code import RUN_MARKS, modules
+from nas.study.user_code import STORE, modules
 
 Command = Literal["select", "explain", "report"]
 
@@ -15,12 +15,12 @@ def work_of(command: Command, folder: Path | None) -> Callable[[Any], object] | 
     """The function of an installed package that answers a command for one of its folders; None where no package knows the folder.
 
     A package's module of the group `plas.answers` has `recognises(folder)`, and a function of the request named as
-    the command for each command that it answers.
+    the command for each command that it answers. A manifest alone does not make a run folder: packages write one too.
 
     Raises:
         UsageError: the package that knows the folder does not answer this command.
     """
-    if folder is None or any(isfile(join(folder, mark)) for mark in RUN_MARKS):
+    if folder is None or isfile(join(folder, STORE)):
         return None
     for plug_in, module in modules("answers", "recognises"):
         if module.recognises(folder):

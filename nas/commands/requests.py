@@ -20,7 +20,7 @@ from nas.terminal.flags import (
     Word,
 )
 
-WHICH, DRAFTS = "Which architecture", "What drafts"
+WHICH = "Which architecture"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,38 +128,6 @@ class ExplainRequest:
         int | None,
         Flag("--along", "What more of the device buys, at so many members of a run's frontier.", least=1, most=200),
     ] = None
-    json: Annotated[bool, Json] = False
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PairsRequest:
-    """A study of targets, the space of drafts, and how many of their tokens are accepted; `flags` are keys of the study."""
-
-    acceptance: Annotated[
-        str | None,
-        Flag(
-            "--acceptance",
-            "Probability that a draft's first token is accepted, 0.7, or of measured drafts by their perplexity or name, 20=0.8,40=0.55.",
-            DRAFTS,
-            "SHARE",
-        ),
-    ] = None
-    draft_space: Annotated[
-        str, Flag("--draft-space", "Search space of drafts: name or YAML file; same: the study's.", DRAFTS)
-    ] = "drafts"
-    drafted: Annotated[str, Flag("--drafted", "Numbers of tokens drafted in a step.", DRAFTS, "N[,N…]")] = "1,2,4,6"
-    flags: Annotated[
-        Mapping[str, Any],
-        Keys(
-            "config settings space law tokens precision_law deltas objectives budgets preset device precision latency attention "
-            "vocabulary calibration engine batch input_tokens output_tokens"
-        ),
-    ] = field(default_factory=dict)
-    config: Annotated[str | None, Config] = None
-    settings: Annotated[tuple[str, ...], Settings] = ()
-    out: Annotated[Path | None, Flag("--out", "Folder to create for the tables; left out: none.", OUTPUT)] = None
-    shown: Annotated[int, Flag("--rows", "Rows shown on the screen; files hold all.", OUTPUT, least=1)] = 12
-    quiet: Annotated[bool, Quiet] = False
     json: Annotated[bool, Json] = False
 
 

@@ -34,6 +34,7 @@ from nas.study.catalogue import is_file, load_device, named_device
 from nas.study.configuration import IN_TEXT, PAPER_APPLICATIONS, StudyConfig
 from nas.study.layers import from_file, over
 from nas.study.value_parsers import split_names
+from nas.terminal.doors import installed
 from nas.terminal.flags import flag_name
 from objectives.device import Device
 from objectives.plugins import documents, normalised
@@ -68,6 +69,7 @@ def case_list(request: DevicesRequest) -> CaseList:
     flags: dict[str, Any] = {"algo": "exact", **request.flags}
     raw, origins = over(content, origins, flags, request.settings)
     config = _own(raw, origins, request)
+    of_packages = {name: raw.pop(name) for name in installed() if name in raw and name not in StudyConfig.model_fields}
     raw["applications"], chosen = _applications(raw, request)
     rows, devices, notices, faults = _rows(request, config, raw, origins, chosen)
     if len(rows) > MOST:
@@ -79,12 +81,15 @@ def case_list(request: DevicesRequest) -> CaseList:
         "preset" in flags or raw.get("latency") == "closed_form" or (not shipped and CONVENTIONAL & content.keys())
     ):
         there, _ = over(content, dict(origins), {**flags, "preset": "device"}, request.settings)
-        models_raw = {key: value for key, value in there.items() if key not in (*DevicesConfig.model_fields, "law")}
+        models_raw = {
+            key: value for key, value in there.items() if key not in (*DevicesConfig.model_fields, *of_packages, "law")
+        }
         models_raw |= {"law": raw["law"]} if "law" in raw else {}  # one law prices designs and models
         models = read({**models_raw, "applications": raw["applications"], **OF_A_CASE}, origins)
     own = raw.get("device", StudyConfig.model_fields["device"].default)
     named = str(own.get("name", "device")) if isinstance(own, dict) else str(own)
-    return CaseList(shared, models, origins, _labelled(rows), devices, named, config, tuple(notices), tuple(faults))
+    said = tuple(notices), tuple(faults)
+    return CaseList(shared, models, origins, _labelled(rows), devices, named, config, *said, of_packages)
 
 
 def _rows(

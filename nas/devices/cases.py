@@ -43,7 +43,7 @@ class Case:
 
     `question` adds at most one limit to the problem's budgets, that of an application or of a reference model, which
     the pick meets and the frontier does not know. `named` is how the device was named, `note` how its speed is known, `weight`
-    what it counts in a fleet.
+    what it counts where an installed package weighs cases.
     """
 
     label: str

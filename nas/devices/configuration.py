@@ -29,8 +29,7 @@ def _listed(value: Any) -> Any:
 class DevicesConfig(BaseModel):
     """Keys of a file for `devices` that are no study's; `devices` may map labels to devices written out.
 
-    `models_under` are the conventions that published models are priced under; preset `device` where none were chosen. `fleet` is
-    what `plas fleet` asks of the cases, which nothing here reads.
+    `models_under` are the conventions that published models are priced under; preset `device` where none were chosen.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -43,7 +42,6 @@ class DevicesConfig(BaseModel):
     as_fast_as: Annotated[str | dict[str, Any] | None, BeforeValidator(none_word)] = REFERENCE
     models: Annotated[list[str | dict[str, Any]], BeforeValidator(_listed), Field(min_length=1)] = [EVERYTHING]
     models_under: dict[str, Any] | None = None
-    fleet: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +57,7 @@ class Row:
 
 
 def weight_of(given: Mapping[str, Any]) -> float:
-    """The weight of a case from its keys `weight` or `units`, 1 where neither is given: fleets count by it.
+    """The weight of a case from its keys `weight` or `units`, 1 where neither is given: installed packages count by it.
 
     Raises:
         ValueError: both, or no positive number.
@@ -79,6 +77,7 @@ class CaseList:
 
     `models` is the shared study under the conventions for published models. `devices` are known by name already;
     `named` is the device of cases that name none. `faults` of a table are those that were seen without knowing the study.
+    `of_packages` are keys named as commands of installed packages, which read them: nothing here does.
     """
 
     shared: ReadStudy
@@ -90,6 +89,7 @@ class CaseList:
     config: DevicesConfig
     notices: tuple[str, ...] = ()
     faults: tuple[tuple[str, str], ...] = ()
+    of_packages: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def referred(self) -> bool:

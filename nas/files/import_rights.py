@@ -20,8 +20,8 @@ class Right(Enum):
 
 
 RIGHTS = {
-    **dict.fromkeys(("run", "compare", "devices", "fleet"), Right.STUDY),
-    **dict.fromkeys(("theory", "explain", "export", "list", "bench"), Right.TYPED),
+    **dict.fromkeys(("run", "compare", "devices"), Right.STUDY),
+    **dict.fromkeys(("theory", "explain", "export", "list"), Right.TYPED),
 }  # every other command: nothing; one of an installed package: what it says itself
 _command: ContextVar[str] = ContextVar(
     "command", default=""

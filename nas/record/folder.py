@@ -21,6 +21,7 @@ from nas.record.description import check_description
 from nas.record.identity import difference, free, needed
 from nas.record.store import FILE, LAYOUT, RunStore, read_meta
 from nas.study.request_length import recorded_lengths
+from nas.terminal.doors import installed
 from objectives.device_columns import recorded
 from objectives.installed import DISTRIBUTION, version_of
 from objectives.scenario import Requests
@@ -166,8 +167,8 @@ def refuse_other(path: Path, needed: tuple[str, ...] = (FILE, "config.yaml")) ->
             reason = "a comparison, whose runs lie in its cells"
         elif reason and (path / "transfer.csv").is_file():
             reason = "a study of devices, which 'plas devices --config' repeats"
-        elif reason and (path / "fleet.csv").is_file():
-            reason = "a fleet, which 'plas fleet FOLDER' repeats"
+        elif reason and (command := _command_of(path)):
+            reason = f"a folder of plas {command}"
         elif reason and (path / "library.yaml").is_file():
             reason = "a library of blocks or an answer from one, which blocks, select, explain and report take alone"
     except OSError as error:
@@ -175,6 +176,15 @@ def refuse_other(path: Path, needed: tuple[str, ...] = (FILE, "config.yaml")) ->
     if reason:
         hint = near_file(path, "list runs with 'ls runs'")
         raise UsageError(f"{path}: expected a run folder, got {reason}; {hint}")
+
+
+def _command_of(path: Path) -> str:
+    """The command of an installed package that wrote a folder, by its manifest; "" of others."""
+    try:
+        content = yaml_source.read(path / "manifest.json", own=True)[0]
+    except UsageError:
+        return ""
+    return next((name for name in installed() if isinstance(content, dict) and content.get("command") == name), "")
 
 
 def open_run(path: Path) -> OpenRun:

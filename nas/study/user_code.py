@@ -21,7 +21,8 @@ from nas.problem.printed_aside import printed_aside
 from nas.study import entry_points
 from nas.study.entry_points import PlugIn
 
-RUN_MARKS = ("manifest.json", "evaluations.sqlite")
+STORE = "evaluations.sqlite"
+RUN_MARKS = ("manifest.json", STORE)
 OURS = ("nas", "objectives", "search_spaces", "configs")
 ROOT = Path(__file__).resolve().parents[2]
 FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")

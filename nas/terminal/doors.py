@@ -7,9 +7,8 @@ from os.path import isdir, join
 from objectives.plugins import first_line, folder, located
 
 COMMANDS = (
-    *("run", "compare", "bench", "select", "explain", "fit", "theory", "devices", "fleet"),
-    *("blocks", "pairs", "export", "train", "measure", "evidence", "calibrate", "report", "watch"),
-    *("list", "init"),
+    *("run", "compare", "select", "explain", "fit", "theory", "devices", "export"),
+    *("train", "measure", "evidence", "calibrate", "report", "watch", "list", "init"),
 )
 
 

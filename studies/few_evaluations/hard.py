@@ -4,7 +4,7 @@
     python -m studies.few_evaluations.hard table --out FOLDER
     python -m studies.few_evaluations.hard judge --out FOLDER
 
-The rule of judging, fixed with the kinds (nas/bench/kinds.py) before any search of them:
+The rule of judging, fixed with the kinds (plas_bench/kinds.py) before any search of them:
 
 - seeds 0 to 9 of every kind are the record and are run once; whatever is developed or tuned sees seeds from 100 on alone;
 - methods: `prior_guided`, `botorch_peer` (studies/few_evaluations/botorch_peer.py, tuned once on seeds from 100 on and frozen before the record),
@@ -31,15 +31,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from plas_bench.kinds import KINDS, SCALES, Case, case_of
+from plas_bench.unrecorded import unrecorded
 
-from nas.bench.kinds import KINDS, SCALES, Case, case_of
 from nas.problem.dominance import non_dominated
 from nas.problem.indicators import Scale
 from nas.problem.objective import Objective
 from nas.problem.problem import SMALL, Problem
 from nas.search.discovery import strategy_module
 from nas.search.strategy import StrategyContext
-from nas.search.unrecorded import unrecorded
 from search_spaces.arrays import FloatArray, IntArray
 
 CHECKPOINTS = (25, 50, 100)

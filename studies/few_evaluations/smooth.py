@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from plas_bench.unrecorded import unrecorded
 
 from nas.problem.dominance import non_dominated
 from nas.problem.evaluations import Evaluations
@@ -34,7 +35,6 @@ from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from nas.search.discovery import strategy_module
 from nas.search.strategy import StrategyContext
-from nas.search.unrecorded import unrecorded
 from nas.study.preferences import select
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from studies.few_evaluations.truths import Truth, expensive, truth_of

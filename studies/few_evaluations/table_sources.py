@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from plas_bench.instance import bench_problem
 
-from nas.bench.instance import bench_problem
 from nas.problem.problem import Problem
 from nas.study.catalogue import load_law
 from objectives.loss_law.law import Law

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from plas_bench.unrecorded import unrecorded
 from scipy.stats import spearmanr
 
 from nas.problem.dominance import non_dominated
 from nas.search.discovery import strategy_module
 from nas.search.strategy import StrategyContext
-from nas.search.unrecorded import unrecorded
 from nas.study.preferences import diverse
 from search_spaces.arrays import FloatArray, IntArray
 from studies.few_evaluations.table_sources import Case, cases

@@ -18,8 +18,8 @@ One measurement per design: 0.005 nats and 3 % of the latency are its noise (sta
 from dataclasses import dataclass, replace
 
 import numpy as np
+from plas_bench.smooth import Field, as_wide, aspect, calibrated, jittered, other_form, ranked
 
-from nas.bench.smooth import Field, as_wide, aspect, calibrated, jittered, other_form, ranked
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from search_spaces.architectures import Architectures

@@ -15,7 +15,7 @@ from objectives.latency.operator import Phase
 from objectives.latency.passes import Pass
 from objectives.latency.roofline import pass_seconds
 from objectives.scenario import Scenario
-from objectives.serving import Acceptance, AcceptanceOfDrafts, HotExperts, Serving, accepted_of
+from objectives.serving import Acceptance, HotExperts, Serving, accepted_of
 from objectives.training import training_flops
 from search_spaces.architectures import Architectures, architectures_of, one
 
@@ -185,15 +185,6 @@ def test_plain_words_change_no_bit(designs: Architectures, scenario: Scenario) -
     plain, worded = Assessment(designs, scenario), Assessment(rows, scenario.served(Serving(acceptance=SHARES)))
     for metric in ("loss", "prefill_ms", "decode_ms", "memory_gb", "resident_gb", "train_flops"):
         np.testing.assert_array_equal(plain[metric], worded[metric])
-
-
-def test_acceptance_of_drafts_is_affine_between_flat_before_and_falls_to_nothing_beyond() -> None:
-    line = AcceptanceOfDrafts(((20.0, 0.8), (40.0, 0.6), (50.0, 0.3)))
-    assert line.first(np.array([5.0, 20.0, 30.0, 45.0, 55.0, 90.0])) == pytest.approx([0.8, 0.8, 0.7, 0.45, 0.15, 0.0])
-    assert line.measured(np.array([19.0, 20.0, 50.0, 51.0])).tolist() == [False, True, True, False]
-    one = AcceptanceOfDrafts(((1.0, 0.7),))
-    assert one.constant
-    assert one.first(np.array([2.0, 1e9])) == pytest.approx([0.7, 0.7])
 
 
 def test_accepted_tokens_of_many_drafts_are_those_of_each() -> None:

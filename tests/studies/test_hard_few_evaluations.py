@@ -6,7 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nas.bench.kinds import case_of
+pytest.importorskip("plas_bench", reason="its cases are those of plugins/bench, which is not installed")
+
+from plas_bench.kinds import case_of
+
 from nas.problem.dominance import non_dominated
 from nas.search.discovery import strategy_module
 from studies.few_evaluations import hard

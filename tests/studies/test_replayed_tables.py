@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("plas_bench", reason="its cases are those of plugins/bench, which is not installed")
+
 from studies.few_evaluations import tables
 from studies.few_evaluations.table_sources import Case, own
 from studies.few_evaluations.tables import ALONE, by_prior, evaluated, regret

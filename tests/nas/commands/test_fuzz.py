@@ -174,37 +174,6 @@ LAYERED: dict[str, Any] = {
     },
     "conditions": {"min_full_layers": 1, "full_layer_every": 6, "min_window": 128},
 }  # fmt: skip
-REPLACEMENTS: dict[str, Any] = {
-    f"replacement_{i}": {
-        "parent_layer_indices": [i // 2],
-        "block_config": {"attention": {"no_op": i % 2 > 0}, "ffn": {"intermediate_size": 512 - 256 * (i % 2)}},
-        "metrics": {"lm_loss": 2.0 + i % 2 / 8, "token_accuracy_top_1": 0.5},
-        "stats": {"memory_mib": 40.5 - 20 * (i % 2), "runtime_ms": 1.0, "num_params": 10**6},
-        "is_teacher": i % 2 == 0,
-    }
-    for i in range(6)
-}
-ANSWER: dict[str, Any] = {
-    "command": "blocks",
-    "library": "library.csv",
-    "objectives": ["score", "memory_mib"],
-    "budgets": [],
-    "fixed": [],
-    "max_kinds": "none",
-    "picks": [],
-}
-BLOCK_FLAGS = {
-    "--objective": ["score,memory_mib", "score", "memory_mib", "lm_loss,memory_mib,num_params", "x", "loss,loss"],
-    "--budget": ["memory_mib=900", "memory_mib>=900", "score<=1", "memory_mib=1e300", "memory_mib=0", "x=1"],
-    "--pick": ["memory_mib=900", "score=0.1", "memory_mib>=1", "x"],
-    "--fix": ["0=parent", "0-2=b", "9=a", "2-0=a", "=", "0="],
-    "--max-kinds": ["1", "2", "0", "100000"],
-    "--score": ["score", "memory_mib", "x"],
-    "--bigger-is-better": ["score", "memory_mib", "x"],
-    "--rest": ["memory_mib=5", "memory_mib=-1", "memory_mib=nan", "x=1"],
-    "--compare": ["others.csv", "replacements.json", "candidates.csv"],
-    "--seed": ["0", "3"],
-}
 FLAGS = {
     "--algo": ["random", "lhs", "sobol", "local_search", "nsga2", "exact"],
     "--evaluations": ["5", "12", "0", "-3", "1e3", "5,000"],
@@ -229,13 +198,9 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["run", "--select", "knee"],
         ["run", "--sweep", "total_ms=10:90:20"],
         ["run", "--out", "x.csv"],
-        ["answer", "--select", "budget:memory_mib=900"],
-        ["answer", "--sweep", "memory_mib=0:1000:100", "--out", "x.csv"],
     ],
     "explain": [
         ["run", "--index", "3"],
-        ["answer"],
-        ["answer", "--index", "1", "--json"],
         ["--model", "qwen2.5_0.5b"],
         ["run", "--select", "best", "--json"],
     ],
@@ -253,13 +218,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["--table", "candidates.csv", "--quiet", "--no-plots", "--out", "out"],
         ["--models-only", "--devices", "h200"],
     ],
-    "blocks": [
-        ["library.csv", "--no-plots", "--quiet", "--out", "out"],
-        ["replacements.json", "--objective", "lm_loss,memory_mib", "--no-plots", "--json", "--out", "out"],
-        ["answer", "--no-plots", "--out", "out"],
-        ["candidates.csv", "--no-plots", "--out", "out"],
-    ],
-    "report": [["answer"], ["answer", "--out", "x.html"]],
+    "report": [["run"], ["run", "--out", "x.html"]],
     "list": [["devices"], ["studies"], ["--schema", "study"], ["--schema", "nsga2"]],
     "init": [["new.yaml"]],
 }
@@ -350,36 +309,8 @@ def lines_of_json(rng: random.Random) -> str:
     )
 
 
-def blocks_of_layers(rng: random.Random) -> str:
-    """A library of blocks as a table, often wrong."""
-    names = ["layer", "block", "parent", "score", "memory_mib"]
-    rows = [[f"{i}", "ab"[j], f"{1 - j}", f"{j / 8}", f"{400 - 200 * j}"] for i in range(4) for j in range(2)]
-    for _ in range(rng.choice([0, 0, 0, 1, 3])):
-        rng.choice([names, *rows])[rng.randrange(5)] = str(junk(rng))
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(
-        [names, *rows, *([["1-2", "c", "0", "0.5", "90"]] * rng.choice([0, 1, 2]))]
-    )
-    return garbled(text.getvalue(), rng) if rng.random() < 0.3 else text.getvalue()
-
-
-def prepare_blocks(folder: Path, rng: random.Random) -> None:
-    """Libraries of blocks, answers of others, and the folder of an answer."""
-    (folder / "answer").mkdir()
-    others = "answer,layer,block\n" + "".join(f"x,{i},{rng.choice('aab')}\n" for i in range(4))
-    for name, text in (
-        ("library.csv", blocks_of_layers(rng)),
-        ("replacements.json", garbled(json.dumps(spoilt(REPLACEMENTS, rng, rng.choice([0, 0, 1, 3]))), rng)),
-        ("others.csv", garbled(others, rng)),
-        ("answer/library.csv", blocks_of_layers(rng)),
-        ("answer/config.yaml", garbled(yaml_source.dump(spoilt(ANSWER, rng, rng.choice([0, 0, 1]))), rng)),
-    ):
-        (folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))
-
-
 def prepare(folder: Path, rng: random.Random) -> None:
     """Files that a command line may name."""
-    prepare_blocks(folder, random.Random(rng.random()))
     for name, text in (
         ("study.yaml", study_text(rng)),
         ("tiny.yaml", garbled(yaml_source.dump(spoilt(STUDY["space"], rng, 1)), rng)),
@@ -396,11 +327,9 @@ def line_of(rng: random.Random) -> list[str]:
     command = rng.choice([*COMMANDS, *("run", "run", "run", "run", "explain", "theory", "compare", "fit", "export")])
     words = list(rng.choice(COMMANDS[command]))
     if command in STUDIED:
-        words += ["--config", "study.yaml"] if rng.random() < 0.7 and not {"--resume", "answer"} & {*words} else []
-    if command in (*STUDIED, "blocks"):
-        flags = BLOCK_FLAGS if command == "blocks" else FLAGS
-        for flag in rng.sample(sorted(flags), rng.choice([0, 0, 1, 2])):
-            text = rng.choice(flags[flag]) if rng.random() < 0.7 else str(rng.choice(TEXTS + NUMBERS))
+        words += ["--config", "study.yaml"] if rng.random() < 0.7 and "--resume" not in words else []
+        for flag in rng.sample(sorted(FLAGS), rng.choice([0, 0, 1, 2])):
+            text = rng.choice(FLAGS[flag]) if rng.random() < 0.7 else str(rng.choice(TEXTS + NUMBERS))
             text = f"{rng.choice(KEYS)}={text}" if flag == "--set" and rng.random() < 0.5 else text
             words += [flag, text.replace("\x00", "").encode("utf-8", "replace").decode()]
     return [command, *words]

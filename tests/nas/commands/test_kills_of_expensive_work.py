@@ -1,11 +1,10 @@
-"""What costs minutes, killed outright in the middle: fidelity steps, measurements, scores of blocks; nothing paid for is lost or paid twice."""
+"""What costs minutes, killed outright in the middle: fidelity steps, measurements; nothing paid for is lost or paid twice."""
 
 import json
 import signal
 import stat
 import subprocess
 import sys
-import sysconfig
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -104,35 +103,3 @@ def test_a_killed_measurement_repeats_no_round(commands: Any, succeeded: Callabl
     done = [(line["id"], line["round"]) for line in map(json.loads, log.read_text().splitlines())]
     assert sorted(done) == [(str(depth), turn) for depth in (2, 3, 4) for turn in (1, 2, 3, 4)]
     assert len((folder / "asked").read_text()) <= 12 + 2
-
-
-def test_killed_scores_of_blocks_of_transformers_end_in_the_same_library(
-    commands: Any, succeeded: Callable[..., str]
-) -> None:
-    """Scores of a small model with random weights; what is scored is not scored again."""
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    torch.manual_seed(0)
-    shape = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4}
-    config = transformers.LlamaConfig(**shape, num_key_value_heads=2, vocab_size=257, tie_word_embeddings=True)
-    folder: Path = commands.folder
-    transformers.LlamaForCausalLM(config).save_pretrained(folder / "model")
-    text = Path(sysconfig.get_path("stdlib")) / "argparse.py"
-    asked = (
-        "model",
-        "--measure",
-        "--text",
-        str(text),
-        "--tokens",
-        "4096",
-        "--sequence-length",
-        "128",
-        "--mixtures",
-        "4",
-    )
-    succeeded(commands("blocks", *asked, "--out", "whole"))
-    killed_at(commands.start("blocks", *asked, "--out", "cut"), folder / "cut" / "scores.jsonl", 4)
-    killed_at(commands.start("blocks", *asked, "--out", "cut", "--resume"), folder / "cut" / "scores.jsonl", 12)
-    succeeded(commands("blocks", *asked, "--out", "cut", "--resume"))
-    for name in ("library.csv", "library.yaml", "additivity.csv", "scores.jsonl"):
-        assert (folder / "cut" / name).read_bytes() == (folder / "whole" / name).read_bytes(), name

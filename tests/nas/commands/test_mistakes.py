@@ -123,7 +123,7 @@ BAD: list[str] = [
     "explain --model qwen2.5_0.5b --preset x",
     "explain --model qwen2.5_0.5b --set x",
     "list nothing",
-    "schema nothing",
+    "list --schema nothing",
     "init file",
     "init x.yaml --from nothing",
     "__main__ nothing",

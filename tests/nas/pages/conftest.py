@@ -191,7 +191,7 @@ def written(
     run_of: Callable[..., Path],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[[str], Path]:
-    """The report of a small run (see STUDIES), of several, of a comparison, a device study or a fleet."""
+    """The report of a small run (see STUDIES), of several, of a comparison or a device study."""
     monkeypatch.setattr("nas.compare.pictures.draw_all", lambda *_: None)
     monkeypatch.setattr("nas.devices.pictures.draw_all", lambda *_: None)
 
@@ -202,7 +202,7 @@ def written(
             runs = [run_of(f"seed{seed}", space=tiny, seed=seed) for seed in range(3)]
             assert inside("report", *runs, "--out", tmp_path / "report.html", "--quiet").code == 0
             return tmp_path / "report.html"
-        if kind in ("devices", "fleet"):
+        if kind == "devices":
             assert inside(kind, *DEVICES, "--out", tmp_path / kind).code == 0
         else:
             file, shared = tmp_path / "few.yaml", {"space": tiny, "baselines": []}

@@ -526,6 +526,30 @@ def test_a_name_of_two_packages_is_refused_and_one_installed_twice_is_not(
     assert inside("run", "--objectives", "loss,heat", "--algo", "random", "--evaluations", 20, "--quiet").code == 0
 
 
+def test_a_folder_of_theirs_is_answered_by_them_and_a_run_by_us(
+    install: Installed, inside: Inside, copied: Path
+) -> None:
+    """Their folders have a manifest as runs do; what tells a run is its store."""
+    reader = (
+        "from os.path import isfile, join\ndef recognises(folder):\n    return isfile(join(folder, 'theirs.csv'))\n"
+        "def select(request):\n    print('chosen by them')\n"
+    )
+    install("their-plas", {"answers": {"their": "their_pack.answers"}}, {"their_pack/answers.py": reader})
+    folder = copied.parent / "answer"
+    folder.mkdir()
+    for name in ("theirs.csv", "manifest.json"):
+        (folder / name).write_text("{}")
+    (copied / "theirs.csv").write_text("{}")
+    assert (answer := inside("select", "answer")).code == 0, answer.err
+    assert answer.out == "chosen by them\n"
+    assert (
+        "expected a folder that plas explain takes, got one of reader of folders their"
+        in inside("explain", "answer").err
+    )
+    assert (answer := inside("select", "run")).code == 0, answer.err
+    assert "chosen by them" not in answer.out
+
+
 def test_a_damaged_manifest_names_no_plug_in(theirs: Path, study: str, inside: Inside, tmp_path: Path) -> None:
     line = ("run", "--config", study, "--algo", "random", "--evaluations", 20, "--quiet", "--out", "run")
     assert inside(*line).code == 0
@@ -896,3 +920,19 @@ def test_the_table_of_groups_is_the_one_that_is_read(built: Path) -> None:
 def test_a_plug_in_says_its_origin() -> None:
     plug_in = PlugIn("strategies", "climb", "a.b", "pack 2")
     assert (str(plug_in), plug_in.origin) == ("strategy climb of pack 2", "a.b of pack 2")
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_a_study_of_several_devices_and_a_folder_may_be_of_a_packages_command(
+    installed: bool, install: Installed, inside: Inside, tmp_path: Path
+) -> None:
+    study, folder = tmp_path / "study.yaml", tmp_path / "theirs"
+    study.write_text("devices: [l4]\nacme: {models: 2}\n")
+    folder.mkdir()
+    (folder / "manifest.json").write_text('{"command": "acme"}')
+    if installed:
+        install("acme-plas", {"commands": {"acme": "acme.__main__"}}, {"acme/__main__.py": '"""What they do."""\n'})
+    asked = inside("devices", "--config", study, "--no-plots", "--quiet", "--out", tmp_path / "out")
+    got = "a folder of plas acme" if installed else "no evaluations.sqlite in it"
+    assert f"theirs: expected a run folder, got {got}" in inside("select", folder).err
+    assert (asked.code, "study.yaml:2: acme: unknown key" in asked.err) == ((0, False) if installed else (2, True))

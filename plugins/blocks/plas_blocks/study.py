@@ -1,0 +1,130 @@
+"""One answer whole: the library, the question, the frontier, picks, other people's answers, and how far scores add up."""
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from plas_blocks.additivity import UNTESTED, Additivity
+from plas_blocks.answers import Pick, Regret, cost_of, layer_answers, parent_totals, step
+from plas_blocks.library import Library
+from plas_blocks.query import BlocksQuery
+from plas_blocks.solution import Frontier
+
+EXACTLY_COUNTED = 2.0**53
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """The data of the tables, the screen, the pictures and the page."""
+
+    library: Library
+    asked: BlocksQuery
+    frontier: Frontier
+    picks: tuple[Pick, ...]
+    regrets: tuple[Regret, ...]
+    additivity: Additivity | None
+    real: Mapping[int, float] = field(
+        default_factory=dict
+    )  # scores of mixtures that were assembled, by the frontier's row
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The objectives."""
+        return self.frontier.problem.names
+
+    def certainty(self) -> str:
+        """The proof of the frontier in this run."""
+        found = self.frontier
+        if found.exact:
+            return f"every optimum of these sums, exactly ({found.method})"
+        return (
+            f"within a tolerance of {rounded_up(100 * found.tolerance)} % of their range, proved by lower bounds ({found.method}): "
+            "no mixture is better in all objectives by more"
+        )
+
+    def assumption(self) -> str:
+        """How far the sums are to be believed."""
+        score = next((name for name in self.names if name in self.library.scores), "score")
+        return UNTESTED if self.additivity is None else self.additivity.sentence(score)
+
+    def realised(self) -> str:
+        """Results of the assembled picks; empty where none was assembled."""
+        if not self.real:
+            return ""
+        name = self.names[0]
+        predicted = self.frontier.metric(name)
+        told = [f"{predicted[row]:.4g} predicted, {real:.4g} real" for row, real in self.real.items()]
+        return f"Assembled picks, {name}: {'; '.join(told)}."
+
+    def tied(self, row: int) -> str:
+        """How many mixtures have the same objectives; empty where they were not counted."""
+        count = float(self.frontier.tied[row])
+        if count != count:
+            return ""
+        if count < EXACTLY_COUNTED:
+            return f"{count:,.0f}"
+        return f"about {count:.2e}" if math.isfinite(count) else f"over {sys.float_info.max:.0e}"
+
+    def buys(self, row: int) -> str:
+        """The gain of a little more of the cost."""
+        name = cost_of(self.frontier)
+        found = None if name is None else step(self.frontier, row, name)
+        if found is None:
+            return "nothing more"
+        return f"{self.names[0]} better by {found.gain:.3g} for {found.cost:.4g} more {name}"
+
+    def summary(self) -> dict[str, Any]:
+        """Content of summary.json."""
+        found, library = self.frontier, self.library
+        return {
+            "layers": library.layers,
+            "replacements": len(library),
+            "kinds": len(set(library.kinds)),
+            "objectives": list(self.names),
+            "larger_is_better": sorted(library.larger & set(library.metrics)),
+            "mixtures": len(found),
+            "exact": found.exact,
+            "tolerance": found.tolerance,
+            "method": found.method,
+            "parent": parent_totals(library),
+            "additivity": None if self.additivity is None else self.additivity.content(),
+        }
+
+    def pick_rows(self) -> list[dict[str, Any]]:
+        """A row per pick: its limit, totals, layers changed, kinds, ties, and the next step."""
+        totals = {name: self.frontier.metric(name) for name in self.library.metrics}
+        changed, kinds, cost = self.frontier.changed, self.frontier.kinds, cost_of(self.frontier)
+        rows = []
+        for pick in self.picks:
+            row: dict[str, Any] = {"limit": str(pick.limit), "share_of_parent": pick.share}
+            if pick.row is not None:
+                at = pick.row
+                row |= {"id": at, **{name: float(values[at]) for name, values in totals.items()}}
+                row |= {"real_score": self.real[at]} if at in self.real else {}
+                row |= {"layers_changed": int(changed[at]), "kinds": int(kinds[at]), "tied": self.tied(at)}
+                more = None if cost is None else step(self.frontier, at, cost)
+                row |= {} if more is None else {"next_cost": more.cost, "next_gain": more.gain}
+                row["blocks"] = " ".join(map(str, self.frontier.replacements(at)))
+            rows.append(row)
+        return rows
+
+    def layer_rows(self) -> list[dict[str, Any]]:
+        """A row per layer: how it changes along the frontier."""
+        return [vars(answer) for answer in layer_answers(self.frontier)]
+
+    def regret_rows(self) -> list[dict[str, Any]]:
+        """A row per answer of others."""
+        return [
+            {"answer": r.name, "allowed": r.allowed, "regret": r.regret, "best_id": r.row, **r.totals}
+            for r in self.regrets
+        ]
+
+
+def rounded_up(share: float) -> str:
+    """To two digits, and never to less than was proved."""
+    if not share > 0:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(share)) - 1)
+    return f"{math.ceil(share / step * (1 - 1e-12)) * step:.2g}"

@@ -1,0 +1,56 @@
+"""The page of a fleet in a headless Chromium, measured as the core's tests measure theirs: whole at every width, and on paper."""
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+pytest.importorskip("selenium", reason="selenium is not installed (extra browser)")
+pytestmark = pytest.mark.slow
+
+CORE = Path(__file__).parents[4] / "tests" / "nas" / "pages"
+WINDOWS = ((360, "light"), (390, "dark"), (768, "light"), (1440, "dark"))
+SHEET = 1047  # CSS pixels of A4's height between margins of 1 cm
+DEVICES = "jetson_agx_orin_64gb,raspberry_pi_5,rtx_4090"
+
+
+def loaded(name: str) -> ModuleType:
+    """A file of the core's tests of pages."""
+    spec = importlib.util.spec_from_file_location(f"core_pages_{name}", CORE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+geometry, browser = loaded("geometry"), loaded("conftest")
+driver, page = browser.driver, browser.page  # fixtures
+
+
+@pytest.fixture
+def written(inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The page of a small fleet."""
+    monkeypatch.setattr("plas_fleet.pictures.draw_all", lambda *_: None)
+    assert inside("fleet", "--devices", DEVICES, "--quiet", "--out", "fleet").code == 0
+    return Path("fleet/report.html")
+
+
+def test_the_page_is_whole_at_every_width(written: Path, page: Any) -> None:
+    for width, scheme in WINDOWS:
+        geometry.shown_at(page, width, scheme)
+        page.open(written)
+        geometry.settled(page)
+        asked = [check for check in geometry.CHECKS if check != "small" or width < geometry.PHONE]
+        assert [(check, fault) for check in asked for fault in geometry.faults(page, check)] == [], width
+
+
+def test_paper_has_no_sheet_more_than_its_content_fills(written: Path, page: Any) -> None:
+    page.open(written)
+    geometry.settled(page)
+    sheets, cut = page.printed()
+    assert cut == []
+    assert sheets - page.run("return document.body.scrollHeight") / SHEET <= 1.5
