@@ -72,7 +72,11 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     before = set(sys.modules)
     yield place
     for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(place)):
+        module = sys.modules[name]  # one without __init__.py has no file
+        if any(
+            str(path).startswith(str(place))
+            for path in (getattr(module, "__file__", ""), *getattr(module, "__path__", ()))
+        ):
             del sys.modules[name]
     nas_stack = importlib.import_module("nas.export.stack_protocol")
     nas_stack.stack.cache_clear()
@@ -652,7 +656,7 @@ def test_a_package_answers_for_its_folders(adding: Path, plas: Inside, finished:
     answer = plas("explain", "folder")
     assert answer.code == 2
     assert (
-        "folder: expected a folder that plas explain takes, got one of folder reader theirs of their-plas 1.0"
+        "folder: expected a folder that plas explain takes, got one of reader of folders theirs of their-plas 1.0"
         in answer.err
     )
     executed(adding)
@@ -691,7 +695,7 @@ def test_a_broken_module_of_a_package_is_one_line_with_its_name(
         (
             "select",
             "folder",
-        ): "folder reader torn of torn-plas 1.0: expected an importable module, got RuntimeError: first second",
+        ): "reader of folders torn of torn-plas 1.0: expected an importable module, got RuntimeError: first second",
         (
             "calibrate",
             "some.log",
