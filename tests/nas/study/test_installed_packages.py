@@ -916,9 +916,9 @@ def test_the_package_of_the_page_does_what_the_page_shows(built: Path, tmp_path:
 
 def test_the_table_of_groups_is_the_one_that_is_read(built: Path) -> None:
     table = [line for line in PAGE.splitlines() if line.startswith("| `plas.")]
-    assert {line.split("`")[1] for line in table} == {f"plas.{kind}" for kind in entry_points.SHIPPED}
+    assert {line.split("`")[1] for line in table} == {f"plas.{kind}" for kind in (*entry_points.KINDS, "commands")}
     points = tomllib.loads((built.parent / "acme-plas" / "pyproject.toml").read_text())["project"]["entry-points"]
-    assert points.keys() <= {f"plas.{kind}" for kind in entry_points.SHIPPED}
+    assert points.keys() <= {f"plas.{kind}" for kind in entry_points.KINDS}
 
 
 def test_a_plug_in_says_its_origin() -> None:
