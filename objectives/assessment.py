@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -115,6 +116,13 @@ def _defined(metric: str) -> ModuleType:
             f"{metric}: expected a figure of every device, got one without; give columns.{metric} in its file"
         )
     return importlib.import_module(f"objectives.metrics.{metric}")
+
+
+@cache
+def stating(attribute: str) -> dict[str, Any]:
+    """The shipped metrics whose modules state an attribute, `COST` or `ENERGY`, each with its value."""
+    modules = {name: _defined(name) for name in importable("objectives.metrics")}
+    return {name: getattr(module, attribute) for name, module in modules.items() if hasattr(module, attribute)}
 
 
 def on_devices(first: Assessment, scenarios: Sequence[Scenario]) -> Iterator[Assessment]:

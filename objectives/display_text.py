@@ -3,7 +3,7 @@
 import csv
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 LONGEST = 200
@@ -37,6 +37,11 @@ def in_a_command(path: str | Path) -> str:
     return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
+def chance(probability: float) -> str:
+    """A probability in two digits, never as certain as it is not."""
+    return f"{min(max(probability, 0.01), 0.99):.2f}" if 0.0 < probability < 1.0 else f"{probability:.0f}"
+
+
 def cell(text: str) -> str:
     """A CSV cell that spreadsheets show as text: an apostrophe before what begins like a formula and is no number."""
     return f"'{text}" if _FORMULA.match(text) and not _is_number(text) else text
@@ -53,18 +58,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def is_separated_otherwise(header: Sequence[str]) -> bool:
-    """Whether the cells of a CSV file stand between semicolons or tabs, so that all are one."""
-    return len(header) == 1 and any(mark in header[0] for mark in ";\t")
-
-
-def longer_row(named: int, further: Sequence[str]) -> str:
-    """The fault of a row with cells beyond the header's `named`, "" where these are blank: they may be the rest of a decimal comma."""
-    if not any(cell.strip() for cell in further):
-        return ""
-    return f"expected {named} cells, got {named + len(further)}; correct the row, and write decimals with points"
 
 
 def lacking_row(cells: Iterable[str | None]) -> int | None:

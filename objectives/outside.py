@@ -106,14 +106,18 @@ def json_of(path: Path, most: int, *, own: bool = False) -> Any:
     return parsed(content(path, most, own=own).decode("utf-8-sig"))
 
 
-def parsed(source: str, *, exact: bool = False) -> Any:
+def parsed(source: str, *, exact: bool = False, once: bool = False) -> Any:
     """JSON whose integers a float can hold (`exact`: as they are, a generator's have 128 bits), not too deep for any reader.
+
+    once: a key that an object has twice is refused.
 
     Raises:
         ValueError: no JSON, or one beyond these bounds.
     """
     try:
-        found = json.loads(source, parse_int=_bounded if exact else whole_number)
+        found = json.loads(
+            source, parse_int=_bounded if exact else whole_number, object_pairs_hook=_once if once else None
+        )
     except RecursionError:
         raise ValueError(f"lists within lists, more than {DEEPEST} levels") from None
     level = [found]
@@ -144,6 +148,14 @@ def whole_number(digits: str) -> int | float:
 def _bounded(digits: str) -> int:
     whole_number(digits)
     return int(digits)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)} twice")
+    return found
 
 
 def _inside(each: Any) -> Any:

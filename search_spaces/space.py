@@ -223,6 +223,23 @@ class SearchSpace(Axes):
         for start in range(0, self.size, chunk):
             yield self.genotypes(np.arange(start, min(start + chunk, self.size)))
 
+    @property
+    def examples(self) -> dict[str, IntArray]:
+        """Genotypes (k, g) of every rule of layers and of every value of each setting, by the name of the axis.
+
+        First, of "", the space's first design, of which the settings' are variants, and those of fewest and most query features per width.
+        """
+        features = self.head_dims[self.frames[:, 1]] * self.heads[self.frame_heads] / self.widths[self.frames[:, 0]]
+        ends = self._frame_start[np.array([0, np.argmin(features), np.argmax(features)])]
+        found = {"": self.genotypes(ends * self.n_settings)}
+        if self.mixed:
+            _, plans = np.unique(self.layer_plans[:, 1], return_index=True)
+            found[OF_LAYERS] = self.genotypes(plans * self._per_plan * self.n_settings)
+        for name, values in self.settings.items():
+            found[name] = np.repeat(found[""][:1], len(values), axis=0)
+            found[name][:, self.place[name]] = np.arange(len(values))
+        return found
+
     def sample(self, n: int, generator: np.random.Generator) -> IntArray:
         """min(n, size) distinct genotypes, uniform without replacement, in random order."""
         return self.genotypes(generator.choice(self.size, size=min(n, self.size), replace=False))

@@ -10,10 +10,10 @@ from nas.exact.alternative_laws import Verdict
 from nas.problem.evaluations import Evaluations
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
+from nas.problem.uncertainty import FROM_LOSS
 from objectives.loss_law.law import Law
 from search_spaces.arrays import AnyArray
 
-OF_LAW = {"loss", "perplexity"}  # of the study's law; those of others are not comparable
 LEAST_WORST = "least worst regret"
 
 
@@ -40,7 +40,7 @@ def _design(problem: Problem, laws: Sequence[Law], verdict: Verdict, row: Evalua
     architecture = problem.architectures(row.genotypes)
     found = verdict.regrets(architecture)[0].tolist()
     own, assessed = {metric.name for metric in problem.functions}, problem.assess(architecture)
-    costs = {name: float(assessed[name][0]) for name in problem.metric_names if name not in own | OF_LAW}
+    costs = {name: float(assessed[name][0]) for name in problem.metric_names if name not in own | FROM_LOSS.keys()}
     shape = {name: column.tolist()[0] for name, column in architecture.columns().items()}
     return {**{f"regret_{law.name}": value for law, value in zip(laws, found, strict=True)}, **shape, **costs}
 

@@ -27,8 +27,8 @@ from nas.record.log import known_in
 from nas.search.assembly import Study, under_preset
 from nas.search.constraints import penalised
 from nas.search.loop import Search
-from nas.search.strategy import Lessons
-from nas.search.strategy_calls import lessons_of
+from nas.search.strategy import ReportSection
+from nas.search.strategy_calls import sections_of
 from nas.search.successive_halving import STOPPED
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -65,7 +65,7 @@ class Outcome:
     stop_reason: str
     seconds: dict[str, float]
     under_laws: LawAnswers | None = None
-    lessons: Lessons | None = None
+    sections: tuple[ReportSection, ...] = ()
     on_each_device: tuple[OnDevice, ...] = ()
     changes: Changes | None = None
     held: tuple[Pick, ...] = ()
@@ -100,7 +100,7 @@ class Outcome:
 class Ending:
     """How a search ended: why it stopped, what it proposed, where the time went, how it covered a whole space.
 
-    whole: every architecture of the space is accounted for; lessons: what the strategy learned besides, where it says.
+    whole: every architecture of the space is accounted for; sections: what the strategy says besides.
     """
 
     reason: str
@@ -108,7 +108,7 @@ class Ending:
     seconds: dict[str, float]
     how: str = ""
     whole: bool = False
-    lessons: Lessons | None = None
+    sections: tuple[ReportSection, ...] = ()
 
 
 Stage = Callable[[str], None]  # is told what begins
@@ -126,8 +126,8 @@ def conclude(
     whole = study.config.algo == "exact"
     how = getattr(search.strategy, "explanation", "") if whole else ""
     asked = search.charged + search.progress.repeats
-    learned = lessons_of(search.strategy, penalised(found, study.handling, study.config.penalty_weight))
-    return derived(study, found, batches, Ending(reason, asked, search.progress.seconds, how, whole, learned), stage)
+    said = sections_of(search.strategy, penalised(found, study.handling, study.config.penalty_weight))
+    return derived(study, found, batches, Ending(reason, asked, search.progress.seconds, how, whole, said), stage)
 
 
 def derived(
@@ -165,7 +165,7 @@ def derived(
         ending.reason,
         ending.seconds,
         _under_laws(study, picks, frontier, ending, stage),
-        ending.lessons,
+        ending.sections,
         on_each_device(problem, found, frontier, solved=solved),
         _changes(study, picks[0], found, stage, solved=solved),
         _held(study, on_device, picks, there, found, solved=solved),

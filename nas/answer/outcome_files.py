@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.correction_lines import corrected_picks, left_out_columns
 from nas.answer.device_times import limits
 from nas.answer.doubt_columns import doubt_in_numbers, evidence_in_numbers, flat, pick_in_numbers
 from nas.answer.law_columns import along_columns, law_columns, laws_in_numbers
@@ -23,7 +22,6 @@ from nas.problem.indicators import APPROXIMATE, too_many
 from nas.problem.problem import Problem
 from nas.problem.settings import tokens_of
 from nas.record.steps import Step
-from nas.search.strategy import Lessons
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import origin_of
 from search_spaces.architectures import Architectures
@@ -55,7 +53,7 @@ def readable(name: str, values: FloatArray) -> AnyArray:
 
 
 def write_files(folder: Path, outcome: Outcome) -> None:
-    """evaluations.csv, frontier.csv, picks.csv and summary.json; of several laws laws.csv and laws_along.csv; what a strategy learned."""
+    """evaluations.csv, frontier.csv, picks.csv and summary.json; of several laws laws.csv and laws_along.csv; a strategy's own."""
     problem = outcome.study.problem
     write(folder / "evaluations.csv", evaluation_table(problem, outcome.evaluations, outcome.batches))
     sure: dict[str, AnyArray] = {} if outcome.optimal is None else {"probability_optimal": outcome.optimal}
@@ -70,20 +68,8 @@ def write_files(folder: Path, outcome: Outcome) -> None:
         write(folder / "laws.csv", csv_text(law_columns(problem, outcome.under_laws)))
         if outcome.under_laws.along is not None:
             write(folder / "laws_along.csv", csv_text(along_columns(outcome.under_laws.laws, outcome.under_laws.along)))
-    if outcome.lessons is not None:
-        write_corrections(folder, problem, outcome.lessons)
-
-
-def write_corrections(folder: Path, problem: Problem, lessons: Lessons) -> None:
-    """corrected.csv, learned.csv, corrected_picks.csv, and corrections that have the form of a file."""
-    designs = problem.architectures(lessons.genotypes)
-    write(folder / "corrected.csv", csv_text({**designs.columns(), **lessons.columns}))
-    if lessons.left_out:
-        write(folder / "learned.csv", csv_text(left_out_columns(lessons)))
-    if lessons.picks:
-        write(folder / "corrected_picks.csv", csv_text(corrected_picks(problem, lessons)))
-    for name, content in lessons.files.items():
-        write(folder / Path(name).name, yaml_source.dump(content))
+    for name, content in (file for section in outcome.sections for file in section.files.items()):
+        write(folder / Path(name).name, csv_text(content) if name.endswith(".csv") else yaml_source.dump(content))
 
 
 def write_steps(folder: Path, steps: Sequence[Step], keys: IntArray) -> None:
@@ -225,8 +211,8 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "doubt": None if outcome.doubt is None else doubt_in_numbers(outcome.doubt),
         "by_evidence": None if outcome.by_evidence is None else evidence_in_numbers(outcome.by_evidence),
         "laws": None if outcome.under_laws is None else laws_in_numbers(problem, outcome.under_laws),
-        "learned": None if outcome.lessons is None else outcome.lessons.figures,
-        "lessons": None if outcome.lessons is None else list(outcome.lessons.said),
+        "learned": {name: each for section in outcome.sections for name, each in section.figures.items()} or None,
+        "lessons": [line for section in outcome.sections for line in section.sentences] or None,
         "diagnosis": outcome.diagnosis and lines(outcome.diagnosis, outcome.diagnosis_covers_space),
         "seconds": outcome.seconds,
     }

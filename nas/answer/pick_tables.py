@@ -25,12 +25,12 @@ from nas.answer.sentences import baseline_metric, question_text
 from nas.answer.sureness import difference_in_short, witness_in_words
 from nas.answer.witness import EVIDENCE
 from nas.exact.gains import DIFFERENT
-from nas.exact.solution import FROM_LAW
 from nas.problem.differences import misfit
 from nas.problem.objective import unit_of
 from nas.problem.pick_queries import OWN, Baseline, PickQuery
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
+from nas.problem.uncertainty import FROM_LOSS
 from nas.terminal.styles import BAD, DOUBT, GOOD, Styled
 from nas.terminal.tables import SAID
 from objectives.quantities import day_in_words
@@ -178,7 +178,7 @@ def _on_device(outcome: Outcome, each: OnDevice) -> list[str]:
     outside = bool(problem.scenario.law.extrapolates(designs)[0])
     times = ranges_in_words(problem.pricing(designs), designs, m, times_of(problem, own)[:1])
     figures_asked = [name for name in problem.metric_names if name in problem.scenario.figures]
-    minimised = [o.name for o in problem.objectives if o.name not in FROM_LAW]
+    minimised = [o.name for o in problem.objectives if o.name not in FROM_LOSS]
     taken = dict.fromkeys([*minimised, *figures_asked, *times_of(problem, own)])
     figures = ", ".join(figure(problem, name, m[name]) for name in taken)
     return [

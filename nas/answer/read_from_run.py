@@ -1,4 +1,4 @@
-"""Derives the outcome of a recorded run from its folder; a user's own functions are not called, nothing is imported."""
+"""Derives the outcome of a recorded run from its folder; a user's own functions are not called, no code but ours is imported."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,16 +11,19 @@ import numpy as np
 from nas.answer.outcome import Ending, Outcome, derived
 from nas.answer.past_run import RecordedRun
 from nas.answer.reassembled_study import study_of
-from nas.answer.recorded_corrections import read_corrections
 from nas.files import yaml_source
 from nas.problem.objective import Budget, Objective
 from nas.problem.pick_queries import PickQuery
 from nas.problem.problem import Problem
 from nas.record.log import KNOWN
 from nas.search.assembly import Study
+from nas.search.discovery import completed
+from nas.search.strategy import ReportSection
 from objectives.plugins import importable
 
 LONGEST = 200  # characters of a sentence that a file of the folder may bring along
+MOST, LONGEST_LESSON = 100, 2_000  # sentences of a strategy, and characters of one
+LEARNED = "What was learned"
 
 
 def recalled(run: RecordedRun, scores: str | None = None) -> Outcome:
@@ -75,8 +78,18 @@ def _ending(run: RecordedRun, problem: Problem) -> Ending:
         {},
         str(space.get("exact_frontier") or "")[:LONGEST],
         whole,
-        read_corrections(run, problem, summary),
+        _sections(run, problem, summary),
     )
+
+
+def _sections(run: RecordedRun, problem: Problem, summary: Mapping[str, Any]) -> tuple[ReportSection, ...]:
+    """What the strategy said, where the summary has sentences; a strategy that does not ship is not imported."""
+    lines, figures = summary.get("lessons"), summary.get("learned")
+    if not isinstance(lines, list):
+        return ()
+    sentences = tuple(str(line)[:LONGEST_LESSON] for line in lines[:MOST])
+    said = ReportSection(LEARNED, sentences, figures if isinstance(figures, Mapping) else {})
+    return (completed(said, run.run.resolved["algo"], run.run.path, problem),)
 
 
 def _unended(folder: Path) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from nas.answer.correction_lines import learned_lines
 from nas.answer.law_sentences import TITLE as UNDER_LAWS
 from nas.answer.law_sentences import caveats, notes, verdict_header, verdict_lines, verdict_rows
 from nas.answer.law_verdicts import LawAnswers
@@ -25,6 +24,7 @@ from nas.answer.sentences import (
     limits_in_short,
     plot_axes,
     reading,
+    section_lines,
 )
 from nas.answer.three_sentences import ANSWER, ThreeSentences, three_sentences
 from nas.problem.blind_axes import blind_lines
@@ -134,7 +134,7 @@ def _parts(outcome: Outcome, folder: Path, *, verbose: bool, designs: bool = Tru
         said_of_losses = limits_in_short(outcome)
         parts += [_Part(_wrapped(said_of_losses[:1]), _Needed.SOURCE_OF_LOSSES)]
         parts += [_Part(_wrapped(said_of_losses[1:]), _Needed.FURTHER_LIMITS)]
-    parts += [_Part([] if outcome.lessons is None else _wrapped(learned_lines(outcome.study.problem, outcome.lessons)))]
+    parts += [_Part(_wrapped(line for section in outcome.sections for line in section_lines(section)))]
     last = sentence(Styled(ANSWER, TITLE), said.short) if said is not None and said.short else []
     return [*parts, *_ending(outcome, folder, verbose=verbose), _Part(last)]
 

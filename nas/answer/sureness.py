@@ -10,6 +10,7 @@ from nas.answer.witness import Witness, own_in_words
 from nas.problem.differences import Difference, has_doubt
 from nas.problem.pick_queries import Baseline
 from nas.problem.undecided import Undecided
+from objectives.display_text import chance
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
@@ -38,11 +39,6 @@ def uncertainty_in_words(law: Law) -> str:
     draws = len(law.draws) + sum(len(rival.draws) for rival in law.rivals)
     known = [] if law.residual_sd is None else [f"residual standard deviation {law.residual_sd:.3g} nats"]
     return " and ".join([*known, *([f"{draws} draws"] if draws else [])])
-
-
-def chance(probability: float) -> str:
-    """A probability in two digits, never as certain as it is not."""
-    return f"{min(max(probability, 0.01), 0.99):.2f}" if 0.0 < probability < 1.0 else f"{probability:.0f}"
 
 
 def difference_in_short(found: Difference) -> str:

@@ -26,6 +26,8 @@ from nas.problem.pick_queries import OWN, Baseline, PickQuery
 from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_in_words
+from nas.problem.time_ranges import PHASES
+from nas.problem.uncertainty import FROM_LOSS
 from nas.search.assembly import Study, under_preset
 from objectives.engines import RUNS, TOP_1
 from objectives.loss_law.features import feature
@@ -35,12 +37,6 @@ from search_spaces.architectures import Architectures
 CHANGED = {"vocabulary": "a vocabulary of {:,.0f}", "format": "{}", "tokens": "training on {:,.3g} B tokens"}
 WITH = {"vocabulary": " at equal text", "format": "", "tokens": ", twice the training"}
 MEMORIES = ("memory_gb", "resident_gb")
-PHASES = {
-    "ttft_ms": "prefill",
-    "prefill_ms": "prefill",
-    "decode_ms": "decode",
-    "tpot_ms": "decode",
-}  # that alone decide
 ANSWER, COLUMNS = "Answer: ", 80  # before the short form on a screen, and the columns of one that it fits
 LOSSLESS = 2.0  # bytes of a weight, from which a law's losses hold as they are
 WAITS = {
@@ -281,7 +277,7 @@ def _asked(problem: Problem, m: Mapping[str, float]) -> list[str]:
     """Objectives and what has a limit, times first; the total time and the memory where nothing limits any."""
     asked = [*_times(problem), *(o.name for o in problem.objectives), *limits(problem, PickQuery(OWN, None))]
     asked += [] if any(name in asked for name in MEMORIES) else ["memory_gb"]
-    return [name for name in dict.fromkeys(asked) if name in m and name.partition("@")[0] not in ("loss", "perplexity")]
+    return [name for name in dict.fromkeys(asked) if name in m and name.partition("@")[0] not in FROM_LOSS]
 
 
 def _with_limit(problem: Problem, metric: str, value: float) -> str:
@@ -311,7 +307,8 @@ def _binding(changes: Changes | None) -> str:
 
 def _waits(problem: Problem, chosen: Architectures, metric: str) -> str:
     """`, and 71 % of the time goes to memory bandwidth`, of the phase that a metric is of; "" where no operators are priced."""
-    phase = PHASES.get(metric.partition("@")[0])
+    phases = PHASES.get(metric.partition("@")[0], ())
+    phase = phases[0] if len(phases) == 1 else None
     try:
         found = operators(problem, chosen)
     except ValueError:

@@ -19,6 +19,7 @@ from nas.problem.pick_queries import Baseline
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.quantiles import named_in, refuse_unclaimed, with_metrics
+from nas.problem.uncertainty import FROM_LOSS
 from nas.record.candidates import write_candidates
 from nas.study.preferences import check_form, parse_budget, select
 from objectives.scenario import Workload
@@ -155,7 +156,7 @@ class Frontier:
     def _refuse_other_law(self, other: "Frontier") -> None:
         """Losses of different laws are of different tokenizers and data, on no common scale."""
         mine, theirs = self.problem.scenario.law, other.problem.scenario.law
-        of_law = {"loss", "perplexity"} & {o.name.partition("@")[0] for o in self.problem.objectives}
+        of_law = FROM_LOSS.keys() & {o.name.partition("@")[0] for o in self.problem.objectives}
         if of_law and mine.mapping() != theirs.mapping():
             raise UsageError(
                 f"distance_to: expected losses of one law, got {mine.name} and {theirs.name}, which are not compared "

@@ -9,6 +9,7 @@ from typing import Any
 
 from nas.errors import UsageError
 from objectives import outside
+from objectives.table import decoded, sheet_of
 
 MOST_BYTES = 32_000_000
 PAGE = "see docs/calibrate.md"
@@ -49,17 +50,12 @@ class Document:
         """Rows of a CSV file by column name.
 
         Raises:
-            UsageError: a quote that is never closed.
+            UsageError: no such table.
         """
-        lines = [line for line in self.text.splitlines() if line.strip()]
         try:
-            rows = list(csv.DictReader(lines, strict=True))
-        except csv.Error:
-            raise UsageError(f"{self.path}: expected a CSV file, got a cell that is never closed; {PAGE}") from None
-        return [
-            {key: value for key, value in row.items() if isinstance(key, str) and isinstance(value, str)}
-            for row in rows
-        ]
+            return sheet_of(self.path, self.text).rows
+        except ValueError as error:
+            raise UsageError(str(error)) from None
 
 
 def _json(text: str) -> Any:
@@ -76,7 +72,7 @@ def document(path: Path) -> Document:
         UsageError: not readable, not text, or too large.
     """
     try:
-        text = outside.content(path, MOST_BYTES).decode("utf-8-sig").replace("\x00", "")
+        text = decoded(outside.content(path, MOST_BYTES)).replace("\x00", "")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "bytes that are no UTF-8 text"
         raise UsageError(f"{path}: expected a CSV file or a log, got {reason}; {PAGE}") from None

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any, NamedTuple, Protocol
 
 from nas.calibrate.document import Document
+from objectives.calibrating.formats import FORMATS
 from objectives.display_text import escaped
 
 LONGEST_NAME = 120
@@ -19,6 +20,8 @@ UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12, "KiB": 2.0**10, "MiB": 2.0**20
 EVERY_LAYER = 1_000_000  # more layers than any model has
 #: Elements beside the weights that a file may count, such as factors of the rotary embedding.
 UNCOUNTED = 4_096
+#: What follows the type in `llama_model_ftype_name`: the mixture's size, or its bits; XL is unsloth's, whose bytes tell it.
+MIXTURES = {"medium": "_m", "small": "_s", "large": "_l", "xl": "_m"}
 
 
 class Stated(NamedTuple):
@@ -83,6 +86,20 @@ def amount(text: str) -> Stated | None:
     unit = UNITS[match[3]]
     decimals = len(match[2] or ".") - 1
     return Stated(float(match[1] + (match[2] or "")) * unit, 0.5 * 10.0**-decimals * unit + UNCOUNTED)
+
+
+def precision(file_type: str) -> str:
+    """llama.cpp's name of a file type as that of a weight format: `Q4_K - Medium` is q4_k_m, `MXFP4 MoE` mxfp4, none is "".
+
+    Raises:
+        Unusable: a format that no profile is of.
+    """
+    stem, _, kind = file_type.lower().removeprefix("all ").removesuffix(" moe").replace("f32", "fp32").partition(" - ")
+    stem = stem.removesuffix(" mix")
+    found = next((name for name in (f"{stem}{MIXTURES.get(kind, '')}", stem) if not name or name in FORMATS), None)
+    if found is None:
+        raise Unusable(f"weights in {file_type!r}: no profile is of that format")
+    return found
 
 
 def cells(line: str) -> list[str]:

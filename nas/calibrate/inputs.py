@@ -1,13 +1,13 @@
 """The rows that files of measurements hold: a measured CSV, an export, or logs of other programs."""
 
-import csv
+import io
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from nas.calibrate.bench_results import bench_lines
 from nas.calibrate.document import Document, document
-from nas.calibrate.log import Wanted, read_logs, reader_of
+from nas.calibrate.log import Wanted, expected_formats, read_logs, reader_of
 from nas.calibrate.models import given_models
 from nas.calibrate.request import CalibrateRequest
 from nas.calibrate.shared import recognises, shared_rows
@@ -15,7 +15,9 @@ from nas.errors import UsageError
 from nas.study.catalogue import id_and_mode, load_device
 from nas.terminal.program import command
 from objectives import outside
-from objectives.display_text import csv_fault, is_separated_otherwise
+from objectives.table import read_sheet
+
+NEEDED = ("metric", "value", "prompt_len")
 
 
 def target(request: CalibrateRequest) -> Path:
@@ -66,9 +68,8 @@ def read_input(request: CalibrateRequest) -> tuple[list[str], list[str]]:
         return (bench_lines(paths[0]) if paths[0].is_dir() else csv_lines(paths[0])), []
     if len(logs) < len(paths):
         other = next(path for path, each in zip(paths, read_as, strict=True) if each is None or each[1] is None)
-        raise UsageError(
-            f"{other}: expected a log of a known format beside the others, got something else; see docs/calibrate.md"
-        )
+        known, more = expected_formats()
+        raise UsageError(f"{other}: expected {known} beside the others, got something else; {more}")
     log = read_logs(logs, Wanted(given_models(request.models), request.precision, request.measured_on))
     modes = load_device(id_and_mode(request.device)[0]).modes
     named = id_and_mode(request.device)[1] or "the default one"
@@ -105,22 +106,39 @@ def csv_lines(path: Path) -> list[str]:
         UsageError: it is none, or lacks columns.
     """
     try:
-        lines = outside.text(path, 100 * outside.MB, encoding="utf-8-sig").splitlines()
-        rows = list(csv.reader(lines, strict=True))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = csv_fault(error) if isinstance(error, csv.Error) else type(error).__name__
-        raise UsageError(f"{path}: expected a CSV file, got {reason}; see docs/measure-and-calibrate.md") from None
-    _refuse_header(path, rows[0] if rows else [])
-    return lines
+        sheet = read_sheet(path)
+    except ValueError as error:
+        first = _first_line(path)
+        if first.lstrip().startswith(("{", "[")):
+            raise _unknown(path, first) from None
+        raise UsageError(str(error)) from None
+    if any(sheet.header) and not {*sheet.header} & {*NEEDED, "min"}:
+        raise _unknown(path, _first_line(path))
+    _refuse_header(path, sheet.header)
+    return list(io.StringIO(sheet.text, newline=None))
+
+
+def _first_line(path: Path) -> str:
+    """The first line of a file; "" where it is no text."""
+    try:
+        return outside.text(path, 100 * outside.MB, encoding="utf-8-sig").partition("\n")[0]
+    except (OSError, ValueError):
+        return ""
+
+
+def _unknown(path: Path, first: str) -> UsageError:
+    """A file of no columns of ours is a log of a format that nobody here reads."""
+    log, more = expected_formats()
+    return UsageError(
+        f"{path}: expected columns {', '.join(NEEDED)}, or {log}, got a file that begins {first[:40]!r}; {more}"
+    )
 
 
 def _refuse_header(path: Path, header: Sequence[str]) -> None:
     """Columns that no row can do without; the fastest of repetitions (`min`) stands for a value."""
-    wanted = ("metric", "min" if "min" in header else "value", "prompt_len")
+    wanted = (NEEDED[0], "min" if "min" in header else "value", NEEDED[2])
     if not (lacking := [name for name in wanted if name not in header]):
         return
-    otherwise = is_separated_otherwise(header)
-    remedy = "separate cells with commas, write decimals with points" if otherwise else "add them"
     raise UsageError(
-        f"{path}: expected columns {', '.join(lacking)}, got {', '.join(filter(None, header)) or 'none'}; {remedy}; see docs/measure-and-calibrate.md"
+        f"{path}: expected columns {', '.join(lacking)}, got {', '.join(header) or 'none'}; add them; see docs/measure-and-calibrate.md"
     )

@@ -18,18 +18,16 @@ from nas.calibrate.figure import (
     named,
     number,
     positive,
+    precision,
     refuse,
     refuse_scatter,
     whole,
 )
-from objectives.calibrating.formats import FORMATS
 
 NAME = "llama-bench"
 FIELDS = {"model_type", "n_prompt", "n_gen"}
 #: What llama.cpp calls a file type at the end of a model's description (`llama_model_ftype_name`).
 FILE_TYPE = re.compile(r"\b(all F32|BF16|F16|MXFP4(?: MoE)?|I?Q\d\w*(?: mix)?(?: - .*)?|TQ\d\w*(?: - .*)?)$")
-#: What follows the type in `llama_model_ftype_name`: the mixture's size, or its bits; XL is unsloth's, whose bytes tell it.
-KINDS = {"medium": "_m", "small": "_s", "large": "_l", "xl": "_m"}
 #: Backends in the fields of builds before `backends`.
 SWITCHES = ("cuda", "vulkan", "kompute", "metal", "sycl", "opencl", "gpu_blas", "blas")
 CPU_BACKENDS = ("CPU", "BLAS", "ZenDNN")
@@ -71,20 +69,6 @@ def described(model_type: str) -> tuple[str, str]:
     text = model_type.strip().removesuffix("(guessed)").strip()
     match = FILE_TYPE.search(text)
     return (text[: match.start()].strip().removesuffix(" mostly"), match[1]) if match else (text, "")
-
-
-def precision(file_type: str) -> str:
-    """A file type as the name of a weight format: `Q4_K - Medium` is q4_k_m, `MXFP4 MoE` mxfp4, none is "".
-
-    Raises:
-        Unusable: a format that no profile is of.
-    """
-    stem, _, kind = file_type.lower().removeprefix("all ").removesuffix(" moe").replace("f32", "fp32").partition(" - ")
-    stem = stem.removesuffix(" mix")
-    found = next((name for name in (f"{stem}{KINDS.get(kind, '')}", stem) if not name or name in FORMATS), None)
-    if found is None:
-        raise Unusable(f"weights in {file_type!r}: no profile is of that format")
-    return found
 
 
 def _names(entry: Mapping[str, Any], kind: str, file_type: str) -> tuple[str, ...]:

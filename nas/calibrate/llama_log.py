@@ -10,7 +10,7 @@ from pathlib import PureWindowsPath
 from typing import Any
 
 from nas.calibrate import llama_bench
-from nas.calibrate.figure import EVERY_LAYER, Figure, Unusable, amount, named, refuse
+from nas.calibrate.figure import EVERY_LAYER, Figure, Unusable, amount, named, precision, refuse
 
 LOADED = re.compile(r"loaded meta data with .{0,80}? from (.{1,300}?) \(version", re.ASCII)
 FILE = re.compile(r"(?:\s-m|--model)[ =]([^\s'\"]{1,300}\.gguf)\b")
@@ -75,7 +75,7 @@ def figure(text: str, program: str) -> Figure:
             )
         )
         file_type = llama_bench.described(info.get("file type", ""))[1] or info.get("file type", "")
-        return Figure(**found, cells={"engine": _engine(text, program), "precision": llama_bench.precision(file_type)})
+        return Figure(**found, cells={"engine": _engine(text, program), "precision": precision(file_type)})
     except Unusable as error:
         return Figure(**found, fault=str(error))
 

@@ -9,8 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nas.calibrate.document import Document
-from nas.calibrate.figure import UNCOUNTED, Figure, Stated, Unusable, named, number, positive, refuse_scatter, whole
-from nas.calibrate.llama_bench import described, precision
+from nas.calibrate.figure import (
+    UNCOUNTED,
+    Figure,
+    Stated,
+    Unusable,
+    named,
+    number,
+    positive,
+    precision,
+    refuse_scatter,
+    whole,
+)
+from nas.calibrate.llama_bench import described
 
 NAME = "LocalScore"
 TEST = {"n_prompt", "n_gen", "prompt_tps", "gen_tps"}

@@ -6,24 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, cast
 
-from nas.calibrate import (
-    ai_hub,
-    aiconfigurator,
-    edge_llm_bench,
-    executorch,
-    litert_lm,
-    llama_batched,
-    llama_bench,
-    llama_markdown,
-    llama_server,
-    llmfit,
-    localscore,
-    mlperf_client,
-    mlx,
-    openvino,
-    rkllm,
-    vllm,
-)
+from nas.calibrate import llama_batched, llama_bench, llama_markdown, llama_server, localscore, mlx, rkllm, vllm
 from nas.calibrate.document import PAGE, Document
 from nas.calibrate.figure import Figure, Reader, Unusable
 from nas.calibrate.models import ANY, Model, file_bits, identified, key, published, shown
@@ -35,12 +18,10 @@ from nas.study.user_code import modules
 from objectives.calibrating.formats import FORMATS
 
 #: In the order in which they are asked whether a document is theirs: what stands in other logs too comes last.
-READERS: tuple[Reader, ...] = (
-    *(llama_bench, localscore, llmfit, edge_llm_bench, vllm, ai_hub, aiconfigurator),
-    *(llama_markdown, llama_batched, executorch, rkllm, openvino, litert_lm, mlperf_client, mlx, llama_server),
-)
+READERS: tuple[Reader, ...] = (llama_bench, localscore, vllm, llama_markdown, llama_batched, rkllm, mlx, llama_server)
 MOST_FIGURES = 20_000
 SQL = "llama-bench's SQL"
+ELSEWHERE = 8  # formats that plugins/logs reads
 
 
 @dataclass(frozen=True)
@@ -78,6 +59,12 @@ def readers() -> tuple[Reader, ...]:
     """Every format in the order in which it is asked: ours, those of installed packages (group `plas.logs`), and the broadest of ours last."""
     theirs = (cast(Reader, module) for _, module in modules("logs", "NAME", "recognises", "figures"))
     return (*READERS[:-1], *theirs, READERS[-1])
+
+
+def expected_formats() -> tuple[str, str]:
+    """What a file may be of, for a message that refuses another, and what reads more."""
+    more = "" if offered("logs") else f"pip install ./plugins/logs reads {ELSEWHERE} more formats, "
+    return f"a log ({', '.join(reader.NAME for reader in readers())})", f"{more}{PAGE}"
 
 
 def read_logs(documents: Sequence[tuple[Document, Reader]], wanted: Wanted) -> Log:

@@ -15,8 +15,8 @@ class CalibrateRequest:
         tuple[Path, ...],
         Word(
             "A CSV of measured latencies and energies, an export whose bench.sh ran, or logs: llama-bench (json, jsonl, csv, "
-            "Markdown tables), llama-batched-bench, llama-server, LocalScore, vLLM bench, MLX, ExecuTorch, RKLLM, OpenVINO, "
-            "LiteRT-LM, MLPerf Client, AI Hub perf.yaml, aiconfigurator. Each by example: docs/calibrate.md.",
+            "Markdown tables), llama-batched-bench, llama-server, LocalScore, vLLM bench, MLX, RKLLM, and what installed "
+            "packages read. Each by example: docs/calibrate.md.",
             "FILE...",
         ),
     ]

@@ -12,11 +12,11 @@ from nas.errors import InfeasibleError, UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.device_gains import STEP, DeviceGain, device_gains, on_its_device
 from nas.exact.gains import best_within, covered
-from nas.exact.solution import FROM_LAW
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
+from nas.problem.uncertainty import FROM_LOSS
 from nas.search.assembly import Study
 from nas.terminal.console import say, say_json
 from nas.terminal.styles import TITLE, Styled
@@ -56,10 +56,10 @@ def explain_along(request: ExplainRequest) -> None:
 def _at(problem: Problem, member: Evaluations, law: Law) -> tuple[DeviceGain, ...]:
     """What more of a member's device buys under a law, within the budgets and what the member costs."""
     figures = problem.scenario.figures
-    costs = [o.name for o in problem.objectives if o.name not in FROM_LAW and o.name not in figures]
+    costs = [o.name for o in problem.objectives if o.name not in FROM_LOSS and o.name not in figures]
     own = problem.evaluate(member.genotypes)
     limits = tuple(Budget(name, float(own.metrics[name][0]) * (1.0 + 1e-12)) for name in costs)
-    budgets = tuple(b for b in problem.budgets if b.metric not in (*costs, *figures, *FROM_LAW))
+    budgets = tuple(b for b in problem.budgets if b.metric not in (*costs, *figures, *FROM_LOSS))
     scenario = replace(problem.scenario, law=law)
     asked = replace(problem, scenario=scenario, budgets=(*budgets, *limits), queries=())
     there, _ = on_its_device(asked, own)

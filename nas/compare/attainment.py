@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 from nas.answer.palette import EXACT, FRONTIER, label
 from nas.compare.line_styles import Stroke, legend, log_axis
 from nas.compare.result import StudyResult
+from nas.problem.uncertainty import FROM_LOSS
 from search_spaces.arrays import FloatArray, IntArray
 
 GREY = "#555555"
@@ -34,7 +35,7 @@ def points_of(result: StudyResult, strategy: str, runs: int | None = None) -> tu
 
 def across_of(result: StudyResult) -> int:
     """The objective on the horizontal axis: not the loss."""
-    return 1 if result.objectives[0].name in ("loss", "perplexity") else 0
+    return 1 if result.objectives[0].name in FROM_LOSS else 0
 
 
 def surface(points: FloatArray, sets: IntArray, percentile: float) -> FloatArray:

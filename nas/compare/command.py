@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nas.compare import execution, external_results
+from nas.compare import execution
 from nas.compare.answer import show
 from nas.compare.configuration import ComparisonConfig, ComparisonStudies, comparison_studies, keys_of, refuse_untyped
 from nas.compare.extend import extended
+from nas.compare.external_results import MOST_BYTES
 from nas.compare.page import comparison_page
 from nas.compare.pictures import draw_all
 from nas.compare.plan import Plan, RunSpec, planned
@@ -127,7 +128,7 @@ def trace_bytes(path: Path, *, own: bool = False) -> bytes:
         UsageError: it cannot be read.
     """
     try:
-        return outside.content(path, external_results.MOST_BYTES, own=own)
+        return outside.content(path, MOST_BYTES, own=own)
     except OSError as error:
         raise UsageError(f"{path}: expected a readable CSV file, got {error.strerror}; check the path") from None
 

@@ -1,7 +1,5 @@
 """Traces of other tools: a CSV of run, order of evaluation and objectives, read as runs of a strategy."""
 
-import csv
-import io
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,8 @@ from nas.errors import UsageError
 from nas.problem.objective import Objective, built_in
 from nas.problem.quantiles import ships
 from objectives import outside
-from objectives.display_text import LACKING, csv_fault, lacking_row, read_cell, shown_name
+from objectives.display_text import LACKING, lacking_row, read_cell, shown_name
+from objectives.table import NOT_FINITE, Sheet, mended, number, read_sheet
 from search_spaces.arrays import BoolArray, FloatArray
 
 MOST_BYTES = 400 * outside.MB
@@ -44,22 +43,20 @@ def objectives_of(path: Path, columns: Columns = AS_NAMED) -> tuple[Objective, .
     Raises:
         UsageError: none, or a column that is said and not there.
     """
-    header = list(_rows(path)[0])
+    header = _sheet(path).header
     for column in (*columns.labels.values(), *(column for column, _ in columns.objectives.values())):
         if column not in header:
             raise UsageError(f"{path}: expected a column {column}, got {', '.join(header)}; correct --column")
     labels = (*LABELS, *columns.labels.values())
     names = list(columns.objectives) or [name for name in header if name not in labels]
     if not names:
-        raise UsageError(
-            f"{path}: expected columns run and one per objective, got {', '.join(_rows(path)[0])}; add them"
-        )
+        raise UsageError(f"{path}: expected columns run and one per objective, got {', '.join(header)}; add them")
     return tuple(built_in(name) if ships(name) else Objective(name) for name in names)
 
 
 def studies_of(path: Path, columns: Columns = AS_NAMED) -> list[str]:
     """Names of studies in a file, in its order, "" where a row has none."""
-    return list(dict.fromkeys(row.get("study") or "" for row in _labelled(path, columns)))
+    return list(dict.fromkeys(row.get("study", "") for _, row in _labelled(path, columns)))
 
 
 def read_runs(
@@ -75,15 +72,15 @@ def read_runs(
         UsageError: unreadable, a column missing, or a cell that is no number.
     """
     rows = _labelled(path, columns)
-    chosen = [(i, row) for i, row in enumerate(rows, 2) if studies is None or (row.get("study") or "") in studies]
+    chosen = [(line, row) for line, row in rows if studies is None or row.get("study", "") in studies]
     sources = {name: columns.objectives.get(name, (name, 1.0)) for name in objectives}
     for name in ("run", *(column for column, _ in sources.values())) if chosen else ():
-        if name not in rows[0]:
-            raise UsageError(f"{path}: expected a column {name}, got {', '.join(rows[0])}; rename or add it")
+        if name not in rows[0][1]:
+            raise UsageError(f"{path}: expected a column {name}, got {', '.join(rows[0][1])}; rename or add it")
     _refuse_blanks(path, chosen)
     grouped: dict[tuple[str, str, str], list[tuple[int, Row]]] = {}
     for line, row in chosen:
-        label = (_label(path, row.get("strategy") or path.stem), _label(path, row["run"]), row.get("study") or "")
+        label = (_label(path, row.get("strategy") or path.stem), _label(path, row["run"]), row.get("study", ""))
         grouped.setdefault(label, []).append((line, row))
     return [_run(path, label, found, sources.values()) for label, found in grouped.items()]
 
@@ -99,12 +96,13 @@ def _refuse_blanks(path: Path, chosen: Sequence[tuple[int, Row]]) -> None:
             raise UsageError(f"{path}:{chosen[place][0]}: {name}: {LACKING}")
 
 
-def _labelled(path: Path, columns: Columns) -> list[Row]:
-    """Rows of a file with labels under our names."""
-    rows = _rows(path)
-    given = {name: column for name, column in columns.labels.items() if column in rows[0]}
-    alone = {"run": path.stem} if columns.given and "run" not in {*rows[0], *given} else {}
-    return [{**row, **{name: row[column] for name, column in given.items()}, **alone} for row in rows]
+def _labelled(path: Path, columns: Columns) -> list[tuple[int, Row]]:
+    """Rows of a file with labels under our names, and their lines."""
+    sheet = _sheet(path)
+    given = {name: column for name, column in columns.labels.items() if column in sheet.header}
+    alone = {"run": path.stem} if columns.given and "run" not in {*sheet.header, *given} else {}
+    labelled = ({**row, **{name: row[column] for name, column in given.items()}, **alone} for row in sheet.rows)
+    return list(zip(sheet.lines.tolist(), labelled, strict=True))
 
 
 def _label(path: Path, text: str) -> str:
@@ -121,29 +119,15 @@ def _run(
         found = sorted(found, key=lambda item: _place(path, *item))
     values = [[sign * _number(path, line, row, name) for name, sign in sources] for line, row in found]
     within = [_number(path, line, row, "violation") <= 0 if "violation" in row else True for line, row in found]
-    designs = tuple(row["key"] or "" for _, row in found) if "key" in found[0][1] else None
+    designs = tuple(row["key"] for _, row in found) if "key" in found[0][1] else None
     return ForeignRun(*label, np.array(values, dtype=np.float64), np.array(within, dtype=bool), designs)
 
 
-def _rows(path: Path) -> list[Row]:
+def _sheet(path: Path) -> Sheet:
     try:
-        text = outside.content(path, MOST_BYTES).decode("utf-8-sig")
-        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
-        rows = list(reader)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = csv_fault(error) if isinstance(error, csv.Error) else getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"{path}: expected a readable CSV file, got {reason}; check the path") from None
-    if not rows:
-        raise UsageError(f"{path}: expected a header and a row per evaluation, got none; check the file")
-    names = list(reader.fieldnames)
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise UsageError(f"{path}:1: expected each column once, got {twice[0]} twice; rename or remove one")
-    if longer := [i for i, row in enumerate(rows, 2) if None in row]:
-        raise UsageError(
-            f"{path}:{longer[0]}: expected at most {len(names)} cells, got more; write decimals with a point, text in quotes"
-        )
-    return rows
+        return read_sheet(path, "evaluation", most_bytes=MOST_BYTES)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _place(path: Path, line: int, row: Row) -> float:
@@ -154,11 +138,13 @@ def _place(path: Path, line: int, row: Row) -> float:
 
 
 def _number(path: Path, line: int, row: Row, name: str) -> float:
-    text = (row.get(name) or "").strip()
-    try:
-        return float(text) if text else np.nan
-    except ValueError:
-        raise UsageError(f"{path}:{line}: {name}: expected a number or nothing, got {text!r}; correct it") from None
+    """A cell's number; NaN where it is empty, or not finite: of an evaluation that failed."""
+    cell = row[name]
+    if cell in NOT_FINITE:
+        return float(cell)
+    if cell and not np.isfinite(number(cell)):
+        raise UsageError(f"{path}:{line}: {name}: expected a number or nothing, got {cell!r}; {mended(name, cell)}")
+    return number(cell)
 
 
 def traces(

@@ -26,7 +26,7 @@ from nas.devices.request import DevicesRequest
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
 from nas.files.faults import Path as Place
-from nas.problem.energy_words import METRICS
+from nas.problem.energy_words import is_energy
 from nas.search.reading import read
 from nas.study import entry_points
 from nas.study.budget_parser import split_budgets
@@ -204,7 +204,7 @@ def _asks_for_energy(raw: Mapping[str, Any]) -> bool:
     named = [name for key in ("objectives", "columns") for name in split_names(raw.get(key) or [])]
     with suppress(ValueError):
         named += split_budgets(raw.get("budgets") or {})
-    return any(str(name).partition("@")[0] in METRICS for name in named)
+    return any(is_energy(str(name)) for name in named)
 
 
 def _devices(config: DevicesConfig, raw: Mapping[str, Any], origins: Mapping[Place, str]) -> list[tuple[str, Device]]:

@@ -1,4 +1,4 @@
-"""Cases from a table: a row each, columns named as the flags, every fault with its line and column."""
+"""Cases from a table: a row each, columns named as study keys, every fault with its line and column."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
 from nas.files.faults import Path as Place
 from nas.study.budget_parser import split_budgets
-from objectives.fitting.sheet import Sheet, read_sheet
+from objectives.table import NUMBER, read_sheet
 
 WORDS = ("device", "precision", "latency", "attention")
 NUMBERS = ("batch", "input_tokens", "output_tokens", "input_text", "output_text", "vocabulary")
@@ -26,49 +26,29 @@ def table_rows(path: Path) -> tuple[list[Row], list[tuple[str, str]]]:
         UsageError: not readable, unknown columns, a column twice.
     """
     try:
-        sheet = read_sheet(path, lambda name: _named(name) in COLUMNS, MOST_ROWS)
+        sheet = read_sheet(path, "case", most=MOST_ROWS)
     except ValueError as error:
-        message = (
-            str(error)
-            .replace("a row per trained model", "a row per case")
-            .replace("; keep the final loss of each model", "")
-        )
-        raise UsageError(message) from None
+        raise UsageError(str(error)) from None
     faults = Faults()
-    names = _columns(path, sheet, faults)
+    for i, name in enumerate(sheet.header, 1):
+        if name not in COLUMNS:
+            faults.lines.append((f"{path}:1:{i}", unknown("a column", name, COLUMNS)))
     faults.raise_if_any()
     rows = [
-        _row(path, line, names, cells, faults) for line, cells in zip(sheet.lines.tolist(), sheet.body, strict=True)
+        _row(path, line, sheet.header, cells, faults)
+        for line, cells in zip(sheet.lines.tolist(), sheet.body, strict=True)
     ]
     _refuse_twins(rows, faults)
     return rows, faults.lines
 
 
-def _named(name: str) -> str:
-    """A column's name as study keys are spelled: --input-tokens is input_tokens."""
-    return name.strip().lower().lstrip("-").replace("-", "_").replace(" ", "_")
-
-
-def _columns(path: Path, sheet: Sheet, faults: Faults) -> list[str]:
-    names = [_named(name) for name in sheet.header]
-    for i, name in enumerate(names):
-        place = f"{path}:1:{i + 1}"
-        if name not in COLUMNS:
-            faults.lines.append((place, unknown("a column", sheet.header[i], COLUMNS)))
-        elif name in names[:i]:
-            faults.lines.append((place, f"expected each column once, got {name} twice; remove one"))
-    return names
-
-
 def _row(path: Path, line: int, names: list[str], cells: list[str], faults: Faults) -> Row:
     """A row's cells under study keys, with `file:line:column` of each."""
     given = {
-        name: (cell.strip(), f"{path}:{line}:{i + 1}")
-        for i, (name, cell) in enumerate(zip(names, cells, strict=True))
-        if cell.strip()
+        name: (cell, f"{path}:{line}:{i + 1}") for i, (name, cell) in enumerate(zip(names, cells, strict=True)) if cell
     }
     values: dict[str, Any] = {name: given[name][0] for name in WORDS if name in given}
-    values |= {name: yaml_source.parse(*given[name])[0] for name in NUMBERS if name in given}
+    values |= {name: _value(*given[name]) for name in NUMBERS if name in given}
     origins: dict[Place, str] = {(name,): place for name, (_, place) in given.items()} | {(): f"{path}:{line}"}
     budgets = {}
     if "budget" in given:
@@ -81,11 +61,16 @@ def _row(path: Path, line: int, names: list[str], cells: list[str], faults: Faul
     return Row(values, budgets, application, label, origins, _weight(given, faults))
 
 
+def _value(cell: str, place: str) -> Any:
+    """A number as Python writes it; of anything else the text, which what takes no quantity refuses."""
+    return yaml_source.parse(cell, place)[0] if NUMBER.fullmatch(cell) else cell
+
+
 def _weight(given: dict[str, tuple[str, str]], faults: Faults) -> float:
     """The weight of a row; a fault is noted at its cell."""
     cells = {name: given[name] for name in WEIGHTS if name in given}
     try:
-        return weight_of({name: yaml_source.parse(*cell)[0] for name, cell in cells.items()})
+        return weight_of({name: _value(*cell) for name, cell in cells.items()})
     except ValueError as error:
         name, (_, place) = list(cells.items())[-1]
         faults.lines.append((place, f"{name}: {error}"))

@@ -14,7 +14,7 @@ from nas.devices.cases import Case
 from nas.devices.layout import HEIGHT, columns, cut, cut_end, fitted, wrapped
 from nas.devices.models import speed_note
 from nas.devices.result import DeviceStudy, perplexity_percent, spread
-from nas.problem.energy_words import METRICS
+from nas.problem.energy_words import is_energy
 from nas.search.notices import larger_rows
 from search_spaces.architectures import Architectures
 
@@ -114,7 +114,7 @@ def workload(case: Case) -> str:
 def _cases(study: DeviceStudy) -> list[str]:
     """A row per case: the loss, the least energy within the limits where it is an objective, what binds, the design."""
     design, rows = study.design_of(), []
-    energies = [o.name for o in study.cases.base.problem.objectives if o.name in METRICS]
+    energies = [o.name for o in study.cases.base.problem.objectives if is_energy(o.name)]
     metrics = {answer.binding[:1] for answer in study.rows if answer.pick is not None}
     alike = len(metrics) == 1 and metrics != {()}
     for i, answer in enumerate(study.rows):

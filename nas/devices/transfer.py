@@ -10,7 +10,7 @@ from nas.devices.answers import Answer
 from nas.devices.shared_evaluations import evaluated
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
-from nas.problem.uncertainty import cost_among
+from nas.problem.uncertainty import FROM_LOSS, cost_among
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 MOST_MEMBERS = 200_000  # members of all frontiers together that are evaluated in every case
@@ -72,7 +72,7 @@ def transferred(answers: Sequence[Answer], further: Sequence[int] = ()) -> Trans
     """Every pick and every frontier in every case; `further` keys are evaluated with them."""
     cases, designs, n = [answer.case for answer in answers], _Designs.from_answers(answers, further), len(answers)
     objectives = [o.name for o in cases[0].problem.objectives]
-    cost, ordered = cost_among(objectives), {"loss", "perplexity"} & set(objectives)
+    cost, ordered = cost_among(objectives), FROM_LOSS.keys() & set(objectives)
     found = {name: np.full((n, n), np.nan) for name in (*OF_PICKS, *OF_FRONTIERS)}
     losses, violations = np.zeros(len(designs.keys)), np.full((n, len(designs.keys)), np.nan)
     picked = designs.picks >= 0

@@ -14,9 +14,9 @@ from objectives.evidence.convention import converted
 from objectives.evidence.source import EvidenceSource
 from objectives.evidence.trainings import Trainings, trainings
 from objectives.fitting.several_tables import read_tables
-from objectives.fitting.sheet import read_sheet
-from objectives.fitting.trained_models import MOST_ROWS, Table
+from objectives.fitting.trained_models import Table
 from objectives.plugins import documents, normalised
+from objectives.table import numbers_or_empty
 from search_spaces.arrays import AnyArray, FloatArray
 
 SOURCES = "objectives.evidence.sources"
@@ -125,22 +125,11 @@ def _read(path: Path, name: str, laboratory: str) -> GroupedTable:
     table = read_tables([path])
     if table.empty:  # every column may be one that some law reads
         raise ValueError("\n".join(table.empty.values()))
-    cells = _cells(path, table, ("group", "unique_tokens"))
     group = np.zeros(len(table), dtype=np.int64)
-    if "group" in cells:
-        group = np.unique(cells["group"], return_inverse=True)[1]
-    unique = cells.get("unique_tokens")
-    epochs = (
-        None
-        if unique is None or not table.has("tokens")
-        else table.feature("tokens") / np.array(unique, dtype=np.float64)
-    )
+    if "group" in table.beside:
+        group = np.unique(table.beside["group"], return_inverse=True)[1]
+    epochs = None
+    if "unique_tokens" in table.beside and table.has("tokens"):
+        unique = table.beside["unique_tokens"].tolist()
+        epochs = table.feature("tokens") / numbers_or_empty("unique_tokens", unique, table.lines, path)
     return GroupedTable(name, laboratory, table, group, epochs=epochs)
-
-
-def _cells(path: Path, table: Table, columns: Sequence[str]) -> dict[str, list[str]]:
-    """Cells of each column that the file has, a row of the table each."""
-    sheet = read_sheet(path, lambda name: name in columns, MOST_ROWS)
-    by_line = dict(zip(sheet.lines.tolist(), sheet.body, strict=True))
-    places = {name: sheet.header.index(name) for name in columns if name in sheet.header}
-    return {name: [by_line[line][place] for line in table.lines.tolist()] for name, place in places.items()}

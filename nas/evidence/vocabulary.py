@@ -1,11 +1,8 @@
 """What vocabularies cost by published runs, and how well bodies and vocabularies left out are predicted."""
 
-import csv
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +17,8 @@ from nas.terminal.console import say, say_json
 from nas.terminal.progress import Stages
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
-from objectives import outside
 from objectives.plugins import documents, folder
+from objectives.table import Sheet, not_numbers, numbers_of, read_sheet
 from objectives.text.vocabulary_cost import VocabularyCost
 from objectives.text.vocabulary_runs import FittedCost, VocabularyRuns, fitted, refitted
 from objectives.token_curve import TokenCurve
@@ -30,7 +27,6 @@ from search_spaces.arrays import FloatArray
 RUNS = folder("objectives.text") / "tao_2024.csv"
 CURVE = "slimpajama"
 DRAWS = 64
-MOST = 100 * outside.MB
 SHOWN = (4096, 8192, 16_384, 32_768, 65_536, 98_304, 131_072)
 BESIDE = 65_536
 COLUMNS = {
@@ -102,27 +98,27 @@ def read_runs(path: Path) -> VocabularyRuns:
         UsageError: the file cannot be read, or lacks a column.
     """
     try:
-        rows = list(csv.DictReader(StringIO(outside.text(path, MOST))))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: expected a table of runs, got {str(error).splitlines()[0]}; correct it") from None
-    header = list(rows[0]) if rows else []
-    names = {name: next((each for each in choices if each in header), "") for name, choices in COLUMNS.items()}
-    if lacking := next((name for name, found in names.items() if not found), None):
-        wanted = " or ".join(COLUMNS[lacking])
-        raise UsageError(f"{path}: expected a column {wanted}, got {', '.join(header) or 'no rows'}; add it")
-    table = np.array([[_number(row[found], path, at) for found in names.values()] for at, row in enumerate(rows, 2)])
+        sheet = read_sheet(path, "run")
+        columns = [_column(sheet, choices) for choices in COLUMNS.values()]
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    table = np.stack(columns, axis=1)
     last = {(row[0], row[1]): row for row in table[np.argsort(table[:, 2], kind="stable")]}
     return VocabularyRuns(*np.array([last[key] for key in sorted(last)]).T)
 
 
-def _number(written: str | None, path: Path, line: int) -> float:
-    try:
-        number = float(written or "")
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise UsageError(f"{path}:{line}: expected a number, got {written!r}; correct it")
-    return number
+def _column(sheet: Sheet, choices: Sequence[str]) -> FloatArray:
+    """The numbers of the first column of these names."""
+    column = next((choice for choice in choices if choice in sheet.header), None)
+    if column is None:
+        raise ValueError(
+            f"{sheet.path}: expected a column {' or '.join(choices)}, got {', '.join(sheet.header)}; add it"
+        )
+    cells = sheet.columns[column]
+    values = numbers_of(cells)
+    if not np.isfinite(values).all():
+        raise ValueError(not_numbers(sheet.path, sheet.lines, ~np.isfinite(values), column, cells))
+    return values
 
 
 def bodies_left_out(runs: VocabularyRuns, curve: TokenCurve) -> list[Judged]:

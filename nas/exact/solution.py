@@ -18,6 +18,7 @@ from nas.problem.objective import Budget, Objective
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import SCENARIOS, each_setting
+from nas.problem.uncertainty import FROM_LOSS
 from objectives.scenario import Scenario
 
 LARGEST = 10**8  # architectures that are enumerated where parts are not declared
@@ -26,7 +27,6 @@ QUICK = 2_000_000  # architectures whose enumeration takes a second or two
 DRAWS_PER_EVALUATION = 4  # losses under a law's draws that cost as much as all metrics once
 SECONDS = 30_000_000  # items whose bounds take a few seconds
 FEW = 12  # devices that are solved one after the other, each beside what the others beat; more may be solved together
-FROM_LAW = ("loss", "perplexity")
 Way = Literal["parts", "enumeration"]
 
 
@@ -134,7 +134,7 @@ def _refuse_beyond(problem: Problem, obstacle: str) -> None:
     remedy = "take "
     if metric in own_functions(problem):
         remedy = "declare its parts or correct them, drop the metric, or take "
-    elif metric in FROM_LAW:
+    elif metric in FROM_LOSS:
         remedy = "take another law, "
     raise UsageError(
         f"exact: expected at most {LARGEST:,} architectures where {obstacle}, got {problem.space.size:,}; "

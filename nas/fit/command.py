@@ -28,8 +28,7 @@ from nas.fit.meaning import (
     tokens_of,
     unit_of,
 )
-from nas.fit.next_designs import GOALS, Asked, Proposal, designs, said_of
-from nas.fit.next_on_prior import PRIOR_GOALS
+from nas.fit.next_designs import GOALS, PRIOR_GOALS, Asked, Proposal, designs, said_of
 from nas.fit.page import fit_page
 from nas.fit.request import FitRequest
 from nas.fit.text import aligned, headed, terminal
@@ -45,15 +44,14 @@ from nas.terminal.console import notice, say, say_json
 from nas.terminal.progress import Stages
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.width import rows
-from objectives.fitting.beyond_rows import beyond_rows
 from objectives.fitting.design import assumed_by, known_by
-from objectives.fitting.diverged import without_diverged
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
-from objectives.fitting.law_file import law_of
-from objectives.fitting.loss_unit import doubt
+from objectives.fitting.law_file import beyond_rows, law_of
 from objectives.fitting.model import needed
+from objectives.fitting.portability import doubt
 from objectives.fitting.report import report
+from objectives.fitting.robust import without_diverged
 from objectives.fitting.several_tables import read_tables
 from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import Validation, rivals

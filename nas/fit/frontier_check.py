@@ -16,7 +16,7 @@ from nas.problem.problem import Problem
 from nas.problem.uncertainty import ENDS, Uncertainty, cost_among, uncertainty
 from nas.search.assembly import Study
 from objectives.loss_law.law import Law
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 MOST = 50_000  # architectures, each under every draw
 BUDGETS = 5
@@ -45,6 +45,18 @@ def under_draws(study: Study, law: Law) -> Judged | str:
         why = "without draws (--bootstraps 0)" if not law.draws else "as nothing is feasible, or no objective is a loss"
         return f"not said {why}"
     return Judged(study, law, found, drawn)
+
+
+def picks_asked(judged: Judged) -> dict[str, BoolArray]:
+    """The study's picks by label, and which of the feasible rows are within each; what nothing meets is no pick."""
+    metrics, rows = judged.found.metrics, judged.drawn.rows
+    found = {}
+    for question in judged.study.problem.queries:
+        budget = question.budget
+        within = np.ones(len(rows), dtype=bool) if budget is None else (metrics[budget.metric] <= budget.limit)[rows]
+        if not question.baseline and within.any():
+            found[question.label] = within
+    return found
 
 
 def frontier_check(judged: Judged | str) -> dict[str, Any]:

@@ -1,6 +1,11 @@
-"""Chooses the architectures of a space to train next, as a candidate file."""
+"""Chooses the architectures of a space to train next, and for how many tokens, as a candidate file.
 
-from collections.abc import Callable
+Under a prior: of each pick, every design that a draw finds best stands against it: the difference of their losses is linear in the coordinates about their mean, and
+trainings shrink its variance, whatever their losses turn out to be. Trainings are chosen one by one, then exchanged, so that the least of these
+variances is left, each in the proportion of the regret that the draws lose to that design. Source: V-optimality (Fedorov 1972) of contrasts.
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,17 +16,91 @@ from numpy.random import Generator
 from nas.answer.design_words import describe
 from nas.errors import UsageError
 from nas.exact.solution import quick_frontier
-from nas.fit.trainings import Trainings, counts_of, on_counts
+from nas.fit.frontier_check import Judged, picks_asked
 from nas.problem.quantity_words import in_words, named
 from nas.search.assembly import Study
-from objectives.fitting.design import Goal, Knowledge, Plan, plan, shrunk
+from objectives.evidence.joint_form import Quantities
+from objectives.evidence.posterior import Belief
+from objectives.evidence.trainings import trainings
+from objectives.fitting.design import Goal, Knowledge, Plan, optimal, plan, shrunk, table_of, training_flops
 from objectives.layer_costs.costs import priced_publicly
 from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import SHARES, share_of
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import AnyArray, FloatArray
+from search_spaces.arrays import AnyArray, FloatArray, IntArray
 from search_spaces.space import SearchSpace
+
+PRIOR_GOALS = ("regret", "cost")  # of the study's picks, or that per training FLOP
+LEAST = 1e-12  # nats² of a difference
+TOKEN_SHARES = (
+    1.0,
+    0.5,
+    0.25,
+)  # of the law's tokens: counts for a form with tokens where no table says which are trained
+MOST_COUNTS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Trainings:
+    """Architectures to train, each on its tokens, (n,); None where tokens are unknown."""
+
+    architectures: Architectures
+    tokens: FloatArray | None
+
+    def __len__(self) -> int:
+        return len(self.architectures)
+
+    def __getitem__(self, rows: IntArray) -> "Trainings":
+        return Trainings(self.architectures[rows], None if self.tokens is None else self.tokens[rows])
+
+    @property
+    def flops(self) -> FloatArray:
+        """Training FLOP of each, (n,); only ratios mean something where tokens are unknown."""
+        return training_flops(self.architectures, self.tokens)
+
+    def losses(self, law: Law) -> FloatArray:
+        """What a law predicts for each on its tokens, nats, (n,)."""
+        found = np.zeros(len(self))
+        for rows, at in self.by_count(law):
+            found[rows] = at.loss(self.architectures[rows])
+        return found
+
+    def drawn_losses(self, law: Law) -> FloatArray:
+        """The same under each of a law's draws, (draws, n)."""
+        found = np.zeros((len(law.drawn), len(self)))
+        for rows, at in self.by_count(law):
+            found[:, rows] = at.drawn_losses(self.architectures[rows])
+        return found
+
+    def by_count(self, law: Law) -> Iterator[tuple[IntArray, Law]]:
+        """Rows of each count of tokens with the law for that count."""
+        if self.tokens is None:
+            yield np.arange(len(self)), law
+            return
+        for count in np.unique(self.tokens).tolist():
+            yield np.flatnonzero(self.tokens == count), law.model_copy(update={"tokens": count})
+
+
+def counts_of(law: Law, trained: FloatArray | None) -> FloatArray | None:
+    """Token counts to train on, the law's own first: of a form with tokens several, those trained before where there are any."""
+    if law.tokens is None:
+        return None
+    if "tokens" not in law.law_form.features:
+        return np.array([law.tokens])
+    levels = law.tokens * np.array(TOKEN_SHARES) if trained is None else np.unique(trained)[::-1]
+    if len(levels) > MOST_COUNTS:
+        levels = levels[np.linspace(0, len(levels) - 1, MOST_COUNTS).round().astype(np.int64)]
+    return np.array([law.tokens, *(float(level) for level in levels if level != law.tokens)])
+
+
+def on_counts(architectures: Architectures, counts: FloatArray | None) -> Trainings:
+    """Every architecture on every count of tokens."""
+    if counts is None:
+        return Trainings(architectures, None)
+    rows = np.tile(np.arange(len(architectures)), len(counts))
+    return Trainings(architectures[rows], np.repeat(counts, len(architectures)))
+
 
 GOALS: tuple[Goal, ...] = ("coefficients", "frontier", "cost")
 MOST = 50_000  # candidates: all of a space, or a random sample of a larger one
@@ -89,11 +168,7 @@ def proposal_of(chosen: Trainings, found: Plan, law: Law) -> Proposal:
 
 
 def chosen_trainings(
-    asked: Asked,
-    study: Study,
-    law: Law,
-    knowledge: Callable[[Architectures], Knowledge],
-    trained: FloatArray | None,
+    asked: Asked, study: Study, law: Law, knowledge: Callable[[Architectures], Knowledge], trained: FloatArray | None
 ) -> tuple[Trainings, Plan]:
     """The trainings of a plan in its order, and the plan.
 
@@ -251,3 +326,84 @@ def _cell(name: str, value: Any) -> str:
     if name == "tokens":
         return f"{value / 1e9:.4g} B"
     return f"{value:.4g}" if isinstance(value, float) else str(value).replace("_", " ")
+
+
+def proposed(
+    asked: Asked, study: Study, law: Law, belief: Belief, judged: Judged | str, trained: FloatArray | None
+) -> Proposal:
+    """What to train next: for the picks, or for the coordinates where these cannot be judged; `trained` are token counts of a table.
+
+    Raises:
+        UsageError: more designs than there are, or none within the budgets.
+    """
+    candidates = candidates_of(study.problem.space, np.random.default_rng(asked.seed))
+    every = on_counts(trainable(asked, study, law, candidates), counts_of(law, trained))
+    if asked.n > len(every):
+        raise UsageError(
+            f"next: expected at most {len(every):,} designs, as many as there are, got {asked.n}; ask for fewer"
+        )
+    plan_of = _planner(asked, belief, None if isinstance(judged, str) else contrasts(judged, belief))
+    if asked.flops is None:
+        found = plan_of(every)
+        return proposal_of(every[found.rows], found, law)
+    try:
+        plans = affordable(every, asked.flops, asked.n, plan_of)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    within, found = min(plans, key=lambda pair: pair[1].shrink)
+    return proposal_of(within[found.rows], found, law)
+
+
+def contrasts(judged: Judged, belief: Belief) -> FloatArray:
+    """Differences between each pick and what a draw finds best, as slopes in whitened coordinates, (m, k + 1).
+
+    Their squares add up to the regret that the draws lose to these designs; none where no draw loses anything.
+    """
+    losses, told = judged.drawn.losses, judged.found.metrics["loss"][judged.drawn.rows]
+    found = [np.zeros((0, len(belief.mean)))]
+    for within in picks_asked(judged).values():
+        rows = np.flatnonzero(within)
+        pick, best = int(rows[told[rows].argmin()]), rows[losses[:, rows].argmin(axis=1)]
+        lost = losses[:, pick] - losses[np.arange(len(losses)), best]
+        others, place = np.unique(best, return_inverse=True)
+        share = np.bincount(place, np.maximum(lost, 0.0)) / len(losses)
+        found.append(_contrasts(judged, belief, pick, others[share > 0], share[share > 0]))
+    return np.concatenate(found)
+
+
+def _contrasts(judged: Judged, belief: Belief, pick: int, others: IntArray, share: FloatArray) -> FloatArray:
+    rows = judged.drawn.rows[np.append(pick, others)]
+    designs = judged.study.problem.architectures(judged.found.genotypes[rows])
+    slopes = whitened(belief, quantities(designs, judged.law.tokens_of(designs)))
+    apart = slopes[1:] - slopes[0]
+    variance = (apart**2).sum(axis=1)
+    return np.asarray(apart * np.sqrt(share / np.maximum(variance, LEAST))[:, None])
+
+
+def whitened(belief: Belief, of: Quantities) -> FloatArray:
+    """Derivatives of losses by coordinates of unit covariance, (n, k + 1)."""
+    return np.asarray(belief.slopes(of) @ np.linalg.cholesky(belief.covariance))
+
+
+def quantities(architectures: Architectures, tokens: float | FloatArray) -> Quantities:
+    """What the joint form reads of architectures trained on tokens."""
+    table = table_of(architectures, tokens)
+    return trainings("", "", table, np.zeros(len(table))).of
+
+
+def _planner(asked: Asked, belief: Belief, aims: FloatArray | None) -> Callable[[Trainings], Plan]:
+    """Plans of `asked.n` trainings; `shrink` is what is left of the aims' variances, or of the coordinates' sds, relative to now."""
+    size = len(belief.mean)
+    aimed = aims is not None and len(aims) > 0
+    targets = np.linalg.qr(aims)[1] if aimed and aims is not None else None
+
+    def plan_of(within: Trainings) -> Plan:
+        assert within.tokens is not None  # a law of the joint form has tokens
+        rows = whitened(belief, quantities(within.architectures, within.tokens)) / belief.scale
+        cost = within.flops if asked.goal == "cost" else None
+        chosen = optimal(rows, asked.n, np.eye(size), targets, cost)
+        after = np.linalg.inv(np.eye(size) + rows[chosen].T @ rows[chosen])
+        left = after.trace() / size if targets is None else np.trace(targets @ after @ targets.T) / (targets**2).sum()
+        return Plan(chosen, (asked.goal,) * asked.n, np.zeros(asked.n, dtype=np.int64), float(left))
+
+    return plan_of

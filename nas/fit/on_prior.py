@@ -27,13 +27,12 @@ from nas.fit.command import (
 )
 from nas.fit.frontier_check import frontier_check, under_draws
 from nas.fit.meaning import law_name, refuse_early, repeated, table_of, tables_of, tokens_of
-from nas.fit.next_designs import Asked, Proposal
-from nas.fit.next_on_prior import proposed
-from nas.fit.prior_page import prior_page
+from nas.fit.next_designs import Asked, Proposal, proposed
+from nas.fit.page import prior_page
 from nas.fit.prior_report import Own, prior_report
 from nas.fit.prior_text import prior_markdown, prior_terminal
-from nas.fit.prior_verdict import prior_verdict
 from nas.fit.request import FitRequest
+from nas.fit.verdict import prior_verdict
 from nas.fit.worth import expected_regret, worth
 from nas.pages.from_report import write_page
 from nas.search.assembly import Study
@@ -44,9 +43,8 @@ from objectives.evidence.joint_form import FORM
 from objectives.evidence.own_law import own_law
 from objectives.evidence.posterior import Belief, posterior, prior_of
 from objectives.evidence.trainings import trainings
-from objectives.fitting.diverged import diverged, without_diverged
-from objectives.fitting.groups import groups_of
-from objectives.fitting.loss_unit import doubt
+from objectives.fitting.portability import doubt
+from objectives.fitting.robust import diverged, without_diverged
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.law import Law
 from objectives.loss_law.origin import tables_seen
@@ -157,7 +155,7 @@ def own_rows(request: FitRequest, given: Law, prior: Belief) -> Own:
         raise ValueError(
             f"runs: expected rows of full attention with --prior, got layers of {', '.join(table.kinds)}; leave them out with --where"
         )
-    groups = groups_of(paths, table, request.rename)
+    groups = table.beside.get("group", np.full(len(table), "", dtype=object))
     told = table if table.has("tokens") else _on(table, given.stated_tokens)
     rows = trainings("own", "own", told, groups)
     found = posterior(prior, rows, table.weight)

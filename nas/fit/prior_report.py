@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.fit.next_on_prior import quantities, whitened
+from nas.fit.next_designs import quantities, whitened
 from nas.search.assembly import Study
 from objectives.evidence.joint_form import MILLIARD, TOKENS
 from objectives.evidence.own_law import named

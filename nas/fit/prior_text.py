@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nas.fit.numbers_in_words import number
 from nas.fit.prior_report import SURPRISING
 from nas.fit.text import (
     LINE,
@@ -13,6 +12,7 @@ from nas.fit.text import (
     apart,
     frontier_lines,
     headed,
+    number,
     piped,
     planned,
     quantities,
@@ -116,15 +116,7 @@ def _rows(content: Mapping[str, Any], drawn: Drawn) -> list[str]:
         [str(line), str(name), number(seen), number(before), f"{surprise:+.1f}", number(now), f"{sds:+.1f}"]
         for line, name, seen, before, surprise, now, sds in off
     ]
-    header = (
-        LINE,
-        "name",
-        "loss (nats)",
-        "prior (nats)",
-        "off by (sds)",
-        "now (nats)",
-        "off by now (sds)",
-    )
+    header = (LINE, "name", "loss (nats)", "prior (nats)", "off by (sds)", "now (nats)", "off by now (sds)")
     return [*drawn(header, shown), "the prior's is beside the median of your rows: levels are found from them"]
 
 

@@ -35,15 +35,13 @@ class FitRequest:
     ] = None
     out: Annotated[Path | None, Flag("--out", "Law file to write, .yaml; of --scores the file of curves.")] = None
     report: Annotated[
-        Path | None,
-        Flag("--report", "New folder for report.html, report.md, report.json and plots.", metavar="FOLDER"),
+        Path | None, Flag("--report", "New folder for report.html, report.md, report.json and plots.", metavar="FOLDER")
     ] = None
     rename: Annotated[
         tuple[str, ...], Flag("--rename", "Read a column under another name; repeats.", metavar="OLD=NEW")
     ] = ()
     where: Annotated[
-        tuple[str, ...],
-        Flag("--where", "Keep rows such as router=S-BASE or tokens>1e9; repeats.", metavar="CONDITION"),
+        tuple[str, ...], Flag("--where", "Keep rows such as router=S-BASE or tokens>1e9; repeats.", metavar="CONDITION")
     ] = ()
     last: Annotated[
         str | None,
@@ -100,8 +98,7 @@ class FitRequest:
     candidates: Annotated[Path | None, Flag("--candidates", "Candidate file for --next, .csv or .jsonl.", NEXT)] = None
     flops: Annotated[float | None, Flag("--flops", "Training FLOP that --next may spend in all.", NEXT)] = None
     max_params: Annotated[
-        str | None,
-        Flag("--max-params", "Parameters of each of --next at most, without embeddings: 3B.", NEXT),
+        str | None, Flag("--max-params", "Parameters of each of --next at most, without embeddings: 3B.", NEXT)
     ] = None
     stop_below: Annotated[
         float | None,

@@ -1,17 +1,16 @@
 """A fit's report in words and tables, for the terminal and as Markdown."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from nas.fit.baselines import baseline_lines
 from nas.fit.frontier_check import cannot_disagree
-from nas.fit.kinds import kind_lines
-from nas.fit.numbers_in_words import number, off_by, span
 from nas.fit.worth import worth_lines
 from nas.problem.quantity_words import in_words, named
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import BELOW, fitted
 
+HEADER = ("RMSE (nats)", "below this form's (nats)", "pairs in order")
 WHAT = "what it is"  # of a coefficient, below its row where there is no room
 DESIGN = "architecture"
 LINE = "line of the table"  # head of a column that says which row of the user's table
@@ -339,3 +338,80 @@ def _influence(content: dict[str, Any], drawn: Drawn) -> list[str]:
     ]
     residual = f"residual ({of})"
     return drawn((LINE, residual, "in robust sds", "leverage (of 1)", "Cook's distance"), body)
+
+
+def baseline_lines(known: Mapping[str, Any], form: str, drawn: Drawn) -> list[str]:
+    """A line per predictor for the folds and one for the largest fifth, then who is better by how much."""
+    rows = {name: row for name, row in known["predictors"].items() if not isinstance(row, str)}
+    lines = drawn(("10 random folds", *HEADER), [[name, *_cells(row["folds"])] for name, row in rows.items()])
+    beyond = [[name, *_cells(row["largest"])] for name, row in rows.items() if row["largest"] is not None]
+    if beyond:
+        size = rows[form]["largest"]["rows"]
+        lines += drawn((f"largest fifth by {known['largest_by']} ({size:,} rows)", *HEADER), beyond)
+    lines += [f"{name}: {row}" for name, row in known["predictors"].items() if isinstance(row, str)]
+    if known["logarithms"]:
+        lines.append(f"the logarithms are those of {', '.join(map(in_words, known['logarithms']))}")
+    lines += [f"{form} loses to the {_loss(each)}" for each in known["better"]]
+    return lines if known["better"] else [*lines, f"{form} is shown to lose to none of them"]
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    order = "-" if row["order"] is None else f"{row['order']['right']:.1%} of {row['order']['pairs']:,}"
+    below = "-" if row["excess"] is None else off_by(row["excess"], row["excess_error"])
+    return [number(row["rmse"]), below, order]
+
+
+def _loss(each: Mapping[str, Any]) -> str:
+    return (
+        f"{each['baseline']} on {each['rows']} by {each['excess']:.2g} ± {each['excess_error']:.1g} nats "
+        f"(RMSE {number(each['fit_rmse'])} nats against {number(each['rmse'])} nats)"
+    )
+
+
+def lost(known: Mapping[str, Any], form: str) -> str:
+    """To which baseline the form loses most on the folds and on the largest rows, by how much."""
+    most: dict[str, Mapping[str, Any]] = {}
+    for each in known["better"]:
+        if each["rows"] not in most or each["rmse"] < most[each["rows"]]["rmse"]:
+            most[each["rows"]] = each
+    return f"on unseen rows {form} loses to the {', and to the '.join(_loss(most[rows]) for rows in sorted(most))}"
+
+
+def kind_lines(known: dict[str, Any], drawn: Drawn) -> list[str]:
+    """A line per kind, and what these deltas do not hold."""
+    deltas = known["deltas"]
+    rows = []
+    for kind, d in deltas.items():
+        estimate = (number(d["value"]), number(d["standard_error"]), span(d["linear"]), span(d["bootstrap"]))
+        rows.append([kind, str(d["rows"]), f"{d['least']:.2g} to {d['most']:.2g}", *estimate])
+    header = ("kind", "rows", "share of layers", "delta (nats)", "standard error (nats)", "linear theory", "bootstrap")
+    lines = drawn(header, rows)
+    weak = [kind for kind, d in deltas.items() if not d["determined"]]
+    lines += [f"not determined (below two standard errors): {', '.join(weak)}"] if weak else []
+    unseen = ", ".join(known["unseen"])
+    lines += [f"no row has layers of {unseen}: to this law they cost nothing"] if unseen else []
+    lengths = [f"{window:,.0f}" for window in known["windows"]]
+    lines += (
+        [f"windows of {', '.join(lengths)} tokens count as one kind: their length costs nothing here"]
+        if lengths
+        else []
+    )
+    return [
+        *lines,
+        "a delta is in proportion to the layers of its kind, at every size; where in the model they stand is not seen",
+    ]
+
+
+def number(value: float | None) -> str:
+    """Four significant digits; unknown is a dash."""
+    return "-" if value is None or not math.isfinite(value) else f"{value:.4g}"
+
+
+def off_by(value: float, error: float | None) -> str:
+    """A difference with its standard error; unknown, as of one family of rows, is a dash."""
+    return f"{value:+.2g} ± " + ("-" if error is None or not math.isfinite(error) else f"{error:.1g}")
+
+
+def span(ends: Sequence[float]) -> str:
+    """An interval; unknown is a dash."""
+    return "-" if not math.isfinite(ends[0]) else f"{ends[0]:.4g} … {ends[1]:.4g}"

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from nas.fit.frontier_check import Judged
-from nas.fit.trainings import Trainings
+from nas.fit.frontier_check import Judged, picks_asked
+from nas.fit.next_designs import Trainings
 from search_spaces.arrays import BoolArray, FloatArray
 
 PER = 1e18  # training FLOP that a rate is told for
@@ -54,18 +54,6 @@ def worth(judged: Judged | str, trainings: Trainings, stop_below: float | None, 
         "decision": None if stop_below is None or rate is None else STOP if rate < stop_below else GO_ON,
         "approximation": APPROXIMATION,
     }
-
-
-def picks_asked(judged: Judged) -> dict[str, BoolArray]:
-    """The study's picks by label, and which of the feasible rows are within each; what nothing meets is no pick."""
-    metrics, rows = judged.found.metrics, judged.drawn.rows
-    found = {}
-    for question in judged.study.problem.queries:
-        budget = question.budget
-        within = np.ones(len(rows), dtype=bool) if budget is None else (metrics[budget.metric] <= budget.limit)[rows]
-        if not question.baseline and within.any():
-            found[question.label] = within
-    return found
 
 
 def regrets(

@@ -7,14 +7,13 @@ import numpy as np
 
 from nas.answer.context_curves import HEADER as OF_CONTEXTS
 from nas.answer.context_curves import UNSEEN, cells, curves
-from nas.answer.correction_lines import EXPLAINED, HEADER, learned_lines, pick_rows
 from nas.answer.device_times import latency_certainty
 from nas.answer.law_sentences import TITLE, notes, verdict_header, verdict_lines, verdict_rows
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import PickTable, beside_baselines, on_devices, own_picks
 from nas.answer.plot_data import convergence
 from nas.answer.score_tables import design_table, scored, step_table
-from nas.answer.sentences import certainty, headline, limits, reading
+from nas.answer.sentences import certainty, headline, in_words, limits, reading, section_lines
 from nas.answer.three_sentences import three_sentences
 from nas.pages.markup import configuration, element, facts, footer, image, paragraphs, section, table, text
 from nas.pages.page import page
@@ -22,6 +21,7 @@ from nas.pages.rows import rows_of
 from nas.pages.run_data import run_data
 from nas.problem.blind_axes import blind_lines
 from nas.problem.diagnosis import lines
+from nas.search.strategy import ReportSection
 from nas.terminal.program import command
 from objectives.display_text import in_a_command
 
@@ -52,7 +52,7 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
                 _along_the_context(outcome),
                 _scores(outcome),
                 _under_laws(outcome),
-                _learned(outcome),
+                *map(_of_strategy, outcome.sections),
                 _compared(outcome),
                 _certain(outcome),
                 _repeat(written, resolved, versions),
@@ -179,22 +179,17 @@ def _under_laws(outcome: Outcome) -> str:
     return section("If another law is right", sentences, shown, paragraphs(notes(answers.laws), "quiet"))
 
 
-def _learned(outcome: Outcome) -> str:
-    """Section on what the strategy learned: sentences, the expected answers of the whole space, residuals."""
-    if (lessons := outcome.lessons) is None:
-        return ""
-    from nas.answer.correction_pictures import learned_png
+def _of_strategy(said: ReportSection) -> str:
+    """What the strategy says: sentences, a table, a picture."""
+    parts = [paragraphs(section_lines(said))]
+    if (shown := said.table) is not None:
+        rows = [list(map(in_words, row)) for row in shown.rows]
+        parts += [table(shown.header, rows, shown.caption), paragraphs([shown.explained], "quiet")]
+    if said.panels:
+        from nas.answer.pictures import panels_png
 
-    problem = outcome.study.problem
-    rows, drawn = pick_rows(problem, lessons), learned_png(lessons)
-    shown = table(HEADER, rows, "Picks of the whole space") + paragraphs([EXPLAINED], "quiet") if rows else ""
-    alt = "How far each value lies from what all others say of it, with the correction and by the prior alone"
-    return section(
-        "What was learned",
-        paragraphs(learned_lines(problem, lessons)),
-        shown,
-        "" if drawn is None else image(drawn, alt),
-    )
+        parts.append(image(panels_png(said.panels), said.pictured))
+    return section(said.title, *parts)
 
 
 _KEYS = (

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from nas.answer.outcome import Outcome
+from nas.problem.uncertainty import FROM_LOSS
 from nas.record.identity import fingerprints
 
 MEANING = ("space", "law", "device", "scenario", "objectives")  # alike, figures of two runs mean the same
-FROM_LAW = {"loss", "perplexity"}
 SCENARIO = (
     "preset",
     "precision",
@@ -48,7 +48,7 @@ def laws_apart(runs: Sequence[NamedRun]) -> list[str]:
     laws = [run.outcome.study.problem.scenario.law for run in runs]
     if all((law.form, law.coefficients) == (laws[0].form, laws[0].coefficients) for law in laws):
         return []
-    of_loss = any(FROM_LAW & set(run.outcome.frontier.objectives) for run in runs)
+    of_loss = any(FROM_LOSS.keys() & set(run.outcome.frontier.objectives) for run in runs)
     return list(dict.fromkeys(law.name for law in laws)) if of_loss else []
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.problem.energy_words import METRICS as ENERGY
-from nas.problem.energy_words import about_energy
+from nas.problem.energy_words import energies
 from nas.problem.head_steps import HeadStep, head_steps
 from nas.problem.objective import EXTRAPOLATION, INSIDE, unit_of
 from nas.problem.outside_words import leaves
@@ -124,8 +123,7 @@ def explained(problem: Problem, chosen: Architectures) -> Explanation:
             f"law: expected one that prices this architecture, got {name}, which prices {designs}; choose another"
         )
     shipped = [name for name in problem.metric_names if name not in {f.name for f in problem.functions}]
-    known = ENERGY if about_energy(scenario, experts=False) else ()
-    metrics = {name: float(assessment[name][0]) for name in dict.fromkeys([*shipped, *BESIDES, *known])}
+    metrics = {name: float(assessment[name][0]) for name in dict.fromkeys([*shipped, *BESIDES, *energies(scenario)])}
     budgets = [
         {
             "metric": b.metric,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nas.errors import NotRunError, PlasError, UsageError
-from nas.problem.energy_words import METRICS as ENERGY
+from nas.problem.energy_words import is_energy
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
 from nas.problem.pick_queries import PickQuery
@@ -83,7 +83,7 @@ class Problem:
     @property
     def of_energy(self) -> bool:
         """Whether an energy metric is computed."""
-        return any(name.partition("@")[0] in ENERGY for name in self.asked_besides)
+        return any(map(is_energy, self.asked_besides))
 
     @property
     def analytic(self) -> bool:

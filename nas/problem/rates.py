@@ -4,10 +4,9 @@ import importlib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from math import inf, nextafter
 
-from objectives.plugins import importable
+from objectives.assessment import stating
 from objectives.scenario import Workload
 
 
@@ -37,11 +36,9 @@ class Rate:
         return cost
 
 
-@cache
 def costs() -> dict[str, str]:
     """The cost of every shipped rate by the rate's name."""
-    modules = {name: importlib.import_module(f"objectives.metrics.{name}") for name in importable("objectives.metrics")}
-    return {name: module.COST for name, module in modules.items() if hasattr(module, "COST")}
+    return stating("COST")
 
 
 def is_rate(name: str) -> bool:

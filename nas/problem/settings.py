@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import product
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +16,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
-from search_spaces.columns import PRECISIONS, worded
-from search_spaces.serving_words import EXPERTS_IN, SPECULATION
+from search_spaces.columns import worded
 
 
 def trained_on(law: Law, tokens: float) -> Law:
@@ -28,40 +28,16 @@ def _trained_on(scenario: Scenario, tokens: int) -> Scenario:
     return replace(scenario, law=trained_on(scenario.law, float(tokens)))
 
 
-def _in_format(scenario: Scenario, place: int) -> Scenario:
-    return scenario.at(PRECISIONS[place])
-
-
-def _of_vocabulary(scenario: Scenario, vocabulary: int) -> Scenario:
-    return scenario.of_vocabulary(vocabulary)
-
-
-def _drafting(scenario: Scenario, place: int) -> Scenario:
-    return scenario.drafting(SPECULATION[place])
-
-
-def _with_experts_in(scenario: Scenario, place: int) -> Scenario:
-    return scenario.with_experts_in(EXPERTS_IN[place])
-
-
-def _on_device(scenario: Scenario, number: int) -> Scenario:
-    return scenario.on_device(worded("device", np.array([number]))[0])
-
-
-def _tied(scenario: Scenario, tied: int) -> Scenario:
-    return scenario  # counts and times read the column alone
-
-
-#: What a setting changes beside its column.
-SCENARIOS: Mapping[str, Callable[[Scenario, int], Scenario]] = MappingProxyType(
+#: What a setting, by its column, changes in the scenario; of one table or two counts and times read the column alone.
+SCENARIOS: Mapping[str, Callable[[Scenario, Any], Scenario]] = MappingProxyType(
     {
-        "device": _on_device,
-        "precision": _in_format,
+        "device": Scenario.on_device,
+        "precision": Scenario.at,
         "tokens": _trained_on,
-        "vocabulary": _of_vocabulary,
-        "tied": _tied,
-        "speculation": _drafting,
-        "experts_in": _with_experts_in,
+        "vocabulary": Scenario.of_vocabulary,
+        "tied": lambda scenario, tied: scenario,
+        "speculation": Scenario.drafting,
+        "experts_in": Scenario.with_experts_in,
     }
 )
 
@@ -76,7 +52,7 @@ def in_setting(problem: Problem, setting: Mapping[str, int]) -> Problem:
     """The problem of the architectures with one value, as stored, of each of these settings."""
     scenario = problem.scenario
     for name, value in setting.items():
-        scenario = SCENARIOS[name](scenario, value)
+        scenario = SCENARIOS[name](scenario, worded(name, np.array([value])).tolist()[0])
     return replace(problem, space=problem.space.at(setting), scenario=scenario) if setting else problem
 
 

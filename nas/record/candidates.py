@@ -1,9 +1,7 @@
 """Candidate files: architectures with an id and any metrics, CSV or JSON lines; a frontier.csv is one."""
 
-import csv
-import io
 import json
-import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,16 +11,18 @@ import numpy as np
 from nas.errors import UsageError
 from nas.files.json_values import finite
 from nas.files.tables import csv_text, write
-from objectives import outside
 from objectives.calibrating.formats import FORMATS
-from objectives.display_text import csv_fault, is_separated_otherwise, longer_row, read_cell, shown_name
+from objectives.display_text import read_cell, shown_name
+from objectives.fitting.columns import inexact
 from objectives.fitting.kept_rows import DONE, STATES, STATUS
 from objectives.plugins import normalised
+from objectives.table import mended, numbers_of, read_sheet
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import ALIASES, DEFAULTS, FILE_COLUMNS, PRECISIONS
 
-MOST_BYTES = 100_000_000
+NAMED = ("id", "question", "name", "model")
+BEGINS = re.compile(r"[+-]?[.,]?\d")  # as a number does
 
 
 def write_candidates(path: Path, columns: Mapping[str, Any]) -> None:
@@ -56,12 +56,14 @@ def read_candidates(path: Path, beginning: str = "") -> tuple[Architectures, lis
     if not rows:
         raise UsageError(f"{path}: expected architectures, got an empty file; write one per row")
     known = {f"{beginning}{name}": name for name in (*FILE_COLUMNS, *DEFAULTS)}
-    given = [{known[n]: value for n, value in row.items() if n in known and value not in ("", None)} for row in rows]
+    if not beginning and (
+        faults := inexact((name for name in rows[0] if name not in known), rows[0], FILE_COLUMNS, path)
+    ):
+        raise UsageError("\n".join(faults))
+    given: list[dict[str, Any]] = [{known[n]: cell for n, cell in row.items() if n in known and cell} for row in rows]
     for row in given:
         written = str(row.get("precision", ""))
-        if (
-            written not in PRECISIONS and normalised(written.strip()) in FORMATS
-        ):  # of measurements, and none that a design may have
+        if written not in PRECISIONS and normalised(written.strip()) in FORMATS:  # of measurements, not of designs
             del row["precision"]
     try:
         found = architectures_of(given)
@@ -74,22 +76,21 @@ def read_numbers(path: Path) -> dict[str, FloatArray]:
     """Columns of a candidate file that hold numbers, those of architectures aside, each (n,), NaN where a row has none.
 
     Raises:
-        UsageError: unreadable.
+        UsageError: unreadable, or a number that is written otherwise than Python writes it.
     """
     rows = read_rows(path)
-    names = [name for name in dict.fromkeys(name for row in rows for name in row) if isinstance(name, str)]
-    further = [name for name in names if name not in {*FILE_COLUMNS, *DEFAULTS, *ALIASES}]
-    found = {name: np.array([_number(row.get(name)) for row in rows]) for name in further}
-    return {name: column for name, column in found.items() if np.isfinite(column).any()}
-
-
-def _number(value: Any) -> float:
-    """A cell as a number; NaN of anything else."""
-    try:
-        found = float(value) if isinstance(value, str | int | float) else math.nan
-    except (ValueError, OverflowError):
-        return math.nan
-    return found if math.isfinite(found) else math.nan
+    further = [name for name in rows[0] if name not in {*FILE_COLUMNS, *DEFAULTS, *ALIASES}] if rows else []
+    numbers: dict[str, FloatArray] = {}
+    for name in further:
+        cells = [row[name] for row in rows]
+        values = numbers_of(cells)
+        if not np.isfinite(values).any():
+            continue
+        for number, cell in enumerate(cells, 1):
+            if name not in NAMED and not np.isfinite(values[number - 1]) and BEGINS.match(cell):
+                raise UsageError(f"{path}: row {number}: {name}: expected a number, got {cell!r}; {mended(name, cell)}")
+        numbers[name] = np.where(np.isfinite(values), values, np.nan)
+    return numbers
 
 
 def read_failed(path: Path) -> list[bool]:
@@ -98,7 +99,7 @@ def read_failed(path: Path) -> list[bool]:
     Raises:
         UsageError: unreadable.
     """
-    return [any(str(row.get(name)).strip().lower() in STATES - DONE for name in STATUS) for row in read_rows(path)]
+    return [any(row.get(name, "").lower() in STATES - DONE for name in STATUS) for row in read_rows(path)]
 
 
 def read_seeds(path: Path) -> dict[str, list[int]]:
@@ -109,11 +110,10 @@ def read_seeds(path: Path) -> dict[str, list[int]]:
     """
     found: dict[str, list[int]] = {}
     for number, row in enumerate(read_rows(path)):
-        given = row.get("seed")
-        if given in (None, ""):
+        if not (given := row.get("seed", "")):
             continue
         try:
-            seed = int(str(given))
+            seed = int(given)
         except ValueError:
             seed = -1
         if seed < 0:
@@ -125,51 +125,20 @@ def read_seeds(path: Path) -> dict[str, list[int]]:
     return found
 
 
-def _identity(path: Path, number: int, row: Mapping[str, Any]) -> str:
+def _identity(path: Path, number: int, row: Mapping[str, str]) -> str:
     try:
-        return shown_name(read_cell(str(row.get("id") or row.get("question") or number)))
+        return shown_name(read_cell(row.get("id") or row.get("question") or str(number)))
     except ValueError as error:
         raise UsageError(f"{path}: row {number + 1}: id: {error}") from None
 
 
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a candidate file as they are written: cells of a CSV as text, values of JSON lines.
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a candidate file as they are written, "" where one lacks a column.
 
     Raises:
-        UsageError: unreadable, or too large.
+        UsageError: unreadable, or no table.
     """
     try:
-        text = outside.content(path, MOST_BYTES).decode("utf-8-sig")
-        if path.suffix == ".jsonl":
-            return [_object(path, number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-        return _cells(path, csv.DictReader(io.StringIO(text, newline=""), strict=True))
-    except csv.Error as error:
-        raise UsageError(f"{path}: expected a candidate file, got {csv_fault(error)}; correct the file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{path}: expected a candidate file, got {getattr(error, 'strerror', None) or error}; write CSV or JSON lines"
-        ) from None
-
-
-def _cells(path: Path, reader: "csv.DictReader[str]") -> list[dict[str, Any]]:
-    """The rows of a CSV, each of at most as many cells as the header."""
-    header = list(reader.fieldnames or ())
-    if is_separated_otherwise(header):
-        raise UsageError(f"{path}: expected cells separated by commas, got {header[0]}; save it with commas")
-    rows = list(reader)
-    for number, row in enumerate(rows, 1):
-        if fault := longer_row(len(header), row.pop(None, ())):
-            raise UsageError(f"{path}: row {number}: {fault}")
-    return rows
-
-
-def _object(path: Path, number: int, line: str) -> dict[str, Any]:
-    try:
-        row = outside.parsed(line)
+        return read_sheet(path).rows
     except ValueError as error:
-        raise UsageError(
-            f"{path}: row {number}: expected a candidate file's JSON object, got {error}; correct the line"
-        ) from None
-    if not isinstance(row, dict):
-        raise UsageError(f"{path}: row {number}: expected an object, got {line[:40]}; write one architecture per line")
-    return row
+        raise UsageError(str(error)) from None

@@ -38,12 +38,14 @@ from nas.search.worker_settings import few_whole_values, idle_workers, refuse_mi
 from nas.study import entry_points
 from nas.study.baselines import baseline_questions
 from nas.study.configuration import StudyConfig
+from nas.study.key_marks import NAMED
 from nas.study.request_length import in_tokens, without_made
 from nas.study.serving_keys import FIGURES
 from nas.study.study_devices import refuse_several
 from nas.study.study_laws import notices_of_alternatives, notices_of_text, notices_of_tokens
 from nas.study.user_code import modules
 from nas.study.value_parsers import without_password
+from objectives.assessment import stating
 from objectives.device import Calibration
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
@@ -152,24 +154,10 @@ class Study:
             "executor": None,  # named again by whoever goes on with the run
             "optuna_storage": self.config.optuna_storage and without_password(self.config.optuna_storage),
         }
-        content |= {} if self.scores is None else {"scores": self.scores.mapping()}
-        content |= {} if scenario.sustained is None else {"sustained": scenario.sustained.model_dump(mode="json")}
-        unnamed = self._unnamed()
-        return {key: "none" if value is None else value for key, value in content.items() if key not in unnamed}
-
-    def _unnamed(self) -> list[str]:
-        """Keys that are recorded where the study names them alone; figures of devices are recorded with these."""
-        scenario, chip = self.problem.scenario, self.config.chip
-        named = {
-            "scores": self.scores is not None,
-            "sustained": scenario.sustained is not None,
-            "devices": bool(scenario.devices) and not chip,
-            "chip": bool(chip),
-            "device_columns": False,
-            "formats": bool(self.config.formats),
-            "auto": bool(self.config.auto),
-        }
-        return [key for key, given in named.items() if not given]
+        content |= {"scores": self.scores and self.scores.mapping(), "device_columns": None}
+        content["sustained"] = scenario.sustained and scenario.sustained.model_dump(mode="json")
+        named = {key for key, field in StudyConfig.model_fields.items() if NAMED in field.metadata}
+        return {key: "none" if value is None else value for key, value in content.items() if value or key not in named}
 
     def _recorded_curve(self) -> Any:
         """The curve of bytes per token, embedded where something depends on it; else as it was named."""
@@ -202,14 +190,6 @@ class Study:
 
 
 MOST_CHECKED = 64  # devices; more are made alike, from genes
-#: Metrics of a token, each with one of text.
-PER_TOKEN = {
-    "tpot_ms": "ms_per_kilobyte",
-    "tokens_per_second": "ms_per_kilobyte",
-    "tokens_per_joule": "energy_per_kilobyte",
-}
-#: Metrics of text, which a curve of bytes per token decides.
-PER_BYTE = ("bits_per_byte", "ms_per_kilobyte", "energy_per_kilobyte")
 
 
 def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[str] | None = None) -> Study:
@@ -398,7 +378,9 @@ def _with_default(asked: ReadStudy) -> dict[str, float]:
 
 def _of_text(problem: Problem) -> bool:
     """Whether losses or metrics depend on the curve of bytes per token."""
-    return problem.space.own_heads or any(name.partition("@")[0] in PER_BYTE for name in problem.metric_names)
+    return problem.space.own_heads or any(
+        name.partition("@")[0] in stating("PER_BYTE") for name in problem.metric_names
+    )
 
 
 def _refuse_per_token(names: Iterable[str]) -> None:
@@ -409,10 +391,10 @@ def _refuse_per_token(names: Iterable[str]) -> None:
     """
     for name in names:
         base, at, level = name.partition("@")
-        if base in PER_TOKEN:
+        if base in stating("OF_TEXT"):
             raise UsageError(
                 f"{name}: expected a metric of text beside several vocabularies, whose tokens hold different text, got one of "
-                f"a token; use {PER_TOKEN[base]}{at}{level}"
+                f"a token; use {stating('OF_TEXT')[base]}{at}{level}"
             )
 
 
@@ -427,26 +409,22 @@ def refuse_impossible(problem: Problem) -> None:
         raise UsageError(
             f"objectives: expected one that architectures change, got {names} alone, of the device; add loss, or give it a limit"
         )
-    axes = [name for name in ("layers", "n_heads") if name in problem.space.genes]
-    if axes and problem.scenario.latency == "closed_form":
+    several = [("device", "beside several devices")] * bool(problem.scenario.devices)
+    several += [("precision", f"where precision is an axis of {problem.space.name}")] * bool(problem.scenario.formats)
+    if several and any(function.wants_scenario for function in problem.functions):
+        column, where = several[0]
         raise UsageError(
-            f"latency: expected operator for {axes[0]} as an axis of {problem.space.name}, got closed_form; use --latency operator"
+            f"objectives: expected functions of architectures alone {where}, got one that takes the scenario; read the column {column} "
+            "instead"
         )
-    if problem.scenario.devices and any(function.wants_scenario for function in problem.functions):
-        raise UsageError(
-            "objectives: expected functions of architectures alone beside several devices, got one that takes the scenario; read the "
-            "column device instead"
-        )
-    if problem.scenario.formats and any(function.wants_scenario for function in problem.functions):
-        raise UsageError(
-            f"objectives: expected functions of architectures alone where precision is an axis of {problem.space.name}, got one "
-            "that takes the scenario; read the column precision instead"
-        )
-    first = problem.architectures(problem.space.genotypes(np.zeros(1, dtype=np.int64)))
     places = [name for name, _ in problem.scenario.devices] or [""]
-    for device in places if len(places) <= MOST_CHECKED else (places[0], places[-1]):
-        try:
-            for name in dict.fromkeys(("total_ms", *problem.asked_besides, *problem.priors)):
-                problem.assess(first.on(device))[name]
-        except ValueError as error:
-            raise UsageError(f"{device}: {error}" if device else str(error)) from None
+    checked = places if len(places) <= MOST_CHECKED else (places[0], places[-1])
+    for axis, genotypes in problem.space.examples.items():
+        for device in checked:
+            try:
+                assessment = problem.assess(problem.architectures(genotypes).on(device))
+                for name in dict.fromkeys((*METRIC_ORDER, *problem.asked_besides, *problem.priors)):
+                    assessment[name]
+            except ValueError as error:
+                origin = [f"{axis} as an axis of {problem.space.name}"] * bool(axis) + [device] * bool(device)
+                raise UsageError(": ".join([*origin, str(error)])) from None

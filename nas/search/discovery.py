@@ -13,7 +13,8 @@ from pydantic import BaseModel, ValidationError
 
 from nas.errors import UsageError
 from nas.files.faults import Faults, nearest, unknown
-from nas.search.strategy import Traits
+from nas.problem.problem import Problem
+from nas.search.strategy import ReportSection, Traits
 from nas.study import entry_points
 from nas.study.entry_points import PlugIn
 from nas.study.user_code import code_named, in_run_folder, is_own, loaded_code
@@ -79,6 +80,13 @@ def _shipped(algo: str) -> ModuleType:
         raise UsageError(
             f"expected the package {error.name} for {algo}, got none installed; pip install 'plas-codesign[{extra}]'"
         ) from None
+
+
+def completed(section: ReportSection, algo: str, folder: Path, problem: Problem) -> ReportSection:
+    """The recorded sentences of a strategy with what it reads of its files in a run folder; of one that does not ship they are all."""
+    complete = getattr(_shipped(algo), "completed", None) if algo in importable(SHIPPED) else None
+    found: ReportSection = section if complete is None else complete(section, folder, problem)
+    return found
 
 
 def _checked(module: ModuleType, algo: str) -> ModuleType:

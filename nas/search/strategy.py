@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.search.key_index import KeyIndex
 from objectives.loss_law.law import Law
-from search_spaces.arrays import AnyArray, FloatArray, IntArray
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -81,57 +82,51 @@ class StrategyContext:
 
 
 @dataclass(frozen=True, eq=False)
-class CorrectedPick:
-    """The answer to a question as the whole space is now believed to be, beside the answer of the formulas alone.
+class ReportTable:
+    """A table of a section, a cell of which is text or one design, and what is said of it; `explained` stands below it."""
 
-    genotypes: of both, (2, g); evaluated: whether the first was; expected: of the first, by metric, its value and the ends
-    between which one measurement lies with 90 %; holds: the probability that each holds every limit; better: that the
-    first truly has the lower loss, None where that is no question, or the second hardly holds the limits.
-    """
-
-    question: str
-    genotypes: IntArray
-    evaluated: bool
-    expected: Mapping[str, tuple[float, float, float]]
-    holds: tuple[float, float]
-    better: float | None
-
-    @property
-    def changed(self) -> bool:
-        """Whether the two differ."""
-        return bool((self.genotypes[0] != self.genotypes[1]).any())
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str | Architectures, ...], ...]
+    said: tuple[str | Architectures, ...] = ()
+    explained: str = ""
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
-    """The values that taught a metric beside what all others say of each: by the model, by its prior on a straight line.
+class Points:
+    """Points of a panel, x and y each (n,), with their entry in the legend."""
 
-    All (n,), in the metric's unit; by_prior is None of a metric without one. known: how many of them, the first, were known before.
-    """
+    label: str
+    x: FloatArray
+    y: FloatArray
+    mark: Literal["circle", "dot", "cross"]
 
-    values: FloatArray
-    expected: FloatArray
-    by_prior: FloatArray | None
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """How far points of a metric lie from zero."""
+
+    metric: str
+    off: str
     log_scale: bool
-    known: int
+    points: tuple[Points, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Lessons:
-    """Models that a strategy learned from its evaluations.
+class ReportSection:
+    """What a strategy says of a search besides its evaluations.
 
-    said: sentences; figures: the same in numbers, by metric; genotypes: the designs that it believes to be the frontier of
-    the whole space, (k, 6), evaluated or not; columns: what it expects of each, by name, (k,). left_out: the values that it
-    learned from, by metric; picks: what the space's answers now are; files: corrections that have the form of a file, by its name.
+    sentences: end the printed answer, `lessons` of summary.json; figures: the same in numbers, its `learned`; files: content by
+    name, columns of a CSV file or a mapping as YAML; panels: of one picture, that `pictured` describes.
     """
 
-    said: tuple[str, ...]
-    figures: Mapping[str, Mapping[str, Any]]
-    genotypes: IntArray
-    columns: Mapping[str, AnyArray]
-    left_out: Mapping[str, LeftOut] = field(default_factory=dict)
-    picks: tuple[CorrectedPick, ...] = ()
+    title: str
+    sentences: tuple[str, ...]
+    figures: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    table: ReportTable | None = None
+    panels: tuple[Panel, ...] = ()
+    pictured: str = ""
 
 
 class Strategy(Protocol):
@@ -143,8 +138,8 @@ class Strategy(Protocol):
     and the same answers give the same questions. A strategy that stops by itself says why in
     `finished` (an attribute, absent or empty otherwise). One with the trait `asynchronous` may be asked again before everything
     asked was told, and is then told rows in any order and grouping, each once; it never proposes what it proposed before, and
-    `at_most` is how many workers have nothing to do. One that models what it evaluates may have a method `lessons`,
-    which gives `Lessons`, or None, of everything evaluated.
+    `at_most` is how many workers have nothing to do. One that has more to say than its evaluations may have a method `sections`,
+    which gives `ReportSection`s of everything evaluated.
     """
 
     def ask(self, at_most: int) -> IntArray:

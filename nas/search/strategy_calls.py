@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from nas.problem.evaluations import Evaluations
-from nas.search.strategy import Lessons, Restorable, Strategy, StrategyContext
+from nas.search.strategy import ReportSection, Restorable, Strategy, StrategyContext
 from nas.study import entry_points
 from nas.study.user_code_errors import ForeignError, naming_user_code
 from search_spaces.arrays import IntArray
@@ -99,16 +99,16 @@ def finished_of(strategy: Strategy) -> str:
         return str(getattr(strategy, "finished", "") or "")
 
 
-def lessons_of(strategy: Strategy, evaluations: Evaluations) -> Lessons | None:
-    """The models that a strategy learned from everything evaluated, where it has any.
+def sections_of(strategy: Strategy, evaluations: Evaluations) -> tuple[ReportSection, ...]:
+    """What a strategy says of everything evaluated, where it says anything.
 
     Raises:
         PlasError: a strategy that is not ours raised something.
     """
-    lessons = getattr(strategy, "lessons", None)
-    with _blamed(type(strategy).__module__, "lessons"):
-        found = lessons(evaluations) if callable(lessons) else None
-    return found if isinstance(found, Lessons) else None
+    sections = getattr(strategy, "sections", None)
+    with _blamed(type(strategy).__module__, "sections"):
+        found = sections(evaluations) if callable(sections) else None
+        return tuple(section for section in found or () if isinstance(section, ReportSection))
 
 
 def _blamed(module: str, what: str) -> AbstractContextManager[None]:

@@ -9,10 +9,11 @@ from scipy.special import ndtr
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, unit_of
 from nas.problem.problem import Problem
+from nas.problem.uncertainty import FROM_LOSS
 from nas.search.successive_halving import STOPPED
 from nas.strategies._evidence import REMAINDERS, Posterior, correlations
 from nas.strategies._known import Known
-from nas.strategies._prior_columns import OF_LAW, Columns, Designs, Variables, under
+from nas.strategies._prior_columns import Columns, Designs, Variables, under
 from nas.strategies._regression import fitted
 from objectives.loss_law.law import Law
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
@@ -270,7 +271,7 @@ def as_known(problem: Problem, rival: Law | None = None) -> Callable[[Designs], 
 
     def column(name: str, designs: Designs) -> FloatArray | None:
         of = own[name].prior if name in own else name
-        of = under(of, rival) if rival is not None and name in own and of in OF_LAW else of
+        of = under(of, rival) if rival is not None and name in own and of in FROM_LOSS else of
         return designs.known[of] if of else None
 
     def guess(designs: Designs) -> Guess:
@@ -288,3 +289,8 @@ def as_known(problem: Problem, rival: Law | None = None) -> Callable[[Designs], 
         return Guess(found, np.where(np.isfinite(found).all(axis=1), holds, 0.0))
 
     return guess
+
+
+def size(metric: Objective, sd: float) -> str:
+    """A difference on a metric's own scale: in percent of a logarithm, else in its unit."""
+    return f"{100 * sd:.2g} %" if metric.log_scale else f"{sd:.2g}{' ' * bool(metric.unit)}{metric.unit}"

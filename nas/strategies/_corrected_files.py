@@ -8,16 +8,16 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from nas.problem.objective import Objective, unit_of
-from nas.strategies._corrected import Corrected, Model
-from nas.strategies._prior_columns import OF_LAW, Designs
-from nas.strategies._words import size
+from nas.problem.time_ranges import PHASES
+from nas.problem.uncertainty import FROM_LOSS
+from nas.strategies._corrected import Corrected, Model, size
+from nas.strategies._prior_columns import Designs
 from objectives.device import Calibration, Device
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
-OF_TIMES = ("prefill_ms", "ttft_ms", "decode_ms", "tpot_ms", "tokens_per_second", "total_ms")
 COMPARED = 400  # designs of the corrected frontier at which a file is held against what was learned
 WIDE = 1.0  # sd of the logarithm of a coefficient, where nothing tells it
 FARTHEST = 3.0  # of that logarithm
@@ -68,10 +68,10 @@ def files_of(corrected: Corrected, best: Designs) -> tuple[dict[str, Mapping[str
 def _kind(metric: Objective, scenario: Scenario) -> tuple[str, str]:
     """The kind of file that could hold a correction, and why none can ("" where one can)."""
     unit, of = metric.unit, unit_of(metric.prior)
-    if metric.prior in OF_LAW:
+    if metric.prior in FROM_LOSS:
         wrong = metric.prior != "loss" or metric.log_scale or unit not in ("", of)
         return "law", "a law's file holds losses in nats, not their exponentials or logarithms" if wrong else ""
-    if metric.prior not in OF_TIMES:
+    if metric.prior not in PHASES:
         return "", f"neither a law nor a device's profile holds one of {metric.prior}"
     if unit not in ("", of):
         return "device", f"it is in {unit}, {metric.prior} in {of}"

@@ -10,13 +10,35 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, unit_of
 from nas.problem.pick_queries import PickQuery
 from nas.problem.problem import Problem
-from nas.search.strategy import CorrectedPick
+from nas.problem.uncertainty import FROM_LOSS
 from nas.strategies._corrected import Corrected, Model, held
-from nas.strategies._prior_columns import OF_LAW, Designs
+from nas.strategies._prior_columns import Designs
 from objectives.plugins import importable
-from search_spaces.arrays import BoolArray, FloatArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 TAIL = 1.6448536269514722  # sds of a normal distribution beyond which 5 % lie
+
+
+@dataclass(frozen=True, eq=False)
+class CorrectedPick:
+    """The answer to a question as the whole space is now believed to be, beside the answer of the formulas alone.
+
+    genotypes: of both, (2, g); evaluated: whether the first was; expected: of the first, by metric, its value and the ends
+    between which one measurement lies with 90 %; holds: the probability that each holds every limit; better: that the
+    first truly has the lower loss, None where that is no question, or the second hardly holds the limits.
+    """
+
+    question: str
+    genotypes: IntArray
+    evaluated: bool
+    expected: Mapping[str, tuple[float, float, float]]
+    holds: tuple[float, float]
+    better: float | None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the two differ."""
+        return bool((self.genotypes[0] != self.genotypes[1]).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +134,7 @@ def _pick(seen: Seen, question: PickQuery, confidence: float, told: Evaluations)
     likely = np.flatnonzero(holds >= confidence)
     if not (len(likely) and within.any()):
         return None
-    model = next((m for m in seen.corrected.models.values() if m.columns.metric.prior in OF_LAW), None)
+    model = next((m for m in seen.corrected.models.values() if m.columns.metric.prior in FROM_LOSS), None)
     value = seen.shipped["loss"] if model is None else seen.means[model.columns.metric.name]
     before = seen.shipped["loss" if model is None else model.columns.metric.prior]
     rows = np.array([likely[np.argmin(value[likely])], np.flatnonzero(within)[np.argmin(before[within])]])

@@ -1,18 +1,68 @@
-"""Results of the models of expensive metrics: in words, as a table of the corrected frontier, as picks and as files."""
+"""Results of the models of expensive metrics: in words, as picks, tables, a picture and files, and read again from a run folder."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from nas.errors import UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
-from nas.search.strategy import LeftOut, Lessons
-from nas.strategies._corrected import Corrected, Model
+from nas.problem.problem import Problem
+from nas.record.candidates import read_candidates, read_numbers, read_rows
+from nas.search.strategy import Panel, Points, ReportSection, ReportTable
+from nas.strategies._corrected import Corrected, Model, size
 from nas.strategies._corrected_files import files_of
-from nas.strategies._corrected_picks import TAIL, picks_of
+from nas.strategies._corrected_picks import TAIL, CorrectedPick, picks_of
 from nas.strategies._prior_columns import Designs
-from nas.strategies._words import size
+from objectives.display_text import chance, read_cell
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 LITTLE = 0.9  # of the spread of a metric that its prior leaves
+EXPECTED, ALONE = "expected, and 90 % of measurements", "by the formulas alone"
+HEADER = ("within", "architecture", EXPECTED, "holds", ALONE, "holds", "better")
+EXPLAINED = (
+    "holds: the probability that one measurement of every limited metric is within its limit, and that nothing fails. "
+    "better: that the loss is truly lower than that of the formulas' pick."
+)
+PICTURED = "How far each value lies from what all others say of it, with the correction and by the prior alone"
+COLUMNS = ("value", "left_out", "by_prior", "known")
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """The values that taught a metric beside what all others say of each: by the model, by its prior on a straight line.
+
+    All (n,), in the metric's unit; by_prior is None of a metric without one. known: how many of them, the first, were known before.
+    """
+
+    values: FloatArray
+    expected: FloatArray
+    by_prior: FloatArray | None
+    log_scale: bool
+    known: int
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """Models that a strategy learned from its evaluations.
+
+    said: sentences; figures: the same in numbers, by metric; genotypes: the designs that it believes to be the frontier of
+    the whole space, (k, 6), evaluated or not; columns: what it expects of each, by name, (k,). left_out: the values that it
+    learned from, by metric; picks: what the space's answers now are; files: corrections that have the form of a file, by its name.
+    """
+
+    said: tuple[str, ...]
+    figures: Mapping[str, Mapping[str, Any]]
+    genotypes: IntArray
+    columns: Mapping[str, AnyArray]
+    left_out: Mapping[str, LeftOut]
+    picks: tuple[CorrectedPick, ...]
+    files: Mapping[str, Mapping[str, Any]]
 
 
 def lessons_of(
@@ -114,3 +164,171 @@ def sentence(metric: Objective, figures: dict[str, object]) -> str:
 
 def _rms(values: FloatArray) -> float:
     return float(np.sqrt(np.square(values).mean()))
+
+
+def section_of(problem: Problem, lessons: Lessons) -> ReportSection:
+    """The section of an answer, with corrected.csv, learned.csv, corrected_picks.csv and corrections that have the form of a file."""
+    files: dict[str, Mapping[str, Any]] = {
+        "corrected.csv": {**problem.architectures(lessons.genotypes).columns(), **lessons.columns}
+    }
+    files |= {"learned.csv": _columns_of_values(lessons.left_out)} if lessons.left_out else {}
+    files |= {"corrected_picks.csv": _columns_of_picks(problem, lessons.picks)} if lessons.picks else {}
+    section = ReportSection("What was learned", lessons.said, lessons.figures, {**files, **lessons.files})
+    return _shown(section, problem, lessons.picks, lessons.left_out)
+
+
+def completed(section: ReportSection, folder: Path, problem: Problem) -> ReportSection:
+    """The recorded sentences with picks and values of the folder; a table that is missing or was altered is left out."""
+    picks, left_out = _picks(folder / "corrected_picks.csv", problem), _left_out(folder / "learned.csv", problem)
+    return _shown(section, problem, picks, left_out)
+
+
+def _shown(
+    section: ReportSection, problem: Problem, picks: tuple[CorrectedPick, ...], left_out: Mapping[str, LeftOut]
+) -> ReportSection:
+    """The section with the table of picks and the picture of residuals, where there are any."""
+    rows = tuple(_row(pick, *_designs(problem, pick)) for pick in picks)
+    table = (
+        ReportTable("Picks of the whole space", HEADER, rows, _changed(problem, picks), EXPLAINED) if picks else None
+    )
+    panels = tuple(_panel(name, part) for name, part in left_out.items())
+    return replace(section, table=table, panels=panels, pictured=PICTURED)
+
+
+def _changed(problem: Problem, picks: tuple[CorrectedPick, ...]) -> tuple[str | Architectures, ...]:
+    """How many answers differ from those of the formulas alone, and the first that does."""
+    changed = [pick for pick in picks if pick.changed]
+    verb = "differs" if len(changed) == 1 else "differ"
+    text = f"Picks of the whole space (corrected_picks.csv): {len(changed)} of {len(picks)} {verb} from those of the formulas alone"
+    if not changed:
+        return (f"{text}.",)
+    now, before = _designs(problem, changed[0])
+    better = "" if (p := changed[0].better) is None else f", better with {chance(p)}"
+    holds, held = map(chance, changed[0].holds)
+    asked = changed[0].question[:1].upper() + changed[0].question[1:]
+    expected = f" ({_expected(changed[0])}; holds with {holds}{better}) instead of "
+    return f"{text}. {asked}: ", now, expected, before, f" (holds with {held})."
+
+
+def _designs(problem: Problem, pick: CorrectedPick) -> tuple[Architectures, Architectures]:
+    both = problem.architectures(pick.genotypes)
+    return both[:1], both[1:]
+
+
+def _expected(pick: CorrectedPick) -> str:
+    """`loss 3.151, board:latency_ms 97.8 (95.1 to 100.6)`; what is known exactly has no ends."""
+    return ", ".join(
+        f"{name} {value:.4g}" + (f" ({low:.4g} to {high:.4g})" if low < high else "")
+        for name, (value, low, high) in pick.expected.items()
+    )
+
+
+def _row(pick: CorrectedPick, now: Architectures, before: Architectures) -> tuple[str | Architectures, ...]:
+    """An answer as a row of the table whose head is `HEADER`."""
+    better = "" if pick.better is None else chance(pick.better)
+    holds, held = map(chance, pick.holds)
+    return pick.question, now, _expected(pick), holds, before if pick.changed else "the same", held, better
+
+
+def _panel(name: str, part: LeftOut) -> Panel:
+    """Value minus prediction, in percent where the metric is learned as a logarithm."""
+
+    def off(predicted: FloatArray) -> FloatArray:
+        found: FloatArray = 100.0 * (part.values / predicted - 1.0) if part.log_scale else part.values - predicted
+        return found
+
+    found, before = off(part.expected), np.arange(len(part.values)) < part.known
+    points = [] if part.by_prior is None else [Points("prior on a line", part.values, off(part.by_prior), "circle")]
+    points.append(Points("corrected", part.values[~before], found[~before], "dot"))
+    points += [Points("known before", part.values[before], found[before], "cross")] if before.any() else []
+    return Panel(name, "off when left out" + ", %" * part.log_scale, part.log_scale, tuple(points))
+
+
+def _columns_of_picks(problem: Problem, picks: tuple[CorrectedPick, ...]) -> dict[str, Any]:
+    """The answers as columns: the corrected design, what is expected of it, the formulas' design beside it."""
+    genotypes = np.concatenate([pick.genotypes for pick in picks])
+    designs = problem.architectures(genotypes)
+    now, before = designs[np.arange(0, len(designs), 2)], designs[np.arange(1, len(designs), 2)]
+    found: dict[str, Any] = {"question": [pick.question for pick in picks]}
+    found |= {"changed": [int(pick.changed) for pick in picks], "evaluated": [int(pick.evaluated) for pick in picks]}
+    found |= now.columns()
+    for name in picks[0].expected:
+        for place, ending in enumerate(("", "_low", "_high")):
+            found[f"{name}{ending}"] = [pick.expected[name][place] for pick in picks]
+    found |= {"holds": [pick.holds[0] for pick in picks], "analytic_holds": [pick.holds[1] for pick in picks]}
+    found["better"] = [float("nan") if pick.better is None else pick.better for pick in picks]
+    return found | {f"analytic_{name}": column for name, column in before.columns().items()}
+
+
+def _columns_of_values(parts: Mapping[str, LeftOut]) -> dict[str, AnyArray | list[str]]:
+    """A row per value that taught: its metric and scale, whether it was known before, and what all others say of it."""
+    return {
+        "metric": [name for name, part in parts.items() for _ in part.values],
+        "scale": ["log" if part.log_scale else "linear" for part in parts.values() for _ in part.values],
+        "known": np.concatenate([np.arange(len(part.values)) < part.known for part in parts.values()]).astype(np.int64),
+        "value": np.concatenate([part.values for part in parts.values()]),
+        "left_out": np.concatenate([part.expected for part in parts.values()]),
+        "by_prior": np.concatenate(
+            [np.full(len(p.values), np.nan) if p.by_prior is None else p.by_prior for p in parts.values()]
+        ),
+    }
+
+
+def _picks(path: Path, problem: Problem) -> tuple[CorrectedPick, ...]:
+    """The answers of the whole space; none where a design is not in it."""
+    if not path.is_file():  # nor is a pipe waited for
+        return ()
+    with suppress(UsageError):
+        (now, questions), (before, _) = read_candidates(path), read_candidates(path, "analytic_")
+        keys = np.stack([problem.space.find(now), problem.space.find(before)], axis=1)
+        if (keys >= 0).all():
+            numbers = read_numbers(path)
+            rows = zip(questions, keys, strict=True)
+            return tuple(_pick(question, problem, of, numbers, row) for row, (question, of) in enumerate(rows))
+    return ()
+
+
+def _pick(
+    question: str, problem: Problem, keys: IntArray, numbers: Mapping[str, FloatArray], row: int
+) -> CorrectedPick:
+    def number(name: str) -> float:
+        return float(numbers[name][row]) if name in numbers else float("nan")
+
+    expected = [name for name in numbers if {f"{name}_low", f"{name}_high"} <= set(numbers)]
+    better = number("better")
+    return CorrectedPick(
+        question,
+        problem.space.genotypes(keys),
+        number("evaluated") == 1,
+        {name: (number(name), number(f"{name}_low"), number(f"{name}_high")) for name in expected},
+        (number("holds"), number("analytic_holds")),
+        None if np.isnan(better) else better,
+    )
+
+
+def _left_out(path: Path, problem: Problem) -> dict[str, LeftOut]:
+    """The values that taught each metric of the study, beside what all others say of them."""
+    found: dict[str, LeftOut] = {}
+    if not path.is_file():
+        return found
+    with suppress(UsageError):
+        rows, numbers = read_rows(path), read_numbers(path)
+        names = np.array([read_cell(str(row.get("metric"))) for row in rows], dtype=object)
+        logs = np.array([row.get("scale") == "log" for row in rows])
+        own = {metric.name for metric in (*problem.objectives, *problem.functions)}
+        for name in (name for name in dict.fromkeys(names.tolist()) if name in own):
+            of = names == name
+            columns = [numbers.get(column, np.full(len(of), np.nan))[of] for column in COLUMNS]
+            if (part := _part(columns, log_scale=bool(logs[of].all()))) is not None:
+                found[name] = part
+    return found
+
+
+def _part(columns: list[FloatArray], *, log_scale: bool) -> LeftOut | None:
+    """One metric's values; None where one is missing or has no logarithm."""
+    values, expected, by_prior, known = columns
+    line = by_prior if np.isfinite(by_prior).all() else None
+    told = np.concatenate([values, expected, values if line is None else line])
+    if not (np.isfinite(told).all() and np.isfinite(known).all() and (told > 0).all() | (not log_scale)):
+        return None
+    return LeftOut(values, expected, line, log_scale, int((known == 1).sum()))

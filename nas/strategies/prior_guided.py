@@ -1,30 +1,82 @@
 """A few dozen expensive evaluations: Bayesian ridge over the analytic prior, whose corrected frontier is solved again each round."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from nas.errors import UsageError
+from nas.exact.solution import SMALL
 from nas.problem.evaluations import Evaluations, joined
 from nas.problem.problem import Problem
+from nas.problem.uncertainty import FROM_LOSS
 from nas.search.distinct_sampling import draw_unseen
 from nas.search.key_index import KeyIndex
-from nas.search.strategy import Lessons, StrategyContext, Traits
-from nas.strategies._candidates import Candidates
+from nas.search.strategy import ReportSection, StrategyContext, Traits
 from nas.strategies._corrected import LEAST, Corrected, Guess, Learner, as_known, stopped_of
 from nas.strategies._known import known_of, known_rows, refuse_without_values
-from nas.strategies._learned_corrections import lessons_of
+from nas.strategies._learned_corrections import Lessons, completed, lessons_of, section_of
 from nas.strategies._observed_bytes import content
-from nas.strategies._prior_columns import OF_LAW, Wanted
+from nas.strategies._prior_columns import Designs, Wanted, described
 from nas.strategies._proposals import Proposals, front, normalised, promising
 from nas.strategies._space_filling import latin_hypercube
 from nas.study.preferences import diverse
 from objectives.loss_law.law import Law
 from search_spaces.arrays import IntArray
 
+DRAWN = 20_000  # designs of a large space that a pool begins with
+STEPS = (1 / 8, 1 / 16, 1 / 32, 0.0, 0.0, 0.0)  # of an axis, round by round; 0 is one value
+PARENTS = 200  # of which the neighbours join the pool in a round
+
+
+class Candidates:
+    """Designs of a space with their shipped metrics; the same for the same seed and the same model."""
+
+    def __init__(self, problem: Problem, seed: int, wanted: Wanted) -> None:
+        self.problem, self.wanted = problem, wanted
+        self.whole = problem.space.size <= SMALL
+        keys = np.arange(problem.space.size) if self.whole else self._drawn(seed)
+        self.reference = described(problem, keys, wanted)
+
+    def _drawn(self, seed: int) -> IntArray:
+        generator = np.random.default_rng([seed, self.problem.space.size])
+        return np.sort(draw_unseen(self.problem.space.size, KeyIndex(), DRAWN, generator))
+
+    def holding(self, keys: IntArray) -> Designs:
+        """Designs that some keys are of, in ascending order: the whole space, of a large one these alone."""
+        return self.reference if self.whole else described(self.problem, np.unique(keys), self.wanted)
+
+    def grown(
+        self, keys: IntArray, guess: Callable[[Designs], Guess], confidence: float = 0.5
+    ) -> tuple[Designs, Guess]:
+        """The whole space and what is guessed of it; of a large one what was drawn of it, the designs of some keys, and their neighbours.
+
+        The neighbours are those of what is on the guessed frontier, in ever smaller steps; every design is guessed once.
+        """
+        pool, known = self.reference, guess(self.reference)
+        if self.whole:
+            return pool, known
+        pool, known = self._joined(pool, known, np.setdiff1d(keys, pool.keys), guess)
+        for step in STEPS:
+            best = pool.genotypes[front(known, confidence)[:PARENTS]]
+            near = self.problem.space.keys(self.problem.space.neighbours(best, step))
+            pool, known = self._joined(pool, known, np.setdiff1d(near, pool.keys), guess)
+        order = np.argsort(pool.keys)
+        return pool[order], Guess(known.values[order], known.holds[order])
+
+    def _joined(
+        self, pool: Designs, known: Guess, keys: IntArray, guess: Callable[[Designs], Guess]
+    ) -> tuple[Designs, Guess]:
+        """A pool followed by the designs of some keys, and what is guessed of both."""
+        more = described(self.problem, keys, self.wanted)
+        of = guess(more)
+        values, holds = np.concatenate([known.values, of.values]), np.concatenate([known.holds, of.holds])
+        return pool.followed_by(more), Guess(values, holds)
+
+
+__all__ = ["TRAITS", "Parameters", "build", "completed"]
 TRAITS = Traits(evaluations=100, cap=300, seedable=True, informed=True, asynchronous=True)
 
 
@@ -179,13 +231,18 @@ class PriorGuided:
         whole = told[~stopped_of(told)]  # a design that was stopped was not evaluated to the end
         return lessons_of(corrected, whole, pool, pool[rows], analytic, self.parameters.confidence)
 
+    def sections(self, told: Evaluations) -> tuple[ReportSection, ...]:
+        """What was learned, for the answer."""
+        lessons = self.lessons(told)
+        return () if lessons is None else (section_of(self.problem, lessons),)
+
 
 def wanted_of(context: StrategyContext) -> Wanted:
     """Columns that the search needs of every design: objectives, budgets and priors that are shipped, and predictions of alternative laws."""
     problem = context.problem
     own = {metric.name for metric in problem.functions}
     names = tuple(dict.fromkeys(name for name in (*problem.asked, *problem.priors) if name not in own))
-    return Wanted(names, context.rivals, tuple(name for name in problem.priors if name in OF_LAW))
+    return Wanted(names, context.rivals, tuple(name for name in problem.priors if name in FROM_LOSS))
 
 
 def nothing(problem: Problem) -> Evaluations:
@@ -203,7 +260,7 @@ def build(context: StrategyContext, parameters: Parameters) -> PriorGuided:
         UsageError: evidence or laws that tell nothing of what is to be learned.
     """
     refuse_without_values(context.problem, parameters.evidence, parameters.evidence_as)
-    if context.rivals and not set(context.problem.priors) & set(OF_LAW):
+    if context.rivals and not set(context.problem.priors) & set(FROM_LOSS):
         raise UsageError(
             "laws: expected a metric of your own whose PRIOR is loss with several laws, got none; drop them, or add --algo exact"
         )

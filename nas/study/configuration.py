@@ -21,7 +21,7 @@ from pydantic import (
 
 from nas.study.budget_parser import split_budgets
 from nas.study.expensive_settings import MeasureSettings, TrainSettings
-from nas.study.key_marks import ALWAYS, ANSWER, AT_START, CASE, FREE, RUN, STRATEGY, Free, Part, SingleRun
+from nas.study.key_marks import ALWAYS, ANSWER, AT_START, CASE, FREE, NAMED, RUN, STRATEGY, Free, Part, SingleRun
 from nas.study.serving_keys import ServingConfig
 from nas.study.value_parsers import (
     cluster_address,
@@ -155,6 +155,7 @@ class StudyConfig(BaseModel):
         BeforeValidator(none_word),
         Field(description="Scores of tasks by bits per byte, shown beside losses: file of 'plas fit --scores'; none"),
         ANSWER,
+        NAMED,
     ] = None
     residual_sd: Annotated[
         float | None,
@@ -172,6 +173,7 @@ class StudyConfig(BaseModel):
         Field(
             description="Devices that designs may be on, a,b or name: device, an axis of the space; left out: `device` alone"
         ),
+        NAMED,
     ] = {}
     chip: Annotated[
         dict[str, Any],
@@ -179,6 +181,7 @@ class StudyConfig(BaseModel):
         Field(
             description="Genes of chips that designs may be on: figures as lists, {from, to, step} or formulas, base, columns, where"
         ),
+        NAMED,
     ] = {}
     device_columns: Annotated[
         str | dict[str, dict[str, Any]],
@@ -187,6 +190,7 @@ class StudyConfig(BaseModel):
             description="Figures of devices that are metrics by their names: CSV with a column device, price [USD] and others, or {device: {price: 249 USD}}"
         ),
         AT_START,
+        NAMED,
     ] = {}
     formats: Annotated[
         dict[Name, WeightFormat],
@@ -195,6 +199,7 @@ class StudyConfig(BaseModel):
             lambda formats: {n: f.model_dump(mode="json", exclude_defaults=True) for n, f in formats.items()}
         ),
         Field(description="Weight formats of your own that precision may name, as in a plug-in's file"),
+        NAMED,
     ] = {}
     precision: Annotated[
         Format,
@@ -283,6 +288,7 @@ class StudyConfig(BaseModel):
             description="Speed after minutes of load, not of the first seconds: by the device's file or its cooling; 0.7: that share of it"
         ),
         CASE,
+        NAMED,
     ] = False
     batch: Annotated[int, Field(strict=True, ge=1, le=10**6, description="Sequences at once"), ALWAYS, CASE] = 1
     input_tokens: Annotated[Tokens, Field(description="Prompt length"), ALWAYS, CASE] = 1024
@@ -340,7 +346,7 @@ class StudyConfig(BaseModel):
         ANSWER,
     ] = ["qwen2.5_0.5b"]
     algo: Annotated[str, Field(description="Search strategy"), STRATEGY, RUN] = "nsga2"
-    auto: Annotated[str, Field(description="Why algo was picked: auto writes it"), FREE] = ""
+    auto: Annotated[str, Field(description="Why algo was picked: auto writes it"), FREE, NAMED] = ""
     params: Annotated[dict[str, Any], Field(description="The strategy's own parameters"), STRATEGY, RUN] = {}
     evaluations: Annotated[
         Count | None, BeforeValidator(none_word), Field(description="Distinct architectures to evaluate"), FREE

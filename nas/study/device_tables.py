@@ -13,9 +13,10 @@ from nas.study import entry_points
 from nas.study.catalogue import id_and_mode
 from nas.study.configuration import StudyConfig
 from objectives.device import Device
-from objectives.device_columns import Figure, refuse_taken, suggested, taken
-from objectives.fitting.sheet import Sheet, read_sheet
+from objectives.device_columns import Figure, refuse_taken, taken
 from objectives.plugins import normalised
+from objectives.quantities import DATE
+from objectives.table import NUMBER, Sheet, mended, read_sheet
 
 KEY = "device_columns"
 MOST_ROWS = 100_000
@@ -160,10 +161,7 @@ def _of_file(path: FilePath, faults: Faults) -> ColumnTable:
     Raises:
         ValueError: not readable, no such columns, or one twice.
     """
-    try:
-        sheet = read_sheet(path, lambda name: name.strip().lower() == OF_DEVICES, MOST_ROWS)
-    except ValueError as error:
-        raise ValueError(str(error).replace("a row per trained model", "a row per device")) from None
+    sheet = read_sheet(path, "device", most=MOST_ROWS)
     named = [name_and_unit(name) for name in sheet.header]
     names = [name for name, _ in named]
     if OF_DEVICES not in names or len(names) < 2 or len(set(names)) < len(names):
@@ -181,7 +179,7 @@ def _rows(
     figures: dict[str, dict[str, Figure]] = {}
     empty: dict[str, dict[str, str]] = {}
     for line, cells in zip(sheet.lines.tolist(), sheet.body, strict=True):
-        device = cells[first].strip()
+        device = cells[first]
         if not device or device in figures:
             got = f"{device} twice" if device else "an empty cell"
             faults.lines.append(
@@ -191,9 +189,13 @@ def _rows(
         figures[device], empty[device] = {}, {}
         for name, (i, unit) in columns.items():
             place = f"{path}:{line}:{i + 1}"
-            if not cells[i].strip():
+            if not cells[i]:
                 empty[device][name] = place
-            elif (figure := _cell(cells[i].strip(), unit, f"{name} of {device}", place, path.name, faults)) is not None:
+            elif not (NUMBER.fullmatch(cells[i]) or DATE.fullmatch(cells[i])):
+                remedy = mended(sheet.header[i], cells[i])
+                said = f"{name} of {device}: expected a number or a date, got {cells[i]!r}; {remedy}"
+                faults.lines.append((place, said))
+            elif (figure := _cell(cells[i], unit, f"{name} of {device}", place, path.name, faults)) is not None:
                 figures[device][name] = figure
     return ColumnTable(figures, empty)
 
@@ -207,7 +209,7 @@ def _cell(text: str, unit: str, what: str, place: str, source: str, faults: Faul
 
 
 def name_and_unit(header: str) -> tuple[str, str]:
-    """`price` and `USD` of a table's header `Price [USD]`."""
-    found = re.fullmatch(r"\s*(.*?)\s*(?:\[([^\]]*)\])?\s*", header)
-    assert found is not None
-    return suggested(found[1]), (found[2] or "").strip()
+    """`price` and `USD` of a table's header `price [USD]`."""
+    parts = re.fullmatch(r"(.*?)\s*(?:\[([^\]]*)\])?", header)
+    assert parts is not None
+    return parts[1], (parts[2] or "").strip()

@@ -30,6 +30,11 @@ class AtStart:
 
 
 @dataclass(frozen=True)
+class Named:
+    """A key that a run records only where its study names it."""
+
+
+@dataclass(frozen=True)
 class PerCase:
     """A key that a case of `devices` may have for itself: what its costs depend on besides the device."""
 
@@ -47,5 +52,5 @@ class SingleRun:
 
 
 ALWAYS, FREE, AT_START = Part(), Free(), AtStart()
-CASE, RUN = PerCase(), PerRun()
+CASE, NAMED, RUN = PerCase(), Named(), PerRun()
 STRATEGY, ANSWER = Part("strategy"), Part("answer", always=False)

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from objectives.calibrating.formats import Format, format_of
-from objectives.display_text import longer_row, read_cell
+from objectives.display_text import read_cell
+from objectives.table import mended
+from objectives.table import number as number_in
 from search_spaces.architectures import Architectures
 from search_spaces.columns import SHAPE
 from search_spaces.serving_words import MOST_DRAFTED
@@ -93,14 +95,8 @@ def read(
     found: list[Measurement] = []
     left: list[LeftOut] = []
     for line, row in enumerate(csv.DictReader(lines, strict=True), first):
-        cells = {
-            key: read_cell((value or "").strip())
-            for key, value in row.items()
-            if isinstance(key, str) and not isinstance(value, list)
-        }
+        cells = {key: read_cell(value.strip()) for key, value in row.items()}
         try:
-            if fault := longer_row(len(cells), row.get(None) or ()):
-                raise ValueError(fault)
             found.append(_measurement(line, cells, device, resolve, contended))
             if found[-1].contended and not contended:
                 raise ValueError(
@@ -186,13 +182,10 @@ def _served(row: Mapping[str, str]) -> dict[str, Any]:
 def _share(row: Mapping[str, str], name: str) -> float:
     """A share from 0 to 1; 0 where the cell is empty."""
     text = row.get(name, "")
-    try:
-        found = float(text or 0)
-    except ValueError:
-        found = math.nan
-    if not 0.0 <= found <= 1.0:
-        raise ValueError(f"{name}: expected a share from 0 to 1, got {text!r}; correct it")
-    return found
+    share = number_in(text or "0")
+    if not 0.0 <= share <= 1.0:
+        raise ValueError(f"{name}: expected a share from 0 to 1, got {text!r}; {mended(name, text)}")
+    return share
 
 
 def _format(row: Mapping[str, str]) -> Format:
@@ -230,13 +223,10 @@ def _phase_ms(metric: str, value: float, batch: int, prompt: int) -> tuple[Measu
 
 def _positive(row: Mapping[str, str], name: str) -> float:
     text = row.get(name, "")
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{name}: expected a positive number, got {text!r}; correct it")
-    return number
+    value = number_in(text)
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"{name}: expected a positive number, got {text!r}; {mended(name, text)}")
+    return value
 
 
 def _batch(row: Mapping[str, str]) -> int:
@@ -255,10 +245,9 @@ def _count(row: Mapping[str, str], name: str, default: int | None = None) -> int
         if default is None:
             raise ValueError(f"{name}: expected a number of tokens, got nothing; state it")
         return default
-    try:
-        number = round(float(text))
-    except (ValueError, OverflowError):
-        raise ValueError(f"{name}: expected a whole number, got {text!r}; correct it") from None
+    if not math.isfinite(value := number_in(text)):
+        raise ValueError(f"{name}: expected a whole number, got {text!r}; {mended(name, text)}")
+    number = round(value)
     if number < 0:
         raise ValueError(f"{name}: expected at least 0, got {text}; correct it")
     return number

@@ -8,8 +8,8 @@ import numpy as np
 
 from objectives.arithmetic import evaluated
 from objectives.evidence.source import EvidenceSource
-from objectives.fitting.kept_rows import kept, numbers_of
-from objectives.fitting.sheet import read_sheet
+from objectives.fitting.kept_rows import kept
+from objectives.table import numbers_of, read_sheet
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
 MOST_ROWS = 10_000
@@ -44,8 +44,8 @@ def converted(source: EvidenceSource, path: Path) -> Converted:
         ValueError: not that file, or counts that do not follow from its shapes.
     """
     reading = source.reading
-    sheet = read_sheet(path, lambda name: name in reading.columns, MOST_ROWS)
-    cells = {name: [row[i] for row in sheet.body] for i, name in enumerate(sheet.header)}
+    sheet = read_sheet(path, "trained model", most=MOST_ROWS)
+    cells = sheet.columns
     if missing := [name for name in (*reading.columns, *reading.group, *reading.best_of) if name not in cells]:
         raise ValueError(f"{path}: expected the columns of {source.file}, got none named {', '.join(missing)}")
     keep, _ = kept(cells, sheet.lines, reading.where, path)

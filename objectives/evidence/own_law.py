@@ -10,8 +10,7 @@ import numpy as np
 
 from objectives.evidence.joint_form import FORM, REFERENCE, coefficients, excess
 from objectives.evidence.posterior import Belief
-from objectives.fitting.covered_rows import covered, fitted_ranges
-from objectives.fitting.law_file import PACKAGES, rows
+from objectives.fitting.law_file import PACKAGES, covered, fitted_ranges, rows
 from objectives.fitting.trained_models import Table
 from objectives.installed import version_of
 from objectives.loss_law.coverage import DesignKind, Region, joined

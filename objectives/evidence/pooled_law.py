@@ -9,7 +9,7 @@ from scipy.stats import norm, qmc
 from objectives.evidence.joint_form import FORM, NAMES, REFERENCE, coefficients, excess
 from objectives.evidence.population import Population
 from objectives.evidence.trainings import Trainings
-from objectives.fitting.covered_rows import covered, fitted_ranges
+from objectives.fitting.law_file import covered, fitted_ranges
 from objectives.loss_law.coverage import DesignKind, Region
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray

@@ -1,25 +1,28 @@
-"""Cells of a table of trained models as numbers."""
+"""Cells of a table of trained models as numbers, and what these can be: counts, shares, losses in nats, rows that are architectures."""
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from objectives.display_text import in_a_command
-from objectives.fitting.columns import BESIDE, COLUMNS, COUNTED
-from objectives.fitting.kept_rows import listed, number, numbers_of
+from objectives.fitting.columns import BESIDE, COLUMNS
+from objectives.fitting.layer_columns import own_columns
+from objectives.table import NOT_FINITE, fault, listed, mended, number, numbers_of
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 from search_spaces.columns import CODES
 from search_spaces.layer_kinds import KIND_DEFAULTS
 
-DIVERGED = ("inf", "infinity", "nan")
-POWERS = {"k": 3, "thousand": 3, "m": 6, "million": 6, "b": 9, "g": 9, "billion": 9, "t": 12, "trillion": 12}
-COUNT = re.compile(rf"([+-]?[\d.]+(?:e[+-]?\d+)?)\s*({'|'.join(POWERS)})", re.IGNORECASE)
-EMPTY = ("", "-", "na", "n/a", "nan", "none", "null")
 KEPT = ("loss", "weight", *KIND_DEFAULTS)  # columns that every fit uses, or whose empty cells mean none
 DENSE = dict.fromkeys(("n_experts", "top_k"), " (of a dense model write 1)")
-TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+LEAST_LOSS, MOST_LOSS = 0.01, 20.0
+LEAST_COUNTS = {
+    "parameters": 1e4,
+    "active_parameters": 1e4,
+    "tokens": 1e5,
+}  # where no row has so many, their unit was left out
+TRUTHS = {"true": 1.0, "false": 0.0}  # of Python and JSON
 
 
 def numbers_in(
@@ -31,7 +34,7 @@ def numbers_in(
     """
     numbers, empty, notes, faults = {}, {}, [], []
     for name, cells in columns.items():
-        if name not in COLUMNS or (name != "loss" and not any(cell.strip() for cell in cells)):
+        if name not in COLUMNS or (name != "loss" and not any(cells)):
             continue
         values = of_kinds(name, cells) if name in KIND_DEFAULTS else numbers_of(cells)
         wrong = ~np.isfinite(values)
@@ -41,7 +44,7 @@ def numbers_in(
         if wrong.any():
             wanted = f"one of {', '.join(CODES[name])}" if name in CODES else "a number"
             said = fault(path, lines, wrong, name, wanted, list(map(repr, cells)), _remedy(name, cells, wrong))
-            if name not in KEPT and all(cells[row].strip().lower() in EMPTY for row in np.flatnonzero(wrong)):
+            if name not in KEPT and not any(cells[row] for row in np.flatnonzero(wrong)):
                 empty[name] = said
                 notes.append(f"{name} is not used: {wrong.sum()} empty cells{listed(lines[wrong])}")
                 continue
@@ -51,18 +54,10 @@ def numbers_in(
 
 
 def _remedy(name: str, cells: Sequence[str], wrong: BoolArray) -> str:
-    if re.fullmatch(r"\s*[\d.,]+\s*[^\W\d]+\s*", cells[int(np.argmax(wrong))]):
-        return "write the number alone"
+    cell = cells[int(np.argmax(wrong))]
+    if cell:
+        return "correct it" if name in CODES else mended(name, cell)
     return f"correct it{DENSE.get(name, '')}, or leave such rows out with --where {in_a_command(f'{name}>0')}"
-
-
-def fault(
-    path: Path, lines: AnyArray, wrong: BoolArray, name: str, expected: str, cells: Sequence[str], remedy: str
-) -> str:
-    """What is wrong with a column: its first wrong cell, and all lines with one where there are several."""
-    count, first = int(wrong.sum()), int(np.argmax(wrong))
-    more = f", wrong in {count} rows{listed(lines[wrong])}" if count > 1 else ""
-    return f"{path}:{lines[first]}: {name}: expected {expected}, got {cells[first]}{more}; {remedy}"
 
 
 def converged(columns: Mapping[str, list[str]], lines: AnyArray, path: Path) -> tuple[BoolArray, list[str]]:
@@ -71,8 +66,7 @@ def converged(columns: Mapping[str, list[str]], lines: AnyArray, path: Path) -> 
     Raises:
         ValueError: every run diverged.
     """
-    cells = [cell.strip().lower() for cell in columns.get("loss", [])]
-    out = np.array([cell.lstrip("+-") in DIVERGED for cell in cells], dtype=bool)
+    out = np.array([cell in NOT_FINITE for cell in columns.get("loss", [])], dtype=bool)
     if not out.any():
         return np.ones(len(lines), dtype=bool), []
     if out.all():
@@ -80,48 +74,74 @@ def converged(columns: Mapping[str, list[str]], lines: AnyArray, path: Path) -> 
     return ~out, [f"{out.sum()} rows of diverged runs (loss inf or nan) left out{listed(lines[out])}"]
 
 
-def multiplied(columns: Mapping[str, list[str]], units: Mapping[str, str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Counts as plain numbers where a cell ends with K, M, B or T (1.3B), or its column's header says such a unit; what was read so."""
-    found, notes = dict(columns), []
-    for name in COUNTED:
-        cells = columns.get(name, [])
-        plain = [_multiplied(cell, units.get(name, "")) for cell in cells]
-        at = next((i for i, cell in enumerate(cells) if cell != plain[i]), None)
-        if at is not None:
-            notes.append(f"{name}: {cells[at].strip()} is read as {float(plain[at]):g}")
-            found[name] = plain
-    return found, notes
-
-
-def bare_of_units(columns: Mapping[str, list[str]], units: Mapping[str, str]) -> dict[str, list[str]]:
-    """Losses without "nats" behind them, activation rates in percent, by their cells or their column's header, as shares."""
-    found = dict(columns)
-    if "loss" in found:
-        found["loss"] = [re.sub(r"(?<=\d)\s*nats?$", "", cell.strip(), flags=re.IGNORECASE) for cell in found["loss"]]
-    if "activation_rate" in found:
-        percent = units.get("activation_rate") == "%"
-        found["activation_rate"] = [_share(cell.strip(), percent=percent) for cell in found["activation_rate"]]
-    return found
-
-
-def _share(cell: str, *, percent: bool) -> str:
-    value = number(cell.removesuffix("%"))
-    return repr(value / 100) if (percent or cell.endswith("%")) and np.isfinite(value) else cell
-
-
-def _multiplied(cell: str, unit: str) -> str:
-    parts = COUNT.fullmatch(cell.strip())
-    text, power = (parts[1], parts[2].lower()) if parts else (cell, unit.rstrip("s"))
-    value = number(text)
-    return repr(value * 10.0 ** POWERS[power]) if power in POWERS and np.isfinite(value) else cell
-
-
 def of_kinds(name: str, cells: Sequence[str]) -> FloatArray:
     """A column of layer kinds as numbers, (n,): words by their places, empty cells as none, NaN for anything else."""
     words = {word: float(place) for place, word in enumerate(CODES[name])} if name in CODES else TRUTHS
-    plain = [cell.strip().lower() for cell in cells]
-    return np.array([0.0 if not cell else words[cell] if cell in words else _number(name, cell) for cell in plain])
+    numeric = name not in CODES
+    return np.array([words.get(cell.lower(), number(cell) if numeric else np.nan) if cell else 0.0 for cell in cells])
 
 
-def _number(name: str, cell: str) -> float:
-    return float("nan") if name in CODES else number(cell)
+def out_of_range(numbers: Mapping[str, FloatArray], lines: AnyArray, path: Path) -> list[str]:
+    """Counts that are not positive, losses that are no nats, more active experts than there are; columns and lines (n,)."""
+    faults = []
+
+    def add(wrong: BoolArray, name: str, expected: str, remedy: str) -> None:
+        if wrong.any():
+            got = [f"{value:g}" for value in numbers[name].tolist()]
+            faults.append(fault(path, lines, wrong, name, expected, got, remedy))
+
+    for name, values in numbers.items():
+        if name not in ("loss", "checkpoint", *BESIDE, *KIND_DEFAULTS):
+            add(values <= 0, name, "a positive number", f"correct the row{DENSE.get(name, '')}")
+    rates = numbers.get("activation_rate", np.ones(1))
+    add(
+        rates > 1,
+        "activation_rate",
+        "a share of at most 1",
+        'df["activation_rate"] = df["activation_rate"] / 100 of percentages',
+    )
+    for name, least in LEAST_COUNTS.items():
+        if name in numbers and (values := numbers[name]).size:
+            wrong = _too_few(numbers, values) if name == "tokens" else np.full(len(lines), values.max() < least)
+            unit = "1e9 of billions" if name == "tokens" else "1e6 of millions"
+            add(wrong & (values > 0), name, "a count", f'df["{name}"] = df["{name}"] * {unit}')
+    if "tokens" not in numbers and {"training_flops", "parameters"} <= numbers.keys():
+        flops = numbers["training_flops"]
+        few = _too_few(numbers, flops / (6.0 * numbers["parameters"]))
+        add((flops > 0) & few, "training_flops", "FLOP of a training", "write FLOP, 6e18 where 6 EFLOP are meant")
+    if (loss := numbers.get("loss")) is not None:
+        expected = f"nats per token between {LEAST_LOSS} and {MOST_LOSS:g}"
+        add((loss < LEAST_LOSS) | (loss > MOST_LOSS), "loss", expected, "a perplexity is exp(loss), bits are loss/ln 2")
+    experts = numbers.get("n_experts", np.full(len(lines), np.inf))
+    if (more := numbers.get("top_k", np.ones(1)) > experts).any():
+        add(more, "top_k", f"at most n_experts {experts[int(np.argmax(more))]:g}", "correct the row")
+    return faults
+
+
+def _too_few(numbers: Mapping[str, FloatArray], tokens: FloatArray) -> BoolArray:
+    """Rows (n,) of so few training tokens that their unit was left out: below 100,000 and a token for each thousand parameters.
+
+    Where the parameters are unknown, or lack their unit too, all rows or none.
+    """
+    few, shaped = tokens < LEAST_COUNTS["tokens"], {"depth", "width"} <= numbers.keys()
+    models = numbers["depth"] * numbers["width"] ** 2 if shaped else numbers.get("parameters")
+    if models is None or ("depth" not in numbers and models.max() < LEAST_COUNTS["parameters"]):
+        return np.asarray(few & few.all())
+    return np.asarray(few & (tokens < models / 1000))
+
+
+def not_architectures(numbers: Mapping[str, FloatArray], lines: AnyArray, path: Path) -> list[str]:
+    """Rows that are no architecture, where the columns say a whole one."""
+    own = own_columns(numbers)
+    try:
+        Architectures.from_columns(own)
+    except ValueError as error:
+        if any("got nothing" in line for line in str(error).splitlines()):
+            return []
+        for row, line in enumerate(lines.tolist()):
+            try:
+                Architectures.from_columns({name: column[row : row + 1] for name, column in own.items()})
+            except ValueError as fault:
+                return [f"{path}:{line}: {text}" for text in str(fault).splitlines()]
+        return [f"{path}: {error}"]
+    return []

@@ -1,4 +1,4 @@
-"""Selects the rows of a table to fit: those that conditions keep, of finished runs, the last of each run."""
+"""Selects the rows of a table to fit: those that conditions keep, of finished runs, the last of each run, the best of each sweep."""
 
 import operator
 import re
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.fitting.columns import bare
+from objectives.fitting.columns import ALIAS, bare
+from objectives.table import listed, number, numbers_of, numbers_or_empty
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 from search_spaces.columns import ALIASES, SHAPE
 from search_spaces.layer_kinds import KIND_DEFAULTS
@@ -30,8 +31,9 @@ PROGRESS = (
     *("step", "_step", "global_step", "train_step", "training_step"),
     *("iteration", "iter", "epoch", "checkpoint_step", "checkpoint"),
 )
-STATUS = ("state", "status")
-RUNS = ("run", "run_id", "run_name", "run_uuid", "runid")
+STATUS = ("state", "status", "State", "Status")  # also as the pages of Weights & Biases and MLflow export them
+RUNS = ("run", "run_id", "run_name", "run_uuid", "Run", "Run ID", "Run Name")
+NAMES = ("name", "id", "Name", "ID")
 SETTINGS = ("learning_rate", "batch", "weight_decay", "warmup", "warmup_steps")
 DESIGN = (*SHAPE, *ALIASES, *KIND_DEFAULTS, "parameters", "active_parameters", "seed")
 TRAINED = ("tokens", "training_flops")
@@ -46,7 +48,7 @@ def kept(columns: Columns, lines: AnyArray, where: Sequence[str], path: Path) ->
         ValueError: a condition that cannot be read, or no row left.
     """
     keep, notes = np.ones(len(lines), dtype=bool), []
-    passing = [(condition, _passes(condition, columns, path)) for condition in where]
+    passing = [(condition, _passes(condition, columns, lines, path)) for condition in where]
     for said, passes in [*_finished(columns), *passing]:
         out = lines[keep & ~passes]
         notes.append(f"{len(out)} rows left out by {said}{listed(out)}")
@@ -58,16 +60,10 @@ def kept(columns: Columns, lines: AnyArray, where: Sequence[str], path: Path) ->
     return keep, notes
 
 
-def listed(out: AnyArray) -> str:
-    """The first lines of some rows in brackets, nothing for none."""
-    shown = ", ".join(str(line) for line in out[:5].tolist()) + (", …" if len(out) > 5 else "")
-    return f" (lines {shown})" if len(out) else ""
-
-
 def _finished(columns: Columns) -> list[tuple[str, BoolArray]]:
     """Rows of finished runs, where a tracker's column says how each ended."""
     for name, cells in columns.items():
-        ends = [cell.strip().lower() for cell in cells]
+        ends = [cell.lower() for cell in cells]
         if bare(name) in STATUS and (set(ends) <= STATES or OUR_DONE in ends):
             done = np.array([end in DONE for end in ends])
             left = ", ".join(sorted(end or "(empty)" for end in set(ends) - DONE))
@@ -75,7 +71,7 @@ def _finished(columns: Columns) -> list[tuple[str, BoolArray]]:
     return []
 
 
-def _passes(condition: str, columns: Columns, path: Path) -> BoolArray:
+def _passes(condition: str, columns: Columns, lines: AnyArray, path: Path) -> BoolArray:
     parts = re.fullmatch(r"\s*(.+?)\s*(<=|>=|!=|=|<|>)\s*(.+?)\s*", condition)
     if parts is None or (parts[1] not in columns and parts[1] != "tokens_per_parameter"):
         known = ", ".join(columns)
@@ -83,13 +79,18 @@ def _passes(condition: str, columns: Columns, path: Path) -> BoolArray:
             f"where: expected COLUMN<VALUE with a column of {path} ({known}), got {condition!r}; correct it"
         )
     name, sign, text = parts.groups()
-    cells = numbers_of(columns[name]) if name in columns else _tokens_per_parameter(columns)
     limit = number(text)
     if np.isfinite(limit):
+        if name not in columns:
+            cells = _tokens_per_parameter(columns)
+        elif sign in ("=", "!="):
+            cells = numbers_of(columns[name])
+        else:
+            cells = numbers_or_empty(name, columns[name], lines, path)
         return np.asarray(COMPARISONS[sign](cells, np.asarray(limit)))
     if sign not in ("=", "!="):
         raise ValueError(f"where: expected a number after {sign}, got {text!r}; correct it")
-    return np.asarray(COMPARISONS[sign](np.array([cell.strip() for cell in columns[name]]), np.asarray(text)))
+    return np.asarray(COMPARISONS[sign](np.array(columns[name]), np.asarray(text)))
 
 
 def _tokens_per_parameter(columns: Columns) -> FloatArray:
@@ -101,19 +102,6 @@ def _tokens_per_parameter(columns: Columns) -> FloatArray:
         if "training_flops" in columns:
             return np.asarray(numbers_of(columns["training_flops"]) / (6.0 * parameters**2))
     raise ValueError("where: expected columns tokens and parameters for tokens_per_parameter; add them")
-
-
-def numbers_of(cells: Sequence[str]) -> FloatArray:
-    """Cells as numbers, NaN where they are none, (n,)."""
-    return np.array([number(cell) for cell in cells])
-
-
-def number(cell: str) -> float:
-    """A cell as a number, NaN where it is none."""
-    try:
-        return float(cell)
-    except ValueError:
-        return float("nan")
 
 
 def checkpoints(
@@ -129,7 +117,7 @@ def checkpoints(
         ValueError: no such column, or rows that may be checkpoints or runs of their own.
     """
     everything = np.ones(len(lines), dtype=bool)
-    told, place = _progress(columns, last, path)
+    told, place = _progress(columns, lines, last, path)
     if place is None:
         return everything, None, []
     groups = _grouped(columns, place, swept)
@@ -141,7 +129,7 @@ def checkpoints(
         said = f"{sum(map(len, groups))} rows are checkpoints of {len(groups)} runs (by {told}): not independent, no replicates; resampled together"
         return everything, place, [said]
     keep = everything.copy()
-    scored = np.array([bool(cell.strip()) for cell in columns.get("loss", ["?"] * len(lines))])
+    scored = np.array([bool(cell) for cell in columns.get("loss", ["?"] * len(lines))])
     for rows in groups:
         usable = rows[scored[rows]] if scored[rows].any() else rows
         at_end = usable[place[usable] == place[usable].max()]
@@ -151,7 +139,7 @@ def checkpoints(
     return keep, None, [said]
 
 
-def _progress(columns: Columns, last: str | None, path: Path) -> tuple[str, FloatArray | None]:
+def _progress(columns: Columns, lines: AnyArray, last: str | None, path: Path) -> tuple[str, FloatArray | None]:
     """The column that says how far a run was, and its numbers, −∞ where it has none."""
     if last not in (None, KEEP_ALL):
         assert last is not None
@@ -164,6 +152,7 @@ def _progress(columns: Columns, last: str | None, path: Path) -> tuple[str, Floa
     for name in names:
         values = numbers_of(columns[name])
         if np.isfinite(values).any():
+            values = numbers_or_empty(name, columns[name], lines, path)
             return name, np.where(np.isfinite(values), values, -np.inf)
     if last not in (None, KEEP_ALL):
         raise ValueError(f"last: expected numbers in the column {last} of {path}, got none; name another")
@@ -172,9 +161,9 @@ def _progress(columns: Columns, last: str | None, path: Path) -> tuple[str, Floa
 
 def _run_columns(columns: Columns) -> list[str]:
     """Columns that name a run; beside a tracker's state of each run, its name and id do."""
-    ends = [cell.strip().lower() for name in columns if bare(name) in STATUS for cell in columns[name]]
+    ends = [cell.lower() for name in columns if bare(name) in STATUS for cell in columns[name]]
     tracked = bool(ends) and OUR_DONE not in ends  # a row of ours is a training, its id that of a candidate
-    return [name for name in columns if bare(name) in RUNS or (tracked and bare(name) in ("name", "id"))]
+    return [name for name in columns if bare(name) in RUNS or (tracked and bare(name) in NAMES)]
 
 
 def _grouped(columns: Columns, place: FloatArray, swept: Sequence[str]) -> list[AnyArray]:
@@ -193,7 +182,7 @@ def _refuse_unclear(columns: Columns, lines: AnyArray, groups: list[AnyArray], t
         return
     labels = [
         name for name in columns
-        if bare(name) in (*SETTINGS, *TRAINED, "name", "id", "model", "label", "experiment", "trial") or bare(name).endswith("_id")
+        if bare(name) in (*SETTINGS, *TRAINED, *NAMES, "model", "label", "experiment", "trial") or bare(name).endswith("_id")
     ]  # fmt: skip
     for name in labels:
         if all(len({columns[name][row] for row in rows}) == len(rows) for rows in groups):
@@ -211,3 +200,31 @@ def _refuse_twice(columns: Columns, lines: AnyArray, at_end: AnyArray, told: str
         raise ValueError(
             f"{path}: expected one loss at the end of each run, got several (lines {shown}) at its last {told}; leave out all but one"
         )
+
+
+def swept_columns(written: str, header: Sequence[str], names: Sequence[str], path: Path) -> tuple[str, ...]:
+    """Columns of a list such as "lr,batch" by the names they have here (`names`, of the columns of `header`).
+
+    Raises:
+        ValueError: no column of the file.
+    """
+    found, here = [], dict(zip(header, names, strict=True))
+    for each in (part.strip() for part in written.split(",")):
+        plain = bare(each)
+        name = here.get(each, ALIAS.get(plain, plain))
+        if name not in names:
+            raise ValueError(f"best_of: expected columns of {path} ({', '.join(header)}), got {each!r}; correct it")
+        found.append(name)
+    return tuple(found)
+
+
+def lowest(numbers: Mapping[str, FloatArray], swept: Sequence[str]) -> BoolArray:
+    """The row of lowest loss among those that are alike in every column that is read but the swept ones; of ties the first, (n,)."""
+    loss = numbers["loss"]
+    alike = [column for name, column in numbers.items() if name not in ("loss", *swept)]
+    stacked = np.stack(alike) if alike else np.zeros((1, len(loss)))
+    group = np.unique(stacked, axis=1, return_inverse=True)[1].reshape(-1)
+    order = np.lexsort((loss, group))
+    keep = np.zeros(len(loss), dtype=bool)
+    keep[order[np.unique(group[order], return_index=True)[1]]] = True
+    return keep

@@ -1,26 +1,121 @@
-"""A fit as a law that every command takes, in full precision, with where it came from."""
+"""A fit as a law that every command takes, in full precision, with where it came from, what rows cover and errors beyond them."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from objectives.fitting.beyond_rows import BeyondRows
-from objectives.fitting.covered_rows import covered
-from objectives.fitting.diagnostics import quality
+from objectives.fitting.diagnostics import losses, quality
 from objectives.fitting.estimate import Fit
-from objectives.fitting.form_choice import form_weights
-from objectives.fitting.intervals import Intervals, bootstrap
+from objectives.fitting.intervals import Intervals, bootstrap, resampled
 from objectives.fitting.layer_columns import coefficient
+from objectives.fitting.robust import minimised
 from objectives.fitting.trained_models import Table
+from objectives.fitting.validation import form_weights, largest
 from objectives.installed import DISTRIBUTION, version_of
+from objectives.loss_law.coverage import DesignKind, Region, region_of
 from objectives.loss_law.draws import Rival
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import SHARES, LayerDeltas
 from objectives.loss_law.ranges import RANGED
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import BoolArray, FloatArray
+
+HELD = 0.9  # share of unseen rows that an interval is to hold
+DRAWS = 200
+STEPS = 150
+
+
+@dataclass(frozen=True)
+class BeyondRows:
+    """The largest fifth, by size or by training compute (`by`), under the draws of a fit to the other rows.
+
+    rows: how many; covered: share inside the draws' 90 % interval; factor: on the draws' spread about the prediction, at
+    least 1, with which nine of ten are inside.
+    """
+
+    by: str
+    rows: int
+    covered: float
+    factor: float
+
+
+def beyond_rows(fit: Fit, seed: int = 0) -> BeyondRows | None:
+    """What leaving the largest rows out shows of the draws; None where size is unknown or too few rows are left.
+
+    The factor is the conformal one: of n distances |observed - predicted| / half-width the ceil(0.9 (n + 1))-th, the largest
+    where there are fewer.
+    """
+    found = largest(fit.table)
+    if found is None or (~found[1]).sum() <= len(fit.vector):
+        return None
+    by, out = found
+    vector, draws = _of_the_rest(fit, ~out, seed)
+    low, high = np.quantile(draws[:, out], ((1 - HELD) / 2, (1 + HELD) / 2), axis=0)
+    half, error = (high - low) / 2, np.abs(vector[out] - fit.table.loss[out])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = np.sort(np.where(error > 0, error / half, 0.0))
+    place = min(int(np.ceil(HELD * (len(distance) + 1))), len(distance)) - 1
+    covered = float(((fit.table.loss[out] >= low) & (fit.table.loss[out] <= high)).mean())
+    factor = float(distance[place])
+    return BeyondRows(by, int(out.sum()), covered, max(factor, 1.0)) if np.isfinite(factor) else None
+
+
+def _of_the_rest(fit: Fit, kept: BoolArray, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Losses of all rows by the fit to the kept ones, (n,), and by its resamplings, (draws, n), nats."""
+    drawn = resampled(fit.table.family, DRAWS, np.random.default_rng(seed))
+    weights = np.concatenate([np.ones((1, len(kept))), drawn]) * fit.model.weight * kept
+    vectors, _ = minimised(fit.model, np.repeat(fit.vector[None], len(weights), 0), fit.delta, weights, STEPS)
+    first, *others = losses(fit, fit.model.predict(vectors))
+    return first, np.array(others)
+
+
+def covered(tables: Sequence[Table]) -> dict[DesignKind, Region]:
+    """What the rows of tables cover, of dense designs and of those with experts; a table that says nothing of experts is dense."""
+    found: dict[DesignKind, Region] = {}
+    kinds: tuple[tuple[DesignKind, bool], ...] = (("dense", False), ("sparse", True))
+    for kind, wanted in kinds:
+        rows = [np.flatnonzero(table.sparse == wanted) for table in tables]
+        of = [table[some] for table, some in zip(tables, rows, strict=True) if len(some)]
+        if of:
+            found[kind] = region_of(partial(_column, of), kind).within(**_layers(of))
+    return found
+
+
+OF_DENSE = {
+    "n_experts": "n_experts",
+    "top_k": "top_k",
+    "parameters": "active_parameters",
+    "expert_ffn_ratio": "ffn_ratio",
+}
+
+
+def fitted_ranges(covers: Mapping[DesignKind, Region]) -> dict[str, tuple[float, float]]:
+    """The range of each quantity over designs of both kinds."""
+    found = [region.ranges for region in covers.values()]
+    if (dense := covers.get("dense")) is not None:
+        known = {"n_experts": (1.0, 1.0), "top_k": (1.0, 1.0), **dense.ranges}
+        found.append({name: known[same] for name, same in OF_DENSE.items() if same in known})
+    ends = {name: [each[name] for each in found if name in each] for name in (*RANGED, "tokens")}
+    return {name: (min(low for low, _ in each), max(high for _, high in each)) for name, each in ends.items() if each}
+
+
+def _column(tables: Sequence[Table], name: str) -> FloatArray | None:
+    """A quantity of every row, NaN in tables that do not say it; None where none does."""
+    if not any(table.has(name) for table in tables):
+        return None
+    return np.concatenate([table.feature(name) if table.has(name) else np.full(len(table), np.nan) for table in tables])
+
+
+def _layers(tables: Sequence[Table]) -> dict[str, tuple[float, float]]:
+    """The range of the share of layers of each kind; a table that names none has full attention in all of them."""
+    most = {
+        name: max(float(table.kinds.get(kind, np.zeros(1)).max()) for table in tables) for name, kind in SHARES.items()
+    }
+    return {name: (0.0, share) for name, share in most.items()}
+
 
 KEPT = 200  # draws in a law file
 PACKAGES = (DISTRIBUTION, "numpy", "scipy")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from objectives.fitting.columns import may_be_meant
 from objectives.fitting.trained_models import Table, lacking
+from objectives.fitting.unread_columns import offered
 from objectives.loss_law.form import Form
 from objectives.loss_law.layer_deltas import SHARES
 from search_spaces.arrays import BoolArray, FloatArray
@@ -178,10 +178,10 @@ def _held(table: Table, names: Sequence[str]) -> dict[str, FloatArray]:
     """Quantities of a table, each (n,).
 
     Raises:
-        ValueError: a line for each that it does not hold, then columns that may be meant.
+        ValueError: a line for each that it does not hold, then the columns that no law reads.
     """
     if faults := lacking(table, names):
-        raise ValueError("\n".join([*faults, *may_be_meant(table.proposed)]))
+        raise ValueError("\n".join([*faults, *offered(table.beside)]))
     return {name: table.feature(name) for name in names}
 
 

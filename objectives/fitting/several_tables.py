@@ -78,9 +78,8 @@ def _joined(tables: Sequence[Table]) -> Table:
             lacking = ", ".join(t.sources[0].name for t in tables if not _has(t, name))
             notes.append(f"{name} is not used: {lacking} has no such column")
     called = None if all(table.names is None for table in tables) else np.concatenate(list(map(_called, tables)))
-    proposed = tuple(dict.fromkeys(flag for table in tables for flag in table.proposed))
     empty = {name: said for table in tables for name, said in table.empty.items()}
-    joined = Table(numbers, np.array(lines), (*notes,), sources, names=called, proposed=proposed, empty=empty)
+    joined = Table(numbers, np.array(lines), (*notes,), sources, names=called, empty=empty)
     return replace(joined, beside=_beside(tables))
 
 

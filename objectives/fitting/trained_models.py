@@ -9,17 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.fitting.cells import bare_of_units, converged, multiplied, numbers_in
-from objectives.fitting.columns import COLUMNS, WHOLE, Names, is_known, may_be_meant, named, says_bits, unit_in
-from objectives.fitting.kept_rows import checkpoints, kept
+from objectives.fitting.cells import converged, not_architectures, numbers_in, out_of_range
+from objectives.fitting.columns import BITS, COLUMNS, Names, bare, named
+from objectives.fitting.kept_rows import checkpoints, kept, lowest, swept_columns
 from objectives.fitting.layer_columns import own_columns
-from objectives.fitting.ranges import not_architectures, out_of_range
-from objectives.fitting.sheet import Sheet, read_sheet, with_points
-from objectives.fitting.sweeps import lowest, swept_columns
-from objectives.fitting.table_sources import Source, row_names, source_of
-from objectives.fitting.unread_columns import beside_laws, told
+from objectives.fitting.unread_columns import beside_laws, offered, row_names, told
 from objectives.loss_law.features import COUNTS, FOLLOWING, MADE_OF, OWNERS, STANDARD_FFN, feature
 from objectives.loss_law.layer_deltas import SHARES, Kind, share_of
+from objectives.table import Sheet, Source, read_sheet, source_of, unfolded
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 from search_spaces.columns import ALIASES, SHAPE
@@ -27,7 +24,7 @@ from search_spaces.layer_kinds import KIND_DEFAULTS
 
 MOST_ROWS = 10_000
 NO_EXPERTS = "no row says that it has experts: designs with experts are outside of what the law is fitted on"
-BEGINS = re.compile(r"[+-]?[.,]?\d")  # as a number does
+UNSURE = re.compile(r"(?<![a-z])(?:bits?|bpt)(?![a-z])", re.IGNORECASE)  # in the name of a loss: of which unit?
 UNGROUPED = " (n_kv_heads of models without grouped queries is n_heads)"
 ARCHITECTURE = {*SHAPE, *ALIASES}
 SIZES = (
@@ -52,7 +49,7 @@ class Table:
     """Rows that are fitted: `numbers` by column name, the line of each, notes on what was read how, the files.
 
     A quantity of a law is a column of its name, or follows from the architecture's columns. names: what the
-    table calls each row, (n,), where it says. proposed: flags that read columns which may be ones that are missing.
+    table calls each row, (n,), where it says.
     empty: columns that are not read for their empty cells, each with the fault that it is where a law needs it.
     beside: cells, (n,), of the columns that no law reads.
     """
@@ -63,7 +60,6 @@ class Table:
     sources: tuple[Source, ...] = ()
     _known: dict[str, FloatArray] = field(default_factory=dict)
     names: AnyArray | None = None
-    proposed: tuple[str, ...] = ()
     empty: Mapping[str, str] = field(default_factory=dict)
     beside: Mapping[str, AnyArray] = field(default_factory=dict)
 
@@ -249,28 +245,27 @@ def read_rows(
     Raises:
         ValueError: a line a fault, those of names and of cells together.
     """
-    sheet = read_sheet(path, is_known, MOST_ROWS)
-    names = named(sheet.header, renamed, path, _of_words(sheet))
+    sheet = unfolded(read_sheet(path, "trained model", most=MOST_ROWS))
+    names = named(sheet.header, renamed, path)
     swept = () if best_of is None else swept_columns(best_of, sheet.header, names.columns, path)
-    bits = unit == "bits" or (unit is None and says_bits(names.loss))
+    bits = unit == "bits" or (unit is None and bare(names.loss) in BITS)
     faults = list(names.faults)
+    if unit is None and not bits and UNSURE.search(names.loss):
+        faults.append(
+            f"{path}:1: expected losses of a known unit, got {names.loss}; say it: --loss-unit bits or --loss-unit nats"
+        )
     try:
         table = _table(_selected(sheet, names, where, last, swept, path), bits, faults, path)
     except ValueError as error:
         faults += str(error).splitlines()
     if faults:
-        raise ValueError("\n".join([*faults, *_lacking(names.columns, needs), *may_be_meant(names.proposed)]))
+        lacks = _lacking(names.columns, needs)
+        unread = beside_laws(dict.fromkeys(names.columns, ())) if lacks else ()
+        raise ValueError("\n".join([*faults, *lacks, *offered(unread)]))
     table = _best(table, swept) if swept else table
     notes = (f"{names.loss} is read as bits: nats are bits · 0.693",) if bits else ()
-    source = source_of(path, sheet.text, len(table))
-    table = replace(table, notes=(*table.notes, *notes), sources=(source,), proposed=names.proposed)
-    return table, bits or unit is not None or unit_in(names.loss) == "nats"
-
-
-def _of_words(sheet: Sheet) -> set[str]:
-    """Columns with cells of which none begins like a number."""
-    cells = {name: [row[i].strip() for row in sheet.body] for i, name in enumerate(sheet.header)}
-    return {name for name, column in cells.items() if any(column) and not any(BEGINS.match(cell) for cell in column)}
+    table = replace(table, notes=(*table.notes, *notes), sources=(source_of(sheet, len(table)),))
+    return table, bits or unit is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +277,6 @@ class _Selected:
     lines: AnyArray
     progress: FloatArray | None
     notes: tuple[str, ...]
-    faults: tuple[str, ...]
 
 
 def _selected(
@@ -294,28 +288,21 @@ def _selected(
         ValueError: conditions or checkpoints that are unclear, no run that converged.
     """
     columns = {name: [row[i] for row in sheet.body] for i, name in enumerate(names.columns)}
-    numeric = [name for name in columns if name in COLUMNS]
-    columns, changed, faults = with_points(columns, numeric, sheet.lines, path, WHOLE)
-    units = {new: unit_in(old) for old, new in zip(sheet.header, names.columns, strict=True)}
-    columns = bare_of_units(columns, units)
-    columns, counted = multiplied(columns, units)
-    as_written = {old: columns[new] for old, new in zip(sheet.header, names.columns, strict=True)}
+    as_written = sheet.columns
     keep, left_out = kept({**as_written, **columns}, sheet.lines, where, path)
     columns, as_written, lines = _chosen(columns, keep), _chosen(as_written, keep), sheet.lines[keep]
     final, progress, found = checkpoints({**as_written, **columns}, lines, last, swept, path)
     finite, diverged = converged(_chosen(columns, final), lines[final], path)
     final[np.flatnonzero(final)[~finite]] = False
-    notes = (*sheet.notes, *names.notes, *changed, *counted, *left_out, *found, *diverged)
-    return _Selected(
-        _chosen(columns, final), _chosen(as_written, final), lines[final],
-        None if progress is None else progress[final], notes, (*faults,),
-    )  # fmt: skip
+    notes = (*names.notes, *left_out, *found, *diverged)
+    place = None if progress is None else progress[final]
+    return _Selected(_chosen(columns, final), _chosen(as_written, final), lines[final], place, notes)
 
 
 def _table(rows: _Selected, bits: bool, faults: list[str], path: Path) -> Table:
     """The rows as numbers; adds to `faults` what is wrong with their cells."""
     numbers, empty, unused, unread = numbers_in(rows.columns, rows.lines, path)
-    faults += [*rows.faults, *unread]
+    faults += unread
     if rows.progress is not None:
         numbers["checkpoint"] = rows.progress
     if bits and "loss" in numbers:

@@ -4,29 +4,45 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from objectives.display_text import in_a_command
+from objectives.display_text import LONGEST, in_a_command
 from objectives.fitting.columns import COLUMNS, bare
-from objectives.fitting.kept_rows import PROGRESS, RUNS, STATUS, number
+from objectives.fitting.kept_rows import PROGRESS, RUNS, STATUS
+from objectives.table import number
 from search_spaces.arrays import AnyArray
 
 FILE = "the file"  # of the rows of several tables, as if it were a column
 ROWS_EACH = 3  # rows of a kind in the mean, below which its column names rows instead
 MOST_SHOWN = 12
+NAMING = (
+    *("run_name", "Run Name", "tags.mlflow.runName", "name", "Name", "model", "model_name"),
+    *("run", "Run", "run_id", "Run ID", "id", "ID", "label", "hyper_id"),
+)  # columns that call rows
 OWN_USE = (*PROGRESS, *STATUS, *RUNS)  # they order, end or number rows
 
 
 def beside_laws(columns: Mapping[str, Sequence[str]]) -> dict[str, AnyArray]:
     """Cells, (n,), of the columns that no law reads and that order, end or number no rows."""
     return {
-        name: np.array([cell.strip() for cell in cells], dtype=object)
+        name: np.array(cells, dtype=object)
         for name, cells in columns.items()
         if name not in COLUMNS and bare(name) not in OWN_USE
     }
 
 
+def row_names(columns: Mapping[str, list[str]]) -> AnyArray | None:
+    """What a table calls its rows, (n,), long ones cut; None where no column does."""
+    naming = [cells for name in NAMING for header, cells in columns.items() if bare(header) == name and any(cells)]
+    return np.array([cell[:LONGEST] for cell in naming[0]], dtype=object) if naming else None
+
+
+def offered(names: Iterable[str]) -> list[str]:
+    """The line that says how a column which no law reads is read; none without any."""
+    return [f"{line}; --rename OLD=NEW reads one under another name" for line in told(names)]
+
+
 def told(names: Iterable[str]) -> list[str]:
     """The line that names columns which no law reads; none without any."""
-    every = [name or "(no name)" for name in names]
+    every = list(names)
     more = f" and {len(every) - MOST_SHOWN} more" if len(every) > MOST_SHOWN else ""
     return [f"columns that no law reads: {', '.join(every[:MOST_SHOWN])}{more}"] if every else []
 

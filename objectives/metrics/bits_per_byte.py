@@ -10,6 +10,7 @@ from search_spaces.arrays import FloatArray
 
 UNIT = "bits/byte"
 LOG_SCALE = False
+PER_BYTE = True  # a curve of bytes per token decides it
 
 
 def evaluate(assessment: Assessment) -> FloatArray:

@@ -8,6 +8,8 @@ from search_spaces.arrays import FloatArray
 
 UNIT = "J"
 LOG_SCALE = True
+PER_BYTE = True  # a curve of bytes per token decides it
+ENERGY = True
 
 
 def evaluate(assessment: Assessment) -> FloatArray:

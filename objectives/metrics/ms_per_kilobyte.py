@@ -7,6 +7,7 @@ from search_spaces.arrays import FloatArray
 
 UNIT = "ms"
 LOG_SCALE = True
+PER_BYTE = True  # a curve of bytes per token decides it
 
 
 def evaluate(assessment: Assessment) -> FloatArray:

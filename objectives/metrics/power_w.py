@@ -9,6 +9,7 @@ from search_spaces.arrays import FloatArray
 
 UNIT = "W"
 LOG_SCALE = True
+ENERGY = True
 
 
 def evaluate(assessment: Assessment) -> FloatArray:

@@ -6,6 +6,8 @@ from search_spaces.arrays import FloatArray
 
 UNIT = "tokens/J"
 LOG_SCALE = True
+OF_TEXT = "energy_per_kilobyte"  # in its place where tokens of designs hold different text
+ENERGY = True
 COST = "energy_j"  # of which less is more of this
 
 

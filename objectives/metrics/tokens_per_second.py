@@ -6,6 +6,7 @@ from search_spaces.arrays import FloatArray
 
 UNIT = "tokens/s"
 LOG_SCALE = True
+OF_TEXT = "ms_per_kilobyte"  # in its place where tokens of designs hold different text
 COST = "tpot_ms"  # of which less is more of this
 
 

@@ -7,6 +7,7 @@ from search_spaces.arrays import FloatArray
 
 UNIT = "ms"
 LOG_SCALE = True
+OF_TEXT = "ms_per_kilobyte"  # in its place where tokens of designs hold different text
 
 
 def evaluate(assessment: Assessment) -> FloatArray:

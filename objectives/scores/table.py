@@ -7,11 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.fitting.cells import fault
-from objectives.fitting.columns import bare
-from objectives.fitting.kept_rows import numbers_of
-from objectives.fitting.sheet import read_sheet, with_points
-from objectives.fitting.table_sources import Source, source_of
+from objectives.table import Source, fault, not_numbers, number, numbers_of, read_sheet, source_of
 from objectives.token_curve import TokenCurve
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
@@ -57,14 +53,11 @@ def score_table(path: Path, curve: TokenCurve) -> ScoreTable:
     Raises:
         ValueError: what cannot be read, each fault on its line.
     """
-    sheet = read_sheet(path, lambda name: bare(name) in OURS or ":" in name, MOST)
-    names = [name if ":" in name else bare(name) for name in sheet.header]
-    columns = {name: [row[i].strip() for row in sheet.body] for i, name in enumerate(names)}
+    sheet = read_sheet(path, "model", most=MOST)
+    names, columns, faults = sheet.header, sheet.columns, list[str]()
     known = [name for name in names if name in OURS or ":" in name]
     _refuse_header(path, names)
-    numeric = [name for name in known if name not in ("model", "laboratory", "text")]
-    columns, of_points, faults = with_points(columns, numeric, sheet.lines, path)
-    ends = [bare(cell) for cell in columns["model"]]
+    ends = columns["model"]
     whole = np.array([cell not in (CHANCE, TOP) for cell in ends])
     rows = {name: [cell for cell, kept in zip(columns[name], whole, strict=True) if kept] for name in known}
     lines = sheet.lines[whole]
@@ -80,22 +73,19 @@ def score_table(path: Path, curve: TokenCurve) -> ScoreTable:
     if faults:
         raise ValueError("\n".join(faults))
     unused = [name for name in names if name not in known]
-    notes = [*sheet.notes, *of_points, *of_bits, *([f"not used: {', '.join(unused)}"] if unused else [])]
+    notes = [*of_bits, *([f"not used: {', '.join(unused)}"] if unused else [])]
     notes += _assumed(limits, list(scores))
     labs, models = np.array(laboratory, dtype=object), np.array(rows["model"], dtype=object)
-    source = source_of(path, sheet.text, len(models))
+    source = source_of(sheet, len(models))
     return ScoreTable(source, models, labs, bits, text, scores, limits[CHANCE], limits[TOP], tuple(notes))
 
 
 def _refuse_header(path: Path, names: Sequence[str]) -> None:
-    """Refuse a header without models, bits per byte or scores, or that names a column twice.
+    """Refuse a header without models, bits per byte or scores.
 
     Raises:
         ValueError: the first of them.
     """
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"{path}: expected each column once, got {twice} twice; rename or leave out one")
     if "model" not in names:
         raise ValueError(f"{path}: model: expected a column of that name, got {', '.join(names)}; write {EXAMPLE}")
     if "bits_per_byte" not in names and "loss" not in names:
@@ -175,8 +165,7 @@ def _numbers(path: Path, name: str, cells: list[str], lines: AnyArray, faults: l
     values = numbers_of(cells)
     wrong = ~(np.isfinite(values) & (values > 0))
     if wrong.any():
-        shown = [repr(cell) for cell in cells]
-        faults.append(fault(path, lines, wrong, name, "a positive number", shown, "correct or leave out the row"))
+        faults.append(not_numbers(path, lines, wrong, name, cells, "a positive number"))
     return np.where(wrong, np.nan, values)
 
 
@@ -194,8 +183,7 @@ def _scores(path: Path, name: str, cells: list[str], lines: AnyArray, faults: li
     values = numbers_of(cells)
     wrong = ~np.isfinite(values) & np.array([bool(cell) for cell in cells])
     if wrong.any():
-        shown = [repr(cell) for cell in cells]
-        faults.append(fault(path, lines, wrong, name, "a number, or an empty cell", shown, "correct it"))
+        faults.append(not_numbers(path, lines, wrong, name, cells, "a number, or an empty cell"))
     return np.where(np.isfinite(values), values, np.nan)
 
 
@@ -211,7 +199,7 @@ def _ends(
         cell = columns[name][places[0]]
         if not cell:
             continue
-        if not math.isfinite(value := float(numbers_of([cell])[0])):
+        if not math.isfinite(value := number(cell)):
             faults.append(f"{path}: {name}: expected a number in the row {end}, got {cell!r}; correct it")
             continue
         found[name] = value

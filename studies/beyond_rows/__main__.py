@@ -4,7 +4,7 @@
 
 Of each table of FOLDER/evidence (no part of the project) the fifth with the most training compute is put away; a form is
 fitted to the rest as `plas fit` does, with its draws and with the factor that the rest's own largest fifth gives
-(`objectives.fitting.beyond_rows`), and 90 % intervals of the draws are held against what was put away. Nothing of the rows
+(`objectives.fitting.law_file`), and 90 % intervals of the draws are held against what was put away. Nothing of the rows
 that judge is seen by the factor.
 """
 
@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.fitting.beyond_rows import HELD, beyond_rows
 from objectives.fitting.diagnostics import quality
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import bootstrap
+from objectives.fitting.law_file import HELD, beyond_rows
 from objectives.fitting.several_tables import read_tables
 from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import largest

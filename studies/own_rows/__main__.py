@@ -20,8 +20,8 @@ from objectives.evidence.population import CENTRE, CENTRE_SD, population
 from objectives.evidence.posterior import Belief, posterior, prior_of
 from objectives.evidence.trainings import MOST_EPOCHS, Trainings
 from objectives.fitting.estimate import Method, fitted
-from objectives.fitting.form_choice import form_weights
 from objectives.fitting.trained_models import Table
+from objectives.fitting.validation import form_weights
 from objectives.loss_law.form import named_form
 from objectives.plugins import importable
 from search_spaces.arrays import AnyArray, FloatArray, IntArray

@@ -11,11 +11,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nas.fit.frontier_check import Judged, under_draws
-from nas.fit.next_designs import Asked, candidates_of
-from nas.fit.next_on_prior import PRIOR_GOALS, proposed, quantities
-from nas.fit.trainings import Trainings, counts_of, on_counts
-from nas.fit.worth import picks_asked
+from nas.fit.frontier_check import Judged, picks_asked, under_draws
+from nas.fit.next_designs import (
+    PRIOR_GOALS,
+    Asked,
+    Trainings,
+    candidates_of,
+    counts_of,
+    on_counts,
+    proposed,
+    quantities,
+)
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
 from objectives.evidence.joint_form import Quantities

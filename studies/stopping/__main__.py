@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from nas.fit.frontier_check import Judged, under_draws
-from nas.fit.next_designs import Asked, designs
-from nas.fit.trainings import Trainings
+from nas.fit.next_designs import Asked, Trainings, designs
 from nas.fit.worth import worth
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from objectives.assessment import Assessment
+from objectives.assessment import Assessment, stating
 from objectives.device import Calibration, Energy
 from objectives.parts import PartAssessment, composition
 from objectives.plugins import importable, summary
@@ -19,7 +19,7 @@ from objectives.text.text import Text
 from objectives.text.vocabulary_cost import VocabularyCost
 from objectives.token_curve import Size, Source, TokenCurve
 from objectives.training import Training
-from search_spaces.architectures import Architectures
+from search_spaces.architectures import Architectures, one
 from search_spaces.columns import SHAPE, Part
 
 METRICS = importable("objectives.metrics")
@@ -79,3 +79,15 @@ def test_parts_add_up_to_the_metric(
         rtol=1e-9,
         err_msg=f"objectives/metrics/{metric}.py: expected parts that add up to evaluate; correct one",
     )
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_metric_of_energy_or_of_text_says_so(metric: str, scenario: Scenario) -> None:
+    design = one({"depth": 4, "width": 256, "n_kv_heads": 2, "expert_size": 512, "vocabulary": VOCABULARY})
+    for attribute, without in (("ENERGY", replace(scenario, energy=None)), ("PER_BYTE", replace(scenario, text=None))):
+        assert np.isfinite(Assessment(design, scenario)[metric][0])
+        try:
+            priced = bool(np.isfinite(Assessment(design, without)[metric][0]))
+        except ValueError:
+            priced = False
+        assert (metric in stating(attribute)) != priced, f"objectives/metrics/{metric}.py: say {attribute} = True"

@@ -78,3 +78,13 @@ def test_steps_and_repairs_keep_to_the_formats() -> None:
 def test_other_formats_are_refused_by_name(given: list[str], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         SearchSpace.from_mapping({"axes": {**AXES, "precision": given}})
+
+
+def test_examples_hold_every_value_of_each_setting_beside_the_first_design() -> None:
+    layers = ["full", {"period": 2, "local": 256}]
+    there = space(["fp16", "q4_k_m"], tokens=[10**9, 10**10], layers=layers, depth=[2, 8])
+    examples = {axis: there.architectures(genotypes) for axis, genotypes in there.examples.items()}
+    assert {axis: len(found) for axis, found in examples.items()} == {"": 3, "layers": 2, "precision": 2, "tokens": 2}
+    assert examples["layers"].n_local.tolist() == [0, 4]  # no mix of two layers
+    assert examples["tokens"].tokens.tolist() == [10**9, 10**10]
+    assert all(there.is_canonical(genotypes).all() for genotypes in there.examples.values())

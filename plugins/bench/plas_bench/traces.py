@@ -14,7 +14,7 @@ from nas.record.candidates import read_rows
 from nas.record.log import final
 from nas.record.store import FILE, begun
 from objectives.display_text import LACKING, lacking_row, read_cell, shown_name
-from objectives.fitting.columns import ALIAS, bare
+from objectives.fitting.columns import ALIAS, bare, inexact
 from plas_bench.instance import BenchProblem
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import IntArray
@@ -167,6 +167,8 @@ def _columns(path: Path, row: Row) -> dict[str, str]:
     known = {*FILE_COLUMNS, *DEFAULTS, *ALIASES}
     called = {old: old if old in known else ALIAS.get(bare(old), bare(old)) for old in row}
     found = {old: new for old, new in called.items() if new in known and (old == new or new not in row)}
+    if faults := inexact((old for old in row if old not in found), found.values(), known - {*row}, path):
+        raise UsageError("\n".join(faults))
     for old, new in found.items():
         if twice := [other for other in found if found[other] == new and other != old]:
             raise UsageError(f"{path}: {new}: expected one column, got {old} and {twice[0]}; leave one out")

@@ -48,11 +48,19 @@ def test_genes_and_columns_of_architectures_say_the_same(bench: BenchProblem, tm
 
 
 def test_columns_may_have_the_names_of_other_tools(bench: BenchProblem, tmp_path: Path) -> None:
-    header = "num_hidden_layers,hidden_size,Num Experts,top-k,expert_ffn_ratio,num_key_value_heads,note"
+    header = "num_hidden_layers,hidden_size,num_experts,topk,expert_ffn_ratio,num_key_value_heads,note"
     (found,) = read_traces(written(tmp_path, f"{header}\n8,1024,8,2,0.5,4,full\n"), bench)
     design = bench.problem.architectures(found.genotypes)
     columns = (design.depth, design.width, design.n_experts, design.top_k, design.n_kv_heads)
     assert [int(column[0]) for column in columns] == [8, 1024, 8, 2, 4]
+
+
+def test_a_column_of_nearly_a_name_is_not_taken_for_absent(bench: BenchProblem, tmp_path: Path) -> None:
+    path = written(tmp_path, "depth,width,Num Experts,expert_ffn_ratio,n_kv_heads\n8,1024,8,0.5,4\n")
+    with pytest.raises(
+        UsageError, match=r"expected n_experts by an exact name, got Num Experts; df = df.rename\(columns="
+    ):
+        read_traces(path, bench)
 
 
 def test_runs_are_told_apart_and_ordered(bench: BenchProblem, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """A library's file: Puzzletron's JSON, a table, or a folder that PLAS wrote; and a library written as such a table."""
 
-import csv
-import io
 import json
 import os
 from collections.abc import Mapping
@@ -13,7 +11,8 @@ from nas.files import yaml_source
 from nas.files.faults import near_file
 from nas.files.tables import csv_text, write
 from objectives import outside
-from objectives.display_text import csv_fault, read_cell
+from objectives.display_text import read_cell
+from objectives.table import read_sheet
 from plas_blocks import puzzletron
 from plas_blocks.answer_folder import TABLE
 from plas_blocks.checking import MOST_LAYERS, Meaning, checked
@@ -21,7 +20,7 @@ from plas_blocks.library import Library, Row
 
 SIDE = "library.yaml"
 MOST_BYTES = 400_000_000
-OWN = ("", "id", "layer", "block", "parent", "content")  # columns that are no metric; without a name: numbers of rows
+OWN = ("id", "layer", "block", "parent", "content")  # columns that are no metric
 TRUE, FALSE = ("1", "true", "yes"), ("", "0", "false", "no")
 
 
@@ -41,7 +40,7 @@ def read_library(path: Path, meaning: Meaning) -> Library:
         rows, scores = puzzletron.rows_of(str(path), _json(path, source))
         meaning = Meaning((*meaning.scores, *scores), meaning.larger, meaning.rest)
     else:
-        rows = _table(path, source)
+        rows = _table(path)
     return checked(str(path), rows, meaning)
 
 
@@ -83,29 +82,23 @@ def _number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _table(path: Path, source: str) -> list[Row]:
+def _table(path: Path) -> list[Row]:
     """Rows of a CSV with the columns layer, block, and metrics; parent marks the parent's own blocks."""
     try:
-        reader = csv.DictReader(io.StringIO(source, newline=""), strict=True)
-        columns = reader.fieldnames = [read_cell(name.strip()) for name in reader.fieldnames or []]
-        lines = list(reader)
-    except csv.Error as error:
-        raise UsageError(f"{path}: expected CSV, got {csv_fault(error)}; correct the file") from None
-    named = [name for name in columns if name]
-    lacking = [name for name in ("layer", "block") if name not in columns]
-    if lacking or len(set(named)) < len(named):
-        text = f"no {' and no '.join(lacking)}" if lacking else "a column twice"
+        sheet = read_sheet(path, most_bytes=MOST_BYTES)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if lacking := [name for name in ("layer", "block") if name not in sheet.header]:
+        text = f"no {' and no '.join(lacking)}"
         raise UsageError(
             f"{path}: expected the columns layer, block and one a metric, got {text}; name them in the first row"
         )
-    return [_line(path, number, line) for number, line in enumerate(lines, 2)]
+    return [_line(path, number, row) for number, row in zip(sheet.lines.tolist(), sheet.rows, strict=True)]
 
 
-def _line(path: Path, number: int, line: Mapping[str | None, Any]) -> Row:
+def _line(path: Path, number: int, line: Mapping[str, str]) -> Row:
     where = f"line {number}"
-    if None in line or None in line.values():
-        raise UsageError(f"{path}: {where}: expected a cell a column, got another number of them; correct the line")
-    text = {str(name): read_cell(str(value).strip()) for name, value in line.items()}
+    text = {read_cell(name): read_cell(value) for name, value in line.items()}
     values = {name: _value(cell) for name, cell in text.items() if name not in OWN}
     marked = text.get("parent", "").lower()
     if marked not in (*TRUE, *FALSE):

@@ -1,7 +1,5 @@
 """Answers of others in a file: Puzzletron's solutions.json, or a table of the block of each layer."""
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +8,8 @@ from typing import Any
 from nas.errors import UsageError
 from nas.files.tables import csv_text, write
 from objectives import outside
-from objectives.display_text import csv_fault, read_cell
+from objectives.display_text import read_cell
+from objectives.table import read_sheet
 from plas_blocks.files import layers_of, text_of
 from plas_blocks.library import Library
 
@@ -25,7 +24,7 @@ def read_answers(path: Path, library: Library) -> list[Named]:
     """
     text = text_of(path, "answers to compare with", "name solutions.json or a CSV")
     places = _places(library)
-    told = _solutions(path, text) if path.suffix.lower() == ".json" else _table(path, text)
+    told = _solutions(path, text) if path.suffix.lower() == ".json" else _table(path)
     if not told:
         raise UsageError(f"{path}: expected answers to compare with, got none; write a row a layer")
     return [(name, _rows(f"{path}: {name}", parts, places, library)) for name, parts in told]
@@ -87,18 +86,18 @@ def _part(each: Mapping[str, Any]) -> Part:
     return layers, kind
 
 
-def _table(path: Path, text: str) -> list[tuple[str, list[Part]]]:
+def _table(path: Path) -> list[tuple[str, list[Part]]]:
     """Rows of answer, layer, block; without the column answer they are one."""
     try:
-        lines = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
-        found: dict[str, list[Part]] = {}
-        for line in lines:
-            part = (layers_of(f"{path}", line["layer"]), read_cell(line["block"]))
-            found.setdefault(read_cell(line.get("answer") or "answer"), []).append(part)
-    except csv.Error as error:
-        raise UsageError(f"{path}: expected CSV, got {csv_fault(error)}; correct the file") from None
-    except (KeyError, AttributeError, TypeError):
+        sheet = read_sheet(path)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if not {"layer", "block"} <= {*sheet.header}:
         raise UsageError(
             f"{path}: expected the columns answer, layer (7, or 7-9) and block, got others; correct the file"
-        ) from None
-    return list(found.items())
+        )
+    answers: dict[str, list[Part]] = {}
+    for row in sheet.rows:
+        part = (layers_of(f"{path}", row["layer"]), read_cell(row["block"]))
+        answers.setdefault(read_cell(row.get("answer") or "answer"), []).append(part)
+    return list(answers.items())

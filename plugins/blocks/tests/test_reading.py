@@ -136,7 +136,7 @@ BROKEN = {
         ),
         "memory_mib: expected one unit, got up to 0.390625 at layer 2 and 400 at layer 0",
     ),
-    "cells": (HEAD + "0,a,1,0\n", "line 2: expected a cell a column"),
+    "cells": (HEAD + "0,a,1,0\n", "library.csv:2: expected 5 cells, got 4"),
 }
 
 

@@ -75,7 +75,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "half": ({**QWEN, "depth": 24.5}, "depth: expected a positive integer, got 24.5"),
     "missing value": ({**QWEN, "depth": None}, "depth: expected a positive integer, got None"),
     "no model": ("qwen2.5", "expected a published model .* did you mean"),
-    "no file": ("absent.csv", "absent.csv: expected a candidate file, got No such file or directory"),
+    "no file": ("absent.csv", "absent.csv: expected a readable CSV, got No such file or directory"),
 }
 
 

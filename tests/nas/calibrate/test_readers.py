@@ -10,6 +10,7 @@ import pytest
 
 from nas.calibrate import llama_bench
 from nas.calibrate.document import document
+from nas.calibrate.figure import precision
 from nas.calibrate.log import READERS, reader_of
 from nas.errors import UsageError
 
@@ -128,7 +129,7 @@ def test_settings_that_no_profile_is_of(
     ],
 )  # fmt: skip
 def test_file_types(model_type: str, name: str) -> None:
-    assert llama_bench.precision(llama_bench.described(model_type)[1]) == name
+    assert precision(llama_bench.described(model_type)[1]) == name
 
 
 def test_one_of_several_gpus_alone(sample: Sample) -> None:
@@ -193,57 +194,6 @@ def test_localscore_as_it_is_sent_to_the_site(rows: Rows, brief: Brief, sample: 
     assert rows(tmp_path / "sent.json") == rows(sample("localscore_site.json"))
 
 
-def test_llmfit(rows: Rows, brief: Brief, sample: Sample) -> None:
-    """Rates of decoding, or of whole requests, which the engine says; what no single GPU ran, and what scatters."""
-    found = rows(sample("llmfit.json"), precision="bf16")
-    assert [brief(row) for row in found] == [
-        ("Llama-3.2-1B", "decode_tok_s", 301.5, 1, 25, 210, "q4_k_m"),
-        ("Qwen3-1.7B", "decode_tok_s", 221.0, 1, 25, 300, "q4_k_m"),
-        ("Qwen3-4B", "decode_tok_s", 88.0, 1, 25, 300, "q8_0"),
-        ("time to first token of prompts whose length is not stated",),
-        ("Qwen3-32B: 19.6 GB of weights, where the GPU has 17.1: some layers ran on the CPU",),
-        ("repetitions scatter by more than 20 %: others had the machine, or it throttled",),
-        ("Qwen3-0.6B", "decode_tok_s", 400.0, 1, 25, 300, "bf16"),
-        ("an output of fewer than 32 tokens",),
-    ]  # fmt: skip
-    assert {row["engine"] for row in found if not row.get("left_out")} == {
-        "llama-server, whole requests, llmfit 1.1.3", "Ollama, llmfit 1.1.3", "vLLM, whole requests, llmfit 1.1.3"
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"hardware": {"hwClass": "DISCRETE_GPU", "gpuCount": 2}}, "several GPUs"),
-        ({"schemaVersion": 2}, "a submission of another version than 1"),
-        ({"results": ["x"]}, "avgTps: expected a number, got none that can be used"),
-    ],
-)
-def test_llmfit_that_is_left_out(
-    change: dict[str, Any], reason: str, rows: Rows, sample: Sample, tmp_path: Path
-) -> None:
-    (tmp_path / "log.json").write_text(json.dumps(json.loads(sample("llmfit.json").read_text()) | change))
-    assert reason in {row.get("left_out") for row in rows(tmp_path / "log.json", precision="bf16")}
-
-
-def test_edge_llm_bench(rows: Rows, brief: Brief, sample: Sample) -> None:
-    """Prefill and decoding of records that state their prompt; the size of LiteRT-LM's cache; failures, heat, other tasks."""
-    found = rows(sample("edge_llm_bench.json"), precision="int4")
-    assert [brief(row) for row in found] == [
-        ("Qwen3-0.6B", "prefill_tok_s", 186.0, 1, 20, 0, "int4"),
-        ("Qwen3-0.6B", "decode_tok_s", 122.5, 1, 20, 128, "int4"),
-        ("Qwen3-0.6B", "prefill_tok_s", 86.6, 1, 512, 0, "q4_k_m"),
-        ("Qwen3-0.6B", "decode_tok_s", 20.7, 1, 512, 128, "q4_k_m"),
-        ("tokens of the prompt are not stated",),
-        ("a device that was throttled by heat",),
-        ("a run that failed",),
-        ("no rates of a language model",),
-    ]  # fmt: skip
-    assert {row["engine"] for row in found if not row.get("left_out")} == {
-        "litert-lm-gpu v1.2.3, cache of 672 tokens, edge-llm-bench", "llama.cpp v1.2.3, edge-llm-bench"
-    }  # fmt: skip
-
-
 def test_vllm(rows: Rows, brief: Brief, sample: Sample) -> None:
     """T(1) is a prefill, (T(129) - T(1)) / 128 a step; a longer run alone tells neither."""
     assert [brief(row) for row in rows(sample("latency.pytorch.json"))] == [
@@ -284,56 +234,6 @@ def test_vllm_server(rows: Rows, brief: Brief, tmp_path: Path) -> None:
         ("Qwen3-0.6B", "ttft_ms", 30.0, 1, 1024, 128, "bf16"),
         ("Qwen3-0.6B", "tpot_ms", 4.0, 1, 1024, 128, "bf16"),
     ]
-
-
-def test_ai_hub(rows: Rows, brief: Brief, sample: Sample) -> None:
-    """128 tokens that attend to the whole context; a largest time that is computed is left out, one that is not is a prefill."""
-    found = rows(sample("perf.yaml"))
-    assert [brief(row) for row in found] == [
-        ("Llama-3.2-1B", "prefill_ms", 40.0, 1, 128, 0, "w4a16"),
-        ("the largest time to first token is the least times context / 128: derived, not measured",),
-        ("Llama-3.2-1B", "decode_tok_s", 50.0, 1, 4096, 1, "w4a16"),
-        ("Llama-3.2-1B", "prefill_ms", 225.0, 1, 128, 0, "w4a16"),
-        ("Llama-3.2-1B", "prefill_ms", 6000.0, 1, 4096, 0, "w4a16"),
-        ("Llama-3.2-1B", "decode_tok_s", 11.0, 1, 4096, 1, "w4a16"),
-        *[("weights in 'float': no profile is of that format",)] * 3,
-        ("no figures of a language model",),
-    ]
-    assert [row["device"] for row in found] == [
-        *["snapdragon_8_elite"] * 3,
-        *["SA8295P ADP"] * 3,
-        *["snapdragon_8_elite"] * 4,
-    ]
-    assert {row["attended_len"] for row in found if row["metric"] == "prefill_ms"} == {"4096"}
-
-
-def test_ai_hub_without_a_length(rows: Rows, sample: Sample, tmp_path: Path) -> None:
-    """One time for least and largest does not say of how many tokens."""
-    (tmp_path / "perf.yaml").write_text(sample("perf.yaml").read_text().replace("float:", "w4:"))
-    assert sum("without the length of its prompt" in row["left_out"] for row in rows(tmp_path / "perf.yaml")) == 2
-
-
-def test_a_step_whose_only_time_is_unusable_is_left_out_with_its_reason(
-    rows: Rows, brief: Brief, sample: Sample, tmp_path: Path
-) -> None:
-    """No median is asked of no times."""
-    place = tmp_path / "steps.csv"
-    place.write_text(sample("steps.csv").read_text().replace(",13.5", ",0"))
-    found = [brief(row) for row in rows(place, models=("qwen3_8b",), precision="bf16")]
-    assert ("latency_ms: expected more than 0, got 0",) in found
-
-
-def test_aiconfigurator(rows: Rows, brief: Brief, sample: Sample) -> None:
-    """Medians of like steps of the model and format that are given; both phases in one pass, and chunks, are left out."""
-    assert [brief(row) for row in rows(sample("steps.csv"), models=("qwen3_8b",), precision="bf16")] == [
-        ("prompts and steps of other requests in one pass",),
-        ("a prompt after a context: only whole prompts are read",),
-        ("Qwen3-8B", "prefill_ms", 50.0, 1, 1024, 0, "bf16"),
-        ("Qwen3-8B", "tpot_ms", 13.5, 1, 1024, 1, "bf16"),
-        ("Qwen3-8B", "tpot_ms", 14.5, 4, 1024, 1, "bf16"),
-    ]
-    assert rows(sample("estimates.csv"))[0]["left_out"] == "estimates of aiconfigurator, not measurements"
-    assert {row["left_out"][:16] for row in rows(sample("operators.txt"))} == {"single operators"}
 
 
 def test_every_sample_is_of_one_format(sample: Sample) -> None:
@@ -439,17 +339,6 @@ def test_mlx(rows: Rows, brief: Brief, sample: Sample) -> None:
     ]
 
 
-def test_executorch(rows: Rows, brief: Brief, sample: Sample) -> None:
-    """Times of day as a prefill and the mean of the steps; a request that generated nothing has no step."""
-    found = rows(sample("executorch.txt"), models=("llama3_2_1b=llama_3.2_1b",), precision="int4")
-    assert [brief(row) for row in found] == [
-        ("Llama-3.2-1B", "prefill_ms", 56.0, 1, 31, 0, "int4"),
-        ("Llama-3.2-1B", "tpot_ms", 18.5208, 1, 31, 96, "int4"),
-        ("Llama-3.2-1B", "prefill_ms", 164.0, 1, 14, 0, "int4"),
-        ("decode: expected more than 0, got 0",),
-    ]
-
-
 def test_rkllm(rows: Rows, brief: Brief, sample: Sample) -> None:
     """Stages of every table, of the file and in the format that the log names."""
     found = rows(sample("rkllm.txt"))
@@ -458,56 +347,3 @@ def test_rkllm(rows: Rows, brief: Brief, sample: Sample) -> None:
         ("Qwen2.5-3B", "tpot_ms", 121.76, 1, 321, 102, "int8"),
     ]
     assert {row["engine"] for row in found} == {"RKLLM 1.2.1"}
-
-
-def test_openvino(rows: Rows, brief: Brief, sample: Sample) -> None:
-    """First and other tokens of every iteration but warm-ups, sizes and times of all sequences together."""
-    assert [brief(row) for row in rows(sample("openvino.txt"))] == [
-        ("a warm-up",), ("a warm-up",),
-        ("Llama-2-7B", "prefill_ms", 540.01, 2, 32, 0, "fp16"),
-        ("Llama-2-7B", "tpot_ms", 296.11, 2, 32, 127, "fp16"),
-    ]  # fmt: skip
-
-
-def test_litert_lm(rows: Rows, brief: Brief, sample: Sample) -> None:
-    """Turns in pairs, the second after the first; a benchmark with its settings; a drafted one and one of a block without turns."""
-    found = rows(sample("litert_lm.txt"), precision="int8")
-    assert [brief(row) for row in found] == [
-        ("Qwen3-0.6B", "prefill_tok_s", 19.51, 1, 16, 0, "int8"),
-        ("a prompt after earlier turns, of whose outputs nothing is said yet",),
-        ("Qwen3-0.6B", "decode_tok_s", 10.11, 1, 16, 88, "int8"),
-        ("Qwen3-0.6B", "decode_tok_s", 9.5, 1, 16 + 88 + 20, 64, "int8"),
-        ("Qwen3-0.6B", "prefill_tok_s", 31.03, 1, 256, 0, "int8"),
-        ("Qwen3-0.6B", "decode_tok_s", 6.28, 1, 256, 128, "int8"),
-        ("Qwen3-0.6B", "prefill_tok_s", 30.0, 1, 256, 0, "int8"),
-        ("speculative decoding: several tokens a step",),
-    ]
-    assert [row["engine"] for row in found if row["engine"]] == [
-        *["LiteRT-LM cpu"] * 3,
-        *["LiteRT-LM cpu, cache of 2048 tokens, drafts auto"] * 2,
-        "LiteRT-LM gpu, cache of 4096 tokens",
-    ]
-
-
-def test_litert_lm_without_tokens(rows: Rows, tmp_path: Path) -> None:
-    """Turns of old builds have rates alone, which say nothing of lengths."""
-    rates = "  Prefill Turn 1:\n      Prefill Speed: 500.00 tokens/sec.\n  Decode Turn 1:\n      Decode Speed: 20.00 tokens/sec.\n"
-    (tmp_path / "log.txt").write_text("BenchmarkInfo:\n" + rates)
-    found = rows(tmp_path / "log.txt", models=("qwen3_0.6b",), precision="int8")
-    assert [row["left_out"] for row in found] == [f"tokens of the {of} are not stated" for of in ("prompt", "output")]
-
-
-def test_mlperf_client(rows: Rows, brief: Brief, sample: Sample) -> None:
-    """First token and rate of every category; geometric means, agentic categories and failed runs are left out."""
-    found = rows(sample("mlperf_client.json"), precision="int4")
-    tools, failed = "calls of tools between the tokens", "a run that failed"
-    mean = "a geometric mean over prompts of different lengths"
-    assert [brief(row) for row in found] == [
-        ("Llama-3.1-8B", "prefill_ms", 250.0, 1, 512, 0, "int4"),
-        ("Llama-3.1-8B", "decode_tok_s", 40.5, 1, 512, 127, "int4"),
-        ("Llama-3.1-8B", "prefill_ms", 1500.0, 1, 3100, 0, "int4"),
-        ("Avg 2nd+ Token Generation Rate: expected more than 0, got 0",),
-        *[(tools,), (tools,), (mean,), (mean,)],
-        *[(failed,), (failed,), ("no figures of a language model",)],
-    ]
-    assert {row["engine"] for row in found if row["engine"]} == {"MLPerf Client OpenVINO"}

@@ -119,9 +119,10 @@ def test_a_gene_is_searched_recorded_explained_and_refused_where_no_formula_has_
     gene: str, values: set[str], tree: ChangedTree
 ) -> None:
     random = ("run", "--algo", "random", "--evaluations", 60, "--space", "space.yaml", "--no-plots", "--quiet")
-    run, resumed, exact, explained, words, theory = said(
+    run, closed, resumed, exact, explained, words, theory = said(
         tree,
         (*random, "--out", f"of-{gene}"),
+        (*random, "--latency", "closed_form", "--out", f"closed-{gene}"),
         ("run", "--resume", f"of-{gene}", "--evaluations", 80, "--no-plots", "--quiet"),
         (*RUN, "--space", "space.yaml", "--objectives", "loss,resident_gb", "--out", f"exact-{gene}"),
         ("explain", f"of-{gene}", "--index", 1, "--json"),
@@ -129,6 +130,8 @@ def test_a_gene_is_searched_recorded_explained_and_refused_where_no_formula_has_
         ("theory", "--set", "space=space.yaml", "--budget", "total_ms=400"),
     )
     assert [each.code for each in (run, resumed, exact, explained, words, theory)] == [0, 0, 0, 0, 0, 2]
+    assert (closed.code, (tree.folder / f"closed-{gene}").exists()) == (2, False)
+    assert "latency: expected operator for adapter_rank, got closed_form" in closed.err
     found = rows(tree, f"of-{gene}/evaluations.csv")
     assert ({row[gene] for row in found}, len(found)) == (values, 80)
     shown = json.loads(explained.out)["metrics"]

@@ -89,7 +89,7 @@ def test_what_assumes_queries_as_wide_as_the_layers_refuses_by_name(inside: Call
     assert "tiny_heads with head_dim and n_heads as axes" in theory.err
     closed = inside("run", "--algo", "random", *LINE, "--latency", "closed_form", "--out", "closed")
     assert closed.code == 2
-    assert "latency: expected operator for n_heads as an axis" in closed.err
+    assert "latency: expected operator for query_dim other than width, got closed_form" in closed.err
     law = inside("theory", "--law", "conditional", "--budget", "decode_ms=20")
     assert law.code == 2
     assert "conditional prices designs of n_experts 1 and ffn_attention_ratio 0.5 to 5 alone" in law.err

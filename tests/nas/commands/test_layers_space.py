@@ -143,7 +143,7 @@ def test_what_knows_full_attention_alone_refuses_by_name(inside: Callable[..., A
     assert "theory: expected a space whose layers are all of full attention" in text(theory)
     closed = inside("run", "--algo", "random", *LINE, "--latency", "closed_form", "--out", "closed")
     assert closed.code == 2
-    assert "latency: expected operator for layers as an axis" in text(closed)
+    assert "latency: expected operator for n_local" in text(closed)
     plain = inside("run", "--algo", "random", "--budget", "full_layers>=4", "--out", "plain")
     assert plain.code == 2
     assert "expected a space with axes.layers, got paper" in text(plain)

@@ -105,6 +105,7 @@ BAD: list[str] = [
     "run --algo exact --evaluations 5",
     "run --latency closed_form --attention fused",
     "run --latency closed_form --vocabulary 100",
+    "run --latency closed_form --precisions fp16,q4_k_m --algo random --evaluations 50",
     "select",
     "select none",
     "select . --select x",

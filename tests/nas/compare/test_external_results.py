@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from nas.compare.external_results import objectives_of, read_runs, traces
@@ -48,8 +47,11 @@ def test_known_metrics_have_our_scale_and_violations_count(tmp_path: Path) -> No
         ("a,b\n1,2\n", "a column run"),
         ("run,evaluation\n1,2\n", "one per objective"),
         ("run,a\n1,x\n", "tool.csv:2: a: expected a number"),
+        ('run,a\n1,"3,5"\n', r"tool.csv:2: a: expected a number or nothing, got '3,5'; df\[.a.\] = "),
+        ("run;a\n1;3,5\n", r"sep=.;., decimal=.,.\)"),
+        ("run, a,b\n0,1\n0,1,2\n", "tool.csv:2: expected 3 cells, got 2"),
         ("run,a,a\n1,2,3\n", "tool.csv:1: expected each column once, got a twice"),
-        ("run,a,b\n0,1,2\n0,1,2,3\n", "tool.csv:3: expected at most 3 cells"),
+        ("run,a,b\n0,1,2\n0,1,2,3\n", "tool.csv:3: expected 3 cells, got 4"),
         ("run,evaluation,a\n0,1,2\n0,,1\n", "tool.csv:3: evaluation: expected a number, got nothing"),
         ("run,a\n0,2\n ,1\n", "tool.csv:3: run: expected it in every row or in none, got nothing"),
         ("strategy,run,a\n,0,2\nmine,0,1\n", "tool.csv:2: strategy: expected it in every row or in none"),
@@ -64,10 +66,3 @@ def test_mistakes_name_the_place(tmp_path: Path, text: str, said: str) -> None:
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         objectives_of(tmp_path / "none.csv")
-
-
-def test_a_row_shorter_than_the_header_is_a_failed_evaluation(tmp_path: Path) -> None:
-    path = written(tmp_path, "run, a,b\n0,1\n0,1,2\n")
-    (trace,) = traces(read_runs(path, ["a", "b"]), objectives_of(path), None, 5)
-    assert np.isnan(trace.values[0, 1])
-    assert trace.feasible.tolist() == [False, True]

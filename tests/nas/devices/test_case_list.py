@@ -74,12 +74,12 @@ def test_the_reference_model_limits_cases_without_a_limit_of_their_own(request_f
     ] * 3
 
 
-def test_a_tables_columns_are_named_as_the_flags(request_for: Ask, tmp_path: Path) -> None:
+def test_a_tables_columns_are_named_as_study_keys(request_for: Ask, tmp_path: Path) -> None:
     path = table(
         tmp_path,
-        "case;--device;Precision;input-tokens;output_tokens;budget",
-        "robot;jetson_orin_nano_super_8gb;int8;512;8;decode_ms<=100 ms resident_gb=4 GB",
-        "car;jetson_agx_orin_64gb@30w;;;;total_ms=100 memory_gb=16",
+        "case,device,precision,input_tokens,output_tokens,budget",
+        "robot,jetson_orin_nano_super_8gb,int8,512,8,decode_ms<=100 ms resident_gb=4 GB",
+        "car,jetson_agx_orin_64gb@30w,,,,total_ms=100 memory_gb=16",
     )
     robot, car = priced_cases(case_list(request_for(table=path, flags={"attention": "fused"}))).cases
     assert {b.metric: b.limit for b in robot.budgets} == {"memory_gb": 8.0, "decode_ms": 100.0, "resident_gb": 4.0}
@@ -116,9 +116,13 @@ def test_every_fault_of_a_table_is_said_with_line_and_column(request_for: Ask, t
     ("lines", "expected"),
     [
         (("case,device,precison", "a,l4,fp16"), ":1:3: expected a column"),
-        (("case,device,device", "a,l4,l4"), ":1:3: expected each column once"),
+        (("case,device,device", "a,l4,l4"), ":1: expected each column once, got device twice"),
         (("case,device", "a,l4,fp16"), ":2: expected 2 cells, got 3"),
         (("case,device",), "expected a header and a row per case"),
+        (("case,device,batch", "a,l4,~"), ":2:3: batch: expected an integer, got '~'"),
+        (("case,device,batch", "a,l4,0x10"), ":2:3: batch: expected an integer, got '0x10'"),
+        (("case,device,batch", "a,l4,4k"), ":2:3: batch: expected an integer, got '4k'"),
+        (("case,device,weight", "a,l4,1k"), ":2:3: weight: expected a positive number, got '1k'"),
         (("case,device,application", "a,l4,smart hom"), ":2:3: application: expected an application"),
         (("case,device,precision", "a,l4,nvfp4"), ":2:3: precision: nvfp4: expected a device with an fp4 peak"),
     ],
@@ -145,6 +149,15 @@ def test_a_precision_that_some_devices_lack_is_left_out_there_and_said(request_f
     found = case_list(request_for(devices="l4,rtx_5090", precisions="fp16,nvfp4"))
     assert [row.label for row in found.rows] == ["l4 fp16", "rtx_5090 fp16", "rtx_5090 nvfp4"]
     assert found.notices == ("nvfp4 is left out where the device has none: no fp4 peak is stated for l4",)
+
+
+@pytest.mark.parametrize("metric", ["energy_j", "energy_per_kilobyte"])
+def test_a_device_without_energy_is_left_out_of_a_study_of_it(metric: str, request_for: Ask, tmp_path: Path) -> None:
+    study = {"objectives": ["loss", metric], "vocabulary": 32_000, "calibration": "shipped"}
+    (tmp_path / "study.yaml").write_text(dump(study), encoding="utf-8")
+    found = case_list(request_for(config=str(tmp_path / "study.yaml"), devices="l4,jetson_orin_nano_super_8gb"))
+    assert [row.label for row in found.rows] == ["jetson_orin_nano_super_8gb"]
+    assert found.notices == ("energy is left out where the device has none: no coefficients are known for l4",)
 
 
 def test_a_board_of_ones_own_by_file_and_in_a_study(request_for: Ask, tmp_path: Path) -> None:

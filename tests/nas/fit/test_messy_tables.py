@@ -1,4 +1,4 @@
-"""`fit` on tables as people have them, typed as a command: sweeps, names of their own, faults."""
+"""`fit` on tables typed as a command: sweeps, every fault at once."""
 
 import json
 from collections.abc import Callable
@@ -14,13 +14,13 @@ QUICK = ("--form", "chinchilla", "--bootstraps", 20, "--starts", 4, "--quiet")
 
 @pytest.fixture
 def swept(tmp_path: Path) -> Path:
-    """16 designs at five learning rates and two batches, under names and with units that others use."""
-    rows, generator = ["n_layer,n_params,Tokens (B),lr,bs,random_note,val loss (nats)"], np.random.default_rng(0)
+    """16 designs at five learning rates and two batches, under names that others use."""
+    rows, generator = ["n_layer,n_params,tokens,lr,bs,random_note,val_loss"], np.random.default_rng(0)
     for size in (100, 200, 400, 800):
         for tokens in (1, 2, 4, 8):
             best = 1.8 + 480 / (size * 1e6) ** 0.35 + 2000 / (tokens * 1e9) ** 0.37
             rows += [
-                f"8,{size}M,{tokens},{rate},{batch},{k},{best + 0.2 * abs(k - 2) + 0.01 * j + generator.normal(0, 0.003)}"
+                f"8,{size}e6,{tokens}e9,{rate},{batch},{k},{best + 0.2 * abs(k - 2) + 0.01 * j + generator.normal(0, 0.003)}"
                 for k, rate in enumerate((1e-4, 3e-4, 1e-3, 3e-3, 1e-2))
                 for j, batch in enumerate((64, 128))
             ]
@@ -60,10 +60,9 @@ def test_all_faults_come_in_one_message_and_exit_code_2(inside: Inside, tmp_path
     answer = inside("fit", path, "--quiet")
     assert answer.code == 2
     for line in (
-        "expected a column loss, got hiden_size, depth, n_expert, top_k, final_loss",
+        "expected a column loss, got hiden_size, depth, n_expert, top_k, final_loss; rename one with --rename OLD=loss",
         "3: depth: expected a number, got 'x', wrong in 2 rows (lines 3, 4)",
         "4: top_k: expected a number, got 'z'",
-        "columns that may be meant, add what is right: --rename hiden_size=width --rename n_expert=n_experts --rename final_loss=loss",
     ):
         assert line in answer.err
 
@@ -75,7 +74,7 @@ def test_what_the_form_lacks_comes_with_faults_of_cells(inside: Inside, tmp_path
     assert answer.code == 2
     assert "2: loss: expected a number, got 'x'" in answer.err
     assert "tokens: expected a column of training tokens, got none" in answer.err
-    assert "add what is right: --rename L=depth" in answer.err
+    assert "columns that no law reads: L; --rename OLD=NEW" in answer.err
 
 
 def test_tokens_that_are_none_are_refused_before_anything_is_read(inside: Inside, tmp_path: Path) -> None:

@@ -12,11 +12,8 @@ import pytest
 import yaml
 
 from nas.files import yaml_source
-from nas.fit.frontier_check import Judged, under_draws
-from nas.fit.next_designs import Asked
-from nas.fit.next_on_prior import contrasts, proposed, quantities
-from nas.fit.trainings import Trainings
-from nas.fit.worth import picks_asked
+from nas.fit.frontier_check import Judged, picks_asked, under_draws
+from nas.fit.next_designs import Asked, Trainings, contrasts, proposed, quantities
 from nas.problem.differences import differences
 from nas.record.candidates import read_candidates
 from nas.search.assembly import assemble

@@ -11,8 +11,8 @@ import pytest
 from nas.errors import UsageError
 from nas.fit.command import execute
 from nas.fit.frontier_check import Judged, under_draws
+from nas.fit.next_designs import Trainings, counts_of, on_counts
 from nas.fit.request import FitRequest
-from nas.fit.trainings import Trainings, counts_of, on_counts
 from nas.fit.worth import _gain, worth, worth_lines
 from nas.problem.picks import best_row
 from nas.search.assembly import Study, assemble

@@ -12,7 +12,7 @@ from nas.answer.outcome_files import file_columns
 from nas.errors import UsageError
 from nas.files.tables import csv_text
 from nas.problem.problem import Problem
-from nas.record.candidates import read_candidates, read_rows, write_candidates
+from nas.record.candidates import read_candidates, read_numbers, write_candidates
 from search_spaces.architectures import Architectures, architectures_of
 
 SHAPE = ("depth", "width", "head_dim", "n_heads", "n_kv_heads", "n_experts", "top_k", "expert_size")
@@ -130,21 +130,21 @@ HEAD = "depth,width,n_kv_heads,expert_size\n"
         ("x.csv", HEAD, "got an empty file"),
         ("x.csv", HEAD + "8,768,4,768\n8,768,5,768\n", "row 2: n_kv_heads: expected a divisor of n_heads 12, got 5"),
         ("x.csv", HEAD + "8,wide,4,768\n", "row 1: width: expected a positive integer, got wide"),
-        ("x.csv", HEAD + "8,768\n", "row 1: n_kv_heads: expected a positive integer, got nothing"),
+        ("x.csv", HEAD + "8,768\n", "x.csv:2: expected 4 cells, got 2; correct the row"),
         (
             "x.csv",
             HEAD + "8,768,4,768\n8,768,4,768,5\n",
-            "row 2: expected 4 cells, got 5; correct the row, and write decimals with points",
+            "x.csv:3: expected 4 cells, got 5; correct the row, with decimals written with points",
         ),
         (
             "x.csv",
             HEAD.replace(",", ";") + "8;768;4;768\n",
-            "expected cells separated by commas, got depth;width;n_kv_heads;expert_size; save it with commas",
+            'got depth;width;n_kv_heads;expert_size; pd.read_csv("x.csv", sep=";").to_csv("mended.csv", index=False)',
         ),
         ("x.csv", "a,b\n1,2\n", "row 1: depth: expected a positive integer, got nothing"),
-        ("x.jsonl", '{"depth": 8', "expected a candidate file"),
-        ("x.jsonl", "[1, 2]\n", "row 1"),
-        ("x.jsonl", "5\n", "row 1"),
+        ("x.jsonl", '{"depth": 8', "x.jsonl:1: expected a JSON object"),
+        ("x.jsonl", "[1, 2]\n", "x.jsonl:1: expected a JSON object, got [1, 2]"),
+        ("x.jsonl", "5\n", "x.jsonl:1: expected a JSON object, got 5"),
         ("x.jsonl", '{"depth": [8], "width": 768, "n_kv_heads": 4, "expert_size": 768}\n', "row 1"),
         ("x.jsonl", '{"depth": {"a": 8}, "width": 768, "n_kv_heads": 4, "expert_size": 768}\n', "row 1"),
         ("x.jsonl", '{"depth": 8, "width": 768, "n_kv_heads": 4, "expert_size": NaN}\n', "row 1"),
@@ -154,14 +154,20 @@ def test_faults_name_the_file_and_the_row(name: str, text: str, said: str, tmp_p
     (tmp_path / name).write_text(text)
     with pytest.raises(UsageError) as caught:
         read_candidates(tmp_path / name)
-    assert str(caught.value).startswith(f"{tmp_path / name}: ")
+    assert str(caught.value).startswith(f"{tmp_path / name}:")
     assert said in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_blanks_beyond_the_header_are_no_values(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_text(HEAD + "8,768,4,768, ,\n")
-    assert read_rows(tmp_path / "x.csv") == [{"depth": "8", "width": "768", "n_kv_heads": "4", "expert_size": "768"}]
+def test_a_number_written_otherwise_is_no_missing_one(tmp_path: Path) -> None:
+    """A measured time of 3,5 beside 4.5 is refused; names and words are columns of their own."""
+    path = tmp_path / "x.csv"
+    head, row = "id,note," + HEAD, "8,768,4,768"
+    path.write_text(f'{head[:-1]},total_ms\n7,2nd,{row},4.5\n8a,,{row},"3,5"\n')
+    with pytest.raises(UsageError, match=r"row 2: total_ms: expected a number, got '3,5'; df\["):
+        read_numbers(path)
+    path.write_text(f"{head[:-1]},total_ms\n7,2nd,{row},4.5\n8a,,{row},nan\n")
+    assert set(read_numbers(path)) == {"id", "total_ms"}
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path: Path) -> None:
@@ -172,7 +178,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path: Path) -> Non
 def test_unreadable_files_and_other_endings_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(b"\xff\xfe\x00")
     for path in (tmp_path / "none.csv", tmp_path / "x.csv", tmp_path):
-        with pytest.raises(UsageError, match="expected a candidate file"):
+        with pytest.raises(UsageError, match=r"expected (a readable CSV|text in UTF-8)"):
             read_candidates(path)
     with pytest.raises(UsageError, match=r"expected a \.csv or \.jsonl file"):
         write_candidates(tmp_path / "x.xlsx", columns(architectures_of(ROWS)))

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -74,6 +75,45 @@ def test_a_module_of_a_package_on_the_python_path_is_a_strategy(
     answer = inside(*line, "--algo", f"{package.name}.searched")
     assert answer.code == 2
     assert "--algo: expected an importable module, got ModuleNotFoundError" in answer.err
+
+
+SECTIONS = """
+
+def _sections(self, told):
+    from nas.search.strategy import Panel, Points, ReportSection, ReportTable
+
+    first = self.space.architectures(told.genotypes[:1])
+    table = ReportTable("Of mine", ("rank", "design"), (("1", first),), ("The first was ", first, "."), "By rank.")
+    points = Points("mine", told.metrics["loss"], told.metrics["loss"] - 3, "cross")
+    files = {"mine.csv": {"key": told.keys}, "mine.yaml": {"evaluated": len(told)}}
+    figures = {"evaluated": len(told)}
+    panel = Panel("loss", "off", False, (points,))
+    return [ReportSection("What I saw", ("All is well.",), figures, files, table, (panel,), "Mine")]
+
+
+FrontierMutation.sections = _sections
+"""
+
+
+def test_what_a_strategy_says_stands_in_the_answer_its_page_and_its_files(
+    own: str, study: str, inside: Inside, tmp_path: Path
+) -> None:
+    with (tmp_path / f"{own}.py").open("a") as file:
+        file.write(SECTIONS)
+    line = (sys.executable, "-m", "nas.run", "--config", study, "--algo", own, "--evaluations", "20", "--out", "run")
+    ran = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert re.search(r"All is well\.\nThe first was [0-9]+ layers, width .*\.", ran.stdout, re.DOTALL)
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert re.search(r"<h2>What I saw</h2><p>All is well\..*Of mine.*By rank\..* alt=\"Mine\"", page, re.DOTALL)
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert (summary["lessons"], summary["learned"]) == (["All is well."], {"evaluated": 20})
+    assert (tmp_path / "run" / "mine.csv").read_text().startswith("key\n")
+    assert yaml_source.read(tmp_path / "run" / "mine.yaml")[0] == {"evaluated": 20}
+    assert (tmp_path / "run" / "plots" / "learned.png").exists()
+    forget(own, tmp_path)
+    assert inside("report", "run").code == 0
+    assert "<p>All is well." in (tmp_path / "run" / "report.html").read_text()
+    assert not (tmp_path / LEFT).exists()
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from nas.search.constraints import penalised, penalised_problem
 from nas.search.strategy import StrategyContext
 from nas.search.successive_halving import STOPPED
 from nas.strategies._evidence import OFFSET, Evidence, correlations
-from nas.strategies._improvement import Volume, most_expected, most_improving
+from nas.strategies._proposals import Volume, most_expected, most_improving
 from nas.strategies._regression import Group, fitted
 from nas.strategies.prior_guided import Parameters, PriorGuided, build
 from search_spaces.architectures import Architectures

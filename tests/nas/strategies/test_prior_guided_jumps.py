@@ -14,7 +14,7 @@ from nas.problem.problem import Problem
 from nas.search.strategy import StrategyContext
 from nas.strategies import _proposals
 from nas.strategies._evidence import correlations
-from nas.strategies._jump_columns import Jumps, Ranges
+from nas.strategies._prior_columns import Jumps, Ranges
 from nas.strategies._proposals import Proposals
 from nas.strategies._regression import Group, fitted
 from nas.strategies.prior_guided import Parameters, PriorGuided, build

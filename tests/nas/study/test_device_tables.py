@@ -13,7 +13,7 @@ from nas.exact.solution import solve
 from nas.record.identity import difference
 
 ORIN = "jetson_agx_orin_64gb"
-TABLE = f'device,Price [USD],available\n{ORIN},1999,2023-03-01\nrtx_4090,"1,599",2022-10-12\n'
+TABLE = f"device,price [USD],available\n{ORIN},1999,2023-03-01\nrtx_4090,1599,2022-10-12\n"
 
 
 @pytest.fixture
@@ -50,7 +50,13 @@ def test_a_mapping_does_as_a_table(table: Path) -> None:
     [
         ("device,price\nrtx_4090,3\n", f"expected a row of every device, got none of {ORIN}"),
         (f"device,price\n{ORIN},\n", f"boards.csv:2:2: price of {ORIN}: expected a figure, got an empty cell"),
-        (f"device,price\n{ORIN},cheap\n", f"boards.csv:2:2: price of {ORIN}: expected a figure like"),
+        (f"device,price\n{ORIN},cheap\n", f"boards.csv:2:2: price of {ORIN}: expected a number or a date, got 'cheap'"),
+        (
+            f"device,price\n{ORIN},12M\n",
+            f"boards.csv:2:2: price of {ORIN}: expected a number or a date, got '12M'; df[",
+        ),
+        (f'device,price\n{ORIN},"1,599"\n', 'got \'1,599\'; df["price"] = df["price"].str.replace'),
+        (f"device,Price\n{ORIN},3\n", "expected a name of lower-case letters"),
         (f"device,price\n{ORIN},3\n{ORIN},4\n", f"boards.csv:3:1: device: expected each device once, got {ORIN} twice"),
         (f"board,price\n{ORIN},3\n", "expected a column device and others, each once, got board, price"),
         (f"device,loss\n{ORIN},3\n", "loss: expected a name of its own, got that of a metric that is computed"),

@@ -128,10 +128,10 @@ def test_designs_of_one_name_or_none_are_models_of_their_own() -> None:
 
 
 def test_a_row_with_a_decimal_comma_is_not_read_as_its_whole_part() -> None:
-    """12,5 without quotes are two cells, and not 12 ms."""
-    rows, left = read([HEADER[:-8], "board,Qwen3-0.6B,fp16,1,512,16,tpot_ms,12,5"], "", resolve)
+    rows, left = read([HEADER[:-8], 'board,Qwen3-0.6B,fp16,1,512,16,tpot_ms,"12,5"'], "", resolve)
     assert not rows
-    assert left[0].reason.startswith("expected 8 cells, got 9; correct the row, and write decimals with points")
+    said = 'value: expected a positive number, got \'12,5\'; df["value"] = df["value"].str.replace'
+    assert left[0].reason.startswith(said)
 
 
 def test_many_reasons_are_counted() -> None:

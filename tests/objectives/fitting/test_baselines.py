@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from objectives.fitting.baselines import LINE, QUADRATIC, SIZE, Baselines, baselines, ordered, ridge
-from objectives.fitting.baselines import shrunk_quadratic as quadratic
-from objectives.fitting.baselines import straight_line as line
 from objectives.fitting.estimate import Method, fitted
+from objectives.fitting.report import LINE, QUADRATIC, SIZE, Baselines, baselines, ordered, ridge
+from objectives.fitting.report import shrunk_quadratic as quadratic
+from objectives.fitting.report import straight_line as line
 from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import largest, validated
 from objectives.loss_law.form import named_form

@@ -5,10 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from objectives.fitting.beyond_rows import beyond_rows
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
-from objectives.fitting.law_file import law_of
+from objectives.fitting.law_file import beyond_rows, law_of
 from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import largest
 from objectives.loss_law.form import named_form

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from objectives.fitting.diverged import diverged
+from objectives.fitting.robust import diverged
 
 
 def test_a_row_far_above_all_others_diverged_one_below_or_in_their_noise_did_not() -> None:

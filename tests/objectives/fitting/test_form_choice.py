@@ -8,11 +8,10 @@ from scipy.stats import f as fisher
 
 from objectives.fitting.diagnostics import POWER, REJECT, determined, lack_of_fit, noncentrality
 from objectives.fitting.estimate import Fit, Method, fitted
-from objectives.fitting.form_choice import excess, form_weights, shares
 from objectives.fitting.intervals import intervals
 from objectives.fitting.law_file import law_of
 from objectives.fitting.trained_models import Table
-from objectives.fitting.validation import validated
+from objectives.fitting.validation import excess, form_weights, shares, validated
 from objectives.loss_law.form import named_form
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures

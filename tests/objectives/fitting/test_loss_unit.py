@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from objectives.fitting.loss_unit import doubt
+from objectives.fitting.portability import doubt
 from objectives.fitting.trained_models import Table, read_table
 from objectives.loss_law.law import Law
 from tests.objectives.fitting.conftest import Simulate
@@ -54,7 +54,7 @@ def test_public_losses_are_nats_and_their_bits_are_noticed(
     assert "may be bits" in said
 
 
-@pytest.mark.parametrize("name", ["loss_bits", "loss (bits)", "eval/bits_per_token", "metrics.bpt"])
+@pytest.mark.parametrize("name", ["loss_bits", "bits_per_token", "metrics.val_loss_bits"])
 def test_a_column_of_bits_is_converted_and_said(name: str, csv: Csv) -> None:
     table = read_table(csv(SIZES.format(name, 4.2, 4.0)))
     assert table.loss == pytest.approx(np.array([4.2, 4.0]) * math.log(2))
@@ -69,10 +69,17 @@ def test_the_unit_can_be_said(csv: Csv) -> None:
 
 
 def test_bits_per_byte_are_refused_with_what_is_missing(csv: Csv) -> None:
-    with pytest.raises(
-        ValueError, match=r"got bpb, bits per byte or character; loss = value · 0\.693 · bytes per token"
-    ):
+    with pytest.raises(ValueError, match=r"got bpb, bits per byte; loss = value · 0\.693 · bytes per token"):
         read_table(csv(SIZES.format("bpb", 1.1, 1.0)))
+
+
+def test_a_renamed_loss_that_may_be_bits_is_a_question(csv: Csv) -> None:
+    path = csv(SIZES.format("nll (bits)", 4.2, 4.0))
+    renamed = ["nll (bits)=loss"]
+    with pytest.raises(ValueError, match=r"got nll \(bits\); say it: --loss-unit bits or --loss-unit nats"):
+        read_table(path, renamed)
+    assert read_table(path, renamed, unit="nats").loss.tolist() == [4.2, 4.0]
+    assert read_table(path, renamed, unit="bits").loss[0] == pytest.approx(4.2 * math.log(2))
 
 
 @pytest.mark.parametrize(("loss", "asked"), [(4.94, False), (4.96, True), (10.9, True), (11.1, False)])

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from objectives.fitting.baselines import LINE, QUADRATIC, Predictor, baselines
 from objectives.fitting.diagnostics import lack_of_fit, quality
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.portability import portability
+from objectives.fitting.report import LINE, QUADRATIC, Predictor, baselines
 from objectives.fitting.trained_models import Table, read_table
 from objectives.fitting.validation import Errors, unseen, validated
 from objectives.loss_law.form import named_form

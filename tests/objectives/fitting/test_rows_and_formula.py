@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from objectives.fitting.estimate import Fit, Method, fitted
-from objectives.fitting.formula_text import formulas
-from objectives.fitting.report import row_by_row
+from objectives.fitting.report import formulas, row_by_row
 from objectives.fitting.trained_models import read_table
 from objectives.fitting.validation import validated
 from objectives.loss_law.form import named_form

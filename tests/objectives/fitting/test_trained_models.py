@@ -124,7 +124,7 @@ def test_weights_have_mean_one(csv: Csv) -> None:
     [
         (
             "parameters,tokens,loss\n1e9,2e10,2.5\n4e8,10,2.7\n",
-            "tokens: expected a count, got 10; say its unit, in the cells as 10B",
+            'tokens: expected a count, got 10; df["tokens"] = df["tokens"] * 1e9 of billions',
         ),
         (
             "parameters,training_flops,loss\n1e9,120,2.5\n4e8,24,2.7\n",

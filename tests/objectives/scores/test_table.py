@@ -40,7 +40,7 @@ def test_a_table_is_read_by_family(tmp_path: Path) -> None:
 
 
 def test_a_table_without_laboratories_is_of_one_and_chance_is_said(tmp_path: Path) -> None:
-    found = read(tmp_path, "model;bits_per_byte;m:m;size", "a;1,0;30,5;1B", "b;0,9;40,5;2B", "top;;100;")
+    found = read(tmp_path, "model,bits_per_byte,m:m,size", "a,1.0,30.5,1B", "b,0.9,40.5,2B", "top,,100,")
     assert found.laboratory.tolist() == ["yours"] * 2
     assert found.top == {"m:m": 100.0}
     assert found.scores["m:m"].tolist() == [30.5, 40.5]

@@ -7,6 +7,7 @@ import numpy as np
 from nas.answer.design_words import count, describe
 from nas.answer.outcome_files import file_columns
 from nas.answer.pick_tables import LOSS
+from nas.problem.uncertainty import FROM_LOSS
 from objectives.assessment import Assessment
 from plas_fleet.pairs.rows import Pairs
 from plas_fleet.pairs.solution import PairProblem, PairSolution
@@ -63,7 +64,7 @@ def _lowest(pairs: Pairs) -> Pairs | None:
 
 def _below(problem: PairProblem, rows: Pairs, alone: Pairs) -> FloatArray:
     """Nats by which rows lie below the best target alone that costs no more in any other objective, (n,); inf without one."""
-    costs = tuple(o.name for o in problem.targets.objectives if o.name.partition("@")[0] not in ("loss", "perplexity"))
+    costs = tuple(o.name for o in problem.targets.objectives if o.name.partition("@")[0] not in FROM_LOSS)
     own, others, loss = rows.values(costs), alone.values(costs), alone.metrics["loss"]
     best = np.full(len(rows), np.inf)
     for row, cost in enumerate(own):

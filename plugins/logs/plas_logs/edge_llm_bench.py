@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nas.calibrate.document import Document
-from nas.calibrate.figure import Figure, Unusable, named, positive, refuse, whole
-from nas.calibrate.llama_bench import precision
+from nas.calibrate.figure import Figure, Unusable, named, positive, precision, refuse, whole
 
 NAME = "edge-llm-bench"
 KEYS = {"schemaVersion", "runtime", "model", "task", "timestamp", "metrics"}

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nas.calibrate.document import Document
-from nas.calibrate.figure import Figure, Unusable, named, positive, refuse, refuse_scatter, whole
-from nas.calibrate.llama_bench import precision
+from nas.calibrate.figure import Figure, Unusable, named, positive, precision, refuse, refuse_scatter, whole
 
 NAME = "llmfit"
 KEYS = {"schemaVersion", "tool", "hardware", "results"}
