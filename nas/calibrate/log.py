@@ -14,6 +14,7 @@ from nas.calibrate.offload import slow_share
 from nas.errors import UsageError
 from nas.export.chosen import columns
 from nas.files.tables import csv_text
+from nas.study.entry_points import offered
 from nas.study.user_code import modules
 from objectives.calibrating.formats import FORMATS
 
