@@ -41,9 +41,18 @@ def dispatch() -> None:
 
 
 def run(arguments: list[str], module: str) -> None:
-    """Run a command's module with the words that follow its name."""
-    sys.argv = [f"plas {arguments[0]}", *arguments[1:]]
-    importlib.import_module(module).main()
+    """Run a command's module with the words that follow its name; an installed package's that cannot be imported ends with exit code 2."""
+    program = f"plas {arguments[0]}"
+    sys.argv = [program, *arguments[1:]]
+    try:
+        main = importlib.import_module(module).main
+    except Exception as error:
+        if arguments[0] in COMMANDS:
+            raise
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        sys.stderr.write(f"{program}: expected a module with main, got {text}; install the package of {module} again\n")
+        raise SystemExit(2) from None
+    main()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """Bytes per weight, activation and cache entry of a format, and the peak of its linear operators."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from objectives.device import Peak
-from objectives.weight_formats.table import TYPES, WEIGHT_FORMATS, TensorClass, Values, WeightFormat
+from objectives.weight_formats.table import WEIGHT_FORMATS, TensorClass, Values, WeightFormat
 from search_spaces.arrays import FloatArray
 from search_spaces.formats import FORMATS, base_of, kv_bits_of, operators_of
 
@@ -36,6 +37,12 @@ class Precision:
     small_bytes: float = 2.0
     stored: WeightFormat | None = None
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make a format that does not ship known to the process that receives it, a worker."""
+        self.__dict__.update(state)
+        if self.stored is not None:
+            define(self.name, self.stored)
+
     def bytes_of(self, kind: TensorClass, row: FloatArray | None = None) -> Values:
         """Bytes per weight of a class of tensors, in rows of so many weights; of whole blocks without rows."""
         if self.stored is not None:
@@ -65,15 +72,15 @@ class Precision:
         return replace(self, input_bytes=1.0, linear_peak="int8") if wider else self
 
 
-def _of_format(name: str, written: WeightFormat) -> Precision:
+def of_format(name: str, written: WeightFormat) -> Precision:
     """The precision of a weight format."""
     weights, head, small = (float(np.asarray(written.bytes_of(kind))) for kind in ("weights", "head", "small"))
-    inputs, activations = (TYPES[kind].per_weight for kind in (written.inputs, written.activations))
+    inputs, activations = (written.type_of(kind).per_weight for kind in (written.inputs, written.activations))
     stored = None if written.plain else written
     return Precision(name, weights, activations, activations, inputs, written.peak, head, small, stored)
 
 
-_BASES = {name: _of_format(name, written) for name, written in WEIGHT_FORMATS.items()}
+_BASES = {name: of_format(name, written) for name, written in WEIGHT_FORMATS.items()}
 _GROUP_BYTES = 2.5  # a 16-bit scale and a 4-bit zero per group
 
 
@@ -84,6 +91,26 @@ def _made(name: str) -> Precision:
 
 
 PRECISIONS = {name: _made(name) for name in FORMATS}
+
+
+def define(name: str, written: WeightFormat) -> None:
+    """Make a format of an installed package or of a study known by its name, from then on as one that ships; a design has it as its study's own.
+
+    Raises:
+        ValueError: a name that none can have, or that another format has in this process.
+    """
+    if base_of(name) in WEIGHT_FORMATS and WEIGHT_FORMATS[base_of(name)] == written:
+        return
+    if name in PRECISIONS:
+        raise ValueError(
+            f"{name}: expected one format of a name, got another one; rename it, or read each in a process of its own"
+        )
+    if base_of(name) != name:
+        raise ValueError(f"{name}: expected a name without _kv and _down8, which are variations; rename the format")
+    if written.measured_as or (written.profile and written.profile not in FORMATS):
+        raise ValueError(f"{name}: expected no measured_as, and a profile of {', '.join(_BASES)}; correct the format")
+    WEIGHT_FORMATS[name] = written
+    PRECISIONS[name] = replace(of_format(name, written), stored=written)
 
 
 def precision(name: str, int4_group_size: int | None = None) -> Precision:

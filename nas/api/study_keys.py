@@ -44,6 +44,8 @@ class StudyKeys(TypedDict, total=False):
     """Genes of chips that designs may be on: figures as lists, {from, to, step} or formulas, base, columns, where."""
     device_columns: Named
     """Figures of devices that are metrics by their names: CSV with a column device, price [USD] and others, or {device: {price: 249 USD}}."""
+    formats: Mapping[str, Any]
+    """Weight formats of your own that precision may name, as in a plug-in's file."""
     precision: str
     """Weights and linear operators; _kv8, _kv4: a KV cache of as many bits."""
     precisions: Listed

@@ -15,7 +15,7 @@ from nas.errors import UsageError
 from nas.export.chosen import columns
 from nas.files.tables import csv_text
 from nas.study.entry_points import offered
-from nas.study.user_code import imported
+from nas.study.user_code import modules
 from objectives.calibrating.formats import FORMATS
 
 #: In the order in which they are asked whether a document is theirs: what stands in other logs too comes last.
@@ -58,7 +58,7 @@ def reader_of(document: Document) -> Reader | None:
 @cache
 def readers() -> tuple[Reader, ...]:
     """Every format in the order in which it is asked: ours, those of installed packages (group `plas.logs`), and the broadest of ours last."""
-    theirs = (cast(Reader, imported(plug_ins[0].place)) for plug_ins in offered("logs").values())
+    theirs = (cast(Reader, module) for _, module in modules("logs", "NAME", "recognises", "figures"))
     return (*READERS[:-1], *theirs, READERS[-1])
 
 

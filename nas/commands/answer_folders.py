@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nas.errors import UsageError
-from nas.study.entry_points import offered
-from nas.study.user_code import STORE, imported
+from nas.study.user_code import STORE, modules
 
 Command = Literal["select", "explain", "report"]
 
@@ -23,13 +22,12 @@ def work_of(command: Command, folder: Path | None) -> Callable[[Any], object] | 
     """
     if folder is None or isfile(join(folder, STORE)):
         return None
-    for plug_ins in offered("answers").values():
-        module = imported(plug_ins[0].place)
+    for plug_in, module in modules("answers", "recognises"):
         if module.recognises(folder):
             work = getattr(module, command, None)
             if work is None:
                 raise UsageError(
-                    f"{folder}: expected a folder that plas {command} takes, got one of {plug_ins[0]}; name a run"
+                    f"{folder}: expected a folder that plas {command} takes, got one of {plug_in}; name a run"
                 )
             return work  # type: ignore[no-any-return]
     return None

@@ -12,7 +12,7 @@ from nas.files.yaml_source import read
 from nas.problem.expensive_objectives import EXPENSIVE
 from nas.search.discovery import EXTRAS, in_working_folder
 from nas.study import entry_points
-from nas.study.catalogue import load_device, load_law, load_space
+from nas.study.catalogue import installed_format, load_device, load_law, load_space
 from nas.study.entry_points import AUTO, PlugIn
 from nas.study.law_records import LEFT_OUT, RIGHT, records, records_of, rules, strongest_rules
 from nas.terminal.console import notice, say, say_json
@@ -23,10 +23,10 @@ from objectives.datasheet_times import measured_elsewhere
 from objectives.device import Calibration
 from objectives.loss_law.precision_cost import CAVEATS, SOURCES, priced
 from objectives.plugins import documents, first_line, importable, imports, normalised, summary
-from objectives.precision import PRECISIONS
+from objectives.precision import PRECISIONS, Precision, of_format
 from objectives.token_curve import TokenCurve
 from objectives.weight_formats.table import WEIGHT_FORMATS, WeightFormat
-from search_spaces.formats import base_of
+from search_spaces.formats import FORMATS, base_of
 
 Row = dict[str, Any]
 SPARE = (
@@ -43,7 +43,7 @@ def show(kinds: Sequence[str], *, as_json: bool) -> None:
     """Print the chosen kinds, or their JSON; what packages offer and cannot be used goes to standard error."""
     found = {kind: ROWS[kind]() for kind in kinds}
     for text in dict.fromkeys(
-        text for kind in kinds if kind in entry_points.SHIPPED for text in entry_points.faults(kind)
+        text for kind in kinds if kind in entry_points.KINDS for text in entry_points.faults(kind)
     ):
         notice(f"Not used: {text}")
     if as_json:
@@ -180,21 +180,30 @@ def precision_laws() -> list[Row]:
 
 
 def formats() -> list[Row]:
-    """Formats of designs with the types and bits of their weights, of inputs of linear operators and of the KV cache."""
-    return [
-        {
-            "name": name,
-            "types": types_in_words(WEIGHT_FORMATS[base_of(name)]),
-            "weight bits": 8 * found.weight_bytes,
-            "head bits": 8 * found.head_bytes,
-            "input bits": 8 * found.input_bytes,
-            "down input bits": 8 * found.of_down.input_bytes,
-            "KV bits": 8 * found.kv_bytes,
-            "peak": found.linear_peak,
-            "down peak": found.of_down.linear_peak,
-        }
-        for name, found in PRECISIONS.items()
-    ]
+    """Formats of designs, ours and those of installed packages: types and bits of weights, of inputs of linear operators and of the KV cache."""
+    rows = [_format_row(PRECISIONS[name], types_in_words(WEIGHT_FORMATS[base_of(name)])) for name in FORMATS]
+    for name, offers in entry_points.offered("formats").items():
+        try:
+            written = installed_format(offers[0])
+            rows.append(_format_row(of_format(name, written), f"{types_in_words(written)} {installed(offers)}"))
+        except UsageError as error:
+            broken = f"Broken: {str(error).partition(chr(10))[0]}."
+            rows.append({**dict.fromkeys(rows[0], ""), "name": name, "types": broken})
+    return rows
+
+
+def _format_row(found: Precision, types: str) -> Row:
+    return {
+        "name": found.name,
+        "types": types,
+        "weight bits": 8 * found.weight_bytes,
+        "head bits": 8 * found.head_bytes,
+        "input bits": 8 * found.input_bytes,
+        "down input bits": 8 * found.of_down.input_bytes,
+        "KV bits": 8 * found.kv_bytes,
+        "peak": found.linear_peak,
+        "down peak": found.of_down.linear_peak,
+    }
 
 
 def types_in_words(written: WeightFormat) -> str:

@@ -40,7 +40,7 @@ def resolved(asked: CaseList, cases: Cases) -> dict[str, Any]:
     content["models"] = [baseline(item).mapping() if isinstance(item, dict) else item for item in asked.config.models]
     under = asked.models.config.model_dump(mode="json")
     content["models_under"] = {key: under[key] for key in sorted(preset_keys())}
-    return {key: _worded(value) for key, value in content.items()}
+    return {key: _worded(value) for key, value in content.items() if key != "formats" or value}
 
 
 def _cases(asked: CaseList, cases: Cases) -> list[dict[str, Any]]:

@@ -81,7 +81,7 @@ class Mixture:
     def _types(self, kind: TensorClass) -> list[Type]:
         """The types of a class of tensors, the usual one first."""
         return [
-            BY_NAME[each.name] for each in WEIGHT_FORMATS[{"f16": "fp16"}.get(self.format, self.format)].types(kind)
+            BY_NAME[each.name] for each in WEIGHT_FORMATS[{"f16": "fp16"}.get(self.format, self.format)].types_of(kind)
         ]
 
     def _in_a_layer(self, tensor: str) -> Type:

@@ -11,9 +11,11 @@ import numpy as np
 from nas.errors import UsageError
 from nas.files.json_values import finite
 from nas.files.tables import csv_text, write
+from objectives.calibrating.formats import FORMATS
 from objectives.display_text import read_cell, shown_name
 from objectives.fitting.columns import inexact
 from objectives.fitting.kept_rows import DONE, STATES, STATUS
+from objectives.plugins import normalised
 from objectives.table import mended, numbers_of, read_sheet
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import FloatArray
@@ -60,8 +62,9 @@ def read_candidates(path: Path, beginning: str = "") -> tuple[Architectures, lis
         raise UsageError("\n".join(faults))
     given: list[dict[str, Any]] = [{known[n]: cell for n, cell in row.items() if n in known and cell} for row in rows]
     for row in given:
-        if row.get("precision") not in PRECISIONS:  # of a measurement, say, and none that a design may have
-            row.pop("precision", None)
+        written = str(row.get("precision", ""))
+        if written not in PRECISIONS and normalised(written.strip()) in FORMATS:  # of measurements, not of designs
+            del row["precision"]
     try:
         found = architectures_of(given)
     except ValueError as error:

@@ -43,7 +43,7 @@ from nas.study.request_length import in_tokens, without_made
 from nas.study.serving_keys import FIGURES
 from nas.study.study_devices import refuse_several
 from nas.study.study_laws import notices_of_alternatives, notices_of_text, notices_of_tokens
-from nas.study.user_code import imported
+from nas.study.user_code import modules
 from nas.study.value_parsers import without_password
 from objectives.assessment import stating
 from objectives.device import Calibration
@@ -308,10 +308,8 @@ def _ask_for_solvers() -> None:
     Raises:
         UsageError: one cannot be imported.
     """
-    for plug_ins in entry_points.offered("solvers").values():
-        place = plug_ins[0].place
-        if place not in SOLVERS:
-            SOLVERS[place] = imported(place).together
+    for plug_in, module in modules("solvers", "together"):
+        SOLVERS[plug_in.place] = module.together
 
 
 def _of_applications(asked: ReadStudy) -> list[str]:

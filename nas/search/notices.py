@@ -31,7 +31,7 @@ def larger_rows(problem: Problem) -> list[str]:
     """Say of which FFNs a format writes down projections in larger types than they are counted in, as whole blocks do not fill their rows."""
     sizes, found = problem.space.expert_sizes[problem.space.ffn_gene.valid], []
     for each in problem.scenario.formats or (problem.scenario,):
-        types = () if each.precision.stored is None else each.precision.stored.types("down")
+        types = () if each.precision.stored is None else each.precision.stored.types_of("down")
         block = max((one.weights for one in types if one.fallback is not None), default=1)
         left = np.unique(sizes[sizes % block != 0]).tolist()
         if left:

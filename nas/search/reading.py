@@ -14,7 +14,7 @@ from nas.search.discovery import ChosenStrategy, chosen_strategy
 from nas.search.resolved_objectives import compared_with, resolve_expensive_objectives
 from nas.search.start_designs import given_designs
 from nas.study.baselines import baseline, baselines_of, model_named
-from nas.study.catalogue import named, named_device, named_laws
+from nas.study.catalogue import named, named_device, named_laws, with_format
 from nas.study.chip_keys import meant, of_genes, with_chips
 from nas.study.configuration import StudyConfig
 from nas.study.device_tables import ColumnTable, column_table, given_devices, of_all, with_figures
@@ -184,12 +184,14 @@ def _metrics(
 def checked_config(raw: Mapping[str, Any], faults: Faults) -> StudyConfig:
     """The study's keys, checked; a key with a fault has its default, so that what the others name is looked up all the same."""
     refuse_both(raw, faults)
+    raw = with_format(raw, faults)
     try:
         config = StudyConfig.model_validate(dict(raw))
     except ValidationError as error:
         faults.add_validation(error, model=StudyConfig)
         wrong = {detail["loc"][0] for detail in error.errors()}
         wrong |= {"params"} if "algo" in wrong else set()  # they are that strategy's
+        wrong |= {"precision"} if "formats" in wrong else set()  # it may be one of these
         config = StudyConfig.model_validate({key: value for key, value in raw.items() if key not in wrong})
     _refuse_file_cluster(config, faults)
     return config

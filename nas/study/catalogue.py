@@ -1,6 +1,6 @@
 """Spaces, laws and devices by name or by file, and the content a study embeds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ from nas.files import yaml_source
 from nas.files.faults import Faults, Path, near_file, unknown
 from nas.study import entry_points
 from nas.study.device_faults import device_faults
+from nas.study.entry_points import PlugIn
 from nas.study.law_files import with_file
 from nas.study.user_code import code_named, loaded_code
 from objectives.device import Device
@@ -18,6 +19,8 @@ from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
 from objectives.mode_profiles import in_unmeasured_mode
 from objectives.plugins import documents, normalised
+from objectives.weight_formats.table import WeightFormat
+from search_spaces.formats import FORMATS
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification, expert_faults_of
 
@@ -123,6 +126,36 @@ def _with_form(content: dict[str, Any]) -> dict[str, Any]:
     """
     form = installed_form(content["form"]) if isinstance(content.get("form"), str) else None
     return content if form is None else {**content, "form": form.model_dump(mode="json", exclude_defaults=True)}
+
+
+def with_format(raw: Mapping[str, Any], faults: Faults) -> Mapping[str, Any]:
+    """A study's keys with an installed package's weight format written out, where its precision names one; of ours no package is read."""
+    name, own = raw.get("precision"), raw.get("formats") or {}
+    if not isinstance(name, str) or not isinstance(own, Mapping) or name in (*FORMATS, *own):
+        return raw
+    try:
+        if (theirs := entry_points.found("formats", normalised(name))) is None:
+            return raw
+        return {**raw, "precision": theirs.name, "formats": {**own, theirs.name: installed_format(theirs)}}
+    except UsageError as error:
+        faults.add(("precision",), str(error))
+        return {**raw, "precision": FORMATS[0]}
+
+
+def installed_format(theirs: PlugIn) -> WeightFormat:
+    """The weight format in an installed package's file.
+
+    Raises:
+        UsageError: every fault, with the distribution.
+    """
+    content, origins = yaml_source.read(FilePath(theirs.place))
+    faults = Faults({at: f"{theirs}: {origin}" for at, origin in origins.items()})
+    try:
+        return WeightFormat.model_validate(content)
+    except ValidationError as error:
+        faults.add_validation(error, model=WeightFormat)
+        faults.raise_if_any()
+        raise
 
 
 def installed_form(name: str) -> Form | None:

@@ -4,13 +4,18 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
+    PlainSerializer,
     StrictBool,
     Tag,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     model_validator,
 )
 
@@ -30,7 +35,9 @@ from nas.study.value_parsers import (
 )
 from objectives.device import Calibration, Sustained
 from objectives.loss_law.precision_cost import PrecisionLaw
+from objectives.precision import define
 from objectives.quantities import Name, bytes_in_words, counted
+from objectives.weight_formats.table import WeightFormat
 from search_spaces.axes_schema import CAPABILITIES
 from search_spaces.formats import Format, base_of
 
@@ -53,6 +60,19 @@ PAPER_APPLICATIONS: dict[str, dict[str, Any]] = {
     "autonomous driving": {"total_ms": 100},
     "private serving": {"total_ms": 2000},
 }
+
+
+def _defined(formats: dict[str, WeightFormat]) -> dict[str, WeightFormat]:
+    """Make a study's own weight formats known."""
+    for name, written in formats.items():
+        define(name, written)
+    return formats
+
+
+def _format(given: Any, shipped: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    """The name of a weight format: the study's own, or one that ships."""
+    own = info.data.get("formats", (given,))  # where these are wrong, one of them
+    return given if isinstance(given, str) and given in own else shipped(given)
 
 
 class DefaultBudget(BaseModel):
@@ -172,8 +192,22 @@ class StudyConfig(BaseModel):
         AT_START,
         NAMED,
     ] = {}
+    formats: Annotated[
+        dict[Name, WeightFormat],
+        AfterValidator(_defined),
+        PlainSerializer(
+            lambda formats: {n: f.model_dump(mode="json", exclude_defaults=True) for n, f in formats.items()}
+        ),
+        Field(description="Weight formats of your own that precision may name, as in a plug-in's file"),
+        NAMED,
+    ] = {}
     precision: Annotated[
-        Format, Field(description="Weights and linear operators; _kv8, _kv4: a KV cache of as many bits"), ALWAYS, CASE
+        Format,
+        WrapValidator(_format),
+        PlainSerializer(str),
+        Field(description="Weights and linear operators; _kv8, _kv4: a KV cache of as many bits"),
+        ALWAYS,
+        CASE,
     ] = "fp16"
     precisions: Annotated[
         list[Format],

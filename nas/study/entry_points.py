@@ -1,4 +1,4 @@
-"""Entry points of installed packages: strategies, metrics, law forms, laws, devices, stacks, folder readers, log readers, solvers.
+"""Entry points of installed packages, each group of `docs/extend.md` but commands, which `nas/terminal/doors.py` reads.
 
 Reading them imports nothing: an entry point is a name and a place, laws and devices are YAML files in a package's
 folder. What is named is imported by `nas/study/user_code.py`.
@@ -16,6 +16,7 @@ from nas.problem.expensive_objectives import EXPENSIVE
 from objectives.installed import DISTRIBUTION
 from objectives.plugins import documents, first_line, importable, located, normalised
 from search_spaces.columns import ALIASES, DEFAULTS, SHAPE
+from search_spaces.formats import FORMATS
 
 SHIPPED = {
     "strategies": "nas.strategies",
@@ -26,10 +27,11 @@ SHIPPED = {
     "stacks": "nas.export.stacks",
 }  # kind, as `plas list` says it, and where ours lie; the group of its entry points is `plas.KIND`
 MODULES = ("answers", "logs", "solvers")  # kinds of which a package gives modules and we ship no folder
-KINDS = (*SHIPPED, *MODULES)
-ONE = {kind: kind.removesuffix("s") for kind in KINDS} | {"strategies": "strategy", "answers": "reader of folders"}
+KINDS = (*SHIPPED, "formats", *MODULES)
+ONE = {kind: kind.removesuffix("s") for kind in KINDS}
+ONE |= {"strategies": "strategy", "answers": "reader of folders", "logs": "log reader"}
 AUTO = "auto"  # picks one of the strategies: `nas/search/choice.py`
-FOLDERS = ("laws", "devices")  # here an entry point is a folder of YAML files
+FOLDERS = ("laws", "devices", "formats")  # here an entry point is a folder of YAML files
 NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 COLUMNS = {*SHAPE, *ALIASES, *DEFAULTS, *("id", "index", "batch", "state", "reason", "key", "feasible", "extrapolates")}
 
@@ -76,6 +78,8 @@ def shipped(kind: str) -> tuple[str, ...]:
     """Names of ours."""
     if kind in MODULES:
         return ()
+    if kind == "formats":
+        return FORMATS
     if kind in FOLDERS:
         return tuple(documents(SHIPPED[kind]))
     besides = {"metrics": tuple(EXPENSIVE), "strategies": (AUTO,)}
@@ -132,7 +136,7 @@ def _contest(theirs: PlugIn) -> str:
 
 def _otherwise(kind: str) -> str:
     """How to say which of two is meant."""
-    if kind in FOLDERS:
+    if kind in ("laws", "devices"):
         return "give the path of the file that is meant"
     if kind in ("strategies", "metrics"):
         return "name one by its module" + (" and function" if kind == "metrics" else "")

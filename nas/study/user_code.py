@@ -59,6 +59,21 @@ def loaded_code(code: PlugIn, *, typed: bool = True) -> Iterator[ModuleType]:
         raise UsageError(f"{code}: {error}" if code.distribution else str(error)) from None
 
 
+def modules(kind: str, *holding: str) -> Iterator[tuple[PlugIn, ModuleType]]:
+    """Every module of a kind that is asked without being named (answers, logs, solvers), imported one after the other.
+
+    Raises:
+        UsageError: one cannot be imported or lacks what it must hold, with its distribution.
+    """
+    for plug_in in (each for several in entry_points.offered(kind).values() for each in several):
+        with loaded_code(plug_in) as module:
+            if missing := [name for name in holding if not hasattr(module, name)]:
+                raise UsageError(
+                    f"expected {', '.join(holding)} in {plug_in.place}, got no {missing[0]}; mend the package"
+                )
+        yield plug_in, module
+
+
 def imported(name: str) -> ModuleType:
     """A user's module by its dotted name; one that is called as ours or Python's own is the user's nevertheless.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from objectives.device import Peak
 from objectives.packaged import packaged
@@ -43,10 +43,20 @@ class BlockType:
         return found
 
 
+class OwnType(BaseModel):
+    """A type that a format defines for itself, keys as those of `types` in `formats.yaml`; rows that it does not fill are in one that ships."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    weights: Annotated[int, Field(strict=True, ge=1, le=10**6)]
+    bytes: Annotated[float, Field(gt=0, le=10**7)]
+    fallback: str | None = None
+
+
 class WeightFormat(BaseModel):
     """A weight format, keys as `formats.yaml` describes them; a class of two types has each in half of the layers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    types: dict[str, OwnType] = {}
     weights: TypeNames
     values: TypeNames | None = None
     down: TypeNames | None = None
@@ -62,29 +72,61 @@ class WeightFormat(BaseModel):
     measured_as: tuple[str, ...] = ()
     source: str
 
-    def types(self, kind: TensorClass) -> tuple[BlockType, ...]:
+    def types_of(self, kind: TensorClass) -> tuple[BlockType, ...]:
         """The types of a class of tensors."""
         own: TypeNames | None = getattr(self, kind)
         if own is None and kind == "expert_down":
-            return self.types("down")
-        return tuple(TYPES[name] for name in own or self.weights)
+            return self.types_of("down")
+        return tuple(self.type_of(name) for name in own or self.weights)
+
+    def type_of(self, name: str) -> BlockType:
+        """A type by its name: the format's own, or one that ships."""
+        if name not in self.types:
+            return TYPES[name]
+        own = self.types[name]
+        return BlockType(name, own.weights, own.bytes, None if own.fallback is None else TYPES[own.fallback])
 
     def bytes_of(self, kind: TensorClass, row: FloatArray | None = None) -> Values:
         """Bytes per weight of a class in rows of so many weights, (n,) where rows are; of whole blocks without.
 
         Of two types the mean, as half of the layers has each.
         """
-        types = self.types(kind)
+        types = self.types_of(kind)
         if row is None or all(each.fallback is None for each in types):
             return sum(each.per_weight for each in types) / len(types)
         found: FloatArray = np.mean([each.bytes_in(row) for each in types], axis=0)
         return found
 
+    @model_validator(mode="after")
+    def _known_types(self) -> "WeightFormat":
+        """Refuse types that nothing defines."""
+        lists = (
+            self.weights,
+            self.values,
+            self.down,
+            self.experts,
+            self.expert_down,
+            self.head,
+            self.embedding,
+            self.small,
+        )
+        named = [name for names in lists for name in names or ()] + [self.inputs, self.activations]
+        fallbacks = [own.fallback for own in self.types.values() if own.fallback is not None]
+        unknown = [name for name in named if name not in {*TYPES, *self.types}] + [
+            n for n in fallbacks if n not in TYPES
+        ]
+        if unknown or TYPES.keys() & self.types.keys():
+            got = unknown[0] if unknown else f"another {min(TYPES.keys() & self.types.keys())}"
+            raise ValueError(
+                f"types: expected {', '.join(TYPES)} or types of its own, got {got}; define it under types"
+            )
+        return self
+
     @property
     def plain(self) -> bool:
         """Whether every matrix of a layer has one type, whatever its rows."""
-        own = {self.types(kind) for kind in ("weights", "values", "down", "experts", "expert_down")}
-        return len(own) == 1 and all(each.fallback is None for each in self.types("weights"))
+        own = {self.types_of(kind) for kind in ("weights", "values", "down", "experts", "expert_down")}
+        return len(own) == 1 and all(each.fallback is None for each in self.types_of("weights"))
 
 
 def _types(content: Mapping[str, Mapping[str, Any]]) -> dict[str, BlockType]:
@@ -98,6 +140,6 @@ def _types(content: Mapping[str, Mapping[str, Any]]) -> dict[str, BlockType]:
 
 _CONTENT: Any = packaged("objectives.weight_formats", "formats")
 TYPES: Mapping[str, BlockType] = _types(_CONTENT["types"])
-WEIGHT_FORMATS: Mapping[str, WeightFormat] = {
+WEIGHT_FORMATS: dict[str, WeightFormat] = {
     name: WeightFormat.model_validate(keys) for name, keys in _CONTENT["formats"].items()
 }

@@ -101,6 +101,7 @@ KEYS: dict[str, tuple[list[str], str]] = {
     "devices": (["['l4', 't4']", "{'mine': Path('board.yaml')}", "'l4,t4'"], "3"),
     "chip": (["{'memory': ['8 GB']}", "None"], "'l4'"),
     "device_columns": (["'prices.csv'", "{'l4': {'price': '249 USD'}}"], "249"),
+    "formats": (["{'mine': {'weights': 'Q4_0', 'source': 'ours'}}"], "'mine'"),
     "precision": (["'int8'"], "8"),
     "precisions": (["['int8', 'int4']", "'int8,int4'"], "[8, 4]"),
     "precision_law": (["'qat'", "['qat', 'kumar']"], "4"),

@@ -147,7 +147,7 @@ def test_every_command_is_listed() -> None:
     written = [path for path in files if re.search("^main = command", path.read_text(encoding="utf-8"), re.MULTILINE)]
     there = {path.parent.name if path.stem == "__main__" else path.stem for path in written}
     assert there == set(COMMANDS), (
-        f"nas/__main__.py: expected every command in COMMANDS, got {there ^ set(COMMANDS)} in one of them; add it"
+        f"nas/terminal/doors.py: expected every command in COMMANDS, got {there ^ set(COMMANDS)} in one of them; add it"
     )
 
 

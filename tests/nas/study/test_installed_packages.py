@@ -3,23 +3,32 @@
 import importlib.util
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import nas
+from nas import __main__ as nas_main
+from nas.calibrate.log import readers
 from nas.files import import_rights, yaml_source
 from nas.files.faults import Faults
 from nas.search.discovery import chosen_strategy
 from nas.study import entry_points
+from nas.study.catalogue import with_format
 from nas.study.entry_points import PlugIn
+from objectives.plugins import documents
+from objectives.precision import PRECISIONS
+from objectives.weight_formats.table import WEIGHT_FORMATS
+from search_spaces.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8").partition("\n## Plug-ins")[2]
@@ -51,6 +60,8 @@ STACK = (
     "def launch(model):\n    return 'their-engine run'\ndef size(model):\n    return 0\ndef cautions(model):\n    return ['it is new']\n"
 )
 
+MANY = list(documents("objectives.devices"))[:13]
+
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
@@ -61,7 +72,11 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     before = set(sys.modules)
     yield place
     for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(place)):
+        module = sys.modules[name]  # one without __init__.py has no file
+        if any(
+            str(path).startswith(str(place))
+            for path in (getattr(module, "__file__", ""), *getattr(module, "__path__", ()))
+        ):
             del sys.modules[name]
     nas_stack = importlib.import_module("nas.export.stack_protocol")
     nas_stack.stack.cache_clear()
@@ -548,6 +563,318 @@ def test_a_damaged_manifest_names_no_plug_in(theirs: Path, study: str, inside: I
         assert inside("run", "--resume", "run", "--evaluations", 21).code == 0
 
 
+GREET = (
+    '"""Greet."""\nfrom typing import Annotated\nfrom pathlib import Path\n'
+    + LEFT
+    + "from nas.files.import_rights import Right\nfrom nas.terminal.flags import Flag\n"
+    "from nas.terminal.parser import command\n"
+    "def greet(name: Annotated[str, Flag('--name', 'Whom.')] = 'you') -> None:\n"
+    '    """Greet somebody."""\n    print(f"Good day, {name}")\n'
+    "main = command(greet, 'greet', right=Right.NONE)\n"
+)
+ANSWERS = (
+    "from pathlib import Path\n" + LEFT + "def recognises(folder):\n    return (folder / 'their.json').is_file()\n"
+    "def select(request):\n    print(f'Chosen from {request.run}')\n"
+)
+LOG = (
+    "from pathlib import Path\n" + LEFT + "from nas.calibrate.figure import Figure\nNAME = 'their log'\n"
+    "def recognises(document):\n    return document.text.startswith('their log')\n"
+    "def figures(documents):\n    for document in documents:\n        for line in document.text.splitlines()[1:]:\n"
+    "            model, metric, value = line.split()\n"
+    "            written = 64 if metric == 'decode_tok_s' else 0\n"
+    "            cells = {'metric': metric, 'value': float(value), 'batch': 1, 'prompt_len': 512, 'gen_len': written}\n"
+    "            yield Figure((model,), {**cells, 'engine': 'theirs', 'precision': 'int8'})\n"
+)
+
+
+@pytest.fixture
+def plas(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Inside]:
+    """`plas WORDS` in this process: exit code, output, errors."""
+    monkeypatch.setattr(import_rights, "RIGHTS", dict(import_rights.RIGHTS))  # a command brings its own
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: object) -> Any:
+        monkeypatch.setattr(sys, "argv", ["plas", *map(str, words)])
+        capsys.readouterr()
+        readers.cache_clear()
+        code: object = 0
+        try:
+            nas_main.main()
+        except SystemExit as stopped:
+            code = stopped.code or 0
+        return SimpleNamespace(code=code, **capsys.readouterr()._asdict())
+
+    yield run
+    readers.cache_clear()
+
+
+@pytest.fixture
+def adding(install: Installed, tmp_path: Path) -> Path:
+    """A package with a command, a reader of its folders and one of its logs; a folder and a log that only these know."""
+    points = {
+        "commands": {"greet": "their_pack.greet", "list": "their_pack.other"},
+        "answers": {"theirs": "their_pack.answers"},
+        "logs": {"theirs": "their_pack.log"},
+    }
+    files = {
+        "their_pack/__init__.py": "",
+        "their_pack/greet.py": GREET,
+        "their_pack/other.py": "raise RuntimeError('this is not the list that ships')\n",
+        "their_pack/answers.py": ANSWERS,
+        "their_pack/log.py": LOG,
+    }
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "their.json").write_text("{}")
+    lines = [
+        f"{model} {metric} {value}"
+        for model, rates in {"Qwen3-0.6B": (900, 20), "Qwen3-1.7B": (350, 8), "Qwen3-4B": (140, 3.4)}.items()
+        for metric, value in zip(("prefill_tok_s", "decode_tok_s"), rates, strict=True)
+    ]
+    (tmp_path / "their.log").write_text("their log\n" + "\n".join(lines) + "\n")
+    return install("their-plas", points, files)
+
+
+def test_a_package_adds_a_command_and_none_of_ours_changes(adding: Path, plas: Inside) -> None:
+    answer = plas("greet", "--name", "Ann")
+    assert (answer.code, answer.out, answer.err) == (0, "Good day, Ann\n", "")
+    assert executed(adding) == {"greet"}
+    answer = plas()
+    assert answer.out.splitlines()[-3].split() == ["greet", "Greet."]
+    assert answer.out.count("  list ") == 1
+    answer = plas("list", "forms")
+    assert answer.code == 0, "the list that ships"
+    assert "depth_width" in answer.out
+    assert executed(adding) == set()
+    answer = plas("greets")
+    assert answer.code == 2
+    assert "did you mean greet?" in answer.err
+
+
+def test_a_package_answers_for_its_folders(adding: Path, plas: Inside, finished: Path) -> None:
+    answer = plas("select", "folder")
+    assert (answer.code, answer.out) == (0, "Chosen from folder\n")
+    assert executed(adding) == {"answers"}
+    answer = plas("explain", "folder")
+    assert answer.code == 2
+    assert (
+        "folder: expected a folder that plas explain takes, got one of reader of folders theirs of their-plas 1.0"
+        in answer.err
+    )
+    executed(adding)
+    assert plas("select", finished).code == 0
+    assert executed(adding) == set(), "a run folder is ours: nothing is imported for it"
+
+
+def test_a_package_reads_its_logs(adding: Path, plas: Inside) -> None:
+    answer = plas("calibrate", "their.log", "--device", "jetson_agx_orin_64gb", "--out", "board.yaml", "--json")
+    assert answer.code == 0, answer
+    assert executed(adding) == {"log"}
+    assert json.loads(answer.out)["rows_used"] == 6
+    assert [profile["engine"] for profile in yaml_source.read(Path("board.yaml"))[0]["profiles"]].count("theirs") == 1
+
+
+def test_a_broken_module_of_a_package_is_one_line_with_its_name(
+    install: Installed, plas: Inside, tmp_path: Path
+) -> None:
+    points = {
+        "commands": {"torn": "torn_pack.command", "lost": "torn_pack.nowhere", "empty": "torn_pack"},
+        "answers": {"torn": "torn_pack.answers"},
+        "logs": {"torn": "torn_pack"},
+        "solvers": {"torn": "torn_pack.solver"},
+    }
+    broken = "raise RuntimeError('first\\nsecond')\n"
+    files = {f"torn_pack/{name}.py": broken for name in ("command", "answers")}
+    install("torn-plas", points, {"torn_pack/__init__.py": "", **files})
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "some.log").write_text("some log\n")
+    for typed, said in {
+        (
+            "torn",
+        ): "plas torn: expected a module with main, got RuntimeError: first second; install the package of torn_pack.command",
+        ("lost", "--help"): "plas lost: expected a module with main, got ModuleNotFoundError: ",
+        ("empty",): "plas empty: expected a module with main, got AttributeError: ",
+        (
+            "select",
+            "folder",
+        ): "reader of folders torn of torn-plas 1.0: expected an importable module, got RuntimeError: first second",
+        (
+            "calibrate",
+            "some.log",
+            "--device",
+            "l4",
+            "--out",
+            "o.yaml",
+        ): "log reader torn of torn-plas 1.0: expected NAME, recognises, figures",
+        (
+            "run",
+            "--algo",
+            "exact",
+            "--devices",
+            ",".join(MANY),
+        ): "solver torn of torn-plas 1.0: expected an importable module",
+    }.items():
+        answer = plas(*typed)
+        assert answer.code == 2, answer
+        assert said in answer.err
+        assert len(answer.err.splitlines()) == 1
+        assert answer.out == ""
+    assert plas("list", "forms").code == 0
+
+
+FORMAT = {
+    "types": {"ACME4": {"weights": 64, "bytes": 36, "fallback": "F16"}},
+    "weights": "ACME4",
+    "inputs": "INT8",
+    "peak": "int8",
+    "profile": "int8",
+    "source": "our datasheet",
+}
+
+
+def forget(*names: str) -> None:
+    """Formats that do not ship, as a new process knows none."""
+    for name in names or set(WEIGHT_FORMATS) - set(FORMATS):
+        del WEIGHT_FORMATS[name], PRECISIONS[name]
+
+
+@pytest.fixture
+def formatting(install: Installed) -> Iterator[Path]:
+    """A package with a weight format, and one under a name that ships."""
+    files = {
+        "their_pack/__init__.py": "",
+        "their_pack/formats/acme4.yaml": yaml_source.dump(FORMAT),
+        "their_pack/formats/int4.yaml": yaml_source.dump(FORMAT),
+        "their_pack/formats/torn.yaml": yaml_source.dump({**FORMAT, "weights": "ACME5"}),
+    }
+    yield install("their-plas", {"formats": {"theirs": "their_pack.formats"}}, files)
+    forget()
+
+
+def test_a_run_in_their_format_holds_it_and_is_repeated_without_the_package(
+    formatting: Path, study: str, inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ("run", "--config", study, "--algo", "random", "--evaluations", 30, "--quiet")
+    assert inside(*line, "--precision", "int4", "--out", "shipped").code == 0
+    answer = inside(*line, "--precision", "acme4", "--out", "run")
+    assert answer.code == 0, answer
+    table = nas.read_run(tmp_path / "run").evaluations
+    shipped = nas.read_run(tmp_path / "shipped").evaluations
+    assert np.allclose(table.memory_gb, shipped.memory_gb * 36 / 64 / 0.5), (
+        "36 bytes per 64 weights, int4 has half a byte"
+    )
+    config = yaml_source.read(tmp_path / "run" / "config.yaml")[0]
+    assert config["formats"] == {"acme4": {**FORMAT, "weights": ["ACME4"]}}
+    assert "formats" not in yaml_source.read(tmp_path / "shipped" / "config.yaml")[0]
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(formatting)])
+    for typed in (("select", "run"), ("explain", "run", "--preset", "device"), ("report", "run")):
+        forget()
+        answer = inside(*typed)
+        assert answer.code == 0, answer
+    forget()
+    assert inside("run", "--config", "run", "--out", "again", "--quiet").code == 0
+    assert (tmp_path / "run" / "evaluations.csv").read_bytes() == (tmp_path / "again" / "evaluations.csv").read_bytes()
+    forget()
+    assert inside("run", "--resume", "run", "--evaluations", 40, "--quiet").code == 0
+    answer = inside(*line, "--precision", "acme4", "--out", "unknown")
+    assert answer.code == 2
+    assert "got 'acme4'" in answer.err
+
+
+def test_their_format_is_the_same_in_cases_of_devices(formatting: Path, inside: Inside, tmp_path: Path) -> None:
+    axes = {"depth": [8, 16], "width": [512, 1024], "expert_ffn_ratio": [2, 4], "n_kv_heads": [1]}
+    (tmp_path / "dense.yaml").write_text(yaml_source.dump({"name": "dense", "axes": axes}))
+    line = ("devices", "--space", "dense.yaml", "--devices", "l4", "--quiet")
+    assert inside(*line, "--set", "precision=acme4", "--out", "one").code == 0
+    (formatting / "their_pack" / "formats" / "acme4.yaml").unlink()
+    forget()
+    assert inside("devices", "--config", "one", "--out", "two", "--quiet").code == 0
+    assert (tmp_path / "one" / "cases.csv").read_bytes() == (tmp_path / "two" / "cases.csv").read_bytes()
+    assert inside(*line, "--out", "three").code == 0
+    assert "formats" not in yaml_source.read(tmp_path / "three" / "config.yaml")[0]
+
+
+def test_what_their_format_cannot_be_is_refused_by_name(
+    formatting: Path, study: str, inside: Inside, tmp_path: Path
+) -> None:
+    (tmp_path / "c.csv").write_text("id,depth,width,n_kv_heads,expert_size,precision\none,4,256,1,256,acme4\n")
+    line = ("run", "--config", study, "--algo", "random", "--evaluations", 30, "--quiet")
+    for typed, said in {
+        (*line, "--precisions", "fp16,acme4"): "got 'acme4'",
+        (*line, "--precision", "acme4_kv8"): "got 'acme4_kv8'",
+        (*line, "--precision", "torn"): "--precision: format torn of their-plas 1.0: ",
+        (*line, "--precision", "acme4", "--precision-law", "post_training"): "got acme4",
+        (*line, "--precision", "acme4", "--latency", "closed_form"): "precision acme4",
+        ("export", "c.csv", "--vocabulary", 300, "--out", "out"): "precision: expected one of fp16, ",
+        (
+            *line,
+            "--set",
+            "formats={int4: {weights: F16, source: us}}",
+        ): "int4: expected one format of a name, got another",
+        (
+            *line,
+            "--set",
+            "formats={a_kv8: {weights: F16, source: us}}",
+        ): "a_kv8: expected a name without _kv and _down8",
+        (
+            *line,
+            "--set",
+            "formats={a: {weights: F99, source: us}}",
+            "--set",
+            "precision=a",
+        ): "or types of its own, got F99",
+    }.items():
+        answer = inside(*typed)
+        assert answer.code == 2, answer
+        assert said in answer.err
+        assert len(answer.err.splitlines()) == 1
+    listed = inside("list", "formats", "--json")
+    rows = {row["name"]: row for row in json.loads(listed.out)}
+    assert rows["acme4"]["weight bits"] == 4.5
+    assert "ACME4 Installed: " in rows["acme4"]["types"]
+    assert rows["torn"]["types"].startswith("Broken: format torn of their-plas 1.0: ")
+    assert rows["int4"]["weight bits"] == 4.0, "ours"
+    assert "Not used: expected one format int4, got int4 shipped with plas-codesign and " in listed.err
+
+
+def test_two_formats_of_one_name_are_never_taken_for_each_other(
+    formatting: Path, study: str, inside: Inside, tmp_path: Path
+) -> None:
+    line = ("run", "--config", study, "--algo", "random", "--evaluations", 20, "--quiet", "--precision", "acme4")
+    assert inside(*line, "--out", "run").code == 0
+    path = formatting / "their_pack" / "formats" / "acme4.yaml"
+    path.write_text(path.read_text().replace("bytes: 36", "bytes: 40"))
+    with pytest.raises(nas.UsageError, match="acme4: expected one format of a name, got another"):
+        nas.load_study(tmp_path / study, precision="acme4")
+    forget()
+    assert nas.load_study(tmp_path / study, precision="acme4").problem.scenario.precision.weight_bytes == 40 / 64
+    with pytest.raises(nas.PlasError, match="acme4: expected one format of a name, got another"):
+        nas.read_run(tmp_path / "run")
+    forget()
+    answer = inside("run", "--resume", "run", "--evaluations", 30, "--set", "formats.acme4.types.ACME4.bytes=40")
+    assert answer.code == 2
+    assert "formats" in answer.err
+
+
+def test_a_worker_knows_the_format_that_it_receives(formatting: Path, tiny: dict[str, Any], tmp_path: Path) -> None:
+    scenario = nas.load_study(space=tiny, precision="acme4").problem.scenario
+    (tmp_path / "scenario").write_bytes(pickle.dumps(scenario))
+    code = "import pickle, sys; s = pickle.load(open(sys.argv[1], 'rb')); from objectives.transfers import computing_as as c; "
+    code += "print(s.precision.bytes_of('weights'), c(s.precision.name))"
+    line = [sys.executable, "-c", code, str(tmp_path / "scenario")]
+    done = subprocess.run(line, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0.5625", "int8"]
+
+
+@pytest.mark.parametrize(
+    "named", [{}, {"precision": "int4"}, {"precision": 3}, {"precision": "a", "formats": {"a": {}}}]
+)
+def test_packages_are_read_for_a_format_that_does_not_ship_alone(
+    named: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry_points, "read", lambda: pytest.fail("packages were read"))
+    assert with_format(named, Faults()) is named
+
+
 def samples() -> Any:
     """The page's blocks, as tests/docs reads them."""
     spec = importlib.util.spec_from_file_location("plug_in_samples", ROOT / "tests" / "docs" / "samples.py")
@@ -590,9 +917,9 @@ def test_the_package_of_the_page_does_what_the_page_shows(built: Path, tmp_path:
 
 def test_the_table_of_groups_is_the_one_that_is_read(built: Path) -> None:
     table = [line for line in PAGE.splitlines() if line.startswith("| `plas.")]
-    assert {line.split("`")[1] for line in table} == {f"plas.{kind}" for kind in entry_points.SHIPPED}
+    assert {line.split("`")[1] for line in table} == {f"plas.{kind}" for kind in (*entry_points.KINDS, "commands")}
     points = tomllib.loads((built.parent / "acme-plas" / "pyproject.toml").read_text())["project"]["entry-points"]
-    assert points.keys() <= {f"plas.{kind}" for kind in (*entry_points.SHIPPED, "logs")}
+    assert points.keys() <= {f"plas.{kind}" for kind in entry_points.KINDS}
 
 
 def test_a_plug_in_says_its_origin() -> None:
