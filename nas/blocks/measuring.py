@@ -14,7 +14,7 @@ from nas.blocks.request import BlocksRequest, refuse_mixed
 from nas.blocks.session import Reading, Scorer
 from nas.blocks.variants import Variant
 from nas.errors import UsageError
-from nas.export.transformers_check import refuse_missing
+from nas.export.hf_config import refuse_missing
 from nas.files.tables import refuse_used
 from nas.record import folder as run_folder
 from nas.record.jsonl_log import Record

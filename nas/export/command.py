@@ -9,21 +9,16 @@ from nas.answer.design_words import count, describe
 from nas.answer.sentences import hardware, workload
 from nas.errors import UsageError
 from nas.export.candidates import Chosen, chosen, with_vocabulary
-from nas.export.families import family_of, refuse_stack
+from nas.export.families import family_of, order_in_words, refuse_stack
+from nas.export.folder import MANIFEST, folder_names, manifest, whole_folder
 from nas.export.gguf_types import FORMATS
-from nas.export.launch_list import FILE, launch_columns
-from nas.export.layer_order import order_in_words
-from nas.export.manifest import MANIFEST, manifest
-from nas.export.model import Model, Workload
+from nas.export.launch_list import FILE, Rounded, changes, launch_columns, to_multiple
+from nas.export.model import Model, Workload, cautions_of, refuse_unserved, refuse_weights_without_head, served_as
 from nas.export.readme import README, readme, recipe_line
 from nas.export.recipe import load_recipe
 from nas.export.request import ExportRequest
-from nas.export.rounding import Rounded, changes, to_multiple
-from nas.export.serving import cautions_of, refuse_unserved, refuse_weights_without_head, served_as
 from nas.export.stack_protocol import KIND, shown, stack, stack_names
-from nas.export.tokenizer import refuse_larger
-from nas.export.tokenizer_sizes import tokenizers_for
-from nas.export.writing import folder_names, whole_folder
+from nas.export.tokenizer import refuse_larger, tokenizers_for
 from nas.files.faults import unknown
 from nas.files.tables import write, write_json
 from nas.problem.problem import Problem

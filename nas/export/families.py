@@ -1,26 +1,80 @@
-"""Finds the Hugging Face model class that holds an architecture exactly, or why none does."""
+"""Finds the Hugging Face model class that holds an architecture exactly, and the order of its layers, or why none does.
 
+Columns count layers of several kinds, a class wants each by its place. A period is depth // full layers, and each of the first so many
+periods ends with a layer of full attention, as in a space's rules; all other layers are of the other kind. Where layers share KV caches,
+periods are counted from the end, and the layers that share, the last ones, are whole periods where their counts allow it: the last of all
+is of full attention, as in Gemma 4. The first `n_dense` layers have the dense FFN.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from nas.errors import UsageError
-from nas.export.layer_order import mixers, sharing_within
-from nas.export.stack_sizes import unlike
 from search_spaces.architectures import Architectures
-from search_spaces.columns import NOT_OF_A_MODEL, QK_NORMS
+from search_spaces.columns import NOT_OF_A_MODEL, QK_NORMS, worded
 from search_spaces.layer_kinds import KIND_DEFAULTS, OTHER_HEADS
 from search_spaces.mixes import in_words
 
+FULL = "full"
 #: Stacks that read the model directory as transformers does, beside it.
 DIRECTORY = ("hf", "trainer", "llamafactory")
 TRAIN = "train"  # `plas train`, whose worker scales what ends a residual branch by the names of Qwen's classes
 EVERY = (*DIRECTORY, TRAIN, "vllm", "llama_bench", "megatron", "torchtitan")
-
 #: Columns beyond the shape that a class may hold; an architecture with any other is refused by the column's name.
 HELD = {
     *("shared_expert_size", "shared_gate", "qk_norm", "qkv_bias", "norms_per_layer", "tied", "vocabulary"),
     *(*KIND_DEFAULTS, *NOT_OF_A_MODEL),
 } - {*OTHER_HEADS}
+Fault = tuple[bool, str, str]
+GEMMA3_27B = 62  # layers by which llama.cpp tells that model
+
+
+def mixers(architecture: Architectures) -> tuple[str, ...]:
+    """Kinds of layers beside full attention of one architecture (n = 1): local, a family of linear attention, conv."""
+    a = architecture
+    linear = str(worded("linear_kind", a.linear_kind)[0])
+    kinds = (("local", a.n_local), (linear, a.n_linear), ("conv", a.n_conv))
+    return tuple(kind for kind, count in kinds if count[0])
+
+
+def period(architecture: Architectures) -> int:
+    """Layers of which the last is of full attention: depth // full layers, or as those that share have it; the depth where none is."""
+    depth, full = int(architecture.depth[0]), int(architecture.n_full[0])
+    shared = int(architecture.n_kv_shared[0])
+    full_shared = shared - int(architecture.n_kv_shared_local[0])
+    if full_shared and shared % full_shared == 0 and shared // full_shared * full <= depth:
+        return shared // full_shared
+    return depth // full if full else depth
+
+
+def full_places(architecture: Architectures) -> list[int]:
+    """Places, from 0, of the layers of full attention."""
+    every, full = period(architecture), int(architecture.n_full[0])
+    before = int(architecture.depth[0]) - every * full if architecture.n_kv_shared[0] else 0
+    return [before + every * number - 1 for number in range(1, full + 1)]
+
+
+def in_order(architecture: Architectures) -> list[str]:
+    """The kind of each layer, from the first: `full`, or the architecture's one other kind."""
+    full, others = set(full_places(architecture)), mixers(architecture)
+    return [FULL if place in full else others[0] for place in range(int(architecture.depth[0]))]
+
+
+def sharing_within(architecture: Architectures) -> int:
+    """How many of the layers that share KV caches, the last ones, have the window."""
+    depth, shared = int(architecture.depth[0]), int(architecture.n_kv_shared[0])
+    return shared - sum(place >= depth - shared for place in full_places(architecture))
+
+
+def order_in_words(architecture: Architectures) -> str:
+    """Where its layers of full attention stand, counted from 1; nothing where every layer is one."""
+    if not mixers(architecture):
+        return ""
+    places = ", ".join(str(place + 1) for place in full_places(architecture))
+    shared = int(architecture.n_kv_shared[0])
+    sharing = f"; the last {shared} layers read the KV caches of the last before them of their kind" if shared else ""
+    return f"{in_words(architecture)[0]}: full attention in layers {places} of {int(architecture.depth[0])}, one in {period(architecture)}{sharing}"
 
 
 @dataclass(frozen=True)
@@ -275,3 +329,60 @@ def family_in(model_type: object, *, sparse: bool, windows: bool) -> Family:
         known = ", ".join(dict.fromkeys(f.model_type for f in FAMILIES))
         raise ValueError(f"model_type: expected one of {known}, got {model_type!r}{' with experts' if sparse else ''}")
     return found[-1] if windows else found[0]
+
+
+def unlike(a: Architectures, model_type: str, stack: str) -> Iterator[tuple[str, str, str]]:
+    """Differences between a stack and an architecture (n = 1): wanted, given, whose code it is."""
+    if stack == "llama_bench":
+        yield from ((want, got, "llama.cpp") for holds, want, got in _llama(a).get(model_type, []) if not holds)
+    if stack == "vllm":
+        yield from ((want, got, "vLLM") for holds, want, got in _vllm(a).get(model_type, []) if not holds)
+
+
+def _llama(a: Architectures) -> dict[str, list[Fault]]:
+    """llama.cpp's, by model_type."""
+    width, groups = int(a.width[0]), int(a.linear_key_heads[0])
+    inner = int(a.linear_heads[0] * a.linear_value_dim[0])
+    keys, values = int(a.linear_key_dim[0]), int(a.linear_value_dim[0])
+    mamba = f"Mamba2 with {2 * width} features, twice the width, in one group"
+    return {
+        "lfm2": [_heads(a)],
+        "lfm2_moe": [_heads(a)],
+        "mellum": [_output(a)],
+        "granitemoehybrid": [((inner, groups) == (2 * width, 1), mamba, f"{inner} in {groups}")],
+        "qwen3_next": [(keys == values, "keys and values of Gated DeltaNet of one size", f"{keys} and {values}")],
+        "gemma3_text": [_another_depth(a)],
+        "gemma4_text": [_last_owners(a)],
+    }
+
+
+def _vllm(a: Architectures) -> dict[str, list[Fault]]:
+    """vLLM's, by model_type: it loads Granite's heads of another size and a tied Qwen3-Next all the same, and computes something else."""
+    shared = bool(a.n_experts[0] == 1 or a.shared_expert_size[0])
+    return {
+        "lfm2": [_heads(a)],
+        "lfm2_moe": [_heads(a)],
+        "granitemoehybrid": [_heads(a), (shared, "a shared expert beside the others", "none")],
+        "qwen3_next": [_output(a)],
+    }
+
+
+def _heads(a: Architectures) -> Fault:
+    width = int(a.width[0])
+    return bool(a.query_dim[0] == width), f"heads that fill the width of {width}", f"{a.n_heads[0]} of {a.head_dim[0]}"
+
+
+def _output(a: Architectures) -> Fault:
+    return not a.tied[0], "an output matrix of its own", "tied embeddings"
+
+
+def _another_depth(a: Architectures) -> Fault:
+    wanted = "another depth than Gemma 3 27B's, whose heads it scales otherwise"
+    return bool(a.depth[0] != GEMMA3_27B), wanted, str(GEMMA3_27B)
+
+
+def _last_owners(a: Architectures) -> Fault:
+    """The two layers whose KV caches the last layers read."""
+    owners = in_order(a)[: int(a.depth[0] - a.n_kv_shared[0])][-2:]
+    wanted = "a layer within the window, then one of full attention, last before those that share"
+    return owners == ["local", FULL], wanted, " and ".join(owners)

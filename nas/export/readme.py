@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from nas.answer.design_words import describe, tokens_in_words
-from nas.export.families import family_of
+from nas.export.families import family_of, order_in_words
 from nas.export.launch_list import FILE
-from nas.export.layer_order import order_in_words
 from nas.export.model import Model
 from nas.export.recipe import training_tokens
 from nas.export.stack_protocol import TRAINING, shown, stack

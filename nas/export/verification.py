@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import PlasError, UsageError
-from nas.export.fields import differences
+from nas.export.folder import Written, folder_names, read_manifest
+from nas.export.hf_config import built_parameters, transformers_version
 from nas.export.launch_list import FILE
-from nas.export.manifest import Written, read_manifest
 from nas.export.model import Model
 from nas.export.request import ExportRequest
+from nas.export.stack_files import differences
 from nas.export.stack_protocol import PIVOT, shown, stack, stack_names
 from nas.export.tokenizer import tokenizer_for
-from nas.export.transformers_check import built_parameters, transformers_version
-from nas.export.writing import folder_names
 from nas.record.candidates import read_candidates
 from nas.terminal.console import notice, say, say_json
 from objectives import counts

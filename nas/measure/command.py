@@ -13,7 +13,7 @@ import numpy as np
 from nas.answer.model_remarks import windowed
 from nas.answer.past_run import RecordedRun
 from nas.errors import PlasError, UsageError
-from nas.export.chosen import chosen, rows_of_run
+from nas.export.candidates import candidates_to_measure, rows_of_run
 from nas.files.faults import unknown
 from nas.measure import power
 from nas.measure.machine import PRECISIONS, busy_cores, measure_hardware
@@ -140,7 +140,9 @@ def plan_of(request: MeasureRequest) -> Plan:
     if meter := _power(request):
         settings["power"] = meter
     return Plan(
-        chosen(request.source, request.how, request.models, request.vocabulary, files=request.backend == "llama-bench"),
+        candidates_to_measure(
+            request.source, request.how, request.models, request.vocabulary, files=request.backend == "llama-bench"
+        ),
         settings,
         request.out,
         request.interpreter or sys.executable,

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from nas.errors import NotRunError, PlasError, UsageError
-from nas.export.chosen import columns
+from nas.export.candidates import columns
 from nas.export.gguf import write_gguf
 from nas.export.model import Model, Workload
 from nas.export.recipe import load_recipe

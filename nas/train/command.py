@@ -10,11 +10,11 @@ from typing import Any
 
 from nas.errors import PlasError, UsageError
 from nas.export.candidates import chosen, with_vocabulary
+from nas.export.documents import STDLIB, STDLIB_LICENCE
+from nas.export.folder import folder_names
+from nas.export.hf_config import refuse_missing
 from nas.export.recipe import Recipe, load_recipe
-from nas.export.sources import STDLIB, STDLIB_LICENCE
 from nas.export.tokenizer import Tokenizer, tokenizer_for
-from nas.export.transformers_check import refuse_missing
-from nas.export.writing import folder_names
 from nas.files.faults import unknown
 from nas.files.own_files import ENDING, inner_folder, made_folder
 from nas.files.tables import write

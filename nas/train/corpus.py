@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from nas.errors import PlasError, UsageError
-from nas.export.encoding import encoder_of
-from nas.export.held_out import held_out, key, units_of
-from nas.export.sources import Document, documents_of
-from nas.export.tokenizer import Tokenizer
+from nas.export.documents import Document, documents_of, held_out, key, units_of
+from nas.export.tokenizer import Tokenizer, encoder_of
 from nas.files.own_files import inner_folder, refuse_links, replacing
 from nas.files.tables import write_json
 from objectives import outside

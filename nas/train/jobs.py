@@ -13,12 +13,11 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.export.families import TRAIN, refuse_stack
+from nas.export.folder import folder_names
 from nas.export.hf_config import config_of
 from nas.export.model import Model, Workload
-from nas.export.recipe import Recipe
+from nas.export.recipe import Recipe, training_flops
 from nas.export.tokenizer import Tokenizer, refuse_larger
-from nas.export.training_cost import training_flops
-from nas.export.writing import folder_names
 from nas.files.tables import csv_text
 from nas.train.corpus import DATA, Corpus, TokenFile
 from objectives import counts

@@ -11,10 +11,10 @@ from typing import Any
 
 from nas.errors import NotRunError, PlasError, UsageError
 from nas.export.candidates import with_vocabulary
+from nas.export.documents import STDLIB
+from nas.export.hf_config import refuse_missing
 from nas.export.recipe import Recipe, checked_recipe, load_recipe
-from nas.export.sources import STDLIB
 from nas.export.tokenizer import Tokenizer, refuse_larger, tokenizer_for
-from nas.export.transformers_check import refuse_missing
 from nas.files.faults import Faults
 from nas.record.process import Worker
 from nas.search._refusals import refuse_layers, refuse_settings
