@@ -71,11 +71,12 @@ def tensors(model: Model) -> Iterator[Tensor]:
 def _all(model: Model) -> Iterator[Tensor]:
     width, vocabulary, std = model.column("width"), model.column("vocabulary"), model.schedule.std
     owners = model.column("depth") - model.column("n_kv_shared")
+    gemma4 = family_of(model.architecture).model_type == "gemma4_text"
+    scalar = [Tensor("layer_scalar", (1,), 0.0, 1.0, buffer=True)] * gemma4  # the factor of a layer's features
     yield Tensor("model.embed_tokens.weight", (vocabulary, width), std)
     for place, kind in enumerate(in_order(model.architecture)):
         mixer = MIXERS[kind](model) if place < owners else _attention(model, own_kv=False)
-        parts = (_norm(model, "input_layernorm", width), *mixer, *_ffn_branch(model, place), *_scalar(model))
-        for tensor in parts:
+        for tensor in (_norm(model, "input_layernorm", width), *mixer, *_ffn_branch(model, place), *scalar):
             yield replace(tensor, name=f"model.layers.{place}.{tensor.name}")
     yield _norm(model, "model.norm", width)
     if not model.architecture.tied[0]:
@@ -107,12 +108,6 @@ def _norm(model: Model, name: str, size: int) -> Tensor:
     return Tensor(f"{name}.weight", (size,), 0.0, 0.0 if about_zero else 1.0)
 
 
-def _scalar(model: Model) -> Iterator[Tensor]:
-    """The factor of a layer's features in Gemma 4, 1."""
-    if family_of(model.architecture).model_type == "gemma4_text":
-        yield Tensor("layer_scalar", (1,), 0.0, 1.0, buffer=True)
-
-
 def _attention(model: Model, *, own_kv: bool = True) -> Iterator[Tensor]:
     """Projections and norms; keys and values where the layer has its own."""
     a, q, plan = model.architecture, model.column, model.schedule
@@ -125,16 +120,11 @@ def _attention(model: Model, *, own_kv: bool = True) -> Iterator[Tensor]:
     yield Tensor("self_attn.o_proj.weight", (d, query), plan.residual_std)
     if q("qk_norm"):
         full = QK_NORMS[q("qk_norm")] == "full"
-        yield _query_norm(model, query if full else q("head_dim"))
+        norm = _norm(model, "self_attn.q_norm", query if full else q("head_dim"))
+        unscaled = family_of(a).model_type == "gemma4_text"  # scales no scores: it starts at the scale that others have
+        yield replace(norm, mean=q("head_dim") ** -0.5) if unscaled else norm
         if own_kv:
             yield _norm(model, "self_attn.k_norm", kv if full else q("head_dim"))
-
-
-def _query_norm(model: Model, size: int) -> Tensor:
-    """The norm of queries; Gemma 4 scales no scores, so that it starts at the scale that others have, 1/sqrt(head_dim)."""
-    norm = _norm(model, "self_attn.q_norm", size)
-    unscaled = family_of(model.architecture).model_type == "gemma4_text"
-    return replace(norm, mean=model.column("head_dim") ** -0.5) if unscaled else norm
 
 
 def _deltanet(model: Model) -> Iterator[Tensor]:
@@ -311,10 +301,8 @@ def read_headers(folder: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
     Raises:
         ValueError: a file that is cut short or no safetensors file.
     """
-    found: dict[str, tuple[str, tuple[int, ...]]] = {}
-    for path in sorted(folder.glob("*.safetensors")):
-        found |= _read_header(path)
-    return found
+    headers = (_read_header(path) for path in sorted(folder.glob("*.safetensors")))
+    return {name: entry for held in headers for name, entry in held.items()}
 
 
 def _read_header(path: Path) -> dict[str, tuple[str, tuple[int, ...]]]:

@@ -162,9 +162,9 @@ def config_of(model: Model) -> dict[str, Any]:
 
 def _unread(model: Model, family: Family) -> dict[str, Any]:
     """The size of a dense FFN where no layer has one, which readers ask for all the same; of first dense layers it is theirs."""
-    if not family.sparse and family.model_type != "granitemoehybrid":
-        return {}
-    if family.model_type == "olmoe":  # whose experts have that key
+    if (
+        not (family.sparse or family.model_type == "granitemoehybrid") or family.model_type == "olmoe"
+    ):  # whose experts have it
         return {}
     dense = model.column("dense_size")
     return {"intermediate_size": dense or model.column("top_k") * model.column("expert_size")}
@@ -199,35 +199,26 @@ def architecture_of(config: Mapping[str, Any]) -> Architectures:
     columns |= {"shared_gate": family.shared == ("gated",), "norms_per_layer": family.norms}
     if columns.get("n_dense"):
         columns["dense_size"] = _key(config, "intermediate_size")
-    if kinds := config.get("layer_types") if family.mixers != ("",) else None:
-        columns |= _mixer_columns(family, list(kinds))
-        columns |= _sharing_columns(columns["n_kv_shared"], list(kinds)) if family.kv_shared else {}
-    found = one(columns)
+    if kinds := list(config.get("layer_types") or []) if family.mixers != ("",) else []:
+        (mixer,) = family.mixers
+        columns |= {COUNTS[mixer]: kinds.count(LAYER_TYPES[mixer])}
+        columns |= {"linear_kind": mixer} if COUNTS[mixer] == "n_linear" else {}
+        if family.kv_shared:  # how many of the last layers, which share KV caches, have the window
+            sharing = kinds[len(kinds) - columns["n_kv_shared"] :]
+            columns["n_kv_shared_local"] = sharing.count(LAYER_TYPES["local"])
+    architecture = one(columns)
     refuse_contradictions(config)
-    if kinds and list(kinds) != layer_types(family, in_order(found)):
+    if kinds and kinds != layer_types(family, in_order(architecture)):
         raise ValueError(
             "layer_types: expected a layer of full attention at the end of every period, got another order"
         )
-    return found
+    return architecture
 
 
 def _family(config: Mapping[str, Any]) -> Family:
     """The class of a config.json; the kinds of its layers decide between classes with equal keys."""
     sparse = bool(config.get("num_experts") or config.get("num_local_experts"))
     return family_in(config.get("model_type"), sparse=sparse, windows=bool(config.get("use_sliding_window")))
-
-
-def _mixer_columns(family: Family, kinds: list[str]) -> dict[str, Any]:
-    """Counts of the layers beside full attention."""
-    (mixer,) = family.mixers
-    count = kinds.count(LAYER_TYPES[mixer])
-    linear = {"linear_kind": mixer} if COUNTS[mixer] == "n_linear" else {}
-    return {COUNTS[mixer]: count, **linear}
-
-
-def _sharing_columns(shared: int, kinds: list[str]) -> dict[str, Any]:
-    """How many of the last layers, which share KV caches, have the window."""
-    return {"n_kv_shared_local": kinds[len(kinds) - shared :].count(LAYER_TYPES["local"])}
 
 
 def refuse_contradictions(config: Mapping[str, Any]) -> None:
@@ -288,28 +279,28 @@ def fixed(family: Family, depth: int, head_dim: int, top_k: int) -> dict[str, An
     With one expert per token renormalised weights are all 1 and the router has no gradient: off for K = 1.
     With output_router_logits on, the auxiliary loss is part of every loss, validation's too: training turns it on.
     """
-    found = dict(FIXED[family.model_type])
+    keys = dict(FIXED[family.model_type])
     if family.model_type == "qwen3":
-        found["use_sliding_window"] = family.mixers == ("local",)
+        keys["use_sliding_window"] = family.mixers == ("local",)
     if family.model_type == "qwen3_next":
-        found["partial_rotary_factor"] = ROTARY_SHARE
+        keys["partial_rotary_factor"] = ROTARY_SHARE
     if family.model_type == "granitemoehybrid":
-        found["attention_multiplier"] = head_dim**-0.5
+        keys["attention_multiplier"] = head_dim**-0.5
     if family.model_type in ("gemma2", "gemma3_text"):
-        found["query_pre_attn_scalar"] = head_dim
+        keys["query_pre_attn_scalar"] = head_dim
     if family.model_type == "gemma4_text":
-        found["global_head_dim"] = head_dim
+        keys["global_head_dim"] = head_dim
     if not family.sparse:
         absent = {"qwen3_next": "num_experts", "granitemoehybrid": "num_local_experts"}
-        return found | ({absent[family.model_type]: 0} if family.model_type in absent else {})
-    found["output_router_logits"] = False
+        return keys | ({absent[family.model_type]: 0} if family.model_type in absent else {})
+    keys["output_router_logits"] = False
     if family.model_type != "granitemoehybrid":
-        found["norm_topk_prob"] = top_k > 1
+        keys["norm_topk_prob"] = top_k > 1
     if family.model_type in ("qwen2_moe", "qwen3_moe", "qwen3_next"):
-        found |= {"decoder_sparse_step": 1, "mlp_only_layers": []}
+        keys |= {"decoder_sparse_step": 1, "mlp_only_layers": []}
     if family.model_type == "mellum":
-        found["mlp_layer_types"] = ["sparse"] * depth
-    return found
+        keys["mlp_layer_types"] = ["sparse"] * depth
+    return keys
 
 
 def transformers_version() -> str | None:
@@ -338,11 +329,12 @@ def built_parameters(folder: Path) -> dict[str, int]:
 
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     with torch.device("meta"):
-        made: Any = AutoModelForCausalLM
-        model = made.from_config(config)
-    experts_of = getattr(config, "num_experts", None) or getattr(config, "num_local_experts", None) or 1
-    share = getattr(config, "num_experts_per_tok", 1), experts_of
+        model: Any = AutoModelForCausalLM.from_config(config)
+    count = getattr(config, "num_experts", None) or getattr(config, "num_local_experts", None) or 1
     sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
     experts = sum(size for name, size in sizes.items() if ".experts." in name)
     total = sum(sizes.values())
-    return {"params_total": total, "params_active": total - experts + experts * share[0] // share[1]}
+    return {
+        "params_total": total,
+        "params_active": total - experts + experts * getattr(config, "num_experts_per_tok", 1) // count,
+    }

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -116,15 +116,10 @@ def byte_level(merges: Sequence[tuple[str, str]] = ()) -> Tokenizer:
 
 def ids_of(merges: Sequence[tuple[str, str]]) -> dict[str, int]:
     """The ids of a byte-level tokenizer's pieces: bytes, the end token, what each merge makes."""
-    ids = {character: byte for byte, character in enumerate(_characters())} | {END: SMALLEST - 1}
-    return ids | {left + right: SMALLEST + i for i, (left, right) in enumerate(merges)}
-
-
-def _characters() -> list[str]:
-    """The printable character that stands for each byte, as byte-level tokenizers write it."""
     printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
-    shifted = iter(range(256, 512))
-    return [chr(byte) if byte in printable else chr(next(shifted)) for byte in range(256)]
+    shifted = iter(range(256, 512))  # characters that stand for the other bytes, as byte-level tokenizers write them
+    ids = {chr(byte if byte in printable else next(shifted)): byte for byte in range(256)} | {END: SMALLEST - 1}
+    return ids | {left + right: SMALLEST + i for i, (left, right) in enumerate(merges)}
 
 
 def _json(content: Any) -> bytes:
@@ -239,17 +234,7 @@ def _listed(sizes: Iterable[int]) -> str:
     return ", ".join(f"{size:,}" for size in sorted(sizes))
 
 
-class Encoder(Protocol):
-    """Ids of a document; `head` only so many, and how many bytes they stand for."""
-
-    def ids(self, content: bytes, where: str) -> AnyArray:
-        """All of them."""
-
-    def head(self, content: bytes, where: str, most: int) -> tuple[AnyArray, int]:
-        """The first `most` at most, and their bytes of text."""
-
-
-def encoder_of(tokenizer: Tokenizer) -> Encoder:
+def encoder_of(tokenizer: Tokenizer) -> "Bytes | _Pieces":
     """The encoder of a tokenizer.
 
     Raises:
@@ -287,7 +272,7 @@ def reader_of(content: bytes, name: str) -> Any:
 
 
 class Bytes:
-    """A byte is its own id."""
+    """A byte is its own id; `head` gives only so many, and how many bytes they stand for."""
 
     def ids(self, content: bytes, where: str) -> AnyArray:
         """Every byte."""
