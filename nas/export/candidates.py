@@ -51,12 +51,12 @@ def chosen(
     if how is not None:
         check_form(how)
     if source.is_dir():
-        found = _of_run(source, how or "frontier", config, settings, flags)
+        candidates = _of_run(source, how or "frontier", config, settings, flags)
     else:
-        found = _of_file(source, how, config, settings, flags)
-    if not found.ids:
+        candidates = _of_file(source, how, config, settings, flags)
+    if not candidates.ids:
         raise InfeasibleError(f"{source}: nothing feasible to export; {command('select')} {source} says why")
-    return found
+    return candidates
 
 
 def _of_run(source: Path, how: str, config: str | None, settings: Sequence[str], flags: Mapping[str, Any]) -> Chosen:
@@ -94,22 +94,17 @@ def _rows(study: Study, architectures: Architectures, how: str) -> IntArray:
     metrics = {name: assessment[name] for name in problem.metric_names}
     numbers = np.arange(len(architectures))
     names = tuple(objective.name for objective in problem.objectives)
-    found = Evaluations(numbers[:, None], numbers, metrics, None, names, problem.budgets)
-    if not found.feasible.any():
+    evaluations = Evaluations(numbers[:, None], numbers, metrics, None, names, problem.budgets)
+    if not evaluations.feasible.any():
         return np.zeros(0, dtype=np.int64)
-    return select(
-        found, how, Scale.from_frontier(problem.objectives, found.values[frontier_rows(found)]), problem.scenario
-    )
+    scale = Scale.from_frontier(problem.objectives, evaluations.values[frontier_rows(evaluations)])
+    return select(evaluations, how, scale, problem.scenario)
 
 
 def with_vocabulary(architectures: Architectures, flag: int | None, tokenizer: int | None) -> Architectures:
     """Every architecture with a vocabulary: the flag's, its own, the given tokenizer's, else Qwen's 151,936."""
-    parts = []
-    for i in range(len(architectures)):
-        own = int(architectures.vocabulary[i])
-        size = flag or own or tokenizer or QWEN_VOCABULARY
-        parts.append(architectures[i : i + 1].with_vocabulary(size))
-    return Architectures.concatenate(parts)
+    sizes = [flag or own or tokenizer or QWEN_VOCABULARY for own in architectures.vocabulary.tolist()]
+    return Architectures.concatenate([architectures[i : i + 1].with_vocabulary(size) for i, size in enumerate(sizes)])
 
 
 def candidates_to_measure(
@@ -120,21 +115,21 @@ def candidates_to_measure(
     Raises:
         UsageError: nothing to measure, or a selection from a file.
     """
-    found: dict[str, Architectures] = {}
+    designs: dict[str, Architectures] = {}
     for name in models:
-        known = baseline(name)
-        found[known.label] = known.architecture
+        model = baseline(name)
+        designs[model.label] = model.architecture
     if source is not None:
-        found |= _run_designs(source, how) if source.is_dir() else _file_designs(source, how)
-    if not found:
+        designs |= _run_designs(source, how) if source.is_dir() else _file_designs(source, how)
+    if not designs:
         raise UsageError(
             "measure: expected a run folder, a candidate file or --model, got nothing to measure; name one"
         )
     if vocabulary is not None and vocabulary < 0:
         raise UsageError(f"vocabulary: expected at least 0, got {vocabulary}; correct it")
     if vocabulary is not None:
-        found = {name: each.with_vocabulary(vocabulary, tied=bool(each.tied[0])) for name, each in found.items()}
-    return {name: columns(each if files else _buildable(name, each)) for name, each in found.items()}
+        designs = {name: a.with_vocabulary(vocabulary, tied=bool(a.tied[0])) for name, a in designs.items()}
+    return {name: columns(design if files else _buildable(name, design)) for name, design in designs.items()}
 
 
 def _buildable(name: str, architecture: Architectures) -> Architectures:

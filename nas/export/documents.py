@@ -75,13 +75,13 @@ def documents_of(paths: Sequence[str], flag: str) -> Iterator[Document]:
 
 
 def _matching(given: str, flag: str) -> Iterator[Document]:
-    found = sorted(name for name in glob.glob(given, recursive=True) if os.path.isfile(name))
-    if not found:
+    names = sorted(name for name in glob.glob(given, recursive=True) if os.path.isfile(name))
+    if not names:
         raise UsageError(
             f"{flag}: expected a text file, a folder, a pattern, a saved data set or {STDLIB}, got {given} with nothing "
             "there; correct the path"
         )
-    for name in found:
+    for name in names:
         yield from _in_file(Path(name), name, flag)
 
 
@@ -116,10 +116,10 @@ def _text_of(line: bytes, where: str) -> bytes:
         row = outside.parsed(line.decode("utf-8-sig"))
         if isinstance(row, dict) and isinstance(row.get(TEXT), str):
             return str(row[TEXT]).encode()
-        found = f"an object with {', '.join(map(str, row))[:80] or 'nothing'}" if isinstance(row, dict) else "none"
+        got = f"an object with {', '.join(map(str, row))[:80] or 'nothing'}" if isinstance(row, dict) else "none"
     except ValueError as error:
-        found = "no UTF-8 text" if isinstance(error, UnicodeError) else "no JSON"
-    raise UsageError(f'{where}: expected an object with "{TEXT}", got {found}; correct the row, or name other data')
+        got = "no UTF-8 text" if isinstance(error, UnicodeError) else "no JSON"
+    raise UsageError(f'{where}: expected an object with "{TEXT}", got {got}; correct the row, or name other data')
 
 
 def is_saved_set(path: Path) -> bool:

@@ -47,7 +47,9 @@ def whole_folder(out: Path, expected_bytes: int) -> Iterator[Path]:
         raise UsageError(f"out: expected a writable folder, got {out} ({error.strerror}); name another") from None
     try:
         _refuse_full(temporary, expected_bytes)
-        temporary.chmod(0o777 & ~_umask())
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o777 & ~mask)
         yield temporary
         os.rename(temporary, out)
     except OSError as error:
@@ -75,12 +77,6 @@ def _refuse_full(folder: Path, expected_bytes: int) -> None:
             f"out: expected {expected_bytes / 1e9:.3g} GB of free space for the weights, got {free / 1e9:.3g} GB; "
             "leave out --weights, choose fewer candidates, or name another disk"
         )
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def folder_names(ids: list[str]) -> list[str]:
@@ -127,10 +123,10 @@ def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], notes: 
     }
 
 
-def _workloads(each: list[Workload]) -> dict[str, int] | list[dict[str, int]]:
+def _workloads(workloads: list[Workload]) -> dict[str, int] | list[dict[str, int]]:
     """The workload of all models, or each model's own where texts are of other tokens in each."""
-    plain = [asdict(workload) for workload in each]
-    return plain[0] if len(set(each)) == 1 else plain
+    plain = [asdict(workload) for workload in workloads]
+    return plain[0] if len(set(workloads)) == 1 else plain
 
 
 @dataclass(frozen=True)
@@ -177,9 +173,9 @@ def read_manifest(folder: Path) -> Written:
             raise ValueError(f"layout {content['layout']}")
         recipe, given = Recipe.model_validate(content["recipe"]), content["workload"]
         workloads = tuple(Workload(**each) for each in (given if isinstance(given, list) else [given]))
-        known = {str(name): str(of) for name, of in content.get("plugins", {}).items()}
+        distributions = {str(name): str(of) for name, of in content.get("plugins", {}).items()}
         theirs = [name for name in map(str, content["stacks"]) if normalised(name) not in shipped(KIND)]
-        recorded = installed(normalised(name) for name in theirs if name not in known) | known
+        recorded = installed(normalised(name) for name in theirs if name not in distributions) | distributions
         stacks = tuple(name for name in content["stacks"] if name not in recorded)
         gguf = str(content.get("gguf", "f16"))  # before formats could be chosen
         if gguf not in FORMATS:

@@ -62,16 +62,16 @@ def holds(model: Model) -> bool:
 
 def entries(model: Model) -> list[Entry]:
     """Every tensor, the experts of a layer stacked."""
-    found: dict[str, Entry] = {}
+    by_name: dict[str, Entry] = {}
     types = mixture(model)
     for number, tensor in enumerate([*tensors(model), *further(model)]):
         expert = ".experts." in tensor.name
         for piece in pieces(model, tensor):
             name, flat = piece.name, shaped(piece.name, tensor.shape, piece)
             shape = (model.column("n_experts"), *flat) if expert else flat
-            made = found.setdefault(name, Entry(name, shape, types.type_of(name, shape), piece, []))
+            made = by_name.setdefault(name, Entry(name, shape, types.type_of(name, shape), piece, []))
             made.parts.append((number, tensor))
-    return list(found.values())
+    return list(by_name.values())
 
 
 def mixture(model: Model) -> Mixture:
@@ -82,15 +82,15 @@ def mixture(model: Model) -> Mixture:
 
 def fallbacks(model: Model) -> dict[tuple[int, Type, Type], list[str]]:
     """Tensors whose rows the format's blocks do not divide: row length, wanted and written type, and which they are."""
-    found: dict[tuple[int, Type, Type], list[str]] = {}
+    parts_by_types: dict[tuple[int, Type, Type], list[str]] = {}
     types = mixture(model)
     for entry in entries(model):
         wanted = types.wanted(entry.name, entry.shape)
         if wanted is not entry.kind:
             part = entry.name.removesuffix(".weight").rpartition(".")[2]
-            names = found.setdefault((entry.shape[-1], wanted, entry.kind), [])
+            names = parts_by_types.setdefault((entry.shape[-1], wanted, entry.kind), [])
             names += [part] * (part not in names)
-    return found
+    return parts_by_types
 
 
 def bits_per_weight(model: Model) -> float:
@@ -257,7 +257,7 @@ def tokenizer_keys(tokenizer: Tokenizer, vocabulary: int) -> dict[str, Any]:
     if not holds_tokenizer(tokenizer, vocabulary):
         return {f"{KEY}.model": "none"}
     content = outside.parsed(tokenizer.files["tokenizer.json"].decode())
-    ids, added = ids_in(content), {each["content"]: each for each in content.get("added_tokens") or []}
+    ids, added = ids_in(content), {entry["content"]: entry for entry in content.get("added_tokens") or []}
     tokens = sorted(ids, key=ids.__getitem__)
     merges = [pair if isinstance(pair, str) else " ".join(pair) for pair in content["model"].get("merges", [])]
     return {

@@ -211,7 +211,7 @@ def sizes(model: Model) -> dict[str, Any]:
     q, kinds = model.column, in_order(model.architecture)
     heads = [q("n_kv_heads") * (kind in (FULL, "local")) for kind in kinds]
     whole = q("expert_size") if class_name(model) == "granitehybrid" else q("top_k") * q("expert_size")
-    found = {
+    keys = {
         "vocab_size": q("vocabulary"),
         "context_length": model.context,
         "embedding_length": q("width"),
@@ -225,20 +225,20 @@ def sizes(model: Model) -> dict[str, Any]:
         "rope.freq_base": float(ROPE_THETA),
     }
     if model.sparse:
-        found |= {
+        keys |= {
             "expert_count": q("n_experts"),
             "expert_used_count": q("top_k"),
             "expert_feed_forward_length": q("expert_size"),
         }
     if "conv" in kinds:
-        found["shortconv.l_cache"] = q("conv_kernel")
-        found |= {"leading_dense_block_count": q("n_dense"), "expert_gating_func": SIGMOID} if model.sparse else {}
+        keys["shortconv.l_cache"] = q("conv_kernel")
+        keys |= {"leading_dense_block_count": q("n_dense"), "expert_gating_func": SIGMOID} if model.sparse else {}
     if "mamba2" in kinds or "deltanet" in kinds:
-        found |= _of_linear(model, kinds)
+        keys |= _of_linear(model, kinds)
     if "local" in kinds:
-        found["attention.sliding_window"] = q("window")
-        found["attention.sliding_window_pattern"] = [kind == "local" for kind in kinds]
-    return found | _of_gemma(model)
+        keys["attention.sliding_window"] = q("window")
+        keys["attention.sliding_window_pattern"] = [kind == "local" for kind in kinds]
+    return keys | _of_gemma(model)
 
 
 def _of_gemma(model: Model) -> dict[str, Any]:
@@ -262,7 +262,7 @@ def _of_gemma(model: Model) -> dict[str, Any]:
 def _of_linear(model: Model, kinds: list[str]) -> dict[str, Any]:
     """The same of layers of linear attention, with the shared expert that stands beside them."""
     q = model.column
-    found: dict[str, Any] = {
+    keys: dict[str, Any] = {
         "ssm.conv_kernel": q("linear_kernel"),
         "ssm.inner_size": q("linear_heads") * q("linear_value_dim"),
         "ssm.state_size": q("linear_key_dim"),
@@ -270,11 +270,11 @@ def _of_linear(model: Model, kinds: list[str]) -> dict[str, Any]:
         "ssm.group_count": q("linear_key_heads"),
     }
     if "deltanet" in kinds:
-        found["attention.recurrent_layers"] = [kind == "deltanet" for kind in kinds]
-        found["rope.dimension_count"] = int(q("head_dim") * ROTARY_SHARE)
+        keys["attention.recurrent_layers"] = [kind == "deltanet" for kind in kinds]
+        keys["rope.dimension_count"] = int(q("head_dim") * ROTARY_SHARE)
     if q("shared_expert_size"):
-        found["expert_shared_feed_forward_length"] = q("shared_expert_size")
-    return found
+        keys["expert_shared_feed_forward_length"] = q("shared_expert_size")
+    return keys
 
 
 def architecture_in(metadata: dict[str, Any], held: dict[str, tuple[int, tuple[int, ...]]]) -> Architectures:

@@ -128,8 +128,8 @@ def format_numbered(number: int) -> str:
     Raises:
         ValueError: none of ours.
     """
-    for name, known in FORMATS.items():
-        if known == number:
+    for name, listed in FORMATS.items():
+        if listed == number:
             return name
     raise ValueError(f"general.file_type: expected one of {', '.join(FORMATS)}, got number {number}")
 

@@ -75,16 +75,16 @@ def to_multiple(architectures: Architectures, multiple: int) -> Architectures:
     return replace(architectures, expert_size=frozen(sizes.astype(np.int64)))
 
 
-def changes(problem: Problem, asked: Architectures, exported: Architectures) -> list[Rounded | None]:
+def changes(problem: Problem, designs: Architectures, exported: Architectures) -> list[Rounded | None]:
     """Changes by rounding per candidate in the study's conventions; None where nothing changed."""
-    before, after = (problem.assess(problem.headed(a)) for a in (asked, exported))
-    found: list[Rounded | None] = []
-    for i in range(len(asked)):
-        if asked.expert_size[i] == exported.expert_size[i]:
-            found.append(None)
+    before, after = (problem.assess(problem.headed(a)) for a in (designs, exported))
+    rounded: list[Rounded | None] = []
+    for i in range(len(designs)):
+        if designs.expert_size[i] == exported.expert_size[i]:
+            rounded.append(None)
             continue
-        pairs = {name: (float(before[name][i]), float(after[name][i])) for name in ("loss", "total_ms")}
-        sizes = (int(asked.expert_size[i]), int(exported.expert_size[i]))
-        ratios = (float(asked.ffn_ratio[i]), float(exported.ffn_ratio[i]))
-        found.append(Rounded(sizes, ratios, pairs["loss"], pairs["total_ms"]))
-    return found
+        sizes = (int(designs.expert_size[i]), int(exported.expert_size[i]))
+        ratios = (float(designs.ffn_ratio[i]), float(exported.ffn_ratio[i]))
+        loss, ms = ((float(before[name][i]), float(after[name][i])) for name in ("loss", "total_ms"))
+        rounded.append(Rounded(sizes, ratios, loss, ms))
+    return rounded

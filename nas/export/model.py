@@ -59,12 +59,12 @@ def served_as(scenario: Scenario) -> Served:
     return Served(serving.speculation, serving.experts_in, reader)
 
 
-def written_serving(each: list[Served]) -> dict[str, Any]:
+def written_serving(candidates: list[Served]) -> dict[str, Any]:
     """The entry of export.json: of all candidates, or of each where they differ; nothing where all are plain."""
-    if all(served.plain for served in each):
+    if all(served.plain for served in candidates):
         return {}
-    plain = [asdict(served) for served in each]
-    return {"serving": plain[0] if len(set(each)) == 1 else plain}
+    plain = [asdict(served) for served in candidates]
+    return {"serving": plain[0] if len(set(candidates)) == 1 else plain}
 
 
 def serving_in(content: Any) -> tuple[Served, ...]:
@@ -73,11 +73,11 @@ def serving_in(content: Any) -> tuple[Served, ...]:
     Raises:
         ValueError, TypeError: it is none.
     """
-    found = tuple(Served(**each) for each in (content if isinstance(content, list) else [content]))
-    for served in found:
+    candidates = tuple(Served(**each) for each in (content if isinstance(content, list) else [content]))
+    for served in candidates:
         if served.speculation not in SPECULATION or served.experts_in not in EXPERTS_IN:
             raise ValueError(f"serving {served.in_words()}")
-    return found
+    return candidates
 
 
 def refuse_unserved(served: Served, model_type: str, class_name: str) -> None:

@@ -55,13 +55,13 @@ def training_fields(model: Model) -> dict[str, Any]:
     }
 
 
-def differences(wanted: dict[str, Any], found: dict[str, Any]) -> list[str]:
+def differences(wanted: dict[str, Any], given: dict[str, Any]) -> list[str]:
     """`field: expected X, got Y` for every field that differs; floats must agree to 12 digits."""
-    names = [*wanted, *(name for name in found if name not in wanted)]
+    names = [*wanted, *(name for name in given if name not in wanted)]
     return [
-        f"{name}: expected {wanted.get(name, 'nothing')!r}, got {found.get(name, 'nothing')!r}"
+        f"{name}: expected {wanted.get(name, 'nothing')!r}, got {given.get(name, 'nothing')!r}"
         for name in names
-        if not _same(wanted.get(name), found.get(name))
+        if not _same(wanted.get(name), given.get(name))
     ]
 
 
@@ -124,11 +124,11 @@ def literal(content: dict[str, Any]) -> str:
 
 def assigned(text: str) -> dict[str, ast.expr]:
     """Values that a file assigns to names at its top, as syntax."""
-    found = {}
+    values = {}
     for node in ast.parse(text).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found[node.targets[0].id] = node.value
-    return found
+            values[node.targets[0].id] = node.value
+    return values
 
 
 def trainer_arguments(model: Model) -> dict[str, Any]:
