@@ -54,10 +54,10 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "nas/measure/workers/torch_worker.py": ({"json.load"}, WORKER),
     "nas/measure/workers/vllm_worker.py": ({"json.load", "fdopen"}, WORKER),
     "nas/train/workers/train_worker.py": ({"json.load", "memmap", "open", "torch.load"}, WORKER),
-    "nas/export/weights.py": ({"open"}, "writes a new file"),
+    "nas/export/checkpoint.py": ({"open"}, "writes a new file"),
     "nas/export/gguf.py": ({"open"}, "writes a new file"),
-    "nas/export/transformers_check.py": ({"from_pretrained"}, "transformers reads what the intake looked at"),
-    "nas/export/saved_sets.py": (
+    "nas/export/hf_config.py": ({"from_pretrained"}, "transformers reads what the intake looked at"),
+    "nas/export/documents.py": (
         {"ParquetFile", "memory_map", "open_file", "open_stream"},
         "pyarrow reads a file that the intake looked at",
     ),

@@ -10,11 +10,10 @@ from nas.calibrate.figure import Unusable
 from nas.calibrate.models import Model
 from nas.calibrate.offload import slow_share
 from nas.errors import UsageError
-from nas.export.chosen import columns
+from nas.export.candidates import columns
+from nas.export.folder import folder_names, read_manifest
 from nas.export.launch_list import FILE
-from nas.export.manifest import read_manifest
 from nas.export.model import Workload
-from nas.export.writing import folder_names
 from nas.files.tables import csv_text
 from nas.record.candidates import read_candidates
 from objectives import outside

@@ -12,7 +12,7 @@ from nas.calibrate.figure import Figure, Reader, Unusable
 from nas.calibrate.models import ANY, Model, file_bits, identified, key, published, shown
 from nas.calibrate.offload import slow_share
 from nas.errors import UsageError
-from nas.export.chosen import columns
+from nas.export.candidates import columns
 from nas.files.tables import csv_text
 from nas.study.entry_points import offered
 from nas.study.user_code import modules

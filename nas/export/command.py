@@ -1,6 +1,7 @@
 """Runs `export`: chooses candidates, rounds them if wanted, writes them for every stack, prints."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,24 +10,18 @@ from nas.answer.design_words import count, describe
 from nas.answer.sentences import hardware, workload
 from nas.errors import UsageError
 from nas.export.candidates import Chosen, chosen, with_vocabulary
-from nas.export.families import family_of, refuse_stack
+from nas.export.families import family_of, order_in_words, refuse_stack
+from nas.export.folder import MANIFEST, folder_names, manifest, whole_folder
 from nas.export.gguf_types import FORMATS
-from nas.export.launch_list import FILE, launch_columns
-from nas.export.layer_order import order_in_words
-from nas.export.manifest import MANIFEST, manifest
-from nas.export.model import Model, Workload
+from nas.export.launch_list import FILE, Rounded, changes, launch_columns, to_multiple
+from nas.export.model import Model, Workload, cautions_of, refuse_unserved, refuse_weights_without_head, served_as
 from nas.export.readme import README, readme, recipe_line
 from nas.export.recipe import load_recipe
 from nas.export.request import ExportRequest
-from nas.export.rounding import Rounded, changes, to_multiple
-from nas.export.serving import cautions_of, refuse_unserved, refuse_weights_without_head, served_as
 from nas.export.stack_protocol import KIND, shown, stack, stack_names
-from nas.export.tokenizer import refuse_larger
-from nas.export.tokenizer_sizes import tokenizers_for
-from nas.export.writing import folder_names, whole_folder
+from nas.export.tokenizer import refuse_larger, tokenizers_for
 from nas.files.faults import unknown
 from nas.files.tables import write, write_json
-from nas.problem.problem import Problem
 from nas.record.candidates import write_candidates
 from nas.study.entry_points import refuse_contested
 from nas.study.value_parsers import written_vocabulary
@@ -97,15 +92,18 @@ def export(request: ExportRequest) -> None:
     needed = sum(stack(name).size(model) for model in prepared.models for name in prepared.stacks)
     with whole_folder(request.out, needed) as folder:
         for number, model in enumerate(prepared.models, 1):
-            write_model(folder, prepared.stacks, model)
+            for name in prepared.stacks:
+                place = folder / model.folder / shown(name)
+                place.mkdir(parents=True)
+                stack(name).emit(model, place)
             if request.weights and not request.quiet:
                 notice(f"{number:,} of {len(prepared.models):,} candidates written")
         write_candidates(folder / FILE, prepared.columns)
-        page = readme(prepared.models, prepared.stacks, prepared.cautions(), [*_every(prepared), *_doubts(prepared)])
-        write(folder / README, page)
-        write_json(
-            folder / MANIFEST, manifest(prepared.chosen.study, prepared.stacks, prepared.models, _notes(prepared))
-        )
+        cautions = prepared.cautions()
+        assumptions = [text for (name, text) in cautions if name == EVERY_STACK] + _doubts(prepared)
+        write(folder / README, readme(prepared.models, prepared.stacks, cautions, assumptions))
+        content = manifest(prepared.chosen.study, prepared.stacks, prepared.models, _notes(prepared))
+        write_json(folder / MANIFEST, content)
     _show(request, prepared)
     if not request.json:
         say(f"Check: {command('export')} --verify {in_a_command(request.out)}")
@@ -123,20 +121,24 @@ def prepare(request: ExportRequest, source: Path) -> Export:
         refuse_contested(KIND, name, "to: ")
         stack(name)  # an installed package's that is none is refused before anything is worked out
     if request.gguf is not None:
-        refuse_format(request.gguf, stacks)
+        if request.gguf not in FORMATS:
+            raise UsageError(f"--gguf: {unknown('a weight format', request.gguf, FORMATS)}")
+        if "llama_bench" not in stacks:
+            raise UsageError(f"--gguf: expected --to llama-bench with it, got {', '.join(map(shown, stacks))}; add it")
     tokenizers = tokenizers_for(request.tokenizer)
     vocabulary = _vocabulary(request.flags.get("vocabulary"))
-    found = chosen(source, request.how, request.config, request.settings, request.flags)
-    asked = with_vocabulary(as_flags_serve(found.architectures, request.flags), vocabulary, tokenizers.size)
-    tokenizers.refuse_other_sizes(asked.vocabulary.tolist())
-    exported = to_multiple(asked, request.multiple) if request.multiple > 1 else asked
-    scenario = found.study.problem.scenario
+    candidates = chosen(source, request.how, request.config, request.settings, request.flags)
+    designs = with_vocabulary(as_flags_serve(candidates.architectures, request.flags), vocabulary, tokenizers.size)
+    tokenizers.refuse_other_sizes(designs.vocabulary.tolist())
+    exported = to_multiple(designs, request.multiple) if request.multiple > 1 else designs
+    scenario = candidates.study.problem.scenario
     gguf = request.gguf or usual_format(scenario, stacks)
     models: list[Model] = []
     refused: list[str] = []
-    for name, folder, i in zip(found.ids, folder_names(found.ids), range(len(exported)), strict=True):
+    for name, folder, i in zip(candidates.ids, folder_names(candidates.ids), range(len(exported)), strict=True):
         tokenizer = tokenizers.of(int(exported.vocabulary[i]))
-        own = _scenario(scenario, exported[i : i + 1])
+        with _typed():
+            own = scenario.of_design(exported[i : i + 1])
         workload = Workload(own.batch, own.input_tokens, own.output_tokens)
         how = (tokenizer, recipe, workload, request.weights, request.seed, gguf, served_as(own))
         model = Model(name, folder, exported[i : i + 1], *how)
@@ -145,20 +147,9 @@ def prepare(request: ExportRequest, source: Path) -> Export:
     if refused:
         more = f" ({len(refused) - 1:,} more of the {len(models):,} candidates are refused)" if len(refused) > 1 else ""
         raise UsageError(f"{refused[0]}{more}")
-    columns = _predicted(found.study.problem, models)
-    return Export(found, stacks, models, changes(found.study.problem, asked, exported), columns)
-
-
-def _predicted(problem: Problem, models: list[Model]) -> dict[str, AnyArray]:
-    """Columns of the launch list.
-
-    Raises:
-        UsageError: designs that are served by what the study or the device lacks.
-    """
-    try:
-        return launch_columns(problem, models)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    with _typed():
+        columns = launch_columns(candidates.study.problem, models)
+    return Export(candidates, stacks, models, changes(candidates.study.problem, designs, exported), columns)
 
 
 def as_flags_serve(architectures: Architectures, flags: Mapping[str, Any]) -> Architectures:
@@ -171,14 +162,11 @@ def as_flags_serve(architectures: Architectures, flags: Mapping[str, Any]) -> Ar
     return Architectures.concatenate([row.served(**own) for row, own in zip(rows, words, strict=True)])
 
 
-def _scenario(scenario: Scenario, architecture: Architectures) -> Scenario:
-    """The scenario of one architecture: its own tokens of a study's text, and its own way of being served.
-
-    Raises:
-        UsageError: a vocabulary that the study's curve does not count.
-    """
+@contextmanager
+def _typed() -> Iterator[None]:
+    """What the study or its device lacks for a design, or its curve does not count, as a fault of what was asked for."""
     try:
-        return scenario.of_design(architecture)
+        yield
     except ValueError as error:
         raise UsageError(str(error)) from None
 
@@ -190,28 +178,16 @@ def _vocabulary(written: Any) -> int | None:
         UsageError: another value, several, or none.
     """
     try:
-        found = None if written is None else written_vocabulary(written)
+        size = None if written is None else written_vocabulary(written)
     except ValueError as error:
         raise UsageError(f"--vocabulary: {error}") from None
-    if isinstance(found, list):
+    if isinstance(size, list):
         raise UsageError(
-            f"--vocabulary: expected one for all candidates, got {len(found)}; leave it out for each design's own"
+            f"--vocabulary: expected one for all candidates, got {len(size)}; leave it out for each design's own"
         )
-    if found == 0:
+    if size == 0:
         raise UsageError("--vocabulary: expected at least 1, got 0; a model needs an embedding")
-    return found
-
-
-def refuse_format(gguf: str, stacks: tuple[str, ...]) -> None:
-    """Refuse a weight format that no GGUF is written in here, or that nothing would be written in.
-
-    Raises:
-        UsageError: with the choices.
-    """
-    if gguf not in FORMATS:
-        raise UsageError(f"--gguf: {unknown('a weight format', gguf, FORMATS)}")
-    if "llama_bench" not in stacks:
-        raise UsageError(f"--gguf: expected --to llama-bench with it, got {', '.join(map(shown, stacks))}; add it")
+    return size
 
 
 def usual_format(scenario: Scenario, stacks: tuple[str, ...]) -> str:
@@ -234,18 +210,6 @@ def _impossible(model: Model, stacks: tuple[str, ...]) -> list[str]:
     return []
 
 
-def write_model(folder: Path, stacks: tuple[str, ...], model: Model) -> None:
-    """One candidate's folder with a folder per stack.
-
-    Raises:
-        OSError: no space left.
-    """
-    for name in stacks:
-        place = folder / model.folder / shown(name)
-        place.mkdir(parents=True)
-        stack(name).emit(model, place)
-
-
 def _notes(prepared: Export) -> dict[str, Any]:
     """Cautions, roundings and orders of layers for the manifest."""
     rounded = {m.id: r.mapping() for m, r in zip(prepared.models, prepared.rounded, strict=True) if r}
@@ -256,11 +220,8 @@ def _notes(prepared: Export) -> dict[str, Any]:
 
 def _show(request: ExportRequest, prepared: Export) -> None:
     if request.json:
-        rows = [
-            dict(zip(prepared.columns, row, strict=True))
-            for row in zip(*map(list, prepared.columns.values()), strict=True)
-        ]
-        say_json({"candidates": [{k: _plain(v) for k, v in row.items()} for row in rows], **_notes(prepared)})
+        rows = zip(*(column.tolist() for column in prepared.columns.values()), strict=True)
+        say_json({"candidates": [dict(zip(prepared.columns, row, strict=True)) for row in rows], **_notes(prepared)})
         return
     recipe, models = prepared.models[0].recipe, prepared.models
     names = ", ".join(shown(name) for name in prepared.stacks)
@@ -277,11 +238,8 @@ def _show(request: ExportRequest, prepared: Export) -> None:
         say(line)
     if not request.quiet:
         for (name, text), ids in prepared.cautions().items():
-            whom = (
-                ""
-                if len(ids) == len(models)
-                else f" ({', '.join(ids[:3])}{f' and {len(ids) - 3} more' if len(ids) > 3 else ''})"
-            )
+            more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
+            whom = "" if len(ids) == len(models) else f" ({', '.join(ids[:3])}{more})"
             say(f"Caution, {name}{whom}: {text}")
 
 
@@ -290,24 +248,14 @@ def _table(prepared: Export, most: int = 20) -> None:
     for i, model in enumerate(prepared.models[:most]):
         sizes = (count(float(c["params_total"][i])), count(float(c["params_active"][i])))
         cost = (f"{c['training_flops'][i]:.3g}", f"{c['gpu_hours'][i]:.4g}")
-        shown_row = (
-            model.id,
-            f"{c['loss'][i]:.4f}{'*' if outside[i] else ''}",
-            f"{c['total_ms'][i]:.5g}",
-            *sizes,
-            *cost,
-        )
-        body.append((*shown_row, f"{model.schedule.peak:.3g}", describe(model.architecture)))
+        predicted = (f"{c['loss'][i]:.4f}{'*' if outside[i] else ''}", f"{c['total_ms'][i]:.5g}")
+        rate = f"{model.schedule.peak:.3g}"
+        body.append((model.id, *predicted, *sizes, *cost, rate, describe(model.architecture)))
     time = "total_ms without LM head" if prepared.headless else "total_ms"
     header = ("id", "loss (nats)", time, "parameters", "active", "FLOPs", "GPU hours", "learning rate", "architecture")
     table(header, body)
     if len(prepared.models) > most:
         say(f"  {most} of {len(prepared.models):,} shown; {FILE} holds all")
-
-
-def _every(prepared: Export) -> list[str]:
-    """Cautions that concern no stack more than another."""
-    return [text for (name, text) in prepared.cautions() if name == EVERY_STACK]
 
 
 def _outside(prepared: Export) -> list[bool]:
@@ -334,7 +282,3 @@ def _doubts(prepared: Export) -> list[str]:
         if over:
             lines.append(f"Over budget {budget}: {over:,} of {len(prepared.models):,}")
     return lines
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value

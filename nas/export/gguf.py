@@ -1,12 +1,15 @@
 """GGUF files for llama.cpp with random weights, and the tokenizer where it is byte-level BPE of the vocabulary's size.
 
 The weights are the very ones of the Hugging Face directory, rounded to the types of the model's format; norms, routers,
-convolutions and decays are 32-bit. Source: the GGUF specification, version 3.
+convolutions and decays are 32-bit. A tokenizer is held if it splits text as GPT-2 does; of others a file has none.
+Source: the GGUF specification, version 3; `src/llama-vocab.cpp` of llama.cpp 0.5.0 (llama-cpp-python 0.3.36).
 """
 
+import hashlib
+import json
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -14,20 +17,21 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from nas.export.checkpoint import Tensor, blocks, tensors
 from nas.export.families import family_of
-from nas.export.gguf_blocks import encoded
 from nas.export.gguf_classes import NAMES, Floats, Piece, attention_layers, class_name, further, pieces, shaped, sizes
-from nas.export.gguf_tokenizer import tokenizer_keys
-from nas.export.gguf_types import FORMATS, TYPES, Mixture, Type
+from nas.export.gguf_types import FORMATS, TYPES, Mixture, Type, encoded
 from nas.export.model import Model
-from nas.export.tensors import Tensor, tensors
-from nas.export.weights import blocks
+from nas.export.tokenizer import Tokenizer, ids_in
 from objectives import outside
 
 MAGIC, VERSION, ALIGNMENT = b"GGUF", 3, 32
 UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 FORMS = {UINT32: "<I", FLOAT32: "<f", BOOL: "<?"}
 QUANTISATION_VERSION = 2  # of the layouts of blocks
+KEY = "tokenizer.ggml"
+NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # types of entries
+PLAIN = {"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges"}
 
 
 @dataclass
@@ -58,16 +62,16 @@ def holds(model: Model) -> bool:
 
 def entries(model: Model) -> list[Entry]:
     """Every tensor, the experts of a layer stacked."""
-    found: dict[str, Entry] = {}
+    by_name: dict[str, Entry] = {}
     types = mixture(model)
     for number, tensor in enumerate([*tensors(model), *further(model)]):
         expert = ".experts." in tensor.name
         for piece in pieces(model, tensor):
             name, flat = piece.name, shaped(piece.name, tensor.shape, piece)
             shape = (model.column("n_experts"), *flat) if expert else flat
-            made = found.setdefault(name, Entry(name, shape, types.type_of(name, shape), piece, []))
+            made = by_name.setdefault(name, Entry(name, shape, types.type_of(name, shape), piece, []))
             made.parts.append((number, tensor))
-    return list(found.values())
+    return list(by_name.values())
 
 
 def mixture(model: Model) -> Mixture:
@@ -78,15 +82,15 @@ def mixture(model: Model) -> Mixture:
 
 def fallbacks(model: Model) -> dict[tuple[int, Type, Type], list[str]]:
     """Tensors whose rows the format's blocks do not divide: row length, wanted and written type, and which they are."""
-    found: dict[tuple[int, Type, Type], list[str]] = {}
+    parts_by_types: dict[tuple[int, Type, Type], list[str]] = {}
     types = mixture(model)
     for entry in entries(model):
         wanted = types.wanted(entry.name, entry.shape)
         if wanted is not entry.kind:
             part = entry.name.removesuffix(".weight").rpartition(".")[2]
-            names = found.setdefault((entry.shape[-1], wanted, entry.kind), [])
+            names = parts_by_types.setdefault((entry.shape[-1], wanted, entry.kind), [])
             names += [part] * (part not in names)
-    return found
+    return parts_by_types
 
 
 def bits_per_weight(model: Model) -> float:
@@ -195,14 +199,14 @@ def read_gguf(path: Path) -> tuple[dict[str, Any], dict[str, tuple[int, tuple[in
             shape = _unpack(file, f"<{rank}Q")[::-1]
             kind, offset = _unpack(file, "<IQ")
             held[name] = (kind, shape)
-            end = max(end, offset + _type(kind).size(prod(shape)))
+            end = max(end, offset + _tensor_type(kind).size(prod(shape)))
         wanted = file.tell() + -file.tell() % ALIGNMENT + end
     if path.stat().st_size < wanted:
         raise ValueError(f"{path.name}: expected {wanted} bytes, got {path.stat().st_size}")
     return metadata, held
 
 
-def _type(number: int) -> Type:
+def _tensor_type(number: int) -> Type:
     if number not in TYPES:
         raise ValueError(f"expected tensor types {', '.join(t.name for t in TYPES.values())}, got number {number}")
     return TYPES[number]
@@ -241,3 +245,55 @@ def _read_value(file: BinaryIO) -> Any:
     if kind not in FORMS:
         raise ValueError(f"expected types {', '.join(map(str, FORMS))}, {STRING} or {ARRAY}, got {kind}")
     return _unpack(file, FORMS[kind])[0]
+
+
+def holds_tokenizer(tokenizer: Tokenizer, vocabulary: int) -> bool:
+    """Whether a file of a vocabulary can hold a tokenizer: one of exactly that size, split as llama.cpp splits for GPT-2."""
+    return tokenizer.size == vocabulary and splits_as_gpt2(tokenizer)
+
+
+def tokenizer_keys(tokenizer: Tokenizer, vocabulary: int) -> dict[str, Any]:
+    """The metadata of a tokenizer: entries, their types, merges, special ids; where a file cannot hold it, that there is none."""
+    if not holds_tokenizer(tokenizer, vocabulary):
+        return {f"{KEY}.model": "none"}
+    content = outside.parsed(tokenizer.files["tokenizer.json"].decode())
+    ids, added = ids_in(content), {entry["content"]: entry for entry in content.get("added_tokens") or []}
+    tokens = sorted(ids, key=ids.__getitem__)
+    merges = [pair if isinstance(pair, str) else " ".join(pair) for pair in content["model"].get("merges", [])]
+    return {
+        f"{KEY}.model": "gpt2",
+        f"{KEY}.pre": "gpt-2",
+        f"{KEY}.tokens": tokens,
+        f"{KEY}.token_type": [_entry_type(added.get(token)) for token in tokens],
+        f"{KEY}.merges": merges,
+        f"{KEY}.bos_token_id": tokenizer.eos if tokenizer.bos is None else tokenizer.bos,  # else llama.cpp takes 11
+        f"{KEY}.eos_token_id": tokenizer.eos,
+        f"{KEY}.padding_token_id": tokenizer.pad,
+        f"{KEY}.add_bos_token": False,
+    }
+
+
+def tokenizer_digest(metadata: Mapping[str, Any]) -> str:
+    """The tokenizer of a file's metadata in a few words, with a hash of everything that it holds."""
+    held = {key: value for key, value in metadata.items() if key.startswith(f"{KEY}.")}
+    digest = hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()[:12]
+    return f"{held.get(f'{KEY}.model')} of {len(held.get(f'{KEY}.tokens', [])):,} tokens, {digest}"
+
+
+def splits_as_gpt2(tokenizer: Tokenizer) -> bool:
+    """Whether text is split and merged as by GPT-2; without merges bytes stay bytes, however it is split."""
+    content = outside.parsed(tokenizer.files["tokenizer.json"].decode())
+    model, before = content.get("model"), content.get("pre_tokenizer")
+    if not isinstance(model, dict) or not isinstance(before, dict):
+        return False
+    if model.get("type") != "BPE" or any(model.get(name) for name in PLAIN) or content.get("normalizer") is not None:
+        return False
+    level = before.get("type") == "ByteLevel" and not before.get("add_prefix_space")
+    ids = ids_in(content).values()
+    return level and (before.get("use_regex", True) or not model.get("merges")) and sorted(ids) == list(range(len(ids)))
+
+
+def _entry_type(added: Mapping[str, Any] | None) -> int:
+    if added is None:
+        return NORMAL
+    return CONTROL if added.get("special") else USER_DEFINED

@@ -1,4 +1,4 @@
-"""llama.cpp's names of classes, tensors and sizes, and the classes whose layers it computes as transformers does.
+"""llama.cpp's names of classes, tensors and sizes, the classes whose layers it computes as transformers does, and the way back.
 
 Source: `conversion/` and `src/models/` of llama.cpp 0.5.0 (llama-cpp-python 0.3.36).
 """
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nas.export.class_keys import NORM_EPSILON, ROPE_THETA, ROTARY_SHARE
-from nas.export.families import family_of
-from nas.export.layer_order import FULL, in_order
+from nas.export.checkpoint import Tensor
+from nas.export.families import FULL, family_of, in_order
+from nas.export.hf_config import NORM_EPSILON, ROPE_THETA, ROTARY_SHARE
 from nas.export.model import Model
-from nas.export.tensors import Tensor
+from search_spaces.architectures import Architectures, one
 
 NAMES = {
     "qwen3": "qwen3",
@@ -211,7 +211,7 @@ def sizes(model: Model) -> dict[str, Any]:
     q, kinds = model.column, in_order(model.architecture)
     heads = [q("n_kv_heads") * (kind in (FULL, "local")) for kind in kinds]
     whole = q("expert_size") if class_name(model) == "granitehybrid" else q("top_k") * q("expert_size")
-    found = {
+    keys = {
         "vocab_size": q("vocabulary"),
         "context_length": model.context,
         "embedding_length": q("width"),
@@ -225,20 +225,20 @@ def sizes(model: Model) -> dict[str, Any]:
         "rope.freq_base": float(ROPE_THETA),
     }
     if model.sparse:
-        found |= {
+        keys |= {
             "expert_count": q("n_experts"),
             "expert_used_count": q("top_k"),
             "expert_feed_forward_length": q("expert_size"),
         }
     if "conv" in kinds:
-        found["shortconv.l_cache"] = q("conv_kernel")
-        found |= {"leading_dense_block_count": q("n_dense"), "expert_gating_func": SIGMOID} if model.sparse else {}
+        keys["shortconv.l_cache"] = q("conv_kernel")
+        keys |= {"leading_dense_block_count": q("n_dense"), "expert_gating_func": SIGMOID} if model.sparse else {}
     if "mamba2" in kinds or "deltanet" in kinds:
-        found |= _of_linear(model, kinds)
+        keys |= _of_linear(model, kinds)
     if "local" in kinds:
-        found["attention.sliding_window"] = q("window")
-        found["attention.sliding_window_pattern"] = [kind == "local" for kind in kinds]
-    return found | _of_gemma(model)
+        keys["attention.sliding_window"] = q("window")
+        keys["attention.sliding_window_pattern"] = [kind == "local" for kind in kinds]
+    return keys | _of_gemma(model)
 
 
 def _of_gemma(model: Model) -> dict[str, Any]:
@@ -262,7 +262,7 @@ def _of_gemma(model: Model) -> dict[str, Any]:
 def _of_linear(model: Model, kinds: list[str]) -> dict[str, Any]:
     """The same of layers of linear attention, with the shared expert that stands beside them."""
     q = model.column
-    found: dict[str, Any] = {
+    keys: dict[str, Any] = {
         "ssm.conv_kernel": q("linear_kernel"),
         "ssm.inner_size": q("linear_heads") * q("linear_value_dim"),
         "ssm.state_size": q("linear_key_dim"),
@@ -270,8 +270,48 @@ def _of_linear(model: Model, kinds: list[str]) -> dict[str, Any]:
         "ssm.group_count": q("linear_key_heads"),
     }
     if "deltanet" in kinds:
-        found["attention.recurrent_layers"] = [kind == "deltanet" for kind in kinds]
-        found["rope.dimension_count"] = int(q("head_dim") * ROTARY_SHARE)
+        keys["attention.recurrent_layers"] = [kind == "deltanet" for kind in kinds]
+        keys["rope.dimension_count"] = int(q("head_dim") * ROTARY_SHARE)
     if q("shared_expert_size"):
-        found["expert_shared_feed_forward_length"] = q("shared_expert_size")
-    return found
+        keys["expert_shared_feed_forward_length"] = q("shared_expert_size")
+    return keys
+
+
+def architecture_in(metadata: dict[str, Any], held: dict[str, tuple[int, tuple[int, ...]]]) -> Architectures:
+    """The architecture that a file holds; flags are read from which tensors are there."""
+    name = metadata["general.architecture"]
+    q = {key.removeprefix(f"{name}."): value for key, value in metadata.items()}
+    heads, locals_ = q["attention.head_count_kv"], q.get("attention.sliding_window_pattern", [])
+    columns = {
+        "depth": q["block_count"],
+        "width": q["embedding_length"],
+        "head_dim": q["attention.key_length"],
+        "n_heads": q["attention.head_count"],
+        "n_kv_heads": max(heads) if isinstance(heads, list) else heads,
+        "n_experts": q.get("expert_count", 1),
+        "top_k": q.get("expert_used_count", 1),
+        "expert_size": q.get("expert_feed_forward_length", q["feed_forward_length"]),
+        "qk_norm": "head" if any(key.endswith("attn_q_norm.weight") for key in held) else "no",
+        "qkv_bias": "blk.0.attn_q.bias" in held,
+        "tied": "output.weight" not in held,
+        "norms_per_layer": 4 if "blk.0.post_ffw_norm.weight" in held else 2,
+        "vocabulary": q["vocab_size"],
+    }
+    if "ssm.inner_size" in q:
+        recurrent = q.get("attention.recurrent_layers", [])
+        kind, count = ("deltanet", sum(recurrent)) if recurrent else ("mamba2", heads.count(0))
+        columns |= {"attention_gate": bool(recurrent), "shared_gate": bool(recurrent)}
+        columns |= {"linear_kind": kind, "n_linear": count, "linear_heads": q["ssm.time_step_rank"]}
+        columns |= {"linear_key_heads": q["ssm.group_count"], "linear_key_dim": q["ssm.state_size"]}
+        columns |= {"linear_value_dim": q["ssm.inner_size"] // q["ssm.time_step_rank"]}
+        columns |= {"linear_kernel": q["ssm.conv_kernel"]}
+        columns |= {"shared_expert_size": q.get("expert_shared_feed_forward_length", 0)}
+    elif isinstance(heads, list):
+        columns |= {"n_conv": heads.count(0), "conv_kernel": q["shortconv.l_cache"]}
+    if any(locals_):
+        columns |= {"n_local": sum(locals_), "window": q["attention.sliding_window"]}
+    if shared := q.get("attention.shared_kv_layers"):
+        columns |= {"n_kv_shared": shared, "n_kv_shared_local": sum(locals_[-shared:])}
+    if q.get("leading_dense_block_count"):
+        columns |= {"n_dense": q["leading_dense_block_count"], "dense_size": q["feed_forward_length"]}
+    return one(columns)

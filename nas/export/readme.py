@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from nas.answer.design_words import describe, tokens_in_words
-from nas.export.families import family_of
+from nas.export.families import family_of, order_in_words
 from nas.export.launch_list import FILE
-from nas.export.layer_order import order_in_words
 from nas.export.model import Model
 from nas.export.recipe import training_tokens
 from nas.export.stack_protocol import TRAINING, shown, stack
@@ -28,7 +27,15 @@ def readme(
         cautions: by stack and text, the candidates that they concern.
         assumptions: what the predictions of the launch list leave out or exceed.
     """
-    lines = [*_contents(models, assumptions), *_training(stacks), *_start(models[0])]
+    first = models[0]
+    lines = [
+        *_contents(models, assumptions),
+        *_training(stacks),
+        "## How to start",
+        "",
+        f"In a candidate's folder (here `{first.folder}`), the one that holds `hf`; `GPUS` is their number. {recipe_line([first])}.",
+        "",
+    ]
     for name in stacks:
         lines += [*_stack(name, models, cautions), ""]
     if {"vllm", "llama_bench"} & set(stacks):
@@ -37,6 +44,12 @@ def readme(
 
 
 def _contents(models: Sequence[Model], assumptions: Sequence[str]) -> list[str]:
+    """What each folder holds, and in which order layers of several kinds stand, which columns only count."""
+    orders = [
+        f"- `{m.folder}`, {family_of(m.architecture).class_name}: {order}."
+        for m in models
+        if (order := order_in_words(m.architecture))
+    ]
     return [
         "# Exported candidates",
         "",
@@ -52,26 +65,7 @@ def _contents(models: Sequence[Model], assumptions: Sequence[str]) -> list[str]:
             for m in models
         ),
         "",
-        *_orders(models),
-    ]
-
-
-def _orders(models: Sequence[Model]) -> list[str]:
-    """In which order each candidate's layers of several kinds stand; columns only count them."""
-    lines = [
-        f"- `{m.folder}`, {family_of(m.architecture).class_name}: {order}."
-        for m in models
-        if (order := order_in_words(m.architecture))
-    ]
-    return [*lines, ""] if lines else []
-
-
-def _start(first: Model) -> list[str]:
-    return [
-        "## How to start",
-        "",
-        f"In a candidate's folder (here `{first.folder}`), the one that holds `hf`; `GPUS` is their number. {recipe_line([first])}.",
-        "",
+        *([*orders, ""] if orders else []),
     ]
 
 

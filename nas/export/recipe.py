@@ -1,4 +1,4 @@
-"""Training recipes: an editable YAML file, checked, and the numbers that follow from it for one architecture."""
+"""Training recipes: an editable YAML file, checked, the numbers that follow from it for one architecture, FLOPs and GPU hours."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
-from nas.study.catalogue import is_file
+from nas.study.catalogue import is_file, load_device
+from objectives import training
 from objectives.plugins import documents, normalised
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
@@ -143,3 +144,21 @@ def checked_recipe(content: dict[str, Any], faults: Faults) -> Recipe:
         faults.add_validation(error, model=Recipe)
     faults.raise_if_any()
     raise AssertionError("a validation error without faults")
+
+
+def training_flops(architectures: Architectures, recipe: Recipe) -> FloatArray:
+    """FLOPs of all their tokens, forward and backward, as metric `train_flops` counts them, (n,)."""
+    return training.training_flops(architectures, training_tokens(architectures, recipe), recipe.sequence_length)
+
+
+def gpu_hours(flops: FloatArray, recipe: Recipe) -> FloatArray:
+    """Hours of one accelerator at the recipe's utilisation of its dense FP16 peak, (n,).
+
+    Raises:
+        UsageError: an accelerator that the catalogue does not have.
+    """
+    try:
+        accelerator = load_device(recipe.accelerator)
+    except UsageError as error:
+        raise UsageError(f"recipe {recipe.name}: accelerator: {str(error).removeprefix('--device: ')}") from None
+    return training.device_hours(flops, accelerator, recipe.utilisation)

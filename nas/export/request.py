@@ -17,8 +17,7 @@ class ExportRequest:
     source: Annotated[Path | None, Word("Run folder or candidate file (.csv, .jsonl).")] = None
     how: Annotated[str | None, Selected] = None
     stacks: Annotated[
-        str | None,
-        Flag("--to", "Stacks, by comma; 'plas list stacks'. hf is always there.", show_default=False),
+        str | None, Flag("--to", "Stacks, by comma; 'plas list stacks'. hf is always there.", show_default=False)
     ] = None
     out: Annotated[Path | None, Flag("--out", "New folder to write.", show_default=False)] = None
     recipe: Annotated[str, Flag("--recipe", "paper, scaled, or a YAML file.", HOW)] = "paper"

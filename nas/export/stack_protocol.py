@@ -52,12 +52,12 @@ def stack_names(given: str) -> tuple[str, ...]:
     Raises:
         UsageError: an unknown one.
     """
-    known = entry_points.named(KIND)
-    asked = [part.strip() for part in given.split(",") if part.strip()]
-    for name in asked:
-        if normalised(name) not in known:
-            raise UsageError(f"to: {unknown('a stack', name, map(shown, known))}")
-    return tuple(dict.fromkeys([PIVOT, *(normalised(name) for name in asked)]))
+    stacks = entry_points.named(KIND)
+    names = [part.strip() for part in given.split(",") if part.strip()]
+    for name in names:
+        if normalised(name) not in stacks:
+            raise UsageError(f"to: {unknown('a stack', name, map(shown, stacks))}")
+    return tuple(dict.fromkeys([PIVOT, *(normalised(name) for name in names)]))
 
 
 def shown(name: str) -> str:
@@ -71,8 +71,8 @@ def installed(names: Iterable[str]) -> dict[str, str]:
     Raises:
         UsageError: several packages have one of them.
     """
-    found = {name: entry_points.found(KIND, name) for name in names}
-    return {shown(name): plug_in.distribution for name, plug_in in found.items() if plug_in is not None}
+    plug_ins = {name: entry_points.found(KIND, name) for name in names}
+    return {shown(name): plug_in.distribution for name, plug_in in plug_ins.items() if plug_in is not None}
 
 
 @cache

@@ -1,13 +1,17 @@
-"""The tokenizer of an exported directory: a byte-level one made here, or a given one, copied and checked."""
+"""Tokenizers: a byte-level one made here, or given ones, copied and checked, one for all candidates or one per vocabulary; texts as their ids."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from nas.errors import UsageError
 from objectives import outside
+from search_spaces.arrays import AnyArray
 
 MOST_BYTES = 200 * outside.MB  # Gemma's tokenizer.json has 33
 FILE = "tokenizer.json"
@@ -112,15 +116,10 @@ def byte_level(merges: Sequence[tuple[str, str]] = ()) -> Tokenizer:
 
 def ids_of(merges: Sequence[tuple[str, str]]) -> dict[str, int]:
     """The ids of a byte-level tokenizer's pieces: bytes, the end token, what each merge makes."""
-    ids = {character: byte for byte, character in enumerate(_characters())} | {END: SMALLEST - 1}
-    return ids | {left + right: SMALLEST + i for i, (left, right) in enumerate(merges)}
-
-
-def _characters() -> list[str]:
-    """The printable character that stands for each byte, as byte-level tokenizers write it."""
     printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
-    shifted = iter(range(256, 512))
-    return [chr(byte) if byte in printable else chr(next(shifted)) for byte in range(256)]
+    shifted = iter(range(256, 512))  # characters that stand for the other bytes, as byte-level tokenizers write them
+    ids = {chr(byte if byte in printable else next(shifted)): byte for byte in range(256)} | {END: SMALLEST - 1}
+    return ids | {left + right: SMALLEST + i for i, (left, right) in enumerate(merges)}
 
 
 def _json(content: Any) -> bytes:
@@ -181,3 +180,132 @@ def ids_in(content: Mapping[str, Any]) -> dict[str, int]:
 def _id(token: Any, ids: Mapping[str, int]) -> int | None:
     text = token.get("content") if isinstance(token, dict) else token
     return ids.get(text) if isinstance(text, str) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Tokenizers:
+    """One tokenizer for every vocabulary, or one for each of several sizes."""
+
+    given: str
+    one: Tokenizer | None
+    by_size: Mapping[int, Tokenizer]
+
+    @property
+    def size(self) -> int | None:
+        """The vocabulary of candidates without one of their own; None: the tokenizer says nothing of it."""
+        return None if self.one is None or self.given == "bytes" else self.one.size
+
+    def of(self, vocabulary: int) -> Tokenizer:
+        """The tokenizer of a vocabulary that `refuse_other_sizes` let through."""
+        return self.by_size[vocabulary] if self.one is None else self.one
+
+    def refuse_other_sizes(self, vocabularies: Iterable[int]) -> None:
+        """Refuse vocabularies that a folder of several sizes has no tokenizer for.
+
+        Raises:
+            UsageError: with these sizes.
+        """
+        wanted = set(vocabularies)
+        if self.one is not None or not (lacking := sorted(wanted - set(self.by_size))):
+            return
+        raise UsageError(
+            f"tokenizer: expected a tokenizer of {_listed(lacking)} entries in {self.given}, got {_listed(self.by_size)}; "
+            "make them with the recipe in docs/vocabulary.md, or give one of these with --vocabulary"
+        )
+
+
+def tokenizers_for(given: str) -> Tokenizers:
+    """The tokenizer `bytes`, that of a path, or those of a folder that holds one folder per size.
+
+    Raises:
+        UsageError: none there, or one whose folder has the name of another size.
+    """
+    places = {} if given == "bytes" else folders_by_size(Path(given))
+    found = {size: tokenizer_for(str(place)) for size, place in places.items()}
+    for size, tokenizer in found.items():
+        if tokenizer.size != size:
+            raise UsageError(
+                f"tokenizer: expected {size:,} entries in {tokenizer.kind}, got {tokenizer.size:,}; rename the folder"
+            )
+    return Tokenizers(given, None if found else tokenizer_for(given), found)
+
+
+def _listed(sizes: Iterable[int]) -> str:
+    return ", ".join(f"{size:,}" for size in sorted(sizes))
+
+
+def encoder_of(tokenizer: Tokenizer) -> "Bytes | _Pieces":
+    """The encoder of a tokenizer.
+
+    Raises:
+        UsageError: its package is missing, or it cannot be read.
+    """
+    return Bytes() if tokenizer.kind == "bytes" else _Pieces(tokenizer)
+
+
+def refuse_without_package() -> None:
+    """See that the package is there which reads, and trains, a tokenizer.json.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if find_spec("tokenizers") is None:
+        raise UsageError(
+            "--tokenizer: expected the package tokenizers, got none; pip install 'plas-codesign[tokenize]'"
+        )
+
+
+def reader_of(content: bytes, name: str) -> Any:
+    """The package's own tokenizer of a tokenizer.json's content.
+
+    Raises:
+        UsageError: the package is missing, or cannot read it.
+    """
+    refuse_without_package()
+    from tokenizers import Tokenizer as Reader
+
+    try:
+        return Reader.from_buffer(content)
+    except Exception as error:  # the package raises Exception itself
+        reason = str(error).splitlines()[0][:200]
+        raise UsageError(f"--tokenizer: expected a tokenizer, got {name} ({reason}); give another") from None
+
+
+class Bytes:
+    """A byte is its own id; `head` gives only so many, and how many bytes they stand for."""
+
+    def ids(self, content: bytes, where: str) -> AnyArray:
+        """Every byte."""
+        return np.frombuffer(content, dtype=np.uint8)
+
+    def head(self, content: bytes, where: str, most: int) -> tuple[AnyArray, int]:
+        """The first bytes."""
+        found = self.ids(content[:most], where)
+        return found, len(found)
+
+
+class _Pieces:
+    """Ids of Hugging Face's `tokenizers`."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.reader = reader_of(tokenizer.files["tokenizer.json"], tokenizer.kind)
+
+    def _encoded(self, content: bytes, where: str) -> tuple[str, Any]:
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UsageError(
+                f"{where}: expected UTF-8 text, got {error.reason}; convert it, or --tokenizer bytes"
+            ) from None
+        return text, self.reader.encode(text, add_special_tokens=False)
+
+    def ids(self, content: bytes, where: str) -> AnyArray:
+        """Every piece."""
+        return np.array(self._encoded(content, where)[1].ids, dtype=np.uint32)
+
+    def head(self, content: bytes, where: str, most: int) -> tuple[AnyArray, int]:
+        """The first pieces."""
+        text, found = self._encoded(content, where)
+        ids = np.array(found.ids[:most], dtype=np.uint32)
+        end = len(text) if len(ids) == len(found.ids) else found.offsets[len(ids) - 1][1] if len(ids) else 0
+        return ids, len(text[:end].encode())

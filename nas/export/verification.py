@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import PlasError, UsageError
-from nas.export.fields import differences
+from nas.export.folder import Written, folder_names, read_manifest
+from nas.export.hf_config import built_parameters, transformers_version
 from nas.export.launch_list import FILE
-from nas.export.manifest import Written, read_manifest
 from nas.export.model import Model
 from nas.export.request import ExportRequest
+from nas.export.stack_files import differences
 from nas.export.stack_protocol import PIVOT, shown, stack, stack_names
 from nas.export.tokenizer import tokenizer_for
-from nas.export.transformers_check import built_parameters, transformers_version
-from nas.export.writing import folder_names
 from nas.record.candidates import read_candidates
 from nas.terminal.console import notice, say, say_json
 from objectives import counts
@@ -32,41 +31,31 @@ class Finding:
 
 
 def check(request: ExportRequest) -> None:
-    """Check the export that --verify names.
+    """Check the export that --verify names and say what was found.
+
+    --to names the stacks of installed packages that may be imported for it: whoever wrote the export does not choose.
 
     Raises:
-        UsageError: something to export besides, or what `verify` raises.
-        PlasError: something differs.
-    """
-    assert request.verify is not None
-    if request.source is not None or request.out is not None:
-        raise UsageError("--verify: expected nothing else to export, got a source or --out; give one of them")
-    verify(request.verify, request.stacks or "", as_json=request.json)
-
-
-def verify(folder: Path, to: str = "", *, as_json: bool) -> None:
-    """Check an export and say what was found.
-
-    `to` names the stacks of installed packages that may be imported for it: whoever wrote the export does not choose.
-
-    Raises:
-        UsageError: not an export, or a stack that is not in it.
+        UsageError: something to export besides, not an export, or a stack that is not in it.
         PlasError: something differs; the differences were printed.
     """
+    folder = request.verify
+    if folder is None or request.source is not None or request.out is not None:
+        raise UsageError("--verify: expected nothing else to export, got a source or --out; give one of them")
     written = read_manifest(folder)
-    typed, left = _named(written, to)
-    found = findings(folder, written, typed)
-    wrong = [f for f in found if f.faults]
-    if as_json:
-        content = {"transformers": transformers_version(), "findings": [f.__dict__ for f in found]}
+    typed, left = _named(written, request.stacks or "")
+    results = findings(folder, written, typed)
+    wrong = [f for f in results if f.faults]
+    if request.json:
+        content = {"transformers": transformers_version(), "findings": [f.__dict__ for f in results]}
         say_json({**content, "unchecked": left} if left else content)
     else:
-        _show(found)
+        _show(results)
     for name, distribution in left.items():
         notice(f"{name}: not checked, a stack of {distribution}; add --to {name}, which imports that package's code")
     if wrong:
         raise PlasError(
-            f"{folder}: expected every field as exported, got {len(wrong)} of {len(found)} with differences; export again"
+            f"{folder}: expected every field as exported, got {len(wrong)} of {len(results)} with differences; export again"
         )
 
 
@@ -89,18 +78,18 @@ def findings(folder: Path, written: Written, typed: Sequence[str] = ()) -> list[
         UsageError: workloads of fewer or more candidates.
     """
     architectures, ids = read_candidates(folder / FILE)
-    each = written.of_candidates(folder, len(ids))
-    found = []
-    for i, (identity, place, (workload, served)) in enumerate(zip(ids, folder_names(ids), each, strict=True)):
+    served_as = written.of_candidates(folder, len(ids))
+    results = []
+    for i, (identity, place, (workload, served)) in enumerate(zip(ids, folder_names(ids), served_as, strict=True)):
         try:
             tokenizer = tokenizer_for(str(folder / place / PIVOT))
         except UsageError as error:
-            found.append(Finding(identity, PIVOT, 0, [str(error)]))
+            results.append(Finding(identity, PIVOT, 0, [str(error)]))
             continue
         how = (written.recipe, workload, written.weights, written.seed, written.gguf, served)
         model = Model(identity, place, architectures[i : i + 1], tokenizer, *how)
-        found += [_checked(model, name, folder / place / shown(name)) for name in (*written.stacks, *typed)]
-    return found
+        results += [_checked(model, name, folder / place / shown(name)) for name in (*written.stacks, *typed)]
+    return results
 
 
 def _checked(model: Model, name: str, place: Path) -> Finding:
@@ -127,11 +116,11 @@ def _counts(model: Model, place: Path) -> list[str]:
     return differences(wanted, built_parameters(place))
 
 
-def _show(found: list[Finding]) -> None:
+def _show(results: list[Finding]) -> None:
     version = transformers_version()
     by = f"transformers {version} (config, and parameters of the model that it builds)" if version else "our own reader"
-    for name in dict.fromkeys(f.stack for f in found):
-        own = [f for f in found if f.stack == name]
+    for name in dict.fromkeys(f.stack for f in results):
+        own = [f for f in results if f.stack == name]
         good = sum(not f.faults for f in own)
         reader = f"; read by {by}" if name == PIVOT else ""
         say(

@@ -1,33 +1,36 @@
-"""Runs `measure` and prints its results."""
+"""Runs `measure`, prints its results, and of a run says how far its predictions agree with them."""
 
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from nas.answer.model_remarks import windowed
+from nas.answer.past_run import RecordedRun
 from nas.errors import PlasError, UsageError
-from nas.export.chosen import chosen, rows_of_run
+from nas.export.candidates import candidates_to_measure, rows_of_run
 from nas.files.faults import unknown
-from nas.measure import power, summary
-from nas.measure.agreement import TIMES, agreement, questions
-from nas.measure.engine import PRECISIONS
-from nas.measure.hardware import measure_hardware
-from nas.measure.machine import busy_cores
+from nas.measure import power
+from nas.measure.machine import PRECISIONS, busy_cores, measure_hardware
 from nas.measure.request import MeasureRequest
+from nas.measure.results import TIMES, refuse_share, request_times, share, times
 from nas.measure.session import Plan, measure, workload
-from nas.measure.share import refuse_share, share
 from nas.record.process import Answer
 from nas.study.baselines import baseline
 from nas.terminal.console import notice, say
 from nas.terminal.program import command
 from nas.terminal.tables import table
 from objectives.display_text import in_a_command
+from search_spaces.arrays import FloatArray, IntArray
 
 REASONS = 3  # of failures, shown
 IDLE = 0.3  # processors that other programs may have
+TIME_METRICS = ("prefill_ms", "decode_ms", "total_ms")
 
 
 def rates(request: MeasureRequest) -> None:
@@ -67,13 +70,13 @@ def carry_out(request: MeasureRequest) -> None:
     if request.share is not None:
         for line in share(request.share, plan.candidates, record.lines, plan.settings):
             say(line)
-    for known in map(baseline, request.models if request.backend != "llama-bench" else ()):
-        if window := windowed(known.architecture):
-            say(f"{known.label}. {window}; it was built and measured with full attention in every layer")
+    for model in map(baseline, request.models if request.backend != "llama-bench" else ()):
+        if window := windowed(model.architecture):
+            say(f"{model.label}. {window}; it was built and measured with full attention in every layer")
     if request.source is not None and request.source.is_dir():
         print_agreement(request.source, request.how, record.lines, plan.settings)
     else:
-        table(summary.TIMES, summary.times(record.lines))
+        table(TIMES, times(record.lines))
 
 
 def say_if_busy() -> None:
@@ -134,10 +137,12 @@ def plan_of(request: MeasureRequest) -> Plan:
     }
     if request.graphs:
         settings["graphs"] = True
-    if power := _power(request):
-        settings["power"] = power
+    if meter := _power(request):
+        settings["power"] = meter
     return Plan(
-        chosen(request.source, request.how, request.models, request.vocabulary, files=request.backend == "llama-bench"),
+        candidates_to_measure(
+            request.source, request.how, request.models, request.vocabulary, files=request.backend == "llama-bench"
+        ),
         settings,
         request.out,
         request.interpreter or sys.executable,
@@ -168,12 +173,69 @@ def _power(request: MeasureRequest) -> str:
 def print_agreement(source: Path, how: str, lines: list[dict[str, Any]], settings: dict[str, Any]) -> None:
     """Predicted against measured of a run's candidates, and the picks that change."""
     run, rows = rows_of_run(source, how)
-    found = agreement(run, rows, lines, settings["output_tokens"])
-    if found is None:
+    measured = agreement(run, rows, lines, settings["output_tokens"])
+    if measured is None:
         return
     say("Predicted by the run, and measured (ms)")
-    pairs = zip(found.names, found.predicted.tolist(), found.measured.tolist(), strict=True)
+    pairs = zip(measured.names, measured.predicted.tolist(), measured.measured.tolist(), strict=True)
     body = [[name, *(f"{p:.4g} / {m:.4g}" for p, m in zip(ours, clock, strict=True))] for name, ours, clock in pairs]
-    table(("candidate", *TIMES), body)
-    changes = found.changes(questions(run))
+    table(("candidate", *TIME_METRICS), body)
+    changes = measured.changes(questions(run))
     say("Picks among these that measurement changes: " + ("; ".join(changes) or "none"))
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Candidates that were measured: names, loss, and milliseconds of `TIME_METRICS`, (n, 3) each."""
+
+    names: list[str]
+    loss: FloatArray
+    predicted: FloatArray
+    measured: FloatArray
+
+    def changes(self, questions: Mapping[str, tuple[str, float]]) -> list[str]:
+        """Per question (metric ≤ limit) whose pick among these differs, what measurement says instead."""
+        lines = []
+        for label, (metric, limit) in questions.items():
+            column = TIME_METRICS.index(metric)
+            by_model, by_clock = (self._pick(times[:, column], limit) for times in (self.predicted, self.measured))
+            if by_model != by_clock:
+                took = "" if by_model is None else f", which takes {self.measured[by_model, column]:.4g} ms measured"
+                lines.append(
+                    f"{label} ({metric} <= {limit:g}): {self._name(by_clock)} instead of {self._name(by_model)}{took}"
+                )
+        return lines
+
+    def _pick(self, ms: FloatArray, limit: float) -> int | None:
+        within = ms <= limit
+        return int(np.argmin(np.where(within, self.loss, np.inf))) if within.any() else None
+
+    def _name(self, row: int | None) -> str:
+        return "none" if row is None else self.names[row]
+
+
+def agreement(
+    run: RecordedRun, rows: IntArray, lines: Sequence[dict[str, Any]], output_tokens: int
+) -> Agreement | None:
+    """The run's predictions of its rows beside the medians of the record; None where nothing was measured."""
+    names = [str(name) for name in run.columns(rows)["id"]]
+    places, measured = [], []
+    for i, name in enumerate(names):
+        good = [line["result"] for line in lines if line["id"] == name and line["state"] == "ok"]
+        if good:
+            ms = request_times(good, output_tokens)
+            places.append(i)
+            measured.append([ms[metric] for metric in TIME_METRICS])
+    if not places:
+        return None
+    metrics = {name: column[rows][places] for name, column in run.evaluations.metrics.items()}
+    predicted = np.column_stack([metrics[name] for name in TIME_METRICS])
+    return Agreement([names[i] for i in places], metrics["loss"], predicted, np.array(measured))
+
+
+def questions(run: RecordedRun) -> dict[str, tuple[str, float]]:
+    """The run's applications and budgets that are about time."""
+    resolved = run.run.resolved
+    limits = {label: next(iter(limit.items())) for label, limit in resolved["applications"].items()}
+    limits |= {f"budget {metric}": (metric, limit) for metric, limit in resolved["budgets"].items()}
+    return {label: (metric, float(limit)) for label, (metric, limit) in limits.items() if metric in TIME_METRICS}

@@ -6,18 +6,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
 from nas.errors import NotRunError, PlasError, UsageError
-from nas.export.chosen import columns
+from nas.export.candidates import columns
 from nas.export.gguf import write_gguf
 from nas.export.model import Model, Workload
 from nas.export.recipe import load_recipe
 from nas.export.tokenizer import byte_level
 from nas.files.faults import unknown
-from nas.measure.engine import PRECISIONS, refuse_missing
+from nas.measure.machine import PRECISIONS, refuse_missing
+from nas.measure.results import request_times
 from nas.measure.session import Plan, command, job
-from nas.record.process import Answer, run_worker
+from nas.record.process import run_worker
 from nas.search._refusals import refuse_layers, refuse_settings
 from nas.study.configuration import StudyConfig
 from nas.study.expensive_settings import MeasureSettings
@@ -37,7 +36,7 @@ def resolved_settings(config: StudyConfig, space: SearchSpace) -> tuple[MeasureS
     Raises:
         UsageError: what cannot be measured.
     """
-    asked = config.measure or MeasureSettings()
+    chosen = config.measure or MeasureSettings()
     refuse_settings("measure", space)
     refuse_layers("measure", space)
     if config.sustained:
@@ -45,28 +44,25 @@ def resolved_settings(config: StudyConfig, space: SearchSpace) -> tuple[MeasureS
             "sustained: expected times that are predicted, got measured ones, which last as long as their load did; drop it, or "
             "measure after minutes of load"
         )
-    known = PRECISIONS[asked.backend]
-    if asked.precision is not None and asked.precision not in known:
-        raise UsageError(f"measure.precision: {unknown(f'a precision of {asked.backend}', asked.precision, known)}")
-    if asked.backend == "llama-bench":
-        _refuse_without_files(asked, config)
-    if asked.interpreter is not None and in_run_folder(Path(asked.interpreter).absolute()):
+    precisions = PRECISIONS[chosen.backend]
+    if chosen.precision is not None and chosen.precision not in precisions:
         raise UsageError(
-            f"measure.interpreter: expected a program outside run folders, got {asked.interpreter}; name another"
+            f"measure.precision: {unknown(f'a precision of {chosen.backend}', chosen.precision, precisions)}"
+        )
+    if chosen.backend == "llama-bench" and chosen.interpreter is None:
+        raise UsageError("measure.interpreter: expected the llama-bench program, got nothing; name it")
+    if chosen.backend == "llama-bench" and not config.head[0]:
+        raise UsageError("measure: expected a vocabulary for llama-bench, got none; add --vocabulary 32000")
+    if chosen.interpreter is not None and in_run_folder(Path(chosen.interpreter).absolute()):
+        raise UsageError(
+            f"measure.interpreter: expected a program outside run folders, got {chosen.interpreter}; name another"
         )
     if config.workers is not None and config.workers > 1 and config.executor is None:
         raise UsageError(
             f"workers: expected 1 with measure, got {config.workers}, which would slow each other; drop the others, or name "
             "--executor with a worker on each device"
         )
-    return asked.model_copy(update={"precision": asked.precision or known[0]}), asked.metric, []
-
-
-def _refuse_without_files(asked: MeasureSettings, config: StudyConfig) -> None:
-    if asked.interpreter is None:
-        raise UsageError("measure.interpreter: expected the llama-bench program, got nothing; name it")
-    if not config.head[0]:
-        raise UsageError("measure: expected a vocabulary for llama-bench, got none; add --vocabulary 32000")
+    return chosen.model_copy(update={"precision": chosen.precision or precisions[0]}), chosen.metric, []
 
 
 def refuse_here(settings: Mapping[str, Any]) -> None:
@@ -90,32 +86,35 @@ def measure(architectures: Architectures, scenario: Scenario, *, settings: Mappi
         NotRunError: this machine lacks the engine.
         PlasError: no process answered, with the state and reason of the last.
     """
-    asked = MeasureSettings.model_validate(dict(settings))
+    chosen = MeasureSettings.model_validate(dict(settings))
     try:
-        refuse_missing(asked.backend, asked.interpreter or sys.executable, scenario.batch)
+        refuse_missing(chosen.backend, chosen.interpreter or sys.executable, scenario.batch)
     except UsageError as error:
         raise NotRunError(str(error)) from None
-    each = (architectures[i : i + 1] for i in range(len(architectures)))
-    return [_ms(asked, scenario.of_design(one), one) for one in each]
+    designs = (architectures[i : i + 1] for i in range(len(architectures)))
+    return [_ms(chosen, scenario.of_design(design), design) for design in designs]
 
 
-def _ms(asked: MeasureSettings, scenario: Scenario, architecture: Architectures) -> float:
+def _ms(chosen: MeasureSettings, scenario: Scenario, architecture: Architectures) -> float:
     with TemporaryDirectory(prefix="plas-measure-") as scratch:
-        plan = _plan(asked, scenario, architecture, Path(scratch))
-        if asked.backend == "llama-bench":
+        plan = _plan(chosen, scenario, architecture, Path(scratch))
+        if chosen.backend == "llama-bench":
             _write_file(plan, scenario, architecture)
-        told, line = job(plan, NAME), command(plan)
-        answers = [run_worker(line, told, asked.timeout, None) for _ in range(asked.rounds)]
-    return _of_workload(answers, scenario.output_tokens)[asked.metric]
+        task, line = job(plan, NAME), command(plan)
+        answers = [run_worker(line, task, chosen.timeout, None) for _ in range(chosen.rounds)]
+    good = [answer.content for answer in answers if answer.state == "ok"]
+    if not good:
+        raise PlasError(f"{answers[-1].state}, {answers[-1].reason}")
+    return request_times(good, scenario.output_tokens)[chosen.metric]
 
 
-def _plan(asked: MeasureSettings, scenario: Scenario, architecture: Architectures, folder: Path) -> Plan:
+def _plan(chosen: MeasureSettings, scenario: Scenario, architecture: Architectures, folder: Path) -> Plan:
     workload = {name: getattr(scenario, name) for name in ("batch", "input_tokens", "output_tokens")}
-    given = asked.model_dump(
+    given = chosen.model_dump(
         include={"backend", "precision", "warmup", "repetitions", "threads", "seed", "torch_device"}
     )
-    program = asked.interpreter or sys.executable
-    return Plan({NAME: columns(architecture)}, given | workload, folder, program, asked.timeout, None, folder, False)
+    program = chosen.interpreter or sys.executable
+    return Plan({NAME: columns(architecture)}, given | workload, folder, program, chosen.timeout, None, folder, False)
 
 
 def _write_file(plan: Plan, scenario: Scenario, architecture: Architectures) -> None:
@@ -127,19 +126,3 @@ def _write_file(plan: Plan, scenario: Scenario, architecture: Architectures) -> 
         write_gguf(plan.folder / f"{NAME}.gguf", model)
     except OSError as error:
         raise NotRunError(f"{plan.folder}: cannot be written ({error.strerror})") from None
-
-
-def _of_workload(answers: list[Answer], output_tokens: int) -> dict[str, float]:
-    """Times of a request by metric, ms, from the medians of all samples.
-
-    Raises:
-        PlasError: no process answered.
-    """
-    good = [answer.content for answer in answers if answer.state == "ok"]
-    if not good:
-        raise PlasError(f"{answers[-1].state}, {answers[-1].reason}")
-    prefill, step = (
-        float(np.median([ms for content in good for ms in content[key]])) for key in ("prefill_ms", "decode_ms")
-    )
-    decode = step * output_tokens
-    return {"prefill_ms": prefill, "tpot_ms": step, "decode_ms": decode, "total_ms": prefill + decode}

@@ -9,17 +9,13 @@ from typing import Any
 
 from nas.errors import UsageError
 from nas.files.tables import write
-from nas.measure.engine import batched_bench, refuse_missing
-from nas.measure.machine import machine
+from nas.measure.machine import SCRIPTS, WORKERS, batched_bench, machine, refuse_missing
 from nas.measure.power import Readings, metered
-from nas.measure.summary import measured_csv
+from nas.measure.results import measured_csv
 from nas.record.folder import locked, open_run
 from nas.record.jsonl_log import SETTINGS, Record, own_folder
 from nas.record.process import Answer, run_worker
 from nas.study.request_length import recorded_lengths
-
-WORKERS = Path(__file__).parent / "workers"
-SCRIPTS = {"torch": "torch_worker.py", "vllm": "vllm_worker.py", "llama-bench": "llama_bench_worker.py"}
 
 
 @dataclass(frozen=True)
@@ -72,7 +68,7 @@ def workload(source: Path | None, batch: int | None, read: int | None, written: 
     Raises:
         UsageError: less than one, or none for a run over vocabularies.
     """
-    asked = {"batch": batch, "input_tokens": read, "output_tokens": written}
+    given = {"batch": batch, "input_tokens": read, "output_tokens": written}
     usual = {"batch": 1, "input_tokens": 1024, "output_tokens": 16}
     if source is not None and source.is_dir():
         run = open_run(source)
@@ -82,7 +78,7 @@ def workload(source: Path | None, batch: int | None, read: int | None, written: 
                 f"{source}: expected --input-tokens and --output-tokens, since designs of several vocabularies read a text as tokens of their own, got none; give both"
             )
         usual = {"batch": int(run.resolved["batch"]), **recorded_lengths(run.resolved)}
-    chosen = {name: usual[name] if (value := asked[name]) is None else value for name in usual}
+    chosen = {name: usual[name] if (value := given[name]) is None else value for name in usual}
     for name, value in chosen.items():
         if value < 1:
             raise UsageError(f"{name}: expected at least 1, got {value}; correct it")
@@ -119,11 +115,22 @@ def _rounds(
     plan: Plan, record: Record, jobs: dict[str, dict[str, Any]], report: Callable[[str, int, Answer], None]
 ) -> None:
     try:
-        for _, members in groupby(_missing(plan, record), key=lambda each: each[0]):
+        for _, members in groupby(_missing(plan, record), key=lambda round_and_name: round_and_name[0]):
             for turn, name in members:
                 with metered(plan.settings.get("power", "")) as readings:
                     answer = run_worker(command(plan), jobs[name], plan.timeout, plan.memory_gb)
-                record.add(_line(name, turn, with_energy(answer, readings)))
+                answer = with_energy(answer, readings)
+                record.add(
+                    {
+                        "id": name,
+                        "round": turn,
+                        "state": answer.state,
+                        "reason": answer.reason,
+                        "seconds": round(answer.seconds, 3),
+                        "machine": machine(),
+                        "result": answer.content,
+                    }
+                )
                 report(name, turn, answer)
             write_csv(plan, record)
     except KeyboardInterrupt:
@@ -142,18 +149,6 @@ def with_energy(answer: Answer, readings: Readings) -> Answer:
     if joules is None:
         return answer
     return replace(answer, content=answer.content | {"request_j": joules, "rail": readings.rail})
-
-
-def _line(name: str, turn: int, answer: Answer) -> dict[str, Any]:
-    return {
-        "id": name,
-        "round": turn,
-        "state": answer.state,
-        "reason": answer.reason,
-        "seconds": round(answer.seconds, 3),
-        "machine": machine(),
-        "result": answer.content,
-    }
 
 
 def write_csv(plan: Plan, record: Record) -> None:

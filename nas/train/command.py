@@ -1,5 +1,7 @@
-"""Runs `train`: candidates, data, a process each, and the table that `fit` reads."""
+"""Runs `train`: its flags resolved, candidates trained in a process each, and the table that `fit` reads."""
 
+import os
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,29 +9,47 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import PlasError, UsageError
-from nas.export.recipe import Recipe
-from nas.export.sources import STDLIB, STDLIB_LICENCE
+from nas.export.candidates import chosen, with_vocabulary
+from nas.export.documents import STDLIB, STDLIB_LICENCE
+from nas.export.folder import folder_names
+from nas.export.hf_config import refuse_missing
+from nas.export.recipe import Recipe, load_recipe
 from nas.export.tokenizer import Tokenizer, tokenizer_for
-from nas.export.transformers_check import refuse_missing
-from nas.export.writing import folder_names
+from nas.files.faults import unknown
 from nas.files.own_files import ENDING, inner_folder, made_folder
 from nas.files.tables import write
+from nas.record.candidates import read_seeds
 from nas.record.folder import create, locked
 from nas.record.jsonl_log import SETTINGS, Record
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.program import command
 from nas.terminal.progress import Stages
-from nas.train.corpus import FOLDER as DATA
-from nas.train.corpus import Corpus, Sources, prepared, tokenizer_digest
-from nas.train.jobs import CURVES, STOP, UNFINISHED, How, Job, checkpoint_of, job_settings, key_of, refuse_short, row_of
-from nas.train.meaning import how_of, planned, recipe_of, sources_of
+from nas.train.corpus import DATA, Corpus, Sources, prepared, tokenizer_digest
+from nas.train.jobs import (
+    CURVES,
+    FILE,
+    LOG,
+    STOP,
+    UNFINISHED,
+    How,
+    Job,
+    checkpoint_of,
+    job_settings,
+    jobs_of,
+    key_of,
+    refuse_short,
+    row_of,
+    trainings_csv,
+)
 from nas.train.request import TrainRequest
 from nas.train.scheduler import TrainingScheduler
-from nas.train.table import FILE, LOG, trainings_csv
 from objectives.display_text import in_a_command
 
 OWN = {".lock", SETTINGS, LOG, DATA, CURVES, UNFINISHED}  # what lies in a folder before anything is recorded
 ENDED = ("ok", "diverged")  # the same again each time: nothing to go on from
+PRECISIONS = ("fp32", "bf16")
+NAME = re.compile(r"[A-Za-z0-9_]{1,40}")
+MOST_TOKENS = 10**15
 
 
 def carry_out(request: TrainRequest) -> None:
@@ -47,7 +67,11 @@ def carry_out(request: TrainRequest) -> None:
     jobs = planned(request, recipe, tokenizer)
     folder = folder_of(request)
     with locked(folder):
-        corpus = corpus_of(request, folder, sources, tokenizer)
+        stages = Stages(quiet=request.quiet)
+        try:
+            corpus = prepared(folder, sources, tokenizer, stages)
+        finally:
+            stages.close()
         refuse_short(corpus, recipe)
         if not _begun(folder):
             (folder / SETTINGS).unlink(missing_ok=True)
@@ -55,7 +79,14 @@ def carry_out(request: TrainRequest) -> None:
         left = missing(jobs, record, retry=request.retry_failed)
         session = _Session(request, how, corpus, folder, record)
         whole = session.run(left, None if request.time_limit is None else begin + request.time_limit)
-    _show(request, folder, jobs, record, corpus, recipe, whole=whole)
+    keys = {key_of(job.name) for job in jobs}
+    lines = list({key_of(line["run"]): line for line in record.lines if key_of(line["run"]) in keys}.values())
+    if request.json:
+        say_json({"folder": str(folder), "asked": len(jobs), "whole": whole, "trainings": lines})
+    else:
+        _show(request, folder, jobs, lines, corpus, recipe)
+    if whole and not any(line["status"] == "ok" for line in lines):
+        raise PlasError(f"{folder}: expected losses, got {len(lines):,} failed trainings; {folder / FILE} says why")
 
 
 def folder_of(request: TrainRequest) -> Path:
@@ -73,7 +104,7 @@ def folder_of(request: TrainRequest) -> Path:
     begun = _begun(folder)
     if begun and not request.resume:
         raise UsageError(f"--out: expected a new folder, got {folder} with trainings; --resume goes on with them")
-    if not begun and any(each.name not in OWN and not each.name.endswith(ENDING) for each in folder.iterdir()):
+    if not begun and any(path.name not in OWN and not path.name.endswith(ENDING) for path in folder.iterdir()):
         raise UsageError(f"--out: expected a new or empty folder, got {folder} with other files in it; name another")
     return folder
 
@@ -91,15 +122,6 @@ def _latest(name: str) -> Path:
     return Path("runs") / (name if n == 1 else f"{name}-{n}")
 
 
-def corpus_of(request: TrainRequest, folder: Path, sources: Sources, tokenizer: Tokenizer) -> Corpus:
-    """The token files."""
-    stages = Stages(quiet=request.quiet)
-    try:
-        return prepared(folder, sources, tokenizer, stages)
-    finally:
-        stages.close()
-
-
 def settings_of(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus, how: How) -> dict[str, Any]:
     """Settings that every training of a folder shares, so that their losses compare."""
     plain = recipe.model_dump(mode="json", exclude={"tokens", "description", "source", "accelerator", "utilisation"})
@@ -108,7 +130,7 @@ def settings_of(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus, how: How) 
         "tokenizer": tokenizer_digest(tokenizer),
         "data": corpus.train.sha256,
         "validation": corpus.validation.sha256,
-        **{f"text.{name}": told_of.sha256 for name, told_of in corpus.texts.items()},
+        **{f"text.{name}": text.sha256 for name, text in corpus.texts.items()},
         "last_steps": how.last_steps,
         "precision": how.precision,
     }
@@ -172,28 +194,6 @@ class _Session:
             write(self.folder / FILE, trainings_csv(self.record.lines))
 
 
-def _show(
-    request: TrainRequest,
-    folder: Path,
-    jobs: Sequence[Job],
-    record: Record,
-    corpus: Corpus,
-    recipe: Recipe,
-    *,
-    whole: bool,
-) -> None:
-    """Print how the trainings ended, and the commands that read their files."""
-    keys = {key_of(job.name) for job in jobs}
-    own = {key_of(line["run"]): line for line in record.lines if key_of(line["run"]) in keys}
-    good = [line for line in own.values() if line["status"] == "ok"]
-    if request.json:
-        say_json({"folder": str(folder), "asked": len(jobs), "whole": whole, "trainings": list(own.values())})
-    else:
-        _say(request, folder, jobs, list(own.values()), corpus, recipe)
-    if whole and not good:
-        raise PlasError(f"{folder}: expected losses, got {len(own):,} failed trainings; {folder / FILE} says why")
-
-
 def unused_ids(jobs: Sequence[Job]) -> str:
     """That designs have larger vocabularies than the tokenizer, so that they were trained on the text of a smaller one; "" of none."""
     larger = {
@@ -208,7 +208,7 @@ def unused_ids(jobs: Sequence[Job]) -> str:
     )
 
 
-def _say(
+def _show(
     request: TrainRequest,
     folder: Path,
     jobs: Sequence[Job],
@@ -216,6 +216,7 @@ def _say(
     corpus: Corpus,
     recipe: Recipe,
 ) -> None:
+    """Print how the trainings ended, and the commands that read their files."""
     good = sorted((line for line in lines if line["status"] == "ok"), key=lambda line: line["loss"])
     failed = f", {len(lines) - len(good):,} without a loss" if len(good) < len(lines) else ""
     say(
@@ -238,3 +239,73 @@ def _say(
         say(f"Next: {command('fit')} {in_a_command(folder / FILE)} fits a law to them")
     if len(lines) < len(jobs):
         say("The same command with --resume trains the rest")
+
+
+def how_of(request: TrainRequest) -> How:
+    """Device, precision, threads.
+
+    Raises:
+        UsageError: none of the choices.
+    """
+    if not re.fullmatch(r"cpu|cuda(:[0-9]{1,3})?", request.device):
+        raise UsageError(f"--device: expected cpu, cuda or cuda:INDEX, got {request.device!r}; correct it")
+    precision = request.precision or ("fp32" if request.device == "cpu" else "bf16")
+    if precision not in PRECISIONS:
+        raise UsageError(f"--precision: {unknown('a precision', precision, PRECISIONS)}")
+    threads = request.threads or max(1, (os.cpu_count() or 1) // request.workers)
+    between = whole_numbers("--losses-after", request.losses_after, 1, MOST_TOKENS) if request.losses_after else []
+    return How(request.device, precision, threads, request.last_steps, request.checkpoint_s, between)
+
+
+def sources_of(request: TrainRequest) -> Sources:
+    """Paths of the data, further texts by name.
+
+    Raises:
+        UsageError: a text without a name, or one name twice.
+    """
+    texts: dict[str, str] = {}
+    for pair in request.texts:
+        name, sign, path = pair.partition("=")
+        if not (sign and path and NAME.fullmatch(name)) or name in texts:
+            raise UsageError(
+                f"--text: expected NAME=PATH, a new name of letters, digits and underscores, got {pair!r}; correct it"
+            )
+        texts[name] = path
+    return Sources(tuple(request.data), tuple(request.evaluation), texts, request.evaluation_tokens)
+
+
+def recipe_of(request: TrainRequest) -> Recipe:
+    """The recipe, with the lengths of the request."""
+    given = {"sequence_length": request.sequence_length, "global_batch": request.batch}
+    return load_recipe(request.recipe).model_copy(update={k: v for k, v in given.items() if v is not None})
+
+
+def whole_numbers(flag: str, text: str, least: int, most: int) -> list[int]:
+    """Numbers by comma, each once.
+
+    Raises:
+        UsageError: something else.
+    """
+    numbers: list[int] = []
+    for part in text.split(","):
+        try:
+            number = float(part)
+        except ValueError:
+            number = float("nan")
+        if not (least <= number <= most and number.is_integer()):
+            raise UsageError(
+                f"{flag}: expected whole numbers from {least} by comma, as 200000,1e6, got {text!r}; correct it"
+            )
+        numbers += [] if int(number) in numbers else [int(number)]
+    return numbers
+
+
+def planned(request: TrainRequest, recipe: Recipe, tokenizer: Tokenizer) -> list[Job]:
+    """Every training of the request."""
+    tokens = whole_numbers("--tokens", request.tokens, 1, MOST_TOKENS)
+    candidates = chosen(request.source, request.how, None, [], {})
+    own = {} if request.source.is_dir() else read_seeds(request.source)
+    given = None if request.seeds is None else whole_numbers("--seeds", request.seeds, 0, 2**31)
+    seeds = [given or own.get(name) or [0] for name in candidates.ids]
+    architectures = with_vocabulary(candidates.architectures, request.vocabulary, tokenizer.size)
+    return jobs_of(architectures, candidates.ids, seeds, tokens, recipe, tokenizer)

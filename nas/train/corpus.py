@@ -1,6 +1,10 @@
 """Training data prepared once for all candidates: token ids in files, a validation set held out, everything by its hash."""
 
 import hashlib
+import json
+import os
+import stat
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -8,16 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from nas.errors import PlasError
-from nas.export.encoding import encoder_of
-from nas.export.held_out import held_out, key, units_of
-from nas.export.sources import Document, documents_of
-from nas.export.tokenizer import Tokenizer
+from nas.errors import PlasError, UsageError
+from nas.export.documents import Document, documents_of, held_out, key, units_of
+from nas.export.tokenizer import Tokenizer, encoder_of
 from nas.files.own_files import inner_folder, refuse_links, replacing
 from nas.files.tables import write_json
 from objectives import outside
 
-FOLDER, DESCRIPTION = "data", "data.json"
+DATA, DESCRIPTION = "data", "data.json"
 HELD_OUT = 0.05  # share of the bytes that is held out where no --eval is given
 
 
@@ -62,15 +64,15 @@ def prepared(folder: Path, sources: Sources, tokenizer: Tokenizer, say: Callable
     say("reading the texts")
     wanted = wanted_of(sources, tokenizer)
     try:
-        place = inner_folder(folder, FOLDER)
-        known = _known(place, wanted)
-        if known is None:
+        place = inner_folder(folder, DATA)
+        corpus = _whole_corpus(place, wanted)
+        if corpus is None:
             say("writing token ids")
-            known = _written(place, sources, writer)
-            write_json(place / DESCRIPTION, {**wanted, **asdict(known)})
+            corpus = _written(place, sources, writer)
+            write_json(place / DESCRIPTION, {**wanted, **asdict(corpus)})
     except OSError as error:
-        raise PlasError(f"{folder / FOLDER}: cannot be written ({error.strerror}); free or change the folder") from None
-    return known
+        raise PlasError(f"{folder / DATA}: cannot be written ({error.strerror}); free or change the folder") from None
+    return corpus
 
 
 def wanted_of(sources: Sources, tokenizer: Tokenizer) -> dict[str, Any]:
@@ -84,7 +86,7 @@ def wanted_of(sources: Sources, tokenizer: Tokenizer) -> dict[str, Any]:
 
 def held_in(folder: Path) -> Corpus | None:
     """The token files below a folder, whatever they were made of; None where they are not there or not whole."""
-    return _known(folder / FOLDER, {})
+    return _whole_corpus(folder / DATA, {})
 
 
 def tokenizer_digest(tokenizer: Tokenizer) -> str:
@@ -94,35 +96,35 @@ def tokenizer_digest(tokenizer: Tokenizer) -> str:
 
 def _digest(sources: Sources) -> str:
     """A hash of every document of every text, with its purpose."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     texts = {f"--text {name}": [path] for name, path in sources.texts.items()}
     for flag, paths in {"--data": sources.data, "--eval": sources.evaluation, **texts}.items():
-        found.update(f"{flag}\n".encode())
+        digest.update(f"{flag}\n".encode())
         for _, content in documents_of(paths, flag):
-            found.update(hashlib.sha256(content).digest())
-    return found.hexdigest()
+            digest.update(hashlib.sha256(content).digest())
+    return digest.hexdigest()
 
 
-def _known(place: Path, wanted: Mapping[str, Any]) -> Corpus | None:
+def _whole_corpus(place: Path, wanted: Mapping[str, Any]) -> Corpus | None:
     """The token files that are there, where they are whole and made of the same texts."""
     refuse_links(place / DESCRIPTION)
     try:
         content = outside.json_of(place / DESCRIPTION, outside.MB, own=True)
         if any(content[name] != value for name, value in wanted.items()):
             return None
-        texts = {name: TokenFile(**told) for name, told in content["texts"].items()}
-        found = Corpus(TokenFile(**content["train"]), TokenFile(**content["validation"]), texts)
-        files = [found.train, found.validation, *found.texts.values()]
-        return found if all(_whole(place, told) for told in files) else None
+        texts = {name: TokenFile(**text) for name, text in content["texts"].items()}
+        corpus = Corpus(TokenFile(**content["train"]), TokenFile(**content["validation"]), texts)
+        files = [corpus.train, corpus.validation, *texts.values()]
+        return corpus if all(_whole(place, file) for file in files) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def _whole(place: Path, told: TokenFile) -> bool:
-    path = place / Path(told.name).name
+def _whole(place: Path, described: TokenFile) -> bool:
+    path = place / Path(described.name).name
     refuse_links(path)
     with outside.opened(path, own=True) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == told.sha256
+        return hashlib.file_digest(file, "sha256").hexdigest() == described.sha256
 
 
 def _written(place: Path, sources: Sources, writer: "_Writer") -> Corpus:
@@ -172,3 +174,44 @@ class _Writer:
                 digest.update(raw)
                 tokens, size = tokens + len(ids) + 1, size + covered
         return TokenFile(path.name, self.dtype.str, tokens, size, digest.hexdigest())
+
+
+def text_of(sources: Sources, tokenizer: Tokenizer) -> str:
+    """A hash of all that decides the token files.
+
+    Raises:
+        UsageError: texts that cannot be read.
+    """
+    return hashlib.sha256(json.dumps(wanted_of(sources, tokenizer), sort_keys=True).encode()).hexdigest()
+
+
+def kept(text: str, sources: Sources, tokenizer: Tokenizer) -> tuple[Path, Corpus]:
+    """The folder with the token files of a hash, and what they are; made from the texts where they are not there.
+
+    Raises:
+        UsageError: the texts here are others.
+        PlasError: no space left.
+    """
+    folder = _own_folder() / text
+    if (corpus := held_in(folder)) is not None:
+        return folder, corpus
+    if (here := text_of(sources, tokenizer)) != text:
+        raise UsageError(
+            f"train.data: expected the text {text[:12]}, got {here[:12]} here; copy it, or start a new run"
+        )
+    folder.mkdir(exist_ok=True)
+    return folder, prepared(folder, sources, tokenizer, lambda _: None)
+
+
+def _own_folder() -> Path:
+    """A folder that only this user can write, on this machine.
+
+    Raises:
+        UsageError: somebody else has made one of its name.
+    """
+    folder = Path(tempfile.gettempdir()) / f"plas-texts-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
+        raise UsageError(f"{folder}: expected a folder of one's own, got another's; set TMPDIR to a folder of yours")
+    return folder

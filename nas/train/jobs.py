@@ -1,8 +1,9 @@
-"""One training: an architecture, its number of tokens and a seed, and all that its worker needs."""
+"""One training: an architecture, its number of tokens and a seed, all that its worker needs, and its row of `trainings.csv`."""
 
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,20 +13,21 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.export.families import TRAIN, refuse_stack
+from nas.export.folder import folder_names
 from nas.export.hf_config import config_of
 from nas.export.model import Model, Workload
-from nas.export.recipe import Recipe
+from nas.export.recipe import Recipe, training_flops
 from nas.export.tokenizer import Tokenizer, refuse_larger
-from nas.export.training_cost import training_flops
-from nas.export.writing import folder_names
-from nas.train.corpus import FOLDER as DATA
-from nas.train.corpus import Corpus, TokenFile
+from nas.files.tables import csv_text
+from nas.train.corpus import DATA, Corpus, TokenFile
 from objectives import counts
 from objectives.loss_law.features import feature
 from search_spaces.architectures import Architectures
 
 CURVES, UNFINISHED, STOP = "curves", "unfinished", "stop"
 AT_ONCE = 16_384  # tokens whose gradients are worked out at once
+FILE = "trainings.csv"
+LOG = "trainings.jsonl"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,7 @@ def jobs_of(
     Raises:
         UsageError: an architecture that no class holds, a tokenizer that does not fit, fewer tokens than a batch.
     """
-    found: dict[str, Job] = {}
+    jobs: dict[str, Job] = {}
     architectures = architectures.with_tokens(0)  # what a search chose for each is not what is asked for here
     for total in tokens:
         whole = recipe.model_copy(update={"tokens": float(rounded_to_batches(total, recipe))})
@@ -81,8 +83,8 @@ def jobs_of(
                 model = Model(identity, "", architectures[i : i + 1], tokenizer, whole, workload, False, seed)
                 _refuse_impossible(model)
                 name = name_of(model)
-                found.setdefault(name, Job(name, model))
-    return list(found.values())
+                jobs.setdefault(name, Job(name, model))
+    return list(jobs.values())
 
 
 def rounded_to_batches(tokens: int, recipe: Recipe) -> int:
@@ -157,7 +159,7 @@ def job_settings(job: Job, how: How, corpus: Corpus, folder: Path) -> dict[str, 
     return {
         **learnt,
         "identity": hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
-        "texts": {name: _file(each, folder) for name, each in corpus.texts.items()},
+        "texts": {name: _file(text, folder) for name, text in corpus.texts.items()},
         "device": how.device,
         "threads": how.threads,
         "checkpoint_s": how.checkpoint_s,
@@ -190,12 +192,12 @@ def refuse_short(corpus: Corpus, recipe: Recipe) -> None:
         UsageError: with how many tokens there are.
     """
     flags = {"--data": corpus.train, "--eval": corpus.validation}
-    flags |= {f"--text {name}": each for name, each in corpus.texts.items()}
-    for flag, each in flags.items():
-        if each.tokens <= recipe.sequence_length:
+    flags |= {f"--text {name}": text for name, text in corpus.texts.items()}
+    for flag, file in flags.items():
+        if file.tokens <= recipe.sequence_length:
             hint = ", or name a validation text with --eval" if flag == "--eval" else ""
             raise UsageError(
-                f"{flag}: expected more than {recipe.sequence_length:,} tokens, one sequence, got {each.tokens:,}; "
+                f"{flag}: expected more than {recipe.sequence_length:,} tokens, one sequence, got {file.tokens:,}; "
                 f"name more text{hint}"
             )
 
@@ -204,7 +206,6 @@ def row_of(job: Job, how: How, corpus: Corpus, ended: dict[str, Any]) -> dict[st
     """A line of the record: the training, and how it ended (`status`, `reason`, `loss`, `texts`, `seconds`)."""
     model, recipe = job.model, job.model.recipe
     of_sequences = (corpus.train.tokens - 1) // recipe.sequence_length * recipe.sequence_length
-    plain = {name: float(feature(model.architecture, name)[0]) for name in ("parameters", "active_parameters")}
     return {
         "id": model.id,
         "run": job.name,
@@ -215,7 +216,7 @@ def row_of(job: Job, how: How, corpus: Corpus, ended: dict[str, Any]) -> dict[st
         **_losses(ended, corpus),
         **_between(job, how, ended),
         "learning_rate": model.schedule.peak,
-        **{name: int(value) for name, value in plain.items()},
+        **{name: int(feature(model.architecture, name)[0]) for name in ("parameters", "active_parameters")},
         "params_total": int(counts.total(model.architecture)[0]),
         "training_flops": job.flops,
         "seconds": round(ended["seconds"], 3),
@@ -232,13 +233,13 @@ def row_of(job: Job, how: How, corpus: Corpus, ended: dict[str, Any]) -> dict[st
 def _losses(ended: dict[str, Any], corpus: Corpus) -> dict[str, Any]:
     """Nats per token and bits per byte of the validation set, then of each further text with its perplexity."""
     loss, texts = ended.get("loss"), ended.get("texts") or {}
-    found: dict[str, Any] = {"loss": loss, "bits_per_byte": bits_per_byte(loss, corpus.validation)}
-    for name, told_of in corpus.texts.items():
+    columns: dict[str, Any] = {"loss": loss, "bits_per_byte": bits_per_byte(loss, corpus.validation)}
+    for name, text in corpus.texts.items():
         own = texts.get(name)
-        found[f"loss_{name}"] = own
-        found[f"bits_per_byte_{name}"] = bits_per_byte(own, told_of)
-        found[f"perplexity_{name}"] = None if own is None else float(np.exp(own))
-    return found
+        columns[f"loss_{name}"] = own
+        columns[f"bits_per_byte_{name}"] = bits_per_byte(own, text)
+        columns[f"perplexity_{name}"] = None if own is None else float(np.exp(own))
+    return columns
 
 
 def _between(job: Job, how: How, ended: dict[str, Any]) -> dict[str, float]:
@@ -256,3 +257,15 @@ def bits_per_byte(loss: float | None, of: TokenFile) -> float | None:
 def largest_first(jobs: Iterable[Job]) -> list[Job]:
     """The costliest first, so that the end is not one straggler."""
     return sorted(jobs, key=lambda job: (-job.flops, job.name))
+
+
+def trainings_csv(lines: Sequence[dict[str, Any]]) -> str:
+    """The last line of each training, by name with numbers in their order; what a row does not have is empty."""
+    last = {line["run"]: line for line in lines}
+    rows = sorted(last.values(), key=lambda row: _natural(row["run"]))
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return csv_text({name: ["" if row.get(name) is None else row[name] for row in rows] for name in names})
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"([0-9]+)", name) if part]

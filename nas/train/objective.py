@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,20 +11,18 @@ from typing import Any
 
 from nas.errors import NotRunError, PlasError, UsageError
 from nas.export.candidates import with_vocabulary
+from nas.export.documents import STDLIB
+from nas.export.hf_config import refuse_missing
 from nas.export.recipe import Recipe, checked_recipe, load_recipe
-from nas.export.sources import STDLIB
 from nas.export.tokenizer import Tokenizer, refuse_larger, tokenizer_for
-from nas.export.transformers_check import refuse_missing
 from nas.files.faults import Faults
 from nas.record.process import Worker
 from nas.search._refusals import refuse_layers, refuse_settings
 from nas.study.configuration import StudyConfig
 from nas.study.expensive_settings import TrainSettings
 from nas.train import scheduler
-from nas.train.corpus import FOLDER as DATA
-from nas.train.corpus import Corpus, Sources
+from nas.train.corpus import DATA, Corpus, Sources, kept, text_of
 from nas.train.jobs import CURVES, UNFINISHED, How, Job, job_settings, jobs_of, refuse_short, rounded_to_batches
-from nas.train.kept_texts import kept, text_of
 from search_spaces.architectures import Architectures
 from search_spaces.space import SearchSpace
 
@@ -69,19 +67,19 @@ def resolved_settings(config: StudyConfig, space: SearchSpace) -> tuple[TrainSet
     Raises:
         UsageError: no settings, or what no training of this space could do.
     """
-    asked = config.train
-    if asked is None:
+    given = config.train
+    if given is None:
         raise UsageError(
             "train: expected how to train, got nothing; add for example train: {data: stdlib, tokens: 1e6}"
         )
     refuse_settings("train", space)
     refuse_layers("train", space)
-    settings = asked.model_copy(
+    settings = given.model_copy(
         update={
-            "data": [place if place == STDLIB else str(Path(place).absolute()) for place in asked.data],
-            "validation": [str(Path(place).absolute()) for place in asked.validation],
-            "tokenizer": asked.tokenizer if asked.tokenizer == "bytes" else str(Path(asked.tokenizer).absolute()),
-            "recipe": _recipe(asked.recipe).model_dump(mode="json"),
+            "data": [place if place == STDLIB else str(Path(place).absolute()) for place in given.data],
+            "validation": [str(Path(place).absolute()) for place in given.validation],
+            "tokenizer": given.tokenizer if given.tokenizer == "bytes" else str(Path(given.tokenizer).absolute()),
+            "recipe": _recipe(given.recipe).model_dump(mode="json"),
         }
     )
     settings = settings.model_copy(update={"text": _text(settings, config.head[0])})
@@ -191,10 +189,10 @@ def _loss(ready: _Ready, job: Job) -> float:
     return float(ended["loss"])
 
 
-def _trained(asked: Mapping[str, Any], command: Sequence[str] = ()) -> dict[str, Any]:
+def _trained(settings: Mapping[str, Any]) -> dict[str, Any]:
     """How a training ended; it is gone when this returns, and when this process is killed."""
     try:
-        worker = Worker([*(command or (sys.executable, str(scheduler.SCRIPT)))], asked, parse=scheduler.result)
+        worker = Worker([sys.executable, str(scheduler.SCRIPT)], settings, parse=scheduler.result)
     except OSError as error:
         raise NotRunError(f"{sys.executable}: cannot be started ({error.strerror})") from None
     try:

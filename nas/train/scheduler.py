@@ -38,11 +38,12 @@ def last_line(out: str) -> dict[str, Any]:
 def how_it_ended(answer: Answer) -> dict[str, Any]:
     """A worker's last report, with `status`, `reason` and `seconds` however it ended."""
     state_line = answer.content
-    state, seconds = (
-        state_line.get("state", STATES.get(answer.state, "failed")),
-        state_line.get("seconds", answer.seconds),
-    )
-    return {**state_line, "status": state, "reason": state_line.get("reason", answer.reason), "seconds": seconds}
+    return {
+        **state_line,
+        "status": state_line.get("state", STATES.get(answer.state, "failed")),
+        "reason": state_line.get("reason", answer.reason),
+        "seconds": state_line.get("seconds", answer.seconds),
+    }
 
 
 @dataclass(eq=False)
@@ -65,7 +66,7 @@ class _Running:
 class TrainingScheduler:
     """Trainings under way. `settle` gets each that ended with its status; `stop` is the file that asks workers to stop."""
 
-    told: Callable[[Job], Mapping[str, Any]]
+    settings_of: Callable[[Job], Mapping[str, Any]]
     settle: Callable[[Job, dict[str, Any]], None]
     stop: Path
     workers: int
@@ -104,17 +105,17 @@ class TrainingScheduler:
         while self.waiting and len(self.running) < self.workers:
             job = self.waiting.pop(0)
             try:
-                worker = Worker([sys.executable, str(SCRIPT)], self.told(job), parse=result)
+                worker = Worker([sys.executable, str(SCRIPT)], self.settings_of(job), parse=result)
             except OSError as error:
                 raise PlasError(f"{sys.executable}: cannot be started ({error.strerror}); try again") from None
             self.running.append(_Running(job, worker))
 
     def _look(self) -> None:
-        for each in list(self.running):
-            each.look()
-            if each.worker.wait(0.0):
-                self.running.remove(each)
-                self._end(each.job, each.worker.ended())
+        for training in list(self.running):
+            training.look()
+            if training.worker.wait(0.0):
+                self.running.remove(training)
+                self._end(training.job, training.worker.ended())
 
     def _end(self, job: Job, answer: Answer) -> None:
         """Record how a training ended; what is no fault of its own ends the command instead."""
@@ -137,14 +138,14 @@ class TrainingScheduler:
             self.stop.touch()
         until = time.monotonic() + PATIENCE_S
         try:
-            for each in self.running:
-                if each.first is not None:  # one that has not trained yet has nothing to write
-                    each.worker.wait(max(0.0, until - time.monotonic()))
+            for training in self.running:
+                if training.first is not None:  # one that has not trained yet has nothing to write
+                    training.worker.wait(max(0.0, until - time.monotonic()))
         finally:
-            for each in self.running:
-                answer = each.worker.ended()
+            for training in self.running:
+                answer = training.worker.ended()
                 if answer.content.get("state") in ("ok", "diverged"):
-                    self._end(each.job, answer)
+                    self._end(training.job, answer)
             self.running.clear()
             self.stop.unlink(missing_ok=True)
 
@@ -165,14 +166,16 @@ class _Progress(ProgressLine):
             return
         self.next = now + self.interval
         scheduler = self.scheduler
-        here = scheduler.done + sum(each.job.flops * (each.share - (each.first or 0.0)) for each in scheduler.running)
+        here = scheduler.done + sum(
+            training.job.flops * (training.share - (training.first or 0.0)) for training in scheduler.running
+        )
         left = sum(job.flops for job in scheduler.waiting) + sum(
-            each.job.flops * (1 - each.share) for each in scheduler.running
+            training.job.flops * (1 - training.share) for training in scheduler.running
         )
         about = f", about {duration(left * (now - self.begin) / here)} left" if here > 0 else ""
         running = ", ".join(
-            f"{each.job.model.id} s{each.job.model.seed} {each.share:.0%}"
-            + ("" if each.loss is None else f" loss {each.loss:.3f}")
-            for each in scheduler.running
+            f"{training.job.model.id} s{training.job.model.seed} {training.share:.0%}"
+            + ("" if training.loss is None else f" loss {training.loss:.3f}")
+            for training in scheduler.running
         )
         self.show(f"{scheduler.ended:,} of {self.total:,} trained{about}; {running}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.export.chosen import columns
+from nas.export.candidates import columns
 from studies.gpu_table.lists import MEASUREMENTS, PROMPT, STEPS, designs
 
 ROUNDS, SEED = 2, 20261126

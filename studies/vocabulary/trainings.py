@@ -19,10 +19,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from nas.export.encoding import encoder_of
-from nas.export.held_out import key
-from nas.export.sources import STDLIB, documents
-from nas.export.tokenizer import END, tokenizer_for
+from nas.export.documents import STDLIB, documents, key
+from nas.export.tokenizer import END, encoder_of, tokenizer_for
 from nas.study.study_laws import cost_of_vocabularies
 
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "vocabulary-trainings.csv"

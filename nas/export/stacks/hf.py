@@ -4,14 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from nas.export.class_keys import ACTIVATIONS, ROTARY_SHARE
+from nas.export.checkpoint import read_headers, tensors, weight_bytes, write_weights
 from nas.export.families import family_of
-from nas.export.fields import architecture_fields
-from nas.export.hf_config import architecture_of, config_of
-from nas.export.model import Model
-from nas.export.serving import HEADS
-from nas.export.tensors import tensors
-from nas.export.weights import read_headers, weight_bytes, write_weights
+from nas.export.hf_config import ACTIVATIONS, ROTARY_SHARE, architecture_of, config_of
+from nas.export.model import HEADS, Model
+from nas.export.stack_files import architecture_fields
 from objectives import outside
 
 TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id")

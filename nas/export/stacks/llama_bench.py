@@ -3,16 +3,23 @@
 from pathlib import Path
 from typing import Any
 
-from nas.export.command_line import HEAD, command, number, parsed
 from nas.export.families import family_of
-from nas.export.fields import architecture_fields
-from nas.export.gguf import bits_per_weight, entries, fallbacks, holds, read_gguf, write_gguf
-from nas.export.gguf_reading import architecture_in
-from nas.export.gguf_tokenizer import holds_tokenizer, splits_as_gpt2, tokenizer_digest, tokenizer_keys
+from nas.export.gguf import (
+    bits_per_weight,
+    entries,
+    fallbacks,
+    holds,
+    holds_tokenizer,
+    read_gguf,
+    splits_as_gpt2,
+    tokenizer_digest,
+    tokenizer_keys,
+    write_gguf,
+)
+from nas.export.gguf_classes import architecture_in
 from nas.export.gguf_types import format_numbered
-from nas.export.model import Model
-from nas.export.named_directory import PIVOT_PATH, referred_architecture
-from nas.export.serving import DRAFT
+from nas.export.model import DRAFT, Model
+from nas.export.stack_files import HEAD, PIVOT_PATH, architecture_fields, command, number, parsed, referred_architecture
 from objectives import outside
 
 FILE, GGUF = "bench.sh", "model.gguf"

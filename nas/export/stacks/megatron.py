@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from nas.export.class_keys import NORM_EPSILON, ROPE_THETA
-from nas.export.command_line import HEAD, command, number, parsed
-from nas.export.fields import architecture_fields, training_fields
+from nas.export.hf_config import NORM_EPSILON, ROPE_THETA
 from nas.export.model import Model
+from nas.export.stack_files import HEAD, architecture_fields, command, number, parsed, training_fields
 from objectives import outside
 from search_spaces.architectures import one
 

@@ -4,10 +4,15 @@ import ast
 from pathlib import Path
 from typing import Any
 
-from nas.export.fields import architecture_fields, training_fields
 from nas.export.model import Model
-from nas.export.named_directory import PIVOT_PATH, referred_architecture
-from nas.export.python_file import assigned, literal
+from nas.export.stack_files import (
+    PIVOT_PATH,
+    architecture_fields,
+    assigned,
+    literal,
+    referred_architecture,
+    training_fields,
+)
 from objectives import outside
 
 FILE = "candidate.py"
@@ -60,51 +65,32 @@ def candidate() -> TransformersBackendConfig:
 
 
 def emit(model: Model, folder: Path) -> None:
-    """candidate.py, whose numbers are plain dictionaries at its top."""
-    text = TEMPLATE.format(
-        model_class="TitanMoeModelConfig" if model.sparse else "TitanModelConfig",
-        flavor="full_moe" if model.sparse else "full",
-        model=literal(_model(model)),
-        optimizer=literal(_optimizer(model)),
-        schedule=literal(_schedule(model)),
-        training=literal(_training(model)),
-        checkpoint=literal(_checkpoint(model)),
-        initial="initial_load_path=HF, " if model.weights else "",
-    )
-    (folder / FILE).write_text(text, encoding="utf-8")
+    """candidate.py, whose numbers are plain dictionaries at its top.
 
-
-def _model(model: Model) -> dict[str, Any]:
-    """No shapes: a width given here makes torchtitan derive FFN size and head size again, other than the directory's."""
-    return {"load_balance_coeff": LOAD_BALANCE} if model.sparse else {}
-
-
-def _optimizer(model: Model) -> dict[str, Any]:
-    recipe = model.recipe
-    betas = (recipe.beta1, recipe.beta2)
-    rate = {"lr": model.schedule.peak, "betas": betas, "eps": recipe.epsilon}
-    return {**rate, "weight_decay": recipe.weight_decay}
-
-
-def _schedule(model: Model) -> dict[str, Any]:
-    plan = model.schedule
-    return {"warmup_steps": plan.warmup_steps, "decay_type": "cosine", "min_lr_factor": plan.final / plan.peak}
-
-
-def _training(model: Model) -> dict[str, Any]:
-    recipe = model.recipe
-    return {
+    MODEL has no shapes: a width given here makes torchtitan derive FFN size and head size again, other than the directory's.
+    """
+    recipe, plan = model.recipe, model.schedule
+    optimizer = {"lr": plan.peak, "betas": (recipe.beta1, recipe.beta2), "eps": recipe.epsilon}
+    schedule = {"warmup_steps": plan.warmup_steps, "decay_type": "cosine", "min_lr_factor": plan.final / plan.peak}
+    training = {
         "local_batch_size": 1,
         "global_batch_size": recipe.global_batch,
         "seq_len": recipe.sequence_length,
         "max_norm": recipe.gradient_clip,
-        "steps": model.schedule.steps,
+        "steps": plan.steps,
     }
-
-
-def _checkpoint(model: Model) -> dict[str, Any]:
     start = {"initial_load_in_hf": True, "initial_load_model_only": True} if model.weights else {}
-    return {"enable": True, "interval": max(model.schedule.steps // 10, 1), **start}
+    text = TEMPLATE.format(
+        model_class="TitanMoeModelConfig" if model.sparse else "TitanModelConfig",
+        flavor="full_moe" if model.sparse else "full",
+        model=literal({"load_balance_coeff": LOAD_BALANCE} if model.sparse else {}),
+        optimizer=literal({**optimizer, "weight_decay": recipe.weight_decay}),
+        schedule=literal(schedule),
+        training=literal(training),
+        checkpoint=literal({"enable": True, "interval": max(plan.steps // 10, 1), **start}),
+        initial="initial_load_path=HF, " if model.weights else "",
+    )
+    (folder / FILE).write_text(text, encoding="utf-8")
 
 
 def launch(_: Model) -> str:

@@ -4,11 +4,17 @@ import ast
 from pathlib import Path
 from typing import Any
 
-from nas.export.fields import architecture_fields, training_fields
 from nas.export.model import Model
-from nas.export.named_directory import PIVOT_PATH, referred_architecture
-from nas.export.python_file import assigned, literal
-from nas.export.trainer_arguments import recipe_fields, trainer_arguments
+from nas.export.stack_files import (
+    PIVOT_PATH,
+    architecture_fields,
+    assigned,
+    literal,
+    recipe_fields,
+    referred_architecture,
+    trainer_arguments,
+    training_fields,
+)
 from objectives import outside
 
 FILE = "train.py"

@@ -4,12 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from nas.export.command_line import HEAD, command, number, parsed
 from nas.export.families import family_of
-from nas.export.fields import architecture_fields
-from nas.export.model import Model
-from nas.export.named_directory import PIVOT_PATH, referred_architecture
-from nas.export.serving import DRAFT
+from nas.export.model import DRAFT, Model
+from nas.export.stack_files import HEAD, PIVOT_PATH, architecture_fields, command, number, parsed, referred_architecture
 from objectives import outside
 
 FILE = "bench.sh"

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from nas.errors import UsageError
-from nas.export.transformers_check import refuse_missing
+from nas.export.hf_config import refuse_missing
 from nas.files.tables import refuse_used
 from nas.record import folder as run_folder
 from nas.record.jsonl_log import Record

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from nas.errors import PlasError, UsageError
-from nas.export.encoding import encoder_of
-from nas.export.sources import documents
-from nas.export.tokenizer import refuse_larger, tokenizer_for
-from nas.export.transformers_check import refuse_missing
+from nas.export.documents import documents
+from nas.export.hf_config import refuse_missing
+from nas.export.tokenizer import encoder_of, refuse_larger, tokenizer_for
 from nas.record.jsonl_log import Record
 from objectives import outside
 from plas_blocks.surgery import importance_of, mixed, shapes_of

@@ -12,7 +12,7 @@ import pytest
 
 from nas.answer.model_remarks import blind_spots, equal_heads, head, layer_kinds, unseen_queries, windowed
 from nas.errors import UsageError
-from nas.export.chosen import _buildable
+from nas.export.candidates import _buildable
 from nas.export.families import family_of
 from nas.files.yaml_source import dump
 from nas.search.assembly import Study, assemble

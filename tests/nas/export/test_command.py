@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from nas.export import weights, writing
-from nas.export.writing import folder_names
+from nas.export import checkpoint
+from nas.export import folder as export_folder
+from nas.export.folder import folder_names
 from nas.record.candidates import read_candidates
 
 Inside = Callable[..., Any]
@@ -236,7 +237,7 @@ def test_too_little_space_is_said_before_writing(
     inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(writing.shutil, "disk_usage", lambda _: usage(100, 99, 1))
+    monkeypatch.setattr(export_folder.shutil, "disk_usage", lambda _: usage(100, 99, 1))
     result = inside("export", candidates(tmp_path), "--weights", "--out", "out")
     assert result.code == 1
     assert "GB of free space" in result.err
@@ -250,7 +251,7 @@ def test_a_broken_export_leaves_nothing(
     def fail(*_: object) -> bytes:
         raise error
 
-    monkeypatch.setattr(weights, "header", fail)
+    monkeypatch.setattr(checkpoint, "header", fail)
     result = inside("export", candidates(tmp_path), "--weights", "--out", "out")
     assert result.code == (1 if isinstance(error, OSError) else 130)
     assert "Traceback" not in result.err

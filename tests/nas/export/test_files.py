@@ -13,17 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nas.errors import UsageError
-from nas.export import weights
+from nas.export import checkpoint
+from nas.export.checkpoint import Tensor, tensors
 from nas.export.families import family_of
-from nas.export.fields import architecture_fields
 from nas.export.gguf import entries, holds, read_gguf, write_gguf
 from nas.export.hf_config import architecture_of, config_of
+from nas.export.launch_list import changes, to_multiple
 from nas.export.model import Model
-from nas.export.recipe import load_recipe, schedule
-from nas.export.rounding import changes, to_multiple
-from nas.export.tensors import Tensor, tensors
+from nas.export.recipe import gpu_hours, load_recipe, schedule, training_flops
+from nas.export.stack_files import architecture_fields
 from nas.export.tokenizer import byte_level, refuse_larger, tokenizer_for
-from nas.export.training_cost import gpu_hours, training_flops
 from nas.problem.problem import Problem
 from nas.study.baselines import baseline
 from objectives import counts
@@ -105,7 +104,7 @@ def test_weights_have_the_recipe_deviations(exported: Exported, small: dict[str,
     assert held["model.layers.3.self_attn.q_proj.weight"].std == 0.04
     for name in ("self_attn.o_proj", "mlp.experts.1.down_proj"):
         assert held[f"model.layers.3.{name}.weight"].std == pytest.approx(0.01, rel=1e-12)
-    drawn = np.concatenate(list(weights.blocks(Tensor("x", (300, 300), 0.04), 0, 5)))
+    drawn = np.concatenate(list(checkpoint.blocks(Tensor("x", (300, 300), 0.04), 0, 5)))
     values = (drawn.astype(np.uint32) << 16).view(np.float32)
     assert values.std() == pytest.approx(0.04, rel=0.02)
     assert abs(values.mean()) < 0.001
@@ -113,33 +112,33 @@ def test_weights_have_the_recipe_deviations(exported: Exported, small: dict[str,
 
 def test_weights_are_repeatable_and_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     tensor = Tensor("x", (70, 30), 0.02)
-    first = np.concatenate(list(weights.blocks(tensor, 1, 0)))
-    monkeypatch.setattr(weights, "BLOCK", 512)
-    assert np.array_equal(first, np.concatenate(list(weights.blocks(tensor, 1, 0))))
-    assert not np.array_equal(first, np.concatenate(list(weights.blocks(tensor, 2, 0))))
-    assert not np.array_equal(first, np.concatenate(list(weights.blocks(tensor, 1, 1))))
+    first = np.concatenate(list(checkpoint.blocks(tensor, 1, 0)))
+    monkeypatch.setattr(checkpoint, "BLOCK", 512)
+    assert np.array_equal(first, np.concatenate(list(checkpoint.blocks(tensor, 1, 0))))
+    assert not np.array_equal(first, np.concatenate(list(checkpoint.blocks(tensor, 2, 0))))
+    assert not np.array_equal(first, np.concatenate(list(checkpoint.blocks(tensor, 1, 1))))
 
 
 def test_bfloat16_rounds_to_even() -> None:
     given = np.array([1.0, -2.5, 1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-20, 0.0], dtype=np.float32)
-    assert weights.bfloat16(given).tolist() == [0x3F80, 0xC020, 0x3F80, 0x3F82, 0x3F81, 0]
+    assert checkpoint.bfloat16(given).tolist() == [0x3F80, 0xC020, 0x3F80, 0x3F82, 0x3F81, 0]
 
 
 def test_large_weights_are_sharded(
     exported: Exported, small: dict[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weights, "SHARD_BYTES", 200_000)
+    monkeypatch.setattr(checkpoint, "SHARD_BYTES", 200_000)
     model = exported(small["top2"])
-    weights.write_weights(tmp_path, model)
-    index = json.loads((tmp_path / weights.INDEX).read_text())
-    assert index["metadata"]["total_size"] == weights.weight_bytes(model)
-    assert set(index["weight_map"]) == {t.name for t in tensors(model)} == set(weights.read_headers(tmp_path))
+    checkpoint.write_weights(tmp_path, model)
+    index = json.loads((tmp_path / checkpoint.INDEX).read_text())
+    assert index["metadata"]["total_size"] == checkpoint.weight_bytes(model)
+    assert set(index["weight_map"]) == {t.name for t in tensors(model)} == set(checkpoint.read_headers(tmp_path))
     shards = sorted(set(index["weight_map"].values()))
     assert len(shards) > 2
     assert shards[0] == f"model-00001-of-{len(shards):05}.safetensors"
     (tmp_path / shards[1]).write_bytes((tmp_path / shards[1]).read_bytes()[:-1])
     with pytest.raises(ValueError, match=shards[1]):
-        weights.read_headers(tmp_path)
+        checkpoint.read_headers(tmp_path)
 
 
 def test_gguf_holds_every_weight(exported: Exported, small: dict[str, dict[str, Any]], tmp_path: Path) -> None:

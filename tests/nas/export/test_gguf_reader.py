@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nas.export.checkpoint import blocks
 from nas.export.gguf import entries, write_gguf
 from nas.export.model import Model
-from nas.export.weights import blocks
 from tests.nas.export.llama_cpp import gguf_package
 
 Exported = Callable[..., Model]

@@ -11,8 +11,8 @@ import pytest
 from nas.export import gguf_types as t
 from nas.export.command import usual_format
 from nas.export.gguf import bits_per_weight, entries, read_gguf, write_gguf
-from nas.export.gguf_blocks import encoded
-from nas.export.gguf_reading import architecture_in
+from nas.export.gguf_classes import architecture_in
+from nas.export.gguf_types import encoded
 from nas.export.model import Model
 from nas.export.stacks import hf, llama_bench
 from tests.nas.export.gguf_oracle import DECODERS

@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 
 from nas.errors import UsageError
-from nas.export.families import EVERY, family_of, refuse_stack
-from nas.export.fields import architecture_fields, differences
+from nas.export.checkpoint import Tensor, blocks, tensors
+from nas.export.families import EVERY, family_of, full_places, in_order, order_in_words, refuse_stack
 from nas.export.hf_config import architecture_of, config_of
-from nas.export.layer_order import full_places, in_order, order_in_words
 from nas.export.model import Model
+from nas.export.stack_files import architecture_fields, differences
 from nas.export.stack_protocol import PIVOT, shown, stack
-from nas.export.tensors import Tensor, tensors
-from nas.export.weights import blocks
 from nas.study import model_configs
 from nas.study.catalogue import load_space
 from objectives import counts

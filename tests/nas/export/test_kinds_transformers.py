@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from nas.errors import UsageError
-from nas.export.families import family_of
-from nas.export.hf_config import config_of
-from nas.export.layer_order import in_order
+from nas.export.families import family_of, in_order
+from nas.export.hf_config import built_parameters, config_of
 from nas.export.model import Model
 from nas.export.stacks import hf
-from nas.export.transformers_check import built_parameters
 from nas.study.catalogue import load_space
 from objectives import counts
 from search_spaces.architectures import Architectures

@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from nas.export.checkpoint import blocks, tensors
 from nas.export.gguf import entries, write_gguf
 from nas.export.gguf_types import FORMATS
 from nas.export.hf_config import config_of
 from nas.export.model import Model
-from nas.export.tensors import tensors
 from nas.export.tokenizer import SMALLEST, Tokenizer, byte_level
-from nas.export.weights import blocks
 from objectives import counts
 from search_spaces.architectures import one
 from tests.nas.export.llama_cpp import gguf_package, program, quantised, quantiser, said

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from nas.export.command_line import parsed
 from nas.export.model import Model
+from nas.export.stack_files import parsed
 from nas.export.stacks import hf, llamafactory, megatron, torchtitan
 from objectives import counts
 

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from nas.calibrate.bench_results import bench_lines
-from nas.export.command_line import parsed
-from nas.export.serving import Served
-from nas.export.tensors import tensors
-from nas.export.weights import read_headers
+from nas.export.checkpoint import read_headers, tensors
+from nas.export.model import Served
+from nas.export.stack_files import parsed
 from search_spaces.architectures import one
 from tests.nas.export.kinds import HELD
 

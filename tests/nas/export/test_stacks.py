@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from nas.errors import UsageError
-from nas.export.command_line import number, parsed
-from nas.export.fields import differences
 from nas.export.model import Model
+from nas.export.stack_files import differences, number, parsed
 from nas.export.stack_protocol import KIND, PIVOT, WHAT, shown, stack, stack_names
 from nas.export.stacks.megatron import PROGRAM
 from nas.study.entry_points import SHIPPED

@@ -13,8 +13,7 @@ from nas.errors import UsageError
 from nas.export.gguf import read_gguf, write_gguf
 from nas.export.model import Model
 from nas.export.stacks import hf, llama_bench
-from nas.export.tokenizer import SMALLEST, byte_level, tokenizer_for
-from nas.export.tokenizer_sizes import tokenizers_for
+from nas.export.tokenizer import SMALLEST, byte_level, tokenizer_for, tokenizers_for
 from objectives import counts
 from tests.nas.export.vocabularies import SIZES, folder_of, tokenizer_of
 

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.export.hf_config import config_of
+from nas.export.hf_config import built_parameters, config_of
 from nas.export.model import Model
 from nas.export.stacks import hf
-from nas.export.transformers_check import built_parameters
 from nas.study.catalogue import load_space
 from objectives import counts
 from search_spaces.architectures import Architectures, one

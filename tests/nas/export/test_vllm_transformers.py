@@ -19,9 +19,9 @@ import pytest
 from numpy.typing import NDArray
 
 from nas.errors import UsageError
-from nas.export.command_line import parsed
 from nas.export.families import refuse_stack
 from nas.export.model import Model
+from nas.export.stack_files import parsed
 from nas.export.stacks import hf, vllm
 from tests.nas.export.test_llama_cpp_transformers import exported_values
 

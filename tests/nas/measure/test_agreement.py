@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nas.measure.agreement import Agreement
+from nas.measure.command import Agreement
 
 PREDICTED = np.array([[1.0, 4.0, 5.0], [2.0, 8.0, 10.0]])
 

@@ -6,7 +6,7 @@ import pytest
 
 from nas.calibrate.command import resolve
 from nas.errors import UsageError
-from nas.export.chosen import chosen
+from nas.export.candidates import candidates_to_measure
 
 SHAPE = {"depth": "6", "width": "256", "n_kv_heads": "2", "expert_size": "512"}
 WINDOWS = {**SHAPE, "n_local": "4", "window": "64"}
@@ -23,13 +23,13 @@ def candidates(tmp_path: Path) -> Path:
 
 
 def test_what_is_built_has_full_attention(candidates: Path) -> None:
-    assert chosen(candidates / "windows.csv", "frontier", [], None)["a"].get("n_local", 0) == 0
+    assert candidates_to_measure(candidates / "windows.csv", "frontier", [], None)["a"].get("n_local", 0) == 0
     with pytest.raises(UsageError, match="b: expected attention and an FFN in every layer, got n_conv 4"):
-        chosen(candidates / "both.csv", "frontier", [], None)
+        candidates_to_measure(candidates / "both.csv", "frontier", [], None)
 
 
 def test_files_are_measured_as_they_are(candidates: Path) -> None:
-    found = chosen(candidates / "both.csv", "frontier", [], None, files=True)
+    found = candidates_to_measure(candidates / "both.csv", "frontier", [], None, files=True)
     assert (found["a"]["n_local"], found["a"]["window"]) == (4, 64)
     assert (found["b"]["n_conv"], found["b"]["conv_kernel"]) == (4, 3)
 

@@ -11,7 +11,7 @@ import pytest
 
 import nas.measure.workers
 from nas.errors import PlasError
-from nas.measure.hardware import device_content
+from nas.measure.machine import device_content
 
 WORKER = Path(nas.measure.workers.__file__).with_name("hardware_worker.py")
 CACHE, MEMORY_RATE, CACHE_RATE, PRODUCT_RATE, PEAK = 32 << 20, 3e10, 1e11, 2e10, 1e12

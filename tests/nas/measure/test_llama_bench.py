@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nas.measure.summary import contended
+from nas.measure.results import contended
 
 CANDIDATES = """id,depth,width,head_dim,n_heads,n_kv_heads,n_experts,top_k,expert_size,vocabulary
 good,2,256,64,4,2,1,1,512,1000

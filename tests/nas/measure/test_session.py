@@ -121,7 +121,7 @@ def test_our_own_python_names_the_extra(
     folder: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without --interpreter it is this environment that lacks the extra."""
-    monkeypatch.setattr("nas.measure.engine.MODULES", {"torch": "no_such_module"})
+    monkeypatch.setattr("nas.measure.machine.MODULES", {"torch": "no_such_module"})
     answer = inside("measure", "candidates.csv", "--out", "record")
     assert answer.code == 2
     assert "pip install 'plas-codesign[hf]', or name another" in answer.err
@@ -161,7 +161,7 @@ def test_mistakes(arguments: tuple[str, ...], message: str, folder: Path, inside
 @pytest.mark.parametrize("cache", [33554432, 0])
 def test_hardware(folder: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, cache: int) -> None:
     """Sustained rates become a device file with source and date, which every command takes; a cache where there is one."""
-    monkeypatch.setattr("nas.measure.hardware.last_level_cache", lambda: cache)
+    monkeypatch.setattr("nas.measure.machine.last_level_cache", lambda: cache)
     rates = {"rates": {"fp32": 1e12, "bf16": 3e12, "fp16": 2e12}, "bandwidth": 4e10, "engine": "stand-in"}
     found = rates | {"prefill_ms": [1], "decode_ms": [1], "cache_bandwidth": 9e10 if cache else 0.0}
     program = folder / "python"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nas.measure.share import public_names, shared
+from nas.measure.results import public_names, shared
 from objectives.calibrating.shared import SharedMeasurements
 
 BOARD = "name: B\nfp16: 1 TFLOP/s\nint8: 1 TOP/s\nbandwidth: 50 GB/s\nmemory: 8 GB\n"

@@ -262,7 +262,7 @@ def test_no_data(data: str, folder: Path, trained: Trained) -> None:
 
 def test_without_torch(folder: Path, inside: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The extra is named before anything is read."""
-    monkeypatch.setattr("nas.export.transformers_check.find_spec", lambda name: None)
+    monkeypatch.setattr("nas.export.hf_config.find_spec", lambda name: None)
     answer = inside("train", "list.csv", "--data", "text.txt", "--tokens", "1e4")
     assert answer.code == 2
     assert (

@@ -11,11 +11,8 @@ import numpy as np
 import pytest
 
 from nas.errors import UsageError
-from nas.export.encoding import encoder_of
-from nas.export.held_out import blocks, held_out
-from nas.export.saved_sets import rows_of
-from nas.export.sources import documents
-from nas.export.tokenizer import byte_level, tokenizer_for
+from nas.export.documents import blocks, documents, held_out, rows_of
+from nas.export.tokenizer import byte_level, encoder_of, tokenizer_for
 from nas.train.corpus import HELD_OUT, Corpus, Sources, prepared
 
 
@@ -156,12 +153,12 @@ def test_saved_data_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     (place / "train").mkdir(parents=True)
     (place / "dataset_dict.json").write_text("{}")
     (place / "train" / "state.json").write_text(json.dumps({"_data_files": [{"filename": "d.arrow"}]}))
-    monkeypatch.setattr("nas.export.saved_sets.find_spec", lambda name: None)
+    monkeypatch.setattr("nas.export.documents.find_spec", lambda name: None)
     with pytest.raises(UsageError, match="expected pyarrow"):
         list(rows_of(place, "--data"))
-    monkeypatch.setattr("nas.export.saved_sets.find_spec", lambda name: name)
+    monkeypatch.setattr("nas.export.documents.find_spec", lambda name: name)
     batches = [_Batch(schema=SimpleNamespace(names=["text"]), rows=["a", "", None, "b"])]
-    monkeypatch.setattr("nas.export.saved_sets._batches", lambda file: iter(batches))
+    monkeypatch.setattr("nas.export.documents._batches", lambda file: iter(batches))
     assert list(rows_of(place, "--data")) == [("d.arrow:1", b"a"), ("d.arrow:4", b"b")]
     batches[0].schema.names[:] = ["words"]
     with pytest.raises(UsageError, match=r"expected a column text in .*got words"):
@@ -184,7 +181,7 @@ def test_saved_data_sets_of_pyarrow(tmp_path: Path) -> None:
 
 def test_pieces_without_their_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tokenizer.json needs a package; bytes need none."""
-    monkeypatch.setattr("nas.export.encoding.find_spec", lambda name: None)
+    monkeypatch.setattr("nas.export.tokenizer.find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "tokenizers", ModuleType("tokenizers"))
     sources = Sources(["stdlib"], [], {}, 10)
     with pytest.raises(UsageError, match="expected the package tokenizers"):

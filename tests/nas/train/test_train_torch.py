@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nas.export.checkpoint import tensors
 from nas.export.model import Model, Workload
 from nas.export.recipe import load_recipe
-from nas.export.tensors import tensors
 from nas.export.tokenizer import byte_level
 from nas.train.corpus import Corpus, Sources, prepared
 from nas.train.jobs import CURVES, UNFINISHED, How, Job, job_settings

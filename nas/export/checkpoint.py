@@ -1,12 +1,22 @@
-"""The tensors of a Hugging Face checkpoint, in order: name, shape, and how each is initialised."""
+"""A Hugging Face checkpoint: its tensors in order, each with shape and initialisation, and random weights of them as safetensors.
 
-from collections.abc import Iterator
+Weights are bfloat16, written block by block in bounded memory, without torch.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from pathlib import Path
+from typing import Any
 
-from nas.export.families import family_of
-from nas.export.layer_order import FULL, in_order
+import numpy as np
+from numpy.typing import NDArray
+
+from nas.export.families import FULL, family_of, in_order
 from nas.export.model import Model
+from objectives import outside
 from search_spaces.columns import QK_NORMS
 
 #: What LFM2's classes call otherwise than Qwen's.
@@ -24,6 +34,11 @@ LFM2_NAMES = {
 }
 FOUR_NORMS = 4  # of a layer: before and after attention, before and after the FFN
 FASTEST_DECAY = 16.0  # of Gated DeltaNet's heads, whose decays transformers draws evenly below it
+MOST_HEADER = 100 * outside.MB  # as the format has it
+BLOCK = 1 << 20  # elements drawn at once
+SHARD_BYTES = 5_000_000_000
+BYTES = 2  # bfloat16
+INDEX = "model.safetensors.index.json"
 
 
 @dataclass(frozen=True)
@@ -56,11 +71,12 @@ def tensors(model: Model) -> Iterator[Tensor]:
 def _all(model: Model) -> Iterator[Tensor]:
     width, vocabulary, std = model.column("width"), model.column("vocabulary"), model.schedule.std
     owners = model.column("depth") - model.column("n_kv_shared")
+    gemma4 = family_of(model.architecture).model_type == "gemma4_text"
+    scalar = [Tensor("layer_scalar", (1,), 0.0, 1.0, buffer=True)] * gemma4  # the factor of a layer's features
     yield Tensor("model.embed_tokens.weight", (vocabulary, width), std)
     for place, kind in enumerate(in_order(model.architecture)):
         mixer = MIXERS[kind](model) if place < owners else _attention(model, own_kv=False)
-        parts = (_norm(model, "input_layernorm", width), *mixer, *_ffn_branch(model, place), *_scalar(model))
-        for tensor in parts:
+        for tensor in (_norm(model, "input_layernorm", width), *mixer, *_ffn_branch(model, place), *scalar):
             yield replace(tensor, name=f"model.layers.{place}.{tensor.name}")
     yield _norm(model, "model.norm", width)
     if not model.architecture.tied[0]:
@@ -92,12 +108,6 @@ def _norm(model: Model, name: str, size: int) -> Tensor:
     return Tensor(f"{name}.weight", (size,), 0.0, 0.0 if about_zero else 1.0)
 
 
-def _scalar(model: Model) -> Iterator[Tensor]:
-    """The factor of a layer's features in Gemma 4, 1."""
-    if family_of(model.architecture).model_type == "gemma4_text":
-        yield Tensor("layer_scalar", (1,), 0.0, 1.0, buffer=True)
-
-
 def _attention(model: Model, *, own_kv: bool = True) -> Iterator[Tensor]:
     """Projections and norms; keys and values where the layer has its own."""
     a, q, plan = model.architecture, model.column, model.schedule
@@ -110,16 +120,11 @@ def _attention(model: Model, *, own_kv: bool = True) -> Iterator[Tensor]:
     yield Tensor("self_attn.o_proj.weight", (d, query), plan.residual_std)
     if q("qk_norm"):
         full = QK_NORMS[q("qk_norm")] == "full"
-        yield _query_norm(model, query if full else q("head_dim"))
+        norm = _norm(model, "self_attn.q_norm", query if full else q("head_dim"))
+        unscaled = family_of(a).model_type == "gemma4_text"  # scales no scores: it starts at the scale that others have
+        yield replace(norm, mean=q("head_dim") ** -0.5) if unscaled else norm
         if own_kv:
             yield _norm(model, "self_attn.k_norm", kv if full else q("head_dim"))
-
-
-def _query_norm(model: Model, size: int) -> Tensor:
-    """The norm of queries; Gemma 4 scales no scores, so that it starts at the scale that others have, 1/sqrt(head_dim)."""
-    norm = _norm(model, "self_attn.q_norm", size)
-    unscaled = family_of(model.architecture).model_type == "gemma4_text"
-    return replace(norm, mean=model.column("head_dim") ** -0.5) if unscaled else norm
 
 
 def _deltanet(model: Model) -> Iterator[Tensor]:
@@ -207,3 +212,107 @@ def _granite_ffn(model: Model) -> Iterator[Tensor]:
     size = shared if model.sparse else m
     yield Tensor("shared_mlp.input_linear.weight", (2 * size, d), plan.std)
     yield Tensor("shared_mlp.output_linear.weight", (d, size), plan.residual_std)
+
+
+def weight_bytes(model: Model) -> int:
+    """Bytes that the weights take, without headers."""
+    return BYTES * sum(tensor.size for tensor in tensors(model))
+
+
+def write_weights(folder: Path, model: Model) -> None:
+    """model.safetensors, or shards of at most 5 GB with their index.
+
+    The same seed gives the same bytes; every tensor has a stream of its own.
+
+    Raises:
+        OSError: no space left, not writable.
+    """
+    shards = _shards(list(enumerate(tensors(model))))
+    names = ["model.safetensors"]
+    if len(shards) > 1:
+        names = [f"model-{i:05}-of-{len(shards):05}.safetensors" for i in range(1, len(shards) + 1)]
+        placed = {t.name: name for name, shard in zip(names, shards, strict=True) for _, t in shard}
+        index = {"metadata": {"total_size": weight_bytes(model)}, "weight_map": placed}
+        (folder / INDEX).write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
+    for name, shard in zip(names, shards, strict=True):
+        _write_shard(folder / name, shard, model.seed)
+
+
+def _shards(numbered: list[tuple[int, Tensor]]) -> list[list[tuple[int, Tensor]]]:
+    shards: list[list[tuple[int, Tensor]]] = [[]]
+    filled = 0
+    for number, tensor in numbered:
+        if filled and filled + BYTES * tensor.size > SHARD_BYTES:
+            shards.append([])
+            filled = 0
+        shards[-1].append((number, tensor))
+        filled += BYTES * tensor.size
+    return shards
+
+
+def _write_shard(path: Path, shard: Sequence[tuple[int, Tensor]], seed: int) -> None:
+    with path.open("wb") as file:
+        file.write(header([tensor for _, tensor in shard]))
+        for number, tensor in shard:
+            for block in blocks(tensor, seed, number):
+                file.write(block.tobytes())
+
+
+def header(held: Sequence[Tensor]) -> bytes:
+    """The head of a safetensors file: its length, then JSON with type, shape and place of each tensor."""
+    content: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    start = 0
+    for tensor in held:
+        end = start + BYTES * tensor.size
+        content[tensor.name] = {"dtype": "BF16", "shape": list(tensor.shape), "data_offsets": [start, end]}
+        start = end
+    text = json.dumps(content, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
+
+
+def blocks(tensor: Tensor, seed: int, number: int) -> Iterator[NDArray[np.uint16]]:
+    """A tensor's elements in order as the bits of bfloat16, at most 2^20 at once."""
+    generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, number])))
+    for start in range(0, tensor.size, BLOCK):
+        count = min(BLOCK, tensor.size - start)
+        if tensor.std:
+            values = generator.standard_normal(count, dtype=np.float32)
+            values *= np.float32(tensor.std)
+            values += np.float32(tensor.mean)
+        elif tensor.decays:
+            steps = np.arange(start + 1, start + count + 1, dtype=np.float64)
+            values = np.log(tensor.decays * steps / tensor.size).astype(np.float32)
+        else:
+            values = np.full(count, tensor.mean, dtype=np.float32)
+        yield bfloat16(values)
+
+
+def bfloat16(values: NDArray[np.float32]) -> NDArray[np.uint16]:
+    """The bits of finite float32 values rounded to bfloat16, ties to even."""
+    bits = values.view(np.uint32)
+    rounded = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
+    return (rounded >> np.uint32(16)).astype("<u2")
+
+
+def read_headers(folder: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Type and shape of every tensor in a directory's safetensors files.
+
+    Raises:
+        ValueError: a file that is cut short or no safetensors file.
+    """
+    headers = (_read_header(path) for path in sorted(folder.glob("*.safetensors")))
+    return {name: entry for held in headers for name, entry in held.items()}
+
+
+def _read_header(path: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
+    with outside.opened(path) as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > min(size := os.fstat(file.fileno()).st_size, MOST_HEADER):
+            raise ValueError(f"{path.name}: expected a safetensors file, got a header of {length} bytes")
+        content = outside.parsed(file.read(length).decode())
+    content.pop("__metadata__", None)
+    end = max((entry["data_offsets"][1] for entry in content.values()), default=0)
+    if 8 + length + end != size:
+        raise ValueError(f"{path.name}: expected {8 + length + end} bytes, got {size}")
+    return {name: (entry["dtype"], tuple(entry["shape"])) for name, entry in content.items()}

@@ -1,16 +1,21 @@
-"""export.json: how an export was made, so that it can be checked and repeated."""
+"""The folder of an export: written whole or not at all, and export.json, by which it can be checked and repeated."""
 
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from nas.errors import UsageError
+from nas.errors import PlasError, UsageError
 from nas.export.gguf_types import FORMATS
-from nas.export.model import Model, Workload
+from nas.export.launch_list import FILE
+from nas.export.model import Model, Served, Workload, serving_in, written_serving
+from nas.export.readme import README
 from nas.export.recipe import Recipe
-from nas.export.serving import Served
-from nas.export.serving import read as serving_in
-from nas.export.serving import written as written_serving
 from nas.export.stack_protocol import KIND, installed, shown, stack_names
 from nas.record.identity import section
 from nas.search.assembly import Study
@@ -21,8 +26,72 @@ from objectives.installed import DISTRIBUTION, version_of
 from objectives.loss_law.origin import origin_line
 from objectives.plugins import normalised
 
+SPARE_BYTES = 50_000_000
 MANIFEST = "export.json"
 LAYOUT = 1
+
+
+@contextmanager
+def whole_folder(out: Path, expected_bytes: int) -> Iterator[Path]:
+    """A folder to write into; it becomes `out` when the block ends, and nothing of it stays when it fails.
+
+    Raises:
+        UsageError: `out` is a file, is not empty, or cannot be made.
+        PlasError: too little space before, or none left while, writing.
+    """
+    _refuse_used(out)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}.part-", dir=out.parent))
+    except OSError as error:
+        raise UsageError(f"out: expected a writable folder, got {out} ({error.strerror}); name another") from None
+    try:
+        _refuse_full(temporary, expected_bytes)
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o777 & ~mask)
+        yield temporary
+        os.rename(temporary, out)
+    except OSError as error:
+        raise PlasError(
+            f"{out}: cannot be written ({error.strerror}); nothing was kept, free space or name another"
+        ) from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _refuse_used(out: Path) -> None:
+    try:
+        if out.is_dir() and any(out.iterdir()):
+            raise UsageError(f"out: expected a new or empty folder, got {out} with files in it; name another")
+        if out.exists() and not out.is_dir():
+            raise UsageError(f"out: expected a folder, got a file {out}; name another")
+    except OSError as error:
+        raise UsageError(f"out: expected a folder, got {out} ({error.strerror}); name another") from None
+
+
+def _refuse_full(folder: Path, expected_bytes: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if expected_bytes and free < expected_bytes + SPARE_BYTES:
+        raise PlasError(
+            f"out: expected {expected_bytes / 1e9:.3g} GB of free space for the weights, got {free / 1e9:.3g} GB; "
+            "leave out --weights, choose fewer candidates, or name another disk"
+        )
+
+
+def folder_names(ids: list[str]) -> list[str]:
+    """A distinct folder name per id, of letters, digits, dots, underscores and hyphens."""
+    names: list[str] = []
+    used = {FILE, MANIFEST, README.lower()}
+    for identity in ids:
+        base = re.sub(r"[^A-Za-z0-9._-]+", "-", identity).strip(".-")[:100] or "candidate"
+        name, n = base, 1
+        while name.lower() in used:
+            n += 1
+            name = f"{base}-{n}"
+        used.add(name.lower())
+        names.append(name)
+    return names
 
 
 def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], notes: dict[str, Any]) -> dict[str, Any]:
@@ -54,10 +123,10 @@ def manifest(study: Study, stacks: tuple[str, ...], models: list[Model], notes: 
     }
 
 
-def _workloads(each: list[Workload]) -> dict[str, int] | list[dict[str, int]]:
+def _workloads(workloads: list[Workload]) -> dict[str, int] | list[dict[str, int]]:
     """The workload of all models, or each model's own where texts are of other tokens in each."""
-    plain = [asdict(workload) for workload in each]
-    return plain[0] if len(set(each)) == 1 else plain
+    plain = [asdict(workload) for workload in workloads]
+    return plain[0] if len(set(workloads)) == 1 else plain
 
 
 @dataclass(frozen=True)
@@ -104,9 +173,9 @@ def read_manifest(folder: Path) -> Written:
             raise ValueError(f"layout {content['layout']}")
         recipe, given = Recipe.model_validate(content["recipe"]), content["workload"]
         workloads = tuple(Workload(**each) for each in (given if isinstance(given, list) else [given]))
-        known = {str(name): str(of) for name, of in content.get("plugins", {}).items()}
+        distributions = {str(name): str(of) for name, of in content.get("plugins", {}).items()}
         theirs = [name for name in map(str, content["stacks"]) if normalised(name) not in shipped(KIND)]
-        recorded = installed(normalised(name) for name in theirs if name not in known) | known
+        recorded = installed(normalised(name) for name in theirs if name not in distributions) | distributions
         stacks = tuple(name for name in content["stacks"] if name not in recorded)
         gguf = str(content.get("gguf", "f16"))  # before formats could be chosen
         if gguf not in FORMATS:
