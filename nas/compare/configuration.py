@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from nas.compare.external_results import bounds_by_name, columns_of, reference_by_name
 from nas.compare.request import CompareRequest
-from nas.compare.trace_columns import bounds_by_name, columns_of, reference_by_name
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, Path, unknown

@@ -15,6 +15,7 @@ from nas.compare.plan import BASELINES
 
 COLOURS = (FRONTIER, PICK, BASELINE, "#7b4fa3", "#17909b", "#d1619c", "#84861a", "#8c5a2b")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.2)))
+GREY = "#555555"  # of titles and notes
 GREYS = ("#6b6f76", "#a7acb4")
 
 

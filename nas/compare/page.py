@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from nas.answer.palette import label
-from nas.compare.ranking import Ranking, course
 from nas.compare.reading import left_out, sentences, until
-from nas.compare.result import StudyResult, same_starts
+from nas.compare.result import Ranking, StudyResult, course, same_starts
 from nas.compare.statistics import quantile
 from nas.compare.tables import Table, anytime_table, explained, rank_table, result_table, target_table
 from nas.pages.embedding import column

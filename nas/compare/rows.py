@@ -8,9 +8,8 @@ import numpy as np
 
 from nas.compare.anytime import MEASURES, TARGETS, VOLUME
 from nas.compare.plan import BASELINES
-from nas.compare.power import EFFECTS
 from nas.compare.result import StudyResult, against, pairs, powers
-from nas.compare.statistics import bootstrap_interval, quantile
+from nas.compare.statistics import EFFECTS, bootstrap_interval, quantile
 from nas.files.tables import csv_text
 from search_spaces.arrays import FloatArray
 

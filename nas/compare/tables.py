@@ -8,8 +8,7 @@ from typing import Any
 
 from nas.compare.anytime import SHOWN_TARGETS, shown
 from nas.compare.plan import BASELINES
-from nas.compare.ranking import Ranking, course
-from nas.compare.result import NONE_SHOWN, StudyResult, against, pairs
+from nas.compare.result import NONE_SHOWN, Ranking, StudyResult, against, course, pairs
 from nas.compare.rows import (
     CLOCK,
     anytime_rows,

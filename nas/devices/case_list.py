@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nas.devices.case_table import table_rows
 from nas.devices.configuration import (
     CASE_KEYS,
     EVERYTHING,
@@ -20,6 +19,7 @@ from nas.devices.configuration import (
     CaseList,
     DevicesConfig,
     Row,
+    table_rows,
     weight_of,
 )
 from nas.devices.request import DevicesRequest

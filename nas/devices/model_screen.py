@@ -7,10 +7,9 @@ import numpy as np
 
 from nas.answer.design_words import count
 from nas.devices.cases import Case
-from nas.devices.layout import columns, cut, wrapped
 from nas.devices.models import ModelRow, memory_limit
 from nas.devices.result import Models
-from nas.devices.screen import MOST_ROWS, formats, speed_lines, workload
+from nas.devices.screen import MOST_ROWS, columns, cut, formats, speed_lines, workload, wrapped
 from objectives.quantities import bytes_in_words
 
 NAME_WIDTH = 18

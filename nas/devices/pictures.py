@@ -12,8 +12,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from nas.answer.palette import INK, LABELS, OF_DEVICES, STYLE
-from nas.devices.layout import cut
 from nas.devices.result import DeviceStudy
+from nas.devices.screen import cut
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder
 

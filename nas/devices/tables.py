@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from nas.answer.outcome_files import file_columns
-from nas.devices.binding_constraints import architecture, shortage
 from nas.devices.cases import Case
 from nas.devices.models import ModelRow, memory_limit, speed_note
-from nas.devices.result import DeviceStudy, Models, perplexity_percent, spread
+from nas.devices.result import DeviceStudy, Models, architecture, perplexity_percent, shortage, spread
 from nas.files.tables import csv_text, write, write_json
 from nas.problem.time_ranges import time_ranges
 from search_spaces.columns import SHAPE, worded

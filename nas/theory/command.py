@@ -12,11 +12,9 @@ from nas.study.configuration import PAPER_APPLICATIONS
 from nas.study.layers import layered
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.program import command
-from nas.theory.content import as_json
-from nas.theory.prediction import Prediction, predict
+from nas.theory.prediction import Prediction, candidate_columns, predict
 from nas.theory.request import TheoryRequest
-from nas.theory.text import show
-from nas.theory.validation import candidate_columns
+from nas.theory.text import as_json, show
 
 
 def answer(request: TheoryRequest) -> None:

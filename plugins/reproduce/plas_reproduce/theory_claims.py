@@ -5,11 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from nas.theory import cases
-from nas.theory.budgets import normalised
 from nas.theory.costs import COSTS, Setting, decode_bytes, flops, weight_bytes
-from nas.theory.posynomial import Posynomial
-from nas.theory.program import Box, Optimum, Program, solve
-from nas.theory.regimes import paper_rule, regime, thresholds
+from nas.theory.program import Box, Optimum, Posynomial, Program, solve
+from nas.theory.regimes import normalised, paper_rule, regime, thresholds
 from nas.theory.theory_problem import TheoryProblem
 from plas_reproduce.claim import CONDITIONS, FAILS, HOLDS, Claim, Number, judged, stated
 from plas_reproduce.whole_spaces import problem

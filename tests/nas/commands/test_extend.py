@@ -46,7 +46,7 @@ def edits(diff: str) -> list[tuple[str, str, str]]:
     found = []
     for part in re.split(r"^--- ", diff, flags=re.MULTILINE)[1:]:
         name, _, body = part.partition("\n")
-        for hunk in body.split("@@\n"):
+        for hunk in body.split("\n"):
             lines = [(line[:1], line[1:]) for line in hunk.splitlines()]
             before = "".join(f"{text}\n" for sign, text in lines if sign != "+")
             after = "".join(f"{text}\n" for sign, text in lines if sign != "-")

@@ -8,11 +8,10 @@ import pytest
 from nas.errors import UsageError
 from nas.study.catalogue import load_device, load_law, load_space
 from nas.theory import cases
-from nas.theory.budgets import normalised
 from nas.theory.costs import COSTS, Setting, decode_bytes, flops, weight_bytes
-from nas.theory.loss_terms import loss_of, no_closed_form
 from nas.theory.program import Box, Program, solve
-from nas.theory.regimes import DUAL, LATENCY, MEMORY, NEITHER, paper_rule, plain_unit, regime, thresholds
+from nas.theory.regimes import DUAL, LATENCY, MEMORY, NEITHER, normalised, paper_rule, plain_unit, regime, thresholds
+from nas.theory.theory_problem import loss_of, no_closed_form
 from objectives.loss_law.form import Form, Term, named_form
 from objectives.loss_law.law import Law
 from objectives.plugins import importable
