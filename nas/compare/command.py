@@ -19,11 +19,10 @@ from nas.compare.configuration import (
     refuse_untyped,
 )
 from nas.compare.execution import ProcessPool, processors
-from nas.compare.page import comparison_page
 from nas.compare.pictures import draw_all
 from nas.compare.plan import Plan, RunSpec, planned
-from nas.compare.reading import left_out, report, seeds_too_few, sentences, show
 from nas.compare.reference import volume_of
+from nas.compare.report import comparison_page, left_out, report, seeds_too_few, sentences, show
 from nas.compare.request import CompareRequest
 from nas.compare.result import Ranking, StudyResult, rankings
 from nas.compare.rows import pair_rows, power_rows, result_rows, target_rows
@@ -300,15 +299,7 @@ def refuse_another(recorded: StudyKeys, given: StudyKeys) -> None:
     Raises:
         UsageError: with the first difference.
     """
-    one, two = (
-        next(
-            iter(
-                planned(
-                    ComparisonStudies(ComparisonConfig(algos=["random"], baselines=False), (study,))
-                ).studies.values()
-            )
-        )
-        for study in (recorded, given)
-    )
+    config = ComparisonConfig(algos=["random"], baselines=False)
+    one, two = (planned(ComparisonStudies(config, (study,))).studies[study.name] for study in (recorded, given))
     if found := difference(one.resolved(), two.resolved()):
         raise UsageError(f"studies: {recorded.name} is there as another study: {found}; give the new one another name")

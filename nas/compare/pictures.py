@@ -2,27 +2,86 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import moocore
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
 from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from nas.answer.palette import EXACT, FRONTIER, INK, STYLE, label
+from nas.answer.palette import BASELINE, EXACT, FRONTIER, INK, PICK, STYLE, label
 from nas.answer.sentences import plot_axes
 from nas.compare.anytime import TARGETS
-from nas.compare.line_styles import GREY, Stroke, legend, log_axis, strokes
 from nas.compare.plan import BASELINES
-from nas.compare.reading import until
+from nas.compare.report import until
 from nas.compare.result import Ranking, StudyResult, can_draw, named, same_starts
 from nas.compare.statistics import quantile
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder
 from search_spaces.arrays import FloatArray, IntArray
+
+COLOURS = (FRONTIER, PICK, BASELINE, "#7b4fa3", "#17909b", "#d1619c", "#84861a", "#8c5a2b")
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.2)))
+GREY = "#555555"  # of titles and notes
+GREYS = ("#6b6f76", "#a7acb4")
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """Colour and dashes of a strategy's line."""
+
+    colour: str
+    dashes: Any
+
+    def line(self) -> dict[str, Any]:
+        """Keyword arguments of a matplotlib line."""
+        return {"color": self.colour, "linestyle": self.dashes, "linewidth": 1.5}
+
+
+def strokes(names: Sequence[str]) -> dict[str, Stroke]:
+    """A stroke per name, in their order: eight colours, solid first, then dashed, then dotted."""
+    own = [name for name in names if name not in BASELINES]
+    found = {
+        name: Stroke(COLOURS[i % len(COLOURS)], DASHES[i // len(COLOURS) % len(DASHES)]) for i, name in enumerate(own)
+    }
+    grey = {name: Stroke(colour, DASHES[1]) for name, colour in zip(BASELINES, GREYS, strict=True)}
+    return {name: found.get(name) or grey[name] for name in names}
+
+
+def log_axis(ax: Axes, which: Literal["x", "y"], few: float = 300.0, floor: float = 0.0) -> None:
+    """A logarithmic axis labelled in plain numbers: at 1, 2 and 5 of a decade where it spans less than `few` times its start.
+
+    What is drawn at `floor` is labelled as at most that.
+    """
+    start, end = ax.dataLim.intervalx if which == "x" else ax.dataLim.intervaly
+    if start == end:
+        ax.set(**{f"{which}lim": (start / 2, end * 2)})
+    axis: XAxis | YAxis = ax.xaxis if which == "x" else ax.yaxis
+    ax.set(**{f"{which}scale": "log"})
+    low, high = ax.get_xlim() if which == "x" else ax.get_ylim()
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < few * low else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value, floor)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def plain(value: float, floor: float) -> str:
+    """A tick's number without exponents, marked where it is the floor of what is drawn."""
+    text = f"{value:,.0f}" if value >= 1 else f"{value:g}"
+    return f"≤ {text}" if value <= 1.0001 * floor else text
+
+
+def legend(figure: Figure, order: Sequence[str], styles: dict[str, Stroke], x: float, top: float) -> None:
+    """Strategies in the order of the tables, the best first."""
+    handles = [Line2D([], [], **styles[name].line()) for name in order]
+    figure.legend(handles, order, loc="upper left", bbox_to_anchor=(x, top + 0.02), handlelength=2.6, fontsize=8)
+
 
 FLOOR = 1e-6  # gaps below are drawn here: a logarithm has no zero
 
@@ -73,7 +132,12 @@ def anytime_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
         warm_up(ax, result, named=ax is right)
         log_axis(ax, "x")
         ax.set_xlabel("Distinct architectures evaluated")
-    return _finished(figure, result, left, order, styles)
+    runs = sorted({len(result.runs_of(name)) for name in result.strategies})
+    seeds = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+    left.set_title(f"{result.name}: medians of {seeds} runs, bands between quartiles", loc="left", color=GREY)
+    figure.subplots_adjust(left=0.115, right=0.84, bottom=0.14, top=0.91, wspace=0.2)
+    legend(figure, order, styles, 0.847, 0.91)
+    return figure
 
 
 def band(ax: Axes, x: Any, values: FloatArray, stroke: Stroke) -> None:
@@ -90,18 +154,6 @@ def warm_up(ax: Axes, result: StudyResult, *, named: bool) -> None:
             ax.axvline(count, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
             place: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "rotation": 90, "ha": "right", "va": "top"}
             ax.text(0.97 * count, 0.98, until(names) if named else "", fontsize=6, color=GREY, **place)
-
-
-def _finished(
-    figure: Figure, result: StudyResult, first: Axes, order: Sequence[str], styles: dict[str, Stroke]
-) -> Figure:
-    """A title, and a legend to the right in the order of the ranking."""
-    runs = sorted({len(result.runs_of(name)) for name in result.strategies})
-    seeds = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
-    first.set_title(f"{result.name}: medians of {seeds} runs, bands between quartiles", loc="left", color=GREY)
-    figure.subplots_adjust(left=0.115, right=0.84, bottom=0.14, top=0.91, wspace=0.2)
-    legend(figure, order, styles, 0.847, 0.91)
-    return figure
 
 
 def clock_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:

@@ -51,20 +51,14 @@ class Table:
         """The table in LaTeX, for the package booktabs."""
         lines = [" & ".join(map(_latex, cells)) + r" \\" for cells in (self.header, *self.rows)]
         columns = "l" + "r" * (len(self.header) - 1)
-        return "\n".join(
-            [
-                r"\begin{table}",
-                rf"\caption{{{_latex(self.title)}}}",
-                rf"\begin{{tabular}}{{{columns}}}",
-                r"\toprule",
-                lines[0],
-                r"\midrule",
-                *lines[1:],
-                r"\bottomrule",
-                r"\end{tabular}",
-                r"\end{table}",
-            ]
-        )
+        begin = [
+            r"\begin{table}",
+            rf"\caption{{{_latex(self.title)}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+        ]
+        end = [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+        return "\n".join([*begin, lines[0], r"\midrule", *lines[1:], *end])
 
 
 def _latex(text: str) -> str:

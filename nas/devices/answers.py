@@ -77,7 +77,8 @@ def answered(cases: Sequence[Case], report: Report) -> Answers:
         return Answers(tuple(_solved(case, report) for case in cases), None)
     found: dict[int, Answer] = {}
     fits = np.zeros(cases[0].problem.space.size, dtype=np.int64)
-    for i, everything in evaluated(cases, every(cases)):
+    space = cases[0].problem.space
+    for i, everything in evaluated(cases, space.genotypes(np.arange(space.size))):
         found[i] = _among(cases[i], everything)
         fits += within(everything, cases[i].budgets) & (found[i].pick is not None)
         report(len(everything))
@@ -165,9 +166,3 @@ def names_of(case: Case) -> tuple[str, ...]:
     """The metrics that a case's answer depends on."""
     asked = (*(o.name for o in case.problem.objectives), *(b.metric for b in case.budgets))
     return tuple(dict.fromkeys([*asked, "loss", "total_ms"]))
-
-
-def every(cases: Sequence[Case]) -> IntArray:
-    """All genotypes of the cases' space."""
-    space = cases[0].problem.space
-    return space.genotypes(np.arange(space.size))

@@ -217,16 +217,16 @@ def _devices(config: DevicesConfig, raw: Mapping[str, Any], origins: Mapping[Pla
     if isinstance(config.devices, dict) or (own and config.devices is None):
         return list(own.items())
     names = config.devices or [raw.get("device", StudyConfig.model_fields["device"].default)]
-    found: dict[str, Device] = {}
+    devices: dict[str, Device] = {}
     faults: list[str] = []
     for name in names:
         try:
-            found |= {one: load_device(one) for one in _expanded(name)}
+            devices |= {one: load_device(one) for one in _expanded(name)}
         except UsageError as error:
             faults += [line.replace("--device:", "--devices:") for line in str(error).splitlines()]
     if faults:
         raise UsageError("\n".join(dict.fromkeys(faults)))
-    return list(found.items())
+    return list(devices.items())
 
 
 def _own_devices(config: DevicesConfig, raw: Mapping[str, Any], origins: Mapping[Place, str]) -> dict[str, Device]:
@@ -248,14 +248,14 @@ def _written_out(content: Mapping[str, Any], origins: Mapping[Place, str]) -> di
     Raises:
         UsageError: one is no device, with the line.
     """
-    found = {}
+    devices = {}
     for label, figures in content.items():
         faults = Faults({("device", *place[1:]): origin for place, origin in origins.items() if place[:1] == (label,)})
         device = named_device(figures, faults)
         faults.raise_if_any()
         assert device is not None
-        found[label] = device
-    return found
+        devices[label] = device
+    return devices
 
 
 def _expanded(name: str) -> list[str]:
@@ -308,10 +308,8 @@ def _labelled(rows: Sequence[Row]) -> tuple[Row, ...]:
     """Rows with a label each; those without one, or with another's, are called after their number too."""
     seen = Counter(row.label for row in rows)
     return tuple(
-        row if row.label and seen[row.label] == 1 else replace(row, label=f"{i}: {row.label or _device_of(row)}")
+        row
+        if row.label and seen[row.label] == 1
+        else replace(row, label=f"{i}: {row.label or _short(str(row.values.get('device', 'device')))}")
         for i, row in enumerate(rows, 1)
     )
-
-
-def _device_of(row: Row) -> str:
-    return _short(str(row.values.get("device", "device")))

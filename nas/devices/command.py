@@ -50,9 +50,14 @@ def answer(request: DevicesRequest) -> None:
         for text in [*(f"Warning: {told}" for told in wanted.notices), *on_cases]:
             notice(text)
     models = _models(request, wanted, of_models.cases)
-    folder = _folder(request, cases)
+    unkept = request.models_only and request.out is None  # a question about models alone leaves no folder
+    folder = None if unkept else run_folder.create(f"devices-{cases.base.config.name}", request.out)
     try:
-        study = None if request.models_only else _studied(cases, quiet=request.quiet)
+        study = None
+        if not request.models_only:
+            ticker = Ticker(len(cases.cases) * cases.base.problem.space.size, quiet=request.quiet)
+            study = studied(cases, ticker.settled)
+            ticker.close()
     except BaseException:
         if folder is not None:
             run_folder.discard(folder)
@@ -62,13 +67,6 @@ def answer(request: DevicesRequest) -> None:
     stage.close()
     _say(request, study, models, folder)
     _refuse_nothing(study, models)
-
-
-def _studied(cases: Cases, *, quiet: bool) -> DeviceStudy:
-    ticker = Ticker(len(cases.cases) * cases.base.problem.space.size, quiet=quiet)
-    study = studied(cases, ticker.settled)
-    ticker.close()
-    return study
 
 
 def _models(request: DevicesRequest, wanted: CaseList, cases: Sequence[Case]) -> Models:
@@ -84,13 +82,6 @@ def _models(request: DevicesRequest, wanted: CaseList, cases: Sequence[Case]) ->
     if left_out and not request.quiet:
         notice(f"Warning: token_curve does not count the vocabularies of {', '.join(left_out)}: left out")
     return ranked(models, cases, own_vocabulary=own)
-
-
-def _folder(request: DevicesRequest, cases: Cases) -> Path | None:
-    """A new folder; a question about models alone leaves none unless it was named."""
-    if request.models_only and request.out is None:
-        return None
-    return run_folder.create(f"devices-{cases.base.config.name}", request.out)
 
 
 def _keep(
@@ -113,16 +104,12 @@ def _keep(
     if request.plots:
         stage("drawing pictures and page")
         if study is not None:
-            _draw(folder, study)
+            from nas.devices.pictures import draw_all
+
+            with drawing(folder, "tables") as plots:
+                draw_all(study, plots)
         write(folder / "report.html", devices_page(folder.resolve().name, study, models, content))
     manifest.update(state="finished", ended=run_folder.now(), seconds=round(time.monotonic() - begin, 3))
-
-
-def _draw(folder: Path, study: DeviceStudy) -> None:
-    from nas.devices.pictures import draw_all
-
-    with drawing(folder, "tables") as plots:
-        draw_all(study, plots)
 
 
 def _say(request: DevicesRequest, study: DeviceStudy | None, models: Models, folder: Path | None) -> None:
@@ -185,14 +172,14 @@ def resolved(asked: CaseList, cases: Cases) -> dict[str, Any]:
 
 
 def _cases(asked: CaseList, cases: Cases) -> list[dict[str, Any]]:
-    found = []
+    entries = []
     for row, case in zip(asked.rows, cases.cases, strict=True):
         own = MetricReader(Faults(), cases.objectives).budgets(row.budgets, ("budgets",))
         further: dict[str, Any] = {"application": row.application} if row.application else {}
         further |= {"budgets": _written(own)} if own else {}
         further |= {"weight": row.weight} if row.weight != 1.0 else {}
-        found.append({"case": row.label, **row.values, "device": case.named, **further})
-    return found
+        entries.append({"case": row.label, **row.values, "device": case.named, **further})
+    return entries
 
 
 def _written(limits: dict[str, float | None]) -> dict[str, Any]:

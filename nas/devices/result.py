@@ -63,17 +63,10 @@ def _circumstances(answers: Sequence[Answer], optimum: Optimum, *, binding: bool
     limits = list(dict.fromkeys(" and ".join(answer.binding) or "no limit" for answer in members))
     verb = "binds" if len(limits) == 1 and " and " not in limits[0] else "bind"
     ridges = _range([answer.case.device.flop_per_byte for answer in members])
-    shares = _range([100 * share for answer in members if (share := prefill_share(answer)) is not None])
+    times = [answer.case.problem.assess(architecture(answer)) for answer in members]
+    shares = _range([100 * float(time["prefill_ms"][0] / time["total_ms"][0]) for time in times])
     what = f"{' or '.join(limits)} {verb}; " if binding else ""
     return f"{what}{ridges} FLOP/byte; prefill {shares} % of the time"
-
-
-def prefill_share(answer: Answer) -> float | None:
-    """Share of prefill in the total time of a pick."""
-    if answer.pick is None:
-        return None
-    found = answer.case.problem.assess(architecture(answer))
-    return float(found["prefill_ms"][0] / found["total_ms"][0])
 
 
 def _range(values: Sequence[float]) -> str:

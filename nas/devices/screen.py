@@ -27,19 +27,19 @@ LETTERS = "Loss in nats; l layers, d width, E experts, K active, r FFN ratio, kv
 def lines_of(study: DeviceStudy, below: int) -> list[str]:
     """The answer of a study: at most one screen for a dozen cases, with `below` further lines after it."""
     few = len(study.rows) <= MOST_ROWS
-    found = [line for text in (*head(study), *speed_lines([a.case for a in study.rows])) for line in wrapped(text)]
-    found += ["", *(_cases(study) if few else _designs(study)), ""]
+    lines = [line for text in (*head(study), *speed_lines([a.case for a in study.rows])) for line in wrapped(text)]
+    lines += ["", *(_cases(study) if few else _designs(study)), ""]
     if few and len(study.optima) > 1:
-        found += [*_matrix(study), ""]
+        lines += [*_matrix(study), ""]
     first, *rest = reading(study)
     end = [line for text in rest for line in wrapped(text)]
-    found += wrapped(first)
+    lines += wrapped(first)
     for number, why in enumerate(study.reasons, 1):
         text = wrapped(f"{number} ({_members(study, number - 1)}): {why}.")
-        if number > LEAST_REASONS and len(found) + len(text) + len(end) + below > HEIGHT:
+        if number > LEAST_REASONS and len(lines) + len(text) + len(end) + below > HEIGHT:
             break
-        found += text
-    return found + end
+        lines += text
+    return lines + end
 
 
 def head(study: DeviceStudy) -> list[str]:
@@ -153,15 +153,15 @@ def _designs(study: DeviceStudy) -> list[str]:
         first = study.rows[optimum.cases[0]]
         names = ", ".join(study.rows[i].case.label for i in optimum.cases)
         rows.append([str(number), names, f"{len(optimum.cases):,}", f"{first.loss:.4f}", short(architecture(first))])
-    found = fitted(("", "picked in", "cases", "loss", "design"), rows, cut_end)
-    found += wrapped(LETTERS)
+    lines = fitted(("", "picked in", "cases", "loss", "design"), rows, cut_end)
+    lines += wrapped(LETTERS)
     more = len(study.optima) - MOST_ROWS
-    found += [f"  and {more:,} more designs, see picks.csv"] if more > 0 else []
+    lines += [f"  and {more:,} more designs, see picks.csv"] if more > 0 else []
     lost = [answer for answer in study.rows if answer.pick is None]
     if lost:
         why = f"{lost[0].case.label}: {shortage(lost[0])}"
-        found += wrapped(f"Nothing fits in {len(lost):,} of {len(study.rows):,} cases, see cases.csv: {why}")
-    return found
+        lines += wrapped(f"Nothing fits in {len(lost):,} of {len(study.rows):,} cases, see cases.csv: {why}")
+    return lines
 
 
 def _matrix(study: DeviceStudy) -> list[str]:

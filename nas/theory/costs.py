@@ -140,10 +140,7 @@ def resident_gb(setting: Setting) -> Posynomial:
 
 COSTS: dict[str, Callable[[Setting], Posynomial]] = {
     cost.__name__: cost
-    for cost in (
-        *(prefill_ms, decode_ms, tpot_ms, total_ms),
-        *(memory_gb, resident_gb, params_total, params_active),
-    )
+    for cost in (*(prefill_ms, decode_ms, tpot_ms, total_ms), *(memory_gb, resident_gb, params_total, params_active))
 }
 LATENCIES = ("prefill_ms", "decode_ms", "tpot_ms", "total_ms")
 

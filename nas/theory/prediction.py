@@ -139,8 +139,8 @@ def _with_operators(theory: TheoryProblem, rounded: Rounded, width: float | None
         return rounded.lowest
     pairs, _ = nearest_pairs(theory)
     boxes = ((theory.box(pair=(experts, top_k)), (experts, top_k)) for experts, top_k in pairs.tolist())
-    found = (relaxed(theory, box.fixed(width=width), pair) for box, pair in boxes)
-    return min((one for one in found if one is not None), key=lambda one: one.bound, default=None)
+    relaxations = (relaxed(theory, box.fixed(width=width), pair) for box, pair in boxes)
+    return min((r for r in relaxations if r is not None), key=lambda r: r.bound, default=None)
 
 
 def _at_width(theory: TheoryProblem, width: float) -> Box:
@@ -155,7 +155,7 @@ def closed_forms(theory: TheoryProblem, width: float) -> tuple[CheckedForm, ...]
 
     None for a law that they are not solved for; no D3, P3 or T3 where no prices meet both budgets with equality.
     """
-    limits, found = theory.limits, list[ClosedForm]()
+    limits, forms = theory.limits, list[ClosedForm]()
     if no_closed_form(theory.problem.scenario.law):
         return ()
     memory = limits.get("memory_gb")
@@ -164,14 +164,14 @@ def closed_forms(theory: TheoryProblem, width: float) -> tuple[CheckedForm, ...]
     for metric in (m for m in LATENCIES if m in limits):
         names = NAMES.get(metric, ("T1", "D2", "T3"))
         layer, budget = layer_cost(theory, metric, width)
-        found.append(cases.single(names[0], c, width, rate, layer, budget))
+        forms.append(cases.single(names[0], c, width, rate, layer, budget))
         if memory is not None:
             both = cases.dual(theory.setting, width, layer, budget, memory * 1e9, rate)
-            found += [] if both is None else [replace(both, case=names[2])]
+            forms += [] if both is None else [replace(both, case=names[2])]
     if memory is not None:
         stored = cases.memory_only(theory.setting, width, memory * 1e9, rate)
-        found.append(replace(stored, case="D2 = P2"))
-    return tuple(_checked(theory, form) for form in found)
+        forms.append(replace(stored, case="D2 = P2"))
+    return tuple(_checked(theory, form) for form in forms)
 
 
 def layer_cost(theory: TheoryProblem, metric: str, width: float) -> tuple[cases.LayerCost, float]:
@@ -188,13 +188,9 @@ def layer_cost(theory: TheoryProblem, metric: str, width: float) -> tuple[cases.
     return decode, limit / (per_byte if metric == "decode_ms" else per_byte / s.output_tokens)
 
 
-def logs_of(form: ClosedForm) -> FloatArray:
-    """Logarithms of a closed form's variables."""
-    return np.log([form.depth, form.width, form.ffn_ratio, form.gqa, form.activation_rate])
-
-
 def _checked(theory: TheoryProblem, form: ClosedForm) -> CheckedForm:
-    logs, box = logs_of(form), theory.box()
+    logs: FloatArray = np.log([form.depth, form.width, form.ffn_ratio, form.gqa, form.activation_rate])
+    box = theory.box()
     exceeds = tuple(
         metric
         for metric, limit in theory.limits.items()
@@ -236,12 +232,13 @@ def _exact(theory: TheoryProblem, rounded: Rounded) -> ExactAnswer | None:
     problem = theory.problem
     metric = next((m for m in LATENCIES if m in theory.limits), next(iter(theory.limits)))
     two = replace(problem, objectives=(built_in("loss"), built_in(metric)), queries=())
-    found = solve_exactly(two, (PickRule(None),))
-    pick = found.picks[0]
+    solution = solve_exactly(two, (PickRule(None),))
+    pick = solution.picks[0]
     if pick is None or rounded.design is None:
         return None
     regret = float(rounded.design.metrics["loss"][0] - pick.metrics["loss"][0])
-    return ExactAnswer(pick, regret, bool(np.isin(rounded.design.keys, found.frontier.keys)[0]), found.explanation)
+    on_frontier = bool(np.isin(rounded.design.keys, solution.frontier.keys)[0])
+    return ExactAnswer(pick, regret, on_frontier, solution.explanation)
 
 
 def nothing_fits(theory: TheoryProblem) -> InfeasibleError:

@@ -70,12 +70,12 @@ def _first_cuts(theory: TheoryProblem, box: Box, curved: dict[str, Sides]) -> di
 
 def _cuts(theory: TheoryProblem, curved: dict[str, Sides], optimum: Optimum, number: int) -> dict[str, Posynomial]:
     """Cuts of the latencies that the optimum exceeds."""
-    found = {}
+    cuts = {}
     for metric, side in curved.items():
         cut = side.cut(optimum.logs).times(1.0 / theory.limits[metric])
         if float(cut(optimum.logs)) > 1.0 + CLOSE:
-            found[f"{metric} ({number})"] = cut
-    return found
+            cuts[f"{metric} ({number})"] = cut
+    return cuts
 
 
 def _by_metric(optimum: Optimum) -> dict[str, float]:

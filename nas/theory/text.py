@@ -44,8 +44,8 @@ def show(prediction: Prediction, on_device: Problem) -> None:
         say(line)
     at = f"width {prediction.width:,.0f}" if _fixed(prediction) else "width free"
     say(f"\nWhich budget binds, closed-form costs, {at}")
-    for found in prediction.regimes:
-        say(f"  {_regime_line(found)}")
+    for regime in prediction.regimes:
+        say(f"  {_regime_line(regime)}")
     if not prediction.regimes:
         say("  no pair of a latency and a memory_gb budget to compare")
     _show_forms(prediction)

@@ -14,7 +14,7 @@ from nas.theory.program import VARIABLES, Box, Convex, Posynomial
 from objectives.latency.closed_form import COLUMNS, DEVICE, SCENARIO, uncovered, uncovered_in
 from objectives.loss_law.form import Term, named_form, signed_exponent
 from objectives.loss_law.law import Law
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.specification import GENES, OF_HEADS
 
 OPTIONS = ("attention", "causal", "complete", "calibration")  # of the operator model, whose sums the program takes
@@ -110,20 +110,13 @@ class TheoryProblem:
     def _ratio_ends(self) -> FloatArray:
         """Least and largest m/d per width, (widths, 2)."""
         space = self.problem.space
-        ratios = space.expert_sizes / space.widths[:, None]
-        valid = space.ffn_gene.valid
-        return np.stack(
-            [np.where(valid, ratios, np.inf).min(axis=1), np.where(valid, ratios, -np.inf).max(axis=1)], axis=1
-        )
+        return _ends(space.expert_sizes / space.widths[:, None], space.ffn_gene.valid)
 
     @cached_property
     def _kv_ends(self) -> FloatArray:
         """Least and largest number of KV heads per width, (widths, 2)."""
         space = self.problem.space
-        values, valid = space.kv_values.astype(np.float64), space.kv_gene.valid
-        return np.stack(
-            [np.where(valid, values, np.inf).min(axis=1), np.where(valid, values, -np.inf).max(axis=1)], axis=1
-        )
+        return _ends(space.kv_values.astype(np.float64), space.kv_gene.valid)
 
     def box(self, first: int = 0, last: int = -1, pair: tuple[int, int] | None = None) -> Box:
         """Bounds that hold every design of a range of widths (genes) and, if given, of one (E, K)."""
@@ -143,12 +136,17 @@ class TheoryProblem:
     @cached_property
     def limits(self) -> dict[str, float]:
         """Budgets by metric; the tightest where one is named twice."""
-        found: dict[str, float] = {}
+        limits: dict[str, float] = {}
         for budget in self.problem.budgets:
-            found[budget.metric] = min(budget.limit, found.get(budget.metric, np.inf))
-        if not found:
+            limits[budget.metric] = min(budget.limit, limits.get(budget.metric, np.inf))
+        if not limits:
             raise UsageError("theory: expected a budget, got none; add for example --budget decode_ms=20")
-        return found
+        return limits
+
+
+def _ends(values: FloatArray, valid: BoolArray) -> FloatArray:
+    """Least and largest valid value of each row, (rows, 2)."""
+    return np.stack([np.where(valid, values, np.inf).min(axis=1), np.where(valid, values, -np.inf).max(axis=1)], axis=1)
 
 
 POWERS = {  # what a law may depend on, as powers of the variables: d_m = d / gqa

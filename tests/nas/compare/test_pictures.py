@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from nas.compare.anytime import Trace, checkpoints, clock, measured
-from nas.compare.line_styles import COLOURS, strokes
-from nas.compare.pictures import draw_all, first_decade, opponents, rank_figure, surface
+from nas.compare.pictures import COLOURS, draw_all, first_decade, opponents, rank_figure, strokes, surface
 from nas.compare.reference import exact_reference, union
 from nas.compare.result import Ranking, StudyResult, can_draw
 from nas.problem.objective import Objective
