@@ -43,8 +43,7 @@ class Trace:
     def merged(self, front: IntArray, start: int, end: int) -> IntArray:
         """The feasible frontier's rows after `end` designs, from those after `start`; ascending."""
         candidates = np.concatenate([front, start + np.flatnonzero(self.feasible[start:end])])
-        kept: IntArray = candidates[non_dominated(self.values[candidates])]
-        return kept
+        return candidates[non_dominated(self.values[candidates])]
 
 
 MEASURES = ("gap", "share", "igd_plus", "epsilon", "regret")
@@ -100,8 +99,7 @@ def shown(counts: IntArray) -> list[int]:
 def clock(seconds: float) -> FloatArray:
     """Five instants per decade of seconds from 10 ms until `seconds` are over."""
     steps = np.arange(-10, max(int(np.ceil(5 * np.log10(max(seconds, 0.01)))), -9) + 1)
-    instants: FloatArray = 10.0 ** (steps / 5)
-    return instants
+    return 10.0 ** (steps / 5)
 
 
 class Replay:

@@ -288,9 +288,9 @@ def further(request: CompareRequest, old: ComparisonStudies) -> list[StudyKeys]:
 
 def not_taken(new: ComparisonConfig, old: ComparisonConfig) -> list[str]:
     """Keys that a comparison's file has otherwise than the recorded comparison."""
-    found = [key for key in ("seeds", "evaluations", "variants", "params") if getattr(new, key) != getattr(old, key)]
-    further = set(new.algos) - set(old.algos) - {"all"}
-    return [*(key for key in found if key in new.model_fields_set), *(["algos"] if further else [])]
+    keys = [key for key in ("seeds", "evaluations", "variants", "params") if key in new.model_fields_set]
+    more = set(new.algos) - set(old.algos) - {"all"}
+    return [*(key for key in keys if getattr(new, key) != getattr(old, key)), *(["algos"] if more else [])]
 
 
 def refuse_another(recorded: StudyKeys, given: StudyKeys) -> None:

@@ -71,15 +71,15 @@ def bounds_by_name(texts: Sequence[str]) -> dict[str, list[float]]:
     Raises:
         UsageError: another form.
     """
-    found: dict[str, list[float]] = {}
+    bounds: dict[str, list[float]] = {}
     for text in texts:
         name, _, ends = text.rpartition("=")
         try:
-            low, high = (float(end) for end in ends.split(":"))
+            low, high = map(float, ends.split(":"))
         except ValueError:
             raise UsageError(f"--bounds: expected NAME=LOW:HIGH, got {text!r}; write accuracy=0.5:0.8") from None
-        found[name.strip()] = [low, high]
-    return found
+        bounds[name.strip()] = [low, high]
+    return bounds
 
 
 def reference_by_name(texts: Sequence[str]) -> dict[str, float]:
@@ -88,14 +88,14 @@ def reference_by_name(texts: Sequence[str]) -> dict[str, float]:
     Raises:
         UsageError: another form.
     """
-    found: dict[str, float] = {}
+    point: dict[str, float] = {}
     for text in texts:
         name, _, value = text.rpartition("=")
         try:
-            found[name.strip()] = float(value)
+            point[name.strip()] = float(value)
         except ValueError:
             raise UsageError(f"--reference: expected NAME=VALUE, got {text!r}; write accuracy=0.5") from None
-    return found
+    return point
 
 
 MOST_BYTES = 400 * outside.MB

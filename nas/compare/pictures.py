@@ -124,10 +124,9 @@ def anytime_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
     for name in order:
         band(left, result.counts, 100 * np.maximum(result.matrix(name, "gap"), FLOOR), styles[name])
         band(right, result.counts, 100 * result.matrix(name, "share"), styles[name])
-    exact = result.reference is not None and result.reference.source.startswith("exact")
     log_axis(left, "y", floor=100 * FLOOR)
-    left.set_ylabel(f"Hypervolume gap to {'exact' if exact else 'union of runs'} (%)")
-    right.set_ylabel(f"Share of the {'exact frontier' if exact else 'union'} found (%)")
+    left.set_ylabel(f"Hypervolume gap to {'exact' if result.exact else 'union of runs'} (%)")
+    right.set_ylabel(f"Share of the {'exact frontier' if result.exact else 'union'} found (%)")
     for ax in (left, right):
         warm_up(ax, result, named=ax is right)
         log_axis(ax, "x")

@@ -342,7 +342,7 @@ def study_data(result: StudyResult) -> dict[str, Any]:
     """A study's curves and frontiers, its strategies from the smallest median gap to the largest."""
     order, reference = result.ranking(), result.reference
     assert reference is not None
-    exact = reference.source.startswith("exact")
+    exact = result.exact
     return {
         "name": result.name,
         "strategies": order,

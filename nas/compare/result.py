@@ -86,6 +86,11 @@ class StudyResult:
             for name, why in reasons.items()
         ]
 
+    @property
+    def exact(self) -> bool:
+        """Whether the reference is an exact frontier."""
+        return self.reference is not None and self.reference.source.startswith("exact")
+
     @cached_property
     def strategies(self) -> list[str]:
         """Strategies with a run that did not fail, by name."""

@@ -149,7 +149,7 @@ def file_results(paths: Sequence[Path], columns: Columns, config: ComparisonConf
 
 
 def run_results(
-    name: str, what: str, objectives: tuple[Objective, ...], found: Sequence[ForeignRun], volume: Volume | None = None
+    name: str, what: str, objectives: tuple[Objective, ...], found: Sequence[ForeignRun], volume: Volume | None
 ) -> StudyResult:
     """Runs of other tools against the union of all of them."""
     runs = traces(found, objectives, None, max(len(run.values) for run in found))

@@ -222,8 +222,7 @@ def _differences(generator: np.random.Generator, draws: int, runs: int) -> Float
 
 def _walsh(generator: np.random.Generator, draws: int, runs: int) -> FloatArray:
     differences, (i, j) = generator.normal(size=(draws, runs)), np.triu_indices(runs)
-    means: FloatArray = (differences[:, i] + differences[:, j]) / 2
-    return means
+    return (differences[:, i] + differences[:, j]) / 2
 
 
 def _critical_unpaired(runs: int, level: float) -> int | None:

@@ -71,7 +71,15 @@ def case_list(request: DevicesRequest) -> CaseList:
     config = _own(raw, origins, request)
     of_packages = {name: raw.pop(name) for name in installed() if name in raw and name not in StudyConfig.model_fields}
     raw["applications"], chosen = _applications(raw, request)
-    rows, devices, notices, faults = _rows(request, config, raw, origins, chosen)
+    devices = _own_devices(config, raw, origins)
+    notices: list[str] = []
+    faults: list[tuple[str, str]] = []
+    if request.table is not None:
+        rows, faults = table_rows(request.table)
+    elif config.cases is not None and not crossing and request.applications is None:
+        rows, faults = _recorded(config.cases, origins)
+    else:
+        rows, notices, devices = _crossed(config, raw, origins, chosen)
     if len(rows) > MOST:
         raise UsageError(f"devices: expected at most {MOST:,} cases, got {len(rows):,}; ask for fewer")
     shared = models = read({**raw, **OF_A_CASE}, origins)
@@ -88,28 +96,8 @@ def case_list(request: DevicesRequest) -> CaseList:
         models = read({**models_raw, "applications": raw["applications"], **OF_A_CASE}, origins)
     own = raw.get("device", StudyConfig.model_fields["device"].default)
     named = str(own.get("name", "device")) if isinstance(own, dict) else str(own)
-    said = tuple(notices), tuple(faults)
-    return CaseList(shared, models, origins, _labelled(rows), devices, named, config, *said, of_packages)
-
-
-def _rows(
-    request: DevicesRequest,
-    config: DevicesConfig,
-    raw: Mapping[str, Any],
-    origins: Mapping[Place, str],
-    applications: list[str],
-) -> tuple[list[Row], dict[str, Device], list[str], list[tuple[str, str]]]:
-    """The cases, devices that are known already, notices, and faults of a table."""
-    devices = _own_devices(config, raw, origins)
-    if request.table is not None:
-        rows, faults = table_rows(request.table)
-        return rows, devices, [], faults
-    crossing = any(name in request.own for name in CROSSING) or request.applications is not None
-    if config.cases is not None and not crossing:
-        rows, faults = _recorded(config.cases, origins)
-        return rows, devices, [], faults
-    rows, notices, devices = _crossed(config, raw, origins, applications)
-    return rows, devices, notices, []
+    notes = tuple(notices), tuple(faults)
+    return CaseList(shared, models, origins, _labelled(rows), devices, named, config, *notes, of_packages)
 
 
 def _own(raw: dict[str, Any], origins: dict[Place, str], request: DevicesRequest) -> DevicesConfig:

@@ -45,8 +45,7 @@ class Transfer:
     @property
     def within(self) -> Matrix:
         """Whether a design meets every limit there, (n, n)."""
-        found: Matrix = self.violation <= 0.0
-        return found
+        return self.violation <= 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +67,7 @@ class _Designs:
         return cls(keys, places, [np.searchsorted(keys, front) for front in fronts])
 
 
-def transferred(answers: Sequence[Answer], further: Sequence[int] = ()) -> Transfer:
+def transferred(answers: Sequence[Answer], further: Sequence[int]) -> Transfer:
     """Every pick and every frontier in every case; `further` keys are evaluated with them."""
     cases, designs, n = [answer.case for answer in answers], _Designs.from_answers(answers, further), len(answers)
     objectives = [o.name for o in cases[0].problem.objectives]
@@ -167,11 +166,11 @@ class Universal:
 
 def optima(answers: Sequence[Answer]) -> tuple[Optimum, ...]:
     """The distinct picks, those of most cases first, then by their first case."""
-    found: dict[int, list[int]] = {}
+    cases_of: dict[int, list[int]] = {}
     for i, answer in enumerate(answers):
         if answer.pick is not None:
-            found.setdefault(int(answer.pick.keys[0]), []).append(i)
-    ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[1][0]))
+            cases_of.setdefault(int(answer.pick.keys[0]), []).append(i)
+    ordered = sorted(cases_of.items(), key=lambda item: (-len(item[1]), item[1][0]))
     return tuple(Optimum(key, tuple(cases)) for key, cases in ordered)
 
 

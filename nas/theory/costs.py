@@ -205,17 +205,17 @@ def sides_of_phases(setting: Setting) -> tuple[Sides, Sides]:
         ValueError: an operator that is no combination of the seven monomials.
     """
     sample = _sample(setting)
-    basis = np.exp(_logs(sample) @ MONOMIALS.T)
-    prefill, decode = phases(setting.scenario)
-    found = []
-    for phase in (prefill, decode):
+    columns = np.stack([sample.depth, sample.width, sample.ffn_ratio, sample.gqa, sample.activation_rate], axis=1)
+    basis = np.exp(np.log(columns.astype(np.float64)) @ MONOMIALS.T)
+    both = []
+    for phase in phases(setting.scenario):
         times = phase_times(Dimensions(sample), Pass(phase, setting.scenario))
         rows = [(t, 1.0) for t in (*times.attention, *times.ffn)] + [(t, 0.0) for t in times.head]
         added = [_added(t.operator, phase, setting.scenario) for t, _ in rows]
         compute = np.array([_fitted(basis, t.compute + a) for (t, _), a in zip(rows, added, strict=True)])
         memory = np.array([_fitted(basis, t.memory + a) for (t, _), a in zip(rows, added, strict=True)])
-        found.append(Sides(1e3 * compute, 1e3 * memory, np.array([power for _, power in rows])))
-    return found[0], found[1]
+        both.append(Sides(1e3 * compute, 1e3 * memory, np.array([power for _, power in rows])))
+    return both[0], both[1]
 
 
 def _added(operator: Operator, phase: Phase, scenario: Scenario) -> FloatArray | float:
@@ -243,12 +243,6 @@ def _sample(setting: Setting) -> Architectures:
     }
     made = Architectures.from_shape({name: column.astype(np.int64) for name, column in shape.items()})
     return made.with_vocabulary(setting.vocabulary, tied=setting.tied)
-
-
-def _logs(a: Architectures) -> FloatArray:
-    columns = np.stack([a.depth, a.width, a.ffn_ratio, a.gqa, a.activation_rate], axis=1)
-    logs: FloatArray = np.log(columns.astype(np.float64))
-    return logs
 
 
 def _fitted(basis: FloatArray, values: FloatArray | float) -> FloatArray:

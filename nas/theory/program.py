@@ -38,8 +38,7 @@ class Posynomial:
 
     def __call__(self, logs: FloatArray) -> FloatArray:
         """Values at logarithms of the variables (…, 5), (…,)."""
-        values: FloatArray = np.exp(logs @ self.exponents.T) @ self.coefficients
-        return values
+        return np.exp(logs @ self.exponents.T) @ self.coefficients
 
     def __add__(self, other: "Posynomial") -> "Posynomial":
         return Posynomial(
@@ -66,8 +65,7 @@ class Convex:
 
     def __call__(self, logs: FloatArray) -> FloatArray:
         """Values at logarithms of the variables (…, 5), (…,)."""
-        values: FloatArray = self.powers(logs) + logs @ self.slopes + self.constant
-        return values
+        return self.powers(logs) + logs @ self.slopes + self.constant
 
     def derivatives(self, logs: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Value, gradient (5,) and Hessian (5, 5) by the logarithms at a point (5,)."""
@@ -187,8 +185,7 @@ class Program:
         """Σ multiplier · Hessian of the posynomial limits, (5, 5)."""
         _, exponents, owner, member = self._stacked
         own, some = multipliers[: len(member)], gradients[: len(member)]
-        weighted: FloatArray = (exponents.T * (shares * own[owner])) @ exponents - (some.T * own) @ some
-        return weighted
+        return (exponents.T * (shares * own[owner])) @ exponents - (some.T * own) @ some
 
     @property
     def feasible(self) -> bool:

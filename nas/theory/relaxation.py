@@ -85,14 +85,12 @@ def _by_metric(optimum: Optimum) -> dict[str, float]:
     return dict(prices)
 
 
-def relaxed_gains(
-    problem: Problem, design: Architectures, resources: Iterable[str], step: float = STEP
-) -> dict[str, float]:
+def relaxed_gains(problem: Problem, design: Architectures, resources: Iterable[str]) -> dict[str, float]:
     """Nats that a share more of each resource takes off the optimum of the continuous problem with a design's (E, K); none of a study that the theory does not cover."""
     pair = int(design.n_experts[0]), int(design.top_k[0])
     try:
         base = _optimum(problem, pair)
-        more = {name: _optimum(with_more(problem, name, 1.0 + step), pair) for name in resources}
+        more = {name: _optimum(with_more(problem, name, 1.0 + STEP), pair) for name in resources}
     except (UsageError, InfeasibleError):
         return {}
     if base is None:
@@ -104,5 +102,5 @@ def _optimum(problem: Problem, pair: tuple[int, int]) -> float | None:
     theory = TheoryProblem(problem)
     if not theory.limits or any(metric not in COSTS for metric in theory.limits):
         return None
-    found = relaxed(theory, theory.box(pair=pair), pair)
-    return None if found is None else found.loss
+    relaxation = relaxed(theory, theory.box(pair=pair), pair)
+    return None if relaxation is None else relaxation.loss

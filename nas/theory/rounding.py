@@ -113,16 +113,14 @@ class Cell:
 def sizes_of(theory: TheoryProblem, width: int) -> IntArray:
     """FFN genes that a width allows, by rising size."""
     gene = theory.problem.space.ffn_gene
-    sizes: IntArray = gene.nth[width, : gene.counts[width]]
-    return sizes
+    return gene.nth[width, : gene.counts[width]]
 
 
 def heads_of(theory: TheoryProblem, width: int) -> IntArray:
     """KV genes that a width allows, by rising number of heads."""
     space = theory.problem.space
     found = space.kv_gene.nth[width, : space.kv_gene.counts[width]]
-    heads: IntArray = found[np.argsort(space.kv_values[width, found])]
-    return heads
+    return found[np.argsort(space.kv_values[width, found])]
 
 
 def genotypes(

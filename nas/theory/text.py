@@ -225,9 +225,9 @@ def _show_rounded(prediction: Prediction) -> None:
         say(f"  none of {rounded.designs:,} designs tried is feasible")
         return
     say(f"  {_design(prediction, rounded.design.genotypes)}")
-    problem, found = prediction.theory.problem, rounded.design.metrics
-    metrics = ", ".join(figure(problem, m, float(found[m][0])) for m in prediction.theory.limits)
-    say(f"  loss {found['loss'][0]:.4f} nats, {metrics}; {_proven(rounded)}")
+    problem, values = prediction.theory.problem, rounded.design.metrics
+    metrics = ", ".join(figure(problem, m, float(values[m][0])) for m in prediction.theory.limits)
+    say(f"  loss {values['loss'][0]:.4f} nats, {metrics}; {_proven(rounded)}")
     for line in on_active_experts(prediction):
         say(f"  {line}")
     if exact is not None:
