@@ -49,7 +49,7 @@ from nas.terminal.console import say, say_json
 from nas.terminal.program import command
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
-from nas.theory.device_gains import relaxed_gains
+from nas.theory.relaxation import relaxed_gains
 from objectives.display_text import in_a_command
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures

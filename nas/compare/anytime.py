@@ -1,13 +1,50 @@
-"""Quality of a run after so many distinct evaluations, and after so many seconds."""
+"""Runs as traces of evaluations, and their quality after so many distinct evaluations and after so many seconds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from nas.compare.reference import Reference
-from nas.compare.trace import Trace
-from search_spaces.arrays import FloatArray, IntArray
+from nas.problem.dominance import non_dominated
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Evaluations that were paid, in their order: of our runs distinct designs, of another tool's every row or, with keys, design.
+
+    values (n, m): objectives, minimised; feasible (n,): finite and within the budgets; keys (n,): one
+    number per design; seconds (n,): when each was known, of strategy and objectives together, or None;
+    strategy_s: seconds of the strategy alone, or None; ended: why it holds no more, "" when it holds all that was asked;
+    seed: pairs runs of different strategies, None where nothing does.
+    """
+
+    strategy: str
+    run: str
+    seed: int | None
+    values: FloatArray
+    feasible: BoolArray
+    keys: IntArray
+    ended: str = ""
+    seconds: FloatArray | None = None
+    strategy_s: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @classmethod
+    def failed(cls, strategy: str, run: str, seed: int | None, objectives: int) -> Self:
+        """A run that holds nothing because it failed."""
+        nothing = np.zeros((0, objectives))
+        return cls(strategy, run, seed, nothing, np.zeros(0, dtype=bool), np.zeros(0, dtype=np.int64), "failed")
+
+    def merged(self, front: IntArray, start: int, end: int) -> IntArray:
+        """The feasible frontier's rows after `end` designs, from those after `start`; ascending."""
+        candidates = np.concatenate([front, start + np.flatnonzero(self.feasible[start:end])])
+        return candidates[non_dominated(self.values[candidates])]
+
 
 MEASURES = ("gap", "share", "igd_plus", "epsilon", "regret")
 LARGER_IS_BETTER = ("share",)
@@ -62,8 +99,7 @@ def shown(counts: IntArray) -> list[int]:
 def clock(seconds: float) -> FloatArray:
     """Five instants per decade of seconds from 10 ms until `seconds` are over."""
     steps = np.arange(-10, max(int(np.ceil(5 * np.log10(max(seconds, 0.01)))), -9) + 1)
-    instants: FloatArray = 10.0 ** (steps / 5)
-    return instants
+    return 10.0 ** (steps / 5)
 
 
 class Replay:

@@ -1,4 +1,4 @@
-"""Runs `compare`: plans, runs what is missing, measures, writes, prints."""
+"""Runs `compare`: plans or extends a comparison, runs what is missing, measures, writes, prints."""
 
 import re
 from collections import Counter
@@ -8,26 +8,32 @@ from pathlib import Path
 from typing import Any
 
 from nas.compare import execution
-from nas.compare.answer import show
-from nas.compare.configuration import ComparisonConfig, ComparisonStudies, comparison_studies, keys_of, refuse_untyped
-from nas.compare.extend import extended
+from nas.compare.configuration import (
+    FILE,
+    ComparisonConfig,
+    ComparisonStudies,
+    StudyKeys,
+    checked,
+    comparison_studies,
+    keys_of,
+    refuse_untyped,
+)
+from nas.compare.execution import ProcessPool, processors
 from nas.compare.external_results import MOST_BYTES
-from nas.compare.page import comparison_page
 from nas.compare.pictures import draw_all
 from nas.compare.plan import Plan, RunSpec, planned
-from nas.compare.process_pool import ProcessPool, processors
-from nas.compare.ranking import Ranking, rankings
-from nas.compare.reading import left_out, report, seeds_too_few, sentences
+from nas.compare.reference import volume_of
+from nas.compare.report import comparison_page, left_out, report, seeds_too_few, sentences, show
 from nas.compare.request import CompareRequest
-from nas.compare.result import StudyResult
+from nas.compare.result import Ranking, StudyResult, rankings
 from nas.compare.rows import pair_rows, power_rows, result_rows, target_rows
 from nas.compare.scoring import DIED, Bench, Label, check_traces, label_of, scored, unmeant
 from nas.compare.tables import write_tables
-from nas.compare.trace_columns import volume_of
 from nas.errors import InfeasibleError, PlasError, UsageError
 from nas.files.own_files import drawing, inner_folder
 from nas.files.tables import write
 from nas.record import folder as run_folder
+from nas.record.identity import difference
 from nas.search.lifecycle import terminable
 from nas.study.user_code import is_own
 from nas.study.value_parsers import split_names
@@ -222,3 +228,79 @@ def described(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ran
         "reading": {result.name: sentences(result) for result in results},
         "left_out": left_out(results),
     }
+
+
+def extended(request: CompareRequest, folder: Path) -> ComparisonStudies:
+    """The content of a comparison's folder, with the additions."""
+    if request.out is not None:
+        raise UsageError("resume: expected --resume without --out, got both; the comparison has its folder")
+    if not (folder / FILE).is_file():
+        raise UsageError(f"{folder}: expected a comparison, got no {FILE} in it; list them with 'ls runs'")
+    old = comparison_studies({}, {}, [], str(folder), None)
+    given = keys_of(request)
+    if request.interim and (
+        more := [name for name in split_names(given.get("algos", "")) if name not in old.config.algos]
+    ):
+        raise UsageError(f"interim: expected strategies of {folder}, got {', '.join(more)}; it runs and adds nothing")
+    if "baselines" in given:
+        raise UsageError("resume: expected --no-baselines only when a comparison begins, got it later; leave it out")
+    for key in ("seeds", "evaluations") if old.studies else ():
+        if given.get(key, getattr(old.config, key)) < getattr(old.config, key):
+            raise UsageError(f"{key}: expected at least {getattr(old.config, key)}, which {folder} has; ask for more")
+    for strategy, values in given.get("params", {}).items():
+        if strategy in old.config.algos and values != old.config.params.get(strategy):
+            raise UsageError(
+                f"params.{strategy}: expected those of the comparison, got {values}; start a new one instead"
+            )
+    for strategy, cap in given.get("caps", {}).items():
+        before = old.config.caps.get(strategy, old.config.evaluations)
+        if strategy in old.config.algos and isinstance(cap, int) and cap < before:
+            raise UsageError(
+                f"caps.{strategy}: expected at least {before}, which {folder} has, got {cap}; ask for more"
+            )
+    merged = {
+        **old.config.model_dump(),
+        **given,
+        "algos": [*old.config.algos, *split_names(given.get("algos", ""))],
+        "params": {**old.config.params, **given.get("params", {})},
+        "caps": {**old.config.caps, **given.get("caps", {})},
+    }
+    return ComparisonStudies(checked(merged, {}), (*old.studies, *further(request, old)))
+
+
+def further(request: CompareRequest, old: ComparisonStudies) -> list[StudyKeys]:
+    """Studies that are added; one whose name is there already must be the same."""
+    if request.config is None and not request.names:
+        if request.flags or request.settings:
+            raise UsageError(
+                "resume: expected flags of a study only with --studies or --config, which add studies; "
+                f"{', '.join([*request.flags, *request.settings])} of the recorded ones stay as they are"
+            )
+        return []
+    new = comparison_studies({}, request.flags, request.settings, request.config, request.names)
+    known = {study.name: study for study in old.studies}
+    for study in new.studies:
+        if study.name in known:
+            refuse_another(known[study.name], study)
+    if not request.quiet and (unused := not_taken(new.config, old.config)):
+        notice(f"{request.config}: only its studies are added; {', '.join(unused)} stay as recorded, flags change them")
+    return [study for study in new.studies if study.name not in known]
+
+
+def not_taken(new: ComparisonConfig, old: ComparisonConfig) -> list[str]:
+    """Keys that a comparison's file has otherwise than the recorded comparison."""
+    keys = [key for key in ("seeds", "evaluations", "variants", "params") if key in new.model_fields_set]
+    more = set(new.algos) - set(old.algos) - {"all"}
+    return [*(key for key in keys if getattr(new, key) != getattr(old, key)), *(["algos"] if more else [])]
+
+
+def refuse_another(recorded: StudyKeys, given: StudyKeys) -> None:
+    """Say so when a study of the same name is another.
+
+    Raises:
+        UsageError: with the first difference.
+    """
+    config = ComparisonConfig(algos=["random"], baselines=False)
+    one, two = (planned(ComparisonStudies(config, (study,))).studies[study.name] for study in (recorded, given))
+    if found := difference(one.resolved(), two.resolved()):
+        raise UsageError(f"studies: {recorded.name} is there as another study: {found}; give the new one another name")

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from nas.compare.external_results import bounds_by_name, columns_of, reference_by_name
 from nas.compare.request import CompareRequest
-from nas.compare.trace_columns import bounds_by_name, columns_of, reference_by_name
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, Path, unknown
@@ -189,15 +189,15 @@ def _flagged(study: StudyKeys, flags: Mapping[str, Any], settings: Sequence[str]
 
 def parameters_by_strategy(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
     """`nsga2.population=50` texts as parameters of each strategy."""
-    found: dict[str, dict[str, Any]] = {}
+    parameters: dict[str, dict[str, Any]] = {}
     for name, value in parsed_settings(list(texts), "--param").items():
         strategy, dot, parameter = name.rpartition(".")  # a module's name has dots, a parameter's none
         if not dot:
             raise UsageError(
                 f"--param: expected strategy.name=value in a comparison, got {name!r}; write for example nsga2.{name}"
             )
-        found.setdefault(strategy, {})[parameter] = value
-    return found
+        parameters.setdefault(strategy, {})[parameter] = value
+    return parameters
 
 
 def names_of(config: ComparisonConfig, baselines: Sequence[str], competing: Sequence[str]) -> list[str]:

@@ -1,14 +1,21 @@
-"""One run of a comparison in a worker process: searched or continued, then read back as a trace."""
+"""Runs of a comparison in worker processes: searched or continued, then read back as traces.
 
+Results do not depend on how many workers there are, nor on whether one of them is killed.
+"""
+
+import os
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
+from nas.compare.anytime import Trace
 from nas.compare.plan import RunSpec
-from nas.compare.trace import Trace
 from nas.errors import PlasError, UsageError
 from nas.files.own_files import inner_folder
 from nas.record import folder as run_folder
@@ -18,6 +25,7 @@ from nas.record.store import FILE, RunStore, begun
 from nas.search.assembly import Study
 from nas.search.lifecycle import create_run, read_manifest, retry_failed, search_of, store_of, try_update
 from nas.search.loop import Limits
+from nas.search.worker_pool import end_at_once, process_pool
 from nas.search.worker_settings import pool_of
 
 PATIENCE_S = 5.0  # for a worker of a killed driver to let go of its folder
@@ -152,3 +160,84 @@ def ended(reason: str, cap: int | None, count: int) -> str:
         if reason.startswith(word):
             return mark
     return "stopped"
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class ProcessPool:
+    """Processes that are started when first needed; one worker is this process itself."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self.executor: Executor | None = None
+
+    def run(
+        self,
+        function: Callable[[T], R],
+        tasks: Sequence[T],
+        died: Callable[[T], R],
+        done: Callable[[T, R], None] = lambda task, result: None,
+    ) -> list[R]:
+        """The function's result for every task, in order; `died` answers for a task that kills its worker."""
+        results: dict[int, R] = {}
+
+        def finish(row: int, result: R) -> None:
+            results[row] = result
+            done(tasks[row], result)
+
+        if self.workers == 1:
+            for row, task in enumerate(tasks):
+                finish(row, function(task))
+        else:
+            self._spread(function, tasks, died, finish)
+        return [results[row] for row in range(len(tasks))]
+
+    def _spread(
+        self, function: Callable[[T], R], tasks: Sequence[T], died: Callable[[T], R], finish: Callable[[int, R], None]
+    ) -> None:
+        waiting = deque(range(len(tasks)))
+        while waiting:
+            for row in self._round(function, tasks, waiting, self.workers, finish):
+                if self._round(function, tasks, deque([row]), 1, finish):  # alone, the guilty one is found
+                    finish(row, died(tasks[row]))
+
+    def _round(
+        self,
+        function: Callable[[T], R],
+        tasks: Sequence[T],
+        waiting: deque[int],
+        at_once: int,
+        finish: Callable[[int, R], None],
+    ) -> list[int]:
+        """Work through `waiting`; rows in flight when a worker died are returned."""
+        flying: dict[Future[R], int] = {}
+        try:
+            while waiting or flying:
+                while waiting and len(flying) < at_once:
+                    future = self._executor().submit(function, tasks[waiting[0]])
+                    flying[future] = waiting.popleft()
+                for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                    finish(flying[future], future.result())
+                    del flying[future]
+        except BrokenExecutor:
+            self.close()
+            return sorted(flying.values())
+        return []
+
+    def _executor(self) -> Executor:
+        if self.executor is None:
+            self.executor = process_pool(self.workers)
+        return self.executor
+
+    def close(self) -> None:
+        """End the workers at once; what they were writing is continued from its log."""
+        executor, self.executor = self.executor, None
+        if executor is not None:
+            end_at_once(executor)

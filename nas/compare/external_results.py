@@ -1,14 +1,14 @@
-"""Traces of other tools: a CSV of run, order of evaluation and objectives, read as runs of a strategy."""
+"""Traces of other tools: a CSV of run, order of evaluation and objectives, whose columns the flags name, read as runs."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from nas.compare.anytime import Trace
 from nas.compare.reference import Reference, keys_by_value
-from nas.compare.trace import Trace
-from nas.compare.trace_columns import LABELS, Columns
 from nas.errors import UsageError
 from nas.problem.objective import Objective, built_in
 from nas.problem.quantiles import ships
@@ -16,6 +16,86 @@ from objectives import outside
 from objectives.display_text import LACKING, lacking_row, read_cell, shown_name
 from objectives.table import NOT_FINITE, Sheet, mended, number, read_sheet
 from search_spaces.arrays import BoolArray, FloatArray
+
+LABELS = ("strategy", "run", "study", "evaluation", "violation", "key")
+FORM = "run=COLUMN, key=COLUMN (or {}), NAME=COLUMN, minimize:COLUMN or maximize:COLUMN".format(
+    ", ".join(name for name in LABELS if name not in ("run", "key"))
+)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """labels: what a row is of, by column; objectives: column and sign by name, of which a maximised one is negated."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    objectives: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+
+    @property
+    def given(self) -> bool:
+        """Whether any column was given."""
+        return bool(self.labels or self.objectives)
+
+
+def columns_of(texts: Sequence[str]) -> Columns:
+    """Columns by `--column`: `run=seed`, `key=Sub-network`, `total_ms=Latency (ms)`, `maximize:BLEU`.
+
+    Raises:
+        UsageError: another form, or a name twice.
+    """
+    labels: dict[str, str] = {}
+    objectives: dict[str, tuple[str, float]] = {}
+    for text in texts:
+        direction = re.fullmatch(r"(minimi[sz]e|maximi[sz]e):(.+)", text.strip())
+        name, sign, column = text.partition("=")
+        if direction is not None:
+            column = direction[2].strip()
+            worse = 1.0 if direction[1].startswith("min") else -1.0
+            name, sign = (column if worse > 0 else f"-{column}"), ":"
+        else:
+            name, column, worse = name.strip(), column.strip(), 1.0
+        if not sign or not name or not column:
+            raise UsageError(f"--column: expected {FORM}, got {text!r}; write for example --column maximize:accuracy")
+        if name in labels or name.removeprefix("-") in {known.removeprefix("-") for known in objectives}:
+            raise UsageError(f"--column: expected each name once, got {name} twice; leave one out")
+        if name in LABELS:
+            labels[name] = column
+        else:
+            objectives[name] = (column, worse)
+    return Columns(labels, objectives)
+
+
+def bounds_by_name(texts: Sequence[str]) -> dict[str, list[float]]:
+    """`accuracy=0.5:0.8` texts.
+
+    Raises:
+        UsageError: another form.
+    """
+    bounds: dict[str, list[float]] = {}
+    for text in texts:
+        name, _, ends = text.rpartition("=")
+        try:
+            low, high = map(float, ends.split(":"))
+        except ValueError:
+            raise UsageError(f"--bounds: expected NAME=LOW:HIGH, got {text!r}; write accuracy=0.5:0.8") from None
+        bounds[name.strip()] = [low, high]
+    return bounds
+
+
+def reference_by_name(texts: Sequence[str]) -> dict[str, float]:
+    """`accuracy=0.5` texts.
+
+    Raises:
+        UsageError: another form.
+    """
+    point: dict[str, float] = {}
+    for text in texts:
+        name, _, value = text.rpartition("=")
+        try:
+            point[name.strip()] = float(value)
+        except ValueError:
+            raise UsageError(f"--reference: expected NAME=VALUE, got {text!r}; write accuracy=0.5") from None
+    return point
+
 
 MOST_BYTES = 400 * outside.MB
 Row = dict[str, str]

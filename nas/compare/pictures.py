@@ -1,30 +1,90 @@
-"""Pictures of a comparison, PNG and SVG: measures over evaluations and over time, frontiers, targets, ranks."""
+"""Pictures of a comparison, PNG and SVG: measures over evaluations and time, frontiers and what runs attain, targets, ranks."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import moocore
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
+from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from nas.answer.palette import EXACT, STYLE, label
+from nas.answer.palette import BASELINE, EXACT, FRONTIER, INK, PICK, STYLE, label
 from nas.answer.sentences import plot_axes
 from nas.compare.anytime import TARGETS
-from nas.compare.attainment import attainment_figure, difference_figure
-from nas.compare.line_styles import Stroke, legend, log_axis, strokes
 from nas.compare.plan import BASELINES
-from nas.compare.rank_diagram import rank_figure
-from nas.compare.ranking import Ranking, named
-from nas.compare.reading import until
-from nas.compare.result import StudyResult, same_starts
+from nas.compare.report import until
+from nas.compare.result import Ranking, StudyResult, can_draw, named, same_starts
 from nas.compare.statistics import quantile
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder
-from search_spaces.arrays import FloatArray
+from nas.problem.uncertainty import FROM_LOSS
+from search_spaces.arrays import FloatArray, IntArray
+
+COLOURS = (FRONTIER, PICK, BASELINE, "#7b4fa3", "#17909b", "#d1619c", "#84861a", "#8c5a2b")
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.2)))
+GREY = "#555555"  # of titles and notes
+GREYS = ("#6b6f76", "#a7acb4")
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """Colour and dashes of a strategy's line."""
+
+    colour: str
+    dashes: Any
+
+    def line(self) -> dict[str, Any]:
+        """Keyword arguments of a matplotlib line."""
+        return {"color": self.colour, "linestyle": self.dashes, "linewidth": 1.5}
+
+
+def strokes(names: Sequence[str]) -> dict[str, Stroke]:
+    """A stroke per name, in their order: eight colours, solid first, then dashed, then dotted."""
+    own = [name for name in names if name not in BASELINES]
+    found = {
+        name: Stroke(COLOURS[i % len(COLOURS)], DASHES[i // len(COLOURS) % len(DASHES)]) for i, name in enumerate(own)
+    }
+    grey = {name: Stroke(colour, DASHES[1]) for name, colour in zip(BASELINES, GREYS, strict=True)}
+    return {name: found.get(name) or grey[name] for name in names}
+
+
+def log_axis(ax: Axes, which: Literal["x", "y"], few: float = 300.0, floor: float = 0.0) -> None:
+    """A logarithmic axis labelled in plain numbers: at 1, 2 and 5 of a decade where it spans less than `few` times its start.
+
+    What is drawn at `floor` is labelled as at most that.
+    """
+    start, end = ax.dataLim.intervalx if which == "x" else ax.dataLim.intervaly
+    if start == end:
+        ax.set(**{f"{which}lim": (start / 2, end * 2)})
+    axis: XAxis | YAxis = ax.xaxis if which == "x" else ax.yaxis
+    ax.set(**{f"{which}scale": "log"})
+    low, high = ax.get_xlim() if which == "x" else ax.get_ylim()
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < few * low else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value, floor)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def plain(value: float, floor: float) -> str:
+    """A tick's number without exponents, marked where it is the floor of what is drawn."""
+    text = f"{value:,.0f}" if value >= 1 else f"{value:g}"
+    return f"≤ {text}" if value <= 1.0001 * floor else text
+
+
+def legend(figure: Figure, order: Sequence[str], styles: dict[str, Stroke], x: float, top: float) -> None:
+    """Strategies in the order of the tables, the best first."""
+    handles = [Line2D([], [], **styles[name].line()) for name in order]
+    figure.legend(handles, order, loc="upper left", bbox_to_anchor=(x, top + 0.02), handlelength=2.6, fontsize=8)
+
 
 FLOOR = 1e-6  # gaps below are drawn here: a logarithm has no zero
-GREY = "#555555"
 
 
 def draw_all(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> None:
@@ -65,15 +125,19 @@ def anytime_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
     for name in order:
         band(left, result.counts, 100 * np.maximum(result.matrix(name, "gap"), FLOOR), styles[name])
         band(right, result.counts, 100 * result.matrix(name, "share"), styles[name])
-    exact = result.reference is not None and result.reference.source.startswith("exact")
     log_axis(left, "y", floor=100 * FLOOR)
-    left.set_ylabel(f"Hypervolume gap to {'exact' if exact else 'union of runs'} (%)")
-    right.set_ylabel(f"Share of the {'exact frontier' if exact else 'union'} found (%)")
+    left.set_ylabel(f"Hypervolume gap to {'exact' if result.exact else 'union of runs'} (%)")
+    right.set_ylabel(f"Share of the {'exact frontier' if result.exact else 'union'} found (%)")
     for ax in (left, right):
         warm_up(ax, result, named=ax is right)
         log_axis(ax, "x")
         ax.set_xlabel("Distinct architectures evaluated")
-    return _finished(figure, result, left, order, styles)
+    runs = sorted({len(result.runs_of(name)) for name in result.strategies})
+    seeds = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+    left.set_title(f"{result.name}: medians of {seeds} runs, bands between quartiles", loc="left", color=GREY)
+    figure.subplots_adjust(left=0.115, right=0.84, bottom=0.14, top=0.91, wspace=0.2)
+    legend(figure, order, styles, 0.847, 0.91)
+    return figure
 
 
 def band(ax: Axes, x: Any, values: FloatArray, stroke: Stroke) -> None:
@@ -90,18 +154,6 @@ def warm_up(ax: Axes, result: StudyResult, *, named: bool) -> None:
             ax.axvline(count, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
             place: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "rotation": 90, "ha": "right", "va": "top"}
             ax.text(0.97 * count, 0.98, until(names) if named else "", fontsize=6, color=GREY, **place)
-
-
-def _finished(
-    figure: Figure, result: StudyResult, first: Axes, order: Sequence[str], styles: dict[str, Stroke]
-) -> Figure:
-    """A title, and a legend to the right in the order of the ranking."""
-    runs = sorted({len(result.runs_of(name)) for name in result.strategies})
-    seeds = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
-    first.set_title(f"{result.name}: medians of {seeds} runs, bands between quartiles", loc="left", color=GREY)
-    figure.subplots_adjust(left=0.115, right=0.84, bottom=0.14, top=0.91, wspace=0.2)
-    legend(figure, order, styles, 0.847, 0.91)
-    return figure
 
 
 def clock_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
@@ -190,3 +242,161 @@ def targets_figure(results: Sequence[StudyResult], styles: dict[str, Stroke]) ->
     figure.subplots_adjust(left=0.1, right=0.77, bottom=0.14, top=0.91)
     legend(figure, order, styles, 0.785, 0.91)
     return figure
+
+
+def rank_figure(ranking: Ranking, styles: dict[str, Stroke]) -> Figure | None:
+    """Mean ranks on a line, bars joining strategies that are not shown to differ (Nemenyi); None below ten studies or without the extra."""
+    if not ranking.shown or not can_draw():
+        return None
+    import pandas as pd
+    import scikit_posthocs
+
+    gaps = pd.DataFrame(ranking.gaps, columns=list(ranking.strategies))
+    different = scikit_posthocs.posthoc_nemenyi_friedman(gaps)
+    ranks = dict(ranking.ordered())
+    figure = Figure(figsize=(7.4, 1.5 + 0.19 * len(ranks)))
+    ax = figure.subplots()
+    colours: Any = {name: styles[name].colour for name in ranks}
+    bars = {"color": INK, "linewidth": 2.2}
+    scikit_posthocs.critical_difference_diagram(
+        ranks, different, ax=ax, color_palette=colours, crossbar_props=bars, text_h_margin=0.02
+    )
+    ax.set_title(
+        f"Mean rank over {len(ranking.gaps)} studies, 1 is best; bars: no difference shown",
+        loc="left",
+        color="#555555",
+        pad=9,
+    )
+    figure.subplots_adjust(left=0.2, right=0.8, bottom=0.04, top=0.84)
+    return figure
+
+
+STEPS = 5
+
+
+def points_of(result: StudyResult, strategy: str, runs: int | None = None) -> tuple[FloatArray, IntArray]:
+    """Fronts of a strategy's runs, cost first, and the number of the run of each point, from 1.
+
+    A run that found nothing attains nothing: it counts with a point far beyond every other.
+    """
+    across = across_of(result)
+    assert result.reference is not None
+    beyond = 1e6 * np.abs(result.reference.values).max(axis=0) + 1e6
+    fronts = [run.front if len(run.front) else beyond[None, :] for run in result.runs_of(strategy)[:runs]]
+    sets = np.repeat(np.arange(1, len(fronts) + 1), [len(front) for front in fronts])
+    return np.concatenate(fronts)[:, [across, 1 - across]], sets
+
+
+def across_of(result: StudyResult) -> int:
+    """The objective on the horizontal axis: not the loss."""
+    return 1 if result.objectives[0].name in FROM_LOSS else 0
+
+
+def surface(points: FloatArray, sets: IntArray, percentile: float) -> FloatArray:
+    """The boundary of what at least `percentile` % of the runs attain, (k, 2), from left to right."""
+    found = np.asarray(moocore.eaf(points, sets, percentiles=[percentile]))[:, :2]
+    return found[np.lexsort((-found[:, 1], found[:, 0]))]
+
+
+def attainment_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
+    """Picture of the front that half of a strategy's runs attain, over the reference."""
+    figure = Figure(figsize=(7.2, 4.2))
+    ax = figure.subplots()
+    limits = _framed(ax, result)
+    reference = _ordered_reference(result)
+    ax.plot(*_stairs(reference, limits), color=EXACT, linewidth=2.6, alpha=0.55)
+    order = result.ranking()
+    for name in order:
+        ax.plot(*_stairs(surface(*points_of(result, name), 50), limits), **{**styles[name].line(), "linewidth": 1.1})
+    assert result.reference is not None
+    what = f"{result.name}: attained by half of the runs; orange: {result.reference.source}"
+    ax.set_title(what, loc="left", color=GREY)
+    figure.subplots_adjust(left=0.095, right=0.79, bottom=0.125, top=0.92)
+    legend(figure, order, styles, 0.8, 0.92)
+    return figure
+
+
+def difference_figure(result: StudyResult, first: str, second: str) -> Figure:
+    """Where one strategy attains more often than the other, a side each; darker is more often."""
+    figure = Figure(figsize=(8.2, 3.9))
+    panels = figure.subplots(1, 2, sharey=True)
+    runs = min(len(result.runs_of(first)), len(result.runs_of(second)))
+    one, two = (np.column_stack(points_of(result, name, runs)).astype(np.float64) for name in (first, second))
+    boxes = differences(one, two)
+    for ax, name, other, sign in zip(panels, (first, second), (second, first), (1, -1), strict=True):
+        limits = _framed(ax, result)
+        shares = sign * boxes[:, 4] / runs
+        _fill(ax, boxes[shares > 0], shares[shares > 0], limits)
+        ax.plot(*_stairs(_ordered_reference(result), limits), color=EXACT, linewidth=1.4)
+        ax.set_title(f"{name} attains more often than {other}", loc="left", color=GREY)
+    panels[1].set_ylabel("")
+    figure.subplots_adjust(left=0.08, right=0.85, bottom=0.13, top=0.92, wspace=0.08)
+    handles = [
+        Rectangle((0, 0), 1, 1, color=FRONTIER, alpha=_shade(step / STEPS), linewidth=0) for step in range(STEPS, 0, -1)
+    ]
+    words = [f"{100 * (step - 1) // STEPS} to {100 * step // STEPS} %" for step in range(STEPS, 0, -1)]
+    title = f"of {runs} runs"
+    figure.legend(handles, words, loc="upper left", bbox_to_anchor=(0.855, 0.95), title=title, title_fontsize=8)
+    return figure
+
+
+def differences(one: FloatArray, two: FloatArray) -> FloatArray:
+    """Rectangles (k, 5) with how many runs more of the first attain them than of the second; none where all is equal."""
+    try:
+        return np.asarray(moocore.eafdiff(one, two, rectangles=True))
+    except ValueError:  # moocore cannot shape an empty answer
+        return np.zeros((0, 5))
+
+
+def _shade(share: float) -> float:
+    return 0.12 + 0.8 * (math.ceil(share * STEPS - 1e-9) - 1) / (STEPS - 1)
+
+
+def _fill(ax: Axes, boxes: FloatArray, shares: FloatArray, limits: Any) -> None:
+    """Rectangles, cut at the frame, in a few steps of one colour."""
+    (left, right), (bottom, top) = limits
+    x0, x1 = (np.clip(boxes[:, i], left, right) for i in (0, 2))
+    y0, y1 = (np.clip(boxes[:, i], bottom, top) for i in (1, 3))
+    for step in range(1, STEPS + 1):
+        rows = np.flatnonzero((np.ceil(shares * STEPS - 1e-9) == step) & (x1 > x0) & (y1 > y0))
+        patches = [Rectangle((x0[i], y0[i]), x1[i] - x0[i], y1[i] - y0[i]) for i in rows]
+        shaded = PatchCollection(patches, facecolor=FRONTIER, alpha=_shade(step / STEPS), linewidth=0, rasterized=True)
+        ax.add_collection(shaded)
+
+
+def _ordered_reference(result: StudyResult) -> FloatArray:
+    assert result.reference is not None
+    across = across_of(result)
+    values = result.reference.values[:, [across, 1 - across]]
+    return values[np.argsort(values[:, 0], kind="stable")]
+
+
+def _stairs(points: FloatArray, limits: Any) -> tuple[FloatArray, FloatArray]:
+    """A staircase through points ordered from left to right, from the top of the frame to its right side."""
+    (_, right), (_, top) = limits
+    x = np.repeat(np.append(points[:, 0], max(right, points[-1, 0])), 2)[:-1]
+    y = np.repeat(np.insert(points[:, 1], 0, max(top, points[0, 1])), 2)[1:]
+    return x, np.append(y, y[-1]) if len(y) < len(x) else y
+
+
+def _framed(ax: Axes, result: StudyResult) -> Any:
+    """Axes around the reference with a margin on their scales; the frame's limits."""
+    across, values = across_of(result), _ordered_reference(result)
+    ends = []
+    for i, objective in enumerate((result.objectives[across], result.objectives[1 - across])):
+        low, high = float(values[:, i].min()), float(values[:, i].max())
+        if objective.log_scale:
+            spread = max(high / low, 1.05)
+            ends.append((low / spread**0.03, high * spread**0.12))
+        else:
+            spread = (high - low) or max(abs(high), 1.0) * 0.05
+            ends.append((low - 0.03 * spread, high + 0.12 * spread))
+    ax.set_xlim(*ends[0])
+    ax.set_ylim(*ends[1])
+    if result.objectives[across].log_scale:
+        log_axis(ax, "x", few=100)
+    if result.objectives[1 - across].log_scale:
+        log_axis(ax, "y", few=100)
+    ax.set_xlabel(label(result.objectives[across].name))
+    ax.set_ylabel(label(result.objectives[1 - across].name))
+    return ends

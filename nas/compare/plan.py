@@ -128,8 +128,9 @@ def meetings(
     refused: dict[str, str] = {}
     keys, origins = read(study.raw, study.origins), {**study.origins, **TYPED}
     for name in strategies:
+        algo, params = config.variants.get(name, name), config.params.get(name, {})
         try:
-            met[name] = study_of(keys.searched_by(**own_keys(config, name), origins=origins), config.evaluations)
+            met[name] = study_of(keys.searched_by(algo, params, origins), config.evaluations)
         except UsageError as error:
             refused[name] = str(error)
     return met, refused
@@ -158,11 +159,6 @@ def refusal(config: ComparisonConfig, strategy: str) -> str:
     return ""
 
 
-def own_keys(config: ComparisonConfig, strategy: str) -> dict[str, Any]:
-    """The study keys that a strategy of the comparison sets."""
-    return {"algo": config.variants.get(strategy, strategy), "params": config.params.get(strategy, {})}
-
-
 def traits_of(config: ComparisonConfig, strategy: str) -> Traits:
     """The traits of a strategy of the comparison."""
     traits: Traits = strategy_module(config.variants.get(strategy, strategy)).TRAITS
@@ -179,15 +175,15 @@ def competing() -> list[str]:
 
     Those whose extra is missing are in, to be named.
     """
-    found = []
+    names = []
     for name in importable(SHIPPED):
         try:
             traits: Traits = strategy_module(name).TRAITS
             if traits.takes_evaluations and not traits.informed:
-                found.append(name)
+                names.append(name)
         except UsageError:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def embedded(study: Study) -> dict[str, Any]:

@@ -1,19 +1,63 @@
-"""The reference that runs are measured against: the exact frontier, or the union of all runs where there is none."""
+"""The reference that runs are measured against: the exact frontier or the union of all runs; hypervolumes as published."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from nas.compare.trace_columns import Volume
+from nas.errors import UsageError
 from nas.problem.dominance import non_dominated, rounded
-from nas.problem.indicators import Distance, Scale, distance, too_many
+from nas.problem.indicators import Distance, Scale, distance, too_many, volume
 from nas.problem.objective import Objective
 from search_spaces.arrays import FloatArray, IntArray
 
 EXACT, UNION = "exact frontier", "union of all runs"
 BUDGETS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Volume:
+    """Hypervolume as published: within a given point, on given bounds of each objective; all (m,), minimised."""
+
+    reference: FloatArray
+    best: FloatArray
+    worst: FloatArray
+
+    def hypervolume(self, values: FloatArray) -> float:
+        """Volume that a front (n, m) dominates, its objectives linear, each in units of its bounds; of too many points approximate."""
+        extent = self.worst - self.best
+        points, at = (values - self.best) / extent, (self.reference - self.best) / extent
+        return volume(points, at, approximate=too_many(values))
+
+
+def volume_of(
+    objectives: Sequence[Objective], reference: Mapping[str, float], bounds: Mapping[str, Sequence[float]]
+) -> Volume | None:
+    """The given point and bounds in the order of the objectives; None where neither is given.
+
+    Without a point it is the worst bound; without bounds values are as they are. A maximised objective is
+    named as its column, and its numbers are the column's.
+
+    Raises:
+        UsageError: an objective that lacks one, or a name that is no objective.
+    """
+    if not reference and not bounds:
+        return None
+    names = [objective.name.removeprefix("-") for objective in objectives]
+    signs = np.array([-1.0 if objective.name.startswith("-") else 1.0 for objective in objectives])
+    for flag, given in (("reference", reference), ("bounds", bounds)):
+        if given and set(given) != set(names):
+            raise UsageError(
+                f"--{flag}: expected one for each of {', '.join(names)}, got {', '.join(given)}; give all or none"
+            )
+    ends = np.array([sorted(bounds[name]) if bounds else (0.0, 1.0) for name in names], dtype=np.float64)
+    if (ends[:, 0] >= ends[:, 1]).any() or not np.isfinite(ends).all():
+        raise UsageError("--bounds: expected two finite numbers that differ, got others; write accuracy=0.5:0.8")
+    best = np.where(signs > 0, ends[:, 0], -ends[:, 1]) if bounds else np.zeros(len(names))
+    worst = np.where(signs > 0, ends[:, 1], -ends[:, 0]) if bounds else np.ones(len(names))
+    at = signs * np.array([reference[name] for name in names], dtype=np.float64) if reference else worst
+    return Volume(at, best, worst)
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,8 +72,7 @@ class CompareRequest:
         bool, Flag("--retry-failed", "With --resume: evaluate failed architectures again.", COMPARE)
     ] = False
     interim: Annotated[
-        bool,
-        Flag("--interim", "With --resume: results of strategies whose runs are all there; runs nothing.", COMPARE),
+        bool, Flag("--interim", "With --resume: results of strategies whose runs are all there; runs nothing.", COMPARE)
     ] = False
     workers: Annotated[int | None, Flag("--workers", "Processes, a run each; default one per processor.", COMPARE)] = (
         None

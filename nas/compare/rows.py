@@ -8,13 +8,13 @@ import numpy as np
 
 from nas.compare.anytime import MEASURES, TARGETS, VOLUME
 from nas.compare.plan import BASELINES
-from nas.compare.power import EFFECTS
 from nas.compare.result import StudyResult, against, pairs, powers
-from nas.compare.statistics import bootstrap_interval, quantile
+from nas.compare.statistics import EFFECTS, bootstrap_interval, quantile
 from nas.files.tables import csv_text
 from search_spaces.arrays import FloatArray
 
 Rows = list[dict[str, Any]]
+PAIR_COLUMNS = ("first", "second", "test", "runs", "shared_start", "a12", "p", "p_holm", "better")
 CLOCK = ("strategy_ms", "objectives_ms", "seconds")
 
 
@@ -107,10 +107,8 @@ def target_rows(results: Iterable[StudyResult]) -> Rows:
     rows: Rows = []
     for r in results:
         for strategy in r.strategies:
-            reached, spent = (
-                r.reached(strategy),
-                np.array([run.evaluations for run in r.runs_of(strategy)], dtype=np.float64),
-            )
+            reached = r.reached(strategy)
+            spent = np.array([run.evaluations for run in r.runs_of(strategy)], dtype=np.float64)
             for i, target in enumerate(TARGETS):
                 column = reached[:, i]
                 hits = int(np.isfinite(column).sum())
@@ -150,20 +148,7 @@ def reached_rows(results: Iterable[StudyResult]) -> Rows:
 def pair_rows(results: Iterable[StudyResult]) -> Rows:
     """Every pair of strategies on every measure, and every strategy with each baseline, each family corrected by itself."""
     return [
-        {
-            "study": r.name,
-            "measure": measure,
-            "family": family,
-            "first": p.first,
-            "second": p.second,
-            "test": p.test,
-            "runs": p.runs,
-            "shared_start": p.shared_start,
-            "a12": p.a12,
-            "p": p.p,
-            "p_holm": p.p_holm,
-            "better": p.better,
-        }
+        {"study": r.name, "measure": measure, "family": family, **{name: getattr(p, name) for name in PAIR_COLUMNS}}
         for r in results
         if r.reference is not None
         for measure in MEASURES
@@ -183,10 +168,7 @@ def power_rows(results: Iterable[StudyResult]) -> Rows:
     return [
         {
             "study": r.name,
-            "test": each.test,
-            "runs": each.runs,
-            "comparisons": each.comparisons,
-            "least": each.least,
+            **{name: getattr(each, name) for name in ("test", "runs", "comparisons", "least")},
             **{f"shown_at_{effect:g}": each.shown(effect) for effect in EFFECTS},
         }
         for r in results

@@ -8,15 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from nas.compare import execution
-from nas.compare.anytime import Measured, checkpoints, clock, measured
+from nas.compare.anytime import Measured, Trace, checkpoints, clock, measured
 from nas.compare.configuration import ComparisonConfig
-from nas.compare.external_results import ForeignRun, objectives_of, read_runs, studies_of, traces
+from nas.compare.execution import ProcessPool
+from nas.compare.external_results import Columns, ForeignRun, columns_of, objectives_of, read_runs, studies_of, traces
 from nas.compare.plan import Plan, RunSpec
-from nas.compare.process_pool import ProcessPool
-from nas.compare.reference import Reference, exact_reference, union
+from nas.compare.reference import Reference, Volume, exact_reference, union, volume_of
 from nas.compare.result import StudyResult
-from nas.compare.trace import Trace
-from nas.compare.trace_columns import Columns, Volume, columns_of, volume_of
 from nas.errors import PlasError, UsageError
 from nas.exact.solution import quick_frontier
 from nas.problem.objective import Objective
@@ -151,11 +149,7 @@ def file_results(paths: Sequence[Path], columns: Columns, config: ComparisonConf
 
 
 def run_results(
-    name: str,
-    what: str,
-    objectives: tuple[Objective, ...],
-    found: Sequence[ForeignRun],
-    volume: Volume | None = None,
+    name: str, what: str, objectives: tuple[Objective, ...], found: Sequence[ForeignRun], volume: Volume | None
 ) -> StudyResult:
     """Runs of other tools against the union of all of them."""
     runs = traces(found, objectives, None, max(len(run.values) for run in found))

@@ -32,8 +32,7 @@ def steps(architectures: Architectures) -> IntArray:
 
 def shares(architectures: Architectures) -> FloatArray:
     """The same as shares of each axis, from 0 to 1, (n, 6)."""
-    found: FloatArray = steps(architectures) / (paper().gene_sizes - 1)
-    return found
+    return steps(architectures) / (paper().gene_sizes - 1)
 
 
 def smooth(architectures: Architectures) -> FloatArray:

@@ -8,8 +8,7 @@ from typing import Any
 
 from nas.compare.anytime import SHOWN_TARGETS, shown
 from nas.compare.plan import BASELINES
-from nas.compare.ranking import Ranking, course
-from nas.compare.result import NONE_SHOWN, StudyResult, against, pairs
+from nas.compare.result import NONE_SHOWN, Ranking, StudyResult, against, course, pairs
 from nas.compare.rows import (
     CLOCK,
     anytime_rows,
@@ -52,20 +51,14 @@ class Table:
         """The table in LaTeX, for the package booktabs."""
         lines = [" & ".join(map(_latex, cells)) + r" \\" for cells in (self.header, *self.rows)]
         columns = "l" + "r" * (len(self.header) - 1)
-        return "\n".join(
-            [
-                r"\begin{table}",
-                rf"\caption{{{_latex(self.title)}}}",
-                rf"\begin{{tabular}}{{{columns}}}",
-                r"\toprule",
-                lines[0],
-                r"\midrule",
-                *lines[1:],
-                r"\bottomrule",
-                r"\end{tabular}",
-                r"\end{table}",
-            ]
-        )
+        begin = [
+            r"\begin{table}",
+            rf"\caption{{{_latex(self.title)}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+        ]
+        end = [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+        return "\n".join([*begin, lines[0], r"\midrule", *lines[1:], *end])
 
 
 def _latex(text: str) -> str:
@@ -107,7 +100,7 @@ def _write_read(folder: Path, name: str, tables: Sequence[Table]) -> None:
 def result_table(r: StudyResult) -> Table:
     """Median and quartiles of every measure, the best first."""
     verdicts = {p.first: p.better for p in against(r, "gap", BASELINES[0])}
-    header = ("strategy", "runs", "gap to exact" if _exact(r) else "gap to union", "95 % interval of it", "share found")
+    header = ("strategy", "runs", "gap to exact" if r.exact else "gap to union", "95 % interval of it", "share found")
     rows = [
         (
             s,
@@ -135,7 +128,7 @@ def regret_column(r: StudyResult) -> str:
 
 def explained(r: StudyResult) -> str:
     """What the columns of a study's table are."""
-    known = "the exact frontier" if _exact(r) else "the union's frontier"
+    known = "the exact frontier" if r.exact else "the union's frontier"
     return (
         f"Gap: the part of the hypervolume of {known} that was missed, median [quartiles] over runs; share found: of its designs; "
         "IGD+ and epsilon: mean and largest distance from it, in % of the range that it spans; worst regret: how much worse than the "
@@ -149,10 +142,6 @@ def titled(r: StudyResult) -> str:
         "nothing feasible" if r.reference is None else f"{r.reference.source} of {len(r.reference.keys):,} designs"
     )
     return f"{r.name}: {r.what}; {r.counts[-1]:,} distinct evaluations, against the {against_what}"
-
-
-def _exact(r: StudyResult) -> bool:
-    return r.reference is not None and r.reference.source.startswith("exact")
 
 
 def against_word(better: str | None, strategy: str) -> str:

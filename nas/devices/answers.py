@@ -1,12 +1,11 @@
-"""Each case's exact frontier and pick, and what every budget holds back."""
+"""Each case's exact frontier and pick, and what every budget holds back; one evaluation for all cases of a format."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nas.devices.cases import Case
-from nas.devices.shared_evaluations import evaluated, every
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import SMALL, solve
 from nas.problem.diagnosis import Diagnosis, diagnose
@@ -14,6 +13,7 @@ from nas.problem.dominance import frontier_rows, rounded
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.picks import PickRule
+from objectives.assessment import Assessment, on_devices
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 Report = Callable[[int], None]
@@ -77,7 +77,8 @@ def answered(cases: Sequence[Case], report: Report) -> Answers:
         return Answers(tuple(_solved(case, report) for case in cases), None)
     found: dict[int, Answer] = {}
     fits = np.zeros(cases[0].problem.space.size, dtype=np.int64)
-    for i, everything in evaluated(cases, every(cases)):
+    space = cases[0].problem.space
+    for i, everything in evaluated(cases, space.genotypes(np.arange(space.size))):
         found[i] = _among(cases[i], everything)
         fits += within(everything, cases[i].budgets) & (found[i].pick is not None)
         report(len(everything))
@@ -129,3 +130,39 @@ def _solved(case: Case, report: Report) -> Answer:
             b.metric: float(p.metrics["loss"][0]) for b, p in zip(case.limits, lower, strict=True) if p is not None
         }
     return Answer(case, solution.frontier, pick, without, why)
+
+
+AT_ONCE = 16  # devices whose times are held at once
+
+
+def evaluated(cases: Sequence[Case], genotypes: IntArray) -> Iterator[tuple[int, Evaluations]]:
+    """Every case's number with its evaluations of the genotypes, in the order of formats: one format after the other.
+
+    Metrics are those that dominance, budgets, picks and their ties ask for.
+    """
+    for numbers in _alike(cases):
+        for start in range(0, len(numbers), AT_ONCE):
+            part = numbers[start : start + AT_ONCE]
+            if start == 0:
+                problem = cases[part[0]].problem
+                first = Assessment(problem.architectures(genotypes), problem.scenario)
+            devices = {cases[i].named: i for i in part}
+            there = on_devices(first, [cases[i].problem.scenario for i in devices.values()])
+            assessments = dict(zip(devices, there, strict=True))
+            for i in part:
+                case = cases[i]
+                yield i, case.problem.evaluate(genotypes, names_of(case), assessment=assessments[case.named])
+
+
+def _alike(cases: Sequence[Case]) -> list[list[int]]:
+    """Numbers of the cases of each format, those of one device beside one another."""
+    found: dict[object, list[int]] = {}
+    for i, case in enumerate(cases):
+        found.setdefault(case.format, []).append(i)
+    return [sorted(numbers, key=lambda i: cases[i].named) for numbers in found.values()]
+
+
+def names_of(case: Case) -> tuple[str, ...]:
+    """The metrics that a case's answer depends on."""
+    asked = (*(o.name for o in case.problem.objectives), *(b.metric for b in case.budgets))
+    return tuple(dict.fromkeys([*asked, "loss", "total_ms"]))

@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nas.devices.case_table import table_rows
 from nas.devices.configuration import (
     CASE_KEYS,
     EVERYTHING,
@@ -20,6 +19,7 @@ from nas.devices.configuration import (
     CaseList,
     DevicesConfig,
     Row,
+    table_rows,
     weight_of,
 )
 from nas.devices.request import DevicesRequest
@@ -71,7 +71,15 @@ def case_list(request: DevicesRequest) -> CaseList:
     config = _own(raw, origins, request)
     of_packages = {name: raw.pop(name) for name in installed() if name in raw and name not in StudyConfig.model_fields}
     raw["applications"], chosen = _applications(raw, request)
-    rows, devices, notices, faults = _rows(request, config, raw, origins, chosen)
+    devices = _own_devices(config, raw, origins)
+    notices: list[str] = []
+    faults: list[tuple[str, str]] = []
+    if request.table is not None:
+        rows, faults = table_rows(request.table)
+    elif config.cases is not None and not crossing and request.applications is None:
+        rows, faults = _recorded(config.cases, origins)
+    else:
+        rows, notices, devices = _crossed(config, raw, origins, chosen)
     given = list(config.devices.values()) if isinstance(config.devices, Mapping) else []
     if "preset" not in raw and any(map(of_ones_own, [*given, *(row.values.get("device") for row in rows)])):
         return case_list(replace(request, flags={**request.flags, "preset": "device"}))
@@ -91,28 +99,8 @@ def case_list(request: DevicesRequest) -> CaseList:
         models = read({**models_raw, "applications": raw["applications"], **OF_A_CASE}, origins)
     own = raw.get("device", StudyConfig.model_fields["device"].default)
     named = str(own.get("name", "device")) if isinstance(own, dict) else str(own)
-    said = tuple(notices), tuple(faults)
-    return CaseList(shared, models, origins, _labelled(rows), devices, named, config, *said, of_packages)
-
-
-def _rows(
-    request: DevicesRequest,
-    config: DevicesConfig,
-    raw: Mapping[str, Any],
-    origins: Mapping[Place, str],
-    applications: list[str],
-) -> tuple[list[Row], dict[str, Device], list[str], list[tuple[str, str]]]:
-    """The cases, devices that are known already, notices, and faults of a table."""
-    devices = _own_devices(config, raw, origins)
-    if request.table is not None:
-        rows, faults = table_rows(request.table)
-        return rows, devices, [], faults
-    crossing = any(name in request.own for name in CROSSING) or request.applications is not None
-    if config.cases is not None and not crossing:
-        rows, faults = _recorded(config.cases, origins)
-        return rows, devices, [], faults
-    rows, notices, devices = _crossed(config, raw, origins, applications)
-    return rows, devices, notices, []
+    notes = tuple(notices), tuple(faults)
+    return CaseList(shared, models, origins, _labelled(rows), devices, named, config, *notes, of_packages)
 
 
 def _own(raw: dict[str, Any], origins: dict[Place, str], request: DevicesRequest) -> DevicesConfig:
@@ -220,16 +208,16 @@ def _devices(config: DevicesConfig, raw: Mapping[str, Any], origins: Mapping[Pla
     if isinstance(config.devices, dict) or (own and config.devices is None):
         return list(own.items())
     names = config.devices or [raw.get("device", StudyConfig.model_fields["device"].default)]
-    found: dict[str, Device] = {}
+    devices: dict[str, Device] = {}
     faults: list[str] = []
     for name in names:
         try:
-            found |= {one: load_device(one) for one in _expanded(name)}
+            devices |= {one: load_device(one) for one in _expanded(name)}
         except UsageError as error:
             faults += [line.replace("--device:", "--devices:") for line in str(error).splitlines()]
     if faults:
         raise UsageError("\n".join(dict.fromkeys(faults)))
-    return list(found.items())
+    return list(devices.items())
 
 
 def _own_devices(config: DevicesConfig, raw: Mapping[str, Any], origins: Mapping[Place, str]) -> dict[str, Device]:
@@ -251,14 +239,14 @@ def _written_out(content: Mapping[str, Any], origins: Mapping[Place, str]) -> di
     Raises:
         UsageError: one is no device, with the line.
     """
-    found = {}
+    devices = {}
     for label, figures in content.items():
         faults = Faults({("device", *place[1:]): origin for place, origin in origins.items() if place[:1] == (label,)})
         device = named_device(figures, faults)
         faults.raise_if_any()
         assert device is not None
-        found[label] = device
-    return found
+        devices[label] = device
+    return devices
 
 
 def _expanded(name: str) -> list[str]:
@@ -311,10 +299,8 @@ def _labelled(rows: Sequence[Row]) -> tuple[Row, ...]:
     """Rows with a label each; those without one, or with another's, are called after their number too."""
     seen = Counter(row.label for row in rows)
     return tuple(
-        row if row.label and seen[row.label] == 1 else replace(row, label=f"{i}: {row.label or _device_of(row)}")
+        row
+        if row.label and seen[row.label] == 1
+        else replace(row, label=f"{i}: {row.label or _short(str(row.values.get('device', 'device')))}")
         for i, row in enumerate(rows, 1)
     )
-
-
-def _device_of(row: Row) -> str:
-    return _short(str(row.values.get("device", "device")))

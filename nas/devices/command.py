@@ -1,27 +1,34 @@
-"""The work of `devices`: cases solved and compared, models ranked, printed, drawn and kept in a folder."""
+"""The work of `devices`: cases solved and compared, models ranked, printed, drawn and kept in a folder that repeats it."""
 
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from nas.devices import model_screen, screen
 from nas.devices.case_list import case_list
 from nas.devices.cases import Case, Cases, priced_cases
 from nas.devices.configuration import CaseList
-from nas.devices.layout import wrapped
 from nas.devices.models import Priced, ranked
 from nas.devices.page import devices_page
-from nas.devices.recording import resolved
 from nas.devices.request import DevicesRequest
 from nas.devices.result import DeviceStudy, Models, studied
+from nas.devices.screen import wrapped
 from nas.devices.tables import described, write_tables
 from nas.errors import InfeasibleError
 from nas.files import yaml_source
+from nas.files.faults import Faults
 from nas.files.own_files import drawing
 from nas.files.tables import write
+from nas.problem.rates import is_rate
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
-from nas.study.layers import parsed_settings
+from nas.record.identity import parts
+from nas.study.baselines import baseline
+from nas.study.configuration import StudyConfig
+from nas.study.layers import parsed_settings, preset_keys
+from nas.study.metrics import MetricReader
+from nas.study.request_length import without_made
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.progress import Stages, Ticker
 
@@ -43,9 +50,14 @@ def answer(request: DevicesRequest) -> None:
         for text in [*(f"Warning: {told}" for told in wanted.notices), *on_cases]:
             notice(text)
     models = _models(request, wanted, of_models.cases)
-    folder = _folder(request, cases)
+    unkept = request.models_only and request.out is None  # a question about models alone leaves no folder
+    folder = None if unkept else run_folder.create(f"devices-{cases.base.config.name}", request.out)
     try:
-        study = None if request.models_only else _studied(cases, quiet=request.quiet)
+        study = None
+        if not request.models_only:
+            ticker = Ticker(len(cases.cases) * cases.base.problem.space.size, quiet=request.quiet)
+            study = studied(cases, ticker.settled)
+            ticker.close()
     except BaseException:
         if folder is not None:
             run_folder.discard(folder)
@@ -55,13 +67,6 @@ def answer(request: DevicesRequest) -> None:
     stage.close()
     _say(request, study, models, folder)
     _refuse_nothing(study, models)
-
-
-def _studied(cases: Cases, *, quiet: bool) -> DeviceStudy:
-    ticker = Ticker(len(cases.cases) * cases.base.problem.space.size, quiet=quiet)
-    study = studied(cases, ticker.settled)
-    ticker.close()
-    return study
 
 
 def _models(request: DevicesRequest, wanted: CaseList, cases: Sequence[Case]) -> Models:
@@ -77,13 +82,6 @@ def _models(request: DevicesRequest, wanted: CaseList, cases: Sequence[Case]) ->
     if left_out and not request.quiet:
         notice(f"Warning: token_curve does not count the vocabularies of {', '.join(left_out)}: left out")
     return ranked(models, cases, own_vocabulary=own)
-
-
-def _folder(request: DevicesRequest, cases: Cases) -> Path | None:
-    """A new folder; a question about models alone leaves none unless it was named."""
-    if request.models_only and request.out is None:
-        return None
-    return run_folder.create(f"devices-{cases.base.config.name}", request.out)
 
 
 def _keep(
@@ -106,16 +104,12 @@ def _keep(
     if request.plots:
         stage("drawing pictures and page")
         if study is not None:
-            _draw(folder, study)
+            from nas.devices.pictures import draw_all
+
+            with drawing(folder, "tables") as plots:
+                draw_all(study, plots)
         write(folder / "report.html", devices_page(folder.resolve().name, study, models, content))
     manifest.update(state="finished", ended=run_folder.now(), seconds=round(time.monotonic() - begin, 3))
-
-
-def _draw(folder: Path, study: DeviceStudy) -> None:
-    from nas.devices.pictures import draw_all
-
-    with drawing(folder, "tables") as plots:
-        draw_all(study, plots)
 
 
 def _say(request: DevicesRequest, study: DeviceStudy | None, models: Models, folder: Path | None) -> None:
@@ -145,3 +139,56 @@ def _refuse_nothing(study: DeviceStudy | None, models: Models) -> None:
         raise InfeasibleError("devices: nothing fits in any case; cases.csv says which limit is short and by how much")
     if study is None and not any(row.fits for rows in models for row in rows):
         raise InfeasibleError("devices: no published model fits any of the devices")
+
+
+OTHERWISE = ("space", "law", "deltas", "laws", "device", "precisions", "budgets", "applications", "baselines")
+
+
+def kept() -> list[str]:
+    """Keys of the study that all cases share, written as they are: all that decide but the strategy and what is embedded."""
+    deciding = [key for name, keys in parts().items() if name != "strategy" for key in keys]
+    return ["name", *(key for key in deciding if key not in OTHERWISE), "default_budget"]
+
+
+def resolved(asked: CaseList, cases: Cases) -> dict[str, Any]:
+    """Everything as plain content: space, law, devices and models embedded, one entry a case, no paths."""
+    problem = cases.base.problem
+    config = asked.shared.config.model_dump(mode="json")
+    trainer = problem.scenario.training.device
+    content = {key: config[key] for key in kept()} | without_made(asked.shared.config)
+    if config["token_curve"] != StudyConfig.model_fields["token_curve"].default:
+        content["token_curve"] = asked.shared.text.curve.model_dump(mode="json", exclude_none=True)
+    content["training"] = {**config["training"], "device": None if trainer is None else trainer.mapping()}
+    content |= {"space": problem.space.mapping(), "law": problem.scenario.law.mapping()}
+    content |= {"budgets": _written(asked.shared.limits)}
+    content |= {"applications": config["applications"]}
+    content |= {"devices": {case.named: case.device.mapping() for case in cases.cases}, "cases": _cases(asked, cases)}
+    if asked.referred:
+        content["as_fast_as"] = None if cases.reference is None else cases.reference.mapping()
+    content["models"] = [baseline(item).mapping() if isinstance(item, dict) else item for item in asked.config.models]
+    under = asked.models.config.model_dump(mode="json")
+    content["models_under"] = {key: under[key] for key in sorted(preset_keys())}
+    return {key: _worded(value) for key, value in content.items() if key != "formats" or value}
+
+
+def _cases(asked: CaseList, cases: Cases) -> list[dict[str, Any]]:
+    entries = []
+    for row, case in zip(asked.rows, cases.cases, strict=True):
+        own = MetricReader(Faults(), cases.objectives).budgets(row.budgets, ("budgets",))
+        further: dict[str, Any] = {"application": row.application} if row.application else {}
+        further |= {"budgets": _written(own)} if own else {}
+        further |= {"weight": row.weight} if row.weight != 1.0 else {}
+        entries.append({"case": row.label, **row.values, "device": case.named, **further})
+    return entries
+
+
+def _written(limits: dict[str, float | None]) -> dict[str, Any]:
+    """Limits as a study's file has them: of a rate at least."""
+    return {name: f">={limit!r}" if is_rate(name) and limit else _worded(limit) for name, limit in limits.items()}
+
+
+def _worded(value: Any) -> Any:
+    """None as the word that a study's file has for it, inside mappings too."""
+    if isinstance(value, dict):
+        return {key: _worded(inner) for key, inner in value.items()}
+    return "none" if value is None else value

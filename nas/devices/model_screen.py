@@ -7,10 +7,9 @@ import numpy as np
 
 from nas.answer.design_words import count
 from nas.devices.cases import Case
-from nas.devices.layout import columns, cut, wrapped
 from nas.devices.models import ModelRow, memory_limit
 from nas.devices.result import Models
-from nas.devices.screen import MOST_ROWS, formats, speed_lines, workload
+from nas.devices.screen import MOST_ROWS, columns, cut, formats, speed_lines, workload, wrapped
 from objectives.quantities import bytes_in_words
 
 NAME_WIDTH = 18
@@ -25,26 +24,20 @@ def _one_device(rows: Sequence[ModelRow]) -> list[str]:
     case = rows[0].case
     limit = memory_limit(case)
     mode = f"@{case.device.mode}" if case.device.mode else ""
-    own = (
-        "each with its own vocabulary"
-        if len({row.vocabulary for row in rows}) > 1
-        else f"vocabulary {rows[0].vocabulary:,}"
-    )
+    several = len({row.vocabulary for row in rows}) > 1
+    own = "each with its own vocabulary" if several else f"vocabulary {rows[0].vocabulary:,}"
+    text = case.config.input_text
+    prompt = f"{case.config.input_tokens:,} tokens" if text is None else bytes_in_words(text)
     limits = any(row.missed for row in rows)
     header = ("model", "tokens/s", "TTFT ms", limit.metric.replace("_gb", " GB"), "fits", "parameters", "loss")
     return [
         *wrapped(f"{case.device.name}{mode}, {formats([case])}"),
-        *wrapped(f"Fits: {limit} GB; {own}. TTFT is the prefill of {_prompt(case)}. Losses in nats."),
+        *wrapped(f"Fits: {limit} GB; {own}. TTFT is the prefill of {prompt}. Losses in nats."),
         "",
         *columns(header, [_cells(row, limit.metric) for row in rows], left=1, last=True, gap=2),
         "",
-        *(line for text in (*largest(rows, limits), *model_notes(rows)) for line in wrapped(text)),
+        *(line for text in (*largest(rows, limits), losses_note(case)) for line in wrapped(text)),
     ]
-
-
-def _prompt(case: Case) -> str:
-    text = case.config.input_text
-    return f"{case.config.input_tokens:,} tokens" if text is None else bytes_in_words(text)
 
 
 def _cells(row: ModelRow, memory: str) -> list[str]:
@@ -57,12 +50,8 @@ def _cells(row: ModelRow, memory: str) -> list[str]:
         f"{row.metrics[memory]:.2f}",
         "no" if not row.fits else f"over {row.missed[0].metric}" if row.missed else "yes",
         count(row.metrics["params_total"]),
-        _loss(row),
+        "-" if not np.isfinite(row.loss) else f"{row.loss:.3f}{'*' if row.extrapolates else ' '}",
     ]
-
-
-def _loss(row: ModelRow) -> str:
-    return "-" if not np.isfinite(row.loss) else f"{row.loss:.3f}{'*' if row.extrapolates else ' '}"
 
 
 def largest(rows: Sequence[ModelRow], limits: bool) -> list[str]:
@@ -82,13 +71,14 @@ def largest(rows: Sequence[ModelRow], limits: bool) -> list[str]:
     return lines
 
 
-def model_notes(rows: Sequence[ModelRow]) -> list[str]:
+def losses_note(case: Case) -> str:
     """Note on the losses, and on which are extrapolations or missing."""
-    law = rows[0].case.problem.scenario.law
+    law = case.problem.scenario.law
     tokens = f" after {law.tokens / 1e9:g} B training tokens" if law.tokens else ""
-    return [
-        f"loss: what law {law.name} predicts of the shape{tokens}, not the published model's own; * extrapolates; - no value (queries wider or narrower than the width, layers of several kinds)."
-    ]
+    return (
+        f"loss: what law {law.name} predicts of the shape{tokens}, not the published model's own; * extrapolates; "
+        "- no value (queries wider or narrower than the width, layers of several kinds)."
+    )
 
 
 def _several(models: Models) -> list[str]:

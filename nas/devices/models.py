@@ -19,16 +19,7 @@ from objectives.text.text import Text
 from search_spaces.architectures import Architectures
 
 MEMORY = ("memory_gb", "resident_gb")
-METRICS = (
-    "prefill_ms",
-    "decode_ms",
-    "tpot_ms",
-    "total_ms",
-    "memory_gb",
-    "resident_gb",
-    "params_total",
-    "params_active",
-)
+METRICS = ("prefill_ms", "decode_ms", "tpot_ms", "total_ms", *MEMORY, "params_total", "params_active")
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,49 +142,28 @@ def _rows(case: Case, models: Priced, own_vocabulary: bool) -> list[ModelRow]:
     metrics = {name: found[name] for name in (*METRICS, *(budget.metric for budget in limits))}
     over = [~(budget.violation(metrics[budget.metric]) <= 0.0) for budget in limits]
     beyond = scenario.law.extrapolates(chosen)
-    return [
-        _row(
-            case,
-            models.ids[i],
-            int(chosen.vocabulary[i]),
-            known,
-            chosen[[i]],
-            {name: float(column[i]) for name, column in metrics.items()},
-            [budget for budget, misses in zip(limits, over, strict=True) if misses[i]],
-            float(found["loss"][i]),
-            bool(beyond[i]),
+    rows = []
+    for i, model in enumerate(models.known):
+        own_metrics = {name: float(column[i]) for name, column in metrics.items()}
+        missed = [budget for budget, misses in zip(limits, over, strict=True) if misses[i]]
+        remarks = tuple(blind_spots(model, scenario))
+        rows.append(
+            ModelRow(
+                case,
+                model.label,
+                models.ids[i],
+                int(chosen.vocabulary[i]),
+                own_metrics,
+                time_ranges(problem.pricing(chosen[[i]]), chosen[[i]], own_metrics),
+                1000.0 * scenario.batch / own_metrics["tpot_ms"],
+                not any(budget.metric in MEMORY for budget in missed),
+                tuple(budget for budget in missed if budget.metric not in MEMORY),
+                float("nan") if remarks else float(found["loss"][i]),
+                bool(beyond[i]) and not remarks,
+                remarks,
+            )
         )
-        for i, known in enumerate(models.known)
-    ]
-
-
-def _row(
-    case: Case,
-    name: str,
-    vocabulary: int,
-    known: Baseline,
-    chosen: Architectures,
-    metrics: dict[str, float],
-    over: list[Budget],
-    loss: float,
-    beyond: bool,
-) -> ModelRow:
-    scenario = case.problem.scenario
-    remarks = tuple(blind_spots(known, scenario))
-    return ModelRow(
-        case,
-        known.label,
-        name,
-        vocabulary,
-        metrics,
-        time_ranges(case.problem.pricing(chosen), chosen, metrics),
-        1000.0 * scenario.batch / metrics["tpot_ms"],
-        not any(budget.metric in MEMORY for budget in over),
-        tuple(budget for budget in over if budget.metric not in MEMORY),
-        float("nan") if remarks else loss,
-        beyond and not remarks,
-        remarks,
-    )
+    return rows
 
 
 def _limits(case: Case) -> Sequence[Budget]:

@@ -9,13 +9,12 @@ from nas.answer.design_words import count, describe
 from nas.answer.palette import label
 from nas.answer.pick_tables import LOSS
 from nas.devices.answers import Answer
-from nas.devices.binding_constraints import architecture, shortage
 from nas.devices.cases import Case
-from nas.devices.minimax_design import Optimum
 from nas.devices.models import ModelRow
-from nas.devices.result import DeviceStudy, Models
+from nas.devices.result import DeviceStudy, Models, architecture, shortage
 from nas.devices.screen import LETTERS, binding, cell, head, reading, short, speed_lines, warnings, workload
 from nas.devices.tables import model_columns
+from nas.devices.transfer import Optimum
 from nas.pages.embedding import column
 from nas.pages.markup import configuration, element, footer, paragraphs, section, table, text
 from nas.pages.page import page

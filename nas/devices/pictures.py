@@ -12,8 +12,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from nas.answer.palette import INK, LABELS, OF_DEVICES, STYLE
-from nas.devices.layout import cut
 from nas.devices.result import DeviceStudy
+from nas.devices.screen import cell, cut
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder
 
@@ -55,32 +55,19 @@ def transfer_figure(study: DeviceStudy) -> Figure:
     bar = figure.add_axes(((left + side + 0.15) / width, bottom / height, 0.14 / width, side / height))
     figure.colorbar(drawn, cax=bar, label="Loss over the best design there (nats)")
     _name_axes(ax, study)
-    ax.legend(
-        handles=[Patch(facecolor=OVER, label="over a limit there, by how much")],
-        loc="lower left",
-        bbox_to_anchor=(-0.01, 1.0),
-    )
-    figure.text(
-        left / width,
-        1 - 0.18 / height,
-        f"Designs of {n} cases in each other's place: {len(study.optima)} distinct optima",
-        color=INK,
-    )
+    patch = Patch(facecolor=OVER, label="over a limit there, by how much")
+    ax.legend(handles=[patch], loc="lower left", bbox_to_anchor=(-0.01, 1.0))
+    title = f"Designs of {n} cases in each other's place: {len(study.optima)} distinct optima"
+    figure.text(left / width, 1 - 0.18 / height, title, color=INK)
     return figure
 
 
 def _write_cells(ax: Axes, study: DeviceStudy, shown: Any, highest: float) -> None:
     design = study.design_of()
     for row, column in np.ndindex(shown.shape):
-        violation = study.transfer.violation[row, column]
         if not np.isfinite(study.transfer.regret[row, column]):
-            text = ""
-        elif design[row] == design.get(column):
-            text = "="
-        elif violation > 0.0:
-            text = f"+{100 * violation:.0f}%" if violation < 9.995 else f"{1 + violation:.0f}×"
-        else:
-            text = f"{shown[row, column]:.3f}".lstrip("0")
+            continue
+        text = cell(study, row, column, design[row] == design.get(column)).replace("x", "×")
         dark = np.isfinite(shown[row, column]) and shown[row, column] > 0.5 * highest > 0.0
         ax.text(column, row, text, ha="center", va="center", fontsize=6.5, color="white" if dark else INK)
 

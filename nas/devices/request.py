@@ -36,8 +36,7 @@ class DevicesRequest:
     """Cases to solve and models to rank: `own` are keys of a study of several devices, `flags` those of the study itself."""
 
     own: Annotated[
-        Mapping[str, Any],
-        Keys("devices precisions workloads applications as_fast_as table models_only models", OWN),
+        Mapping[str, Any], Keys("devices precisions workloads applications as_fast_as table models_only models", OWN)
     ] = field(default_factory=dict)
     applications: Applications = None
     table: Annotated[

@@ -1,6 +1,7 @@
 """A device study on one screen: cases with their picks, designs in each other's place, what changes, the one for all."""
 
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from string import ascii_lowercase
 from typing import Any
 
@@ -9,11 +10,9 @@ import numpy as np
 from nas.answer.design_words import describe
 from nas.answer.sentences import WORKLOAD_WORDS, formats_in_words
 from nas.devices.answers import Answer
-from nas.devices.binding_constraints import architecture, shortage
 from nas.devices.cases import Case
-from nas.devices.layout import HEIGHT, columns, cut, cut_end, fitted, wrapped
 from nas.devices.models import speed_note
-from nas.devices.result import DeviceStudy, perplexity_percent, spread
+from nas.devices.result import DeviceStudy, architecture, perplexity_percent, shortage, spread
 from nas.problem.energy_words import is_energy
 from nas.search.notices import larger_rows
 from search_spaces.architectures import Architectures
@@ -28,19 +27,19 @@ LETTERS = "Loss in nats; l layers, d width, E experts, K active, r FFN ratio, kv
 def lines_of(study: DeviceStudy, below: int) -> list[str]:
     """The answer of a study: at most one screen for a dozen cases, with `below` further lines after it."""
     few = len(study.rows) <= MOST_ROWS
-    found = [line for text in (*head(study), *speed_lines([a.case for a in study.rows])) for line in wrapped(text)]
-    found += ["", *(_cases(study) if few else _designs(study)), ""]
+    lines = [line for text in (*head(study), *speed_lines([a.case for a in study.rows])) for line in wrapped(text)]
+    lines += ["", *(_cases(study) if few else _designs(study)), ""]
     if few and len(study.optima) > 1:
-        found += [*_matrix(study), ""]
+        lines += [*_matrix(study), ""]
     first, *rest = reading(study)
     end = [line for text in rest for line in wrapped(text)]
-    found += wrapped(first)
+    lines += wrapped(first)
     for number, why in enumerate(study.reasons, 1):
         text = wrapped(f"{number} ({_members(study, number - 1)}): {why}.")
-        if number > LEAST_REASONS and len(found) + len(text) + len(end) + below > HEIGHT:
+        if number > LEAST_REASONS and len(lines) + len(text) + len(end) + below > HEIGHT:
             break
-        found += text
-    return found + end
+        lines += text
+    return lines + end
 
 
 def head(study: DeviceStudy) -> list[str]:
@@ -154,15 +153,15 @@ def _designs(study: DeviceStudy) -> list[str]:
         first = study.rows[optimum.cases[0]]
         names = ", ".join(study.rows[i].case.label for i in optimum.cases)
         rows.append([str(number), names, f"{len(optimum.cases):,}", f"{first.loss:.4f}", short(architecture(first))])
-    found = fitted(("", "picked in", "cases", "loss", "design"), rows, cut_end)
-    found += wrapped(LETTERS)
+    lines = fitted(("", "picked in", "cases", "loss", "design"), rows, cut_end)
+    lines += wrapped(LETTERS)
     more = len(study.optima) - MOST_ROWS
-    found += [f"  and {more:,} more designs, see picks.csv"] if more > 0 else []
+    lines += [f"  and {more:,} more designs, see picks.csv"] if more > 0 else []
     lost = [answer for answer in study.rows if answer.pick is None]
     if lost:
         why = f"{lost[0].case.label}: {shortage(lost[0])}"
-        found += wrapped(f"Nothing fits in {len(lost):,} of {len(study.rows):,} cases, see cases.csv: {why}")
-    return found
+        lines += wrapped(f"Nothing fits in {len(lost):,} of {len(study.rows):,} cases, see cases.csv: {why}")
+    return lines
 
 
 def _matrix(study: DeviceStudy) -> list[str]:
@@ -256,3 +255,43 @@ def unknowns(study: DeviceStudy) -> list[str]:
     if starred:
         lines.append("* outside what the law was fitted on: an extrapolation.")
     return lines
+
+
+WIDTH, HEIGHT = 80, 40
+
+
+def wrapped(text: str) -> list[str]:
+    """A sentence on lines of the screen's width, further ones indented."""
+    return textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def columns(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int, last: bool, gap: int) -> list[str]:
+    """Aligned columns `gap` apart: the first `left` to the left, and the last one where `last` says so."""
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    lines = []
+    for row in (header, *rows):
+        cells = [
+            cell.ljust(width) if i < left or (last and i == len(header) - 1) else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  " + (" " * gap).join(cells).rstrip())
+    return lines
+
+
+def fitted(header: Sequence[str], rows: Sequence[Sequence[str]], cutter: Callable[[str, int], str]) -> list[str]:
+    """Columns of at most the screen's width: the second is cut by `cutter`, the last at its end."""
+    fixed = [[*row[:-1], cut_end(row[-1], 40)] for row in rows]
+    others = sum(max(len(row[i]) for row in (header, *fixed)) + 2 for i in range(len(header)) if i != 1)
+    most = max(WIDTH - 2 - others, 12)
+    shown = [[cutter(cell, most) if i == 1 else cell for i, cell in enumerate(row)] for row in fixed]
+    return columns(header, shown, left=2, last=True, gap=2)
+
+
+def cut(text: str, most: int) -> str:
+    """A text of at most so many characters, its middle left out."""
+    return text if len(text) <= most else f"{text[: (most - 1) // 2]}…{text[len(text) - most // 2 :]}"
+
+
+def cut_end(text: str, most: int) -> str:
+    """A text of at most so many characters, its end left out."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"

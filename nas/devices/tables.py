@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from nas.answer.outcome_files import file_columns
-from nas.devices.binding_constraints import architecture, shortage
 from nas.devices.cases import Case
 from nas.devices.models import ModelRow, memory_limit, speed_note
-from nas.devices.result import DeviceStudy, Models, perplexity_percent, spread
+from nas.devices.result import DeviceStudy, Models, architecture, perplexity_percent, shortage, spread
 from nas.files.tables import csv_text, write, write_json
 from nas.problem.time_ranges import time_ranges
 from search_spaces.columns import SHAPE, worded
@@ -53,35 +52,24 @@ def case_columns(study: DeviceStudy) -> dict[str, list[Any]]:
     rows = []
     for answer in study.rows:
         case = answer.case
-        conventions = {name: getattr(case.config, name) for name in ("latency", "attention", "vocabulary")}
-        limits = {f"limit_{budget.metric}": budget.limit for budget in case.problem.budgets}
-        asked = case.question.budget
-        question = {
-            "question": case.question.label,
-            "question_metric": asked.metric if asked else "",
-            "question_limit": asked.limit if asked else NAN,
-        }
-        figures = {
-            "device_memory_gb": case.device.memory_gb,
-            "bandwidth_gb_per_s": case.device.bandwidth / 1e9,
-            "fp16_tflop_per_s": case.device.fp16 / 1e12,
-            "flop_per_byte": case.device.flop_per_byte,
-        }
-        state = {
-            "frontier": len(answer.frontier),
-            "state": "ok" if answer.pick is not None else "infeasible",
-            "reason": "" if answer.pick is not None else shortage(answer),
-        }
+        limit = case.question.budget
         rows.append(
             {
                 "case": case.label,
                 **setting_of(case),
-                **conventions,
-                **question,
-                **limits,
-                **figures,
+                **{name: getattr(case.config, name) for name in ("latency", "attention", "vocabulary")},
+                "question": case.question.label,
+                "question_metric": limit.metric if limit else "",
+                "question_limit": limit.limit if limit else NAN,
+                **{f"limit_{budget.metric}": budget.limit for budget in case.problem.budgets},
+                "device_memory_gb": case.device.memory_gb,
+                "bandwidth_gb_per_s": case.device.bandwidth / 1e9,
+                "fp16_tflop_per_s": case.device.fp16 / 1e12,
+                "flop_per_byte": case.device.flop_per_byte,
                 "speed": speed_note(case),
-                **state,
+                "frontier": len(answer.frontier),
+                "state": "ok" if answer.pick is not None else "infeasible",
+                "reason": "" if answer.pick is not None else shortage(answer),
             }
         )
     return _columns(rows)
@@ -114,7 +102,7 @@ def pick_rows(study: DeviceStudy) -> list[dict[str, Any]]:
                 **{f"loss_without_{metric}": loss for metric, loss in answer.without.items()},
             }
         )
-    return rows or [{"case": "", "design": ""}][:0]
+    return rows
 
 
 def frontier_blocks(study: DeviceStudy) -> Iterator[str]:
@@ -136,14 +124,17 @@ def transfer_blocks(study: DeviceStudy) -> Iterator[str]:
     limits = [answer.case.budgets for answer in study.rows]
     n = len(labels)
     for row in range(n):
-        missed = [_missed(limits[column], t.missed[row, column], t.violation[row, column]) for column in range(n)]
+        missed = [
+            limits[column][int(t.missed[row, column])].metric if t.violation[row, column] > 0.0 else ""
+            for column in range(n)
+        ]
         columns = {
             "from": [labels[row]] * n,
             "to": labels,
             "same_design": [row in design and design[row] == design.get(column) for column in range(n)],
             "regret_nats": t.regret[row],
             "perplexity_percent": perplexity_percent(t.regret[row]),
-            "missed": [limit.metric if limit else "" for limit in missed],
+            "missed": missed,
             "violation_percent": 100 * t.violation[row],
             f"regret_at_equal_{t.cost}": t.at_equal_cost[row],
             "frontier_shared": t.shared[row],
@@ -151,11 +142,6 @@ def transfer_blocks(study: DeviceStudy) -> Iterator[str]:
             f"frontier_worst_regret_at_equal_{t.cost}": t.worst[row],
         }
         yield csv_text(columns, header=row == 0)
-
-
-def _missed(limits: Sequence[Any], number: float, violation: float) -> Any:
-    """The limit that is missed most, None within all of them."""
-    return limits[int(number)] if violation > 0.0 else None
 
 
 def range_columns(ranges: Mapping[str, tuple[float, float]]) -> dict[str, float]:
@@ -178,10 +164,7 @@ def _model(rank: int, row: ModelRow) -> dict[str, Any]:
         "vocabulary": row.vocabulary,
         "tokens_per_second": row.tokens_per_second,
         "ttft_ms": row.metrics["prefill_ms"],
-        "tpot_ms": row.metrics["tpot_ms"],
-        "total_ms": row.metrics["total_ms"],
-        "memory_gb": row.metrics["memory_gb"],
-        "resident_gb": row.metrics["resident_gb"],
+        **{name: row.metrics[name] for name in ("tpot_ms", "total_ms", "memory_gb", "resident_gb")},
         "memory_limit": str(limit),
         "fits": row.fits,
         "missed": "; ".join(map(str, row.missed)),
@@ -232,11 +215,10 @@ def _universal(study: DeviceStudy) -> dict[str, Any]:
 
 def described(study: DeviceStudy | None, models: Models) -> dict[str, Any]:
     """The answer as JSON."""
-    found: dict[str, Any] = {}
-    if study is not None:
-        cases = case_columns(study)
-        found = summary(study) | {"cases": _rows(cases), "picks": pick_rows(study)}
-    return found | {"models": _rows(model_columns(models)) if models else []}
+    of_study = (
+        {} if study is None else summary(study) | {"cases": _rows(case_columns(study)), "picks": pick_rows(study)}
+    )
+    return of_study | {"models": _rows(model_columns(models)) if models else []}
 
 
 def _rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:

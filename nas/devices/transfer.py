@@ -1,4 +1,4 @@
-"""Costs of running the design of one case on another: loss lost, limits missed, and the same at equal time."""
+"""Designs in other cases than their own: loss lost, limits missed, the same at equal time; the one design best for all."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from nas.devices.answers import Answer
-from nas.devices.shared_evaluations import evaluated
+from nas.devices.answers import Answer, Answers, evaluated
+from nas.problem.dominance import rounded
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.uncertainty import FROM_LOSS, cost_among
@@ -45,8 +45,7 @@ class Transfer:
     @property
     def within(self) -> Matrix:
         """Whether a design meets every limit there, (n, n)."""
-        found: Matrix = self.violation <= 0.0
-        return found
+        return self.violation <= 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +67,7 @@ class _Designs:
         return cls(keys, places, [np.searchsorted(keys, front) for front in fronts])
 
 
-def transferred(answers: Sequence[Answer], further: Sequence[int] = ()) -> Transfer:
+def transferred(answers: Sequence[Answer], further: Sequence[int]) -> Transfer:
     """Every pick and every frontier in every case; `further` keys are evaluated with them."""
     cases, designs, n = [answer.case for answer in answers], _Designs.from_answers(answers, further), len(answers)
     objectives = [o.name for o in cases[0].problem.objectives]
@@ -128,3 +127,80 @@ def at_equal_cost(there: Evaluations, members: IntArray, cost: str) -> FloatArra
     position = np.searchsorted(there.metrics[cost][order], there.metrics[cost], side="right") - 1
     lost = there.metrics["loss"] - lowest[np.maximum(position, 0)]
     return np.where(there.feasible & (position >= 0), lost, np.nan)
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """A design that is the pick of some cases: its key and their numbers, in order."""
+
+    key: int
+    cases: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Universal:
+    """One design for all cases that have a pick; of least worst regret, since its loss is the same in every case.
+
+    Where nothing is within the limits of all of them: the design that is in most, then of the lowest loss. regret: its
+    loss over each case's pick, nats, (n,), NaN without a pick; violation: as in `Transfer`, (n,). `exact`: of the whole
+    space; else among the members of all frontiers and all picks.
+    """
+
+    key: int
+    fits: int
+    of: int
+    exact: bool
+    regret: FloatArray
+    violation: FloatArray
+
+    @property
+    def for_all(self) -> bool:
+        """Whether it is within the limits of every case that has a pick."""
+        return self.fits == self.of
+
+    @property
+    def worst(self) -> float:
+        """The largest regret among the cases that it fits, nats."""
+        return float(np.nanmax(np.where(self.violation <= 0.0, self.regret, np.nan)))
+
+
+def optima(answers: Sequence[Answer]) -> tuple[Optimum, ...]:
+    """The distinct picks, those of most cases first, then by their first case."""
+    cases_of: dict[int, list[int]] = {}
+    for i, answer in enumerate(answers):
+        if answer.pick is not None:
+            cases_of.setdefault(int(answer.pick.keys[0]), []).append(i)
+    ordered = sorted(cases_of.items(), key=lambda item: (-len(item[1]), item[1][0]))
+    return tuple(Optimum(key, tuple(cases)) for key, cases in ordered)
+
+
+def best_for_all(answers: Answers) -> int | None:
+    """Key of the design that fits most cases, of these the one of lowest loss, of these the first; of an enumerated
+    space alone, None of a larger one and where no case has a pick."""
+    if answers.fits is None or not answers.fits.any():
+        return None
+    problem = answers.answers[0].case.problem
+    keys = np.flatnonzero(answers.fits == answers.fits.max())
+    losses = rounded(problem.evaluate(problem.space.genotypes(keys), ("loss",)).metrics["loss"])
+    return int(keys[np.argmin(losses)])
+
+
+def universal(answers: Answers, transfer: Transfer, known: int | None) -> Universal | None:
+    """The design for all cases; `known` is that of the whole space, evaluated with the transfers. None without a pick."""
+    picked = np.array([answer.pick is not None for answer in answers.answers])
+    if not picked.any():
+        return None
+    fits = (transfer.violations[picked] <= 0.0).sum(axis=0)
+    if known is None:
+        place = int(np.lexsort((rounded(transfer.losses), -fits))[0])
+    else:
+        place = int(np.searchsorted(transfer.keys, known))
+    regret = transfer.losses[place] - np.array([answer.loss for answer in answers.answers])
+    return Universal(
+        int(transfer.keys[place]),
+        int(fits[place]),
+        int(picked.sum()),
+        known is not None,
+        regret,
+        np.where(picked, transfer.violations[:, place], np.nan),
+    )

@@ -12,11 +12,9 @@ from nas.study.configuration import PAPER_APPLICATIONS
 from nas.study.layers import layered
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.program import command
-from nas.theory.content import as_json
-from nas.theory.prediction import Prediction, predict
+from nas.theory.prediction import candidate_columns, predict
 from nas.theory.request import TheoryRequest
-from nas.theory.text import show
-from nas.theory.validation import candidate_columns
+from nas.theory.text import as_json, show
 
 
 def answer(request: TheoryRequest) -> None:
@@ -39,8 +37,10 @@ def answer(request: TheoryRequest) -> None:
         show(prediction, under_preset(study, "device"))
         for line in [] if under is None else ["", *under]:
             say(line)
-    if request.out is not None:
-        _write(request, prediction)
+    if request.out is not None and (columns := candidate_columns(prediction)):
+        write_candidates(request.out, columns)
+        if not request.quiet:
+            notice(f"{len(columns['id'])} designs worth training written to {request.out}")
     if request.plots is not None:
         from nas.theory.regime_map import draw
 
@@ -51,14 +51,6 @@ def answer(request: TheoryRequest) -> None:
         raise InfeasibleError(
             f"theory: none of the {prediction.rounded.designs:,} designs tried meets the budgets; {command('run')} --algo exact says why"
         )
-
-
-def _write(request: TheoryRequest, prediction: Prediction) -> None:
-    columns = candidate_columns(prediction)
-    if columns and request.out is not None:
-        write_candidates(request.out, columns)
-        if not request.quiet:
-            notice(f"{len(columns['id'])} designs worth training written to {request.out}")
 
 
 def _study(request: TheoryRequest) -> Study:
@@ -101,9 +93,9 @@ def new_hardware(request: TheoryRequest) -> dict[str, str] | None:
 
 
 def _with_application(study: Study, name: str) -> Problem:
-    known = {q.label: q.budget for q in study.problem.queries if q.budget is not None and not q.baseline}
-    if name not in known:
-        raise UsageError(f"application: expected one of {', '.join(known)}, got {name!r}; choose one")
-    budget: Budget = known[name]
+    budgets = {q.label: q.budget for q in study.problem.queries if q.budget is not None and not q.baseline}
+    if name not in budgets:
+        raise UsageError(f"application: expected one of {', '.join(budgets)}, got {name!r}; choose one")
+    budget: Budget = budgets[name]
     others = tuple(b for b in study.problem.budgets if b.metric != budget.metric)
     return replace(study.problem, budgets=(*others, budget))

@@ -1,28 +1,27 @@
-"""Everything the theory says about one problem: budgets, regimes, closed forms, the program, the rounded design."""
+"""Everything the theory says about one problem: the optimum, its bound, the rounded design, designs worth training; or why nothing fits."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nas.errors import UsageError
+from nas.errors import InfeasibleError, UsageError
 from nas.exact.solution import solve as solve_exactly
-from nas.problem.evaluations import Evaluations
-from nas.problem.objective import built_in
-from nas.problem.picks import PickRule
+from nas.problem.evaluations import Evaluations, joined
+from nas.problem.objective import built_in, unit_of
+from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import Problem
+from nas.terminal.program import command
 from nas.theory import cases
-from nas.theory.budgets import NormalisedBudgets, normalised
 from nas.theory.cases import ClosedForm
 from nas.theory.costs import COSTS, LATENCIES
-from nas.theory.infeasible import nothing_between, nothing_fits
-from nas.theory.loss_terms import no_closed_form
-from nas.theory.posynomial import VARIABLES
-from nas.theory.program import Box
-from nas.theory.regimes import Regime, regimes
+from nas.theory.program import VARIABLES, Box
+from nas.theory.regimes import NormalisedBudgets, Regime, normalised, regimes
 from nas.theory.relaxation import Relaxation, relaxed
-from nas.theory.rounding import Rounded, nearest_pairs, round_off
-from nas.theory.theory_problem import TheoryProblem
-from search_spaces.arrays import FloatArray
+from nas.theory.rounding import Rounded, genotypes, nearest_pairs, round_off
+from nas.theory.theory_problem import TheoryProblem, no_closed_form
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
 NAMES = {"prefill_ms": ("P1", "P2", "P3"), "decode_ms": ("D1", "D2", "D3"), "tpot_ms": ("D1", "D2", "D3")}
 
@@ -140,8 +139,8 @@ def _with_operators(theory: TheoryProblem, rounded: Rounded, width: float | None
         return rounded.lowest
     pairs, _ = nearest_pairs(theory)
     boxes = ((theory.box(pair=(experts, top_k)), (experts, top_k)) for experts, top_k in pairs.tolist())
-    found = (relaxed(theory, box.fixed(width=width), pair) for box, pair in boxes)
-    return min((one for one in found if one is not None), key=lambda one: one.bound, default=None)
+    relaxations = (relaxed(theory, box.fixed(width=width), pair) for box, pair in boxes)
+    return min((r for r in relaxations if r is not None), key=lambda r: r.bound, default=None)
 
 
 def _at_width(theory: TheoryProblem, width: float) -> Box:
@@ -156,7 +155,7 @@ def closed_forms(theory: TheoryProblem, width: float) -> tuple[CheckedForm, ...]
 
     None for a law that they are not solved for; no D3, P3 or T3 where no prices meet both budgets with equality.
     """
-    limits, found = theory.limits, list[ClosedForm]()
+    limits, forms = theory.limits, list[ClosedForm]()
     if no_closed_form(theory.problem.scenario.law):
         return ()
     memory = limits.get("memory_gb")
@@ -165,20 +164,20 @@ def closed_forms(theory: TheoryProblem, width: float) -> tuple[CheckedForm, ...]
     for metric in (m for m in LATENCIES if m in limits):
         names = NAMES.get(metric, ("T1", "D2", "T3"))
         layer, budget = layer_cost(theory, metric, width)
-        found.append(cases.single(names[0], c, width, rate, layer, budget))
+        forms.append(cases.single(names[0], c, width, rate, layer, budget))
         if memory is not None:
             both = cases.dual(theory.setting, width, layer, budget, memory * 1e9, rate)
-            found += [] if both is None else [replace(both, case=names[2])]
+            forms += [] if both is None else [replace(both, case=names[2])]
     if memory is not None:
         stored = cases.memory_only(theory.setting, width, memory * 1e9, rate)
-        found.append(replace(stored, case="D2 = P2"))
-    return tuple(_checked(theory, form) for form in found)
+        forms.append(replace(stored, case="D2 = P2"))
+    return tuple(_checked(theory, form) for form in forms)
 
 
 def layer_cost(theory: TheoryProblem, metric: str, width: float) -> tuple[cases.LayerCost, float]:
     """A latency's cost per layer and its budget, in FLOP, bytes or (total) ms."""
     s, limit = theory.setting.scenario, theory.limits[metric]
-    prefill, decode = cases.prefill_layer(theory.setting, width), cases.decode_layer(theory.setting, width)
+    prefill, decode = cases.prefill_layer(width), cases.decode_layer(theory.setting, width)
     nothing = cases.LayerCost(0.0, 0.0, 0.0)
     per_flop = 1e3 * s.batch * s.input_tokens / theory.setting.peak
     per_byte = 1e3 * s.output_tokens / s.device.bandwidth
@@ -189,13 +188,9 @@ def layer_cost(theory: TheoryProblem, metric: str, width: float) -> tuple[cases.
     return decode, limit / (per_byte if metric == "decode_ms" else per_byte / s.output_tokens)
 
 
-def logs_of(form: ClosedForm) -> FloatArray:
-    """Logarithms of a closed form's variables."""
-    return np.log([form.depth, form.width, form.ffn_ratio, form.gqa, form.activation_rate])
-
-
 def _checked(theory: TheoryProblem, form: ClosedForm) -> CheckedForm:
-    logs, box = logs_of(form), theory.box()
+    logs: FloatArray = np.log([form.depth, form.width, form.ffn_ratio, form.gqa, form.activation_rate])
+    box = theory.box()
     exceeds = tuple(
         metric
         for metric, limit in theory.limits.items()
@@ -237,9 +232,101 @@ def _exact(theory: TheoryProblem, rounded: Rounded) -> ExactAnswer | None:
     problem = theory.problem
     metric = next((m for m in LATENCIES if m in theory.limits), next(iter(theory.limits)))
     two = replace(problem, objectives=(built_in("loss"), built_in(metric)), queries=())
-    found = solve_exactly(two, (PickRule(None),))
-    pick = found.picks[0]
+    solution = solve_exactly(two, (PickRule(None),))
+    pick = solution.picks[0]
     if pick is None or rounded.design is None:
         return None
     regret = float(rounded.design.metrics["loss"][0] - pick.metrics["loss"][0])
-    return ExactAnswer(pick, regret, bool(np.isin(rounded.design.keys, found.frontier.keys)[0]), found.explanation)
+    on_frontier = bool(np.isin(rounded.design.keys, solution.frontier.keys)[0])
+    return ExactAnswer(pick, regret, on_frontier, solution.explanation)
+
+
+def nothing_fits(theory: TheoryProblem) -> InfeasibleError:
+    """No design of the space: the least value of each cost over all designs."""
+    return InfeasibleError(
+        f"theory: no design meets the budgets {_against(theory, least_costs(theory))}; "
+        f"{command('run')} --algo exact says which to relax"
+    )
+
+
+def nothing_between(theory: TheoryProblem, box: Box, width: float) -> InfeasibleError:
+    """No point of one width: the least closed-form costs between the bounds."""
+    least = {metric: float(COSTS[metric](theory.setting)(box.cheapest)) for metric in theory.limits}
+    return InfeasibleError(
+        f"theory: nothing of width {width:g} meets the budgets, closed-form costs, {_against(theory, least)}; "
+        "choose a smaller width, or leave --width out"
+    )
+
+
+def least_costs(theory: TheoryProblem) -> dict[str, float]:
+    """The least of each budgeted metric over the whole space, in its unit, designs whose loss gives no perplexity included.
+
+    At one width and (E, K) every cost rises with depth, FFN size and KV heads, so that the smallest of each has the least of all.
+    """
+    first = np.zeros(1, dtype=np.int64)
+    rows = [
+        genotypes(theory, (experts, top_k), width, first, first, first)
+        for width in range(len(theory.problem.space.widths))
+        for experts, top_k in theory.pairs.tolist()
+    ]
+    priced = theory.problem.priced(np.concatenate(rows))
+    return {metric: float(priced[metric].min()) for metric in theory.limits}
+
+
+def _against(theory: TheoryProblem, least: dict[str, float]) -> str:
+    lines = [
+        f"{metric} <= {limit:g} (least {least[metric]:.4g} {unit_of(metric)})"
+        for metric, limit in theory.limits.items()
+    ]
+    together = ", each met by some but not all by one" if all(least[m] <= v for m, v in theory.limits.items()) else ""
+    return ", ".join(lines) + together
+
+
+DIFFERENCES: dict[str, Callable[[Architectures, Architectures], BoolArray]] = {
+    "another sparsity": lambda all_, one: all_.activation_rate != one.activation_rate[0],
+    "another width": lambda all_, one: all_.width != one.width[0],
+    "another depth": lambda all_, one: all_.depth != one.depth[0],
+}
+
+
+def worth_training(prediction: Prediction) -> tuple[list[str], Evaluations] | None:
+    """Three to five designs with why each: the rounded one, the exact pick, the best of another sparsity, width, depth.
+
+    None where nothing feasible was found. The last three are the best among all that the rounding tried.
+    """
+    rounded = prediction.rounded
+    if rounded.design is None or rounded.tried is None:
+        return None
+    reasons, chosen = ["predicted"], rounded.design
+    exact = prediction.exact
+    if exact is not None:
+        if int(exact.pick.keys[0]) == int(chosen.keys[0]):
+            reasons = ["predicted; the exact optimum"]
+        else:
+            reasons, chosen = [*reasons, "the exact optimum"], joined(chosen, exact.pick)
+    problem = prediction.theory.problem
+    shapes, first = problem.architectures(rounded.tried.genotypes), problem.architectures(chosen.genotypes[:1])
+    for reason, differs in DIFFERENCES.items():
+        others = differs(shapes, first) & ~np.isin(rounded.tried.keys, chosen.keys)
+        pool = rounded.tried[others]
+        row = best_row(pool, None)
+        if row is not None:
+            reasons, chosen = [*reasons, reason], joined(chosen, pool[row : row + 1])
+    return reasons, chosen
+
+
+def by_operators(problem: Problem, chosen: Evaluations, metric: str) -> FloatArray:
+    """A latency of some designs under the operator model, ms, (n,)."""
+    truth = replace(problem, scenario=replace(problem.scenario, latency="operator"))
+    return truth.evaluate(chosen.genotypes, (metric,)).metrics[metric]
+
+
+def candidate_columns(prediction: Prediction) -> Mapping[str, AnyArray]:
+    """The designs worth training as a candidate file: id, why, architecture, metrics; empty where there is none."""
+    found = worth_training(prediction)
+    if found is None:
+        return {}
+    reasons, chosen = found
+    shapes = prediction.theory.problem.architectures(chosen.genotypes)
+    ids = [f"theory-{number}" for number in range(1, len(reasons) + 1)]
+    return {"id": np.array(ids), "reason": np.array(reasons), **shapes.columns(), **chosen.metrics}

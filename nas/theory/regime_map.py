@@ -18,7 +18,7 @@ from nas.problem.problem import Problem
 from nas.problem.quantity_words import in_words
 from nas.theory.costs import COSTS, LATENCIES
 from nas.theory.prediction import Prediction
-from nas.theory.program import Program, solve
+from nas.theory.program import VARIABLES, Program, solve
 from nas.theory.theory_problem import TheoryProblem
 from search_spaces.arrays import FloatArray
 
@@ -26,7 +26,6 @@ SPAN, SIDE = 10.0, 25  # budgets from a tenth to ten times the asked ones, point
 ALONG = 41
 COLOURS = ListedColormap(["#f2f2f2", "#cfe0f2", "#fbe3c4", "#d5ead9"])
 BINDING = ("neither", "latency", "memory", "both")
-MOVING = ("depth", "width", "ffn_ratio", "gqa", "activation_rate")
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +148,9 @@ def curve_figure(theory: TheoryProblem, name: str) -> Figure:
     points = along(theory, name, limits)
     figure = Figure(figsize=(6.4, 7.2))
     figure.subplots_adjust(left=0.13, right=0.98, bottom=0.07, top=0.95, hspace=0.16)
-    panels = figure.subplots(len(MOVING) + 1, 1, sharex=True)
+    panels = figure.subplots(len(VARIABLES) + 1, 1, sharex=True)
     for ax, (text, values) in zip(
-        panels, (("loss (nats)", points[:, 5]), *zip(MOVING, points.T, strict=False)), strict=True
+        panels, (("loss (nats)", points[:, 5]), *zip(VARIABLES, points.T, strict=False)), strict=True
     ):
         ax.plot(limits, np.round(values, 6), color=FRONTIER, linewidth=1.3)
         ax.axvline(theory.limits[name], color=EXACT if ax is panels[0] else PICK, linewidth=0.8, linestyle="--")

@@ -1,15 +1,18 @@
-"""The continuous problem of a box: solved with closed-form costs at once, with operator costs by cuts."""
+"""The continuous problem of a box: solved with closed-form costs at once, with operator costs by cuts; what more of a device buys in it."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from nas.theory.costs import LATENCIES, cost_of
-from nas.theory.operator_costs import Sides
-from nas.theory.posynomial import Posynomial
-from nas.theory.program import Box, Optimum, Program, solve
+from nas.errors import InfeasibleError, UsageError
+from nas.exact.device_gains import STEP, with_more
+from nas.problem.problem import Problem
+from nas.theory.costs import COSTS, LATENCIES, Sides, cost_of
+from nas.theory.program import Box, Optimum, Posynomial, Program, solve
 from nas.theory.theory_problem import TheoryProblem
+from search_spaces.architectures import Architectures
 
 ROUNDS, CLOSE = 30, 1e-9
 
@@ -67,12 +70,12 @@ def _first_cuts(theory: TheoryProblem, box: Box, curved: dict[str, Sides]) -> di
 
 def _cuts(theory: TheoryProblem, curved: dict[str, Sides], optimum: Optimum, number: int) -> dict[str, Posynomial]:
     """Cuts of the latencies that the optimum exceeds."""
-    found = {}
+    cuts = {}
     for metric, side in curved.items():
         cut = side.cut(optimum.logs).times(1.0 / theory.limits[metric])
         if float(cut(optimum.logs)) > 1.0 + CLOSE:
-            found[f"{metric} ({number})"] = cut
-    return found
+            cuts[f"{metric} ({number})"] = cut
+    return cuts
 
 
 def _by_metric(optimum: Optimum) -> dict[str, float]:
@@ -80,3 +83,24 @@ def _by_metric(optimum: Optimum) -> dict[str, float]:
     for name, price in optimum.prices.items():
         prices[name.partition(" (")[0]] += price
     return dict(prices)
+
+
+def relaxed_gains(problem: Problem, design: Architectures, resources: Iterable[str]) -> dict[str, float]:
+    """Nats that a share more of each resource takes off the optimum of the continuous problem with a design's (E, K); none of a study that the theory does not cover."""
+    pair = int(design.n_experts[0]), int(design.top_k[0])
+    try:
+        base = _optimum(problem, pair)
+        more = {name: _optimum(with_more(problem, name, 1.0 + STEP), pair) for name in resources}
+    except (UsageError, InfeasibleError):
+        return {}
+    if base is None:
+        return {}
+    return {name: max(0.0, base - loss) for name, loss in more.items() if loss is not None}
+
+
+def _optimum(problem: Problem, pair: tuple[int, int]) -> float | None:
+    theory = TheoryProblem(problem)
+    if not theory.limits or any(metric not in COSTS for metric in theory.limits):
+        return None
+    relaxation = relaxed(theory, theory.box(pair=pair), pair)
+    return None if relaxation is None else relaxation.loss

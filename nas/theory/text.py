@@ -1,6 +1,7 @@
-"""A prediction as text: designs and derived quantities in words, each with its unit."""
+"""A prediction as text and as JSON: designs and derived quantities, in words each with its unit."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,10 @@ from nas.terminal.console import say
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from nas.theory.cases import decode_layer, memory_layer
-from nas.theory.prediction import CheckedForm, Prediction
+from nas.theory.prediction import CheckedForm, Prediction, by_operators, worth_training
 from nas.theory.regimes import MUCH, Regime
 from nas.theory.relaxation import Relaxation
 from nas.theory.rounding import PAIRS, Rounded
-from nas.theory.validation import by_operators, worth_training
 from objectives.loss_law.law import Law
 
 CASES = {  # what binds in each of the paper's cases
@@ -44,8 +44,8 @@ def show(prediction: Prediction, on_device: Problem) -> None:
         say(line)
     at = f"width {prediction.width:,.0f}" if _fixed(prediction) else "width free"
     say(f"\nWhich budget binds, closed-form costs, {at}")
-    for found in prediction.regimes:
-        say(f"  {_regime_line(found)}")
+    for regime in prediction.regimes:
+        say(f"  {_regime_line(regime)}")
     if not prediction.regimes:
         say("  no pair of a latency and a memory_gb budget to compare")
     _show_forms(prediction)
@@ -225,9 +225,9 @@ def _show_rounded(prediction: Prediction) -> None:
         say(f"  none of {rounded.designs:,} designs tried is feasible")
         return
     say(f"  {_design(prediction, rounded.design.genotypes)}")
-    problem, found = prediction.theory.problem, rounded.design.metrics
-    metrics = ", ".join(figure(problem, m, float(found[m][0])) for m in prediction.theory.limits)
-    say(f"  loss {found['loss'][0]:.4f} nats, {metrics}; {_proven(rounded)}")
+    problem, values = prediction.theory.problem, rounded.design.metrics
+    metrics = ", ".join(figure(problem, m, float(values[m][0])) for m in prediction.theory.limits)
+    say(f"  loss {values['loss'][0]:.4f} nats, {metrics}; {_proven(rounded)}")
     for line in on_active_experts(prediction):
         say(f"  {line}")
     if exact is not None:
@@ -283,3 +283,57 @@ def _show_worth(prediction: Prediction, on_device: Problem) -> None:
     if any(m in TIMES for m in limits):
         each = [{f"{PREFIX}{m}": there[m][i] for m in TIMES} for i in range(len(reasons))]
         say(f"  {verdict(prediction.theory.problem, on_device, [misses(limits, times) for times in each], ON_DEVICE)}")
+
+
+def as_json(prediction: Prediction) -> dict[str, Any]:
+    """A prediction as plain content."""
+    rounded, exact = prediction.rounded, prediction.exact
+    found = worth_training(prediction)
+    return {
+        "limits": prediction.theory.limits,
+        "normalised": asdict(prediction.budgets)
+        | {
+            "eta": prediction.budgets.eta,
+            "eta_p": prediction.budgets.eta_p,
+            "eta_p_plain": prediction.budgets.eta_p_plain,
+        },
+        "width": prediction.width,
+        "regimes": [asdict(r) | {"binds": r.binds, "paper_binds": r.paper_binds} for r in prediction.regimes],
+        "closed_forms": [asdict(form) | {"holds": form.holds} for form in prediction.forms],
+        "no_closed_forms": prediction.no_forms,
+        "program": _program_json(prediction.whole),
+        "operator_program": None if prediction.operator is None else _program_json(prediction.operator),
+        "rounded": {
+            "design": None if rounded.design is None else _row(prediction, rounded.design, 0),
+            "bound": rounded.bound,
+            "law_on_active_experts": on_active_experts(prediction),
+            "relaxations": rounded.relaxations,
+            "cut_off": rounded.cut_off,
+            "designs": rounded.designs,
+            "complete": rounded.complete,
+        },
+        "exact": None
+        if exact is None
+        else {"design": _row(prediction, exact.pick, 0), "regret": exact.regret, "on_frontier": exact.on_frontier},
+        "worth_training": []
+        if found is None
+        else [{"reason": reason} | _row(prediction, found[1], i) for i, reason in enumerate(found[0])],
+    }
+
+
+def _program_json(relaxation: Relaxation) -> dict[str, Any]:
+    o = relaxation.optimum
+    return {
+        "point": o.point,
+        "loss": relaxation.loss,
+        "bound": relaxation.bound,
+        "prices": relaxation.prices,
+        "residual": o.residual,
+        "steps": o.steps,
+    }
+
+
+def _row(prediction: Prediction, chosen: Any, row: int) -> dict[str, Any]:
+    shapes = prediction.theory.problem.architectures(chosen.genotypes[row : row + 1])
+    columns = {**shapes.columns(), **{name: column[row : row + 1] for name, column in chosen.metrics.items()}}
+    return {name: column[0].item() for name, column in columns.items()}

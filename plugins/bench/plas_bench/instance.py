@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from nas.compare.anytime import Trace
 from nas.compare.reference import Reference, exact_reference
-from nas.compare.trace import Trace
 from nas.errors import PlasError
 from nas.exact.solution import solve
 from nas.problem.dominance import non_dominated

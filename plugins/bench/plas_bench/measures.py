@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from nas.compare.anytime import Replay
+from nas.compare.anytime import Replay, Trace
 from nas.compare.reference import Reference
-from nas.compare.trace import Trace
 from search_spaces.arrays import IntArray
 
 MEASURES = ("gap", "share", "igd_plus", "epsilon")

@@ -4,9 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nas.answer.palette import STYLE
-from nas.compare.attainment import attainment_figure, difference_figure
-from nas.compare.line_styles import strokes
-from nas.compare.pictures import anytime_figure, opponents, targets_figure
+from nas.compare.pictures import (
+    anytime_figure,
+    attainment_figure,
+    difference_figure,
+    opponents,
+    strokes,
+    targets_figure,
+)
 from nas.compare.result import StudyResult
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder

@@ -8,10 +8,9 @@ from string import ascii_uppercase
 
 import numpy as np
 
-from nas.devices.answers import Answer
-from nas.devices.binding_constraints import shortage
+from nas.devices.answers import Answer, evaluated
 from nas.devices.cases import Case
-from nas.devices.shared_evaluations import evaluated
+from nas.devices.result import shortage
 from nas.exact.infeasibility import diagnosed
 from nas.problem.evaluations import Evaluations
 from objectives.assessment import Assessment

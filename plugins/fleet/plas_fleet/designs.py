@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
+from nas.devices.answers import evaluated
 from nas.devices.cases import Case
-from nas.devices.shared_evaluations import evaluated
 from nas.errors import UsageError
 from nas.exact.decomposition.additive_bounds import BrokenSum
 from nas.exact.enumeration import BLOCK

@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from nas.answer.palette import INK, OF_DEVICES, STYLE
-from nas.devices.layout import cut
+from nas.devices.screen import cut
 from nas.files.figures import png, save, styled
 from nas.files.own_files import inner_folder
 from plas_fleet.answers import FleetAnswer

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from nas.answer.design_words import describe
 from nas.answer.pick_tables import LOSS
-from nas.devices.layout import columns, cut, wrapped
-from nas.devices.screen import formats
+from nas.devices.screen import columns, cut, formats, wrapped
 from plas_fleet.answers import Described, FleetAnswer, Model, fullest
 from plas_fleet.setting import Fleet
 from plas_fleet.solution import Fleets

@@ -5,11 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from nas.theory import cases
-from nas.theory.budgets import normalised
 from nas.theory.costs import COSTS, Setting, decode_bytes, flops, weight_bytes
-from nas.theory.posynomial import Posynomial
-from nas.theory.program import Box, Optimum, Program, solve
-from nas.theory.regimes import paper_rule, regime, thresholds
+from nas.theory.program import Box, Optimum, Posynomial, Program, solve
+from nas.theory.regimes import normalised, paper_rule, regime, thresholds
 from nas.theory.theory_problem import TheoryProblem
 from plas_reproduce.claim import CONDITIONS, FAILS, HOLDS, Claim, Number, judged, stated
 from plas_reproduce.whole_spaces import problem
@@ -117,7 +115,7 @@ def dual_theorems() -> list[Claim]:
     given = {eta: ratio(eta, paper=True) for eta in asked}
     printed = ", ".join(f"{eta:.4f}" for eta in given.values())
     rate = cases.prefill_dual_rate(0.3, 1.5, 6, 2.0)
-    prefill = cases.prefill_layer(s, 1024)(1.5, 6) / cases.memory_layer(s, 1024, rate)(1.5, 6)
+    prefill = cases.prefill_layer(1024)(1.5, 6) / cases.memory_layer(s, 1024, rate)(1.5, 6)
     return [
         Claim(
             stated("dual-prefill"),

@@ -7,9 +7,8 @@ import moocore
 import numpy as np
 import pytest
 
-from nas.compare.anytime import MEASURES, TARGETS, Measured, checkpoints, clock, measured, shown
+from nas.compare.anytime import MEASURES, TARGETS, Measured, Trace, checkpoints, clock, measured, shown
 from nas.compare.reference import Reference, exact_reference, keys_by_value, union
-from nas.compare.trace import Trace
 from nas.problem.dominance import frontier_rows
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective

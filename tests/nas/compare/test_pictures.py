@@ -6,15 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nas.compare.anytime import checkpoints, clock, measured
-from nas.compare.attainment import surface
-from nas.compare.line_styles import COLOURS, strokes
-from nas.compare.pictures import draw_all, first_decade, opponents
-from nas.compare.rank_diagram import can_draw, rank_figure
-from nas.compare.ranking import Ranking
+from nas.compare.anytime import Trace, checkpoints, clock, measured
+from nas.compare.pictures import COLOURS, draw_all, first_decade, opponents, rank_figure, strokes, surface
 from nas.compare.reference import exact_reference, union
-from nas.compare.result import StudyResult
-from nas.compare.trace import Trace
+from nas.compare.result import Ranking, StudyResult, can_draw
 from nas.problem.objective import Objective
 
 Made = Callable[..., StudyResult]

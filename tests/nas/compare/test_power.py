@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nas.compare.power import MOST, power
-from nas.compare.statistics import LEVEL, PAIRED, UNPAIRED, paired_p, runs_needed, seeds_needed, unpaired_p
+from nas.compare.statistics import LEVEL, MOST, PAIRED, UNPAIRED, paired_p, power, runs_needed, seeds_needed, unpaired_p
 
 PAGE = Path(__file__).parents[3] / "docs" / "compare.md"
 

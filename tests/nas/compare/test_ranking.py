@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 
 from nas.compare.anytime import MEASURES, TARGETS, Measured
-from nas.compare.line_styles import strokes
-from nas.compare.page import study_data
-from nas.compare.pictures import anytime_figure
-from nas.compare.ranking import course, rankings
-from nas.compare.reading import rounded_up, seeds_too_few, sentences
+from nas.compare.pictures import anytime_figure, strokes
 from nas.compare.reference import exact_reference
-from nas.compare.result import NONE_SHOWN, StudyResult, pairs, same_starts
+from nas.compare.report import rounded_up, seeds_too_few, sentences, study_data
+from nas.compare.result import NONE_SHOWN, StudyResult, course, pairs, rankings, same_starts
 from nas.compare.rows import anytime_rows, power_rows
 from nas.compare.tables import anytime_table, rank_table
 from nas.problem.objective import Objective

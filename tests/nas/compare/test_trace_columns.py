@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nas.compare.external_results import objectives_of, read_runs, traces
+from nas.compare.external_results import columns_of, objectives_of, read_runs, traces
+from nas.compare.reference import volume_of
 from nas.compare.statistics import LEVEL, runs_needed
-from nas.compare.trace_columns import columns_of, volume_of
 from nas.errors import UsageError
 from nas.problem.objective import Objective
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.devices.minimax_design import optima
 from nas.devices.result import DeviceStudy, perplexity_percent, spread
+from nas.devices.transfer import optima
 from nas.exact import solution
 from nas.problem.evaluations import Evaluations
 from nas.search.assembly import assemble

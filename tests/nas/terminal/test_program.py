@@ -8,7 +8,7 @@ import pytest
 from nas.api.study import load_study
 from nas.errors import UsageError
 from nas.study.preferences import parse_budget
-from nas.theory import infeasible, loss_terms
+from nas.theory import prediction, theory_problem
 from nas.theory.theory_problem import TheoryProblem
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -39,8 +39,8 @@ def test_what_theory_and_a_limit_of_a_space_propose_is_what_was_typed(
 ) -> None:
     monkeypatch.setattr("sys.argv", [started])
     study = load_study().assembled
-    assert f"use {proposed} --algo exact" in str(loss_terms._refused(study.problem.scenario.law, "it is not"))
-    assert f"; {proposed} --algo exact says" in str(infeasible.nothing_fits(TheoryProblem(study.problem)))
+    assert f"use {proposed} --algo exact" in str(theory_problem._refused(study.problem.scenario.law, "it is not"))
+    assert f"; {proposed} --algo exact says" in str(prediction.nothing_fits(TheoryProblem(study.problem)))
     with pytest.raises(UsageError, match=f"give it to {proposed}"):
         parse_budget("full_layers=2", study.problem.metric_names, study.problem.scenario)
 

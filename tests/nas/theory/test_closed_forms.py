@@ -8,11 +8,10 @@ import pytest
 from nas.errors import UsageError
 from nas.study.catalogue import load_device, load_law, load_space
 from nas.theory import cases
-from nas.theory.budgets import normalised
 from nas.theory.costs import COSTS, Setting, decode_bytes, flops, weight_bytes
-from nas.theory.loss_terms import loss_of, no_closed_form
 from nas.theory.program import Box, Program, solve
-from nas.theory.regimes import DUAL, LATENCY, MEMORY, NEITHER, paper_rule, plain_unit, regime, thresholds
+from nas.theory.regimes import DUAL, LATENCY, MEMORY, NEITHER, normalised, paper_rule, plain_unit, regime, thresholds
+from nas.theory.theory_problem import loss_of, no_closed_form
 from objectives.loss_law.form import Form, Term, named_form
 from objectives.loss_law.law import Law
 from objectives.plugins import importable
@@ -106,9 +105,7 @@ def test_the_corrected_dual_form_meets_its_ratio_and_the_papers_misses_it(
 
 def test_the_prefill_dual_form_meets_its_ratio(setting: Setting) -> None:
     rate = cases.prefill_dual_rate(0.3, 1.5, 6, 2.0)
-    assert cases.prefill_layer(setting, 1024)(1.5, 6) / cases.memory_layer(setting, 1024, rate)(
-        1.5, 6
-    ) == pytest.approx(0.3)
+    assert cases.prefill_layer(1024)(1.5, 6) / cases.memory_layer(setting, 1024, rate)(1.5, 6) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -118,7 +115,7 @@ def test_single_budgets_against_the_program(setting: Setting, seed: int) -> None
     close(cases.memory_only(other, width, memory, RATE), numeric(other, width, memory=memory))
     decode = cases.single("D1", c, width, RATE, cases.decode_layer(other, width), memory)
     close(decode, numeric(other, width, decode=memory))
-    prefill = cases.single("P1", c, width, RATE, cases.prefill_layer(other, width), memory)
+    prefill = cases.single("P1", c, width, RATE, cases.prefill_layer(width), memory)
     close(prefill, numeric(other, width, prefill=memory))
 
 

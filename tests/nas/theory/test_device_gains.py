@@ -6,8 +6,7 @@ import pytest
 
 import nas
 from nas.exact.gains import gains
-from nas.theory.device_gains import relaxed_gains
-from nas.theory.relaxation import relaxed
+from nas.theory.relaxation import relaxed, relaxed_gains
 from nas.theory.theory_problem import TheoryProblem
 
 RESOURCES = ("compute", "bandwidth", "memory")

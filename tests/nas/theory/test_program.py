@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from nas.theory.posynomial import Posynomial
-from nas.theory.program import Box, Optimum, Program, solve
+from nas.theory.program import Box, Optimum, Posynomial, Program, solve
 
 
 def random_program(seed: int) -> Program:

@@ -12,11 +12,9 @@ from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from nas.theory import rounding, text
-from nas.theory.cells import Cell
-from nas.theory.infeasible import least_costs
-from nas.theory.prediction import predict
+from nas.theory.prediction import least_costs, predict
 from nas.theory.relaxation import relaxed
-from nas.theory.rounding import round_off
+from nas.theory.rounding import Cell, round_off
 from nas.theory.theory_problem import TheoryProblem
 from objectives.assessment import Assessment
 from objectives.loss_law.law import Law
