@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict
 
-from objectives.packaged import packaged
+from objectives.plugins import packaged
 from search_spaces.architectures import Architectures
+from search_spaces.axes_schema import Rule
 from search_spaces.columns import worded
 from search_spaces.formats import operators_of
-from search_spaces.layer_rules import Rule
 
 #: How the names that engines are given in logs and tables begin, and the engine.
 ENGINES = {

@@ -16,17 +16,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from objectives.counts import ParameterGroups, count
+from objectives.counts import ParameterGroups, Share, count, count_share
 from objectives.dimensions import Dimensions
 from objectives.latency import closed_form, roofline
-from objectives.latency.cache import hit_share, part_working_set
 from objectives.latency.operator import phases
+from objectives.latency.roofline import hit_share, part_working_set
 from objectives.loss_law.features import COUNTS, OWNERS, feature
+from objectives.loss_law.form import LogProduct
 from objectives.loss_law.layer_deltas import QUANTITIES, Kind, LayerCosts, share_of
-from objectives.loss_law.log_product import LogProduct
 from objectives.measured_bounds import MEASURED, as_composition, level_of
 from objectives.scenario import Scenario
-from objectives.shares import Share, count_share
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, derived
 from search_spaces.columns import Part

@@ -18,9 +18,7 @@ from objectives.transfers import Conditions
 from objectives.weight_formats.table import Values
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
-from search_spaces.columns import any_of
-from search_spaces.device_names import names_of
-from search_spaces.serving_words import EXPERTS_IN, SPECULATION
+from search_spaces.columns import EXPERTS_IN, SPECULATION, any_of, names_of
 
 _DATASHEET = Calibration()  # made once: rates are asked for by every operator of every batch
 

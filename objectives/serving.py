@@ -9,7 +9,7 @@ import numpy as np
 
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
-from search_spaces.serving_words import drafted_of, slow_share_of
+from search_spaces.columns import drafted_of, slow_share_of
 
 Drafter = Literal["mtp", "draft"]
 FALL = 0.95  # of the probability of acceptance from position to position
@@ -63,7 +63,7 @@ class HotExperts:
 class Serving:
     """What is drafted ahead of a model, where its experts lie, and which chip reads its prompts.
 
-    speculation, experts_in: words of `search_spaces.serving_words`. draft: one architecture, n = 1, in the study's format;
+    speculation, experts_in: words of `search_spaces.columns`. draft: one architecture, n = 1, in the study's format;
     draft_apart: what it takes is counted elsewhere, of pairs of models. position_cost: share of a plain step that a further
     position takes beside its operators; None: position_bits over the bits of a weight. position_overlap: share of a sequence's
     further positions in a step that choose experts which its first one chose. mtp_nats: what training with a head for

@@ -22,7 +22,7 @@ from nas.calibrate.figure import (
     refuse_scatter,
     whole,
 )
-from objectives.calibrating.formats import FORMATS
+from objectives.calibrating.measurements import FORMATS
 
 NAME = "llama-bench"
 FIELDS = {"model_type", "n_prompt", "n_gen"}

@@ -33,7 +33,7 @@ from nas.export.chosen import columns
 from nas.files.tables import csv_text
 from nas.study.entry_points import offered
 from nas.study.user_code import imported
-from objectives.calibrating.formats import FORMATS
+from objectives.calibrating.measurements import FORMATS
 
 #: In the order in which they are asked whether a document is theirs: what stands in other logs too comes last.
 READERS: tuple[Reader, ...] = (

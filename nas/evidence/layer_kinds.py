@@ -14,9 +14,7 @@ from nas.terminal.progress import Stages
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.layer_costs.costs import SEARCHED, LayerCosts
-from objectives.layer_costs.document import costs_of
-from objectives.layer_costs.estimate import estimate
-from objectives.layer_costs.pairs import Pair, Pairs, public_pairs
+from objectives.layer_costs.estimate import Pair, Pairs, costs_of, estimate, public_pairs
 
 DECIDES = 0.01  # nats: smaller measured differences have no sign to predict
 WAYS = {"pair": "each pair by all others", "laboratory": "each laboratory by the others"}

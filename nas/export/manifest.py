@@ -17,9 +17,8 @@ from nas.search.assembly import Study
 from nas.study.entry_points import shipped
 from nas.study.key_marks import ALWAYS
 from objectives import outside
-from objectives.installed import DISTRIBUTION, version_of
 from objectives.loss_law.origin import origin_line
-from objectives.plugins import normalised
+from objectives.plugins import DISTRIBUTION, normalised, version_of
 
 MANIFEST = "export.json"
 LAYOUT = 1

@@ -7,7 +7,7 @@ from typing import Any
 from nas.errors import UsageError
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
-from search_spaces.serving_words import EXPERTS_IN, SPECULATION, drafted_of, slow_share_of
+from search_spaces.columns import EXPERTS_IN, SPECULATION, drafted_of, slow_share_of
 
 #: Classes with a head for multi-token prediction by model_type, and the key of config.json that says how many layers it has.
 HEADS = {"qwen3_next": "num_nextn_predict_layers"}
@@ -16,7 +16,7 @@ DRAFT = "draft"  # the draft model's directory beside hf; its GGUF is draft.gguf
 
 @dataclass(frozen=True)
 class Served:
-    """The words of `search_spaces.serving_words` that hold for one candidate; reader: the device that reads its prompts, "" the same."""
+    """The words of `search_spaces.columns` that hold for one candidate; reader: the device that reads its prompts, "" the same."""
 
     speculation: str = "none"
     experts_in: str = "fast"

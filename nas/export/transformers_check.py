@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import UsageError
-from objectives.installed import version_of
+from objectives.plugins import version_of
 
 
 def transformers_version() -> str | None:

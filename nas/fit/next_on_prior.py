@@ -15,9 +15,8 @@ from nas.fit.next_designs import Asked, Proposal, affordable, candidates_of, pro
 from nas.fit.trainings import Trainings, counts_of, on_counts
 from nas.fit.worth import picks_asked
 from nas.search.assembly import Study
-from objectives.evidence.joint_form import Quantities
+from objectives.evidence.joint_form import Quantities, trainings
 from objectives.evidence.posterior import Belief
-from objectives.evidence.trainings import trainings
 from objectives.fitting.design import Plan, optimal, table_of
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures

@@ -15,8 +15,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
-from search_spaces.columns import PRECISIONS, worded
-from search_spaces.serving_words import EXPERTS_IN, SPECULATION
+from search_spaces.columns import EXPERTS_IN, PRECISIONS, SPECULATION, worded
 
 
 def trained_on(law: Law, tokens: float) -> Law:

@@ -6,9 +6,8 @@ from functools import partial
 import numpy as np
 
 from objectives.fitting.trained_models import Table
-from objectives.loss_law.coverage import DesignKind, Region, region_of
+from objectives.loss_law.coverage import RANGED, DesignKind, Region, region_of
 from objectives.loss_law.layer_deltas import SHARES
-from objectives.loss_law.ranges import RANGED
 from search_spaces.arrays import FloatArray
 
 

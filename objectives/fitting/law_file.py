@@ -14,12 +14,12 @@ from objectives.fitting.form_choice import form_weights
 from objectives.fitting.intervals import Intervals, bootstrap
 from objectives.fitting.layer_columns import coefficient
 from objectives.fitting.trained_models import Table
-from objectives.installed import DISTRIBUTION, version_of
+from objectives.loss_law.coverage import RANGED
 from objectives.loss_law.draws import Rival
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import SHARES, LayerDeltas
-from objectives.loss_law.ranges import RANGED
+from objectives.plugins import DISTRIBUTION, version_of
 from search_spaces.arrays import FloatArray
 
 KEPT = 200  # draws in a law file

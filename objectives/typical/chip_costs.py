@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from objectives.packaged import packaged
+from objectives.plugins import packaged
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 

@@ -5,7 +5,7 @@ from functools import cache
 from pydantic import BaseModel, ConfigDict
 
 from objectives.device import SlowMemory
-from objectives.packaged import packaged
+from objectives.plugins import packaged
 from objectives.serving import Acceptance, Drafter, Serving
 
 

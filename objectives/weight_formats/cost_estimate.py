@@ -20,7 +20,7 @@ import numpy as np
 
 from objectives import outside
 from objectives.plugins import folder
-from objectives.weight_formats.costs import BILLION, ENDS
+from objectives.weight_formats.table import BILLION, ENDS
 from search_spaces.arrays import FloatArray, IntArray
 
 PIVOT = 7e9  # parameters about which the exponent turns in the sampler

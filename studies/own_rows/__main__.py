@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nas.evidence.tables import GroupedTable, base, published
-from objectives.evidence.pooled_law import Widening, law_of
-from objectives.evidence.population import CENTRE, CENTRE_SD, population
+from objectives.evidence.joint_form import MOST_EPOCHS, Trainings
+from objectives.evidence.population import CENTRE, CENTRE_SD, Widening, law_of, population
 from objectives.evidence.posterior import Belief, posterior, prior_of
-from objectives.evidence.trainings import MOST_EPOCHS, Trainings
 from objectives.fitting.estimate import Method, fitted
 from objectives.fitting.form_choice import form_weights
 from objectives.fitting.trained_models import Table

@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 from objectives.arithmetic import evaluated
-from objectives.evidence.convention import as_text, converted
-from objectives.evidence.source import EvidenceSource
+from objectives.evidence.convention import EvidenceSource, as_text, converted
 from objectives.plugins import documents
 
 SOURCES = documents("objectives.evidence.sources")

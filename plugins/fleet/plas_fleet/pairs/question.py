@@ -17,7 +17,7 @@ from objectives.typical.serving import typical_serving
 from plas_fleet.pairs.acceptance import AcceptanceOfDrafts
 from plas_fleet.pairs.metrics import OF_PAIRS, supported
 from plas_fleet.pairs.solution import PairProblem
-from search_spaces.serving_words import MOST_DRAFTED
+from search_spaces.columns import MOST_DRAFTED
 
 SAME = "same"  # the study's space is that of drafts
 
