@@ -127,13 +127,6 @@ def converted(source: EvidenceSource, path: Path) -> Converted:
     return Converted({name: values[best] for name, values in found.items()}, off, int((~best).sum()))
 
 
-def as_text(table: Converted) -> str:
-    """A CSV of a table, whole numbers without a point."""
-    rows = zip(*(values.tolist() for values in table.columns.values()), strict=True)
-    lines = [",".join(str(int(v)) if v == int(v) else repr(v) for v in row) for row in rows]
-    return "\n".join([",".join(table.columns), *lines]) + "\n"
-
-
 def _followed(source: EvidenceSource, made: dict[str, FloatArray], known: dict[str, FloatArray]) -> float | None:
     """The largest share by which counts differ from those of the shapes.
 
