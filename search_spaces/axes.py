@@ -37,6 +37,11 @@ class DependentGene:
         repaired = np.take_along_axis(nth, np.maximum(rank, 0), axis=1)
         return cls(frozen(valid), frozen(counts), frozen(nth), frozen(rank), frozen(repaired))
 
+    @cached_property
+    def number(self) -> IntArray:
+        """The place of each valid (owner, value) among all of them in order, (owners, values)."""
+        return frozen((np.cumsum(self.counts) - self.counts)[:, None] + self.rank)
+
 
 DEPTH = 0
 

@@ -188,15 +188,12 @@ class ColumnReader:
         shape = {name: self._positive(name) for name in ("depth", "width")}
         shape["head_dim"] = self._positive("head_dim", np.asarray(64))
         shape["n_heads"] = self._positive("n_heads", shape["width"] / shape["head_dim"], ("width", "head_dim"))
-        shape["n_kv_heads"] = self._positive("n_kv_heads", self._from_gqa(shape["n_heads"]), ("n_heads",))
+        of_gqa = shape["n_heads"] / _numbers(self.given["gqa"]) if self.given.get("gqa") is not None else None
+        shape["n_kv_heads"] = self._positive("n_kv_heads", of_gqa, ("n_heads",))
         shape["n_experts"] = self._positive("n_experts", np.asarray(1))
         shape["top_k"] = self._positive("top_k", np.asarray(1))
         shape["expert_size"] = self._positive("expert_size", self._from_ratio(shape), ("width", "top_k"))
         return {name: shape[name] for name in SHAPE}
-
-    def _from_gqa(self, n_heads: IntArray) -> FloatArray | None:
-        gqa = self.given.get("gqa")
-        return None if gqa is None else n_heads / _numbers(gqa)
 
     def _from_ratio(self, shape: Mapping[str, IntArray]) -> FloatArray | None:
         if "expert_ffn_ratio" in self.given:

@@ -50,12 +50,6 @@ class SearchSpace(Axes):
         return frozen(np.argwhere(self.top_k_gene.valid))
 
     @cached_property
-    def _pair_number(self) -> IntArray:
-        """Row of `_pairs` of each valid (n_experts, top_k) gene."""
-        counts = self.top_k_gene.counts
-        return frozen((np.cumsum(counts) - counts)[:, None] + self.top_k_gene.rank)
-
-    @cached_property
     def counts_per_frame(self) -> IntArray:
         """Architectures of one plan (depth, layers) per frame (width, head_dim, n_heads), exact, (frames,)."""
         sizes, kvs = self.ffn_gene.counts[self.frames[:, 0]], self.kv_gene.counts[self.frame_heads]
@@ -68,12 +62,6 @@ class SearchSpace(Axes):
     @cached_property
     def _per_plan(self) -> int:
         return int(self.counts_per_frame.sum())
-
-    @cached_property
-    def _plan_number(self) -> IntArray:
-        """Row of `layer_plans` of each valid (depth, layers) gene."""
-        counts = self.layers_gene.counts
-        return frozen((np.cumsum(counts) - counts)[:, None] + self.layers_gene.rank)
 
     @property
     def size(self) -> int:
@@ -114,7 +102,7 @@ class SearchSpace(Axes):
         width = rows[:, self.place["width"]]
         experts, top_k, ffn, kv = rows[:, self._ffn_and_kv].T
         heads = self.frame_heads[frame]
-        within = self._pair_number[experts, top_k] * self.ffn_gene.counts[width] + self.ffn_gene.rank[width, ffn]
+        within = self.top_k_gene.number[experts, top_k] * self.ffn_gene.counts[width] + self.ffn_gene.rank[width, ffn]
         within = within * self.kv_gene.counts[heads] + self.kv_gene.rank[heads, kv]
         keys: IntArray = self.plan_of(rows) * self._per_plan + self._frame_start[frame] + within
         for name, values in self.settings.items():
@@ -123,7 +111,7 @@ class SearchSpace(Axes):
 
     def plan_of(self, genotypes: IntArray) -> IntArray:
         """Row of `layer_plans` of each canonical genotype, (n,)."""
-        plan: IntArray = self._plan_number[genotypes[:, DEPTH], self._layers(genotypes)]
+        plan: IntArray = self.layers_gene.number[genotypes[:, DEPTH], self._layers(genotypes)]
         return plan
 
     def _layers(self, genotypes: IntArray) -> IntArray | int:

@@ -195,13 +195,14 @@ def say_left_out(records: Sequence[TableRecord]) -> None:
 def _say_errors(records: Sequence[TableRecord]) -> None:
     """Its error of differences beside each law's over the tables that decide, that the law prices whole, and that it was not fitted to."""
     decided = [record for record in records if DESIGNS in record.decided]
-    beside = {"each table's best law": [_best_error(each) for each in decided]}
+    of_laws = [_errors_of_laws(record) for record in decided]
+    beside = {"each table's best law": [min(errors.values(), default=None) for errors in of_laws]}
     names = [name for name in decided[0].by[DESIGNS] if name not in (*RULES, EVIDENCE)] if decided else []
-    beside |= {name: [_error_of(each, name) for each in decided] for name in names}
+    beside |= {name: [errors.get(name) for errors in of_laws] for name in names}
     rows = []
     for what, errors in beside.items():
         own = zip(decided, errors, strict=True)
-        if ratios := [_judged(each).error / error[0] for each, error in own if error is not None]:
+        if ratios := [_judged(record).error / error for record, error in own if error is not None]:
             rows.append([what, f"{sum(r <= 1 for r in ratios)} of {len(ratios)}", f"{max(ratios):.2f}"])
     if rows:
         table(["its error of differences beside", "no larger in tables", "times at worst"], rows)
@@ -279,14 +280,14 @@ def verdicts(records: Sequence[TableRecord]) -> list[str]:
 
 def _left_out(record: TableRecord) -> list[str]:
     own, (order, best) = _judged(record), _best_order(record)
-    error = _best_error(record)
+    errors = [(error, law) for law, error in _errors_of_laws(record).items()]
     few = "" if DESIGNS in record.decided else " (few)"
     return [
         f"{own.pairs:,}{few}",
         f"{100 * own.order:.1f}",
         f"{100 * order:.1f} {best}",
         f"{own.error:.4f}",
-        "-" if error is None else f"{error[0]:.4f} {error[1]}",
+        "{:.4f} {}".format(*min(errors)) if errors else "-",
     ]
 
 
@@ -316,19 +317,13 @@ def _behind_rule(record: TableRecord) -> float:
     )
 
 
-def _best_error(record: TableRecord) -> tuple[float, str] | None:
-    """The least error of another law that prices all pairs and was not fitted to the table; None without one."""
-    found = {
+def _errors_of_laws(record: TableRecord) -> dict[str, float]:
+    """The error of each other law that prices all pairs and was not fitted to the table."""
+    return {
         name: each.error
         for name, each in _others(record).items()
         if name not in RULES and name not in record.fitted and each.pairs == each.of
     }
-    return min((error, name) for name, error in found.items()) if found else None
-
-
-def _error_of(record: TableRecord, law: str) -> tuple[float, str] | None:
-    each = _others(record).get(law)
-    return None if each is None or law in record.fitted or each.pairs < each.of else (each.error, law)
 
 
 def held_by_laboratory(records: Sequence[TableRecord], question: str) -> dict[str, tuple[float, int]]:

@@ -82,7 +82,9 @@ def execute(request: EvidenceRequest) -> None:
     record |= {name: of_table(found, table, curve) for name, table in given}
     stage.close()
     if request.write_costs is not None:
-        write_cost(request.write_costs, cost)
+        # beside a law's tokenizer, as studies take it
+        kept = cost.model_dump(mode="json", exclude={"relative_to", "here"})
+        write(request.write_costs, "# Made by plas evidence --vocabulary --write-costs.\n" + dump(kept))
     if request.json:
         say_json(content(cost, record))
     else:
@@ -183,12 +185,6 @@ def _cost(found: FittedCost, draws: Sequence[FittedCost], runs: VocabularyRuns) 
         relative_to=BESIDE,
         source=SOURCE,
     )
-
-
-def write_cost(path: Path, cost: VocabularyCost) -> None:
-    """The document that studies take the cost from, which is beside a law's tokenizer there."""
-    kept = cost.model_dump(mode="json", exclude={"relative_to", "here"})
-    write(path, "# Made by plas evidence --vocabulary --write-costs.\n" + dump(kept))
 
 
 def content(cost: VocabularyCost, record: dict[str, list[Judged]]) -> dict[str, Any]:

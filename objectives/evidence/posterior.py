@@ -134,7 +134,8 @@ def prior_of(law: Law) -> Belief:
             f"prior: expected a law with {LEAST_DRAWS} draws or more, got {len(law.draws)} in {law.name}; name evidence"
         )
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = np.stack([_with_loss(*coordinates(draw.coefficients)) for draw in law.drawn])
+        drawn = [coordinates(draw.coefficients) for draw in law.drawn]
+        found = np.stack([np.append(theta, level + excess(theta, REFERENCE)[0]) for theta, level in drawn])
     if not np.isfinite(found).all():
         raise ValueError(
             f"prior: expected draws of positive scales and exponents, got others in {law.name}; name evidence"
@@ -142,10 +143,6 @@ def prior_of(law: Law) -> Belief:
     freedom = law.provenance.get("freedom", np.inf)  # of draws that own_law made
     wider = 1.0 if np.isinf(freedom) else float((_stretched(freedom, len(found)) ** 2).mean())
     return Belief(found.mean(axis=0), np.cov(found.T) / wider, law.residual_sd or LEAST_SCALE)
-
-
-def _with_loss(theta: FloatArray, level: float) -> FloatArray:
-    return np.append(theta, level + excess(theta, REFERENCE)[0])
 
 
 def posterior(prior: Belief, rows: Trainings, weight: FloatArray | None = None) -> Posterior:
@@ -165,13 +162,10 @@ def posterior(prior: Belief, rows: Trainings, weight: FloatArray | None = None) 
             break
     keep = np.append(np.arange(K), K + problem.main)
     known = covariance[np.ix_(keep, keep)]
-    belief = Belief(x[keep], known, scale, max(LEAST_FREEDOM, len(rows) - _effective(prior, known)))
+    # what the rows determine: of each direction the share of the prior's variance that they take away
+    determined = len(known) - float(np.trace(np.linalg.solve(prior.covariance, known)))
+    belief = Belief(x[keep], known, scale, max(LEAST_FREEDOM, len(rows) - determined))
     return Posterior(belief, x[K:], problem.main, problem.fitted(x), tails)
-
-
-def _effective(prior: Belief, known: FloatArray) -> float:
-    """How many coordinates the rows determine: of each direction the share of the prior's variance that they take away."""
-    return len(known) - float(np.trace(np.linalg.solve(prior.covariance, known)))
 
 
 @dataclass(frozen=True, eq=False)
