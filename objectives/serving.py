@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, TypeVar
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict
 
+from objectives.device import SlowMemory
+from objectives.plugins import packaged
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import drafted_of, slow_share_of
@@ -137,3 +140,55 @@ class Serving:
     def slow_share(self) -> float:
         """Share of layers whose experts (of a dense design its FFN) lie in slow memory."""
         return slow_share_of(self.experts_in)
+
+
+class TypicalAcceptance(BaseModel):
+    """The probability that a first drafted token is accepted: median, and ends of what models, tasks and contexts have."""
+
+    model_config = ConfigDict(extra="forbid")
+    share: float
+    least: float
+    most: float
+
+
+class TypicalSlow(BaseModel):
+    """Host memory: GB/s, ms more that a layer waits with hot experts."""
+
+    model_config = ConfigDict(extra="forbid")
+    bandwidth: float
+    hot: float
+
+
+class TypicalServing(BaseModel):
+    """The figures of `serving.yaml`, which says what each is."""
+
+    model_config = ConfigDict(extra="forbid")
+    acceptance: dict[Drafter, TypicalAcceptance]
+    position_bits: float
+    position_overlap: float
+    mtp_nats: float
+    slow: TypicalSlow
+
+
+@cache
+def shipped() -> TypicalServing:
+    """The figures that ship."""
+    return TypicalServing.model_validate(packaged("objectives.typical", "serving"))
+
+
+def typical_serving() -> Serving:
+    """Serving without anything drafted or slow, with the figures that ship for where something is."""
+    known = shipped()
+    return Serving(
+        acceptance={kind: Acceptance(each.share) for kind, each in known.acceptance.items()},
+        position_bits=known.position_bits,
+        position_overlap=known.position_overlap,
+        mtp_nats=known.mtp_nats,
+    )
+
+
+def with_typical_rates(memory: SlowMemory) -> SlowMemory:
+    """Slow memory with the rate of public rows where its file states none."""
+    if memory.bandwidth is not None:
+        return memory
+    return memory.model_copy(update={"bandwidth": shipped().slow.bandwidth * 1e9, "typical": True})

@@ -22,9 +22,9 @@ from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from objectives import outside
 from objectives.plugins import documents, folder
+from objectives.text.text import TokenCurve
 from objectives.text.vocabulary_cost import VocabularyCost
 from objectives.text.vocabulary_runs import FittedCost, VocabularyRuns, fitted, refitted
-from objectives.token_curve import TokenCurve
 from search_spaces.arrays import FloatArray
 
 RUNS = folder("objectives.text") / "tao_2024.csv"

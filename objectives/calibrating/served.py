@@ -21,8 +21,7 @@ from objectives.latency.roofline import pass_seconds
 from objectives.loss_law.law import Law
 from objectives.profile_choice import FAR_OFF
 from objectives.scenario import Scenario
-from objectives.serving import Acceptance
-from objectives.typical.serving import typical_serving
+from objectives.serving import Acceptance, typical_serving
 from search_spaces.arrays import FloatArray, IntArray
 
 Coefficient = Literal["slow_bandwidth_efficiency", "position_cost"]

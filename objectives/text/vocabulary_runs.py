@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import least_squares
 
+from objectives.text.text import TokenCurve
 from objectives.text.vocabulary_cost import REFERENCE
-from objectives.token_curve import TokenCurve
 from search_spaces.arrays import AnyArray, FloatArray
 
 DATA = (

@@ -9,10 +9,9 @@ import pytest
 
 from objectives.assessment import Assessment
 from objectives.scenario import Scenario
-from objectives.text.text import Text
+from objectives.text.text import Size, Source, Text, TokenCurve
 from objectives.text.vocabulary_cost import VocabularyCost
 from objectives.text.vocabulary_runs import FittedCost, VocabularyRuns, fitted, refitted
-from objectives.token_curve import Size, Source, TokenCurve
 from search_spaces.architectures import Architectures, one
 
 CURVE = TokenCurve(
