@@ -8,8 +8,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from objectives import outside
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -86,6 +84,8 @@ def _places(module: str, *, file: bool) -> Iterator[Path]:
 
 def packaged(package: str, name: str) -> Any:
     """The content of a document of a package."""
+    import yaml  # here, since help and the overview need none of it
+
     return yaml.safe_load(outside.text(documents(package)[name], outside.MB))
 
 
