@@ -217,9 +217,9 @@ def law_of(
     )
 
 
-def drawn_coordinates(found: Population, widening: Widening, count: int = DRAWS) -> tuple[FloatArray, FloatArray]:
-    """Coordinates of new laboratories (count, k) and their losses at the reference (count,), from scrambled Sobol points."""
-    normal = normal_points(len(NAMES) + 1, count)
+def drawn_coordinates(found: Population, widening: Widening) -> tuple[FloatArray, FloatArray]:
+    """Coordinates of new laboratories (draws, k) and their losses at the reference (draws,), from scrambled Sobol points."""
+    normal = normal_points(len(NAMES) + 1)
     apart = normal[:, :-1] @ np.linalg.cholesky(found.new).T
     theta = found.mean + widening.factors * apart
     return theta, found.at_reference[0] + found.at_reference[1] * normal[:, -1]
