@@ -1,7 +1,6 @@
-"""Parameters of an architecture, each group once, and the share of each part (base, attention, FFN) in them."""
+"""Parameters of an architecture, each group once."""
 
 from dataclasses import dataclass
-from typing import Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from objectives.dimensions import Dimensions
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
-from search_spaces.columns import QK_NORMS, Part
+from search_spaces.columns import QK_NORMS
 
 _COUNTED: WeakKeyDictionary[Architectures, "ParameterGroups"] = WeakKeyDictionary()
 
@@ -149,75 +148,3 @@ def active_ffn(architectures: Architectures) -> FloatArray:
 def active(architectures: Architectures) -> FloatArray:
     """Parameters that one token uses: K of E experts, everything else whole, (n,)."""
     return count(architectures).active
-
-
-@dataclass(frozen=True, eq=False)
-class Share:
-    """The share of one part in a quantity: `per_layer` and `once`, each a tuple of terms (n,)."""
-
-    per_layer: tuple[FloatArray, ...] = ()
-    once: tuple[FloatArray, ...] = ()
-
-    def __add__(self, other: Self) -> Self:
-        return type(self)((*self.per_layer, *other.per_layer), (*self.once, *other.once))
-
-    def times(self, factor: float) -> Self:
-        """The share of `factor` times the quantity; factor is positive."""
-        per_layer = tuple(term * factor for term in self.per_layer)
-        return type(self)(per_layer, tuple(term * factor for term in self.once))
-
-
-def total_share(architectures: Architectures, part: Part) -> Share:
-    """A part's share of the number of all parameters."""
-    return (
-        weights_of_a_layer(architectures, part) + small_tensors(architectures, part) + embeddings(architectures, part)
-    )
-
-
-def active_share(architectures: Architectures, part: Part) -> Share:
-    """A part's share of the number of active parameters."""
-    rest = small_tensors(architectures, part) + embeddings(architectures, part)
-    if part == "ffn":
-        return _active_ffn_of_a_layer(architectures) + rest
-    return weights_of_a_layer(architectures, part) + rest
-
-
-def count_share(architectures: Architectures, part: Part, name: str) -> Share:
-    """A part's share of a count of parameters of the loss law, without embeddings."""
-    if name == "attention_parameters":
-        return weights_of_a_layer(architectures, part) if part == "attention" else Share()
-    if name == "active_ffn_parameters":
-        return _active_ffn_of_a_layer(architectures) if part == "ffn" else Share()
-    small = small_tensors(architectures, part)
-    if name == "active_parameters" and part == "ffn":
-        return _active_ffn_of_a_layer(architectures) + small
-    return weights_of_a_layer(architectures, part) + small
-
-
-def _active_ffn_of_a_layer(architectures: Architectures) -> Share:
-    return Share(per_layer=(active_ffn(architectures),))
-
-
-def weights_of_a_layer(architectures: Architectures, part: Part) -> Share:
-    g = count(architectures)
-    if part == "base":
-        return Share()
-    return Share(
-        per_layer=(
-            (g.attention + g.mixers) / architectures.depth
-            if part == "attention"
-            else g.experts_total + g.shared_expert,
-        )
-    )
-
-
-def small_tensors(architectures: Architectures, part: Part) -> Share:
-    """Norms, biases and gates go with attention, the final norm with the base, the router with the FFN."""
-    g, width = count(architectures), architectures.width.astype(np.float64)
-    if part == "base":
-        return Share(once=(width,))
-    return Share(per_layer=((g.small - width) / architectures.depth if part == "attention" else g.router,))
-
-
-def embeddings(architectures: Architectures, part: Part) -> Share:
-    return Share(once=(count(architectures).embedding,)) if part == "base" else Share()

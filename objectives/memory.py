@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from objectives.counts import ParameterGroups, Share, count, small_tensors, weights_of_a_layer
+from objectives.counts import ParameterGroups, count
 from objectives.dimensions import Dimensions, kv_cache_bytes
 from objectives.layer_kinds import STATE_BYTES
 from objectives.parts import PartAssessment
 from objectives.precision import Precision
 from objectives.scenario import Scenario
+from objectives.shares import Share, small_tensors, weights_of_a_layer
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import any_of
 

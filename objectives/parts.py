@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from objectives.counts import ParameterGroups, Share, count, count_share
+from objectives.counts import ParameterGroups, count
 from objectives.dimensions import Dimensions
 from objectives.latency import closed_form, roofline
 from objectives.latency.operator import phases
@@ -26,6 +26,7 @@ from objectives.loss_law.form import LogProduct
 from objectives.loss_law.layer_deltas import QUANTITIES, LayerCosts, share_of
 from objectives.measured_bounds import MEASURED, as_composition, level_of
 from objectives.scenario import Scenario
+from objectives.shares import Share, count_share
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, derived
 from search_spaces.columns import Part

@@ -12,7 +12,7 @@ from objectives.device_columns import Figure
 from objectives.loss_law.law import Law
 from objectives.precision import PRECISIONS, Precision
 from objectives.serving import Serving
-from objectives.text.text import Text
+from objectives.token_curve import Text
 from objectives.training import Training
 from objectives.transfers import Conditions
 from objectives.weight_formats.table import Values

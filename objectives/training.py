@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from objectives.counts import ParameterGroups, Share, count
+from objectives.counts import ParameterGroups, count
 from objectives.device import Device
 from objectives.dimensions import Dimensions
+from objectives.shares import Share
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part

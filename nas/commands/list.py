@@ -24,7 +24,7 @@ from objectives.loss_law.precision_cost import CAVEATS, SOURCES, priced
 from objectives.plugins import documents, first_line, importable, imports, normalised, summary
 from objectives.precision import PRECISIONS
 from objectives.profile_choice import measured_elsewhere
-from objectives.text.text import TokenCurve
+from objectives.token_curve import TokenCurve
 from objectives.weight_formats.table import WEIGHT_FORMATS, WeightFormat
 from search_spaces.formats import base_of
 

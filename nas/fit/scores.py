@@ -20,7 +20,7 @@ from objectives.display_text import in_a_command
 from objectives.scores.curves import FamilyCurve, Record, Scores, interval
 from objectives.scores.fit import LeftOut, fitted, left_out
 from objectives.scores.table import ScoreTable, score_table
-from objectives.text.text import TokenCurve
+from objectives.token_curve import TokenCurve
 from search_spaces.arrays import FloatArray
 
 TAKEN = ("scores", "out", "seed", "quiet", "json")

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from nas.files.faults import Faults
 from nas.study.configuration import StudyConfig
-from objectives.text.text import TokenCurve
+from objectives.token_curve import TokenCurve
 from search_spaces.axes_schema import CAPABILITIES, UPPER, Axes, Conditions
 from search_spaces.columns import OF_SERVING
 from search_spaces.mixes import Mixes

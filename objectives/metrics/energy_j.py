@@ -1,10 +1,10 @@
 """Energy of a whole request, base power · time + energy per FLOP and byte, J, (n,); on the rail that was metered."""
 
 from objectives.assessment import Assessment
-from objectives.counts import Share
 from objectives.latency.request_work import part_work, request_work
 from objectives.parts import PartAssessment, of_part
 from objectives.scenario import Scenario
+from objectives.shares import Share
 from search_spaces.arrays import FloatArray
 
 UNIT = "J"

@@ -1,9 +1,9 @@
 """Energy of a request for each 1,000 bytes of text that it generates, J, (n,)."""
 
 from objectives.assessment import Assessment
-from objectives.counts import Share
 from objectives.parts import PartAssessment
 from objectives.scenario import Scenario
+from objectives.shares import Share
 from search_spaces.arrays import FloatArray
 
 UNIT = "J"

@@ -1,8 +1,8 @@
 """FLOPs of a model's life: training, then every token that it serves, (n,)."""
 
 from objectives.assessment import Assessment
-from objectives.counts import Share
 from objectives.parts import PartAssessment
+from objectives.shares import Share
 from objectives.training import PASSES, drafting_flops, drafting_share, forward_flops, forward_share
 from search_spaces.arrays import FloatArray
 

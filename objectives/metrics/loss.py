@@ -2,9 +2,9 @@
 
 from objectives.assessment import Assessment
 from objectives.composition import composition_of
-from objectives.counts import Share
 from objectives.parts import Composition, PartAssessment
 from objectives.scenario import Scenario
+from objectives.shares import Share
 from search_spaces.arrays import FloatArray
 
 UNIT = "nats"

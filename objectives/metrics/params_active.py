@@ -1,8 +1,8 @@
 """Parameters that one token uses, (n,)."""
 
 from objectives.assessment import Assessment
-from objectives.counts import Share, active_share
 from objectives.parts import PartAssessment
+from objectives.shares import Share, active_share
 from search_spaces.arrays import FloatArray
 
 UNIT = "parameters"

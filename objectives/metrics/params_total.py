@@ -1,8 +1,8 @@
 """Parameters stored, with embeddings only if a vocabulary is given, (n,)."""
 
 from objectives.assessment import Assessment
-from objectives.counts import Share, total_share
 from objectives.parts import PartAssessment
+from objectives.shares import Share, total_share
 from search_spaces.arrays import FloatArray
 
 UNIT = "parameters"

@@ -1,8 +1,8 @@
 """Time to process the prompt, ms, (n,)."""
 
 from objectives.assessment import Assessment
-from objectives.counts import Share
 from objectives.parts import PartAssessment
+from objectives.shares import Share
 from search_spaces.arrays import FloatArray
 
 UNIT = "ms"

@@ -2,8 +2,8 @@
 
 from objectives import memory
 from objectives.assessment import Assessment
-from objectives.counts import Share
 from objectives.parts import PartAssessment
+from objectives.shares import Share
 from search_spaces.arrays import FloatArray
 
 UNIT = "GB"

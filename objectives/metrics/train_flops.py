@@ -1,8 +1,8 @@
 """FLOPs of training on the tokens of the study, 3 · tokens · those of a token forward, (n,)."""
 
 from objectives.assessment import Assessment
-from objectives.counts import Share
 from objectives.parts import PartAssessment
+from objectives.shares import Share
 from objectives.training import PASSES, drafting_share, forward_share, training_flops
 from search_spaces.arrays import FloatArray
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from objectives.assessment import Assessment
-from objectives.counts import Share
 from objectives.parts import PartAssessment
+from objectives.shares import Share
 from search_spaces.arrays import FloatArray
 
 UNIT = "h"

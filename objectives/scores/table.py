@@ -12,7 +12,7 @@ from objectives.fitting.columns import bare
 from objectives.fitting.kept_rows import numbers_of
 from objectives.fitting.sheet import read_sheet, with_points
 from objectives.fitting.table_sources import Source, source_of
-from objectives.text.text import TokenCurve
+from objectives.token_curve import TokenCurve
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
 MOST = 10_000  # rows

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from nas.files.yaml_source import dump, parse, read
 from objectives.plugins import documents
-from objectives.text.text import TokenCurve
+from objectives.token_curve import TokenCurve
 
 TAO = {1024: 2.2517, 4096: 3.0252, 32768: 3.9390, 96256: 4.1622, 1024000: 4.3436}  # 0.22326 / D, four digits
 ENTROPIES = {2048: 6.4983, 8192: 7.1745, 96256: 7.6451}

@@ -10,8 +10,8 @@ from nas.errors import UsageError
 from nas.exact.decomposition.boxes import Boxes
 from nas.exact.decomposition.grid import Backbones, Grid, one_layer
 from nas.problem.problem import Problem
-from objectives.counts import Share
 from objectives.parts import Composition, NotASum, PartAssessment, Quantity, composition
+from objectives.shares import Share
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.columns import Part

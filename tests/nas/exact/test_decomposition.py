@@ -28,9 +28,9 @@ from nas.problem.objective import Budget, Objective, built_in
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from objectives import counts
-from objectives.counts import Share
 from objectives.loss_law.law import Law
 from objectives.parts import Composition
+from objectives.shares import Share
 from search_spaces.space import SearchSpace
 
 

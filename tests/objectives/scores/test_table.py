@@ -9,7 +9,7 @@ import yaml
 from objectives.plugins import documents
 from objectives.scores.fit import families_of
 from objectives.scores.table import ScoreTable, score_table
-from objectives.text.text import TokenCurve
+from objectives.token_curve import TokenCurve
 
 HEADER = "model,laboratory,bits_per_byte,science:arc,science:sciq,mmlu:mmlu"
 GOOD = [
