@@ -196,7 +196,7 @@ def test_parts_that_turn_are_enumerated_and_beyond_that_refused(
     problem_of: Callable[..., Problem], user_module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = user_module(
-        "from objectives.counts import Share\n"
+        "from objectives.shares import Share\n"
         "def fn(a):\n    return 1.0 + (a.expert_size / a.width - 1.0) ** 2\n"
         "def parts(shares):\n"
         "    a = shares.architectures\n"
