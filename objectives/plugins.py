@@ -1,4 +1,4 @@
-"""What packages hold: modules by file names and first docstring lines, the content of YAML files, installed versions."""
+"""What packages hold: modules by file names and first docstring lines and YAML files by name, installed versions."""
 
 import ast
 from collections.abc import Iterator
@@ -6,7 +6,6 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from objectives import outside
 
@@ -80,13 +79,6 @@ def _places(module: str, *, file: bool) -> Iterator[Path]:
         yield from (inside / "__init__.py", inside.with_suffix(".py")) if file else (inside,)
     if file and not inner and spec.origin:
         yield Path(spec.origin)
-
-
-def packaged(package: str, name: str) -> Any:
-    """The content of a document of a package."""
-    import yaml  # here, since help and the overview need none of it
-
-    return yaml.safe_load(outside.text(documents(package)[name], outside.MB))
 
 
 DISTRIBUTION = "plas-codesign"
