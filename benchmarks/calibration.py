@@ -25,8 +25,7 @@ from nas.study.catalogue import load_device, load_law
 from objectives.calibrating.group import Calibrated, calibrate, groups, with_beside
 from objectives.calibrating.held_out import Group, choose
 from objectives.calibrating.measurements import LeftOut, Measurement, read
-from objectives.calibrating.prediction import predict
-from objectives.calibrating.terms import Terms, terms
+from objectives.calibrating.terms import Terms, predict, terms
 from objectives.device import Calibration, Device
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures

@@ -17,8 +17,7 @@ from nas.calibrate.command import LAW
 from nas.study.catalogue import load_law
 from objectives.calibrating.group import PHASES, calibrate, groups
 from objectives.calibrating.measurements import Measurement
-from objectives.calibrating.prediction import predict
-from objectives.calibrating.terms import terms
+from objectives.calibrating.terms import predict, terms
 from objectives.device import Device, Phase
 from objectives.measured_bounds import conformal_factor
 from objectives.transfers import BATCH_DOWN, BATCH_UP, EXPERTS, FORMATS, LONGER, SHORTER, Ratios, Step

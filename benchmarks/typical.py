@@ -40,8 +40,7 @@ from objectives.calibrating.efficiencies import class_priors
 from objectives.calibrating.group import PHASES, calibrate, groups
 from objectives.calibrating.held_out import Group, choose, leave_one_out
 from objectives.calibrating.measurements import Measurement, read
-from objectives.calibrating.prediction import predict
-from objectives.calibrating.terms import Terms, terms
+from objectives.calibrating.terms import Terms, predict, terms
 from objectives.counts import total
 from objectives.device import Calibration, Chip, Phase
 from objectives.engines import engine_of

@@ -23,7 +23,7 @@ def dispatch() -> None:
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         sys.stdout.write(overview.overview(COMMANDS, installed()))
     elif arguments[0] == "--version":
-        from objectives.installed import DISTRIBUTION, version_of
+        from objectives.plugins import DISTRIBUTION, version_of
 
         sys.stdout.write(f"{DISTRIBUTION} {version_of(DISTRIBUTION)}\n")
     elif arguments[0] == "completion":

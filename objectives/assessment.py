@@ -95,13 +95,13 @@ class Assessment:
     def phase_ms(self, phase: str) -> FloatArray:
         """Prefill or decode latency in the scenario's fidelity, ms, (n,); both are kept."""
         if phase not in self._known:
-            self._known["prefill"], self._known["decode"] = self._latency_ms()
+            if self.scenario.latency == "closed_form":
+                times = closed_form.latency_ms(self.architectures, self.scenario)
+            else:
+                mixer = None if self.mixer is None else self.mixer()
+                times = roofline.latency_ms(self.dimensions, self.scenario, mixer)
+            self._known["prefill"], self._known["decode"] = times
         return self._known[phase]
-
-    def _latency_ms(self) -> tuple[FloatArray, FloatArray]:
-        if self.scenario.latency == "closed_form":
-            return closed_form.latency_ms(self.architectures, self.scenario)
-        return roofline.latency_ms(self.dimensions, self.scenario, None if self.mixer is None else self.mixer())
 
 
 @cache

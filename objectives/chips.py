@@ -4,16 +4,18 @@ import difflib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any
+from functools import cache, reduce
+from types import MappingProxyType
+from typing import Annotated, Any, Self
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from objectives.arithmetic import FUNCTIONS, evaluated, names_of, parsed
 from objectives.device import Device
 from objectives.device_columns import NAME, Figure, refuse_taken
+from objectives.packaged import packaged
 from objectives.quantities import scaled, short
-from objectives.typical import chip_costs
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 
 MOST, MOST_COMBINED = 100_000, 5_000_000
@@ -172,10 +174,6 @@ def _combined(genes: Mapping[str, Any]) -> dict[str, AnyArray]:
                 raise ValueError(f"{name}: expected figures with names of their own, got {figure} twice; rename one")
             columns[figure] = np.array([each[figure] for each in values.figures.values()])[place]
     return columns or {"": np.zeros(1)}
-
-
-def _functions() -> dict[str, Callable[..., Any]]:
-    return {**FUNCTIONS, **chip_costs.functions()}
 
 
 def _evaluate(formulas: Mapping[str, str], columns: dict[str, AnyArray], at: str) -> None:
@@ -344,3 +342,59 @@ def _start(figures: Mapping[str, list[float]], base: Device | None, given: Mappi
         kept["chip"] = given["class"]
     said = {"name": "chip", "source": f"genes over {base.name}" if base else "genes", "confidence": "estimate"}
     return Device.model_validate({**kept, **first, **said, "dense_confirmed": True})
+
+
+_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Published(BaseModel):
+    """A published figure: its value, what was read, where and from when it is."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    value: _Positive
+    read: Annotated[str, Field(min_length=1)]
+    source: Annotated[str, Field(pattern=r"^https://")]
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+
+
+class Coefficient(BaseModel):
+    """A cost per unit of one figure of a chip; `low` and `high` are the least and the greatest of the published figures."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    of: str
+    unit: str
+    value: _Positive
+    low: _Positive
+    high: _Positive
+    what: str
+    figures: Annotated[tuple[Published, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _of_figures(self) -> Self:
+        """The ends are published figures, and so is the value."""
+        values = [each.value for each in self.figures]
+        if (self.low, self.high) != (min(values), max(values)) or self.value not in values:
+            raise ValueError(f"expected ends and a value among {values}, got {self.low}, {self.value}, {self.high}")
+        return self
+
+
+@cache
+def coefficients() -> Mapping[str, Coefficient]:
+    """The shipped coefficients by the names that formulas call them by."""
+    content = packaged("objectives.typical", "chip_costs")["coefficients"]
+    return MappingProxyType({name: Coefficient.model_validate(_dated(each)) for name, each in content.items()})
+
+
+def _dated(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Dates as text, which YAML reads as days."""
+    figures = [{**each, "date": str(each["date"])} for each in content["figures"]]
+    return {**content, "figures": figures}
+
+
+def _functions() -> dict[str, Callable[..., Any]]:
+    """Functions of formulas: arithmetic, and each coefficient times a figure by its name; `NAME_low`, `NAME_high` are the ends published."""
+    functions: dict[str, Callable[..., Any]] = {**FUNCTIONS}
+    for name, cost in coefficients().items():
+        ends = {name: cost.value, f"{name}_low": cost.low, f"{name}_high": cost.high}
+        functions |= {end: lambda x, by=by: by * x for end, by in ends.items()}
+    return functions

@@ -10,13 +10,11 @@ from typing import Self
 
 import numpy as np
 
-from objectives.loss_law.coverage import Range, Value, extrapolation, kinds_of
+from objectives.loss_law.coverage import ULPS, Range, Value, extrapolation, kinds_of
 from objectives.loss_law.features import COUNTS, MADE_OF, OWNERS, WITH_EMBEDDINGS, part_of
-from objectives.loss_law.form import Form, Term, signed_exponent
+from objectives.loss_law.form import Form, LogProduct, Term, signed_exponent
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import QUANTITIES, LayerCosts
-from objectives.loss_law.log_product import LogProduct
-from objectives.loss_law.ranges import ULPS
 from objectives.parts import Composition, Quantity, additive
 from search_spaces.arrays import BoolArray, FloatArray
 

@@ -1,4 +1,4 @@
-"""Columns of a batch as float64 with the products that the formulas share."""
+"""Columns of a batch as float64 with the products that the formulas share, and the bytes of its KV cache."""
 
 from collections.abc import Iterator
 
@@ -171,3 +171,17 @@ def _float(column: AnyArray) -> FloatArray:
 
 def _if_any(column: AnyArray) -> FloatArray | None:
     return _float(column) if any_of(column) else None
+
+
+def kv_cache_bytes(x: Dimensions, context: int, per_element: float) -> FloatArray:
+    """2 d_m for every token that a layer keeps, all of the context or as many as its window is long, times bytes (n,).
+
+    Of latent attention r + c; layers of full attention with heads of their own have their own d_m. `per_element` are B b_kv.
+    """
+    elements = 2.0 * x.kv_dim * x.kinds.kept_tokens(context)
+    if x.kinds.own_headed_kv_layers is not None:
+        elements = elements + x.kinds.own_headed_kv_layers * context * 2.0 * (x.full_kv_dim - x.kv_dim)
+    if x.latent is not None:
+        elements = np.where(x.latent > 0, x.kinds.own_kv_layers * context * x.latent_kept, elements)
+    kept: FloatArray = elements * per_element
+    return kept

@@ -18,9 +18,8 @@ import numpy as np
 from objectives.composition import BOUNDED, composition_of_all
 from objectives.loss_law.draws import Draw
 from objectives.loss_law.features import COUNTS, MADE_OF, part_of
-from objectives.loss_law.form import Term, signed_exponent
+from objectives.loss_law.form import LogProduct, Term, signed_exponent
 from objectives.loss_law.law import Law
-from objectives.loss_law.log_product import LogProduct
 from objectives.loss_law.precision_cost import FewBits
 from objectives.parts import Composition, Quantity
 from search_spaces.arrays import BoolArray, FloatArray

@@ -6,9 +6,9 @@ from pydantic import BaseModel, ConfigDict
 
 from objectives.packaged import packaged
 from search_spaces.architectures import Architectures
+from search_spaces.axes_schema import Rule
 from search_spaces.columns import worded
 from search_spaces.formats import operators_of
-from search_spaces.layer_rules import Rule
 
 #: How the names that engines are given in logs and tables begin, and the engine.
 ENGINES = {

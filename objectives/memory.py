@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from objectives.counts import ParameterGroups, count
-from objectives.dimensions import Dimensions
-from objectives.kv_cache import kv_cache_bytes
+from objectives.dimensions import Dimensions, kv_cache_bytes
 from objectives.layer_kinds import STATE_BYTES
 from objectives.parts import PartAssessment
 from objectives.precision import Precision

@@ -51,13 +51,13 @@ def opened(path: Path, *, own: bool = False) -> BufferedReader:
     return file
 
 
-def checked(path: Path, most: int, *, own: bool = False) -> Path:
+def checked(path: Path, most: int) -> Path:
     """A path that a library of others opens itself, once this has seen that a plain file of `most` bytes is there.
 
     Raises:
         OSError: it is not.
     """
-    with opened(path, own=own) as file:
+    with opened(path) as file:
         _fits(file, most)
     return path
 
@@ -86,13 +86,13 @@ def text(path: Path, most: int, *, own: bool = False, encoding: str = "utf-8", e
     return content(path, most, own=own).decode(encoding, errors).replace("\r\n", "\n").replace("\r", "\n")
 
 
-def beginning(path: Path, size: int, *, own: bool = False) -> bytes:
+def beginning(path: Path, size: int) -> bytes:
     """The first bytes of a plain file of any size.
 
     Raises:
         OSError: it cannot be read, or is no plain file.
     """
-    with opened(path, own=own) as file:
+    with opened(path) as file:
         return file.read(size)
 
 

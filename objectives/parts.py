@@ -19,11 +19,11 @@ import numpy as np
 from objectives.counts import ParameterGroups, count
 from objectives.dimensions import Dimensions
 from objectives.latency import closed_form, roofline
-from objectives.latency.cache import hit_share, part_working_set
 from objectives.latency.operator import phases
+from objectives.latency.roofline import hit_share, part_working_set
 from objectives.loss_law.features import COUNTS, OWNERS, feature
-from objectives.loss_law.layer_deltas import QUANTITIES, Kind, LayerCosts, share_of
-from objectives.loss_law.log_product import LogProduct
+from objectives.loss_law.form import LogProduct
+from objectives.loss_law.layer_deltas import QUANTITIES, LayerCosts, share_of
 from objectives.measured_bounds import MEASURED, as_composition, level_of
 from objectives.scenario import Scenario
 from objectives.shares import Share, count_share
@@ -86,7 +86,9 @@ class PartAssessment:
         if metric in OWNERS:
             return self._feature(metric)
         if metric in QUANTITIES:
-            return self._kind_share(QUANTITIES[metric])
+            if self.part != "attention":  # a kind of layer is the mixers', all of it
+                return Share()
+            return Share(once=(share_of(self.architectures, QUANTITIES[metric], self.scenario.law.layer_context),))
         if metric.endswith(WORKING_SET):
             return self._working_set()
         if metric.endswith(IN_CACHE):
@@ -100,12 +102,6 @@ class PartAssessment:
         moved = part_working_set(self.dimensions, phase, self.scenario, self.part)
         column = np.broadcast_to(moved, len(self.architectures))
         return Share(once=(column,)) if self.part == "base" else Share(per_layer=(column,))
-
-    def _kind_share(self, kind: Kind) -> Share:
-        """The mixers' share of a kind of layer, all of it."""
-        if self.part != "attention":
-            return Share()
-        return Share(once=(share_of(self.architectures, kind, self.scenario.law.layer_context),))
 
     def phase_ms(self, phase: Literal["prefill", "decode"]) -> Share:
         """Prefill or decode latency in the scenario's fidelity, ms."""

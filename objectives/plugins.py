@@ -1,8 +1,9 @@
-"""Which modules a plug-in package holds, read from file names and first docstring lines."""
+"""What packages hold: modules by file names and first docstring lines and YAML files by name, installed versions."""
 
 import ast
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -78,3 +79,15 @@ def _places(module: str, *, file: bool) -> Iterator[Path]:
         yield from (inside / "__init__.py", inside.with_suffix(".py")) if file else (inside,)
     if file and not inner and spec.origin:
         yield Path(spec.origin)
+
+
+DISTRIBUTION = "plas-codesign"
+
+
+@cache
+def version_of(package: str) -> str:
+    """Version of a distribution, or `not installed`."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -12,15 +12,13 @@ from objectives.device_columns import Figure
 from objectives.loss_law.law import Law
 from objectives.precision import PRECISIONS, Precision
 from objectives.serving import Serving
-from objectives.text.text import Text
+from objectives.token_curve import Text
 from objectives.training import Training
 from objectives.transfers import Conditions
 from objectives.weight_formats.table import Values
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
-from search_spaces.columns import any_of
-from search_spaces.device_names import names_of
-from search_spaces.serving_words import EXPERTS_IN, SPECULATION
+from search_spaces.columns import EXPERTS_IN, SPECULATION, any_of, names_of
 
 _DATASHEET = Calibration()  # made once: rates are asked for by every operator of every batch
 

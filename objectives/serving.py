@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, TypeVar
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict
 
+from objectives.device import SlowMemory
+from objectives.packaged import packaged
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
-from search_spaces.serving_words import drafted_of, slow_share_of
+from search_spaces.columns import drafted_of, slow_share_of
 
 Drafter = Literal["mtp", "draft"]
 FALL = 0.95  # of the probability of acceptance from position to position
@@ -63,7 +66,7 @@ class HotExperts:
 class Serving:
     """What is drafted ahead of a model, where its experts lie, and which chip reads its prompts.
 
-    speculation, experts_in: words of `search_spaces.serving_words`. draft: one architecture, n = 1, in the study's format;
+    speculation, experts_in: words of `search_spaces.columns`. draft: one architecture, n = 1, in the study's format;
     draft_apart: what it takes is counted elsewhere, of pairs of models. position_cost: share of a plain step that a further
     position takes beside its operators; None: position_bits over the bits of a weight. position_overlap: share of a sequence's
     further positions in a step that choose experts which its first one chose. mtp_nats: what training with a head for
@@ -137,3 +140,55 @@ class Serving:
     def slow_share(self) -> float:
         """Share of layers whose experts (of a dense design its FFN) lie in slow memory."""
         return slow_share_of(self.experts_in)
+
+
+class TypicalAcceptance(BaseModel):
+    """The probability that a first drafted token is accepted: median, and ends of what models, tasks and contexts have."""
+
+    model_config = ConfigDict(extra="forbid")
+    share: float
+    least: float
+    most: float
+
+
+class TypicalSlow(BaseModel):
+    """Host memory: GB/s, ms more that a layer waits with hot experts."""
+
+    model_config = ConfigDict(extra="forbid")
+    bandwidth: float
+    hot: float
+
+
+class TypicalServing(BaseModel):
+    """The figures of `serving.yaml`, which says what each is."""
+
+    model_config = ConfigDict(extra="forbid")
+    acceptance: dict[Drafter, TypicalAcceptance]
+    position_bits: float
+    position_overlap: float
+    mtp_nats: float
+    slow: TypicalSlow
+
+
+@cache
+def shipped() -> TypicalServing:
+    """The figures that ship."""
+    return TypicalServing.model_validate(packaged("objectives.typical", "serving"))
+
+
+def typical_serving() -> Serving:
+    """Serving without anything drafted or slow, with the figures that ship for where something is."""
+    known = shipped()
+    return Serving(
+        acceptance={kind: Acceptance(each.share) for kind, each in known.acceptance.items()},
+        position_bits=known.position_bits,
+        position_overlap=known.position_overlap,
+        mtp_nats=known.mtp_nats,
+    )
+
+
+def with_typical_rates(memory: SlowMemory) -> SlowMemory:
+    """Slow memory with the rate of public rows where its file states none."""
+    if memory.bandwidth is not None:
+        return memory
+    return memory.model_copy(update={"bandwidth": shipped().slow.bandwidth * 1e9, "typical": True})

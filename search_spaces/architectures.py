@@ -19,9 +19,10 @@ from search_spaces.columns import (
     constant,
     defaults,
     dtype_of,
+    names_of,
+    number_of,
     worded,
 )
-from search_spaces.device_names import names_of, number_of
 
 
 @dataclass(frozen=True, eq=False)

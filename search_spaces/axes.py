@@ -1,20 +1,47 @@
-"""The axes of a space: the values of each gene, and which of them other genes allow."""
+"""The axes of a space: the values of each gene, where they stand, and which of them other genes allow."""
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, IntArray, frozen
 from search_spaces.columns import dtype_of
-from search_spaces.dependent_gene import DependentGene
-from search_spaces.heads import Heads
 from search_spaces.mixes import Mixes
-from search_spaces.positions import position
-from search_spaces.specification import OF_HEADS, OF_LAYERS, SpaceSpecification, largest_top_k, smallest_top_k
+from search_spaces.specification import OF_HEADS, OF_LAYERS, Heads, SpaceSpecification, largest_top_k, smallest_top_k
+
+
+@dataclass(frozen=True, eq=False)
+class DependentGene:
+    """Tables over (owner value, gene value).
+
+    valid: allowed or not; counts: allowed values per owner; nth: gene value of the i-th allowed;
+    rank: position among the allowed of a valid value; repaired: the next smaller allowed value.
+    """
+
+    valid: BoolArray
+    counts: IntArray
+    nth: IntArray
+    rank: IntArray
+    repaired: IntArray
+
+    @classmethod
+    def from_mask(cls, valid: BoolArray) -> Self:
+        """Tables from the mask of allowed values, (owners, values); each owner allows one at least."""
+        rank = np.cumsum(valid, axis=1) - 1
+        counts = rank[:, -1] + 1
+        nth = np.argsort(~valid, axis=1, kind="stable")
+        repaired = np.take_along_axis(nth, np.maximum(rank, 0), axis=1)
+        return cls(frozen(valid), frozen(counts), frozen(nth), frozen(rank), frozen(repaired))
+
+    @cached_property
+    def number(self) -> IntArray:
+        """The place of each valid (owner, value) among all of them in order, (owners, values)."""
+        return frozen((np.cumsum(self.counts) - self.counts)[:, None] + self.rank)
+
 
 DEPTH = 0
 
@@ -260,3 +287,16 @@ class Axes:
 
 def _axis(values: list[int], dtype: Any = np.int64) -> IntArray:
     return frozen(np.array(values, dtype=dtype))
+
+
+def position(axis: IntArray, values: IntArray) -> IntArray:
+    """Index of each value (n,) on an axis of distinct values in any order; −1 where it is not on it."""
+    order = np.argsort(axis)
+    place = order[np.minimum(np.searchsorted(axis, values, sorter=order), len(axis) - 1)]
+    return np.where(axis[place] == values, place, -1)
+
+
+def position_in_rows(rows: IntArray, valid: BoolArray, values: IntArray) -> IntArray:
+    """Index of each value (n,) among the valid ones of its own row (n, k); −1 where it is not there."""
+    hit = (rows == values[:, None]) & valid
+    return np.where(hit.any(axis=1), hit.argmax(axis=1), -1)

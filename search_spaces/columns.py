@@ -1,17 +1,57 @@
-"""Columns of architectures: their names, defaults and types, and the reading of given columns."""
+"""Columns of architectures: their names, words, defaults and types, and the reading of given columns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
 from search_spaces.arrays import AnyArray, FloatArray, IntArray, frozen
-from search_spaces.device_names import names_of, number_of
 from search_spaces.formats import FORMATS
 from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, kind_faults
-from search_spaces.serving_words import EXPERTS_IN, SPECULATION
+
+MOST_DRAFTED = 16
+SPECULATION = ("", "none", *(f"{kind}:{n}" for kind in ("mtp", "draft") for n in range(1, MOST_DRAFTED + 1)))
+EXPERTS_IN = ("", "fast", *(f"slow:{percent}%" for percent in range(1, 101)))  # "" is the study's own
+
+
+def drafted_of(word: str) -> tuple[str, int]:
+    """What drafts (mtp, draft; "" nothing) and how many tokens in a step."""
+    kind, _, number = word.partition(":")
+    return (kind, int(number)) if number else ("", 0)
+
+
+def slow_share_of(word: str) -> float:
+    """The share of the layers whose experts lie in slow memory."""
+    return float(word.removeprefix("slow:").removesuffix("%")) / 100 if word.startswith("slow:") else 0.0
+
+
+BYTES = 7  # of a number, which is positive in 64 bits; two names of a study share one with probability below 1e-8
+_NAMES = {0: ""}  # 0 is the study's own device
+
+
+def number_of(name: str) -> int:
+    """The number of a device's name, the same in every process and from then on read back by `names_of`; "" is 0."""
+    if not name:
+        return 0
+    number = int.from_bytes(blake2b(name.encode(), digest_size=BYTES).digest(), "big") or 1
+    if _NAMES.setdefault(number, name) != name:
+        raise ValueError(
+            f"device: expected names with numbers of their own, got {name} and {_NAMES[number]}; rename one"
+        )
+    return number
+
+
+def names_of(numbers: Iterable[int] | IntArray) -> AnyArray:
+    """The names of numbers, (n,)."""
+    column = np.asarray(numbers)
+    numbers_held, place = np.unique(column, return_inverse=True)
+    names = np.array([_NAMES[number] for number in numbers_held.tolist()], dtype=object)
+    found: AnyArray = names[place.reshape(column.shape)]
+    return found
+
 
 QK_NORMS = ("no", "head", "full")
 PRECISIONS: tuple[str, ...] = ("", *FORMATS)  # "" is the study's own
@@ -148,15 +188,12 @@ class ColumnReader:
         shape = {name: self._positive(name) for name in ("depth", "width")}
         shape["head_dim"] = self._positive("head_dim", np.asarray(64))
         shape["n_heads"] = self._positive("n_heads", shape["width"] / shape["head_dim"], ("width", "head_dim"))
-        shape["n_kv_heads"] = self._positive("n_kv_heads", self._from_gqa(shape["n_heads"]), ("n_heads",))
+        of_gqa = shape["n_heads"] / _numbers(self.given["gqa"]) if self.given.get("gqa") is not None else None
+        shape["n_kv_heads"] = self._positive("n_kv_heads", of_gqa, ("n_heads",))
         shape["n_experts"] = self._positive("n_experts", np.asarray(1))
         shape["top_k"] = self._positive("top_k", np.asarray(1))
         shape["expert_size"] = self._positive("expert_size", self._from_ratio(shape), ("width", "top_k"))
         return {name: shape[name] for name in SHAPE}
-
-    def _from_gqa(self, n_heads: IntArray) -> FloatArray | None:
-        gqa = self.given.get("gqa")
-        return None if gqa is None else n_heads / _numbers(gqa)
 
     def _from_ratio(self, shape: Mapping[str, IntArray]) -> FloatArray | None:
         if "expert_ffn_ratio" in self.given:

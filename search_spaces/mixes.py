@@ -8,10 +8,9 @@ import numpy as np
 
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, BoolArray, IntArray, frozen
-from search_spaces.axes_schema import Conditions
+from search_spaces.axes_schema import Conditions, Rule
 from search_spaces.columns import CODED, code, worded
 from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, SIZES
-from search_spaces.layer_rules import Rule
 
 SHARING_NORMS = 4  # norms of a layer where caches are shared, as in Gemma 3n and 4
 MOST_SHARED = 2  # at most one layer in so many reads another's cache: Sun et al. 2024 (2405.05254) share half of them

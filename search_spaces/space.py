@@ -1,4 +1,4 @@
-"""A discrete search space: canonical integer genotypes, one per architecture."""
+"""A discrete search space: canonical integer genotypes, one per architecture, and the few mixers that its layers have."""
 
 import hashlib
 import json
@@ -12,11 +12,9 @@ import numpy as np
 
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray, frozen
-from search_spaces.axes import DEPTH, Axes
+from search_spaces.axes import DEPTH, Axes, DependentGene, position, position_in_rows
 from search_spaces.columns import NOT_OF_A_MODEL, SHAPE, worded
-from search_spaces.dependent_gene import DependentGene
 from search_spaces.layer_kinds import KIND_DEFAULTS
-from search_spaces.positions import position, position_in_rows
 from search_spaces.specification import OF_LAYERS, SpaceSpecification
 
 WRITTEN = 50_000  # genotypes, valid or not, whose keys are kept: as long to find as those of some ten batches
@@ -52,12 +50,6 @@ class SearchSpace(Axes):
         return frozen(np.argwhere(self.top_k_gene.valid))
 
     @cached_property
-    def _pair_number(self) -> IntArray:
-        """Row of `_pairs` of each valid (n_experts, top_k) gene."""
-        counts = self.top_k_gene.counts
-        return frozen((np.cumsum(counts) - counts)[:, None] + self.top_k_gene.rank)
-
-    @cached_property
     def counts_per_frame(self) -> IntArray:
         """Architectures of one plan (depth, layers) per frame (width, head_dim, n_heads), exact, (frames,)."""
         sizes, kvs = self.ffn_gene.counts[self.frames[:, 0]], self.kv_gene.counts[self.frame_heads]
@@ -70,12 +62,6 @@ class SearchSpace(Axes):
     @cached_property
     def _per_plan(self) -> int:
         return int(self.counts_per_frame.sum())
-
-    @cached_property
-    def _plan_number(self) -> IntArray:
-        """Row of `layer_plans` of each valid (depth, layers) gene."""
-        counts = self.layers_gene.counts
-        return frozen((np.cumsum(counts) - counts)[:, None] + self.layers_gene.rank)
 
     @property
     def size(self) -> int:
@@ -116,7 +102,7 @@ class SearchSpace(Axes):
         width = rows[:, self.place["width"]]
         experts, top_k, ffn, kv = rows[:, self._ffn_and_kv].T
         heads = self.frame_heads[frame]
-        within = self._pair_number[experts, top_k] * self.ffn_gene.counts[width] + self.ffn_gene.rank[width, ffn]
+        within = self.top_k_gene.number[experts, top_k] * self.ffn_gene.counts[width] + self.ffn_gene.rank[width, ffn]
         within = within * self.kv_gene.counts[heads] + self.kv_gene.rank[heads, kv]
         keys: IntArray = self.plan_of(rows) * self._per_plan + self._frame_start[frame] + within
         for name, values in self.settings.items():
@@ -125,7 +111,7 @@ class SearchSpace(Axes):
 
     def plan_of(self, genotypes: IntArray) -> IntArray:
         """Row of `layer_plans` of each canonical genotype, (n,)."""
-        plan: IntArray = self._plan_number[genotypes[:, DEPTH], self._layers(genotypes)]
+        plan: IntArray = self.layers_gene.number[genotypes[:, DEPTH], self._layers(genotypes)]
         return plan
 
     def _layers(self, genotypes: IntArray) -> IntArray | int:
@@ -349,3 +335,60 @@ def _stride(share: FloatArray | float, values: IntArray) -> IntArray:
 
 
 _DEFAULT_ROW = Architectures.from_shape({name: np.ones(1, dtype=np.int64) for name in SHAPE})
+
+
+SIZES = ("window", "linear_kind", "conv_kernel")  # of layer kinds, what says how a layer is and not how many there are
+
+
+@dataclass(frozen=True, eq=False)
+class Mixers:
+    """Mixers numbered by kind, frame (width, head_dim, n_heads) and KV heads; plans (depth, layers) say how many layers have which.
+
+    A kind is what the plans with the same window, linear attention and kernel have in common.
+    """
+
+    space: SearchSpace
+
+    @cached_property
+    def _plans_by_kind(self) -> tuple[IntArray, IntArray]:
+        """A plan of each kind, (kinds,), and the kind of each plan, (plans,)."""
+        depth, layers = self.space.layer_plans.T
+        sizes = np.stack([self.space.mixes.columns[name][depth, layers] for name in SIZES], axis=1)
+        _, first, kind = np.unique(sizes, axis=0, return_index=True, return_inverse=True)
+        return first, kind.reshape(-1)
+
+    @cached_property
+    def _start(self) -> IntArray:
+        """The first of each frame's mixers of a kind, and last how many there are, (frames + 1,)."""
+        counts = self.space.kv_gene.counts[self.space.frame_heads]
+        return frozen(np.concatenate([[0], np.cumsum(counts)]))
+
+    def __len__(self) -> int:
+        return len(self._plans_by_kind[0]) * int(self._start[-1])
+
+    def designs(self) -> IntArray:
+        """A design with each mixer, then one of each plan, (mixers + plans, g)."""
+        first, kind = self._plans_by_kind
+        mixer, of_a_kind = np.arange(len(self)), int(self._start[-1])
+        frame = np.searchsorted(self._start, mixer % of_a_kind, side="right") - 1
+        rank = mixer % of_a_kind - self._start[frame]
+        plan = np.concatenate([first[mixer // of_a_kind], np.arange(len(kind))])
+        none = np.zeros(len(kind), dtype=np.int64)
+        return self._composed(plan, np.concatenate([frame, none]), np.concatenate([rank, none]))
+
+    def _composed(self, plan: IntArray, frame: IntArray, rank: IntArray) -> IntArray:
+        """The first design of each plan, frame and rank among the frame's KV heads."""
+        space = self.space
+        depth, layers = space.layer_plans[plan].T
+        first = space.genotypes(np.zeros(1, dtype=np.int64))[0]
+        genes = {name: np.full(len(plan), first[space.place[name]]) for name in ("n_experts", "top_k")}
+        ffn = space.ffn_gene.nth[space.frames[frame, 0], 0]
+        kv = space.kv_gene.nth[space.frame_heads[frame], rank]
+        return space.composed(frame, depth=depth, layers=layers, **genes, ffn=ffn, n_kv_heads=kv)
+
+    def of(self, genotypes: IntArray) -> tuple[IntArray, IntArray]:
+        """The mixer and the plan of each canonical genotype, each (n,)."""
+        space = self.space
+        frame, plan = space.frame_of(genotypes), space.plan_of(genotypes)
+        rank = space.kv_gene.rank[space.frame_heads[frame], genotypes[:, space.place["n_kv_heads"]]]
+        return self._plans_by_kind[1][plan] * self._start[-1] + self._start[frame] + rank, plan

@@ -8,9 +8,8 @@ from nas.problem.pick_queries import PickQuery
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
 from nas.problem.time_ranges import PHASES, phase_range, share_of, time_ranges
-from objectives.datasheet_times import doubts
 from objectives.device import CHIPS, Calibration
-from objectives.profile_choice import far_off
+from objectives.profile_choice import doubts, far_off
 from objectives.scenario import Scenario
 from objectives.transfers import article, takes_as_measured
 from search_spaces.architectures import Architectures

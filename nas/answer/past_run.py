@@ -20,11 +20,10 @@ from nas.search.notices import extrapolated
 from nas.study.baselines import baseline
 from nas.study.request_length import recorded_lengths
 from objectives import outside
-from objectives.datasheet_times import doubts
 from objectives.device import Calibration, Device, Sustained
 from objectives.display_text import LONGEST, escaped
 from objectives.loss_law.law import Law
-from objectives.profile_choice import OF_DEVICE, calibration_for
+from objectives.profile_choice import OF_DEVICE, calibration_for, doubts
 from objectives.scenario import Requests
 from objectives.transfers import Conditions
 from objectives.typical.sustained import about_load

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any, NamedTuple, Protocol
 
 from nas.calibrate.document import Document
-from objectives.calibrating.formats import FORMATS
+from objectives.calibrating.measurements import FORMATS
 from objectives.display_text import escaped
 
 LONGEST_NAME = 120

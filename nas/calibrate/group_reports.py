@@ -5,8 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from objectives.calibrating.energy import EnergyGroup
-from objectives.calibrating.group import Calibrated
-from objectives.calibrating.row_by_row import row_by_row, unseen_by
+from objectives.calibrating.group import Calibrated, row_by_row, unseen_by
 from objectives.calibrating.served import ServedGroup
 from search_spaces.arrays import FloatArray
 

@@ -16,7 +16,7 @@ from nas.export.candidates import columns
 from nas.files.tables import csv_text
 from nas.study.entry_points import offered
 from nas.study.user_code import modules
-from objectives.calibrating.formats import FORMATS
+from objectives.calibrating.measurements import FORMATS
 
 #: In the order in which they are asked whether a document is theirs: what stands in other logs too comes last.
 READERS: tuple[Reader, ...] = (llama_bench, localscore, vllm, llama_markdown, llama_batched, rkllm, mlx, llama_server)

@@ -12,7 +12,7 @@ from nas.calibrate.figure import Figure, Stated, Unusable
 from nas.errors import UsageError
 from nas.study.baselines import baseline, config_path
 from nas.study.model_configs import FAMILIES, OUTSIDE, VARIANTS, Family, read_config
-from objectives.calibrating.formats import Format, format_of
+from objectives.calibrating.measurements import Format, format_of
 from objectives.counts import count, total
 from objectives.dimensions import Dimensions
 from objectives.memory import weights_by_part

@@ -19,11 +19,11 @@ from nas.terminal.console import notice, say, say_json
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from objectives import outside
-from objectives.datasheet_times import measured_elsewhere
 from objectives.device import Calibration
 from objectives.loss_law.precision_cost import CAVEATS, SOURCES, priced
 from objectives.plugins import documents, first_line, importable, imports, normalised, summary
 from objectives.precision import PRECISIONS, Precision, of_format
+from objectives.profile_choice import measured_elsewhere
 from objectives.token_curve import TokenCurve
 from objectives.weight_formats.table import WEIGHT_FORMATS, WeightFormat
 from search_spaces.formats import FORMATS, base_of

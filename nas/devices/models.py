@@ -15,7 +15,7 @@ from nas.problem.problem import Problem
 from nas.problem.time_ranges import time_ranges
 from nas.study.baselines import baseline
 from objectives.plugins import documents, normalised
-from objectives.text.text import Text
+from objectives.token_curve import Text
 from search_spaces.architectures import Architectures
 
 MEMORY = ("memory_gb", "resident_gb")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from nas.errors import UsageError
@@ -14,9 +13,7 @@ from nas.terminal.progress import Stages
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.layer_costs.costs import SEARCHED, LayerCosts
-from objectives.layer_costs.document import costs_of
-from objectives.layer_costs.estimate import estimate
-from objectives.layer_costs.pairs import Pair, Pairs, public_pairs
+from objectives.layer_costs.estimate import Pair, Pairs, costs_of, estimate, public_pairs
 
 DECIDES = 0.01  # nats: smaller measured differences have no sign to predict
 WAYS = {"pair": "each pair by all others", "laboratory": "each laboratory by the others"}
@@ -74,7 +71,8 @@ def execute(request: EvidenceRequest) -> None:
     judged = {way: left_out(of, out, stage) for way, out in groups.items()}
     stage.close()
     if request.write_costs is not None:
-        write_costs(request.write_costs, costs)
+        document = dump(costs.model_dump(mode="json"))
+        write(request.write_costs, "# Made by plas evidence --layer-kinds --write-costs.\n" + document)
     if request.json:
         say_json(content(of, costs, judged))
     else:
@@ -93,11 +91,6 @@ def left_out(of: Pairs, groups: Sequence[tuple[Pair, ...]], stage: Stages) -> li
             known = pair.change.keys() <= seen
             found.append(Predicted(pair, of.laboratory(pair), pair.nats, said.mean, said.interval(), known))
     return found
-
-
-def write_costs(path: Path, costs: LayerCosts) -> None:
-    """The document that studies take their costs from."""
-    write(path, "# Made by plas evidence --layer-kinds --write-costs.\n" + dump(costs.model_dump(mode="json")))
 
 
 def content(of: Pairs, costs: LayerCosts, judged: dict[str, list[Predicted]]) -> dict[str, Any]:

@@ -8,12 +8,21 @@ from itertools import chain
 import numpy as np
 from scipy.stats import norm
 
-from nas.evidence.questions import Pairs, questions_of
+from nas.evidence.judging import Pairs, questions_of
 from nas.evidence.tables import GroupedTable
 from objectives.evidence.joint_form import excess
-from objectives.evidence.pooled_law import Widening, covers, drawn_coordinates, law_of
-from objectives.evidence.population import CENTRE, Population, fit_table, population, prior_between
-from objectives.loss_law.differences import probability_below
+from objectives.evidence.population import (
+    CENTRE,
+    Population,
+    Widening,
+    covers,
+    drawn_coordinates,
+    fit_table,
+    law_of,
+    population,
+    prior_between,
+)
+from objectives.loss_law.draws import probability_below
 from objectives.loss_law.law import Law
 
 FACTORS = [round(0.05 * step, 2) for step in range(20, 81)]  # never closer than laboratories lie

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.optimize import least_squares
 
 from nas.errors import UsageError
 from nas.evidence.request import EvidenceRequest
@@ -19,10 +20,84 @@ from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.plugins import documents, folder
 from objectives.table import Sheet, not_numbers, numbers_of, read_sheet
-from objectives.text.vocabulary_cost import VocabularyCost
-from objectives.text.vocabulary_runs import FittedCost, VocabularyRuns, fitted, refitted
+from objectives.text.vocabulary_cost import REFERENCE, VocabularyCost
 from objectives.token_curve import TokenCurve
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import AnyArray, FloatArray
+
+DATA = (
+    2085.43,
+    0.3658,
+    32_000,
+)  # B, β, and V of its tokens. Source: Besiroglu et al. 2024, as law chinchilla_epoch has it
+BODY, ROBUST = 1.5e8, 0.02  # parameters at which a is what a body lacks; nats beyond which a residual counts less
+BOUNDS = ((-8.0, -5.0, 0.02, -8.0, 0.02), (1.0, 2.0, 1.5, 1.0, 3.0))  # of ln e, ln a, α, ln scale, exponent
+STARTS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class VocabularyRuns:
+    """Trained models of several vocabularies, columns (n,): N without embeddings, V, bytes of text, and the loss less that of single tokens, nats per token."""
+
+    parameters: FloatArray
+    vocabulary: FloatArray
+    text: FloatArray
+    loss: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.loss)
+
+    def __getitem__(self, rows: AnyArray) -> "VocabularyRuns":
+        return VocabularyRuns(self.parameters[rows], self.vocabulary[rows], self.text[rows], self.loss[rows])
+
+
+@dataclass(frozen=True)
+class FittedCost:
+    """The coefficients of what a vocabulary costs.
+
+    Nats per byte at equal body of N parameters and equal text of H bytes are (e + a (N / 1.5e8)^−α + data(H)) · (1 + scale ·
+    (V / 16,384)^−exponent). The data term is that of a published law, since within these runs text goes with the body.
+    """
+
+    e: float
+    a: float
+    alpha: float
+    scale: float
+    exponent: float
+
+    def losses(self, runs: VocabularyRuns, curve: TokenCurve) -> FloatArray:
+        """Predicted loss less that of single tokens, nats per token, (n,)."""
+        b, beta, size = DATA
+        held = float(curve.bytes_per_token(size))
+        body = self.e + self.a * (runs.parameters / BODY) ** -self.alpha + b * (runs.text / held) ** -beta / held
+        per_byte = body * (1.0 + self.scale * (runs.vocabulary / REFERENCE) ** -self.exponent)
+        return per_byte * curve.bytes_per_token(runs.vocabulary) - curve.unigram_nats(runs.vocabulary)
+
+
+def fitted(runs: VocabularyRuns, curve: TokenCurve, starts: int = STARTS) -> FittedCost:
+    """The fit of least squares, soft beyond 0.02 nats, the best of several starts."""
+    low, high = (np.array(each) for each in BOUNDS)
+
+    def residuals(p: FloatArray) -> FloatArray:
+        return _of(p).losses(runs, curve) - runs.loss
+
+    starting = low + (high - low) * np.random.default_rng(0).uniform(0.2, 0.8, (starts, len(low)))
+    found = [least_squares(residuals, s, bounds=(low, high), loss="soft_l1", f_scale=ROBUST) for s in starting]
+    return _of(min(found, key=lambda each: each.cost).x)
+
+
+def _of(p: FloatArray) -> FittedCost:
+    return FittedCost(*(float(each) for each in (np.exp(p[0]), np.exp(p[1]), p[2], np.exp(p[3]), p[4])))
+
+
+def refitted(runs: VocabularyRuns, curve: TokenCurve, draws: int, seed: int = 0) -> list[FittedCost]:
+    """Fits to bodies drawn with replacement, and of each its runs drawn with replacement."""
+    rng, bodies, found = np.random.default_rng(seed), np.unique(runs.parameters), []
+    for _ in range(draws):
+        parts = [np.flatnonzero(runs.parameters == body) for body in rng.choice(bodies, len(bodies))]
+        rows = np.concatenate([rng.choice(part, len(part)) for part in parts])
+        found.append(fitted(runs[rows], curve, starts=2))
+    return found
+
 
 RUNS = folder("objectives.text") / "tao_2024.csv"
 CURVE = "slimpajama"
@@ -78,7 +153,9 @@ def execute(request: EvidenceRequest) -> None:
     record |= {name: of_table(found, table, curve) for name, table in given}
     stage.close()
     if request.write_costs is not None:
-        write_cost(request.write_costs, cost)
+        # beside a law's tokenizer, as studies take it
+        kept = cost.model_dump(mode="json", exclude={"relative_to", "here"})
+        write(request.write_costs, "# Made by plas evidence --vocabulary --write-costs.\n" + dump(kept))
     if request.json:
         say_json(content(cost, record))
     else:
@@ -179,12 +256,6 @@ def _cost(found: FittedCost, draws: Sequence[FittedCost], runs: VocabularyRuns) 
         relative_to=BESIDE,
         source=SOURCE,
     )
-
-
-def write_cost(path: Path, cost: VocabularyCost) -> None:
-    """The document that studies take the cost from, which is beside a law's tokenizer there."""
-    kept = cost.model_dump(mode="json", exclude={"relative_to", "here"})
-    write(path, "# Made by plas evidence --vocabulary --write-costs.\n" + dump(kept))
 
 
 def content(cost: VocabularyCost, record: dict[str, list[Judged]]) -> dict[str, Any]:

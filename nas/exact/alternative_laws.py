@@ -15,8 +15,8 @@ from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import trained_on
 from objectives.composition import composition_of_all
+from objectives.loss_law.coverage import ULPS
 from objectives.loss_law.law import Law
-from objectives.loss_law.ranges import ULPS
 from objectives.parts import Composition
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures

@@ -22,9 +22,8 @@ from nas.search.assembly import Study
 from nas.study.entry_points import shipped
 from nas.study.key_marks import ALWAYS
 from objectives import outside
-from objectives.installed import DISTRIBUTION, version_of
 from objectives.loss_law.origin import origin_line
-from objectives.plugins import normalised
+from objectives.plugins import DISTRIBUTION, normalised, version_of
 
 SPARE_BYTES = 50_000_000
 MANIFEST = "export.json"

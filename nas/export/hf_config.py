@@ -13,7 +13,7 @@ from typing import Any
 from nas.errors import UsageError
 from nas.export.families import FULL, Family, family_in, family_of, in_order
 from nas.export.model import HEADS, Model
-from objectives.installed import version_of
+from objectives.plugins import version_of
 from search_spaces.architectures import Architectures, one
 
 SPELLINGS = (("num_experts", "num_local_experts"), ("torch_dtype", "dtype"))

@@ -9,7 +9,7 @@ from nas.export.recipe import Recipe, Schedule, schedule
 from nas.export.tokenizer import Tokenizer
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
-from search_spaces.serving_words import EXPERTS_IN, SPECULATION, drafted_of, slow_share_of
+from search_spaces.columns import EXPERTS_IN, SPECULATION, drafted_of, slow_share_of
 
 #: Classes with a head for multi-token prediction by model_type, and the key of config.json that says how many layers it has.
 HEADS = {"qwen3_next": "num_nextn_predict_layers"}

@@ -19,9 +19,8 @@ from nas.exact.solution import quick_frontier
 from nas.fit.frontier_check import Judged, picks_asked
 from nas.problem.quantity_words import in_words, named
 from nas.search.assembly import Study
-from objectives.evidence.joint_form import Quantities
+from objectives.evidence.joint_form import Quantities, trainings
 from objectives.evidence.posterior import Belief
-from objectives.evidence.trainings import trainings
 from objectives.fitting.design import Goal, Knowledge, Plan, optimal, plan, shrunk, table_of, training_flops
 from objectives.layer_costs.costs import priced_publicly
 from objectives.loss_law.features import feature

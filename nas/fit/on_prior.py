@@ -39,10 +39,8 @@ from nas.search.assembly import Study
 from nas.study.catalogue import load_law
 from nas.terminal.console import notice
 from nas.terminal.progress import Stages
-from objectives.evidence.joint_form import FORM
-from objectives.evidence.own_law import own_law
-from objectives.evidence.posterior import Belief, posterior, prior_of
-from objectives.evidence.trainings import trainings
+from objectives.evidence.joint_form import FORM, trainings
+from objectives.evidence.posterior import Belief, own_law, posterior, prior_of
 from objectives.fitting.portability import doubt
 from objectives.fitting.robust import diverged, without_diverged
 from objectives.fitting.trained_models import Table

@@ -8,10 +8,8 @@ import numpy as np
 
 from nas.fit.next_designs import quantities, whitened
 from nas.search.assembly import Study
-from objectives.evidence.joint_form import MILLIARD, TOKENS
-from objectives.evidence.own_law import named
-from objectives.evidence.posterior import Belief, Posterior, predicted
-from objectives.evidence.trainings import LEAST_ACTIVE, LEAST_TOKENS, Trainings
+from objectives.evidence.joint_form import LEAST_ACTIVE, LEAST_TOKENS, MILLIARD, TOKENS, Trainings
+from objectives.evidence.posterior import Belief, Posterior, named, predicted
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures

@@ -17,9 +17,8 @@ from nas.terminal.console import notice, say, say_json
 from nas.terminal.styles import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.display_text import in_a_command
-from objectives.scores.curves import FamilyCurve, Record, Scores
+from objectives.scores.curves import FamilyCurve, Record, Scores, interval
 from objectives.scores.fit import LeftOut, fitted, left_out
-from objectives.scores.predicted import interval
 from objectives.scores.table import ScoreTable, score_table
 from objectives.token_curve import TokenCurve
 from search_spaces.arrays import FloatArray

@@ -13,8 +13,7 @@ from nas.measure.request import MeasureRequest
 from nas.study.baselines import baseline
 from nas.study.catalogue import id_and_mode
 from objectives.calibrating.shared import KIND, VERSION, SharedDevice, SharedMeasurements, SharedRow
-from objectives.installed import DISTRIBUTION, version_of
-from objectives.plugins import documents, normalised
+from objectives.plugins import DISTRIBUTION, documents, normalised, version_of
 from search_spaces.arrays import FloatArray
 
 FIELDS = ("engine", "precision", "batch", "prompt_len", "gen_len", "metric", "value", "min", "q1", "q3", "samples")

@@ -28,8 +28,8 @@ from nas.terminal.program import command
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, IntArray
+from search_spaces.axes import position
 from search_spaces.columns import CODES, SHAPE
-from search_spaces.positions import position
 from search_spaces.space import SearchSpace
 
 DETAILED = 400  # frontier members that are taken apart

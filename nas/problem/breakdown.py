@@ -16,7 +16,7 @@ from nas.problem.time_ranges import share_of, time_ranges
 from objectives import memory
 from objectives.counts import count
 from objectives.dimensions import Dimensions
-from objectives.latency.passes import passes
+from objectives.latency.operator import passes
 from objectives.latency.roofline import (
     OperatorTime,
     PhaseTimes,

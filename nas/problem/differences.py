@@ -7,7 +7,7 @@ import numpy as np
 
 from nas.problem.pick_queries import Baseline
 from nas.problem.uncertainty import ENDS
-from objectives.loss_law.differences import difference_quantiles, probability_below
+from objectives.loss_law.draws import difference_quantiles, probability_below
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray

@@ -22,8 +22,7 @@ from objectives.metrics.perplexity import LARGEST_LOSS
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
-from search_spaces.mixers import Mixers
-from search_spaces.space import SearchSpace
+from search_spaces.space import Mixers, SearchSpace
 
 SMALL = 20_000  # designs of a space that is priced as a whole, which takes as long as some ten batches
 REPAID = 2000  # mixers of a space for each batch that is priced before their times are made: a search prices dozens of batches, who asks for one design one

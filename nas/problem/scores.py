@@ -8,8 +8,7 @@ import numpy as np
 from nas.problem.differences import has_doubt, misfit
 from nas.problem.pick_queries import Baseline
 from nas.problem.problem import Problem
-from objectives.scores.curves import FamilyCurve, Scores
-from objectives.scores.predicted import difference, interval, steps
+from objectives.scores.curves import FamilyCurve, Scores, difference, interval, steps
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 

@@ -11,7 +11,7 @@ import numpy as np
 from nas.errors import UsageError
 from nas.files.json_values import finite
 from nas.files.tables import csv_text, write
-from objectives.calibrating.formats import FORMATS
+from objectives.calibrating.measurements import FORMATS
 from objectives.display_text import read_cell, shown_name
 from objectives.fitting.columns import inexact
 from objectives.fitting.kept_rows import DONE, STATES, STATUS

@@ -23,7 +23,7 @@ from nas.record.store import FILE, LAYOUT, RunStore, read_meta
 from nas.study.request_length import recorded_lengths
 from nas.terminal.doors import installed
 from objectives.device_columns import recorded
-from objectives.installed import DISTRIBUTION, version_of
+from objectives.plugins import DISTRIBUTION, version_of
 from objectives.scenario import Requests
 from search_spaces.specification import SpaceSpecification
 

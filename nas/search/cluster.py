@@ -18,7 +18,7 @@ from nas.errors import NotRunError, PlasError, UsageError
 from nas.problem.problem import one_line
 from nas.search.in_worker import Answer, Place, at_worker, place_of, version_here
 from nas.search.worker_pool import Arrival, Task, UnreachableError, WorkerDiedError, WorkerPool
-from objectives.installed import DISTRIBUTION
+from objectives.plugins import DISTRIBUTION
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -23,7 +23,7 @@ from nas.problem.objective import Objective
 from nas.problem.problem import call_user_metric, failure
 from nas.study.user_code import loaded
 from objectives import outside
-from objectives.installed import DISTRIBUTION, version_of
+from objectives.plugins import DISTRIBUTION, version_of
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 

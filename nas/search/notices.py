@@ -9,8 +9,8 @@ from nas.problem.energy_words import about_energy
 from nas.problem.problem import Problem
 from nas.problem.training_words import about_training
 from nas.study.study_laws import notices_of_formats, priced_alone
-from objectives.datasheet_times import doubts
 from objectives.device import Calibration
+from objectives.profile_choice import doubts
 from objectives.scenario import Scenario
 from objectives.transfers import Conditions, extrapolations
 from objectives.typical.sustained import about_load

@@ -29,8 +29,7 @@ from objectives.device_columns import Figure
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
 from objectives.scores.curves import Scores
-from objectives.text.text import Text
-from objectives.token_curve import TokenCurve
+from objectives.token_curve import Text, TokenCurve
 from search_spaces.architectures import Architectures
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification

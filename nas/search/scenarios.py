@@ -15,7 +15,7 @@ from objectives.plugins import documents
 from objectives.precision import Precision, precision
 from objectives.profile_choice import OF_DEVICE, calibration_for, energy_for
 from objectives.scenario import Scenario
-from objectives.text.text import Text
+from objectives.token_curve import Text
 from objectives.training import Training
 from objectives.transfers import Conditions
 from objectives.typical.sustained import sustained_of, unknown

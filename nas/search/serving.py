@@ -8,8 +8,7 @@ from nas.errors import UsageError
 from nas.study.configuration import StudyConfig
 from nas.study.serving_keys import ServingConfig
 from objectives.scenario import Scenario
-from objectives.serving import HotExperts, Serving
-from objectives.typical.serving import shipped, typical_serving, with_typical_rates
+from objectives.serving import HotExperts, Serving, shipped, typical_serving, with_typical_rates
 from search_spaces.architectures import Architectures
 from search_spaces.columns import OF_SERVING
 from search_spaces.space import SearchSpace

@@ -17,8 +17,8 @@ from nas.study.user_code import code_named, loaded_code
 from objectives.device import Device
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
-from objectives.mode_profiles import in_unmeasured_mode
 from objectives.plugins import documents, normalised
+from objectives.profile_choice import in_unmeasured_mode
 from objectives.weight_formats.table import WeightFormat
 from search_spaces.formats import FORMATS
 from search_spaces.space import SearchSpace

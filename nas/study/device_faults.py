@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from nas.files.faults import Path, unknown
-from objectives.calibrating.formats import FORMATS
+from objectives.calibrating.measurements import FORMATS
 from objectives.device import Calibration, Device, Energy
 
 

@@ -7,8 +7,7 @@ import numpy as np
 from nas.files.faults import Faults
 from nas.study.configuration import StudyConfig
 from objectives.engines import RUNS, TOP_1, Runs, engine_of, kinds_of_rule
-from search_spaces.axes_schema import Conditions
-from search_spaces.layer_rules import Rule
+from search_spaces.axes_schema import Conditions, Rule
 from search_spaces.mixes import Mixes
 from search_spaces.specification import SpaceSpecification, largest_top_k
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from nas.errors import UsageError
 from nas.problem.expensive_objectives import EXPENSIVE
-from objectives.installed import DISTRIBUTION
-from objectives.plugins import documents, first_line, importable, located, normalised
+from objectives.plugins import DISTRIBUTION, documents, first_line, importable, located, normalised
 from search_spaces.columns import ALIASES, DEFAULTS, SHAPE
 from search_spaces.formats import FORMATS
 

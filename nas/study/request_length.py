@@ -9,8 +9,7 @@ from nas.files.faults import Faults
 from nas.study.configuration import IN_TEXT, IN_TOKENS, StudyConfig
 from nas.study.study_laws import cost_beside
 from objectives.loss_law.law import Law
-from objectives.text.text import Text
-from objectives.token_curve import TokenCurve
+from objectives.token_curve import Text, TokenCurve
 
 
 def refuse_both(raw: Mapping[str, Any], faults: Faults) -> None:

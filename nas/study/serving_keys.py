@@ -9,7 +9,7 @@ from nas.study.value_parsers import none_word, open_share, split_names, split_pa
 from objectives.device import Calibration
 from objectives.quantities import BytesPerSecond
 from objectives.serving import Acceptance, Drafter
-from search_spaces.serving_words import EXPERTS_IN, MOST_DRAFTED, SPECULATION
+from search_spaces.columns import EXPERTS_IN, MOST_DRAFTED, SPECULATION
 
 AUTO = ("fast", *(f"slow:{percent}%" for percent in range(10, 101, 10)))
 FIGURES = ("position_cost", "position_overlap", "mtp_nats")

@@ -18,8 +18,7 @@ import numpy as np
 from nas.errors import UsageError
 from nas.theory.program import Posynomial
 from objectives.dimensions import Dimensions
-from objectives.latency.operator import Operator, Phase, phases
-from objectives.latency.passes import Pass
+from objectives.latency.operator import Operator, Pass, Phase, phases
 from objectives.latency.roofline import epilogue_seconds, launch_seconds, phase_times
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures

@@ -13,13 +13,11 @@ from scipy.optimize import least_squares, nnls
 from objectives.calibrating.efficiencies import TAIL
 from objectives.calibrating.held_out import Group, choose
 from objectives.calibrating.measurements import Measurement
-from objectives.calibrating.prediction import predict
-from objectives.calibrating.terms import scenario_of, terms
+from objectives.calibrating.terms import predict, scenario_of, terms
 from objectives.counts import total
 from objectives.device import Calibration, Device, Energy
 from objectives.dimensions import Dimensions
-from objectives.latency.operator import Phase, phases
-from objectives.latency.passes import Pass
+from objectives.latency.operator import Pass, Phase, phases
 from objectives.latency.request_work import pass_work
 from objectives.loss_law.law import Law
 from objectives.profile_choice import FAR_OFF

@@ -7,8 +7,7 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from objectives.calibrating.efficiencies import PARAMETERS, Freedom, Priors, fit, freedom, penalty
-from objectives.calibrating.prediction import predict
-from objectives.calibrating.terms import Terms
+from objectives.calibrating.terms import Terms, predict
 from objectives.device import Calibration, Device
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 

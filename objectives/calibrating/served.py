@@ -16,13 +16,12 @@ from objectives.calibrating.measurements import Measurement
 from objectives.calibrating.terms import scenario_of
 from objectives.device import Calibration, Device
 from objectives.dimensions import Dimensions
-from objectives.latency.passes import passes
+from objectives.latency.operator import passes
 from objectives.latency.roofline import pass_seconds
 from objectives.loss_law.law import Law
 from objectives.profile_choice import FAR_OFF
 from objectives.scenario import Scenario
-from objectives.serving import Acceptance
-from objectives.typical.serving import typical_serving
+from objectives.serving import Acceptance, typical_serving
 from search_spaces.arrays import FloatArray, IntArray
 
 Coefficient = Literal["slow_bandwidth_efficiency", "position_cost"]

@@ -1,16 +1,71 @@
-"""A published file in the convention of the evidence base, its counts of parameters checked against its shapes."""
+"""A published table, its source and licence, and its file in the convention of the evidence base, its counts checked against its shapes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
 from objectives.arithmetic import evaluated
-from objectives.evidence.source import EvidenceSource
 from objectives.fitting.kept_rows import kept
+from objectives.quantities import Name
 from objectives.table import numbers_of, read_sheet
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
+
+Varied = Literal["depth", "width", "ffn_ratio", "kv_dim", "query_dim", "n_experts", "top_k", "parameters", "tokens"]
+
+
+class Reading(BaseModel):
+    """How a published file becomes the convention.
+
+    columns: published name to ours. where: conditions on published columns that keep a row, as `fit --where` takes
+    them. derived: columns by formula, in this order, of published columns, ours and those derived before. embeddings:
+    what is taken off published counts. counts: our counts made of the shapes, which the published ones without
+    embeddings must equal within `tolerance` (a share), or published ones where ours are of the shapes because those are
+    rounded; none where shapes are not known. group: columns that tell models which may be compared, of one recipe and
+    text. best_of: columns of a sweep, of which the lowest loss of each design is taken.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    columns: dict[str, str] = {}
+    where: tuple[str, ...] = ()
+    derived: dict[str, str] = {}
+    embeddings: str = "0"
+    counts: dict[str, str] = {}
+    tolerance: Annotated[float, Field(gt=0, le=0.01)] = 1e-9
+    group: tuple[str, ...] = ()
+    best_of: tuple[str, ...] = ()
+
+
+class EvidenceSource(BaseModel):
+    """A published table of trained models.
+
+    laboratory: who trained them; all tables of one are left out together when a law is judged. file: the published file
+    that `reading` reads. packaged: whether its rows are part of this package, as its licence allows. licence: as its repository states it,
+    "none stated" where it does not. counted: what the published counts of parameters hold, in words.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: Name
+    description: str
+    laboratory: Name
+    url: str
+    file: str
+    commit: str = ""
+    licence: str
+    packaged: bool
+    tokenizer: str = "not stated"
+    unit: Literal["nats per token", "nats per byte", "as published"] = "nats per token"
+    counted: str
+    varies: tuple[Varied, ...]
+    fitted: tuple[Name, ...] = ()
+    outside: str = ""
+    remarks: tuple[str, ...] = ()
+    bibtex: str
+    reading: Reading
+
 
 MOST_ROWS = 10_000
 DESIGN = (
@@ -70,13 +125,6 @@ def converted(source: EvidenceSource, path: Path) -> Converted:
     found = {name: known[name] for name in COLUMNS if name in known}
     best = _best(found) if reading.best_of else np.ones(int(keep.sum()), dtype=bool)
     return Converted({name: values[best] for name, values in found.items()}, off, int((~best).sum()))
-
-
-def as_text(table: Converted) -> str:
-    """A CSV of a table, whole numbers without a point."""
-    rows = zip(*(values.tolist() for values in table.columns.values()), strict=True)
-    lines = [",".join(str(int(v)) if v == int(v) else repr(v) for v in row) for row in rows]
-    return "\n".join([",".join(table.columns), *lines]) + "\n"
 
 
 def _followed(source: EvidenceSource, made: dict[str, FloatArray], known: dict[str, FloatArray]) -> float | None:

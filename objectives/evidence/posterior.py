@@ -5,18 +5,35 @@ scale is estimated together with them (EM of the marginal likelihood) beside tha
 level, have the same tails: a laboratory may be far off those known, and the level of another tokenizer is found from the rows.
 """
 
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.optimize import least_squares
 from scipy.stats import chi2
 
-from objectives.evidence.joint_form import FORM, NAMES, REFERENCE, Quantities, coordinates, excess, with_slopes
-from objectives.evidence.pooled_law import DRAWS, SEED, normal_points
-from objectives.evidence.population import FREEDOM, LEAST_SCALE, START
-from objectives.evidence.trainings import Trainings
+from objectives.evidence.joint_form import (
+    FORM,
+    NAMES,
+    REFERENCE,
+    Quantities,
+    Trainings,
+    coefficients,
+    coordinates,
+    excess,
+    with_slopes,
+)
+from objectives.evidence.population import DRAWS, FREEDOM, LEAST_SCALE, SEED, START, normal_points
+from objectives.fitting.law_file import PACKAGES, covered, fitted_ranges, rows
+from objectives.fitting.trained_models import Table
+from objectives.loss_law.coverage import DesignKind, Region, joined
 from objectives.loss_law.law import Law
+from objectives.loss_law.origin import tables_seen
+from objectives.plugins import version_of
 from search_spaces.arrays import FloatArray
 
 SCALE_ROWS = 2.0  # rows that the prior's residual sd weighs
@@ -116,7 +133,8 @@ def prior_of(law: Law) -> Belief:
             f"prior: expected a law with {LEAST_DRAWS} draws or more, got {len(law.draws)} in {law.name}; name evidence"
         )
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = np.stack([_with_loss(*coordinates(draw.coefficients)) for draw in law.drawn])
+        drawn = [coordinates(draw.coefficients) for draw in law.drawn]
+        found = np.stack([np.append(theta, level + excess(theta, REFERENCE)[0]) for theta, level in drawn])
     if not np.isfinite(found).all():
         raise ValueError(
             f"prior: expected draws of positive scales and exponents, got others in {law.name}; name evidence"
@@ -124,10 +142,6 @@ def prior_of(law: Law) -> Belief:
     freedom = law.provenance.get("freedom", np.inf)  # of draws that own_law made
     wider = 1.0 if np.isinf(freedom) else float((_stretched(freedom, len(found)) ** 2).mean())
     return Belief(found.mean(axis=0), np.cov(found.T) / wider, law.residual_sd or LEAST_SCALE)
-
-
-def _with_loss(theta: FloatArray, level: float) -> FloatArray:
-    return np.append(theta, level + excess(theta, REFERENCE)[0])
 
 
 def posterior(prior: Belief, rows: Trainings, weight: FloatArray | None = None) -> Posterior:
@@ -147,13 +161,10 @@ def posterior(prior: Belief, rows: Trainings, weight: FloatArray | None = None) 
             break
     keep = np.append(np.arange(K), K + problem.main)
     known = covariance[np.ix_(keep, keep)]
-    belief = Belief(x[keep], known, scale, max(LEAST_FREEDOM, len(rows) - _effective(prior, known)))
+    # what the rows determine: of each direction the share of the prior's variance that they take away
+    determined = len(known) - float(np.trace(np.linalg.solve(prior.covariance, known)))
+    belief = Belief(x[keep], known, scale, max(LEAST_FREEDOM, len(rows) - determined))
     return Posterior(belief, x[K:], problem.main, problem.fitted(x), tails)
-
-
-def _effective(prior: Belief, known: FloatArray) -> float:
-    """How many coordinates the rows determine: of each direction the share of the prior's variance that they take away."""
-    return len(known) - float(np.trace(np.linalg.solve(prior.covariance, known)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,3 +252,78 @@ class _Problem:
         sd = np.sqrt(covariance[K, K] - covariance[K, :K] @ by_theta)
         found[K, :K], found[K, K + self.main] = -by_theta / sd, 1.0 / sd
         return found
+
+
+NAME = "joint"
+NOT_KEPT = ("covariance", "transcribed", "implied_residual_sd", "layer_delta_draws", "tokenizer", "data")
+
+
+def own_law(prior: Law, found: Belief, table: Table, name: str, tokens: float, group: str = "") -> Law:
+    """A law of the belief, with draws of it; what the prior says of more than losses stays.
+
+    group: the one whose level it has, where the table tells several.
+    """
+    kept = {key: value for key, value in prior.mapping().items() if key not in NOT_KEPT}
+    covers = covered_together(prior, table)
+    return Law.model_validate(
+        kept
+        | {
+            "name": name,
+            "description": f"{prior.name} updated by {len(table)} own trainings",
+            "coefficients": named(found.mean),
+            "draws": rows(np.array([list(named(each).values()) for each in found.drawn()])),
+            "residual_sd": found.scale,
+            "fitted_on": fitted_ranges(covers) if covers else widened(prior.fitted_on, table),
+            "covers": {kind: region.model_dump() for kind, region in covers.items()},
+            "tokens": tokens,
+            "runs": len(table),
+            "source": f"plas fit --prior {prior.name}",
+            "provenance": _provenance(prior, table, group)
+            | ({} if np.isinf(found.freedom) else {"freedom": found.freedom}),
+        }
+    )
+
+
+def named(point: FloatArray) -> dict[str, float]:
+    """The form's coefficients, in its order, of coordinates and, last, the loss at the reference, (k + 1,)."""
+    theta = point[:-1]
+    found = coefficients(theta, float(point[-1] - excess(theta, REFERENCE)[0]))
+    return {name: found[name] for name in FORM.coefficients}
+
+
+def covered_together(prior: Law, table: Table) -> dict[DesignKind, Region]:
+    """What the prior's rows and own ones cover, of the kinds of designs that own rows have: of another kind they say nothing. {} of a prior that does not say."""
+    own = covered([table])
+    return {kind: region for kind, region in joined(prior.covers, own).items() if kind in own} if prior.covers else {}
+
+
+def widened(ranges: Mapping[str, tuple[float, float]], table: Table) -> dict[str, tuple[float, float]]:
+    """The prior's ranges, with the table's rows inside."""
+    return {name: _with_rows(ends, table, name) for name, ends in ranges.items()}
+
+
+def _with_rows(ends: tuple[float, float], table: Table, name: str) -> tuple[float, float]:
+    if not table.has(name):
+        return ends
+    column = table.feature(name)
+    return min(ends[0], float(column.min())), max(ends[1], float(column.max()))
+
+
+def fingerprint(law: Law) -> str:
+    """The SHA-256 of a law's content without where it comes from."""
+    content = {key: value for key, value in law.mapping().items() if key != "provenance"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _provenance(prior: Law, table: Table, group: str) -> dict[str, Any]:
+    told = table.has("tokens")
+    return {
+        "tables": [asdict(source) for source in table.sources],
+        "rows": len(table),
+        "tokens": [float(table.feature("tokens").min()), float(table.feature("tokens").max())] if told else None,
+        "form": NAME,
+        "prior": {"name": prior.name, "sha256": fingerprint(prior), **({"rows": prior.runs} if prior.runs else {})},
+        **({"seen": seen} if (seen := tables_seen(prior)) else {}),
+        **({"group": group} if group else {}),
+        "versions": {package: version_of(package) for package in PACKAGES},
+    }

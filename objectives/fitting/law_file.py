@@ -14,13 +14,12 @@ from objectives.fitting.layer_columns import coefficient
 from objectives.fitting.robust import minimised
 from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import form_weights, largest
-from objectives.installed import DISTRIBUTION, version_of
-from objectives.loss_law.coverage import DesignKind, Region, region_of
+from objectives.loss_law.coverage import RANGED, DesignKind, Region, region_of
 from objectives.loss_law.draws import Rival
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import SHARES, LayerDeltas
-from objectives.loss_law.ranges import RANGED
+from objectives.plugins import DISTRIBUTION, version_of
 from search_spaces.arrays import BoolArray, FloatArray
 
 HELD = 0.9  # share of unseen rows that an interval is to hold

@@ -6,13 +6,13 @@ from typing import Self
 import numpy as np
 
 from objectives.dimensions import Dimensions
+from objectives.latency.operator import passes
 from objectives.latency.operators import mixer_operators
-from objectives.latency.passes import passes
 from objectives.latency.roofline import operator_seconds
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray, frozen
-from search_spaces.mixers import Mixers
+from search_spaces.space import Mixers
 
 BLOCK = 1024  # rows of which the times of all operators are held at once
 

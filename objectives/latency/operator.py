@@ -1,16 +1,17 @@
-"""One operator and one phase: FLOPs and bytes of a pass [app:problem_formulation].
+"""One operator, one phase and the passes of a request: FLOPs and bytes [app:problem_formulation].
 
 1 multiply-accumulate = 2 FLOPs. FLOPs and bytes are constant in the context length S_kv, except
 in the attention core, where both are affine: `flops + flops_per_kv · S_kv`, up to a window.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from objectives.device import Kind, Peak
+from objectives.dimensions import Dimensions
 from objectives.precision import Precision
 from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray
@@ -123,3 +124,64 @@ def quantise(name: str, n: Values, p: Precision, present: Values = 1.0, *, count
     """Dynamic quantisation of n activations: 2n FLOPs, n (b_a + 1) bytes; nothing unless int8."""
     if p.quantises:
         yield Operator(name, 2.0 * n, n * (p.activation_bytes + 1.0), count=count, present=present)
+
+
+def operator_work(operator: Operator, phase: Phase) -> tuple[Values, Values]:
+    """FLOPs and bytes of all instances of an operator over a phase, each (n,): Σ over passes; S_kv from first to last."""
+    context = phase.context(operator.window)
+    flops, moved = operator.flops * phase.passes, operator.bytes * phase.passes
+    if operator.flops_per_kv is not None and operator.bytes_per_kv is not None:
+        flops, moved = flops + operator.flops_per_kv * context, moved + operator.bytes_per_kv * context
+    if operator.epilogue_flops is not None:
+        flops = flops + operator.epilogue_flops * phase.passes
+    return operator.count * flops, operator.count * moved
+
+
+def total_work(operators: Iterable[Operator], phase: Phase) -> tuple[Values, Values]:
+    """FLOPs and bytes of some operators over a phase."""
+    work = [operator_work(operator, phase) for operator in operators]
+    return sum((flops for flops, _ in work), 0.0), sum((moved for _, moved in work), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """The passes of a phase through all layers or through one, and how many of them a request takes of each.
+
+    scenario: the chip that they run on. share: of the phase's passes, of their FLOPs and bytes; time_share: of their time. head:
+    whether they end in the LM head. name: what they are for, "" where a model reads and writes.
+    """
+
+    phase: Phase
+    scenario: Scenario
+    share: float = 1.0
+    time_share: float = 1.0
+    one_layer: bool = False
+    head: bool = True
+    name: str = ""
+
+    def depth(self, x: Dimensions) -> FloatArray:
+        """Layers that it goes through, (n,)."""
+        return np.ones_like(x.depth) if self.one_layer else x.depth
+
+
+def passes(scenario: Scenario) -> Iterator[Pass]:
+    """Prefill and decode; where tokens are drafted, decode steps of n + 1 positions, 1 / (1 + accepted) for each token.
+
+    Each further position takes a share kappa of a plain step besides what its operators do: engines' kernels for few positions are
+    slower than the roofline of one.
+    A head for multi-token prediction reads the prompt too, and takes n passes through its layer and the LM head a step; its own
+    experts lie in fast memory.
+    """
+    (prefill, decode), serving = phases(scenario), scenario.serving
+    yield Pass(prefill, scenario.of_phase("prefill"))
+    if not serving.drafted:
+        yield Pass(decode, scenario)
+        return
+    steps, n = 1.0 / (1.0 + serving.accepted), serving.drafted
+    yield Pass(replace(decode, queries=n + 1), scenario, steps, steps)
+    if cost := scenario.position_cost:
+        yield Pass(decode, scenario, 0.0, n * cost * steps, name="further positions")
+    if serving.drafts_itself:
+        fast = replace(scenario, serving=replace(serving, experts_in="fast"))
+        yield Pass(prefill, fast.of_phase("prefill"), one_layer=True, head=False, name="drafting")
+        yield Pass(decode, fast, n * steps, n * steps, one_layer=True, name="drafting")

@@ -1,14 +1,13 @@
-"""The operators of a layer and of the head [app:problem_formulation]."""
+"""The operators of a layer and of the head, also of experts in slow memory (host memory, flash) [app:problem_formulation]."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
-from objectives.dimensions import Dimensions
-from objectives.kv_cache import kv_cache_bytes
+from objectives.dimensions import Dimensions, kv_cache_bytes
 from objectives.latency.attention import attention_operators
 from objectives.latency.operator import Operator, Phase, Values, linear, quantise
-from objectives.latency.other_mixers import linear_attention_operators, short_convolution_operators
-from objectives.latency.slow_memory import placed
+from objectives.layer_kinds import STATE_BYTES
 from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray
 
@@ -115,3 +114,74 @@ def drafting_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Itera
 
 #: Operators of a layer's mixer or FFN, or of the head (`base`).
 OF_PART = {"base": head_operators, "attention": mixer_operators, "ffn": ffn_operators}
+
+
+def placed(operator: Operator, phase: Phase, scenario: Scenario, *, last: bool = False) -> Iterator[Operator]:
+    """An operator of experts: of the layers whose experts lie in slow memory at that memory's rates; `last` waits for it.
+
+    Layers are taken as alike, a share of each operator's instances.
+    """
+    share = scenario.serving.slow_share
+    if not share:
+        yield operator
+        return
+    if share < 1.0:
+        yield replace(operator, count=operator.count * (1.0 - share))
+    wait = scenario.slow_memory.overhead_s + scenario.serving.hot.wait_ms * 1e-3 if last else 0.0
+    rates = slow_rates(operator, phase, scenario)
+    yield replace(
+        operator, name=f"slow {operator.name}", count=operator.count * share, own_rates=rates, wait_seconds=wait
+    )
+
+
+def slow_rates(operator: Operator, phase: Phase, scenario: Scenario) -> tuple[float, float]:
+    """Seconds a FLOP and a byte of experts in slow memory.
+
+    A decode step computes them where they lie, if the device file states that memory's processor, and reads what the hot
+    experts serve from fast memory, the one after the other: (1 - h) / (eta_s beta_s) + h / (eta_b beta). A prefill brings them over the
+    link and computes on the device.
+    """
+    memory, hits = scenario.slow_memory, scenario.serving.hot.hits
+    per_flop, fast = scenario.seconds_per_flop(operator.peak), scenario.seconds_per_byte(phase.name, routed=True)
+    rate = memory.rate if phase.name == "decode" else memory.link or memory.rate
+    slow = 1.0 / (scenario.slow_efficiency * rate)
+    if phase.name == "decode" and memory.fp16 is not None:
+        per_flop = 1.0 / memory.fp16
+    return per_flop, (1.0 - hits) * slow + hits * fast
+
+
+def linear_attention_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
+    """Gated DeltaNet or Mamba2: projection, causal convolution, recurrence, gated norm, projection.
+
+    The recurrence is counted token by token, 7 (Gated DeltaNet: decay, read-out of the key, update, read-out) or 5
+    (Mamba2: decay, update, read-out) FLOPs per token and element of the state; a pass reads and writes the state once.
+    """
+    kinds, p, t, d = x.kinds, scenario.precision, phase.tokens, x.width
+    layers, b_a, batch = kinds.linear, p.activation_bytes, float(phase.batch)
+    if layers is None:
+        return
+    out, inner, channels = kinds.projected, kinds.inner, kinds.channels
+    yield linear("linear_in_proj", t, t * d, t * out, d * out, p, out_bytes=b_a, count=layers)
+    taps, kept = channels * kinds.kernel, batch * channels * (kinds.kernel - 1.0) * (layers > 0)
+    moved = (taps + 2.0 * t * channels + 2.0 * kept) * b_a
+    yield Operator("linear_conv", 2.0 * t * taps, moved, count=layers)
+    state = 2.0 * batch * kinds.state * STATE_BYTES
+    scan = kinds.scan_flops * t * kinds.state
+    yield Operator("linear_scan", scan, t * (channels + inner) * b_a + state, count=layers)
+    yield Operator("gated_norm", 9.0 * t * inner, 3.0 * t * inner * b_a, count=layers)
+    yield from quantise("quantise_linear_out", t * inner, p, count=layers)
+    yield linear("linear_out_proj", t, t * inner, t * d, d * inner, p, out_bytes=b_a, count=layers)
+
+
+def short_convolution_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
+    """LFM2's mixer: projection to two gates and a value, gated causal convolution of d channels, projection."""
+    kinds, p, t, d = x.kinds, scenario.precision, phase.tokens, x.width
+    layers, b_a, batch = kinds.conv, p.activation_bytes, float(phase.batch)
+    if layers is None:
+        return
+    yield linear("conv_in_proj", t, t * d, 3.0 * t * d, 3.0 * d * d, p, out_bytes=b_a, count=layers)
+    taps, kept = d * kinds.conv_kernel, batch * d * (kinds.conv_kernel - 1.0) * (layers > 0)
+    moved = (taps + 4.0 * t * d + 2.0 * kept) * b_a
+    yield Operator("short_conv", 2.0 * t * taps + 2.0 * t * d, moved, count=layers)
+    yield from quantise("quantise_conv_out", t * d, p, count=layers)
+    yield linear("conv_out_proj", t, t * d, t * d, d * d, p, out_bytes=b_a, count=layers)

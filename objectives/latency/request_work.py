@@ -3,11 +3,9 @@
 import numpy as np
 
 from objectives.dimensions import Dimensions
-from objectives.latency.operator import CHUNK
+from objectives.latency.operator import CHUNK, Pass, passes, total_work
 from objectives.latency.operators import ffn_operators, mixer_operators
-from objectives.latency.passes import Pass, passes
 from objectives.latency.roofline import base_operators, part_operators
-from objectives.latency.work import total_work
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray

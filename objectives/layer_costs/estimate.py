@@ -4,18 +4,85 @@ Given how far laboratories and pairs differ (τ of each kind, σ), costs are nor
 half-normal priors, weighted by the marginal likelihood of the pairs.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 from scipy.optimize import brentq
 from scipy.special import ndtr
 from scipy.stats import halfnorm, qmc
 
-from objectives.layer_costs.costs import KINDS, Kind
-from objectives.layer_costs.pairs import Pair, Pairs
+from objectives.evidence.joint_form import in_unit
+from objectives.layer_costs.costs import KINDS, SEARCHED, Cost, Kind, LayerCosts, numbers
+from objectives.packaged import packaged
+from objectives.quantities import Name
 from search_spaces.arrays import FloatArray
+
+Loss = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class PairSource(BaseModel):
+    """Who trained and published: a laboratory's pairs are left out together. text: what the losses are of."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    laboratory: Name
+    url: str
+    commit: str = ""
+    licence: str
+    text: str
+    bibtex: str
+
+
+class Pair(BaseModel):
+    """A variant and its baseline, trained alike: published losses, and by how much the variant has more of each kind."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    source: Name
+    at: str
+    variant: str
+    width: Annotated[int, Field(gt=0)] | None = None
+    tokens: Annotated[float, Field(gt=0)] | None = None
+    context: Annotated[int, Field(gt=0)] | None = None
+    unit: Literal["nats", "perplexity", "nats per byte"] = "nats"
+    loss: tuple[Loss, Loss]
+    change: Annotated[dict[Kind, float], Field(min_length=1)]
+    not_fitted: str = ""
+
+    @property
+    def nats(self) -> float:
+        """Variant less baseline, nats of a token."""
+        variant, baseline = self.loss
+        if self.unit == "perplexity":
+            return math.log(variant / baseline)
+        return (variant - baseline) / in_unit(self.unit)
+
+
+class Pairs(BaseModel):
+    """The published pairs and their sources."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    sources: dict[Name, PairSource]
+    pairs: tuple[Pair, ...]
+
+    @property
+    def fitted(self) -> tuple[Pair, ...]:
+        """Pairs from which costs are estimated."""
+        return tuple(pair for pair in self.pairs if not pair.not_fitted)
+
+    def laboratory(self, pair: Pair) -> str:
+        """Who trained a pair."""
+        return self.sources[pair.source].laboratory
+
+
+@cache
+def public_pairs() -> Pairs:
+    """Those of this package."""
+    return Pairs.model_validate(packaged("objectives.layer_costs", "pairs"))
+
 
 CENTRE_SD, APART = np.array([0.02] + 7 * [0.05]), np.array([0.01] + 7 * [0.03])  # of θ, nats; scale of τ
 MISFIT = 0.01  # scale of σ, nats
@@ -125,3 +192,44 @@ def _latent(
     known = [change.get(kind, 0.0) if whose == laboratory else 0.0 for kind, whose in differing]
     new = [0.0 if (kind, laboratory) in differing else change.get(kind, 0.0) for kind in KINDS]
     return np.concatenate([by_kind, known]), np.array(new)
+
+
+def costs_of(of: Pairs, found: Estimate) -> LayerCosts:
+    """The document of an estimate from the fitted pairs."""
+    at = [KINDS.index(kind) for kind in SEARCHED]
+    return LayerCosts(
+        source=source_of(of),
+        costs={kind: _cost(of, found, kind) for kind in KINDS},
+        covariance=tuple(numbers(row) for row in found.covariance[np.ix_(at, at)]),
+    )
+
+
+def source_of(of: Pairs) -> str:
+    """Which pairs price what a search sees: `42 public pairs of 7 laboratories, widths 512 to 3,072, contexts 2,048 to 32,768 tokens; recall is not seen`."""
+    used = [pair for pair in of.fitted if pair.change.keys() & set(SEARCHED)]
+    widths = [pair.width for pair in used if pair.width]
+    contexts = [pair.context for pair in used if pair.context]
+    whose = len({of.laboratory(pair) for pair in used})
+    ends = f"widths {min(widths):,} to {max(widths):,}, contexts {min(contexts):,} to {max(contexts):,} tokens"
+    return f"{len(used)} public pairs of {whose} laboratories, {ends}; recall is not seen"
+
+
+def _cost(of: Pairs, found: Estimate, kind: Kind) -> Cost:
+    said, pairs = found.cost(kind), having(of.fitted, kind)
+    low, high = said.interval()
+    whose = sorted({of.laboratory(pair) for pair in pairs})
+    most = max(abs(pair.change[kind]) for pair in pairs)
+    rounded = [float(f"{number:.4f}") for number in (said.mean, said.sd, low, high)]
+    return Cost(
+        nats=rounded[0],
+        sd=rounded[1],
+        interval=(rounded[2], rounded[3]),
+        pairs=len(pairs),
+        most=most,
+        laboratories=tuple(whose),
+    )
+
+
+def having(pairs: tuple[Pair, ...], kind: Kind) -> list[Pair]:
+    """The pairs that differ in a kind."""
+    return [pair for pair in pairs if kind in pair.change]

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from objectives.loss_law.features import OWNERS
 from objectives.loss_law.layer_deltas import QUANTITIES
-from search_spaces.arrays import AnyArray, FloatArray
+from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
 DesignKind = Literal["dense", "sparse"]
 Value = FloatArray | float
@@ -226,3 +226,22 @@ def extrapolation(excess: Mapping[str, FloatArray], count: int) -> FloatArray:
 
 NO_EXPERTS = Region(ranges={"n_experts": (1.0, 1.0)})
 ONLY_EXPERTS = Region(ranges={"n_experts": (2.0, 2.0)})
+
+
+RANGED = (
+    *("depth", "width", "head_dim", "n_experts", "top_k", "activation_rate", "expert_ffn_ratio", "ffn_ratio"),
+    *("kv_dim", "query_dim", "granularity", "expansion_rate", "parameters", "active_parameters"),
+    *("parameters_with_embeddings", "active_parameters_with_embeddings", "ffn_attention_ratio", "normalised_width"),
+    *("aspect_ratio", "query_ratio", "kv_ratio"),
+)
+DOMAINS = ("prices", "prices_sparse")
+ULPS = 1e-12  # relative; a quantity so close to the end of a range is inside
+
+
+def ranged(name: str, least: float, most: float) -> str:
+    return f"{name} {least:g}" + ("" if least == most else f" to {most:g}")
+
+
+def beyond(values: FloatArray, least: float, most: float) -> BoolArray:
+    outside: BoolArray = (values < least * (1 - ULPS)) | (values > most * (1 + ULPS))
+    return outside

@@ -9,19 +9,50 @@ which are not fitted here.
 """
 
 import importlib
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from objectives.loss_law.bend import Bend
-from objectives.loss_law.features import MOVED_BY, OWNERS
+from objectives.loss_law.features import MOVED_BY, OWNERS, feature, part_of
 from objectives.plugins import importable
 from objectives.quantities import Name
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
+
+
+class Bend(BaseModel):
+    """A quantity made of another: a rising function of it with coefficients of the law.
+
+    saturation, start s and most M: 1/v = 1/(u − 1 + 1/(1/s − 1/M)) + 1/M, so that v(1) = s and v < M.
+    repetition, unique U and decay R: v = u up to U, beyond it U + U·R·(1 − exp(−(u/U − 1)/R)).
+
+    Source: Clark et al. 2022, eq. 1, of experts; Muennighoff et al. 2023, eq. 5 and 6, of tokens and parameters.
+    `coefficients` names start and most, or the factors of U and then R.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    of: str
+    by: Literal["saturation", "repetition"]
+    coefficients: tuple[str, ...] = Field(min_length=2)
+
+    def value(self, quantity: FloatArray | float, c: Mapping[str, Any]) -> FloatArray | float:
+        """The bent quantity of one or of many, under one law or under many draws, coefficients (draws, 1)."""
+        first: list[FloatArray | float]
+        last: FloatArray | float
+        *first, last = (c[name] for name in self.coefficients)
+        if self.by == "saturation":
+            inner = quantity - 1.0 + 1.0 / (1.0 / first[0] - 1.0 / last)
+            return 1.0 / (1.0 / inner + 1.0 / last)
+        unique = math.prod(first)
+        beyond = np.maximum(quantity / unique - 1.0, 0.0)
+        return np.minimum(quantity, unique) + unique * last * -np.expm1(-beyond / last)
+
 
 Feature = Callable[[str], FloatArray]
 Coefficients = Mapping[str, Any]  # numbers by name, or those of many draws as columns (draws, 1)
@@ -289,3 +320,43 @@ def named_form(form: str | Form) -> Form:
         raise ValueError(f"form: expected one of {', '.join(choices)}, got {form!r}; choose one")
     found: Form = importlib.import_module(f"objectives.law_forms.{form}").FORM
     return found
+
+
+@dataclass(frozen=True)
+class LogProduct:
+    """What a term multiplies of quantities that belong to one part each: ln Π x^p Π exp(c ln a ln b) = Σ p ln x + Σ c ln a ln b.
+
+    Along the axes of the FFN its quantities are powers of E, K, m and d, so that their part of the sum is linear in ln E
+    and in ln m: over a range of FFNs it is least and greatest at corners.
+    """
+
+    powers: tuple[tuple[str, float], ...]
+    pairs: tuple[tuple[str, str, float], ...] = ()
+
+    @classmethod
+    def of_term(cls, term: Term, coefficients: dict[str, float]) -> Self:
+        """All that it can hold of a term: no quantity that has a logarithm of its own, and pairs only where it can hold every one.
+
+        Of a term with fewer than two such quantities nothing.
+        """
+        pairs: list[tuple[str, str]] = [(pair.split()[0], pair.split()[1]) for pair in term.crossed]
+        whole = all(part_of(a) == part_of(b) and part_of(a) in ("base", "attention") for a, b in pairs)
+        left = {*term.logs, *(name for pair in pairs if not whole for name in pair)}
+        powers = {name: signed_exponent(by, coefficients) for name, by in term.powers.items()}
+        kept = {name: power for name, power in powers.items() if part_of(name) is not None and name not in left}
+        if len(kept) < 2:
+            return cls(())
+        crossed = ((*pair, coefficients[by]) for pair, by in zip(pairs, term.crossed.values(), strict=True) if whole)
+        return cls(tuple(each for each in kept.items() if each[1]), tuple(each for each in crossed if each[2]))
+
+    @property
+    def names(self) -> set[str]:
+        """The quantities that it holds."""
+        return {name for name, _ in self.powers} | {name for a, b, _ in self.pairs for name in (a, b)}
+
+    def of_part(self, architectures: Architectures, part: Part) -> FloatArray | None:
+        """The part's own terms of the sum, (n,); None of a part without."""
+        logs = {name: np.log(feature(architectures, name)) for name in self.names if part_of(name) == part}
+        terms = [power * logs[name] for name, power in self.powers if name in logs]
+        terms += [by * logs[a] * logs[b] for a, b, by in self.pairs if a in logs]
+        return sum(terms[1:], terms[0]) if terms else None

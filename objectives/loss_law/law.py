@@ -7,13 +7,22 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from objectives.loss_law.coverage import DesignKind, Range, Region, extrapolation, kinds_of
+from objectives.loss_law.coverage import (
+    DOMAINS,
+    RANGED,
+    DesignKind,
+    Range,
+    Region,
+    beyond,
+    extrapolation,
+    kinds_of,
+    ranged,
+)
 from objectives.loss_law.draws import Draw, Rival, Row, delta_faults, draw_faults, losses_without_kinds, mixed
 from objectives.loss_law.features import feature
 from objectives.loss_law.form import Coefficients, Form, beyond_floats, named_form
 from objectives.loss_law.layer_deltas import CONTEXT, QUANTITIES, Context, Kind, LayerDeltas, nats, share_of
 from objectives.loss_law.precision_cost import FULL, GROUP, TOKENS, FewBits, Penalty, PrecisionLaw
-from objectives.loss_law.ranges import DOMAINS, RANGED, beyond, ranged
 from objectives.quantities import Name
 from objectives.text.vocabulary_cost import VocabularyCost
 from search_spaces.architectures import Architectures

@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 
 from objectives.loss_law.features import feature
-from objectives.weight_formats.costs import format_costs
+from objectives.weight_formats.table import format_costs
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.formats import FORMATS, base_of, kv_bits_of, operators_of

@@ -19,8 +19,7 @@ from nas.study.catalogue import load_device, load_law
 from objectives.calibrating.group import Calibrated
 from objectives.calibrating.held_out import Group, choose
 from objectives.calibrating.measurements import Measurement
-from objectives.calibrating.prediction import predict
-from objectives.calibrating.terms import terms
+from objectives.calibrating.terms import predict, terms
 from objectives.counts import total
 from search_spaces.arrays import FloatArray
 

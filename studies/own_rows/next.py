@@ -24,9 +24,8 @@ from nas.fit.next_designs import (
 )
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
-from objectives.evidence.joint_form import Quantities
+from objectives.evidence.joint_form import Quantities, trainings
 from objectives.evidence.posterior import Belief, posterior, prior_of
-from objectives.evidence.trainings import trainings
 from objectives.fitting.design import table_of
 from search_spaces.arrays import BoolArray
 

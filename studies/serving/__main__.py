@@ -21,8 +21,7 @@ from objectives.assessment import Assessment
 from objectives.device import Device, SlowMemory
 from objectives.profile_choice import calibration_for
 from objectives.scenario import Scenario
-from objectives.serving import Acceptance, Serving
-from objectives.typical.serving import typical_serving
+from objectives.serving import Acceptance, Serving, typical_serving
 
 OWN = Path(__file__).parent / "rows"
 COMPUTE = {"gpu": 0.12, "soc": 0.06}  # TFLOP/s per GB/s, of boards of which a row states the bandwidth alone

@@ -9,10 +9,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from objectives.chips import MOST_COMBINED, chips
+from objectives.chips import MOST_COMBINED, chips, coefficients
 from objectives.device import Device
 from objectives.plugins import documents
-from objectives.typical.chip_costs import coefficients
 
 PLAIN: dict[str, Any] = {"bandwidth": 100, "int8": 40, "fp16": "int8 / 2", "memory": 8}
 TYPES = {"lpddr5": {"rate": 6.4, "per_gb": 3.0}, "lpddr5x": {"rate": 8.5, "per_gb": 4.0}}

@@ -3,9 +3,8 @@
 import pytest
 
 from nas.study.catalogue import load_device
-from objectives.datasheet_times import doubts
 from objectives.device import Calibration
-from objectives.profile_choice import calibration_for
+from objectives.profile_choice import calibration_for, doubts
 from objectives.transfers import Conditions, extrapolations
 
 

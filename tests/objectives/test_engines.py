@@ -7,8 +7,8 @@ import pytest
 
 from objectives.engines import RUNS, TOP_1, engine_of, kinds_of, kinds_of_rule
 from search_spaces.architectures import Architectures
+from search_spaces.axes_schema import Rule
 from search_spaces.formats import FORMATS
-from search_spaces.layer_rules import Rule
 from search_spaces.space import SearchSpace
 
 ENGINES = ("llama.cpp", "vLLM", "TensorRT-LLM", "MLX", "MLC-LLM")

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.format_costs import cost_draws, left_out, published_costs
 from nas.study.catalogue import load_law
 from objectives.drawn_bounds import DrawByDraw
 from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law
 from objectives.loss_law.precision_cost import FewBits
-from objectives.weight_formats.cost_estimate import cost_draws, left_out, published_costs
-from objectives.weight_formats.costs import FormatCosts, format_costs
+from objectives.weight_formats.table import FormatCosts, format_costs
 from search_spaces.architectures import Architectures
 from search_spaces.formats import FORMATS
 

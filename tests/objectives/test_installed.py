@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from objectives.installed import version_of
+from objectives.plugins import version_of
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Runs a command with the metadata of our own distribution hidden.

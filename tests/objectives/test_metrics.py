@@ -15,9 +15,8 @@ from objectives.device import Calibration, Energy
 from objectives.parts import PartAssessment, composition
 from objectives.plugins import importable, summary
 from objectives.scenario import Scenario
-from objectives.text.text import Text
 from objectives.text.vocabulary_cost import VocabularyCost
-from objectives.token_curve import Size, Source, TokenCurve
+from objectives.token_curve import Size, Source, Text, TokenCurve
 from objectives.training import Training
 from search_spaces.architectures import Architectures, one
 from search_spaces.columns import SHAPE, Part

@@ -6,7 +6,7 @@ import pytest
 
 from nas.study.catalogue import load_device
 from objectives.device import Calibration, Device, Energy, Mode
-from objectives.mode_profiles import in_unmeasured_mode
+from objectives.profile_choice import in_unmeasured_mode
 
 
 def board(**shares: float) -> Device:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from objectives.assessment import Assessment
 from objectives.device import Calibration
 from objectives.dimensions import Dimensions
-from objectives.latency.operator import phases
-from objectives.latency.passes import Pass
+from objectives.latency.operator import Pass, phases
 from objectives.latency.roofline import CHUNK, phase_times
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures, one

@@ -11,8 +11,7 @@ from objectives.assessment import Assessment
 from objectives.counts import count
 from objectives.device import SlowMemory
 from objectives.dimensions import Dimensions
-from objectives.latency.operator import Phase
-from objectives.latency.passes import Pass
+from objectives.latency.operator import Pass, Phase
 from objectives.latency.roofline import pass_seconds
 from objectives.scenario import Scenario
 from objectives.serving import Acceptance, HotExperts, Serving, accepted_of

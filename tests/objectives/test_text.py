@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nas.evidence.vocabulary import FittedCost, VocabularyRuns, fitted, refitted
 from objectives.assessment import Assessment
 from objectives.scenario import Scenario
-from objectives.text.text import Text
 from objectives.text.vocabulary_cost import VocabularyCost
-from objectives.text.vocabulary_runs import FittedCost, VocabularyRuns, fitted, refitted
-from objectives.token_curve import Size, Source, TokenCurve
+from objectives.token_curve import Size, Source, Text, TokenCurve
 from search_spaces.architectures import Architectures, one
 
 CURVE = TokenCurve(

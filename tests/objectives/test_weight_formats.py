@@ -10,8 +10,8 @@ from nas.export.gguf import entries
 from nas.export.gguf_types import FORMATS as WRITTEN
 from nas.export.model import Model
 from nas.search.assembly import assemble
-from objectives.calibrating.formats import FORMATS as MEASURED
 from objectives.calibrating.group import calibrate
+from objectives.calibrating.measurements import FORMATS as MEASURED
 from objectives.calibrating.measurements import Measurement
 from objectives.counts import count
 from objectives.device import Calibration, Device

@@ -8,8 +8,7 @@ import pytest
 
 from search_spaces.architectures import Architectures
 from search_spaces.columns import CODED, SHAPE
-from search_spaces.mixers import Mixers
-from search_spaces.space import SearchSpace
+from search_spaces.space import Mixers, SearchSpace
 
 OF_FFN = ("n_experts", "top_k", "expert_size")
 COUNTS = ("depth", "n_local", "n_kv_shared", "n_kv_shared_local", "n_linear", "n_conv", "norms_per_layer")

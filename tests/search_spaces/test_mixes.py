@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from search_spaces.architectures import Architectures
+from search_spaces.axes_schema import Rule
 from search_spaces.columns import DEFAULTS, SHAPE, worded
-from search_spaces.layer_rules import Rule
 from search_spaces.mixes import LINEAR, in_words
 from search_spaces.space import SearchSpace
 from search_spaces.specification import count

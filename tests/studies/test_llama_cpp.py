@@ -11,8 +11,7 @@ from nas.calibrate.command import LAW, measured_rows
 from nas.files.tables import csv_text
 from nas.study.catalogue import load_device, load_law
 from objectives.calibrating.efficiencies import fit, freedom
-from objectives.calibrating.prediction import predict
-from objectives.calibrating.terms import terms
+from objectives.calibrating.terms import predict, terms
 from objectives.device import Calibration
 from studies.llama_cpp.design import COLUMNS, LARGEST, MODELS, SMALLEST, architecture, drawn, half_bytes
 from studies.llama_cpp.judging import Line, by_length, chosen, judged, rows_of

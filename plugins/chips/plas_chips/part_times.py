@@ -3,8 +3,7 @@
 import numpy as np
 
 from objectives.dimensions import Dimensions
-from objectives.latency.operator import CHUNK
-from objectives.latency.passes import passes
+from objectives.latency.operator import CHUNK, passes
 from objectives.latency.roofline import part_operators, timed_seconds
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures

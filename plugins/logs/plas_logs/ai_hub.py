@@ -12,7 +12,7 @@ from typing import Any
 from nas.calibrate.document import Document
 from nas.calibrate.figure import Figure, Unusable, named, positive, refuse
 from nas.files import yaml_source
-from objectives.calibrating.formats import FORMATS
+from objectives.calibrating.measurements import FORMATS
 
 NAME = "AI Hub perf.yaml"
 PASS = 128  # tokens of one pass of the prompt processor

@@ -13,8 +13,7 @@ from nas.theory.program import Program, solve
 from nas.theory.rounding import round_off
 from nas.theory.theory_problem import TheoryProblem
 from objectives.dimensions import Dimensions
-from objectives.latency.operator import phases
-from objectives.latency.passes import Pass
+from objectives.latency.operator import Pass, phases
 from objectives.latency.roofline import phase_times
 from objectives.precision import PRECISIONS
 from objectives.profile_choice import calibration_for

@@ -6,8 +6,7 @@ import numpy as np
 
 from nas.problem.dominance import non_dominated
 from objectives.dimensions import Dimensions
-from objectives.latency.operator import phases
-from objectives.latency.passes import Pass
+from objectives.latency.operator import Pass, phases
 from objectives.latency.roofline import phase_times
 from plas_reproduce.claim import percent
 from plas_reproduce.whole_spaces import PHASES, Whole, whole

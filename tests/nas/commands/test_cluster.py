@@ -18,7 +18,7 @@ import pytest
 
 from nas.files.yaml_source import dump
 from nas.search import cluster as connecting
-from objectives.installed import version_of
+from objectives.plugins import version_of
 from tests.nas.search.test_worker_pool import STUDY as OF_PROCESSES
 
 HERE = find_spec("distributed") is not None

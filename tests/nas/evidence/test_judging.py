@@ -6,11 +6,8 @@ from math import log
 import numpy as np
 import pytest
 
-from nas.evidence.judging import BINS, binned, judged
-from nas.evidence.predictors import Prediction
-from nas.evidence.questions import Pairs, questions_of
-from nas.evidence.record import means, table_record
-from nas.evidence.tables import GroupedTable, base
+from nas.evidence.judging import BINS, Pairs, binned, judged, means, questions_of, table_record
+from nas.evidence.tables import GroupedTable, Prediction, base
 from nas.study.catalogue import load_law
 from objectives.fitting.trained_models import Table
 from search_spaces.arrays import FloatArray

@@ -10,7 +10,7 @@ import yaml
 
 from nas.evidence.layer_kinds import Predicted, left_out
 from nas.terminal.progress import Stages
-from objectives.layer_costs.pairs import public_pairs
+from objectives.layer_costs.estimate import public_pairs
 from objectives.plugins import documents
 
 Inside = Callable[..., Any]

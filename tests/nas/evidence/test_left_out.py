@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.evidence.judging import Doubt, Judgement
+from nas.evidence.command import calibration, held_by_laboratory, say_left_out
+from nas.evidence.judging import Doubt, Judgement, Pairs, TableRecord
 from nas.evidence.left_out import FACTORS, HELD, LeftOut, calibrated, left_out
-from nas.evidence.questions import Pairs
-from nas.evidence.record import TableRecord
 from nas.evidence.tables import base
-from nas.evidence.text import calibration, held_by_laboratory, say_left_out
 from nas.study.catalogue import load_law, load_space
 from objectives.evidence.joint_form import coordinates
-from objectives.evidence.pooled_law import Widening, covers
+from objectives.evidence.population import Widening, covers
 from objectives.loss_law.coverage import Region
 
 Inside = Callable[..., Any]

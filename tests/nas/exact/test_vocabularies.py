@@ -11,8 +11,7 @@ from nas.problem.problem import Problem
 from nas.search.scenarios import with_text
 from nas.study.study_laws import cost_beside
 from objectives.plugins import documents
-from objectives.text.text import Text
-from objectives.token_curve import TokenCurve
+from objectives.token_curve import Text, TokenCurve
 from search_spaces.space import SearchSpace
 from tests.nas.exact.test_random_problems import (
     Chance,

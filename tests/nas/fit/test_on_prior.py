@@ -17,10 +17,9 @@ from nas.fit.next_designs import Asked, Trainings, contrasts, proposed, quantiti
 from nas.problem.differences import differences
 from nas.record.candidates import read_candidates
 from nas.search.assembly import assemble
-from objectives.evidence.pooled_law import Widening, law_of
-from objectives.evidence.population import CENTRE, CENTRE_SD, Population, prior_between
+from objectives.evidence.joint_form import trainings
+from objectives.evidence.population import CENTRE, CENTRE_SD, Population, Widening, law_of, prior_between
 from objectives.evidence.posterior import Belief, posterior, prior_of
-from objectives.evidence.trainings import trainings
 from objectives.fitting.design import table_of
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.coverage import Region

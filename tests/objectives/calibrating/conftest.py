@@ -8,8 +8,7 @@ import pytest
 from nas.calibrate.command import LAW, resolve
 from nas.study.catalogue import load_law
 from objectives.calibrating.measurements import Measurement, read
-from objectives.calibrating.prediction import predict
-from objectives.calibrating.terms import terms
+from objectives.calibrating.terms import predict, terms
 from objectives.device import Calibration, Device
 from objectives.loss_law.law import Law
 

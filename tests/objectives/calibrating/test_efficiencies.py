@@ -8,8 +8,7 @@ import pytest
 from objectives.calibrating.efficiencies import PARAMETERS, fit, freedom
 from objectives.calibrating.group import calibrate, groups
 from objectives.calibrating.measurements import Measurement
-from objectives.calibrating.prediction import predict
-from objectives.calibrating.terms import scenario_of, terms
+from objectives.calibrating.terms import predict, scenario_of, terms
 from objectives.device import Calibration, Device
 from objectives.dimensions import Dimensions
 from objectives.latency.roofline import latency_ms

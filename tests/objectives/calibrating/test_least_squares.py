@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from objectives.calibrating.least_squares import minimise
+from objectives.calibrating.efficiencies import minimise
 from search_spaces.arrays import FloatArray
 
 WIDE = np.full(2, -1e3), np.full(2, 1e3)

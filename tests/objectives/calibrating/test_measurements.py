@@ -3,8 +3,7 @@
 import pytest
 
 from nas.calibrate.command import resolve
-from objectives.calibrating.formats import FORMATS, format_of
-from objectives.calibrating.measurements import LeftOut, read, reasons
+from objectives.calibrating.measurements import FORMATS, LeftOut, format_of, read, reasons
 from objectives.calibrating.terms import terms
 from objectives.device import Device
 from objectives.loss_law.law import Law

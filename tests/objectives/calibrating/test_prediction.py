@@ -8,8 +8,7 @@ import pytest
 from objectives.calibrating.efficiencies import PARAMETERS, Freedom, calibration
 from objectives.calibrating.held_out import Group, choose
 from objectives.calibrating.measurements import Measurement
-from objectives.calibrating.prediction import predict, predict_with_slopes
-from objectives.calibrating.terms import scenario_of, terms
+from objectives.calibrating.terms import predict, predict_with_slopes, scenario_of, terms
 from objectives.device import Calibration, Device
 from objectives.dimensions import Dimensions
 from objectives.latency.roofline import latency_ms

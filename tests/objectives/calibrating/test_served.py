@@ -12,8 +12,7 @@ from objectives.calibrating.served import NO_MEMORY, refused, served_groups
 from objectives.calibrating.terms import scenario_of
 from objectives.device import Calibration, Device, SlowMemory
 from objectives.loss_law.law import Law
-from objectives.serving import Acceptance
-from objectives.typical.serving import typical_serving
+from objectives.serving import Acceptance, typical_serving
 from tests.objectives.calibrating.conftest import TRUE, shown
 
 SPARSE = ("Qwen3-30B-A3B", "gpt-oss-20b", "OLMoE-1B-7B")

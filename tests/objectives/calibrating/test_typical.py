@@ -8,8 +8,7 @@ import pytest
 
 from benchmarks import typical
 from objectives.calibrating.group import calibrate
-from objectives.calibrating.prediction import predict
-from objectives.calibrating.terms import terms
+from objectives.calibrating.terms import predict, terms
 from objectives.device import Chip, Device
 from objectives.engines import engine_of
 from objectives.loss_law.law import Law

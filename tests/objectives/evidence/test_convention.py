@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 from objectives.arithmetic import evaluated
-from objectives.evidence.convention import as_text, converted
-from objectives.evidence.source import EvidenceSource
+from objectives.evidence.convention import Converted, EvidenceSource, converted
 from objectives.plugins import documents
 
 SOURCES = documents("objectives.evidence.sources")
@@ -32,6 +31,13 @@ ROWS = (
     ("a", 3e-3, 2, 64, 12 * 2 * 64**2 + 2000 * 64, 10**9, 3.25),
     ("b", 1e-3, 4, 64, 12 * 4 * 64**2 + 2000 * 64, 10**9, 3.0),
 )
+
+
+def as_text(table: Converted) -> str:
+    """A CSV of a table, whole numbers without a point."""
+    rows = zip(*(values.tolist() for values in table.columns.values()), strict=True)
+    lines = [",".join(str(int(v)) if v == int(v) else repr(v) for v in row) for row in rows]
+    return "\n".join([",".join(table.columns), *lines]) + "\n"
 
 
 def source(**reading: Any) -> EvidenceSource:

@@ -5,10 +5,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from objectives.evidence.joint_form import FORM, NAMES, REFERENCE, coefficients, coordinates, excess, with_slopes
-from objectives.evidence.pooled_law import Widening, covers, drawn_coordinates, law_of
-from objectives.evidence.population import CENTRE, fit_table, population, prior_between
-from objectives.evidence.trainings import Trainings, trainings
+from objectives.evidence.joint_form import (
+    FORM,
+    NAMES,
+    REFERENCE,
+    Trainings,
+    coefficients,
+    coordinates,
+    excess,
+    trainings,
+    with_slopes,
+)
+from objectives.evidence.population import (
+    CENTRE,
+    Widening,
+    covers,
+    drawn_coordinates,
+    fit_table,
+    law_of,
+    population,
+    prior_between,
+)
 from objectives.fitting.trained_models import Table
 from search_spaces.arrays import FloatArray
 

@@ -5,12 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from objectives.evidence.joint_form import FORM, NAMES, Quantities
-from objectives.evidence.own_law import fingerprint, own_law, widened
-from objectives.evidence.pooled_law import Widening, law_of
-from objectives.evidence.population import CENTRE, CENTRE_SD, Population, prior_between
-from objectives.evidence.posterior import Belief, Posterior, posterior, predicted, prior_of
-from objectives.evidence.trainings import Trainings, trainings
+from objectives.evidence.joint_form import FORM, NAMES, Quantities, Trainings, trainings
+from objectives.evidence.population import CENTRE, CENTRE_SD, Population, Widening, law_of, prior_between
+from objectives.evidence.posterior import (
+    Belief,
+    Posterior,
+    fingerprint,
+    own_law,
+    posterior,
+    predicted,
+    prior_of,
+    widened,
+)
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.coverage import Region
 from objectives.loss_law.law import Law

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from objectives.latency.cache import hit_share
+from objectives.latency.roofline import hit_share
 
 
 def test_what_fits_is_found() -> None:

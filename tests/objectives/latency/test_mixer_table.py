@@ -16,8 +16,7 @@ from objectives.loss_law.law import Law
 from objectives.precision import precision
 from objectives.scenario import Scenario
 from objectives.serving import Serving
-from search_spaces.mixers import Mixers
-from search_spaces.space import SearchSpace
+from search_spaces.space import Mixers, SearchSpace
 
 MEASURED = Calibration(
     compute_efficiency=0.5,

@@ -8,9 +8,17 @@ import pytest
 import yaml
 
 from objectives.layer_costs.costs import KINDS, SEARCHED, Kind, public_costs
-from objectives.layer_costs.document import costs_of
-from objectives.layer_costs.estimate import APART, CENTRE_SD, Estimate, Prediction, estimate
-from objectives.layer_costs.pairs import Pair, Pairs, public_pairs
+from objectives.layer_costs.estimate import (
+    APART,
+    CENTRE_SD,
+    Estimate,
+    Pair,
+    Pairs,
+    Prediction,
+    costs_of,
+    estimate,
+    public_pairs,
+)
 from objectives.plugins import documents
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from objectives.loss_law.differences import difference_quantiles, probability_below
+from objectives.loss_law.draws import difference_quantiles, probability_below
 
 
 @pytest.mark.parametrize("sd", [0.0, 0.05, 0.5])
@@ -25,6 +25,6 @@ def test_equal_designs_are_better_with_probability_one_half() -> None:
 def test_few_and_many_values_have_the_same_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
     gaps = np.random.default_rng(0).normal(0.0, 3.0, (100, 30))
     few = probability_below(gaps, 0.5)
-    monkeypatch.setattr("objectives.loss_law.differences.FEW", 0)
+    monkeypatch.setattr("objectives.loss_law.draws.FEW", 0)
     np.testing.assert_allclose(few, probability_below(gaps, 0.5), rtol=1e-14)
     assert probability_below(np.array([[-100.0, 0.0, 100.0]]), 0.1).tolist() == [1.0, 0.5, 0.0]

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from objectives.scores.curves import FamilyCurve, Scores
-from objectives.scores.estimate import Rows, drawn
-from objectives.scores.predicted import difference, interval, steps
+from objectives.scores.curves import FamilyCurve, Scores, difference, interval, steps
+from objectives.scores.fit import Rows, drawn
 from search_spaces.arrays import AnyArray, FloatArray
 
 SLOPE, LEVEL = 6.0, -0.5

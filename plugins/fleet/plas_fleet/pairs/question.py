@@ -13,11 +13,11 @@ from nas.search.serving import refuse_cache
 from nas.study.baselines import model_named
 from nas.study.serving_keys import ServingConfig
 from nas.study.value_parsers import open_share
-from objectives.typical.serving import typical_serving
+from objectives.serving import typical_serving
 from plas_fleet.pairs.acceptance import AcceptanceOfDrafts
 from plas_fleet.pairs.metrics import OF_PAIRS, supported
 from plas_fleet.pairs.solution import PairProblem
-from search_spaces.serving_words import MOST_DRAFTED
+from search_spaces.columns import MOST_DRAFTED
 
 SAME = "same"  # the study's space is that of drafts
 
