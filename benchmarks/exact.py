@@ -20,10 +20,9 @@ from nas.exact.decomposition.additive_bounds import AdditiveBounds
 from nas.exact.decomposition.boxes import Boxes
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.grid import Grid
-from nas.exact.enumeration import enumerate_all
 from nas.exact.gains import gains
-from nas.exact.solution import metrics_of, solve
-from nas.problem.dominance import non_dominated
+from nas.exact.solution import enumerate_all, metrics_of, solve
+from nas.problem.evaluations import non_dominated
 from nas.problem.objective import Budget, built_in
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem

@@ -7,12 +7,11 @@ import numpy as np
 
 from nas.answer.parts_of_gain import dense_twin
 from nas.answer.witness import evidence_beside
-from nas.problem.differences import Difference, differences, has_doubt
 from nas.problem.evaluations import Evaluations
-from nas.problem.pick_queries import Baseline
+from nas.problem.objective import Baseline
 from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem
-from nas.problem.uncertainty import FROM_LOSS
+from nas.problem.uncertainty import FROM_LOSS, Difference, differences, has_doubt
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 

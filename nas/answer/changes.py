@@ -9,14 +9,13 @@ from nas.errors import UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.gains import covered
 from nas.exact.solution import SMALL
-from nas.problem.differences import Difference, differences, has_doubt
 from nas.problem.evaluations import Evaluations
-from nas.problem.head_steps import VOCABULARIES
-from nas.problem.objective import Budget
-from nas.problem.pick_queries import OWN, PickQuery
+from nas.problem.objective import OWN, Budget, PickQuery
 from nas.problem.picks import best_row
 from nas.problem.problem import Problem
 from nas.problem.settings import trained_on
+from nas.problem.steps import VOCABULARIES
+from nas.problem.uncertainty import Difference, differences, has_doubt
 from nas.search.assembly import Study, in_format
 from objectives.engines import engine_of, runs_format
 

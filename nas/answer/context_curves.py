@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from nas.answer.outcome import Outcome
-from nas.problem.contexts import AtContext, along_contexts, has_long_contexts
 from nas.problem.problem import Problem
+from nas.problem.steps import AtContext, along_contexts, has_long_contexts
 from search_spaces.architectures import Architectures
 
 HEADER = ("prompt", "prefill_ms", "tpot_ms", "cache_gb", "resident_gb", "fits")

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from nas.answer.context_curves import Curve
 from nas.answer.palette import BASELINE, EXACT, FRONTIER, INK, PICK, STYLE, label
 from nas.files.figures import plain, plain_decades, png, styled
-from nas.problem.contexts import CONTEXTS
+from nas.problem.steps import CONTEXTS
 
 PANELS = ("prefill_ms", "tpot_ms", "resident_gb")
 COLOURS = (PICK, FRONTIER, EXACT, INK)  # of picks; baselines have theirs, told apart by their marks

@@ -7,9 +7,9 @@ from nas.answer.gain_sentences import beside_pick, bought_in_words, in_numbers
 from nas.answer.witness import Witness
 from nas.exact.device_gains import DeviceGain, on_its_device, with_more
 from nas.exact.gains import Gain
-from nas.problem.differences import Difference
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
+from nas.problem.uncertainty import Difference
 from objectives.scenario import Scenario
 
 NOTHING = 1e-9  # nats, of what is solved by cuts

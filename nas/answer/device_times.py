@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nas.problem.pick_queries import PickQuery
+from nas.problem.objective import PickQuery
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
-from nas.problem.time_ranges import PHASES, phase_range, share_of, time_ranges
+from nas.problem.quantiles import PHASES, phase_range, share_of, time_ranges
 from objectives.device import CHIPS, Calibration
 from objectives.profile_choice import doubts, far_off
 from objectives.scenario import Scenario

@@ -7,13 +7,22 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.exact.expected_regret import ExpectedRegret, least_expected_regret, least_expected_regrets
-from nas.problem.differences import Difference, from_models, has_doubt, misfit, tied
 from nas.problem.evaluations import Evaluations
-from nas.problem.pick_queries import Baseline
+from nas.problem.objective import Baseline
 from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem
-from nas.problem.uncertainty import FROM_LOSS
-from nas.problem.undecided import NotToldApart, Undecided, not_told_apart_from, undecided_axes
+from nas.problem.uncertainty import (
+    FROM_LOSS,
+    Difference,
+    NotToldApart,
+    Undecided,
+    from_models,
+    has_doubt,
+    misfit,
+    not_told_apart_from,
+    tied,
+    undecided_axes,
+)
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray, IntArray
 

@@ -11,8 +11,8 @@ from nas.answer.design_words import describe
 from nas.answer.doubt import Doubt, PickRegret
 from nas.answer.outcome import Outcome
 from nas.answer.witness import EVIDENCE, Witness
-from nas.problem.differences import Difference
 from nas.problem.problem import Problem
+from nas.problem.uncertainty import Difference
 from search_spaces.arrays import AnyArray
 
 UNKNOWN = Difference(*[float("nan")] * 4)

@@ -13,9 +13,9 @@ from nas.answer.witness import EVIDENCE, Witness, with_own_picks, witnesses
 from nas.exact.gains import BudgetGain, Gain, Gains
 from nas.problem.diagnosis import at_least
 from nas.problem.evaluations import Evaluations
-from nas.problem.pick_queries import OWN, PickQuery
+from nas.problem.objective import OWN, PickQuery
 from nas.problem.problem import Problem
-from nas.problem.quantity_words import in_words
+from nas.problem.wording import in_words
 from search_spaces.architectures import Architectures, one
 from search_spaces.columns import SHAPE
 from search_spaces.layer_kinds import KIND_DEFAULTS

@@ -1,6 +1,6 @@
 """Sentences on what costs and loss law do not know of a model, and the vocabulary it is shown with."""
 
-from nas.problem.pick_queries import Baseline
+from nas.problem.objective import Baseline
 from nas.problem.problem import Problem
 from objectives.loss_law.features import COUNTS, MADE_OF, WITH_EMBEDDINGS
 from objectives.loss_law.law import Law

@@ -15,15 +15,14 @@ from nas.answer.on_each_device import OnDevice, on_each_device
 from nas.answer.witness import Witness, of_picks
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import SMALL, ExactSolution, quick_frontier
-from nas.problem.blind_axes import blind_axes
 from nas.problem.diagnosis import Diagnosis
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.indicators import Distance, Scale, distance
+from nas.problem.law_caveats import blind_axes
 from nas.problem.picks import Pick, answers
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import Uncertainty, uncertainty
-from nas.record.log import known_in
+from nas.record.store import known_in
 from nas.search.assembly import Study, under_preset
 from nas.search.constraints import penalised
 from nas.search.loop import Search

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nas.problem.differences import Difference, has_doubt, paired
+from nas.problem.uncertainty import Difference, has_doubt, paired
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import nats
 from search_spaces.architectures import Architectures

@@ -8,14 +8,12 @@ import numpy as np
 
 from nas.answer.outcome_files import file_columns
 from nas.errors import PlasError, UsageError
-from nas.problem.differences import tied
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.indicators import Scale
-from nas.problem.objective import Objective
-from nas.problem.pick_queries import Baseline
+from nas.problem.objective import Baseline, Objective
+from nas.problem.uncertainty import tied
 from nas.record.folder import OpenRun, open_run
-from nas.record.log import final, holds
+from nas.record.store import final, holds
 from nas.search.notices import extrapolated
 from nas.study.baselines import baseline
 from nas.study.request_length import recorded_lengths

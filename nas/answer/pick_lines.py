@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import CONVENTION, EXACT, WITNESS, PickTable, beside_baselines, on_devices, own_picks
 from nas.terminal.console import Line, sentence
-from nas.terminal.styles import TITLE, Styled
+from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import fitted
 
 BELOW = ("architecture", WITNESS, "active", "params", "memory", EXACT)  # in this order, where all is shown

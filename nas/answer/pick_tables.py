@@ -25,13 +25,11 @@ from nas.answer.sentences import baseline_metric, question_text
 from nas.answer.sureness import difference_in_short, witness_in_words
 from nas.answer.witness import EVIDENCE
 from nas.exact.gains import DIFFERENT
-from nas.problem.differences import misfit
-from nas.problem.objective import unit_of
-from nas.problem.pick_queries import OWN, Baseline, PickQuery
+from nas.problem.objective import OWN, Baseline, PickQuery, unit_of
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
-from nas.problem.uncertainty import FROM_LOSS
-from nas.terminal.styles import BAD, DOUBT, GOOD, Styled
+from nas.problem.uncertainty import FROM_LOSS, misfit
+from nas.terminal.screen_text import BAD, DOUBT, GOOD, Styled
 from nas.terminal.tables import SAID
 from objectives.quantities import day_in_words
 

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from nas.problem.dominance import non_dominated, rounded
+from nas.problem.evaluations import non_dominated, rounded
 from nas.problem.picks import PickRule
-from nas.problem.quantity_words import in_words
+from nas.problem.wording import in_words
 from nas.record.database import explained
 from nas.record.folder import OpenRun, current, open_run
-from nas.record.log import KNOWN
-from nas.record.store import BLOCK, FILE
+from nas.record.store import BLOCK, FILE, KNOWN
+from nas.terminal.console import duration
 from nas.terminal.program import command
-from nas.terminal.progress import duration
 from objectives import outside
 from objectives.display_text import in_a_command
 from objectives.loss_law.law import Law

@@ -12,10 +12,9 @@ from nas.answer.outcome import Ending, Outcome, derived
 from nas.answer.past_run import RecordedRun
 from nas.answer.reassembled_study import study_of
 from nas.files import yaml_source
-from nas.problem.objective import Budget, Objective
-from nas.problem.pick_queries import PickQuery
+from nas.problem.objective import Budget, Objective, PickQuery
 from nas.problem.problem import Problem
-from nas.record.log import KNOWN
+from nas.record.store import KNOWN
 from nas.search.assembly import Study
 from nas.search.discovery import completed
 from nas.search.strategy import ReportSection

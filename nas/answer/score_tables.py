@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from nas.answer.sureness import OUTSIDE
-from nas.problem.differences import has_doubt
-from nas.problem.pick_queries import Baseline
+from nas.problem.objective import Baseline
 from nas.problem.scores import DesignScores, FamilyScore, with_models
+from nas.problem.uncertainty import has_doubt
 from nas.search.assembly import Study
 from nas.study.study_laws import notices_of_text
 from nas.terminal.console import say
-from nas.terminal.styles import TITLE, Styled
+from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.loss_law.law import Law
 from objectives.scores.curves import Scores

@@ -27,17 +27,16 @@ from nas.answer.sentences import (
     section_lines,
 )
 from nas.answer.three_sentences import ANSWER, ThreeSentences, three_sentences
-from nas.problem.blind_axes import blind_lines
 from nas.problem.diagnosis import Diagnosis, at_least, lines
 from nas.problem.evaluations import Evaluations
+from nas.problem.law_caveats import blind_lines
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.study.configuration import StudyConfig
 from nas.terminal.console import Line, sentence, write
 from nas.terminal.program import command
 from nas.terminal.scatter import MARGIN, Series, scatter
-from nas.terminal.styles import COMMAND, TITLE, Styled, linked, shown
+from nas.terminal.screen_text import COMMAND, TITLE, Styled, cells, columns, linked, rows, shown
 from nas.terminal.tables import fitted
-from nas.terminal.width import cells, columns, rows
 from objectives.display_text import in_a_command
 
 COSTS = METRIC_ORDER[2:]  # all but the loss

@@ -21,15 +21,14 @@ from nas.answer.sureness import (
     unknown_uncertainty,
 )
 from nas.answer.witness import EVIDENCE
-from nas.problem.active_experts import active_experts_lines
-from nas.problem.dominance import rounded
-from nas.problem.objective import unit_of
-from nas.problem.pick_queries import PickQuery
+from nas.problem.evaluations import rounded
+from nas.problem.law_caveats import active_experts_lines
+from nas.problem.objective import PickQuery, unit_of
 from nas.problem.problem import Problem
-from nas.problem.quantity_words import in_words as quantity_in_words
-from nas.problem.serving_words import served_in_words
 from nas.problem.settings import tokens_of
 from nas.problem.uncertainty import FROM_LOSS
+from nas.problem.wording import in_words as quantity_in_words
+from nas.problem.wording import served_in_words
 from nas.search.strategy import ReportSection
 from nas.study.configuration import StudyConfig
 from nas.study.law_records import left_out_line, record_line

@@ -7,9 +7,8 @@ import numpy as np
 from nas.answer.outcome import Outcome
 from nas.answer.parts_of_gain import parts_of_gain
 from nas.answer.witness import Witness, own_in_words
-from nas.problem.differences import Difference, has_doubt
-from nas.problem.pick_queries import Baseline
-from nas.problem.undecided import Undecided
+from nas.problem.objective import Baseline
+from nas.problem.uncertainty import Difference, Undecided, has_doubt
 from objectives.display_text import chance
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures

@@ -19,15 +19,13 @@ from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import pick_of
 from nas.problem.breakdown import operators
 from nas.problem.diagnosis import Diagnosis, at_least
-from nas.problem.differences import from_models, has_doubt
 from nas.problem.evaluations import Evaluations
-from nas.problem.outside_words import leaves
-from nas.problem.pick_queries import OWN, Baseline, PickQuery
+from nas.problem.law_caveats import leaves
+from nas.problem.objective import OWN, Baseline, PickQuery
 from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem
-from nas.problem.quantiles import measured_at, own_in_words
-from nas.problem.time_ranges import PHASES
-from nas.problem.uncertainty import FROM_LOSS
+from nas.problem.quantiles import PHASES, measured_at, own_in_words
+from nas.problem.uncertainty import FROM_LOSS, from_models, has_doubt
 from nas.search.assembly import Study, under_preset
 from objectives.engines import RUNS, TOP_1
 from objectives.loss_law.features import feature

@@ -8,12 +8,11 @@ import numpy as np
 
 from nas.answer.design_words import model_size
 from nas.exact.solution import SMALL
-from nas.problem.differences import Difference, has_doubt, paired
 from nas.problem.evaluations import Evaluations
-from nas.problem.pick_queries import Baseline, PickQuery
+from nas.problem.objective import Baseline, PickQuery
 from nas.problem.picks import Pick, answers
 from nas.problem.problem import Problem
-from nas.problem.uncertainty import FROM_LOSS
+from nas.problem.uncertainty import FROM_LOSS, Difference, has_doubt, paired
 from nas.study.catalogue import load_law
 from nas.study.study_laws import predicting
 from objectives.layer_costs.costs import priced_publicly, public_costs

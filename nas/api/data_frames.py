@@ -13,11 +13,10 @@ from nas.answer.doubt_columns import difference_columns, evidence_columns
 from nas.answer.outcome_files import file_columns
 from nas.answer.witness import model_witnesses
 from nas.errors import UsageError
-from nas.problem.differences import from_models
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import unit_of
-from nas.problem.pick_queries import Baseline
+from nas.problem.objective import Baseline, unit_of
 from nas.problem.problem import Problem
+from nas.problem.uncertainty import from_models
 from nas.record.candidates import read_candidates
 from nas.study.baselines import baseline
 from objectives.loss_law.law import Law

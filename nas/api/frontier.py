@@ -14,8 +14,7 @@ from nas.errors import InfeasibleError, UsageError
 from nas.exact.solution import pick_of
 from nas.problem.evaluations import Evaluations
 from nas.problem.indicators import Distance, Scale, distance
-from nas.problem.objective import Budget
-from nas.problem.pick_queries import Baseline
+from nas.problem.objective import Baseline, Budget
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.quantiles import named_in, refuse_unclaimed, with_metrics

@@ -14,7 +14,7 @@ from nas.answer.resolved_exactly import solvable, solved_within
 from nas.api.data_frames import design_of, notebook_html, with_differences
 from nas.api.frontier import budgets_of, texts_of, within
 from nas.errors import InfeasibleError, UsageError
-from nas.problem.dominance import frontier_rows
+from nas.problem.evaluations import frontier_rows
 from nas.problem.objective import Budget, unit_of
 from nas.problem.picks import PickRule
 from nas.record.candidates import read_rows

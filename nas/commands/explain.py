@@ -26,20 +26,16 @@ from nas.errors import InfeasibleError, UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.device_gains import DeviceGain, device_gains, on_its_device
 from nas.exact.gains import Gains, gains
-from nas.problem.active_experts import active_experts_lines
-from nas.problem.blind_axes import blind_axes, blind_lines
 from nas.problem.breakdown import KINDS, Explanation, OperatorRow, Step, explained
-from nas.problem.contexts import AtContext, along_contexts, has_long_contexts
-from nas.problem.differences import Difference, from_models
 from nas.problem.energy_words import about_energy
 from nas.problem.evaluations import Evaluations
-from nas.problem.head_steps import AT_EQUAL_TEXT, HeadStep
-from nas.problem.pick_queries import Baseline
+from nas.problem.law_caveats import active_experts_lines, blind_axes, blind_lines
+from nas.problem.objective import Baseline
 from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_in_words
-from nas.problem.quantity_words import in_words
-from nas.problem.serving_words import best_served
-from nas.problem.undecided import Undecided, undecided_axes
+from nas.problem.steps import AT_EQUAL_TEXT, AtContext, HeadStep, along_contexts, has_long_contexts
+from nas.problem.uncertainty import Difference, Undecided, from_models, undecided_axes
+from nas.problem.wording import best_served, in_words
 from nas.search.assembly import Study, assemble
 from nas.search.notices import doubtful_times
 from nas.study.baselines import architecture_from, model_named
@@ -47,7 +43,7 @@ from nas.study.layers import layered, parsed_settings
 from nas.study.preferences import check_form, parse_budget, select
 from nas.terminal.console import say, say_json
 from nas.terminal.program import command
-from nas.terminal.styles import TITLE, Styled
+from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from nas.theory.relaxation import relaxed_gains
 from objectives.display_text import in_a_command

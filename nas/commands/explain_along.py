@@ -12,14 +12,13 @@ from nas.errors import InfeasibleError, UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.device_gains import STEP, DeviceGain, device_gains, on_its_device
 from nas.exact.gains import best_within, covered
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
 from nas.search.assembly import Study
 from nas.terminal.console import say, say_json
-from nas.terminal.styles import TITLE, Styled
+from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.loss_law.law import Law
 

@@ -16,7 +16,7 @@ from nas.study.catalogue import installed_format, load_device, load_law, load_sp
 from nas.study.entry_points import AUTO, PlugIn
 from nas.study.law_records import LEFT_OUT, RIGHT, records, records_of, rules, strongest_rules
 from nas.terminal.console import notice, say, say_json
-from nas.terminal.styles import TITLE, Styled
+from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from objectives import outside
 from objectives.device import Calibration

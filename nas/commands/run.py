@@ -23,8 +23,7 @@ from nas.files.tables import write
 from nas.problem.problem import is_mute
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
-from nas.record.log import Recorded, final, known_in
-from nas.record.store import FILE, RunStore, begun
+from nas.record.store import FILE, Recorded, RunStore, begun, final, known_in
 from nas.search.archive import RunningFrontier
 from nas.search.assembly import Study
 from nas.search.known_results import Known
@@ -45,9 +44,8 @@ from nas.search.loop import Limits, Search
 from nas.study.configuration import StudyConfig
 from nas.study.layers import layered
 from nas.study.user_code_errors import ForeignError
-from nas.terminal.console import notice, say_json
+from nas.terminal.console import Stages, Ticker, notice, say_json
 from nas.terminal.program import command
-from nas.terminal.progress import Stages, Ticker
 from nas.terminal.streams import LostOutputError
 from objectives.display_text import in_a_command
 

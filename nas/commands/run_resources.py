@@ -10,7 +10,7 @@ from nas.commands.requests import RunRequest
 from nas.errors import UsageError
 from nas.record.folder import Manifest
 from nas.record.identity import fingerprints
-from nas.record.log import Recorded
+from nas.record.store import Recorded
 from nas.search.assembly import Study
 from nas.search.cluster import ClusterPool
 from nas.search.resolved_objectives import refuse_without_workers

@@ -25,16 +25,22 @@ from nas.exact.alternative_laws import along
 from nas.exact.infeasibility import diagnosed
 from nas.exact.sweeps import parse_sweep, swept
 from nas.files.tables import refuse_existing
-from nas.problem.active_experts import active_experts_lines
-from nas.problem.blind_axes import blind_axes, blind_lines
 from nas.problem.diagnosis import diagnose, lines
-from nas.problem.differences import cheapest, from_models, has_doubt, tied
+from nas.problem.law_caveats import active_experts_lines, blind_axes, blind_lines
 from nas.problem.objective import Budget, unit_of
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.quantiles import ships
-from nas.problem.uncertainty import FROM_LOSS, cost_among, uncertainty
-from nas.problem.undecided import undecided_axes
+from nas.problem.uncertainty import (
+    FROM_LOSS,
+    cheapest,
+    cost_among,
+    from_models,
+    has_doubt,
+    tied,
+    uncertainty,
+    undecided_axes,
+)
 from nas.record.candidates import write_candidates
 from nas.study.preferences import check_form, parse_budget, select
 from nas.terminal.console import notice, say, say_json

@@ -11,7 +11,7 @@ from nas.answer.progress_file import NAME, Elsewhere, going_on_elsewhere, read
 from nas.commands.requests import WatchRequest
 from nas.compare.progress import PLAN, ComparisonFollower, ComparisonProgress
 from nas.errors import UsageError
-from nas.files.json_values import finite
+from nas.files.tables import finite
 from nas.record.store import FILE, begun
 from nas.terminal.console import harmless, notice, say, say_json
 from nas.terminal.program import command

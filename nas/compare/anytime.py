@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from nas.compare.reference import Reference
-from nas.problem.dominance import non_dominated
+from nas.problem.evaluations import non_dominated
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 

@@ -37,9 +37,8 @@ from nas.record.identity import difference
 from nas.search.lifecycle import terminable
 from nas.study.user_code import is_own
 from nas.study.value_parsers import split_names
-from nas.terminal.console import notice, say_json
+from nas.terminal.console import Stages, Ticker, notice, say_json
 from nas.terminal.program import command
-from nas.terminal.progress import Stages, Ticker
 from objectives import outside
 from objectives.display_text import in_a_command
 

@@ -20,8 +20,7 @@ from nas.errors import PlasError, UsageError
 from nas.files.own_files import inner_folder
 from nas.record import folder as run_folder
 from nas.record.identity import difference
-from nas.record.log import Recorded, final
-from nas.record.store import FILE, RunStore, begun
+from nas.record.store import FILE, Recorded, RunStore, begun, final
 from nas.search.assembly import Study
 from nas.search.lifecycle import create_run, read_manifest, retry_failed, search_of, store_of, try_update
 from nas.search.loop import Limits

@@ -41,7 +41,7 @@ from nas.pages.page import page
 from nas.problem.indicators import APPROXIMATE, too_many
 from nas.terminal.console import say
 from nas.terminal.program import command
-from nas.terminal.styles import TITLE, Styled
+from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.display_text import in_a_command
 from search_spaces.arrays import FloatArray

@@ -9,8 +9,7 @@ from nas.devices.cases import Case
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import SMALL, solve
 from nas.problem.diagnosis import Diagnosis, diagnose
-from nas.problem.dominance import frontier_rows, rounded
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows, rounded
 from nas.problem.objective import Budget
 from nas.problem.picks import PickRule
 from objectives.assessment import Assessment, on_devices

@@ -9,8 +9,7 @@ from pydantic import ValidationError
 from nas.devices.configuration import CASE_KEYS, CaseList, Row
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
-from nas.problem.objective import Budget, Objective, limit_on_cost
-from nas.problem.pick_queries import OWN, Baseline, PickQuery
+from nas.problem.objective import OWN, Baseline, Budget, Objective, PickQuery, limit_on_cost
 from nas.problem.problem import Problem
 from nas.search.assembly import Study, problem_of, study_of
 from nas.search.notices import notices_of

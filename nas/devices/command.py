@@ -20,7 +20,7 @@ from nas.files import yaml_source
 from nas.files.faults import Faults
 from nas.files.own_files import drawing
 from nas.files.tables import write
-from nas.problem.rates import is_rate
+from nas.problem.objective import is_rate
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
 from nas.record.identity import parts
@@ -29,8 +29,7 @@ from nas.study.configuration import StudyConfig
 from nas.study.layers import parsed_settings, preset_keys
 from nas.study.metrics import MetricReader
 from nas.study.request_length import without_made
-from nas.terminal.console import notice, say, say_json
-from nas.terminal.progress import Stages, Ticker
+from nas.terminal.console import Stages, Ticker, notice, say, say_json
 
 
 def answer(request: DevicesRequest) -> None:

@@ -9,10 +9,9 @@ from nas.answer.model_remarks import blind_spots
 from nas.devices.cases import Case
 from nas.devices.configuration import EVERYTHING
 from nas.errors import UsageError
-from nas.problem.objective import Budget
-from nas.problem.pick_queries import Baseline
+from nas.problem.objective import Baseline, Budget
 from nas.problem.problem import Problem
-from nas.problem.time_ranges import time_ranges
+from nas.problem.quantiles import time_ranges
 from nas.study.baselines import baseline
 from objectives.plugins import documents, normalised
 from objectives.token_curve import Text

@@ -11,7 +11,7 @@ from nas.devices.cases import Case
 from nas.devices.models import ModelRow, memory_limit, speed_note
 from nas.devices.result import DeviceStudy, Models, architecture, perplexity_percent, shortage, spread
 from nas.files.tables import csv_text, write, write_json
-from nas.problem.time_ranges import time_ranges
+from nas.problem.quantiles import time_ranges
 from search_spaces.columns import SHAPE, worded
 
 NAN = float("nan")

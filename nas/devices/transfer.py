@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from nas.devices.answers import Answer, Answers, evaluated
-from nas.problem.dominance import rounded
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, rounded
 from nas.problem.objective import Budget
 from nas.problem.uncertainty import FROM_LOSS, cost_among
 from search_spaces.arrays import BoolArray, FloatArray, IntArray

@@ -16,9 +16,8 @@ from nas.files.faults import unknown
 from nas.files.tables import write
 from nas.files.yaml_source import dump
 from nas.study.law_records import Record, records_of, strongest
-from nas.terminal.console import say, say_json
-from nas.terminal.progress import Stages
-from nas.terminal.styles import TITLE, Styled
+from nas.terminal.console import Stages, say, say_json
+from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from search_spaces.arrays import FloatArray
 

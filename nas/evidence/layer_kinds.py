@@ -8,9 +8,8 @@ from nas.errors import UsageError
 from nas.evidence.request import EvidenceRequest
 from nas.files.tables import write
 from nas.files.yaml_source import dump
-from nas.terminal.console import say, say_json
-from nas.terminal.progress import Stages
-from nas.terminal.styles import TITLE, Styled
+from nas.terminal.console import Stages, say, say_json
+from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.layer_costs.costs import SEARCHED, LayerCosts
 from objectives.layer_costs.estimate import Pair, Pairs, costs_of, estimate, public_pairs

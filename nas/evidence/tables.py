@@ -136,6 +136,8 @@ def _read(path: Path, name: str, laboratory: str) -> GroupedTable:
         unique = table.beside["unique_tokens"].tolist()
         epochs = table.feature("tokens") / numbers_or_empty("unique_tokens", unique, table.lines, path)
     return GroupedTable(name, laboratory, table, group, epochs=epochs)
+
+
 RULES = {
     "more parameters": "parameters",
     "more active parameters": "active_parameters",

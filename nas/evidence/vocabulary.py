@@ -14,9 +14,8 @@ from nas.evidence.request import EvidenceRequest
 from nas.files import yaml_source
 from nas.files.tables import write
 from nas.files.yaml_source import dump
-from nas.terminal.console import say, say_json
-from nas.terminal.progress import Stages
-from nas.terminal.styles import TITLE, Styled
+from nas.terminal.console import Stages, say, say_json
+from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.plugins import documents, folder
 from objectives.table import Sheet, not_numbers, numbers_of, read_sheet

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from nas.exact.enumeration import Enumerated
 from nas.exact.gains import DIFFERENT, Gain, best_within, covered, gain
 from nas.exact.setting_by_setting import SettingBySetting
-from nas.problem.differences import Difference, differences, has_doubt
+from nas.exact.solution import Enumerated
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
+from nas.problem.quantiles import PHASES, time_ranges
 from nas.problem.settings import in_setting, trained_on
-from nas.problem.time_ranges import PHASES, time_ranges
+from nas.problem.uncertainty import Difference, differences, has_doubt
 from objectives.device import Device
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario

@@ -13,9 +13,8 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.exact.decomposition.drawn_search import MEAN, LeastDrawn, MeanDrawnLoss, search_draws
-from nas.exact.enumeration import blocks
 from nas.exact.setting_by_setting import SettingBySetting
-from nas.exact.solution import metrics_of, way_of
+from nas.exact.solution import blocks, metrics_of, way_of
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
 from nas.problem.picks import PickRule

@@ -7,18 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from nas.errors import UsageError
-from nas.exact.decomposition.branch_and_bound import BranchAndBound, Exceeded
+from nas.exact.decomposition.branch_and_bound import BranchAndBound, Exceeded, Incumbents
 from nas.exact.decomposition.frontier import SumsOfParts
-from nas.exact.decomposition.incumbents import Incumbents
 from nas.exact.setting_by_setting import SettingBySetting
 from nas.exact.solution import QUICK, SECONDS, metrics_of, way_of
 from nas.problem.diagnosis import MISSES, Diagnosis, Relaxation, SmallerVocabulary, beyond, closest, diagnose
 from nas.problem.evaluations import Evaluations, distinct
-from nas.problem.head_steps import VOCABULARIES
 from nas.problem.objective import EXTRAPOLATION, Budget, built_in
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import in_all_settings
+from nas.problem.steps import VOCABULARIES
 from search_spaces.arrays import BoolArray, FloatArray
 
 NOTHING = np.zeros(0, dtype=np.int64)

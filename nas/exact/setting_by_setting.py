@@ -13,8 +13,7 @@ import numpy as np
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.exact.decomposition.branch_and_bound import Effort, Exceeded
 from nas.exact.decomposition.frontier import FIRST, MOST_BACKBONES, SumsOfParts, backbones
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations, joined
+from nas.problem.evaluations import Evaluations, frontier_rows, joined
 from nas.problem.objective import Budget, Objective
 from nas.problem.picks import best_row
 from nas.problem.problem import Problem

@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nas.errors import UsageError
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Budget, unit_of
+from nas.problem.evaluations import Evaluations, frontier_rows
+from nas.problem.objective import Budget, cost_of, is_rate, unit_of
 from nas.problem.picks import best_row
-from nas.problem.rates import cost_of, is_rate
 from objectives.device_columns import NONE, Figure
 from objectives.quantities import quantity_in
 from search_spaces.arrays import FloatArray

@@ -11,8 +11,7 @@ from nas.answer.past_run import RecordedRun, recorded_run
 from nas.answer.reassembled_study import study_of
 from nas.answer.resolved_exactly import solvable, solved_within
 from nas.errors import InfeasibleError, UsageError
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.indicators import Scale
 from nas.record.candidates import read_candidates
 from nas.search.assembly import Study, assemble

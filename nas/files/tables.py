@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import PlasError, UsageError
-from nas.files.json_values import finite
 from nas.files.own_files import replacing
 from objectives.display_text import cell
 
@@ -82,3 +81,12 @@ def write(path: Path, content: str | bytes | Iterable[str]) -> None:
 def write_json(path: Path, content: Any) -> None:
     """Indented JSON, keys in their order; infinities and NaN become null."""
     write(path, json.dumps(finite(content), indent=2, ensure_ascii=False) + "\n")
+
+
+def finite(content: Any) -> Any:
+    """The same content with null for numbers that JSON does not know."""
+    if isinstance(content, dict):
+        return {key: finite(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content

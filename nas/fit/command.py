@@ -40,10 +40,8 @@ from nas.record.candidates import write_candidates
 from nas.search.assembly import Study, assemble
 from nas.study.catalogue import load_law
 from nas.study.layers import layered, of_ones_own
-from nas.terminal.console import notice, say, say_json
-from nas.terminal.progress import Stages
-from nas.terminal.styles import TITLE, Styled
-from nas.terminal.width import rows
+from nas.terminal.console import Stages, notice, say, say_json
+from nas.terminal.screen_text import TITLE, Styled, rows
 from objectives.fitting.design import assumed_by, known_by
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from nas.answer.design_words import describe
-from nas.problem.blind_axes import blind_axes
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows
+from nas.problem.law_caveats import blind_axes
 from nas.problem.objective import Budget
 from nas.problem.picks import best_row
 from nas.problem.problem import Problem

@@ -17,7 +17,7 @@ from nas.answer.design_words import describe
 from nas.errors import UsageError
 from nas.exact.solution import quick_frontier
 from nas.fit.frontier_check import Judged, picks_asked
-from nas.problem.quantity_words import in_words, named
+from nas.problem.wording import in_words, named
 from nas.search.assembly import Study
 from objectives.evidence.joint_form import Quantities, trainings
 from objectives.evidence.posterior import Belief

@@ -37,8 +37,7 @@ from nas.fit.worth import expected_regret, worth
 from nas.pages.from_report import write_page
 from nas.search.assembly import Study
 from nas.study.catalogue import load_law
-from nas.terminal.console import notice
-from nas.terminal.progress import Stages
+from nas.terminal.console import Stages, notice
 from objectives.evidence.joint_form import FORM, trainings
 from objectives.evidence.posterior import Belief, own_law, posterior, prior_of
 from objectives.fitting.portability import doubt

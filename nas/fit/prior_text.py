@@ -18,7 +18,7 @@ from nas.fit.text import (
     quantities,
     worth_section,
 )
-from nas.problem.quantity_words import in_words
+from nas.problem.wording import in_words
 
 
 def prior_terminal(content: Mapping[str, Any]) -> list[str]:

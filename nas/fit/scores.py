@@ -14,7 +14,7 @@ from nas.fit.request import FitRequest
 from nas.study.catalogue import named
 from nas.study.configuration import StudyConfig
 from nas.terminal.console import notice, say, say_json
-from nas.terminal.styles import TITLE, Styled
+from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.display_text import in_a_command
 from objectives.scores.curves import FamilyCurve, Record, Scores, interval

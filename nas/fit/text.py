@@ -6,8 +6,8 @@ from typing import Any, Literal, NamedTuple
 
 from nas.fit.frontier_check import cannot_disagree
 from nas.fit.worth import worth_lines
-from nas.problem.quantity_words import in_words, named
-from nas.terminal.styles import TITLE, Styled
+from nas.problem.wording import in_words, named
+from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import BELOW, fitted
 
 HEADER = ("RMSE (nats)", "below this form's (nats)", "pairs in order")

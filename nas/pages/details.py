@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from nas.pages.embedding import column
-from nas.problem.breakdown import KINDS, operator_columns, resident_bytes, step_metrics, steps_from
-from nas.problem.by_format import by_format
+from nas.problem.breakdown import KINDS, by_format, operator_columns, resident_bytes, step_metrics, steps_from
 from nas.problem.problem import Problem
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario

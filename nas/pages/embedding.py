@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.files.json_values import finite
+from nas.files.tables import finite
 from search_spaces.arrays import AnyArray
 
 #: What would end a script element, begin a comment in one, or end a line of one, as JSON escapes.

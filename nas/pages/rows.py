@@ -7,9 +7,8 @@ import numpy as np
 
 from nas.answer.outcome import Outcome
 from nas.answer.plot_data import thinned
-from nas.problem.dominance import rounded
-from nas.problem.evaluations import Evaluations
-from nas.problem.rates import is_rate
+from nas.problem.evaluations import Evaluations, rounded
+from nas.problem.objective import is_rate
 from search_spaces.arrays import FloatArray, IntArray
 
 MOST = 10_000  # rows that are held whole

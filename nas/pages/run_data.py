@@ -22,8 +22,8 @@ from nas.answer.witness import model_witnesses
 from nas.pages.details import details
 from nas.pages.embedding import column
 from nas.pages.rows import DRAWN, Rows
-from nas.problem.differences import from_models
 from nas.problem.objective import EXTRAPOLATION, built_in
+from nas.problem.uncertainty import from_models
 from nas.terminal.program import command
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures

@@ -19,8 +19,8 @@ from nas.pages.markup import configuration, element, facts, footer, image, parag
 from nas.pages.page import page
 from nas.pages.rows import rows_of
 from nas.pages.run_data import run_data
-from nas.problem.blind_axes import blind_lines
 from nas.problem.diagnosis import lines
+from nas.problem.law_caveats import blind_lines
 from nas.search.strategy import ReportSection
 from nas.terminal.program import command
 from objectives.display_text import in_a_command

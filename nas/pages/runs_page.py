@@ -10,7 +10,7 @@ from nas.pages.markup import element, footer, paragraphs, section, table, text
 from nas.pages.page import page
 from nas.pages.runs import NamedRun, comparable, differing, laws_apart
 from nas.pages.runs_data import runs_data
-from nas.problem.dominance import non_dominated
+from nas.problem.evaluations import non_dominated
 from nas.problem.indicators import Scale, too_many
 from search_spaces.arrays import FloatArray
 

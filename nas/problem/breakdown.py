@@ -1,18 +1,17 @@
 """One architecture broken down by the formulas that the metrics use."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from nas.problem.energy_words import energies
-from nas.problem.head_steps import HeadStep, head_steps
+from nas.problem.law_caveats import leaves
 from nas.problem.objective import EXTRAPOLATION, INSIDE, unit_of
-from nas.problem.outside_words import leaves
 from nas.problem.problem import Problem
-from nas.problem.quantiles import measured_at, own_factors
-from nas.problem.time_ranges import share_of, time_ranges
+from nas.problem.quantiles import measured_at, own_factors, share_of, time_ranges
+from nas.problem.steps import HeadStep, head_steps
 from objectives import memory
 from objectives.counts import count
 from objectives.dimensions import Dimensions
@@ -95,7 +94,7 @@ class Step:
 class Explanation:
     """Everything `explain` shows; times in ms, memory in GB, loss in nats.
 
-    time_ranges: where `time_ranges_percent` of what was held out lies, of each time and rate (`nas/problem/time_ranges.py`).
+    time_ranges: where `time_ranges_percent` of what was held out lies, of each time and rate (`nas/problem/quantiles.py`).
     """
 
     metrics: dict[str, float]
@@ -297,3 +296,20 @@ def _shown(side: Architectures, name: str) -> list[str]:
         return in_words(side)
     values = getattr(side, name)
     return worded(name, values).tolist() if name in WORDED else [f"{value:g}" for value in values.tolist()]
+
+
+Named = TypeVar("Named")
+
+
+def by_format(
+    of: Callable[[Architectures, Scenario], dict[Named, FloatArray]], designs: Architectures, scenario: Scenario
+) -> dict[Named, FloatArray]:
+    """Values of a function for the designs of each format and vocabulary in its own scenario, put together, each (n,)."""
+    groups = scenario.by_design(designs)
+    if not groups:
+        return of(designs, scenario)
+    found: dict[Named, FloatArray] = {}
+    for rows, its_own in groups:
+        for column, values in of(designs[rows], its_own).items():
+            found.setdefault(column, np.zeros(len(designs)))[rows] = values
+    return found

@@ -2,19 +2,110 @@
 
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf, nextafter
 from typing import Any, Self
 
 import numpy as np
 
-from nas.problem.rates import Rate, rate_of
+from objectives.assessment import stating
 from objectives.device_columns import NONE, Figure
 from objectives.plugins import importable
 from objectives.quantities import day_in_words
 from objectives.scenario import Workload
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
+from search_spaces.columns import SHAPE
+
+
+@dataclass(frozen=True)
+class Rate:
+    """rate = amount / cost, both positive; `amount` is that of a workload."""
+
+    name: str
+    cost: str
+    amount: float
+
+    def at(self, cost: float) -> float:
+        """The rate of a cost, in floating point as the metric's module divides."""
+        return self.amount / cost
+
+    def largest_cost(self, least: float) -> float:
+        """The largest cost whose rate is at least `least`: cost <= it exactly where rate >= least.
+
+        The quotient of floating-point numbers falls weakly with the cost, so that there is one; amount / least misses
+        it by a few last digits at most.
+        """
+        cost = min(max(self.amount / least, 5e-324), sys.float_info.max)
+        while self.at(cost) < least:
+            cost = nextafter(cost, 0.0)
+        while (further := nextafter(cost, inf)) < inf and self.at(further) >= least:
+            cost = further
+        return cost
+
+
+def costs() -> dict[str, str]:
+    """The cost of every shipped rate by the rate's name."""
+    return stating("COST")
+
+
+def is_rate(name: str) -> bool:
+    """Whether a metric, or a quantile of it, is a rate."""
+    return name.partition("@")[0] in costs()
+
+
+def cost_of(name: str) -> str:
+    """The cost of a rate, at its quantile: `tpot_ms@q90` of `tokens_per_second@q90`; any other metric is its own."""
+    base, at, level = name.partition("@")
+    return f"{costs().get(base, base)}{at}{level}"
+
+
+def rate_of(name: str, workload: Workload) -> Rate | None:
+    """A rate of a workload by its name, at a quantile too; None of any other metric."""
+    if not is_rate(name):
+        return None
+    module = importlib.import_module(f"objectives.metrics.{name.partition('@')[0]}")
+    return Rate(name, cost_of(name), float(module.amount(workload)))
+
+
+def rates_by_cost(names: Iterable[str], workload: Workload) -> dict[str, Rate]:
+    """The rates among some metrics, each by its cost; of two over one cost the first."""
+    rates: dict[str, Rate] = {}
+    for name in names:
+        if (rate := rate_of(name, workload)) is not None:
+            rates.setdefault(rate.cost, rate)
+    return rates
+
+
+def as_costs(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Objectives with the cost in place of each rate, and what to say of them."""
+    lines = [
+        f"{name} is greatest where {cost_of(name)} is least, which is minimised: the frontier is the same"
+        for name in names
+        if is_rate(name)
+    ]
+    return list(dict.fromkeys(map(cost_of, names))), lines
+
+
+def limits_of_costs(limits: Mapping[str, float], workload: Workload) -> tuple[dict[str, float], list[str]]:
+    """The same limits with `cost <= limit` in place of each `rate >= limit`, and what to say of them.
+
+    A quantile stays: `tokens_per_second@q90 >= 20` is `tpot_ms@q90 <= 50`. Of two limits on one cost the tighter holds.
+    """
+    found = {name: limit for name, limit in limits.items() if not is_rate(name)}
+    lines = []
+    for name, least in limits.items():
+        rate = rate_of(name, workload)
+        if rate is None:
+            continue
+        most = rate.largest_cost(least)
+        lines.append(f"{name} >= {least:g} is {rate.cost} <= {most:.6g}")
+        found[rate.cost] = min(most, found.get(rate.cost, inf))
+    return found, lines
+
 
 EXTRAPOLATION, INSIDE = (
     "extrapolation",
@@ -149,3 +240,46 @@ def limit_on_cost(metric: str, limit: float, workload: Workload) -> Budget:
 def unit_of(metric: str, figures: Mapping[str, Figure] = NONE) -> str:
     """The unit of a shipped metric, or of a figure of the device; none of a user's."""
     return built_in(metric, figures).unit
+
+
+OWN = "your budgets"
+
+
+@dataclass(frozen=True)
+class PickQuery:
+    """Which feasible architecture of lowest loss also satisfies this budget, and those of `within`?
+
+    No budget: the study's own are all that is asked. `vocabulary` is the one that both sides of a
+    comparison are given (None: the study's own); `baseline` names the model whose figures are the
+    limits, "" otherwise; `dense` asks for architectures without experts to choose from.
+    """
+
+    label: str
+    budget: Budget | None
+    vocabulary: int | None = None
+    baseline: str = ""
+    within: tuple[Budget, ...] = ()
+    dense: bool = False
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        """The budgets that it adds to the study's own."""
+        return (*(() if self.budget is None else (self.budget,)), *self.within)
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """A published model, or any architecture, to compare with."""
+
+    label: str
+    architecture: Architectures
+
+    def mapping(self) -> dict[str, Any]:
+        """The baseline as YAML content."""
+        row = {name: getattr(self.architecture, name)[0].item() for name in SHAPE}
+        further = {name: _plain(column[0]) for name, column in self.architecture.further_columns().items()}
+        return {"name": self.label, **row, **further}
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value

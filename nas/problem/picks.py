@@ -5,10 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nas.problem.dominance import rounded
-from nas.problem.evaluations import Evaluations, joined
-from nas.problem.objective import Budget
-from nas.problem.pick_queries import PickQuery
+from nas.problem.evaluations import Evaluations, joined, rounded
+from nas.problem.objective import Budget, PickQuery
 from nas.problem.problem import Problem
 from search_spaces.arrays import BoolArray, FloatArray
 

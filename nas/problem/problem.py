@@ -1,10 +1,13 @@
 """The problem a strategy works on: genotypes in, metrics, objective values and violations out."""
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import count
+from threading import current_thread, main_thread
 from typing import Any
 
 import numpy as np
@@ -12,9 +15,7 @@ import numpy as np
 from nas.errors import NotRunError, PlasError, UsageError
 from nas.problem.energy_words import is_energy
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Budget, Objective
-from nas.problem.pick_queries import PickQuery
-from nas.problem.printed_aside import printed_aside
+from nas.problem.objective import Budget, Objective, PickQuery
 from objectives.assessment import Assessment
 from objectives.latency.mixer_table import MixerTable, holds
 from objectives.loss_law.law import Law
@@ -322,3 +323,13 @@ def failure(name: str, error: BaseException) -> str:
 def one_line(error: BaseException) -> str:
     """An exception's message without line breaks, at most 200 characters."""
     return " ".join(str(error).split())[:200]
+
+
+@contextmanager
+def printed_aside() -> Iterator[None]:
+    """The standard output is the standard error; of the main thread alone, since all threads share the one output and another may outlive it."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    with redirect_stdout(sys.stderr):
+        yield

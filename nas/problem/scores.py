@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nas.problem.differences import has_doubt, misfit
-from nas.problem.pick_queries import Baseline
+from nas.problem.objective import Baseline
 from nas.problem.problem import Problem
+from nas.problem.uncertainty import has_doubt, misfit
 from objectives.scores.curves import FamilyCurve, Scores, difference, interval, steps
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray

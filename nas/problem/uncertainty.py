@@ -10,8 +10,11 @@ from functools import cached_property
 
 import numpy as np
 
-from nas.problem.dominance import non_dominated
-from nas.problem.evaluations import Evaluations
+from nas.problem.breakdown import spans, step_names
+from nas.problem.evaluations import Evaluations, non_dominated
+from nas.problem.objective import Baseline
+from nas.problem.problem import Problem
+from objectives.loss_law.draws import difference_quantiles, probability_below
 from objectives.loss_law.form import named_form
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
@@ -109,3 +112,259 @@ def uncertainty(law: Law, architectures: Callable[[IntArray], Architectures], fo
 def cost_among(objectives: Sequence[str]) -> str:
     """The first objective that is no loss, by which designs of one loss differ; total_ms without one."""
     return next((name for name in objectives if name.partition("@")[0] not in FROM_LOSS), "total_ms")
+
+
+FIRST_COMPARED = 32  # next in loss that a design is compared with at once; then twice as many
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A design's predicted loss less another's, nats: 90 % of what it may be lies between low and high; better: that it is below 0.
+
+    Outside of the law's evidence low, high and better are NaN.
+    """
+
+    nats: float
+    low: float
+    high: float
+    better: float
+
+    @property
+    def known(self) -> bool:
+        """Whether both designs lie within the law's evidence."""
+        return not np.isnan(self.better)
+
+
+def has_doubt(law: Law) -> bool:
+    """Whether a law says how sure it is: by draws, or by the misfit of one design, its residual sd."""
+    return bool(law.draws) or law.residual_sd is not None
+
+
+def misfit(law: Law) -> float:
+    """What one design is worth beside the law, sd in nats; 0 where the law does not say it."""
+    return law.residual_sd or 0.0
+
+
+def possible_losses(law: Law, designs: Architectures) -> FloatArray:
+    """Losses that the law allows, nats, (draws, n): those of its draws; of a law without draws its prediction, (1, n)."""
+    return law.drawn_losses(designs) if law.draws else law.loss(designs)[None]
+
+
+def differences(law: Law, designs: Architectures, others: Architectures) -> list[list[Difference]]:
+    """The difference of each design from each of the others; of a law that says how sure it is."""
+    both, n = Architectures.concatenate([designs, others]), len(designs)
+    possible, predicted = possible_losses(law, both), law.loss(both)
+    usable = ~law.extrapolates(both) & np.isfinite(predicted)
+    columns = [
+        _column(
+            predicted[:n] - predicted[at], possible[:, :n] - possible[:, [at]], misfit(law), usable[:n] & usable[at]
+        )
+        for at in range(n, len(both))
+    ]
+    return [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in range(n)]
+
+
+def paired(law: Law, designs: Architectures, others: Architectures, of_others: Law | None = None) -> list[Difference]:
+    """The difference of each design from the other one in its row; `of_others` prices these where it is another law, with draws in the same order."""
+    theirs = of_others or law
+    nats = law.loss(designs) - theirs.loss(others)
+    gaps = possible_losses(law, designs) - possible_losses(theirs, others)
+    known = ~law.extrapolates(designs) & ~theirs.extrapolates(others) & np.isfinite(nats)
+    return _column(nats, gaps, misfit(law), known)
+
+
+def from_models(law: Law, designs: Architectures, models: Sequence[Baseline]) -> dict[str, list[Difference]]:
+    """The difference of each design from published models, by their label; nothing of a law that does not say how sure it is."""
+    if not (models and has_doubt(law)):
+        return {}
+    others = Architectures.concatenate(known.architecture for known in models)
+    columns = zip(*differences(law, designs, others), strict=True)
+    return {known.label: list(column) for known, column in zip(models, columns, strict=False)}
+
+
+def _column(nats: FloatArray, gaps: FloatArray, sd: float, known: BoolArray) -> list[Difference]:
+    """Differences from one design; `gaps` (draws, n)."""
+    low, high = difference_quantiles(gaps, sd, ENDS)
+    rows = zip(
+        nats.tolist(), low.tolist(), high.tolist(), probability_below(gaps, sd).tolist(), known.tolist(), strict=True
+    )
+    return [Difference(d, *(found if inside else [np.nan] * 3)) for d, *found, inside in rows]
+
+
+def tied(law: Law, architectures: Architectures) -> IntArray | None:
+    """Group of each design, (n,): in a group the law cannot tell the others from its best one; -1 outside of the law's evidence.
+
+    Two designs are tied while the 90 % interval of their losses' difference holds zero: over the law's draws and the
+    misfit √2 · residual_sd, or over one of the two where the law has no other. Groups are numbered from the lowest loss;
+    each is led by the lowest loss that no group before it holds. None for a law without uncertainty.
+    """
+    if not has_doubt(law):
+        return None
+    known = np.flatnonzero(~law.extrapolates(architectures))
+    inside = architectures[known]
+    order = np.argsort(law.loss(inside), kind="stable")
+    group = np.full(len(architectures), -1)
+    group[known[order]] = _groups(possible_losses(law, inside)[:, order], misfit(law))
+    return group
+
+
+def not_told_apart(law: Law, designs: Architectures, from_one: Architectures) -> BoolArray:
+    """Which designs the law cannot tell from one of no larger loss, (n,): the 90 % interval of the difference holds zero; none outside of its evidence."""
+    both = Architectures.concatenate([from_one, designs])
+    possible, usable = possible_losses(law, both), ~law.extrapolates(both) & np.isfinite(law.loss(both))
+    same = _same(possible[:, 1:] - possible[:, [0]], misfit(law))
+    found: BoolArray = same & usable[1:] & usable[0]
+    return found
+
+
+def cheapest(group: IntArray, cost: FloatArray, loss: FloatArray) -> IntArray:
+    """The row of lowest cost, then loss, of each group in order; those of no group (-1) left out."""
+    order = np.lexsort((loss, cost, group))
+    found: IntArray = order[np.searchsorted(group[order], np.arange(int(group.max(initial=-1)) + 1))]
+    return found
+
+
+def _groups(losses: FloatArray, sd: float) -> IntArray:
+    """Groups of designs in the order of their losses; losses (draws, n), sd of a design's misfit.
+
+    The least loss of all designs from a place on, draw by draw, tells whether any of them can be tied.
+    """
+    n, number = losses.shape[1], 0
+    least = np.minimum.accumulate(losses[:, ::-1], axis=1)[:, ::-1]
+    group = np.full(n, -1)
+    for leader in range(n):
+        if group[leader] >= 0:
+            continue
+        group[leader], start, size = number, leader + 1, FIRST_COMPARED
+        while start < n and _same(least[:, [start]] - losses[:, [leader]], sd).any():
+            free = start + np.flatnonzero(group[start : start + size] < 0)
+            group[free[_same(losses[:, free] - losses[:, [leader]], sd)]] = number
+            start, size = start + size, 2 * size
+        number += 1
+    return group
+
+
+def _same(gaps: FloatArray, sd: float) -> BoolArray:
+    """Whether designs may as well be the better ones: not above the leader with at least 5 %, (n,); gaps (draws, n)."""
+    same: BoolArray = probability_below(gaps, sd) >= ENDS[0]
+    return same
+
+
+BLOCK = 512  # designs compared at once
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """A cheaper design along one axis that the law cannot tell from a design.
+
+    axis: the gene; step: `n_kv_heads 20 -> 1`; difference: of its loss from the design's; metric, before and after: what the two take.
+    """
+
+    axis: str
+    step: str
+    difference: Difference
+    metric: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, eq=False)
+class NotToldApart:
+    """Evaluated designs within the budgets that the law cannot tell from the answer: how many, what of each gene they and it have, the one that costs least.
+
+    genes: `4 to 16` of each in which they differ; metric and cost: what the cheapest takes.
+    """
+
+    number: int
+    genes: dict[str, str]
+    cheapest: Architectures
+    metric: str
+    cost: float
+
+
+def not_told_apart_from(problem: Problem, answer: Evaluations, found: Evaluations) -> NotToldApart | None:
+    """The evaluated designs that hold the budgets and cannot be told from an answer of one row; None where there is none.
+
+    Taken in the order of their losses, up to the first block without such a design.
+    """
+    law = problem.scenario.law
+    metric = _cost(problem)
+    rows = np.flatnonzero(found.feasible & (found.keys != answer.keys[0]))
+    rows = rows[np.argsort(found.metrics["loss"][rows], kind="stable")]
+    own, tied = problem.architectures(answer.genotypes), list[IntArray]()
+    for block in (rows[at : at + BLOCK] for at in range(0, len(rows), BLOCK)):
+        same = not_told_apart(law, problem.architectures(found.genotypes[block]), own)
+        if not same.any():
+            break
+        tied.append(block[same])
+    if not tied:
+        return None
+    every = np.concatenate(tied)
+    designs = problem.architectures(found.genotypes[every])
+    cost = problem.evaluate(found.genotypes[every], (metric,)).metrics[metric]
+    least = int(np.argmin(cost))
+    genes = spans(problem.space, Architectures.concatenate([own, designs]))
+    return NotToldApart(len(every), genes, designs[[least]], metric, float(cost[least]))
+
+
+def undecided_axes(problem: Problem, genotype: IntArray) -> list[Undecided]:
+    """Of each axis the cheapest design that differs from a genotype (g,) in it alone and that the law cannot tell from it.
+
+    The law cannot where the difference's 90 % interval holds zero. It breaks no budget that the genotype keeps. Cost is the first
+    objective that is no loss, of those that the study computes itself, else total_ms. Nothing of a law without uncertainty, or
+    outside of its evidence.
+    """
+    law, metric = problem.scenario.law, _cost(problem)
+    if not has_doubt(law):
+        return []
+    moved = list(_along_axes(problem, genotype))
+    if not moved:
+        return []
+    genotypes = np.concatenate([genotype[None], *(rows for _, rows in moved)])
+    cost, kept = _costs(problem, genotypes, metric)
+    axes = ["", *(axis for axis, rows in moved for _ in rows)]
+    designs, found = problem.architectures(genotypes), dict[str, Undecided]()
+    cheaper = np.argsort(cost, kind="stable")[: int((cost < cost[0]).sum())]
+    cheaper = cheaper[kept[cheaper]]
+    for block in (cheaper[start : start + BLOCK] for start in range(0, len(cheaper), BLOCK)):
+        for at, (apart,) in zip(block.tolist(), differences(law, designs[block], designs[[0]]), strict=True):
+            if axes[at] not in found and apart.known and apart.low <= 0.0 <= apart.high:
+                step = step_names(problem.space, genotypes[:1], genotypes[[at]])[0]
+                found[axes[at]] = Undecided(axes[at], step, apart, metric, float(cost[0]), float(cost[at]))
+    return [found[axis] for axis, _ in moved if axis in found]
+
+
+def _cost(problem: Problem) -> str:
+    own = {metric.name for metric in problem.functions}
+    return cost_among(tuple(o.name for o in problem.objectives if o.name not in own))
+
+
+def _costs(problem: Problem, genotypes: IntArray, metric: str) -> tuple[FloatArray, BoolArray]:
+    """What designs take, and which break no budget more than the first one does and are on no device that costs more in a figure that is minimised, each (n,).
+
+    A user's own metrics are left out.
+    """
+    own = {each.name for each in problem.functions}
+    budgets = [b for b in problem.budgets if b.metric not in own]
+    figures = [each.name for each in problem.objectives if each.name in problem.scenario.figures]
+    names = (metric, *figures, *(b.metric for b in budgets))
+    found = problem.evaluate(genotypes, tuple(dict.fromkeys(names))).metrics
+    kept = np.ones(len(genotypes), dtype=bool)
+    for figure in figures:
+        kept &= found[figure] <= found[figure][0]
+    for budget in budgets:
+        values = found[budget.metric]
+        kept &= values <= max(budget.limit, float(values[0]))
+    return found[metric], kept
+
+
+def _along_axes(problem: Problem, genotype: IntArray) -> Iterator[tuple[str, IntArray]]:
+    """Each gene with the designs that differ in it alone, (n, g)."""
+    space = problem.space
+    for gene, axis in enumerate(space.genes):
+        moved = np.repeat(genotype[None], space.gene_sizes[gene], axis=0)
+        moved[:, gene] = np.arange(space.gene_sizes[gene])
+        moved = space.repair(moved)
+        alone = ((moved != genotype).sum(axis=1) == 1) & (moved[:, gene] != genotype[gene])
+        if alone.any():
+            yield axis, np.unique(moved[alone], axis=0)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from nas.errors import UsageError
-from nas.files.json_values import finite
-from nas.files.tables import csv_text, write
+from nas.files.tables import csv_text, finite, write
 from objectives.calibrating.measurements import FORMATS
 from objectives.display_text import read_cell, shown_name
 from objectives.fitting.columns import inexact

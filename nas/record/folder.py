@@ -3,27 +3,31 @@
 import fcntl
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
 
 from nas.errors import PlasError, UsageError
 from nas.files import own_files, yaml_source
 from nas.files.faults import near_file
 from nas.files.tables import write_json
-from nas.problem.objective import Budget
-from nas.problem.rates import rates_by_cost
-from nas.record.description import check_description
+from nas.problem.objective import Budget, rates_by_cost
 from nas.record.identity import difference, free, needed
 from nas.record.store import FILE, LAYOUT, RunStore, read_meta
+from nas.study.configuration import StudyConfig
 from nas.study.request_length import recorded_lengths
 from nas.terminal.doors import installed
+from objectives.device import Device
 from objectives.device_columns import recorded
+from objectives.loss_law.law import Law
 from objectives.plugins import DISTRIBUTION, version_of
+from objectives.quantities import Name
 from objectives.scenario import Requests
 from search_spaces.specification import SpaceSpecification
 
@@ -238,3 +242,49 @@ def current(run: OpenRun) -> dict[str, Any]:
     if found:
         raise UsageError(f"{path}: {found}; restore it, or start a new run with --config {path}")
     return run.resolved | {key: content[key] for key in free(recorded=True) if key in content}
+
+
+LONGEST_UNIT = 200  # characters
+
+
+class _Parts(BaseModel):
+    """The parts of a resolved study that are embedded as a whole."""
+
+    space: SpaceSpecification
+    law: Law
+    device: Device
+    objectives: Annotated[list[Name], Field(min_length=1)]
+    budgets: dict[Name, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
+
+
+class _Description(BaseModel):
+    """Metrics in the order of their columns, which objectives count by their logarithm, units of metrics that do not ship."""
+
+    metrics: Annotated[list[Name], Field(min_length=1)]
+    log_scale: dict[str, Annotated[bool, Field(strict=True)]]
+    units: dict[str, Annotated[str, Field(max_length=LONGEST_UNIT)]] = {}  # of a user's own metrics
+
+
+def check_description(path: Path, meta: Mapping[str, Any], keys: Sequence[str]) -> None:
+    """See that a store describes a study that could have been run; `keys` are what it must resolve.
+
+    Raises:
+        PlasError: it does not, with the first thing that is wrong.
+    """
+    try:
+        StudyConfig.model_validate(meta["resolved"])
+        parts, described = _Parts.model_validate(meta["resolved"]), _Description.model_validate(meta)
+        _agree(parts, described)
+        if missing := [key for key in keys if key not in meta["resolved"]]:
+            raise ValueError(f"{missing[0]}: expected a value, got nothing")
+    except ValueError as error:
+        reason = " ".join(str(error).partition("[type=")[0].split())[:200]
+        raise PlasError(f"{path}: describes no study ({reason}); it was altered, start a new run") from None
+
+
+def _agree(parts: _Parts, described: _Description) -> None:
+    wanted = {*parts.objectives, *parts.budgets}
+    if len(set(described.metrics)) < len(described.metrics) or not wanted <= set(described.metrics):
+        raise ValueError(f"metrics: expected each once and {', '.join(sorted(wanted))}, got {described.metrics}")
+    if not set(parts.objectives) <= described.log_scale.keys():
+        raise ValueError(f"log_scale: expected {', '.join(parts.objectives)}, got {described.log_scale}")

@@ -13,8 +13,7 @@ from nas.files.faults import near_file
 from nas.record.candidates import read_candidates, read_failed, read_numbers
 from nas.record.database import connect
 from nas.record.folder import open_run
-from nas.record.log import final, holds
-from nas.record.store import FILE
+from nas.record.store import FILE, final, holds
 from objectives import outside
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray

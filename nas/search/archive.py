@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.problem import Problem
 from nas.search.key_index import KeyIndex
 from search_spaces.arrays import AnyArray, IntArray

@@ -11,11 +11,24 @@ from nas.errors import UsageError
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.exact.solution import FEW, SOLVERS
 from nas.files.faults import Path
-from nas.problem.objective import EXTRAPOLATION, INSIDE, Budget, built_in, limit_on_cost, unit_of
-from nas.problem.pick_queries import OWN, Baseline, PickQuery
+from nas.problem.objective import (
+    EXTRAPOLATION,
+    INSIDE,
+    OWN,
+    Baseline,
+    Budget,
+    PickQuery,
+    as_costs,
+    built_in,
+    cost_of,
+    is_rate,
+    limit_on_cost,
+    limits_of_costs,
+    rates_by_cost,
+    unit_of,
+)
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.quantiles import about_quantiles, refuse_unclaimed
-from nas.problem.rates import as_costs, cost_of, is_rate, limits_of_costs, rates_by_cost
 from nas.search.choice import with_choice
 from nas.search.constraints import ConstraintHandling, handling_of, penalised, penalised_problem
 from nas.search.discovery import ChosenStrategy

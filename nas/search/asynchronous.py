@@ -8,9 +8,8 @@ import numpy as np
 
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
-from nas.record.log import Recorded
-from nas.record.store import RunStore
-from nas.record.under_way import Ask
+from nas.record.further_tables import Ask
+from nas.record.store import Recorded, RunStore
 from nas.search.delegated import Delegated
 from nas.search.loop import Search
 from nas.search.strategy import Strategy

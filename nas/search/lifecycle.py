@@ -21,8 +21,7 @@ from nas.problem.problem import Problem
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
 from nas.record.identity import fingerprints
-from nas.record.log import Recorded, final
-from nas.record.store import FILE, SOLVING, RunStore
+from nas.record.store import FILE, SOLVING, Recorded, RunStore, final
 from nas.search.archive import one_of
 from nas.search.assembly import Study
 from nas.search.asynchronous import AsynchronousSearch

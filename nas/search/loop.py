@@ -9,8 +9,7 @@ import numpy as np
 from nas.errors import AllFailedError, UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem, is_mute
-from nas.record.log import KNOWN, BatchRecord, Recorded
-from nas.record.store import STRATEGY, RunStore
+from nas.record.store import KNOWN, STRATEGY, BatchRecord, Recorded, RunStore
 from nas.search.archive import Archive, RunningFrontier
 from nas.search.strategy import Restorable, Strategy
 from nas.search.strategy_calls import ask_strategy, finished_of, restored, state_of, tell_strategy

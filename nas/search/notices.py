@@ -7,7 +7,7 @@ import numpy as np
 
 from nas.problem.energy_words import about_energy
 from nas.problem.problem import Problem
-from nas.problem.training_words import about_training
+from nas.problem.wording import about_training
 from nas.study.study_laws import notices_of_formats, priced_alone
 from objectives.device import Calibration
 from objectives.profile_choice import doubts

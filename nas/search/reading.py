@@ -8,8 +8,7 @@ from pydantic import ValidationError
 
 from nas.errors import UsageError
 from nas.files.faults import Faults, Path
-from nas.problem.objective import Objective
-from nas.problem.pick_queries import Baseline
+from nas.problem.objective import Baseline, Objective
 from nas.search.discovery import ChosenStrategy, chosen_strategy
 from nas.search.resolved_objectives import compared_with, resolve_expensive_objectives
 from nas.search.start_designs import given_designs

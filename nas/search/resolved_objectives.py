@@ -7,8 +7,7 @@ from types import ModuleType
 
 from nas.errors import UsageError
 from nas.problem.expensive_objectives import EXPENSIVE
-from nas.problem.objective import Objective
-from nas.problem.pick_queries import Baseline
+from nas.problem.objective import Baseline, Objective
 from nas.problem.problem import Problem
 from nas.study.configuration import StudyConfig
 from search_spaces.space import SearchSpace

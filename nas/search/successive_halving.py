@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from moocore import pareto_rank
 
-from nas.problem.crowding import crowding_distance
+from nas.problem.evaluations import crowding_distance
 from nas.problem.objective import Objective
 from nas.record.steps import Step, Steps
 from search_spaces.arrays import BoolArray, FloatArray, IntArray

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from nas.problem.objective import Objective, unit_of
-from nas.problem.time_ranges import PHASES
+from nas.problem.quantiles import PHASES
 from nas.problem.uncertainty import FROM_LOSS
 from nas.strategies._corrected import Corrected, Model, size
 from nas.strategies._prior_columns import Designs

@@ -7,8 +7,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Budget, Objective, unit_of
-from nas.problem.pick_queries import PickQuery
+from nas.problem.objective import Budget, Objective, PickQuery, unit_of
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
 from nas.strategies._corrected import Corrected, Model, held

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from nas.problem.dominance import non_dominated
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, non_dominated
 from nas.problem.objective import Objective
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 

@@ -9,7 +9,7 @@ import numpy as np
 from nas.problem.breakdown import operator_columns
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
-from nas.problem.time_ranges import PHASES
+from nas.problem.quantiles import PHASES
 from nas.problem.uncertainty import FROM_LOSS
 from nas.strategies._regression import Group
 from objectives.assessment import stating

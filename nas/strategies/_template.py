@@ -12,8 +12,7 @@
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from nas.problem.dominance import non_dominated
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, non_dominated
 from nas.search.distinct_sampling import draw_unseen
 from nas.search.key_index import KeyIndex
 from nas.search.strategy import StrategyContext, Traits

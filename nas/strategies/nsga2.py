@@ -7,8 +7,7 @@ import numpy as np
 from moocore import pareto_rank
 from pydantic import Field
 
-from nas.problem.crowding import crowding_distance
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, crowding_distance
 from nas.search.distinct_sampling import draw_unseen
 from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._variation import FAILED, Brood, Variation, first_generation

@@ -10,8 +10,7 @@ from typing import Any
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
-from nas.problem.objective import Budget
-from nas.problem.pick_queries import Baseline, PickQuery
+from nas.problem.objective import Baseline, Budget, PickQuery
 from nas.problem.problem import Problem
 from nas.study.model_configs import read_config
 from objectives.display_text import shown_name

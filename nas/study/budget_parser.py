@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from nas.problem.rates import costs, is_rate
+from nas.problem.objective import costs, is_rate
 from search_spaces.axes_schema import CAPABILITIES, UPPER
 
 BUDGET = re.compile(r"^([^<>=]*[^<>=\s][^<>=]*)(<=|>=|==|<|>|=)([^<>=]*[^<>=\s][^<>=]*)$")

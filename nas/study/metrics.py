@@ -10,9 +10,8 @@ from typing import Any
 from nas.errors import UsageError
 from nas.files.faults import Faults, Path, nearest, unknown
 from nas.problem.expensive_objectives import EXPENSIVE
-from nas.problem.objective import KEEP, Objective, built_in
+from nas.problem.objective import KEEP, Objective, built_in, costs, is_rate
 from nas.problem.quantiles import at_a_quantile
-from nas.problem.rates import costs, is_rate
 from nas.study import entry_points
 from nas.study.entry_points import PlugIn
 from nas.study.user_code import code_named, loaded_code

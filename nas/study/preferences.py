@@ -6,14 +6,11 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.files.faults import unknown
-from nas.problem.differences import cheapest
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.indicators import Scale
-from nas.problem.objective import Budget, limit_on_cost, unit_of
+from nas.problem.objective import Budget, costs, limit_on_cost, rate_of, unit_of
 from nas.problem.picks import best_row
-from nas.problem.rates import costs, rate_of
-from nas.problem.uncertainty import cost_among
+from nas.problem.uncertainty import cheapest, cost_among
 from nas.study.budget_parser import split_budget
 from nas.study.metrics import limit_of
 from nas.terminal.program import command

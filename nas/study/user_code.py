@@ -17,7 +17,7 @@ from types import ModuleType
 from nas.errors import UsageError
 from nas.files.import_rights import refuse_import
 from nas.problem.expensive_objectives import EXPENSIVE
-from nas.problem.printed_aside import printed_aside
+from nas.problem.problem import printed_aside
 from nas.study import entry_points
 from nas.study.entry_points import PlugIn
 

@@ -6,8 +6,7 @@ from itertools import accumulate, groupby
 
 import numpy as np
 
-from nas.terminal.styles import Styled
-from nas.terminal.width import wrapped
+from nas.terminal.screen_text import Styled, wrapped
 from search_spaces.arrays import FloatArray
 
 

@@ -4,8 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from nas.terminal.console import Line, say, write
-from nas.terminal.styles import FAINT, TITLE, Styled, shown
-from nas.terminal.width import cells, columns, padded, wrapped
+from nas.terminal.screen_text import FAINT, TITLE, Styled, cells, columns, padded, shown, wrapped
 
 ROOM = 20  # columns in which a text may wrap
 BELOW = ("architecture",)

@@ -15,7 +15,7 @@ from nas.files.figures import plain, save, styled
 from nas.files.own_files import made_folder
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
-from nas.problem.quantity_words import in_words
+from nas.problem.wording import in_words
 from nas.theory.costs import COSTS, LATENCIES
 from nas.theory.prediction import Prediction
 from nas.theory.program import VARIABLES, Program, solve

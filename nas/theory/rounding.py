@@ -10,8 +10,7 @@ from math import prod
 
 import numpy as np
 
-from nas.problem.dominance import rounded
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, rounded
 from nas.problem.picks import best_row
 from nas.theory.program import DEPTH, GQA, RATIO, WIDTH, Box, Optimum
 from nas.theory.relaxation import Relaxation, relaxed

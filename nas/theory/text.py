@@ -10,12 +10,12 @@ from nas.answer.design_words import describe
 from nas.answer.device_times import PREFIX, TIMES, misses, verdict
 from nas.answer.pick_tables import LOSS, SUFFIXES, figure
 from nas.answer.sentences import of_text
-from nas.problem.active_experts import active_experts_lines
+from nas.problem.law_caveats import active_experts_lines
 from nas.problem.objective import unit_of
 from nas.problem.problem import Problem
-from nas.problem.quantity_words import in_words
+from nas.problem.wording import in_words
 from nas.terminal.console import say
-from nas.terminal.styles import TITLE, Styled
+from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from nas.theory.cases import decode_layer, memory_layer
 from nas.theory.prediction import CheckedForm, Prediction, by_operators, worth_training

@@ -10,7 +10,7 @@ from typing import Any
 
 from nas.errors import PlasError, UsageError
 from nas.record.process import Answer, Worker
-from nas.terminal.progress import OFTEN_S, SELDOM_S, ProgressLine, duration
+from nas.terminal.console import OFTEN_S, SELDOM_S, ProgressLine, duration
 from nas.train.jobs import Job, largest_first
 from objectives import outside
 

@@ -23,8 +23,7 @@ from gpytorch.priors import LogNormalPrior
 from pydantic import BaseModel, Field
 from scipy.special import ndtr
 
-from nas.problem.dominance import non_dominated
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, non_dominated
 from nas.search.strategy import StrategyContext
 from nas.strategies import prior_guided
 from nas.strategies._corrected import Guess

@@ -22,7 +22,7 @@ import numpy as np
 from plas_bench.unrecorded import unrecorded
 from scipy.stats import spearmanr
 
-from nas.problem.dominance import non_dominated
+from nas.problem.evaluations import non_dominated
 from nas.search.discovery import strategy_module
 from nas.search.strategy import StrategyContext
 from nas.study.preferences import diverse

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from nas.exact.solution import solve
-from nas.problem.differences import differences
 from nas.problem.evaluations import Evaluations
 from nas.problem.picks import best_row
 from nas.problem.problem import Problem
-from nas.problem.serving_words import best_served
-from nas.problem.time_ranges import time_ranges
+from nas.problem.quantiles import time_ranges
+from nas.problem.uncertainty import differences
+from nas.problem.wording import best_served
 from nas.search.assembly import assemble
 from nas.study.baselines import model_named
 from nas.study.catalogue import load_device

@@ -10,7 +10,7 @@ pytest.importorskip("plas_bench", reason="its cases are those of plugins/bench, 
 
 from plas_bench.kinds import case_of
 
-from nas.problem.dominance import non_dominated
+from nas.problem.evaluations import non_dominated
 from nas.search.discovery import strategy_module
 from studies.few_evaluations import hard
 from studies.few_evaluations.hard import gaps, judged, read, searched, table

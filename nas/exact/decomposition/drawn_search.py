@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from nas.exact.decomposition.additive_bounds import AGREE, BrokenSum
-from nas.exact.decomposition.branch_and_bound import BranchAndBound, Effort
+from nas.exact.decomposition.branch_and_bound import BranchAndBound, Effort, Incumbents
 from nas.exact.decomposition.dominance_lookup import SLACK
 from nas.exact.decomposition.frontier import SumsOfParts
-from nas.exact.decomposition.incumbents import Incumbents
-from nas.exact.decomposition.items import Items
+from nas.exact.decomposition.grid import Items
 from nas.exact.decomposition.needed_heads import needed_pairs, with_needed
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget

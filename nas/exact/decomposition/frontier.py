@@ -10,11 +10,9 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.exact.checkpoint import SolverCheckpoint, section_of
-from nas.exact.decomposition.additive_bounds import AdditiveBounds
-from nas.exact.decomposition.branch_and_bound import AT_ONCE, BranchAndBound, Effort
-from nas.exact.decomposition.checking import largest_difference
+from nas.exact.decomposition.additive_bounds import AdditiveBounds, largest_difference
+from nas.exact.decomposition.branch_and_bound import AT_ONCE, BranchAndBound, Effort, Incumbents
 from nas.exact.decomposition.grid import Grid
-from nas.exact.decomposition.incumbents import Incumbents
 from nas.exact.decomposition.needed_heads import needed_pairs, with_needed
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective

@@ -17,7 +17,7 @@ import numpy as np
 from plas_bench.digests import canonical, sha256_of
 from plas_bench.instance import BenchProblem, bench_problem
 
-from nas.problem.dominance import rounded
+from nas.problem.evaluations import rounded
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 BLOCK = 1 << 14  # designs whose columns stay in a core's cache

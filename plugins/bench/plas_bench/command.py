@@ -11,9 +11,8 @@ from nas.errors import UsageError
 from nas.files.own_files import drawing, made_folder
 from nas.files.tables import refuse_used, write
 from nas.study.layers import parsed_settings
-from nas.terminal.console import say, say_json
-from nas.terminal.progress import Stages
-from nas.terminal.styles import TITLE, Styled
+from nas.terminal.console import Stages, say, say_json
+from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from plas_bench.definition import definition, names
 from plas_bench.instance import Values, bench_problem, described

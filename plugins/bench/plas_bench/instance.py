@@ -12,8 +12,7 @@ from nas.compare.anytime import Trace
 from nas.compare.reference import Reference, exact_reference
 from nas.errors import PlasError
 from nas.exact.solution import solve
-from nas.problem.dominance import non_dominated
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, non_dominated
 from nas.problem.indicators import Scale
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble

@@ -30,7 +30,7 @@ from zlib import crc32
 
 import numpy as np
 
-from nas.problem.dominance import non_dominated
+from nas.problem.evaluations import non_dominated
 from nas.problem.objective import Budget, Objective
 from nas.problem.problem import SMALL, Problem
 from nas.search.assembly import assemble

@@ -11,8 +11,7 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.record import folder as run_folder
 from nas.record.candidates import read_rows
-from nas.record.log import final
-from nas.record.store import FILE, begun
+from nas.record.store import FILE, begun, final
 from objectives.display_text import LACKING, lacking_row, read_cell, shown_name
 from objectives.fitting.columns import ALIAS, bare, inexact
 from plas_bench.instance import BenchProblem

@@ -6,7 +6,7 @@ from plas_bench.jumps import alignment, caches, uniform, weight_bytes
 from plas_bench.kinds import KINDS, NOISE, SCALES, Case, case_of
 from scipy.stats import spearmanr
 
-from nas.problem.dominance import non_dominated
+from nas.problem.evaluations import non_dominated
 from search_spaces.arrays import IntArray
 
 

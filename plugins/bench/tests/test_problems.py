@@ -16,7 +16,7 @@ from plas_bench.kinds import case_of
 from plas_bench.tables import PUBLIC
 
 from nas.errors import PlasError, UsageError
-from nas.problem.dominance import non_dominated
+from nas.problem.evaluations import non_dominated
 
 NAMES = plas_bench.names()
 EXTERNAL = [name for name in NAMES if (table := definition(name).table) is not None and table.external]

@@ -18,9 +18,8 @@ from nas.pages.from_report import FILE, delivered, name_of
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
 from nas.study.preferences import check_form, diverse, knee
-from nas.terminal.console import notice, say, say_json
-from nas.terminal.progress import Stages
-from nas.terminal.styles import TITLE, Styled
+from nas.terminal.console import Stages, notice, say, say_json
+from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from plas_blocks import recording, screen
 from plas_blocks.additivity import read_additivity

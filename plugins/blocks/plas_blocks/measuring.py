@@ -10,9 +10,8 @@ from nas.export.hf_config import refuse_missing
 from nas.files.tables import refuse_used
 from nas.record import folder as run_folder
 from nas.record.jsonl_log import Record
-from nas.terminal.console import say, say_json
+from nas.terminal.console import Ticker, say, say_json
 from nas.terminal.program import command
-from nas.terminal.progress import Ticker
 from objectives.display_text import in_a_command
 from plas_blocks import session
 from plas_blocks.additivity import Additivity, write_additivity

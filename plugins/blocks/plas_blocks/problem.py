@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from nas.errors import InfeasibleError
-from nas.problem.dominance import non_dominated
+from nas.problem.evaluations import non_dominated
 from plas_blocks.library import Library
 from plas_blocks.units import from_units, in_units, limit_in_units, places_of
 from search_spaces.arrays import BoolArray, FloatArray, IntArray

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nas.terminal.console import say
-from nas.terminal.styles import TITLE, Styled
+from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from plas_blocks.answers import Pick, changes, cost_of, layer_answers, parent_totals
 from plas_blocks.problem import Dimension

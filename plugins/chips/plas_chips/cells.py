@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nas.problem.dominance import non_dominated
+from nas.problem.evaluations import non_dominated
 from objectives.device import Device
 from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray, IntArray

@@ -6,12 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
+from nas.exact.decomposition.additive_bounds import agreement
 from nas.exact.decomposition.branch_and_bound import Effort
-from nas.exact.decomposition.checking import agreement
 from nas.exact.decomposition.dominance_lookup import SLACK
-from nas.exact.decomposition.items import Items
-from nas.problem.dominance import non_dominated
-from nas.problem.evaluations import Evaluations
+from nas.exact.decomposition.grid import Items
+from nas.problem.evaluations import Evaluations, non_dominated
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from plas_chips.cells import ChipTable

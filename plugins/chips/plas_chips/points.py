@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from nas.exact.decomposition.dominance_lookup import SLACK, Bins
-from nas.problem.dominance import non_dominated
+from nas.problem.evaluations import non_dominated
 from plas_chips.cells import Levels
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 

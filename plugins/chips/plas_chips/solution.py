@@ -32,7 +32,7 @@ from nas.errors import UsageError
 from nas.exact.decomposition.branch_and_bound import Effort
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.grid import Grid
-from nas.problem.dominance import rounded
+from nas.problem.evaluations import rounded
 from nas.problem.objective import Budget, built_in
 from nas.problem.problem import Problem
 from objectives.assessment import on_devices

@@ -19,7 +19,7 @@ from nas.exact import solution as exact_solution
 from nas.exact.decomposition import branch_and_bound as search_module
 from nas.exact.decomposition import frontier as frontier_module
 from nas.exact.solution import solve
-from nas.problem.dominance import frontier_rows, non_dominated, rounded
+from nas.problem.evaluations import frontier_rows, non_dominated, rounded
 from nas.problem.objective import Budget
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem

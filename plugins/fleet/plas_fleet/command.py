@@ -15,8 +15,7 @@ from nas.files.own_files import drawing
 from nas.files.tables import write
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
-from nas.terminal.console import notice, say, say_json
-from nas.terminal.progress import Stages, Ticker
+from nas.terminal.console import Stages, Ticker, notice, say, say_json
 from plas_fleet.answers import FleetAnswer, answered
 from plas_fleet.inputs import asked_for
 from plas_fleet.page import fleet_page

@@ -10,8 +10,7 @@ from nas.devices.answers import evaluated
 from nas.devices.cases import Case
 from nas.errors import UsageError
 from nas.exact.decomposition.additive_bounds import BrokenSum
-from nas.exact.enumeration import BLOCK
-from nas.exact.solution import LARGEST, way_of
+from nas.exact.solution import BLOCK, LARGEST, way_of
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import built_in
 from nas.problem.problem import Problem

@@ -10,13 +10,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nas.exact.decomposition.additive_bounds import AdditiveBounds
+from nas.exact.decomposition.additive_bounds import AdditiveBounds, agreement, largest_difference
 from nas.exact.decomposition.branch_and_bound import AT_ONCE, CACHED, Effort
-from nas.exact.decomposition.checking import agreement, largest_difference
 from nas.exact.decomposition.dominance_lookup import SLACK
 from nas.exact.decomposition.frontier import FIRST, SEED, STRIDES, WORTH_STRIDES
-from nas.exact.decomposition.grid import Grid
-from nas.exact.decomposition.items import Items
+from nas.exact.decomposition.grid import Grid, Items
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from objectives.parts import OF_NO_DEVICE

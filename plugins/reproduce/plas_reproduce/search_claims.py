@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from nas.answer.design_words import describe
-from nas.problem.active_experts import MEASURED, more_active
+from nas.problem.law_caveats import MEASURED, more_active
 from nas.study.configuration import PAPER_APPLICATIONS
 from plas_reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, Claim, Number, judged, percent, stated
 from plas_reproduce.gains import PRINTED_GAIN, gains_at_equal_latency

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.problem.dominance import non_dominated
+from nas.problem.evaluations import non_dominated
 from objectives.dimensions import Dimensions
 from objectives.latency.operator import Pass, phases
 from objectives.latency.roofline import phase_times

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.problem.dominance import non_dominated, rounded
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, non_dominated, rounded
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_space

@@ -15,8 +15,8 @@ from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import pick_of
 from nas.problem.breakdown import steps_from
 from nas.problem.evaluations import Evaluations
+from nas.problem.law_caveats import leaves
 from nas.problem.objective import EXTRAPOLATION
-from nas.problem.outside_words import leaves
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble

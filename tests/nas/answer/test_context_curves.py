@@ -9,7 +9,7 @@ from nas.answer.context_curves import UNSEEN, cells, curves
 from nas.answer.context_pictures import curves_figure
 from nas.answer.outcome import Outcome
 from nas.pages.run_page import run_page
-from nas.problem.contexts import CONTEXTS
+from nas.problem.steps import CONTEXTS
 
 Concluded = Callable[..., Outcome]
 LONG: dict[str, Any] = {

@@ -27,9 +27,8 @@ from nas.answer.sureness import (
 )
 from nas.answer.witness import EVIDENCE, Witness
 from nas.files.yaml_source import dump
-from nas.problem.differences import Difference, differences, tied
 from nas.problem.picks import Pick
-from nas.problem.undecided import Undecided
+from nas.problem.uncertainty import Difference, Undecided, differences, tied
 from nas.search.assembly import Study
 from nas.study.catalogue import load_law
 from nas.study.law_records import left_out_line, records

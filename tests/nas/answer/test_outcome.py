@@ -16,7 +16,7 @@ from nas.answer.pick_tables import beside_baselines, figure_of
 from nas.answer.screen import show
 from nas.answer.sentences import certainty
 from nas.errors import AllFailedError
-from nas.problem.dominance import frontier_rows
+from nas.problem.evaluations import frontier_rows
 from nas.problem.picks import best_row
 from nas.search.assembly import Study
 

@@ -22,7 +22,7 @@ from nas.answer.three_sentences import three_sentences
 from nas.answer.witness import Witness, evidence_beside, needs_witness, witnesses
 from nas.files.yaml_source import dump
 from nas.pages.run_page import run_page
-from nas.problem.differences import Difference, paired
+from nas.problem.uncertainty import Difference, paired
 from nas.search.assembly import Study
 from nas.study.baselines import baseline
 from nas.study.catalogue import load_law

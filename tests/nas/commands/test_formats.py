@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from nas.errors import UsageError
-from nas.problem.blind_axes import blind_axes
-from nas.problem.dominance import frontier_rows
+from nas.problem.evaluations import frontier_rows
+from nas.problem.law_caveats import blind_axes
 from nas.problem.objective import Budget
 from nas.problem.picks import best_row
 from nas.search.assembly import assemble

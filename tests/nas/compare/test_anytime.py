@@ -9,8 +9,7 @@ import pytest
 
 from nas.compare.anytime import MEASURES, TARGETS, Measured, Trace, checkpoints, clock, measured, shown
 from nas.compare.reference import Reference, exact_reference, keys_by_value, union
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 

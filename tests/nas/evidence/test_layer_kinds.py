@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from nas.evidence.layer_kinds import Predicted, left_out
-from nas.terminal.progress import Stages
+from nas.terminal.console import Stages
 from objectives.layer_costs.estimate import public_pairs
 from objectives.plugins import documents
 

@@ -8,8 +8,7 @@ import pytest
 
 from nas.errors import UsageError
 from nas.exact.alternative_laws import Verdict, verdicts
-from nas.problem.dominance import frontier_rows, rounded
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows, rounded
 from nas.problem.objective import Budget, Objective
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem

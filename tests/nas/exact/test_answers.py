@@ -18,10 +18,9 @@ from nas.answer.sentences import question_text
 from nas.errors import UsageError
 from nas.exact import infeasibility as exact_diagnosis
 from nas.exact import solution as exact_solution
-from nas.exact.axis_steps import beyond
 from nas.exact.checkpoint import section_of
 from nas.exact.decomposition.branch_and_bound import FEW, BranchAndBound
-from nas.exact.gains import Gains, gains
+from nas.exact.gains import Gains, beyond, gains
 from nas.exact.infeasibility import diagnosed
 from nas.exact.sweeps import parse_sweep, swept
 from nas.files.yaml_source import dump, read
@@ -366,7 +365,7 @@ def enumerated(tmp_path: Path, user_module: Callable[[str], str], monkeypatch: p
         importlib.import_module("nas.strategies.exact"), "SMALL", 0
     )  # first: an import copies the other
     monkeypatch.setattr(exact_solution, "SMALL", 0)
-    monkeypatch.setattr("nas.exact.enumeration.BLOCK", 200)
+    monkeypatch.setattr("nas.exact.solution.BLOCK", 200)
     monkeypatch.setattr("nas.exact.checkpoint.SAVE_EVERY_S", 0.0)
     name = user_module("def fn(a):\n    return a.depth / a.width + a.n_experts\n")
     study = {"space": SPACE, "name": "some", "objectives": ["loss", f"{name}:fn"], "applications": {}}

@@ -11,8 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from nas.exact.axis_steps import beyond
-from nas.exact.gains import gains
+from nas.exact.gains import beyond, gains
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from search_spaces.space import SearchSpace

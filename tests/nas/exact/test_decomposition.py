@@ -14,16 +14,12 @@ from hypothesis import strategies as st
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.exact.decomposition import branch_and_bound as search_module
 from nas.exact.decomposition import frontier as frontier_module
-from nas.exact.decomposition.additive_bounds import AdditiveBounds, BrokenSum, undeclared
-from nas.exact.decomposition.branch_and_bound import BranchAndBound, Exceeded
-from nas.exact.decomposition.checking import largest_difference
+from nas.exact.decomposition.additive_bounds import AdditiveBounds, BrokenSum, largest_difference, undeclared
+from nas.exact.decomposition.branch_and_bound import BranchAndBound, Exceeded, Incumbents
 from nas.exact.decomposition.dominance_lookup import SLACK, Bins, Table, ordered
 from nas.exact.decomposition.frontier import SumsOfParts
-from nas.exact.decomposition.grid import Backbones, Grid
-from nas.exact.decomposition.incumbents import Incumbents
-from nas.exact.decomposition.items import Items
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations
+from nas.exact.decomposition.grid import Backbones, Grid, Items
+from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.objective import Budget, Objective, built_in
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble

@@ -10,8 +10,7 @@ import nas
 from nas.errors import UsageError
 from nas.exact import solution as exact_solution
 from nas.exact.solution import solve, way_of
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.objective import Budget
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from nas.exact.solution import solve
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.objective import Budget, built_in
 from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import Problem

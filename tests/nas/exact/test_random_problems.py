@@ -11,20 +11,18 @@ import pytest
 from nas.errors import UsageError
 from nas.exact import infeasibility as exact_diagnosis
 from nas.exact import solution as exact_solution
-from nas.exact.axis_steps import beyond
 from nas.exact.decomposition import branch_and_bound as search_module
 from nas.exact.decomposition import frontier as frontier_module
-from nas.exact.gains import DIFFERENT, gains
+from nas.exact.gains import DIFFERENT, beyond, gains
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import solve
 from nas.exact.sweeps import Sweep, swept
 from nas.problem.diagnosis import diagnose
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations
-from nas.problem.head_steps import VOCABULARIES
+from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.objective import Budget, Objective, built_in
 from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import METRIC_ORDER, Problem
+from nas.problem.steps import VOCABULARIES
 from nas.search.assembly import assemble
 from objectives.device import Calibration, Energy
 from objectives.loss_law.features import OWNERS, feature

@@ -12,8 +12,7 @@ from nas.exact.alternative_laws import verdicts
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.setting_by_setting import SettingBySetting
 from nas.exact.solution import SECONDS, metrics_of, solve
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.objective import Budget
 from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import Problem

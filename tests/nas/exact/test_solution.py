@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from nas.errors import UsageError
-from nas.exact import enumeration
+from nas.exact import solution
 from nas.exact import solution as exact_solution
 from nas.exact.solution import ExactSolution, quick_frontier, solve
-from nas.problem.dominance import frontier_rows, non_dominated, rounded
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows, non_dominated, rounded
 from nas.problem.objective import Budget
 from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import Problem
@@ -47,7 +46,7 @@ def test_blocks_give_the_frontier_and_picks_of_the_whole(
     evaluated: Callable[[Problem], Evaluations],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(enumeration, "BLOCK", block)
+    monkeypatch.setattr(solution, "BLOCK", block)
     problem = problem_of(**study)
     whole, counted = evaluated(problem), []
     solution = solve(problem, tuple(PickRule(b) for b in BUDGETS), counted.append)

@@ -9,8 +9,7 @@ import pytest
 from nas.exact.alternative_laws import verdicts
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.exact.solution import solve
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations, distinct
+from nas.problem.evaluations import Evaluations, distinct, frontier_rows
 from nas.problem.objective import Budget, built_in
 from nas.problem.picks import PickRule
 from nas.problem.problem import METRIC_ORDER, Problem

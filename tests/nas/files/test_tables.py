@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nas.errors import PlasError
-from nas.files.json_values import finite
-from nas.files.tables import csv_text, write, write_json
+from nas.files.tables import csv_text, finite, write, write_json
 
 
 @given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=20))

@@ -16,8 +16,7 @@ from nas.exact.solution import solve, way_of
 from nas.fit.command import execute, study_of
 from nas.fit.frontier_check import frontier_check, under_draws
 from nas.fit.request import FitRequest
-from nas.problem.differences import tied
-from nas.problem.uncertainty import uncertainty
+from nas.problem.uncertainty import tied, uncertainty
 from nas.search.assembly import assemble
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures, one

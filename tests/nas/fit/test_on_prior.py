@@ -14,7 +14,7 @@ import yaml
 from nas.files import yaml_source
 from nas.fit.frontier_check import Judged, picks_asked, under_draws
 from nas.fit.next_designs import Asked, Trainings, contrasts, proposed, quantities
-from nas.problem.differences import differences
+from nas.problem.uncertainty import differences
 from nas.record.candidates import read_candidates
 from nas.search.assembly import assemble
 from objectives.evidence.joint_form import trainings

@@ -15,7 +15,7 @@ import pytest
 from matplotlib import image
 
 from nas.answer.past_run import recorded_run
-from nas.problem.dominance import frontier_rows
+from nas.problem.evaluations import frontier_rows
 
 pytest.importorskip("selenium", reason="selenium is not installed (extra browser)")
 from selenium.webdriver import ActionChains, Keys

@@ -14,7 +14,7 @@ from nas.commands.requests import ReportRequest
 from nas.pages.runs import NamedRun, comparable, differing, distinct_names, laws_apart
 from nas.pages.runs_data import runs_data
 from nas.pages.runs_page import runs_page
-from nas.problem.dominance import non_dominated
+from nas.problem.evaluations import non_dominated
 from tests.nas.pages.told import decoded
 
 Concluded = Callable[..., Outcome]

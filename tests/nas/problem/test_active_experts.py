@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.problem.active_experts import MEASURED, active_experts_lines, more_active
+from nas.problem.law_caveats import MEASURED, active_experts_lines, more_active
 from nas.study.catalogue import load_law
 from search_spaces.architectures import Architectures
 

@@ -10,7 +10,7 @@ from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import summary
 from nas.answer.screen import show
 from nas.files.yaml_source import dump
-from nas.problem.blind_axes import blind_axes
+from nas.problem.law_caveats import blind_axes
 from nas.problem.problem import Problem
 
 ALL = ("depth", "width", "n_experts", "top_k", "ffn", "n_kv_heads")

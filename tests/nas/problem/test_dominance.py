@@ -10,9 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from nas.problem import dominance
-from nas.problem.dominance import frontier_rows, non_dominated, rounded
-from nas.problem.evaluations import Evaluations
+from nas.problem import evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows, non_dominated, rounded
 from nas.problem.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -165,6 +164,6 @@ def test_blocks_change_nothing(
     problem = problem_of(objectives=["loss", "decode_ms", "memory_gb"], budgets={"total_ms": 30})
     found = evaluated(problem)[np.random.default_rng(block).permutation(problem.space.size)]
     whole = frontier_rows(found).tolist()
-    monkeypatch.setattr(dominance, "BLOCK", block)
+    monkeypatch.setattr(evaluations, "BLOCK", block)
     assert frontier_rows(found).tolist() == whole
     assert frontier_rows(problem_of(budgets={"total_ms": 1e-3}).evaluate(found.genotypes)).tolist() == []

@@ -14,8 +14,7 @@ from nas.errors import UsageError
 from nas.export import command as exporting
 from nas.export.candidates import Chosen
 from nas.problem.breakdown import explained
-from nas.problem.objective import Budget
-from nas.problem.pick_queries import Baseline
+from nas.problem.objective import Baseline, Budget
 from nas.problem.picks import answers
 from nas.problem.problem import Problem
 from nas.search.assembly import Study

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from nas.errors import UsageError
-from nas.problem.dominance import frontier_rows, non_dominated
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows, non_dominated
 from nas.problem.indicators import Scale
 from nas.problem.picks import best_row
 from nas.problem.problem import Problem

@@ -5,7 +5,7 @@ from threading import Event, Thread
 
 import pytest
 
-from nas.problem.printed_aside import printed_aside
+from nas.problem.problem import printed_aside
 
 
 def test_what_is_printed_inside_is_beside_the_answer(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nas.problem.quantity_words import in_words, named
+from nas.problem.wording import in_words, named
 from nas.study.catalogue import load_law
 from search_spaces.specification import GENES
 

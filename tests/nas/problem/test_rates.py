@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from nas.errors import UsageError
 from nas.exact.solution import solve
 from nas.problem.diagnosis import diagnose, lines
-from nas.problem.dominance import frontier_rows
-from nas.problem.objective import limit_on_cost
+from nas.problem.evaluations import frontier_rows
+from nas.problem.objective import Rate, as_costs, limit_on_cost, limits_of_costs
 from nas.problem.picks import PickRule
 from nas.problem.problem import METRIC_ORDER, Problem
-from nas.problem.rates import Rate, as_costs, limits_of_costs
 from nas.search.assembly import assemble
 from nas.study.preferences import parse_budget
 from objectives.scenario import Requests

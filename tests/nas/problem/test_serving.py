@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from nas.errors import UsageError
-from nas.problem.quantiles import measured_at
-from nas.problem.serving_words import best_served, served_in_words
-from nas.problem.time_ranges import time_ranges
+from nas.problem.quantiles import measured_at, time_ranges
+from nas.problem.wording import best_served, served_in_words
 from nas.search.assembly import Study, assemble
 from nas.study.baselines import model_named
 from nas.study.layers import layered

@@ -10,8 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from nas.files.yaml_source import dump
-from nas.problem.differences import differences, tied
-from nas.problem.uncertainty import cost_among
+from nas.problem.uncertainty import cost_among, differences, tied
 from nas.search.assembly import assemble
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures

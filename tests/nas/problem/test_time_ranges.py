@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from nas.problem.time_ranges import Range, phase_range, share_of, time_ranges
+from nas.problem.quantiles import Range, phase_range, share_of, time_ranges
 from nas.study.catalogue import load_device, load_law
 from objectives.device import Calibration
 from objectives.measured_bounds import conformal_factor

@@ -16,8 +16,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.record.database import digest
 from nas.record.folder import open_run
-from nas.record.log import BatchRecord
-from nas.record.store import FILE, RunStore, read_meta
+from nas.record.store import FILE, BatchRecord, RunStore, read_meta
 from search_spaces.specification import GENES
 
 Filled = tuple[Path, Problem, Evaluations]

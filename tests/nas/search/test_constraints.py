@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from nas.answer.outcome_files import columns_of
 from nas.errors import UsageError
 from nas.files.yaml_source import dump, read
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.problem import Problem
 from nas.record.candidates import read_candidates, write_candidates
 from nas.record.store import FILE, RunStore

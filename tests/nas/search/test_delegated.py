@@ -10,9 +10,8 @@ import pytest
 
 from nas.errors import UsageError
 from nas.problem.problem import Problem
-from nas.record.log import BatchRecord
-from nas.record.store import FILE, RunStore
-from nas.record.under_way import Ask
+from nas.record.further_tables import Ask
+from nas.record.store import FILE, BatchRecord, RunStore
 from nas.search.delegated import Delegated
 from nas.search.in_worker import Answer
 from nas.search.lifecycle import store_columns

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from nas.files.yaml_source import dump
-from nas.record.log import KNOWN
-from nas.record.store import FILE
+from nas.record.store import FILE, KNOWN
 from nas.search.discovery import strategy_module
 from objectives.plugins import importable
 

@@ -11,8 +11,7 @@ import pytest
 from nas.errors import UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
-from nas.record.log import Recorded
-from nas.record.store import FILE, STRATEGY, RunStore
+from nas.record.store import FILE, STRATEGY, Recorded, RunStore
 from nas.search.archive import Archive
 from nas.search.assembly import Study
 from nas.search.constraints import penalised, penalised_problem

@@ -11,9 +11,8 @@ import pytest
 
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
-from nas.record.log import BatchRecord
 from nas.record.steps import Step
-from nas.record.store import FILE, RunStore
+from nas.record.store import FILE, BatchRecord, RunStore
 from nas.search.delegated import Delegated
 from nas.search.lifecycle import store_columns
 from nas.search.successive_halving import STOPPED, SuccessiveHalving, best_first

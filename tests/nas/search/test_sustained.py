@@ -11,9 +11,9 @@ import pytest
 
 from nas.errors import UsageError
 from nas.exact.decomposition.frontier import SumsOfParts
-from nas.problem.dominance import frontier_rows
+from nas.problem.evaluations import frontier_rows
 from nas.problem.problem import Problem
-from nas.problem.time_ranges import time_ranges
+from nas.problem.quantiles import time_ranges
 from nas.record.identity import difference, fingerprints
 from nas.search.assembly import Study
 from objectives.device import Calibration, Sustained

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nas.problem.dominance import non_dominated
+from nas.problem.evaluations import non_dominated
 from nas.strategies.adaptive_lhs import edges
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from nas.exact import solution as exact_solution
-from nas.problem.dominance import frontier_rows
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.problem.dominance import frontier_rows
+from nas.problem.evaluations import frontier_rows
 from nas.problem.problem import Problem
 from nas.search.discovery import strategy_module
 from nas.search.strategy import StrategyContext

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.problem.dominance import non_dominated
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, non_dominated
 from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
 from nas.search.strategy import StrategyContext

@@ -12,7 +12,7 @@ from nas.commands.requests import RunRequest
 from nas.commands.run import execute
 from nas.files import yaml_source
 from nas.problem.picks import answers
-from nas.problem.undecided import not_told_apart_from
+from nas.problem.uncertainty import not_told_apart_from
 from nas.search.assembly import assemble, under_preset
 from nas.study.layers import OTHERS, layered
 from objectives.plugins import documents

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nas.terminal.console import say, sentence, shortened
-from nas.terminal.styles import Styled, is_coloured, write_line
+from nas.terminal.screen_text import Styled, cells, columns, cut, is_coloured, wrapped, write_line
 from nas.terminal.tables import fitted, laid_out
-from nas.terminal.width import cells, columns, cut, wrapped
 
 WORDS = st.lists(st.text("abcß中é·", min_size=1, max_size=12), min_size=1, max_size=30)
 

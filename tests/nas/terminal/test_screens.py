@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nas.terminal.width import cells
+from nas.terminal.screen_text import cells
 from tests.nas.terminal.screens import Screen, on_screen
 
 RUN = "runs/paper-nsga2-s0"

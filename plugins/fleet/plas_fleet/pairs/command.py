@@ -12,11 +12,10 @@ from nas.answer.witness import witnesses
 from nas.errors import InfeasibleError, UsageError
 from nas.files import yaml_source
 from nas.files.tables import csv_text, refuse_used, write, write_json
-from nas.problem.differences import differences, has_doubt
+from nas.problem.uncertainty import differences, has_doubt
 from nas.search.assembly import Study, assemble
 from nas.study.layers import layered
-from nas.terminal.console import notice, say, say_json
-from nas.terminal.progress import Stages
+from nas.terminal.console import Stages, notice, say, say_json
 from nas.terminal.tables import table
 from plas_fleet.pairs.question import SAME, pair_problem
 from plas_fleet.pairs.request import PairsRequest

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nas.problem.dominance import non_dominated, rounded
+from nas.problem.evaluations import non_dominated, rounded
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 

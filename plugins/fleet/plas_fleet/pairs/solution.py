@@ -12,8 +12,7 @@ import numpy as np
 
 from nas.errors import PlasError
 from nas.exact.solution import ExactSolution, solve
-from nas.problem.dominance import non_dominated
-from nas.problem.evaluations import Evaluations
+from nas.problem.evaluations import Evaluations, non_dominated
 from nas.problem.objective import Budget, built_in
 from nas.problem.problem import Problem
 from objectives.assessment import Assessment

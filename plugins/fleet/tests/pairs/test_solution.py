@@ -14,7 +14,7 @@ from plas_fleet.pairs.rows import groups_of
 from plas_fleet.pairs.solution import PairProblem, solve_pairs
 
 from nas.errors import PlasError
-from nas.problem.dominance import non_dominated
+from nas.problem.evaluations import non_dominated
 from nas.problem.objective import Budget, built_in
 from nas.problem.problem import Problem
 from nas.study.catalogue import load_law

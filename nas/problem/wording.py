@@ -93,3 +93,62 @@ def best_served(problem: Problem, chosen: Architectures) -> Architectures:
     missed = np.max([np.zeros(len(rows)), *(b.violation(assessment[b.metric]) for b in problem.limits)], axis=0)
     missed = np.where(missed > 0, missed, 0.0)
     return ways[int(np.lexsort((assessment["total_ms"], missed))[0])]
+
+
+METRICS = ("train_flops", "train_hours", "lifetime_flops")
+
+
+def about_training(problem: Problem) -> list[str]:
+    """The tokens of training metrics where these are no axis, and that no head is counted; empty without such metrics."""
+    asked = [name for name in problem.asked_besides if name in METRICS]
+    if not asked:
+        return []
+    named, law = ", ".join(asked), problem.scenario.law
+    lines = []
+    if "tokens" not in problem.space.settings:
+        blind = "" if law.sees_tokens else ", which it cannot see: ask a law with tokens (plas list laws) for others"
+        lines.append(f"{named}: of the {law.stated_tokens:g} tokens of law {law.name}{blind}")
+    if not problem.has_head:
+        lines.append(f"{named}: without an LM head, as the study has no vocabulary (--vocabulary)")
+    if "lifetime_flops" in asked and not problem.scenario.training.served_tokens:
+        lines.append("lifetime_flops: of no tokens served, so that it is train_flops; add --served-tokens 2T")
+    return lines
+
+
+#: A quantity's words, with its unit where they do not say it.
+QUANTITIES = {
+    "depth": "layers",
+    "layers": "kinds of layers",
+    "width": "width (features)",
+    "n_heads": "heads",
+    "head_dim": "head size (features)",
+    "query_dim": "query dimension (features)",
+    "n_kv_heads": "KV heads",
+    "kv_dim": "KV dimension (features)",
+    "gqa": "heads per KV head",
+    "n_experts": "experts",
+    "top_k": "active experts",
+    "activation_rate": "active share of experts",
+    "expert_size": "hidden size of an expert (features)",
+    "expert_ffn_ratio": "FFN ratio each",
+    "ffn_ratio": "FFN ratio",
+    "ffn": "FFN",
+    "parameters": "parameters",
+    "active_parameters": "active parameters",
+    "tokens": "training tokens",
+    "kv_ratio": "KV dimension per width",
+    "query_ratio": "query dimension per width",
+    "aspect_ratio": "width per layer",
+    "ffn_attention_ratio": "FFN parameters per attention parameter",
+    "predicted_loss": "loss (nats)",
+}
+
+
+def named(quantity: str) -> str:
+    """A quantity over a column, with its unit: `KV dimension (features)` of kv_dim; a name that is not known as it is."""
+    return QUANTITIES.get(quantity, quantity)
+
+
+def in_words(text: str) -> str:
+    """A text with the names of quantities in words, without units: `FFN ratio below 0.5` of `ffn_ratio below 0.5`."""
+    return " ".join(named(word).partition(" (")[0] for word in text.split(" "))
