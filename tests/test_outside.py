@@ -76,7 +76,6 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "nas/search/resolved_objectives.py": ({"import_module"}, PART),
     "nas/export/stack_protocol.py": ({"import_module"}, PART),
     "nas/problem/objective.py": ({"import_module"}, PART),
-    "nas/problem/objective.py": ({"import_module"}, PART),
     "nas/study/metrics.py": ({"import_module"}, PART),
     "objectives/parts.py": ({"import_module"}, PART),
     "objectives/assessment.py": ({"import_module"}, PART),
