@@ -40,8 +40,8 @@ from nas.problem.indicators import Scale
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
-from nas.search.choice import Asked
 from nas.search.discovery import strategy_module
+from nas.search.reading import Asked
 from nas.search.strategy import StrategyContext
 from objectives.device import Calibration
 from search_spaces.architectures import Architectures

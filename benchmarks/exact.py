@@ -17,9 +17,8 @@ import numpy as np
 
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.exact.decomposition.additive_bounds import AdditiveBounds
-from nas.exact.decomposition.boxes import Boxes
 from nas.exact.decomposition.frontier import SumsOfParts
-from nas.exact.decomposition.grid import Grid
+from nas.exact.decomposition.grid import Boxes, Grid
 from nas.exact.gains import gains
 from nas.exact.solution import enumerate_all, metrics_of, solve
 from nas.problem.evaluations import non_dominated

@@ -33,7 +33,7 @@ from nas.problem.indicators import Scale, distance
 from nas.problem.problem import Problem
 from nas.record.store import RunStore
 from nas.search.assembly import Study, assemble
-from nas.search.constraints import penalised
+from nas.search.discovery import penalised
 from nas.search.lifecycle import store_columns, store_of
 from nas.search.loop import Limits, Search
 from nas.study.layers import layered

@@ -24,10 +24,10 @@ import numpy as np
 from nas.problem.evaluations import Evaluations
 from nas.record.store import RunStore
 from nas.search.assembly import Study, assemble
+from nas.search.cluster import pool_of
 from nas.search.lifecycle import search_of, store_columns
 from nas.search.loop import Limits, Search
 from nas.search.strategy import Strategy
-from nas.search.worker_settings import pool_of
 from search_spaces.arrays import IntArray
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -24,8 +24,8 @@ REST = "the rest"
 PHASES = {  # file and function, the innermost of a stack decides
     "imports": (("<frozen importlib._bootstrap>", "_find_and_load"),),
     "strategy": (
-        ("nas/search/strategy_calls.py", "asked"),
-        ("nas/search/strategy_calls.py", "told"),
+        ("nas/search/strategy.py", "asked"),
+        ("nas/search/strategy.py", "told"),
         ("nas/search/loop.py", "_step"),
     ),
     "objectives": (("nas/search/loop.py", "_evaluate_block"),),

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from nas.errors import PlasError
 from nas.search.discovery import strategy_module
-from nas.strategies.conformance.laws import LAWS
-from nas.strategies.conformance.subject import Subject
+from nas.strategies.conformance.laws import LAWS, Subject
 
 
 class BrokenLawError(AssertionError):

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from nas.answer.design_words import describe, model_size
-from nas.answer.doubt_columns import witness_in_numbers
-from nas.answer.sureness import beside_evidence
+from nas.answer.sureness import beside_evidence, witness_in_numbers
 from nas.answer.witness import EVIDENCE, Witness, with_own_picks, witnesses
 from nas.exact.gains import BudgetGain, Gain, Gains
 from nas.problem.diagnosis import at_least

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nas.answer.by_evidence import ByEvidence, by_evidence
 from nas.answer.changes import Changes, changes_of
 from nas.answer.device_times import alike, device_times
-from nas.answer.doubt import Doubt, doubt_of
+from nas.answer.doubt import ByEvidence, Doubt, by_evidence, doubt_of
 from nas.answer.held_on_device import held_on_device
 from nas.answer.law_verdicts import LawAnswers, law_answers
 from nas.answer.on_each_device import OnDevice, on_each_device
@@ -24,10 +23,9 @@ from nas.problem.problem import Problem
 from nas.problem.uncertainty import Uncertainty, uncertainty
 from nas.record.store import known_in
 from nas.search.assembly import Study, under_preset
-from nas.search.constraints import penalised
+from nas.search.discovery import penalised
 from nas.search.loop import Search
-from nas.search.strategy import ReportSection
-from nas.search.strategy_calls import sections_of
+from nas.search.strategy import ReportSection, sections_of
 from nas.search.successive_halving import STOPPED
 from search_spaces.arrays import FloatArray, IntArray
 

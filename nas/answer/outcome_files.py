@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from nas.answer.device_times import limits
-from nas.answer.doubt_columns import doubt_in_numbers, evidence_in_numbers, flat, pick_in_numbers
-from nas.answer.law_columns import along_columns, law_columns, laws_in_numbers
+from nas.answer.law_verdicts import along_columns, law_columns, laws_in_numbers
 from nas.answer.on_each_device import columns_on_devices
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import active_experts, question_text
+from nas.answer.sureness import doubt_in_numbers, evidence_in_numbers, flat, pick_in_numbers
 from nas.answer.three_sentences import answer_in_numbers
 from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json

@@ -1,5 +1,6 @@
 """A run folder as evaluations and architectures, read without executing anything in it."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,15 +9,21 @@ import numpy as np
 
 from nas.answer.outcome_files import file_columns
 from nas.errors import PlasError, UsageError
-from nas.problem.evaluations import Evaluations, frontier_rows
+from nas.exact.solution import solve
+from nas.problem.evaluations import Evaluations, distinct, frontier_rows
 from nas.problem.indicators import Scale
-from nas.problem.objective import Baseline, Objective
+from nas.problem.objective import Baseline, Budget, Objective, built_in
+from nas.problem.picks import PickRule
+from nas.problem.problem import Problem
+from nas.problem.quantiles import named_in, refuse_unclaimed, ships, with_metrics
 from nas.problem.uncertainty import tied
 from nas.record.folder import OpenRun, open_run
 from nas.record.store import final, holds
-from nas.search.notices import extrapolated
+from nas.search.assembly import Study, assemble
+from nas.search.scenarios import extrapolated
 from nas.study.baselines import baseline
-from nas.study.request_length import recorded_lengths
+from nas.study.layers import over, preset_keys
+from nas.study.study_laws import recorded_lengths
 from objectives import outside
 from objectives.device import Calibration, Device, Sustained
 from objectives.display_text import LONGEST, escaped
@@ -170,3 +177,87 @@ def _stored_scale(path: Path, objectives: tuple[Objective, ...]) -> Scale | None
     except Exception:
         return None
     return Scale.from_frontier(objectives, bounds.T) if np.isfinite(bounds).all() and (bounds > 0).all() else None
+
+
+OF_FORMATS = ("precision_law", "precision", "group_size", "precision_tokens")
+
+
+def study_of(run: RecordedRun, flags: Mapping[str, Any], settings: Sequence[str]) -> Study:
+    """The run's study with shipped metrics alone.
+
+    Raises:
+        UsageError: flags that do not fit it.
+    """
+    figures = run.workload.figures
+    kept: dict[str, Any] = {
+        "objectives": [n for n in run.run.resolved["objectives"] if ships(n, figures)] or ["loss"],
+        "algo": "random",
+        "params": {},
+        "applications": {},
+        "train": None,
+        "measure": None,
+    }
+    budgets = {metric: limit for metric, limit in run.run.resolved["budgets"].items() if ships(metric, figures)}
+    base = {**run.run.resolved, **kept, "budgets": budgets}
+    if "precision_law" in flags:
+        base |= _without_precision_laws(base)
+    if "preset" in flags:
+        base = {key: value for key, value in base.items() if key not in preset_keys()}
+    return assemble(*over(base, {}, flags, settings))
+
+
+def with_quantiles(run: RecordedRun, limits: Iterable[str]) -> RecordedRun:
+    """The run with the metrics at a quantile that limits as they are typed name and that it did not keep, by its own profiles.
+
+    Raises:
+        UsageError: a quantile that what was held out cannot claim.
+    """
+    lacking = tuple(name for name in named_in(limits) if name not in run.evaluations.metrics)
+    if not lacking:
+        return run
+    problem = replace(study_of(run, {}, []).problem, columns=lacking)
+    refuse_unclaimed(problem)
+    return replace(run, evaluations=with_metrics(problem, run.evaluations, lacking))
+
+
+def _without_precision_laws(resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's laws as they were before its study named what few bits cost, which another answer takes the place of."""
+    first, further = resolved["precision_law"][:1], resolved["precision_law"][1:]
+    own = [
+        law for law in resolved["laws"] if not str(law.get("name")).endswith(tuple(f"+{other}" for other in further))
+    ]
+    return {"law": _plain(resolved["law"], first), "laws": [_plain(law, first) for law in own]}
+
+
+def _plain(law: Mapping[str, Any], first: Sequence[str]) -> dict[str, Any]:
+    """A law without what the study gave it; a precision law of its own file stays."""
+    given = OF_FORMATS if law.get("precision_law") in first else ()
+    return {name: value for name, value in law.items() if name not in given}
+
+
+def solvable(run: RecordedRun) -> Problem | None:
+    """The run's problem, where the run is exact, covers more than it holds and uses shipped metrics alone."""
+    content: Mapping[str, Any] = run.run.resolved
+    named = {*content["objectives"], *content["budgets"]}
+    if content["algo"] != "exact" or run.whole_space or not all(ships(name, run.workload.figures) for name in named):
+        return None
+    return study_of(run, {}, []).problem
+
+
+def solved_within(run: RecordedRun, problem: Problem, budgets: tuple[Budget, ...], pick: Budget | None) -> RecordedRun:
+    """The run as if it had these budgets; `pick` is one more, for a single answer."""
+    problem = replace(problem, budgets=budgets)
+    solution = solve(problem, (PickRule(None), *([PickRule(pick)] if pick else [])))
+    return _holding(run, [solution.frontier, *(p for p in solution.picks if p is not None)])
+
+
+def solved_along(run: RecordedRun, problem: Problem, budgets: tuple[Budget, ...], metric: str) -> RecordedRun:
+    """The run holding every pick that some limit on a metric can have, with the metrics that the run minimised."""
+    objectives: tuple[Objective, ...] = tuple(built_in(name) for name in dict.fromkeys(["loss", metric]))
+    columns = (*problem.columns, *(objective.name for objective in problem.objectives))
+    solution = solve(replace(problem, objectives=objectives, budgets=budgets, columns=columns))
+    return _holding(run, [replace(solution.frontier, objectives=run.evaluations.objectives)])
+
+
+def _holding(run: RecordedRun, parts: list[Evaluations]) -> RecordedRun:
+    return replace(run, evaluations=distinct(parts), solved=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nas.answer.design_words import count, describe
+from nas.answer.design_words import blind_spots, count, describe, equal_heads
 from nas.answer.device_times import (
     PREFIX,
     alike,
@@ -18,7 +18,6 @@ from nas.answer.device_times import (
     verdict_in_short,
 )
 from nas.answer.doubt import PickRegret
-from nas.answer.model_remarks import blind_spots, equal_heads
 from nas.answer.on_each_device import OnDevice
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import baseline_metric, question_text

@@ -11,6 +11,9 @@ from nas.answer.sentences import baseline_metric
 from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.indicators import too_many
 from nas.problem.objective import EXTRAPOLATION, INSIDE
+from nas.problem.problem import Problem
+from nas.problem.steps import AtContext, along_contexts, has_long_contexts
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 
 THINNED = 20_000
@@ -154,3 +157,50 @@ def volume_over_time(outcome: Outcome, *, approximate: bool = False) -> tuple[Fl
         first = outcome.evaluations[slice(0, int(count))]
         volumes.append(outcome.scale.hypervolume(first.values[frontier_rows(first)], approximate=approximate))
     return counts.astype(np.float64), np.array(volumes)
+
+
+HEADER = ("prompt", "prefill_ms", "tpot_ms", "cache_gb", "resident_gb", "fits")
+UNSEEN = "The loss law knows no context: what a design recalls of so many tokens, with windows or without, is not in its loss."
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One design or model after each prompt of `CONTEXTS`; `label` says whose."""
+
+    label: str
+    baseline: bool
+    rows: list[AtContext]
+
+
+def curves(outcome: Outcome) -> list[Curve]:
+    """The study's picks, a design once, then the models beside them; none where contexts are not what it is about.
+
+    A model that the latency model does not cover is left out, as it is of the comparison.
+    """
+    problem = outcome.study.problem
+    if outcome.diagnosis is not None or not has_long_contexts(problem):
+        return []
+    picked: dict[int, tuple[list[str], Architectures]] = {}
+    for pick in outcome.picks:
+        if pick.answer is not None and not pick.question.baseline:
+            chosen = problem.architectures(pick.answer.genotypes)
+            picked.setdefault(int(pick.answer.keys[0]), ([], chosen))[0].append(pick.question.label)
+    found = [Curve(", ".join(labels), False, along_contexts(problem, chosen)) for labels, chosen in picked.values()]
+    return found + [
+        Curve(known.label, True, rows)
+        for known in outcome.study.baselines
+        if (rows := _covered(problem, problem.headed(known.architecture)))
+    ]
+
+
+def _covered(problem: Problem, model: Architectures) -> list[AtContext]:
+    try:
+        return along_contexts(problem, model)
+    except ValueError:
+        return []
+
+
+def cells(row: AtContext) -> tuple[str, ...]:
+    """One prompt's figures as the columns of `HEADER`."""
+    values = (row.prefill_ms, row.tpot_ms, row.cache_gb, row.resident_gb)
+    return (f"{row.tokens:,}", *(f"{value:.4g}" for value in values), "yes" if row.fits else "no")

@@ -1,13 +1,18 @@
 """A run in progress, read from its folder: how far it is, how fast, and the best so far. Nothing is locked or written."""
 
+import socket
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
+from nas.errors import PlasError
+from nas.files.tables import write_json
 from nas.problem.evaluations import non_dominated, rounded
 from nas.problem.picks import PickRule
 from nas.problem.wording import in_words
@@ -238,3 +243,73 @@ def silence(store: Path) -> float:
     """Seconds since a store was last written."""
     written = [place.stat().st_mtime for place in (store, store.with_name(f"{store.name}-wal")) if place.is_file()]
     return max(time.time() - max(written, default=time.time()), 0.0)
+
+
+NAME = "progress.json"
+EVERY_S = 2.0
+
+
+def this_machine() -> str:
+    """The name that distinguishes machines that share a folder."""
+    return socket.gethostname()
+
+
+class ProgressFile:
+    """Keeps `progress.json` in the folder of a run that goes on here; it costs at most a fiftieth of the run's time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path, self.follower, self.due = folder / NAME, RunFollower(folder), time.monotonic() + EVERY_S
+
+    def __call__(self) -> None:
+        """Write where the run stands, when it is time."""
+        began = time.monotonic()
+        if began < self.due:
+            return
+        with suppress(PlasError):  # nobody's result depends on it
+            write_json(self.path, self.follower.look().json())
+        now = time.monotonic()
+        self.due = now + max(EVERY_S, 50 * (now - began))
+
+    def close(self) -> None:
+        """Leave nothing: a run that does not go on is read from its store."""
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+
+def going_on_elsewhere(folder: Path) -> bool:
+    """Whether another machine works on a run, as its manifest says."""
+    manifest = manifest_of(folder)
+    return bool(manifest["state"] == "running" and manifest.get("host", this_machine()) != this_machine())
+
+
+def read(folder: Path) -> Progress | None:
+    """Content of the file of a run that goes on elsewhere; None where there is none, or it is none of ours."""
+    place = folder / NAME
+    try:
+        content, written = outside.json_of(place, LARGEST, own=True), place.lstat().st_mtime
+        found = TypeAdapter(Progress).validate_python(content, strict=False)
+    except (OSError, ValueError, ValidationError):
+        return None
+    return replace(found, run=str(folder), silent_s=found.silent_s + max(time.time() - written, 0.0))
+
+
+class Elsewhere:
+    """Follows a run on another machine by its file, and by its store once that is written no more."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.store = folder, RunFollower(folder)
+
+    def look(self) -> Progress:
+        """The run as it stood when it was last noted.
+
+        Raises:
+            PlasError: nothing is noted, or a damaged store.
+        """
+        if not going_on_elsewhere(self.folder):
+            return self.store.look()
+        found = read(self.folder)
+        if found is None:
+            raise PlasError(
+                f"{self.folder}: expected {NAME}, which the machine that runs it writes, got none; look again"
+            )
+        return found

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from nas.answer.outcome import Ending, Outcome, derived
-from nas.answer.past_run import RecordedRun
-from nas.answer.reassembled_study import study_of
+from nas.answer.past_run import RecordedRun, study_of
 from nas.files import yaml_source
 from nas.problem.objective import Budget, Objective, PickQuery
 from nas.problem.problem import Problem

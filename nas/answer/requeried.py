@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.past_run import RecordedRun
-from nas.answer.reassembled_study import study_of
+from nas.answer.past_run import RecordedRun, study_of
 from nas.errors import UsageError
 from nas.search.assembly import Study
 from objectives.plugins import importable

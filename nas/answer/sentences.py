@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nas.answer.by_evidence import ByEvidence
 from nas.answer.design_words import describe, tokens_in_words
 from nas.answer.device_times import speeds
+from nas.answer.doubt import ByEvidence
 from nas.answer.outcome import Outcome
 from nas.answer.sureness import (
     difference_in_words,

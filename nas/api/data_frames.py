@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nas.answer.doubt_columns import difference_columns, evidence_columns
 from nas.answer.outcome_files import file_columns
+from nas.answer.sureness import difference_columns, evidence_columns
 from nas.answer.witness import model_witnesses
 from nas.errors import UsageError
 from nas.problem.evaluations import Evaluations

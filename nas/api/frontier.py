@@ -20,7 +20,7 @@ from nas.problem.problem import Problem
 from nas.problem.quantiles import named_in, refuse_unclaimed, with_metrics
 from nas.problem.uncertainty import FROM_LOSS
 from nas.record.candidates import write_candidates
-from nas.study.preferences import check_form, parse_budget, select
+from nas.study.metrics import check_form, parse_budget, select
 from objectives.scenario import Workload
 
 

@@ -8,9 +8,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from nas.answer.past_run import RecordedRun, recorded_run
-from nas.answer.reassembled_study import with_quantiles
-from nas.answer.resolved_exactly import solvable, solved_within
+from nas.answer.past_run import RecordedRun, recorded_run, solvable, solved_within, with_quantiles
 from nas.api.data_frames import design_of, notebook_html, with_differences
 from nas.api.frontier import budgets_of, texts_of, within
 from nas.errors import InfeasibleError, UsageError
@@ -18,7 +16,7 @@ from nas.problem.evaluations import frontier_rows
 from nas.problem.objective import Budget, unit_of
 from nas.problem.picks import PickRule
 from nas.record.candidates import read_rows
-from nas.study.preferences import check_form, select
+from nas.study.metrics import check_form, select
 from nas.terminal.program import command
 from objectives import outside
 from objectives.display_text import escaped, in_a_command

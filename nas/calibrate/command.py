@@ -8,7 +8,7 @@ from typing import Any
 
 from nas.calibrate import calibration_text as text
 from nas.calibrate.calibration_screen import show
-from nas.calibrate.group_reports import energy_report, group_report, served_report
+from nas.calibrate.calibration_text import energy_report, group_report, served_report
 from nas.calibrate.inputs import called, read_input, repeated, target
 from nas.calibrate.page import calibration_page
 from nas.calibrate.request import CalibrateRequest

@@ -2,19 +2,31 @@
 
 import io
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
+from typing import Any
 
-from nas.calibrate.bench_results import bench_lines
-from nas.calibrate.document import Document, document
+from pydantic import ValidationError
+
+from nas.calibrate import llama_bench
+from nas.calibrate.figure import Document, Unusable, document
 from nas.calibrate.log import Wanted, expected_formats, read_logs, reader_of
-from nas.calibrate.models import given_models
+from nas.calibrate.models import Model, given_models, slow_share
 from nas.calibrate.request import CalibrateRequest
-from nas.calibrate.shared import recognises, shared_rows
 from nas.errors import UsageError
+from nas.export.candidates import columns
+from nas.export.folder import folder_names, read_manifest
+from nas.export.launch_list import FILE
+from nas.export.model import Workload
+from nas.files import yaml_source
+from nas.files.faults import Faults
+from nas.files.tables import csv_text
+from nas.record.candidates import read_candidates
 from nas.study.catalogue import id_and_mode, load_device
 from nas.terminal.program import command
 from objectives import outside
+from objectives.calibrating.shared import KIND, VERSION, SharedMeasurements
 from objectives.table import read_sheet
 
 NEEDED = ("metric", "value", "prompt_len")
@@ -142,3 +154,114 @@ def _refuse_header(path: Path, header: Sequence[str]) -> None:
     raise UsageError(
         f"{path}: expected columns {', '.join(lacking)}, got {', '.join(header) or 'none'}; add them; see docs/measure-and-calibrate.md"
     )
+
+
+def recognises(document: Document) -> bool:
+    """An object that says so."""
+    return isinstance(document.json, dict) and document.json.get("kind") == KIND
+
+
+def shared_rows(documents: Sequence[Document]) -> tuple[list[str], list[str]]:
+    """Lines of a measured CSV with the rows of all files, and what each is of.
+
+    Raises:
+        UsageError: a file of another version or with other fields, every fault with its line.
+    """
+    found = [_read(document) for document in documents]
+    rows = [row for each in found for row in _rows(each)]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    lines = csv_text({name: [row.get(name, "") for row in rows] for name in names}).splitlines()
+    return lines, list(dict.fromkeys(f"Shared measurements of {each.device}, {each.month}" for each in found))
+
+
+def _read(document: Document) -> SharedMeasurements:
+    if document.json.get("version") != VERSION:
+        raise UsageError(
+            f"{document.path}: expected version {VERSION} of shared measurements, got {document.json.get('version')!r}; "
+            "read it with the version of PLAS that wrote it"
+        )
+    try:
+        return SharedMeasurements.model_validate(document.json)
+    except ValidationError as error:
+        faults = Faults(yaml_source.read(document.path)[1])
+        faults.add_validation(error, model=SharedMeasurements)
+        faults.raise_if_any()
+        raise
+
+
+def _rows(found: SharedMeasurements) -> Iterator[dict[str, Any]]:
+    for row in found.rows:
+        told = row.model_dump(exclude={"architecture", "contended"}, exclude_none=True)
+        yield {**row.architecture, **told, "contended": "yes" if row.contended else "no"}
+
+
+Row = dict[str, Any]
+DRAFTED = "tokens drafted ahead by a model of random or unknown weights: what it accepts is not in its result"
+
+
+def bench_lines(folder: Path) -> list[str]:
+    """Lines of a measured CSV from the results in an export.
+
+    Raises:
+        UsageError: no export, or none of its benches has run.
+    """
+    written = read_manifest(folder)
+    architectures, ids = read_candidates(folder / FILE)
+    each = written.of_candidates(folder, len(ids))
+    rows: list[Row] = []
+    for i, (name, place, (workload, served)) in enumerate(zip(ids, folder_names(ids), each, strict=True)):
+        model = Model(name, architectures[i : i + 1])
+        drafted = {"left_out": DRAFTED} if served.drafted else {}
+        found = [*(row | drafted for row in _vllm(folder / place, workload)), *_llama_bench(folder / place, model)]
+        known = {"model": name, **columns(model.architecture)}
+        rows += [known | row for row in found]
+    if not rows:
+        raise UsageError(
+            f"{folder}: expected results of bench.sh, got none; run vllm/bench.sh or llama-bench/bench.sh in the candidates' folders"
+        )
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return csv_text({name: [row.get(name, "") for row in rows] for name in names}).splitlines()
+
+
+def _vllm(place: Path, workload: Workload) -> Iterator[Row]:
+    """T(1) is the prefill, (T(n + 1) - T(1)) / n a decode step: medians of `vllm bench latency`'s runs."""
+    steps = workload.output_tokens
+    files = [place / "vllm" / f"latency-{tokens}.json" for tokens in (1, steps + 1)]
+    if not any(file.exists() for file in files):
+        return
+    common = {"engine": "vLLM", "precision": "bf16", "batch": workload.batch, "prompt_len": workload.input_tokens}
+    try:
+        one, all_ = (median(float(s) for s in _content(file)["latencies"]) * 1e3 for file in files)
+    except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError, OSError) as error:
+        yield common | {"state": f"garbled result of vllm ({type(error).__name__})"}
+        return
+    yield common | {"metric": "prefill_ms", "value": one, "gen_len": 0}
+    yield common | {"metric": "tpot_ms", "value": (all_ - one) / steps, "gen_len": steps}
+
+
+def _llama_bench(place: Path, model: Model) -> Iterator[Row]:
+    """Every test of llama-bench's JSON: prompts alone are prefills, generation alone decodes."""
+    file = place / "llama-bench" / "result.json"
+    if not file.exists():
+        return
+    try:
+        entries = _content(file)
+        yield from [_llama_row(entry, model) for entry in entries if entry["n_prompt"] + entry["n_gen"]]
+    except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError, OSError) as error:
+        yield {"engine": "llama-bench", "state": f"garbled result of llama-bench ({type(error).__name__})"}
+
+
+def _llama_row(entry: dict[str, Any], model: Model) -> Row:
+    found = llama_bench.figure(entry)
+    row = {"engine": f"llama-bench {entry.get('build_commit', 'unknown')}", **found.cells}
+    if found.fault:
+        return row | {"state": found.fault}
+    try:
+        slow = slow_share(model, found)
+    except Unusable as error:
+        return row | {"left_out": str(error)}
+    return row | ({"slow_share": f"{slow:.6g}"} if slow else {})
+
+
+def _content(file: Path) -> Any:
+    return outside.json_of(file, 100 * outside.MB)

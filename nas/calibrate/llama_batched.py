@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from nas.calibrate import llama_log
-from nas.calibrate.document import Document
-from nas.calibrate.figure import Figure, Unusable, cells, positive, refuse, rule, whole
+from nas.calibrate import llama_server
+from nas.calibrate.figure import Document, Figure, Unusable, cells, positive, refuse, rule, whole
 
 NAME = "llama-batched-bench"
 HEADER = {"PP", "TG", "B", "N_KV"}
@@ -39,7 +38,7 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
     """Two figures a row, a prefill and a step."""
     for document in documents:
         if document.objects and document.objects[0].keys() >= KEYS:
-            loaded = llama_log.figure(document.text, NAME)
+            loaded = llama_server.figure(document.text, NAME)
             for entry in document.objects:
                 yield from _of_row(entry, loaded, entry)
         else:
@@ -48,8 +47,8 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
 
 def of_text(text: str) -> Iterator[Figure]:
     """Two figures a row of every table in a text."""
-    for part in llama_log.loads(text):
-        settings, loaded = dict(SETTING.findall(part)), llama_log.figure(part, NAME)
+    for part in llama_server.loads(text):
+        settings, loaded = dict(SETTING.findall(part)), llama_server.figure(part, NAME)
         for row in _rows(part):
             yield from _of_row(row, loaded, settings)
 
@@ -67,7 +66,7 @@ def _rows(text: str) -> Iterator[dict[str, str]]:
 
 
 def _of_row(row: Mapping[str, Any], loaded: Figure, settings: Mapping[str, Any]) -> Iterator[Figure]:
-    ubatch, flash = str(settings.get("n_ubatch", "512")), llama_log.ON.get(str(settings.get("flash_attn")), "")
+    ubatch, flash = str(settings.get("n_ubatch", "512")), llama_server.ON.get(str(settings.get("flash_attn")), "")
     engine = str(loaded.cells.get("engine", "")).partition(",")[0]
     extra = [f"ubatch {ubatch}"] * (ubatch != "512") + [flash] * bool(flash)
     base = {**loaded.cells, "engine": ", ".join([engine, *extra])} if loaded.cells else {}

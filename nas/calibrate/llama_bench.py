@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PureWindowsPath
 from typing import Any
 
-from nas.calibrate.document import Document
 from nas.calibrate.figure import (
     UNCOUNTED,
+    Document,
     Figure,
     Stated,
     Unusable,

@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from nas.calibrate import llama_batched, llama_bench
-from nas.calibrate.document import Document
-from nas.calibrate.figure import Figure, amount, cells, rule
+from nas.calibrate.figure import Document, Figure, amount, cells, rule
 
 NAME = "llama-bench table"
 NEEDED = {"model", "test", "t/s"}

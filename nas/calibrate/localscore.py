@@ -8,9 +8,9 @@ cjpais/LocalScore src/pages/api/result/[id].ts.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nas.calibrate.document import Document
 from nas.calibrate.figure import (
     UNCOUNTED,
+    Document,
     Figure,
     Stated,
     Unusable,

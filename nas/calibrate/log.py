@@ -7,10 +7,8 @@ from functools import cache
 from typing import Any, cast
 
 from nas.calibrate import llama_batched, llama_bench, llama_markdown, llama_server, localscore, mlx, rkllm, vllm
-from nas.calibrate.document import PAGE, Document
-from nas.calibrate.figure import Figure, Reader, Unusable
-from nas.calibrate.models import ANY, Model, file_bits, identified, key, published, shown
-from nas.calibrate.offload import slow_share
+from nas.calibrate.figure import PAGE, Document, Figure, Reader, Unusable
+from nas.calibrate.models import ANY, Model, file_bits, identified, key, published, shown, slow_share
 from nas.errors import UsageError
 from nas.export.candidates import columns
 from nas.files.tables import csv_text

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from nas.calibrate.document import Document
-from nas.calibrate.figure import Figure, Unusable, middle, named, positive, refuse, whole
+from nas.calibrate.figure import Document, Figure, Unusable, middle, named, positive, refuse, whole
 
 NAME = "MLX"
 TIMING = re.compile(

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from nas.calibrate import calibration_text as texts
-from nas.pages.embedding import column, numbers
 from nas.pages.markup import element, footer, paragraphs, section, shown, table, text
-from nas.pages.page import page
+from nas.pages.page import column, numbers, page
 
 SCRIPTS = ("linked.js", "calibration.js")
 COLUMNS = (

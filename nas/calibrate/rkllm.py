@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from nas.calibrate.document import Document
-from nas.calibrate.figure import Figure, Unusable, named, positive, refuse, whole
+from nas.calibrate.figure import Document, Figure, Unusable, named, positive, refuse, whole
 
 NAME = "RKLLM"
 HEADER = re.compile(r"Stage +Total Time \(ms\) +Tokens +Time per Token \(ms\)")

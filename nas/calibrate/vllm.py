@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nas.calibrate.document import Document
-from nas.calibrate.figure import Figure, Unusable, middle, named, number, positive, refuse, whole
+from nas.calibrate.figure import Document, Figure, Unusable, middle, named, number, positive, refuse, whole
 
 NAME = "vLLM benchmark"
 RECORD = {"benchmark", "model", "metric"}

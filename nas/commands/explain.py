@@ -7,19 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from nas.answer import device_gain_sentences
-from nas.answer.context_curves import HEADER, cells
-from nas.answer.design_words import count, describe
+from nas.answer.design_words import blind_spots, count, describe, head, unpriced
 from nas.answer.device_times import TIMES, ranges_of_what
-from nas.answer.doubt_columns import difference_in_numbers, witness_in_numbers
 from nas.answer.gain_sentences import described, gain_lines
-from nas.answer.law_regrets import design_lines
-from nas.answer.model_remarks import blind_spots, head, unpriced
-from nas.answer.past_run import recorded_run
+from nas.answer.law_sentences import design_lines
+from nas.answer.past_run import recorded_run, study_of
 from nas.answer.pick_tables import LOSS, figure_of
-from nas.answer.reassembled_study import study_of
+from nas.answer.plot_data import HEADER, cells
 from nas.answer.score_tables import design_table, in_numbers, say_scores, scored
 from nas.answer.sentences import headline
-from nas.answer.sureness import beside_evidence, difference_in_words, parts_lines, undecided_lines
+from nas.answer.sureness import (
+    beside_evidence,
+    difference_in_numbers,
+    difference_in_words,
+    parts_lines,
+    undecided_lines,
+    witness_in_numbers,
+)
 from nas.answer.witness import Witness, model_witnesses
 from nas.commands.requests import ExplainRequest
 from nas.errors import InfeasibleError, UsageError
@@ -37,10 +41,10 @@ from nas.problem.steps import AT_EQUAL_TEXT, AtContext, HeadStep, along_contexts
 from nas.problem.uncertainty import Difference, Undecided, from_models, undecided_axes
 from nas.problem.wording import best_served, in_words
 from nas.search.assembly import Study, assemble
-from nas.search.notices import doubtful_times
+from nas.search.scenarios import doubtful_times
 from nas.study.baselines import architecture_from, model_named
 from nas.study.layers import layered, parsed_settings
-from nas.study.preferences import check_form, parse_budget, select
+from nas.study.metrics import check_form, parse_budget, select
 from nas.terminal.console import say, say_json
 from nas.terminal.program import command
 from nas.terminal.screen_text import TITLE, Styled

@@ -4,9 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from nas.answer.design_words import describe
-from nas.answer.past_run import recorded_run
+from nas.answer.past_run import recorded_run, study_of
 from nas.answer.plot_data import thinned
-from nas.answer.reassembled_study import study_of
 from nas.commands.requests import ExplainRequest
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded

@@ -15,8 +15,7 @@ from nas.files import report_json, yaml_source
 from nas.files.tables import write
 from nas.pages.from_report import FILE, delivered, name_of
 from nas.pages.run_page import run_page
-from nas.pages.runs import NamedRun, distinct_names
-from nas.pages.runs_page import runs_page
+from nas.pages.runs_page import NamedRun, distinct_names, runs_page
 from nas.record.folder import current
 from objectives.display_text import in_a_command
 

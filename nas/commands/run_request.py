@@ -4,16 +4,23 @@ import shlex
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from nas.answer.screen import show_head
 from nas.commands.requests import RunRequest
 from nas.errors import UsageError
 from nas.record import folder as run_folder
-from nas.record.folder import OpenRun
-from nas.record.identity import at_start, difference
+from nas.record.folder import Manifest, OpenRun
+from nas.record.identity import at_start, difference, fingerprints
+from nas.record.store import Recorded
 from nas.search.assembly import Study, assemble
+from nas.search.cluster import ClusterPool, pool_of
+from nas.search.reading import refuse_without_workers
+from nas.search.worker_pool import WorkerPool
 from nas.study.entry_points import AUTO, refuse_contested
 from nas.study.law_files import changed
 from nas.study.layers import over, parsed_settings
@@ -126,3 +133,75 @@ def within_horizon(study: Study, first: int | Literal["none"], quiet: bool) -> S
             f"a new run of {study.limit:,} would ask for others"
         )
     return replace(study, horizon=horizon)
+
+
+if TYPE_CHECKING:
+    from nas.commands.optuna_mirror import OptunaMirror
+
+
+@dataclass(frozen=True)
+class Attached:
+    """Connections of a run besides its folder: an Optuna storage, and workers."""
+
+    mirror: "OptunaMirror | None"
+    pool: WorkerPool | None
+
+    def close(self) -> None:
+        """Let go of both."""
+        for held in (self.mirror, self.pool):
+            if held is not None:
+                held.close()
+
+
+def attached(study: Study, folder: Path, recorded: Recorded | None) -> Attached:
+    """Connect to whatever the study names.
+
+    Raises:
+        UsageError: the storage or the cluster cannot be used, or there are no workers where some are needed.
+    """
+    refuse_without_workers(study.config, study.problem)
+    pool = pool_of(study.config)
+    try:
+        return Attached(mirrored(study, folder, recorded), pool)
+    except UsageError:
+        Attached(None, pool).close()
+        raise
+
+
+def mirrored(study: Study, folder: Path, recorded: Recorded | None) -> "OptunaMirror | None":
+    """The run's copy in an Optuna storage, where one is wanted.
+
+    Raises:
+        UsageError: the storage cannot be used, or holds another run under this name.
+    """
+    if study.config.optuna_storage is None:
+        return None
+    from nas.commands.optuna_mirror import OptunaMirror
+
+    keys = np.zeros(0, dtype=np.int64) if recorded is None else recorded.evaluations.keys
+    identity = fingerprints(study.resolved())
+    return OptunaMirror(study.config.optuna_storage, folder.resolve().name, study.problem, identity, keys)
+
+
+def refuse_moving(manifest: Manifest, request: RunRequest) -> None:
+    """Refuse to continue a run of a cluster here by mistake, or where its folder names a place; the command line decides.
+
+    Raises:
+        UsageError: it does not say.
+    """
+    before = manifest.content.get("executor")
+    if isinstance(before, str) and "executor" not in {**request.flags, **parsed_settings(request.settings)}:
+        raise UsageError(
+            f"executor: expected where to go on, got nothing; add --executor {in_a_command(before[:200])}, where the run was, "
+            "another, or --executor none to evaluate here"
+        )
+
+
+def place(manifest: Manifest, study: Study, pool: WorkerPool | None, request: RunRequest) -> None:
+    """Note on which cluster a run is, and say where to watch it."""
+    if isinstance(pool, ClusterPool):
+        manifest.update(executor=study.config.executor, dashboard=pool.cluster.dashboard or None)
+        if not request.quiet:
+            notice(pool.cluster.description())
+    elif "executor" in manifest.content:
+        manifest.update(executor=None, dashboard=None)

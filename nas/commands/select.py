@@ -8,16 +8,28 @@ import numpy as np
 
 from nas.answer.design_words import count, describe
 from nas.answer.doubt import solved_regret
-from nas.answer.doubt_columns import difference_columns, evidence_columns, regret_in_numbers
-from nas.answer.law_regrets import pick_under, regret_columns
-from nas.answer.law_sentences import caveats
-from nas.answer.past_run import RecordedRun, recorded_run
+from nas.answer.law_sentences import caveats, pick_under, regret_columns
+from nas.answer.past_run import (
+    RecordedRun,
+    recorded_run,
+    solvable,
+    solved_along,
+    solved_within,
+    study_of,
+    with_quantiles,
+)
 from nas.answer.pick_tables import LOSS, OF_FIRST, regret_in_words
-from nas.answer.reassembled_study import study_of, with_quantiles
 from nas.answer.requeried import requeried
-from nas.answer.resolved_exactly import solvable, solved_along, solved_within
 from nas.answer.score_tables import Scored, design_table, say_scores, score_columns, scored, step_table
-from nas.answer.sureness import OUTSIDE, difference_in_short, undecided_lines, witness_in_short
+from nas.answer.sureness import (
+    OUTSIDE,
+    difference_columns,
+    difference_in_short,
+    evidence_columns,
+    regret_in_numbers,
+    undecided_lines,
+    witness_in_short,
+)
 from nas.answer.witness import EVIDENCE, model_witnesses
 from nas.commands.requests import SelectRequest
 from nas.errors import InfeasibleError, UsageError
@@ -42,7 +54,7 @@ from nas.problem.uncertainty import (
     undecided_axes,
 )
 from nas.record.candidates import write_candidates
-from nas.study.preferences import check_form, parse_budget, select
+from nas.study.metrics import check_form, parse_budget, select
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.tables import table
 from objectives.loss_law.origin import origin_line, verdict_line

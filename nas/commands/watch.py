@@ -6,8 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from nas.answer.progress import Progress, RunFollower
-from nas.answer.progress_file import NAME, Elsewhere, going_on_elsewhere, read
+from nas.answer.progress import NAME, Elsewhere, Progress, RunFollower, going_on_elsewhere, read
 from nas.commands.requests import WatchRequest
 from nas.compare.progress import PLAN, ComparisonFollower, ComparisonProgress
 from nas.errors import UsageError

@@ -16,10 +16,9 @@ from nas.files.faults import Faults, Path, unknown
 from nas.search.discovery import named, untyped
 from nas.study.configuration import NAME, Count, marked
 from nas.study.entry_points import refuse_contested
-from nas.study.key_marks import PerRun, SingleRun
 from nas.study.layers import beside, exists, from_file, located, over, parsed_settings
 from nas.study.user_code import is_own
-from nas.study.value_parsers import split_names
+from nas.study.value_parsers import PerRun, SingleRun, split_names
 from objectives.plugins import documents
 
 FILE = "comparison.yaml"

@@ -22,10 +22,10 @@ from nas.record import folder as run_folder
 from nas.record.identity import difference
 from nas.record.store import FILE, Recorded, RunStore, begun, final
 from nas.search.assembly import Study
+from nas.search.cluster import pool_of
 from nas.search.lifecycle import create_run, read_manifest, retry_failed, search_of, store_of, try_update
 from nas.search.loop import Limits
 from nas.search.worker_pool import end_at_once, process_pool
-from nas.search.worker_settings import pool_of
 
 PATIENCE_S = 5.0  # for a worker of a killed driver to let go of its folder
 

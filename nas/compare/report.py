@@ -34,10 +34,9 @@ from nas.compare.tables import (
     result_table,
     target_table,
 )
-from nas.pages.embedding import column
 from nas.pages.markup import element, footer, paragraphs, section, text
 from nas.pages.markup import table as html_table
-from nas.pages.page import page
+from nas.pages.page import column, page
 from nas.problem.indicators import APPROXIMATE, too_many
 from nas.terminal.console import say
 from nas.terminal.program import command

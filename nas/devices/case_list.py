@@ -29,11 +29,10 @@ from nas.files.faults import Path as Place
 from nas.problem.energy_words import is_energy
 from nas.search.reading import read
 from nas.study import entry_points
-from nas.study.budget_parser import split_budgets
 from nas.study.catalogue import is_file, load_device, named_device
 from nas.study.configuration import IN_TEXT, PAPER_APPLICATIONS, StudyConfig
 from nas.study.layers import from_file, of_ones_own, over
-from nas.study.value_parsers import split_names
+from nas.study.value_parsers import split_budgets, split_names
 from nas.terminal.doors import installed
 from nas.terminal.flags import flag_name
 from objectives.device import Device

@@ -12,16 +12,15 @@ from nas.files.faults import Faults, unknown
 from nas.problem.objective import OWN, Baseline, Budget, Objective, PickQuery, limit_on_cost
 from nas.problem.problem import Problem
 from nas.search.assembly import Study, problem_of, study_of
-from nas.search.notices import notices_of
 from nas.search.reading import ReadStudy
+from nas.search.scenarios import notices_of
 from nas.study.baselines import baseline
 from nas.study.catalogue import load_device
 from nas.study.configuration import IN_TOKENS, StudyConfig
 from nas.study.device_tables import ColumnTable
-from nas.study.engine_limits import run_by_engine
 from nas.study.metrics import MetricReader
-from nas.study.request_length import in_tokens, refuse_both, with_request
-from nas.study.study_laws import in_format
+from nas.study.study_laws import in_format, in_tokens, refuse_both, with_request
+from nas.study.study_space import run_by_engine
 from objectives.device import Device
 from objectives.device_columns import NONE
 from objectives.display_text import shown_name

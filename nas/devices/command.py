@@ -28,7 +28,7 @@ from nas.study.baselines import baseline
 from nas.study.configuration import StudyConfig
 from nas.study.layers import parsed_settings, preset_keys
 from nas.study.metrics import MetricReader
-from nas.study.request_length import without_made
+from nas.study.study_laws import without_made
 from nas.terminal.console import Stages, Ticker, notice, say, say_json
 
 

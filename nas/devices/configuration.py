@@ -14,10 +14,8 @@ from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
 from nas.files.faults import Path as Place
 from nas.search.reading import ReadStudy
-from nas.study.budget_parser import split_budgets
 from nas.study.configuration import marked
-from nas.study.key_marks import PerCase
-from nas.study.value_parsers import none_word, split_names
+from nas.study.value_parsers import PerCase, none_word, split_budgets, split_names
 from objectives.device import Device
 from objectives.table import NUMBER, read_sheet
 

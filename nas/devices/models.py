@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nas.answer.design_words import blind_spots
 from nas.answer.device_times import speeds
-from nas.answer.model_remarks import blind_spots
 from nas.devices.cases import Case
 from nas.devices.configuration import EVERYTHING
 from nas.errors import UsageError

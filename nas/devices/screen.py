@@ -14,7 +14,7 @@ from nas.devices.cases import Case
 from nas.devices.models import speed_note
 from nas.devices.result import DeviceStudy, architecture, perplexity_percent, shortage, spread
 from nas.problem.energy_words import is_energy
-from nas.search.notices import larger_rows
+from nas.search.scenarios import larger_rows
 from search_spaces.architectures import Architectures
 
 MOST_ROWS = 12  # cases that get a row and a column each on the screen

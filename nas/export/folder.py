@@ -20,7 +20,7 @@ from nas.export.stack_protocol import KIND, installed, shown, stack_names
 from nas.record.identity import section
 from nas.search.assembly import Study
 from nas.study.entry_points import shipped
-from nas.study.key_marks import ALWAYS
+from nas.study.value_parsers import ALWAYS
 from objectives import outside
 from objectives.loss_law.origin import origin_line
 from objectives.plugins import DISTRIBUTION, normalised, version_of

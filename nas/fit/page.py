@@ -5,9 +5,8 @@ from typing import Any
 
 from nas.fit.prior_text import prior_sections
 from nas.fit.text import LINE, Part, Section, sections
-from nas.pages.embedding import column, numbers
 from nas.pages.markup import element, footer, paragraphs, section, shown, table, text
-from nas.pages.page import page
+from nas.pages.page import column, numbers, page
 
 
 def prior_page(name: str, content: Mapping[str, Any]) -> str:

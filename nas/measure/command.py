@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.model_remarks import windowed
+from nas.answer.design_words import windowed
 from nas.answer.past_run import RecordedRun
 from nas.errors import PlasError, UsageError
 from nas.export.candidates import candidates_to_measure, rows_of_run

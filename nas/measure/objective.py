@@ -17,7 +17,7 @@ from nas.measure.machine import PRECISIONS, refuse_missing
 from nas.measure.results import request_times
 from nas.measure.session import Plan, command, job
 from nas.record.process import run_worker
-from nas.search._refusals import refuse_layers, refuse_settings
+from nas.search.reading import refuse_layers, refuse_settings
 from nas.study.configuration import StudyConfig
 from nas.study.expensive_settings import MeasureSettings
 from nas.study.user_code import in_run_folder

@@ -15,7 +15,7 @@ from nas.measure.results import measured_csv
 from nas.record.folder import locked, open_run
 from nas.record.jsonl_log import SETTINGS, Record, own_folder
 from nas.record.process import Answer, run_worker
-from nas.study.request_length import recorded_lengths
+from nas.study.study_laws import recorded_lengths
 
 
 @dataclass(frozen=True)

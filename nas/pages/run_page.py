@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.context_curves import HEADER as OF_CONTEXTS
-from nas.answer.context_curves import UNSEEN, cells, curves
 from nas.answer.device_times import latency_certainty
 from nas.answer.law_sentences import TITLE, notes, verdict_header, verdict_lines, verdict_rows
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import PickTable, beside_baselines, on_devices, own_picks
-from nas.answer.plot_data import convergence
+from nas.answer.plot_data import HEADER as OF_CONTEXTS
+from nas.answer.plot_data import UNSEEN, cells, convergence, curves
 from nas.answer.score_tables import design_table, scored, step_table
 from nas.answer.sentences import certainty, headline, in_words, limits, reading, section_lines
 from nas.answer.three_sentences import three_sentences
@@ -129,7 +128,7 @@ def _along_the_context(outcome: Outcome) -> str:
     """Time and memory of the picks and of the models beside them over the prompt, where contexts are what the study is about."""
     if not (found := curves(outcome)):
         return ""
-    from nas.answer.context_pictures import curves_png
+    from nas.answer.pictures import curves_png
 
     device = outcome.study.problem.scenario.device
     alt = "Prefill, time per output token and resident memory over prompts of 1k to 128k tokens; the table below holds the figures."

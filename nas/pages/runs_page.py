@@ -1,18 +1,121 @@
 """The page of several runs: their frontiers over one another, what each found on one scale, and what they differ in."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import OWN_HEADER, own_pick
+from nas.answer.plot_data import thinned
 from nas.answer.sentences import certainty
 from nas.pages.markup import element, footer, paragraphs, section, table, text
-from nas.pages.page import page
-from nas.pages.runs import NamedRun, comparable, differing, laws_apart
-from nas.pages.runs_data import runs_data
-from nas.problem.evaluations import non_dominated
+from nas.pages.page import column, page
+from nas.pages.run_data import WORDS, axes_of, metric_of
+from nas.problem.evaluations import Evaluations, non_dominated
 from nas.problem.indicators import Scale, too_many
+from nas.problem.problem import Problem
+from nas.problem.uncertainty import FROM_LOSS
+from nas.record.identity import fingerprints
 from search_spaces.arrays import FloatArray
+from search_spaces.columns import SHAPE
+
+MEANING = ("space", "law", "device", "scenario", "objectives")  # alike, figures of two runs mean the same
+SCENARIO = (
+    "preset",
+    "precision",
+    "latency",
+    "attention",
+    "batch",
+    "input_tokens",
+    "output_tokens",
+    "input_text",
+    "output_text",
+    "vocabulary",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedRun:
+    """A run with the name of its folder and its resolved configuration."""
+
+    name: str
+    outcome: Outcome
+    resolved: Mapping[str, Any]
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Names of folders; those that several folders have are numbered."""
+    return [f"{name} #{names[: i + 1].count(name)}" if names.count(name) > 1 else name for i, name in enumerate(names)]
+
+
+def comparable(runs: Sequence[NamedRun], sections: Sequence[str] = MEANING) -> bool:
+    """Whether the sections of all configurations are alike."""
+    prints = [fingerprints(run.resolved) for run in runs]
+    return all(len({each[name] for each in prints}) == 1 for name in sections)
+
+
+def laws_apart(runs: Sequence[NamedRun]) -> list[str]:
+    """The laws of runs that minimise a loss, where they are not one: their losses are not comparable."""
+    laws = [run.outcome.study.problem.scenario.law for run in runs]
+    if all((law.form, law.coefficients) == (laws[0].form, laws[0].coefficients) for law in laws):
+        return []
+    of_loss = any(FROM_LOSS.keys() & set(run.outcome.frontier.objectives) for run in runs)
+    return list(dict.fromkeys(law.name for law in laws)) if of_loss else []
+
+
+def differing(runs: Sequence[NamedRun]) -> list[str]:
+    """A sentence a section of the configuration that is not the same in all runs: which runs have which."""
+    prints = [fingerprints(run.resolved) for run in runs]
+    lines = []
+    for name in prints[0]:
+        groups: dict[str, list[NamedRun]] = {}
+        for run, each in zip(runs, prints, strict=True):
+            groups.setdefault(each[name], []).append(run)
+        if len(groups) > 1:
+            parts = [f"{_described(name, same[0].resolved)} ({_names(same)})" for same in groups.values()]
+            lines.append(f"{name.capitalize()}: {'; '.join(parts)}.")
+    return lines or ["Nothing: the same study, the same strategy and the same seed."]
+
+
+def _names(runs: Sequence[NamedRun]) -> str:
+    shown = ", ".join(run.name for run in runs[:4])
+    return shown if len(runs) <= 4 else f"{shown} and {len(runs) - 4} more"
+
+
+def _described(section: str, resolved: Mapping[str, Any]) -> str:
+    """A section of a configuration in a few words."""
+    if section == "device" and resolved.get("chip"):
+        return "chips of genes"
+    if section == "device" and resolved.get("devices"):
+        return ", ".join(resolved["devices"])
+    if section == "device":
+        mode = resolved["device"].get("mode")
+        return f"{resolved['device']['name']}{f'@{mode}' if mode else ''}"
+    if section in ("space", "law"):
+        sd = resolved[section].get("residual_sd")
+        return f"{resolved[section]['name']}{'' if sd is None else f' with residual sd {sd:g}'}"
+    if section == "strategy":
+        params = ", ".join(f"{name} {value}" for name, value in resolved["params"].items())
+        return f"{resolved['algo']}, seed {resolved['seed']}{f', {params}' if params else ''}"
+    if section == "scenario":
+        return ", ".join(f"{name} {value}" for name in SCENARIO if (value := resolved.get(name, "none")) != "none")
+    if section == "answer":
+        return _answered(resolved)
+    if section == "budgets":
+        return ", ".join(f"{metric} <= {limit:g}" for metric, limit in resolved["budgets"].items()) or "none"
+    return ", ".join(map(str, resolved[section]))
+
+
+def _answered(resolved: Mapping[str, Any]) -> str:
+    """The targets of an answer besides the frontier, in a few words."""
+    listed = (resolved.get(key, []) for key in ("laws", "baselines", "applications"))
+    names = [[str(each.get("name", each)) if isinstance(each, dict) else str(each) for each in some] for some in listed]
+    laws, baselines, applications = (", ".join(some) or "none" for some in names)
+    sd = resolved.get("residual_sd", "none")
+    return f"other laws {laws}, baselines {baselines}, applications {applications}, residual sd {sd}"
+
 
 SCRIPTS = ("runs.js",)
 FEW = 12  # runs that are spoken of one by one
@@ -109,3 +212,51 @@ def _sure(runs: Sequence[NamedRun]) -> str:
     return "".join(shown) + (
         paragraphs([f"{left:,} more runs: each run's own report.html says it."]) if left > 0 else ""
     )
+
+
+MOST = 60_000  # designs of all frontiers together
+FEWEST = 50  # designs of one frontier, where it has so many
+
+
+def runs_data(runs: Sequence[NamedRun]) -> dict[str, Any]:
+    """Everything that the scripts of a page of several runs need."""
+    names = [
+        name for name in runs[0].outcome.evaluations.metrics if all(name in r.outcome.evaluations.metrics for r in runs)
+    ]
+    most = max(FEWEST, MOST // len(runs))
+    axes = [
+        name if name in names else fallback for name, fallback in zip(axes_of(runs[0].outcome), _USUAL, strict=True)
+    ]
+    curves = {len(run.outcome.evaluations.objectives) for run in runs} == {2}
+    return {
+        "metrics": [metric_of(runs[0].outcome, name) for name in names],
+        "axes": axes,
+        "words": WORDS,
+        "curve": axes if curves and all(set(run.outcome.evaluations.objectives) == set(axes) for run in runs) else None,
+        "runs": [{"name": r.name, **_members(r.outcome.study.problem, r.outcome.frontier, names, most)} for r in runs],
+        "exact": _exact(runs, names, most),
+    }
+
+
+_USUAL = ("total_ms", "loss")
+
+
+def _members(problem: Problem, frontier: Evaluations, names: Sequence[str], most: int) -> dict[str, Any]:
+    kept = frontier[thinned(len(frontier), most)]
+    architectures = problem.architectures(kept.genotypes)
+    return {
+        "n": len(kept),
+        "of": len(frontier),
+        "metrics": {name: column(kept.metrics[name]) for name in names},
+        "shape": {name: column(getattr(architectures, name)) for name in (*SHAPE, *problem.space.further)},
+    }
+
+
+def _exact(runs: Sequence[NamedRun], names: Sequence[str], most: int) -> dict[str, Any] | None:
+    """The exact frontier, where one of the runs knows it and all of them have the same."""
+    known = next((run.outcome for run in runs if run.outcome.exact is not None), None)
+    if known is None or known.exact is None or not comparable(runs, (*MEANING, "budgets")):
+        return None
+    problem = known.study.problem
+    genotypes = known.exact.frontier.genotypes
+    return _members(problem, problem.evaluate(genotypes[thinned(len(genotypes), most)]), names, most)

@@ -21,7 +21,7 @@ from nas.problem.objective import Budget, rates_by_cost
 from nas.record.identity import difference, free, needed
 from nas.record.store import FILE, LAYOUT, RunStore, read_meta
 from nas.study.configuration import StudyConfig
-from nas.study.request_length import recorded_lengths
+from nas.study.study_laws import recorded_lengths
 from nas.terminal.doors import installed
 from objectives.device import Device
 from objectives.device_columns import recorded

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from nas.study.configuration import StudyConfig
-from nas.study.key_marks import ALWAYS, AtStart, Free, Part
+from nas.study.value_parsers import ALWAYS, AtStart, Free, Part
 
 UNDECIDING = (  # what a space, a law or a device says of itself
     *("name", "description", "source", "note", "provenance", "implied_residual_sd"),

@@ -29,35 +29,32 @@ from nas.problem.objective import (
 )
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.quantiles import about_quantiles, refuse_unclaimed
-from nas.search.choice import with_choice
-from nas.search.constraints import ConstraintHandling, handling_of, penalised, penalised_problem
-from nas.search.discovery import ChosenStrategy
+from nas.search.cluster import few_whole_values, idle_workers, refuse_misplaced
+from nas.search.discovery import ChosenStrategy, ConstraintHandling, handling_of, penalised, penalised_problem, start_of
 from nas.search.known_results import KNOWN_FILE, Known, known_of
-from nas.search.notices import larger_rows, notices_of
-from nas.search.reading import ReadStudy, read
+from nas.search.reading import ReadStudy, read, with_choice
 from nas.search.scenarios import (
     conditions_of,
+    larger_rows,
+    notices_of,
     recorded_calibration,
     scenario_in_formats,
     scenario_on_devices,
+    served,
+    slow,
     with_preset,
     with_text,
+    words_of,
 )
-from nas.search.serving import served, slow, words_of
-from nas.search.start_designs import start_of
-from nas.search.strategy import Strategy, StrategyContext, Traits, refuse_more_objectives
-from nas.search.strategy_calls import build_strategy
-from nas.search.worker_settings import few_whole_values, idle_workers, refuse_misplaced
+from nas.search.strategy import Strategy, StrategyContext, Traits, build_strategy, refuse_more_objectives
 from nas.study import entry_points
 from nas.study.baselines import baseline_questions
 from nas.study.configuration import StudyConfig
-from nas.study.key_marks import NAMED
-from nas.study.request_length import in_tokens, without_made
 from nas.study.serving_keys import FIGURES
 from nas.study.study_devices import refuse_several
-from nas.study.study_laws import notices_of_alternatives, notices_of_text, notices_of_tokens
+from nas.study.study_laws import in_tokens, notices_of_alternatives, notices_of_text, notices_of_tokens, without_made
 from nas.study.user_code import modules
-from nas.study.value_parsers import without_password
+from nas.study.value_parsers import NAMED, without_password
 from objectives.assessment import stating
 from objectives.device import Calibration
 from objectives.loss_law.law import Law

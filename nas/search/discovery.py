@@ -4,22 +4,29 @@ import importlib
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from pathlib import Path as FilePath
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from nas.errors import UsageError
 from nas.files.faults import Faults, nearest, unknown
+from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
+from nas.record.candidates import read_candidates
 from nas.search.strategy import ReportSection, Traits
 from nas.study import entry_points
+from nas.study.configuration import StudyConfig
 from nas.study.entry_points import PlugIn
 from nas.study.user_code import code_named, in_run_folder, is_own, loaded_code
 from objectives import outside
 from objectives.plugins import importable
+from search_spaces.architectures import Architectures, architectures_of
+from search_spaces.arrays import IntArray
 
 EXTRAS = {"torch": "gp", "threadpoolctl": "gp", "numba": "numba"}
 KIND = "strategies"
@@ -155,3 +162,94 @@ def untyped(algo: str, flag: str | None) -> str:
     """Why a user's own module is not imported, and what to type (no flag: in Python)."""
     where, what = ("in the call", f"algo={algo!r}") if flag is None else ("on the command line", f"{flag} {algo}")
     return f"expected a strategy of one's own to be named {where}, got {algo} in a file alone, which executes nothing; add {what}"
+
+
+def start_of(given: Architectures | None, algo: str, traits: Traits, problem: Problem) -> IntArray:
+    """Genotypes of the designs that a strategy is given to start from, distinct, in their order.
+
+    Raises:
+        UsageError: a strategy that cannot, or designs outside the space.
+    """
+    if given is None:
+        return np.zeros((0, len(problem.space.gene_sizes)), dtype=np.int64)
+    if not traits.seedable:
+        raise UsageError(
+            f"seed_from: expected a strategy that starts from given designs ({', '.join(able_to('seedable'))}), got {algo}; choose one"
+        )
+    keys = problem.space.find(given)
+    if (keys < 0).any():
+        outside = int((keys < 0).argmax())
+        raise UsageError(
+            f"seed_from: expected designs of the {problem.space.name} space, got row {outside + 1} outside it "
+            f"({int((keys < 0).sum())} of {len(keys)} are); remove them"
+        )
+    return problem.space.genotypes(keys[np.sort(np.unique(keys, return_index=True)[1])])
+
+
+def given_designs(source: str | list[dict[str, Any]] | None) -> Architectures | None:
+    """The designs of a candidate file, or written out in the study; None of neither.
+
+    Raises:
+        UsageError: rows that are no architectures.
+    """
+    if not source:
+        return None
+    if isinstance(source, str):
+        return read_candidates(FilePath(source))[0]
+    try:
+        return architectures_of(source)
+    except ValueError as error:
+        raise UsageError(f"seed_from: {error}") from None
+
+
+ConstraintHandling = Literal["native", "penalty", "reject"]
+
+
+def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: list[str]) -> ConstraintHandling:
+    """Native where the strategy can, else penalty, with a notice; an explicit native that cannot be is refused."""
+    able = traits.constraints or not problem.budgets
+    if not traits.takes_evaluations and config.constraints not in (None, "native"):
+        raise UsageError(
+            f"constraints: expected native with {config.algo}, which covers the whole space, got {config.constraints}; drop it"
+        )
+    if config.constraints is not None and (able or config.constraints != "native"):
+        return config.constraints
+    if able:
+        return "native"
+    if config.constraints == "native":
+        raise UsageError(
+            f"constraints: expected penalty or reject with {config.algo}, which has no constraints of its own, got native; "
+            f"choose one, or a strategy that has: {', '.join(able_to('constraints'))}"
+        )
+    notices.append(
+        f"{config.algo} has no constraints of its own: budgets become a penalty of weight {config.penalty_weight:g}; "
+        "--constraints reject is the alternative"
+    )
+    return "penalty"
+
+
+def penalised_problem(problem: Problem, handling: ConstraintHandling) -> Problem:
+    """The problem that a strategy is built on: without budgets unless it handles them itself."""
+    return problem if handling == "native" else replace(problem, budgets=())
+
+
+def penalised(evaluations: Evaluations, handling: ConstraintHandling, weight: float) -> Evaluations:
+    """Evaluations as the strategy receives them.
+
+    native: unchanged. penalty: every objective f becomes f + weight · V · max(|f|, 1), where
+    V = Σ max(violation, 0). reject: an infeasible row is a failed one.
+    """
+    if handling == "native" or not evaluations.budgets:
+        return evaluations
+    violations = evaluations.violations
+    if handling == "reject":
+        over = np.flatnonzero((violations > 0).any(axis=1))
+        told = list(evaluations.reasons or ("",) * len(evaluations))
+        for row in over.tolist():
+            told[row] = told[row] or "infeasible"
+        return replace(evaluations, reasons=tuple(told), budgets=())
+    excess = weight * np.maximum(violations, 0).sum(axis=1)
+    metrics = dict(evaluations.metrics)
+    for name in evaluations.objectives:
+        metrics[name] = metrics[name] + excess * np.maximum(np.abs(metrics[name]), 1.0)
+    return replace(evaluations, metrics=metrics, budgets=())

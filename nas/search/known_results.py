@@ -14,7 +14,7 @@ from nas.problem.problem import Problem
 from nas.record.given import Given, read_given
 from nas.record.identity import deciding, section
 from nas.study.configuration import StudyConfig
-from nas.study.request_length import recorded_lengths
+from nas.study.study_laws import recorded_lengths
 from objectives.display_text import escaped
 from objectives.plugins import importable
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray

@@ -24,9 +24,8 @@ from nas.record.identity import fingerprints
 from nas.record.store import FILE, SOLVING, Recorded, RunStore, final
 from nas.search.archive import one_of
 from nas.search.assembly import Study
-from nas.search.asynchronous import AsynchronousSearch
-from nas.search.constraints import penalised
-from nas.search.delegated import Delegated
+from nas.search.delegated import AsynchronousSearch, Delegated
+from nas.search.discovery import penalised
 from nas.search.known_results import KNOWN_FILE, known_columns
 from nas.search.loop import TELLING, Search
 from nas.search.successive_halving import STOPPED

@@ -1,28 +1,28 @@
 """Reads a study once: keys as people write them become one checked object, and everything that they name is resolved."""
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import ModuleType
 from typing import Any
 
 from pydantic import ValidationError
 
 from nas.errors import UsageError
 from nas.files.faults import Faults, Path
+from nas.problem.expensive_objectives import EXPENSIVE
 from nas.problem.objective import Baseline, Objective
-from nas.search.discovery import ChosenStrategy, chosen_strategy
-from nas.search.resolved_objectives import compared_with, resolve_expensive_objectives
-from nas.search.start_designs import given_designs
+from nas.problem.problem import Problem
+from nas.search.discovery import ChosenStrategy, chosen_strategy, given_designs, strategy_module
 from nas.study.baselines import baseline, baselines_of, model_named
 from nas.study.catalogue import named, named_device, named_laws, with_format
-from nas.study.chip_keys import meant, of_genes, with_chips
 from nas.study.configuration import StudyConfig
 from nas.study.device_tables import ColumnTable, column_table, given_devices, of_all, with_figures
-from nas.study.engine_limits import run_by_engine
+from nas.study.entry_points import AUTO
 from nas.study.metrics import MetricReader
-from nas.study.request_length import in_tokens, refuse_both, with_request
-from nas.study.study_devices import devices_of, in_one_place
-from nas.study.study_laws import cost_beside, study_laws
-from nas.study.study_space import study_space, without_axes
+from nas.study.study_devices import devices_of, in_one_place, meant, of_genes, with_chips
+from nas.study.study_laws import cost_beside, in_tokens, refuse_both, study_laws, with_request
+from nas.study.study_space import run_by_engine, study_space, without_axes
 from objectives.device import Device
 from objectives.device_columns import Figure
 from objectives.loss_law.law import Law
@@ -30,6 +30,7 @@ from objectives.loss_law.layer_deltas import MeasuredDeltas
 from objectives.scores.curves import Scores
 from objectives.token_curve import Text, TokenCurve
 from search_spaces.architectures import Architectures
+from search_spaces.layer_kinds import COUNTS
 from search_spaces.space import SearchSpace
 from search_spaces.specification import SpaceSpecification
 
@@ -204,3 +205,167 @@ def _refuse_file_cluster(config: StudyConfig, faults: Faults) -> None:
             ("executor",),
             f"expected a cluster to be named {where}, got {config.executor} in a file alone, which connects to nothing; add {what}",
         )
+
+
+def resolve_expensive_objectives(
+    config: StudyConfig, objectives: dict[str, Objective], space: SearchSpace
+) -> tuple[StudyConfig, dict[str, Objective], list[str]]:
+    """Configuration and metrics with settings that are complete, and notices.
+
+    Raises:
+        UsageError: settings that are missing or of nothing, or what a metric cannot do in this study.
+    """
+    notices: list[str] = []
+    for name in EXPENSIVE:
+        if name in objectives:
+            settings, prior, lines = _module(name).resolved_settings(config, space)
+            config = config.model_copy(update={name: settings})
+            given = settings.model_dump(mode="json")
+            metric = replace(objectives[name], prior=prior, settings=given)
+            objectives = objectives | {name: replace(metric, fidelities=settings.fidelities, keep=settings.share)}
+            notices += lines
+        elif getattr(config, name) is not None:
+            asked = ", ".join(objectives)
+            raise UsageError(
+                f"{name}: expected {name} among the objectives or budgets with it, got {asked}; add it, or drop it"
+            )
+    _refuse_other_steps(config, objectives)
+    return config, objectives, notices
+
+
+def _refuse_other_steps(config: StudyConfig, objectives: Mapping[str, Objective]) -> None:
+    """Refuse fidelities that cannot rank designs: of two metrics at once, or of none that is minimised.
+
+    Raises:
+        UsageError: naming the metrics.
+    """
+    stepped = [metric.name for metric in objectives.values() if metric.fidelities]
+    if len(stepped) > 1:
+        raise UsageError(
+            f"fidelities: expected steps of one metric, got {', '.join(stepped)}; give the others one fidelity"
+        )
+    if stepped and stepped[0] not in config.objectives:
+        raise UsageError(
+            f"fidelities: expected steps of an objective, got {stepped[0]}, a budget alone; minimise it, or drop them"
+        )
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(EXPENSIVE[name])
+
+
+def compared_with(
+    published: list[Baseline], axis: Sequence[float] | None, objectives: Mapping[str, Objective]
+) -> tuple[list[Baseline], list[str]]:
+    """The models to compare with, and a notice where an axis of tokens, or evaluating everything once more, leaves them out."""
+    again = ", ".join(name for name, metric in objectives.items() if metric.settings is not None)
+    if not published or not (again or axis):
+        return published, []
+    why = (
+        f", for which {again} of every design would be had once more"
+        if again
+        else ": tokens are an axis, on which nobody says where it stands"
+    )
+    names = ", ".join(known.label for known in published)
+    return [], [f"{names} left out of the comparison{why}"]
+
+
+def refuse_without_workers(config: StudyConfig, problem: Problem) -> None:
+    """Refuse to begin where no evaluation is possible: an answer is kept as it arrives from a worker.
+
+    Raises:
+        UsageError: no workers, or this machine lacks what they need.
+    """
+    for metric in problem.functions:
+        if config.executor is not None or (metric.settings is None and not metric.fidelities):
+            continue
+        if config.workers is None:
+            raise UsageError(
+                f"workers: expected workers for {metric.name}, got none; add --workers 1 or more, or --executor"
+            )
+        if metric.settings is not None:
+            _module(metric.name).refuse_here(metric.settings)
+
+
+def refuse_settings(metric: str, space: SearchSpace) -> None:
+    """Refuse axes that are none of the architecture: every training is of one number of tokens, every run in one format.
+
+    Raises:
+        UsageError: naming the axis.
+    """
+    for axis in space.settings:
+        raise UsageError(
+            f"{metric}: expected a space whose designs are architectures alone, got {axis} as an axis of {space.name}; "
+            f"name one value, or drop {metric}"
+        )
+
+
+def refuse_layers(metric: str, space: SearchSpace) -> None:
+    """Refuse layers that no class of transformers and no backend of ours builds as they are priced.
+
+    Raises:
+        UsageError: naming the columns.
+    """
+    columns = space.mixes.columns
+    others = [name for name in COUNTS if name in columns and columns[name][space.mixes.valid].any()]
+    if others:
+        raise UsageError(
+            f"{metric}: expected full attention and an FFN in every layer, got {', '.join(others)} in space {space.name}; "
+            f"narrow axes.layers, or drop {metric}"
+        )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a study asks of its search, besides the problem.
+
+    evaluations: distinct ones (None: no number was given); at_once: designs that are evaluated together; bound: a clause, why the space is not to be
+    covered whole ("" where it may be).
+    """
+
+    evaluations: int | None
+    at_once: int = 1
+    bound: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A strategy with parameters that differ from its own, and the reason: a clause without `since`."""
+
+    algo: str
+    because: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+def with_choice(asked: ReadStudy, problem: Problem, counted: int | None) -> ReadStudy:
+    """A study with the strategy that `auto` picks, and the reason as its key `auto`; any other study without a reason of another's.
+
+    counted: distinct evaluations by which strategies are compared, None of a run by itself.
+    """
+    config = asked.config
+    if config.algo != AUTO:
+        said = config.auto if config.auto.startswith(f"{config.algo}, since ") else ""
+        return replace(asked, config=config.model_copy(update={"auto": said}))
+    found: Choice = strategy_module(AUTO).choose(problem, asked_of(config, counted))
+    strategy = chosen_strategy(found.algo, found.parameters, Faults())
+    assert strategy is not None
+    picked: dict[str, Any] = {
+        "algo": found.algo,
+        "params": dict(found.parameters),
+        "auto": f"{found.algo}, since {found.because}",
+    }
+    if not strategy.traits.takes_evaluations:
+        picked["evaluations"] = None
+    return replace(asked, config=config.model_copy(update=picked), strategy=strategy)
+
+
+def asked_of(config: StudyConfig, counted: int | None) -> Asked:
+    """What a study's keys ask."""
+    reasons = {
+        "evaluations are what is compared": counted is not None,
+        "seed_from is given": bool(config.seed_from),
+        f"constraints are {config.constraints}": config.constraints not in (None, "native"),
+        "asynchronous is asked": config.asynchronous,
+    }
+    bound = next((reason for reason, holds in reasons.items() if holds), "")
+    return Asked(counted or config.evaluations, config.workers or 1, bound)

@@ -11,10 +11,9 @@ from nas.problem.objective import Budget, Objective, unit_of
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
 from nas.search.successive_halving import STOPPED
-from nas.strategies._evidence import REMAINDERS, Posterior, correlations
+from nas.strategies._evidence import REMAINDERS, Posterior, correlations, fitted
 from nas.strategies._known import Known
 from nas.strategies._prior_columns import Columns, Designs, Variables, under
-from nas.strategies._regression import fitted
 from objectives.loss_law.law import Law
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 

@@ -1,10 +1,15 @@
 """The frontier that a local strategy works from, kept up to date row by row."""
 
+from collections.abc import Callable
+
 import numpy as np
+from scipy.stats import qmc
 
 from nas.problem.evaluations import Evaluations, non_dominated
 from nas.problem.objective import Objective
+from nas.search.archive import KeyIndex, draw_unseen
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.space import SearchSpace
 
 LEAST_VIOLATING = 20
 
@@ -75,3 +80,34 @@ class Front:
             gaps = np.concatenate([[np.inf], np.diff(column[order]), [np.inf]])
             crowding[order] += gaps[:-1] + gaps[1:]
         return crowding
+
+
+ROUNDS = 8
+
+
+def latin_hypercube(space: SearchSpace, seen: KeyIndex, n: int, generator: np.random.Generator) -> IntArray:
+    """Up to n new genotypes from Latin hypercubes over the axes; they are added to `seen`."""
+
+    def cube(count: int) -> FloatArray:
+        points: FloatArray = qmc.LatinHypercube(d=len(space.genes), rng=generator).random(count)
+        return points
+
+    return filled(space, seen, n, generator, cube)
+
+
+def filled(
+    space: SearchSpace, seen: KeyIndex, n: int, generator: np.random.Generator, points: Callable[[int], FloatArray]
+) -> IntArray:
+    """New genotypes from a stream of points in [0, 1)^g, topped up from what is left of the space."""
+    chosen: list[IntArray] = []
+    short = min(n, space.size - len(seen))
+    for _ in range(ROUNDS):
+        if short == 0:
+            break
+        genotypes = space.spread(points(short))
+        genotypes = genotypes[seen.add(space.keys(genotypes))]
+        chosen.append(genotypes)
+        short -= len(genotypes)
+    if short:
+        chosen.append(space.genotypes(draw_unseen(space.size, seen, short, generator)))
+    return np.concatenate(chosen) if chosen else space.genotypes(np.zeros(0, dtype=np.int64))

@@ -15,8 +15,7 @@ from nas.problem.problem import Problem
 from nas.record.candidates import read_candidates, read_numbers, read_rows
 from nas.search.strategy import Panel, Points, ReportSection, ReportTable
 from nas.strategies._corrected import Corrected, Model, size
-from nas.strategies._corrected_files import files_of
-from nas.strategies._corrected_picks import TAIL, CorrectedPick, picks_of
+from nas.strategies._corrected_picks import TAIL, CorrectedPick, files_of, picks_of
 from nas.strategies._prior_columns import Designs
 from objectives.display_text import chance, read_cell
 from search_spaces.architectures import Architectures

@@ -16,8 +16,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from nas.problem.evaluations import Evaluations
-from nas.search.distinct_sampling import draw_unseen
-from nas.search.key_index import KeyIndex
+from nas.search.archive import KeyIndex, draw_unseen
 from nas.search.strategy import StrategyContext
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.space import SearchSpace

@@ -10,8 +10,8 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from nas.problem.evaluations import Evaluations
 from nas.record.folder import versions
 from nas.search.strategy import StrategyContext
-from nas.strategies._observed_bytes import content
 from nas.strategies._optuna import Encoding, OptunaStrategy, Repeats, quiet, usable
+from nas.strategies._variation import content
 
 DECISIVE = ("numpy", "scipy", "optuna", "torch")
 

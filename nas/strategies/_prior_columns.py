@@ -11,7 +11,7 @@ from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.problem.quantiles import PHASES
 from nas.problem.uncertainty import FROM_LOSS
-from nas.strategies._regression import Group
+from nas.strategies._evidence import Group
 from objectives.assessment import stating
 from objectives.latency.operator import phases
 from objectives.loss_law.law import Law

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 from pymoo.core.duplicate import DuplicateElimination
+from pymoo.core.mating import Mating
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem as PymooProblem
 from pymoo.core.repair import Repair
 from pymoo.operators.crossover.sbx import SBX
 from pymoo.operators.mutation.pm import PM
+from pymoo.operators.selection.tournament import TournamentSelection
 from pymoo.problems.static import StaticProblem
 
 from nas.problem.evaluations import Evaluations
-from nas.search.distinct_sampling import draw_unseen
-from nas.search.key_index import KeyIndex
+from nas.search.archive import KeyIndex, draw_unseen
 from nas.search.strategy import StrategyContext
-from nas.strategies._breeding import Breeding
-from nas.strategies._variation import FAILED, Brood, Variation, first_generation
+from nas.strategies._variation import FAILED, MATINGS, Brood, Variation, first_generation
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
@@ -154,3 +154,64 @@ class PymooStrategy:
         with contained():
             self.algorithm.evaluator.eval(known, self.offspring)
             self.algorithm.tell(infills=self.offspring)
+
+
+Criterion = Callable[[Any], Any]
+
+
+def violation(pop: Any) -> Any:
+    """Sum of positive constraint violations, (n,)."""
+    return pop.get("CV")[:, 0]
+
+
+def tournament(*criteria: Criterion) -> TournamentSelection:
+    """Selection of the less violating of two, then of the lower by each criterion, (population) → (n,); else by a coin.
+
+    pymoo's own ask a generator without a seed: NSGA-III's when both violate equally, AGE-MOEA's
+    whenever ranks are compared. A criterion that one of the two lacks (None) decides nothing.
+    """
+
+    def winners(pop: Any, pairs: IntArray, *, random_state: np.random.Generator, **_: Any) -> IntArray:
+        winner = random_state.integers(0, 2, size=len(pairs))
+        for criterion in reversed((violation, *criteria)):
+            first, second = np.asarray(criterion(pop), dtype=np.float64)[pairs].T
+            winner = np.where(first < second, 0, np.where(second < first, 1, winner))
+        return np.take_along_axis(pairs, winner[:, None], axis=1)
+
+    return TournamentSelection(func_comp=winners)
+
+
+FIELDS = frozenset(("X", "F", "CV", "FEAS"))  # of every individual; pymoo asks each of them first whether it has them
+
+
+class Steady(Population):  # type: ignore[misc]
+    """A population that nothing changes while it is bred from: each of its attributes is read once."""
+
+    def get(self, *names: str, **_: Any) -> Any:
+        """As pymoo's, in arrays."""
+        columns: dict[str, Any] = self.__dict__.setdefault("columns", {})
+        for name in names:
+            if name not in columns:
+                columns[name] = np.array([getattr(i, name) if name in FIELDS else i.get(name) for i in self])
+        return columns[names[0]] if len(names) == 1 else tuple(columns[name] for name in names)
+
+
+class Breeding(Mating):  # type: ignore[misc]
+    """pymoo's mating, drawing the same random numbers in the same order; only children that are new become individuals."""
+
+    def __init__(self, brood: Brood, *operators: Any, **options: Any) -> None:
+        super().__init__(*operators, n_max_iterations=MATINGS, **options)
+        self.brood = brood
+
+    def do(
+        self, problem: Any, pop: Any, n_offsprings: int, *, random_state: np.random.Generator, algorithm: Any
+    ) -> Population:
+        """Up to `n_offsprings` new individuals; fewer where `MATINGS` matings breed no more."""
+        parents = pop.view(Steady)
+
+        def pairs(n: int) -> IntArray:
+            found: IntArray = self.selection._do(problem, parents, n, 2, random_state=random_state, algorithm=algorithm)
+            return found
+
+        bred = self.brood.bred(parents.get("X"), n_offsprings, pairs, random_state)
+        return Population.new("X", bred.astype(np.float64))

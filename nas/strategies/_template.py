@@ -13,8 +13,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from nas.problem.evaluations import Evaluations, non_dominated
-from nas.search.distinct_sampling import draw_unseen
-from nas.search.key_index import KeyIndex
+from nas.search.archive import KeyIndex, draw_unseen
 from nas.search.strategy import StrategyContext, Traits
 from search_spaces.arrays import FloatArray, IntArray
 

@@ -12,8 +12,8 @@ import numpy as np
 from moocore import pareto_rank
 from pydantic import BaseModel, ConfigDict, Field
 
-from nas.search.distinct_sampling import draw_unseen
-from nas.search.key_index import KeyIndex
+from nas.problem.evaluations import Evaluations
+from nas.search.archive import KeyIndex, draw_unseen
 from nas.search.strategy import StrategyContext
 from search_spaces.arrays import BoolArray, FloatArray, IntArray, frozen
 from search_spaces.space import SearchSpace
@@ -155,3 +155,9 @@ def best_known(context: StrategyContext, most: int) -> IntArray:
     if feasible.any():
         ranks[feasible] = pareto_rank(values[feasible])
     return context.known.genotypes[np.lexsort((ranks, excess))[:most]].astype(np.int64)
+
+
+def content(evaluations: Evaluations) -> bytes:
+    """The bytes of what a strategy receives, row by row: genotype, values, violations."""
+    columns = np.column_stack([evaluations.genotypes, evaluations.values, evaluations.violations])
+    return np.where(np.isnan(columns), np.nan, columns).astype("<f8").tobytes()

@@ -11,8 +11,7 @@ from scipy.stats import qmc
 from nas.problem.evaluations import Evaluations
 from nas.problem.indicators import Scale, too_many
 from nas.search.strategy import StrategyContext, Traits
-from nas.strategies._front import Front
-from nas.strategies._space_filling import latin_hypercube
+from nas.strategies._front import Front, latin_hypercube
 from search_spaces.arrays import FloatArray, IntArray
 
 TRAITS = Traits(seedable=True)

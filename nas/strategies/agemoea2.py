@@ -10,8 +10,7 @@ from pymoo.algorithms.moo.age import AGEMOEASurvival, find_corner_solutions, poi
 from pymoo.algorithms.moo.age2 import AGEMOEA2, AGEMOEA2Survival, project_on_manifold
 
 from nas.search.strategy import StrategyContext, Traits
-from nas.strategies._pymoo import PymooStrategy
-from nas.strategies._tournament import tournament
+from nas.strategies._pymoo import PymooStrategy, tournament
 from nas.strategies._variation import Variation
 from search_spaces.arrays import FloatArray, IntArray
 

@@ -4,7 +4,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from nas.problem.evaluations import Evaluations
 from nas.search.strategy import StrategyContext, Traits
-from nas.strategies._space_filling import latin_hypercube
+from nas.strategies._front import latin_hypercube
 from search_spaces.arrays import IntArray
 
 TRAITS = Traits(asynchronous=True)

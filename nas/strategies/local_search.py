@@ -6,10 +6,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from nas.problem.evaluations import Evaluations
-from nas.search.distinct_sampling import draw_unseen
+from nas.search.archive import draw_unseen
 from nas.search.strategy import StrategyContext, Traits
-from nas.strategies._front import Front
-from nas.strategies._space_filling import latin_hypercube
+from nas.strategies._front import Front, latin_hypercube
 from search_spaces.arrays import IntArray
 
 TRAITS = Traits(seedable=True, asynchronous=True)

@@ -8,7 +8,7 @@ from moocore import pareto_rank
 from pydantic import Field
 
 from nas.problem.evaluations import Evaluations, crowding_distance
-from nas.search.distinct_sampling import draw_unseen
+from nas.search.archive import draw_unseen
 from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._variation import FAILED, Brood, Variation, first_generation
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray

@@ -5,8 +5,7 @@ from pymoo.algorithms.moo.nsga3 import NSGA3
 
 from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._directions import directions
-from nas.strategies._pymoo import DIVISIONS, PymooStrategy
-from nas.strategies._tournament import tournament
+from nas.strategies._pymoo import DIVISIONS, PymooStrategy, tournament
 from nas.strategies._variation import Variation
 
 TRAITS = Traits(seedable=True)

@@ -12,17 +12,16 @@ from nas.exact.solution import SMALL
 from nas.problem.evaluations import Evaluations, joined
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
-from nas.search.distinct_sampling import draw_unseen
-from nas.search.key_index import KeyIndex
+from nas.search.archive import KeyIndex, draw_unseen
 from nas.search.strategy import ReportSection, StrategyContext, Traits
 from nas.strategies._corrected import LEAST, Corrected, Guess, Learner, as_known, stopped_of
+from nas.strategies._front import latin_hypercube
 from nas.strategies._known import known_of, known_rows, refuse_without_values
 from nas.strategies._learned_corrections import Lessons, completed, lessons_of, section_of
-from nas.strategies._observed_bytes import content
 from nas.strategies._prior_columns import Designs, Wanted, described
 from nas.strategies._proposals import Proposals, front, normalised, promising
-from nas.strategies._space_filling import latin_hypercube
-from nas.study.preferences import diverse
+from nas.strategies._variation import content
+from nas.study.metrics import diverse
 from objectives.loss_law.law import Law
 from search_spaces.arrays import IntArray
 

@@ -3,7 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from nas.problem.evaluations import Evaluations
-from nas.search.distinct_sampling import draw_unseen
+from nas.search.archive import draw_unseen
 from nas.search.strategy import StrategyContext, Traits
 from search_spaces.arrays import IntArray
 

@@ -7,7 +7,7 @@ from scipy.stats import qmc
 
 from nas.problem.evaluations import Evaluations
 from nas.search.strategy import StrategyContext, Traits
-from nas.strategies._space_filling import filled
+from nas.strategies._front import filled
 from search_spaces.arrays import FloatArray, IntArray
 
 TRAITS = Traits(asynchronous=True)

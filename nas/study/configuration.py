@@ -19,14 +19,24 @@ from pydantic import (
     model_validator,
 )
 
-from nas.study.budget_parser import split_budgets
 from nas.study.expensive_settings import MeasureSettings, TrainSettings
-from nas.study.key_marks import ALWAYS, ANSWER, AT_START, CASE, FREE, NAMED, RUN, STRATEGY, Free, Part, SingleRun
 from nas.study.serving_keys import ServingConfig
 from nas.study.value_parsers import (
+    ALWAYS,
+    ANSWER,
+    AT_START,
+    CASE,
+    FREE,
+    NAMED,
+    RUN,
+    STRATEGY,
+    Free,
+    Part,
+    SingleRun,
     cluster_address,
     labelled,
     none_word,
+    split_budgets,
     split_names,
     split_pairs,
     written_bytes,

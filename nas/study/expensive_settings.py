@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from nas.problem.objective import KEEP
-from nas.study.key_marks import FREE
-from nas.study.value_parsers import ascending, none_word, split_names
+from nas.study.value_parsers import FREE, ascending, none_word, split_names
 from objectives.quantities import counted
 
 Texts = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(split_names)]

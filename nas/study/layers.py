@@ -8,10 +8,9 @@ from typing import Any
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import CHOOSE, Path, near_file, unknown
-from nas.study.budget_parser import split_budgets
 from nas.study.catalogue import NAMED, id_and_mode
 from nas.study.configuration import IN_TEXT, IN_TOKENS
-from nas.study.value_parsers import split_names
+from nas.study.value_parsers import split_budgets, split_names
 from nas.terminal.flags import flag_name
 from objectives.plugins import documents
 

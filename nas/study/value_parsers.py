@@ -3,11 +3,14 @@
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any
 
+from nas.problem.objective import costs, is_rate
 from objectives.quantities import counted, scaled
+from search_spaces.axes_schema import CAPABILITIES, UPPER
 
 MOST_TOKENS = 10**7  # of a vocabulary
 CLUSTER = re.compile(r"^dask:((tcp|tls|ucx|ucxx|ws|wss)://[^\s/@]+:\d{1,5}|[^\s:]+\.json)$")
@@ -155,3 +158,93 @@ def _label(item: Any) -> str:
     if isinstance(item, Mapping):
         return str(item.get("name", "device"))
     return FilePath(str(item)).stem if FilePath(str(item)).suffix in (".yaml", ".yml") else str(item)
+
+
+BUDGET = re.compile(r"^([^<>=]*[^<>=\s][^<>=]*)(<=|>=|==|<|>|=)([^<>=]*[^<>=\s][^<>=]*)$")
+
+
+def split_budgets(value: Any) -> Any:
+    """`decode_ms=20`, `decode_ms<=20`, or a list of them, as a mapping.
+
+    Raises:
+        ValueError: another form, or two limits on one metric.
+    """
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list):
+        return value
+    found: dict[str, str] = {}
+    for metric, limit in map(split_budget, map(str, value)):
+        if found.setdefault(metric, limit) != limit:
+            raise ValueError(f"expected one limit on {metric}, got {found[metric]} and {limit}; keep one")
+    return found
+
+
+def split_budget(text: str) -> tuple[str, str]:
+    """`decode_ms=20` or `decode_ms<=20` as metric and limit, both texts; the limit of `rate>=20` is `>=20`.
+
+    Raises:
+        ValueError: another form, with the one that is meant.
+    """
+    found = BUDGET.match(text)
+    if found is None:
+        raise ValueError(f"expected metric=limit, got {text!r}; write for example decode_ms=20")
+    metric, sign, limit = found.groups()
+    metric, limit = metric.strip(), limit.strip()
+    if sign not in ("=", "<=", ">="):
+        least, most = f"{metric}>={limit}", f"{metric}<={limit}"
+        if is_rate(metric) or (metric in CAPABILITIES and metric not in UPPER):
+            raise ValueError(f"expected metric>=limit, at least, got {text!r}; write '{least}'")
+        remedy = f"only rates have a lower limit ({', '.join(costs())}), drop it" if sign == ">" else f"write '{most}'"
+        raise ValueError(f"expected metric<=limit, at most, got {text!r}; {remedy}")
+    return metric, f"{'>=' * (sign == '>=')}{limit}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of a run's identity that a key belongs to; a key without a mark belongs to `scenario`.
+
+    always: every run has recorded it. Of any other key a run of an earlier version has none: absent is its default.
+    """
+
+    name: str = "scenario"
+    always: bool = True
+
+
+@dataclass(frozen=True)
+class Free:
+    """A key that may differ; `recorded`: a continuation takes the value that was last given from the run's folder."""
+
+    recorded: bool = True
+
+
+@dataclass(frozen=True)
+class AtStart:
+    """A key that other keys have taken in when a run began; a continuation that names it is refused."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """A key that a run records only where its study names it."""
+
+
+@dataclass(frozen=True)
+class PerCase:
+    """A key that a case of `devices` may have for itself: what its costs depend on besides the device."""
+
+
+@dataclass(frozen=True)
+class PerRun:
+    """A key that a comparison sets in each of its runs, so that no study of it does."""
+
+
+@dataclass(frozen=True)
+class SingleRun:
+    """A key that a comparison refuses; `instead`: what to do."""
+
+    instead: str
+
+
+ALWAYS, FREE, AT_START = Part(), Free(), AtStart()
+CASE, NAMED, RUN = PerCase(), Named(), PerRun()
+STRATEGY, ANSWER = Part("strategy"), Part("answer", always=False)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from nas.answer.law_regrets import design_lines
+from nas.answer.law_sentences import design_lines
 from nas.errors import InfeasibleError, UsageError
 from nas.problem.objective import EXTRAPOLATION, Budget
 from nas.problem.problem import Problem

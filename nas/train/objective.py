@@ -17,7 +17,7 @@ from nas.export.recipe import Recipe, checked_recipe, load_recipe
 from nas.export.tokenizer import Tokenizer, refuse_larger, tokenizer_for
 from nas.files.faults import Faults
 from nas.record.process import Worker
-from nas.search._refusals import refuse_layers, refuse_settings
+from nas.search.reading import refuse_layers, refuse_settings
 from nas.study.configuration import StudyConfig
 from nas.study.expensive_settings import TrainSettings
 from nas.train import scheduler

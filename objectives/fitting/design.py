@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 from scipy.stats import qmc
 
+from objectives.fitting.columns import beside_kinds, coefficient
 from objectives.fitting.diagnostics import FACTORS
 from objectives.fitting.estimate import Fit
-from objectives.fitting.layer_columns import beside_kinds, coefficient
 from objectives.fitting.model import Model, compiled
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.features import feature

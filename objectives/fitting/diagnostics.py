@@ -11,9 +11,9 @@ from scipy.stats import ncf
 from objectives.fitting.columns import BESIDE
 from objectives.fitting.estimate import Fit
 from objectives.fitting.intervals import Intervals, correlation_of
+from objectives.fitting.kept_rows import keeping, kinds_in
 from objectives.fitting.robust import scale_of
 from objectives.fitting.trained_models import Table
-from objectives.fitting.unread_columns import keeping, kinds_in
 from search_spaces.arrays import AnyArray, FloatArray
 
 FACTORS = (

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import minimize, nnls
 from scipy.stats import qmc
 
-from objectives.fitting.layer_columns import beside_kinds
+from objectives.fitting.columns import beside_kinds
 from objectives.fitting.model import Model, compiled, needed
 from objectives.fitting.robust import EFFICIENT, minimised, scale_of
 from objectives.fitting.trained_models import Table

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from objectives.fitting.columns import coefficient
 from objectives.fitting.diagnostics import losses, quality
 from objectives.fitting.estimate import Fit
 from objectives.fitting.intervals import Intervals, bootstrap, resampled
-from objectives.fitting.layer_columns import coefficient
 from objectives.fitting.robust import minimised
 from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import form_weights, largest

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from objectives.fitting.kept_rows import offered
 from objectives.fitting.trained_models import Table, lacking
-from objectives.fitting.unread_columns import offered
 from objectives.loss_law.form import Form
 from objectives.loss_law.layer_deltas import SHARES
 from search_spaces.arrays import BoolArray, FloatArray

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from objectives.fitting import diagnostics
+from objectives.fitting.columns import coefficient
 from objectives.fitting.diagnostics import factors, losses, quadratic
 from objectives.fitting.estimate import Fit
 from objectives.fitting.intervals import Intervals
 from objectives.fitting.law_file import BeyondRows, provenance
-from objectives.fitting.layer_columns import coefficient
 from objectives.fitting.portability import portability
 from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import (

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from objectives.fitting.kept_rows import FILE
 from objectives.fitting.trained_models import MOST_ROWS, Table, read_rows, whole
-from objectives.fitting.unread_columns import FILE
 from objectives.loss_law.features import OWNERS
 from search_spaces.arrays import AnyArray, FloatArray
 from search_spaces.columns import ALIASES, SHAPE

@@ -9,11 +9,19 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.fitting.cells import converged, not_architectures, numbers_in, out_of_range
-from objectives.fitting.columns import BITS, COLUMNS, Names, bare, named
-from objectives.fitting.kept_rows import checkpoints, kept, lowest, swept_columns
-from objectives.fitting.layer_columns import own_columns
-from objectives.fitting.unread_columns import beside_laws, offered, row_names, told
+from objectives.fitting.columns import (
+    BITS,
+    COLUMNS,
+    Names,
+    bare,
+    converged,
+    named,
+    not_architectures,
+    numbers_in,
+    out_of_range,
+    own_columns,
+)
+from objectives.fitting.kept_rows import beside_laws, checkpoints, kept, lowest, offered, row_names, swept_columns, told
 from objectives.loss_law.features import COUNTS, FOLLOWING, MADE_OF, OWNERS, STANDARD_FFN, feature
 from objectives.loss_law.layer_deltas import SHARES, Kind, share_of
 from objectives.table import Sheet, Source, read_sheet, source_of, unfolded

@@ -34,7 +34,7 @@ from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from nas.search.discovery import strategy_module
 from nas.search.strategy import StrategyContext
-from nas.study.preferences import select
+from nas.study.metrics import select
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from studies.few_evaluations.truths import Truth, expensive, truth_of
 

@@ -25,7 +25,7 @@ from scipy.stats import spearmanr
 from nas.problem.evaluations import non_dominated
 from nas.search.discovery import strategy_module
 from nas.search.strategy import StrategyContext
-from nas.study.preferences import diverse
+from nas.study.metrics import diverse
 from search_spaces.arrays import FloatArray, IntArray
 from studies.few_evaluations.table_sources import Case, cases
 

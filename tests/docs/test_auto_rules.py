@@ -8,7 +8,7 @@ The table stands between `<!-- auto -->` and `<!-- end of auto -->`.
 import re
 from pathlib import Path
 
-from nas.strategies._auto_rules import RULES, Rule
+from nas.strategies._auto import RULES, Rule
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "strategies.md"
 BLOCK = re.compile(r"(<!-- auto -->\n).*?(<!-- end of auto -->)", re.DOTALL)

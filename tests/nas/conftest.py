@@ -29,7 +29,7 @@ from nas.record.store import FILE, RunStore
 from nas.search.assembly import Study, assemble
 from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
-from nas.strategies.conformance.subject import AXES
+from nas.strategies.conformance.laws import AXES
 from nas.terminal.doors import door, installed
 from objectives.plugins import importable
 

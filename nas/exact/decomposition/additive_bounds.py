@@ -7,8 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from nas.errors import UsageError
-from nas.exact.decomposition.boxes import Boxes
-from nas.exact.decomposition.grid import Backbones, Grid, Items, one_layer
+from nas.exact.decomposition.grid import Backbones, Boxes, Grid, Items, one_layer
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from objectives.parts import Composition, NotASum, PartAssessment, Quantity, composition

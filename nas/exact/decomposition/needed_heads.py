@@ -14,7 +14,7 @@ from functools import reduce
 import numpy as np
 
 from nas.exact.decomposition.additive_bounds import AdditiveBounds, Bound
-from nas.exact.decomposition.boxes import Boxes
+from nas.exact.decomposition.grid import Boxes
 from objectives.parts import Quantity
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 

@@ -33,9 +33,8 @@ import numpy as np
 from nas.problem.evaluations import non_dominated
 from nas.problem.objective import Budget, Objective
 from nas.problem.problem import SMALL, Problem
+from nas.search.archive import KeyIndex, draw_unseen
 from nas.search.assembly import assemble
-from nas.search.distinct_sampling import draw_unseen
-from nas.search.key_index import KeyIndex
 from plas_bench.jumps import Axes, alignment, caches, cliff, effects, normal, pair_effects, per_design, seed_of, student
 from plas_bench.smooth import Field, Part, as_wide, calibrated, jittered, other_form, ranked
 from search_spaces.architectures import Architectures

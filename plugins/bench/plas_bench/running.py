@@ -9,10 +9,8 @@ import numpy as np
 from nas.errors import UsageError
 from nas.files.faults import Faults
 from nas.files.faults import Path as FaultPath
-from nas.search.constraints import ConstraintHandling, penalised, penalised_problem
-from nas.search.discovery import ChosenStrategy, chosen_strategy
-from nas.search.strategy import StrategyContext, refuse_more_objectives
-from nas.search.strategy_calls import build_strategy
+from nas.search.discovery import ChosenStrategy, ConstraintHandling, chosen_strategy, penalised, penalised_problem
+from nas.search.strategy import StrategyContext, build_strategy, refuse_more_objectives
 from plas_bench.instance import BenchProblem
 from plas_bench.unrecorded import unrecorded
 from search_spaces.arrays import IntArray

@@ -17,7 +17,7 @@ from nas.files.tables import csv_text, refuse_existing, refuse_used, write, writ
 from nas.pages.from_report import FILE, delivered, name_of
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
-from nas.study.preferences import check_form, diverse, knee
+from nas.study.metrics import check_form, diverse, knee
 from nas.terminal.console import Stages, notice, say, say_json
 from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table

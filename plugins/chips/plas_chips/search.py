@@ -7,10 +7,9 @@ import numpy as np
 
 from nas.errors import PlasError
 from nas.exact.decomposition.additive_bounds import AdditiveBounds
-from nas.exact.decomposition.boxes import Boxes
 from nas.exact.decomposition.branch_and_bound import AT_ONCE, CACHED
 from nas.exact.decomposition.dominance_lookup import SLACK
-from nas.exact.decomposition.grid import Items
+from nas.exact.decomposition.grid import Boxes, Items
 from plas_chips.cells import Cell, ChipTable
 from plas_chips.leaves import Leaves
 from plas_chips.points import Known, LevelTable

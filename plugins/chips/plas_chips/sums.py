@@ -7,8 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from nas.exact.decomposition.additive_bounds import CORNERS, AdditiveBounds, Bound, BrokenSum, own_functions
-from nas.exact.decomposition.boxes import Boxes
-from nas.exact.decomposition.grid import Grid, one_layer
+from nas.exact.decomposition.grid import Boxes, Grid, one_layer
 from nas.problem.problem import Problem
 from objectives.parts import NotASum, PartAssessment
 from objectives.scenario import Scenario

@@ -9,8 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nas.calibrate.document import Document
-from nas.calibrate.figure import Figure, Unusable, named, positive, refuse
+from nas.calibrate.figure import Document, Figure, Unusable, named, positive, refuse
 from nas.files import yaml_source
 from objectives.calibrating.measurements import FORMATS
 

@@ -8,8 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
-from nas.calibrate.document import Document
-from nas.calibrate.figure import Figure, Unusable, number, positive, refuse
+from nas.calibrate.figure import Document, Figure, Unusable, number, positive, refuse
 
 NAME = "aiconfigurator CSV"
 STEPS = {"phase", "ctx_tokens", "ctx_requests", "ctx_kv_tokens", "decode_requests", "decode_kv_tokens", "latency_ms"}

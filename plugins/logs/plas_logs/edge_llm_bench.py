@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nas.calibrate.document import Document
-from nas.calibrate.figure import Figure, Unusable, named, positive, precision, refuse, whole
+from nas.calibrate.figure import Document, Figure, Unusable, named, positive, precision, refuse, whole
 
 NAME = "edge-llm-bench"
 KEYS = {"schemaVersion", "runtime", "model", "task", "timestamp", "metrics"}

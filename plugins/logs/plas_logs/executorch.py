@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PureWindowsPath
 from typing import Any
 
-from nas.calibrate.document import Document
-from nas.calibrate.figure import Figure, Unusable, named, number, positive, refuse, whole
+from nas.calibrate.figure import Document, Figure, Unusable, named, number, positive, refuse, whole
 from objectives import outside
 
 NAME = "ExecuTorch"

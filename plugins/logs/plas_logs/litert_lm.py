@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from nas.calibrate.document import Document
-from nas.calibrate.figure import Figure, Unusable, named, positive, refuse
+from nas.calibrate.figure import Document, Figure, Unusable, named, positive, refuse
 
 NAME = "LiteRT-LM"
 TURN = re.compile(r"^\s*(Prefill|Decode) Turn \d{1,6}: Processed (\d{1,9}) tokens in ")

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nas.calibrate.document import Document
-from nas.calibrate.figure import Figure, Unusable, named, positive, precision, refuse, refuse_scatter, whole
+from nas.calibrate.figure import Document, Figure, Unusable, named, positive, precision, refuse, refuse_scatter, whole
 
 NAME = "llmfit"
 KEYS = {"schemaVersion", "tool", "hardware", "results"}

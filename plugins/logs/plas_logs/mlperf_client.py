@@ -7,8 +7,7 @@ Source: mlcommons/mlperf_client src/CIL/benchmark_logger.cpp, BenchmarkResultToJ
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from nas.calibrate.document import Document
-from nas.calibrate.figure import Figure, Unusable, named, positive, refuse, whole
+from nas.calibrate.figure import Document, Figure, Unusable, named, positive, refuse, whole
 
 NAME = "MLPerf Client"
 KEYS = {"category_results", "Execution Provider Name", "Model Name"}

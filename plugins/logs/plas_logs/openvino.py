@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PureWindowsPath
 
-from nas.calibrate.document import Document
-from nas.calibrate.figure import Figure, Unusable, named, positive, refuse
+from nas.calibrate.figure import Document, Figure, Unusable, named, positive, refuse
 
 NAME = "OpenVINO llm_bench"
 SIZES = re.compile(r"\]\[?(?:P\d{1,4}\])? ?Input token size: (\d{1,9}), Output size: (\d{1,9})")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nas.calibrate.document import document
+from nas.calibrate.figure import document
 from nas.calibrate.log import ELSEWHERE, READERS, readers
 from nas.study.entry_points import offered
 

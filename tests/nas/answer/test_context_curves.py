@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from nas.answer.context_curves import UNSEEN, cells, curves
-from nas.answer.context_pictures import curves_figure
 from nas.answer.outcome import Outcome
+from nas.answer.pictures import curves_figure
+from nas.answer.plot_data import UNSEEN, cells, curves
 from nas.pages.run_page import run_page
 from nas.problem.steps import CONTEXTS
 

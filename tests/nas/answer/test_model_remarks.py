@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nas.answer.model_remarks import blind_spots, equal_heads, head, layer_kinds, unseen_queries, windowed
+from nas.answer.design_words import blind_spots, equal_heads, head, layer_kinds, unseen_queries, windowed
 from nas.errors import UsageError
 from nas.export.candidates import _buildable
 from nas.export.families import family_of

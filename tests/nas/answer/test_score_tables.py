@@ -15,7 +15,7 @@ from nas.answer.sureness import OUTSIDE
 from nas.files import yaml_source
 from nas.pages.run_page import run_page
 from nas.search.assembly import Study
-from nas.strategies.conformance.subject import AXES
+from nas.strategies.conformance.laws import AXES
 from objectives.scores.curves import FamilyCurve, Scores
 
 TINY = {"name": "tiny", "axes": AXES}

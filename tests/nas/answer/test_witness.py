@@ -13,13 +13,12 @@ import pytest
 
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import pick_columns, summary
-from nas.answer.parts_of_gain import dense_twin, parts_of_gain
 from nas.answer.pick_tables import WITNESS, beside_baselines
 from nas.answer.screen import show
 from nas.answer.sentences import headline, limits_in_short
 from nas.answer.sureness import difference_in_words, parts_lines, witness_in_words
 from nas.answer.three_sentences import three_sentences
-from nas.answer.witness import Witness, evidence_beside, needs_witness, witnesses
+from nas.answer.witness import Witness, dense_twin, evidence_beside, needs_witness, parts_of_gain, witnesses
 from nas.files.yaml_source import dump
 from nas.pages.run_page import run_page
 from nas.problem.uncertainty import Difference, paired

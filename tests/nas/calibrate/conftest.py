@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nas.calibrate.document import document
+from nas.calibrate.figure import document
 from nas.calibrate.log import Log, Wanted, read_logs, reader_of
 from nas.calibrate.models import given_models
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nas.calibrate.document import document
+from nas.calibrate.figure import document
 from nas.calibrate.inputs import csv_lines
 from nas.calibrate.log import READERS
 from nas.errors import UsageError

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from nas.calibrate import document as documents
-from nas.calibrate.document import document
+from nas.calibrate import figure as documents
+from nas.calibrate.figure import document
 from nas.calibrate.log import reader_of
 from nas.errors import UsageError
 

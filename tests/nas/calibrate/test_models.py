@@ -11,7 +11,7 @@ import pytest
 from nas.calibrate.figure import Figure, Stated, Unusable
 from nas.calibrate.models import fits_llama_cpp_name, given_models, identified, published
 from nas.errors import UsageError
-from nas.study.model_configs import FAMILIES, architecture_of, read_config
+from nas.study.baselines import FAMILIES, architecture_of, read_config
 from objectives.counts import total
 
 FAMILY = {

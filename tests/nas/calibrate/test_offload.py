@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from nas.calibrate import llama_log
+from nas.calibrate import llama_server
 from nas.calibrate.figure import EVERY_LAYER, Figure, Unusable
-from nas.calibrate.models import Model, published
-from nas.calibrate.offload import slow_share
+from nas.calibrate.models import Model, published, slow_share
 
 Rows = Callable[..., list[dict[str, str]]]
 Sample = Callable[[str], Path]
@@ -117,7 +116,7 @@ def test_a_draft_model_is_not_the_model(rows: Rows, sample: Sample, tmp_path: Pa
     reasons = [row["left_out"].partition(":")[0] for row in found]
     drafts, silent = "speculative decoding by a draft model", "a server that drafts"
     assert reasons == [silent, silent, "a prompt of a request that drafts", drafts, silent, silent]
-    loaded = llama_log.figure(next(llama_log.loads(text)), "llama-server")
+    loaded = llama_server.figure(next(llama_server.loads(text)), "llama-server")
     assert loaded.names[0] == "Qwen3-8B-Q4_K_M"
     assert loaded.cells["precision"] == "q4_k_m"
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from nas.calibrate import llama_bench
-from nas.calibrate.document import document
-from nas.calibrate.figure import precision
+from nas.calibrate.figure import document, precision
 from nas.calibrate.log import READERS, reader_of
 from nas.errors import UsageError
 

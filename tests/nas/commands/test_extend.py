@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from nas.files import yaml_source
-from nas.strategies.conformance.subject import AXES
+from nas.strategies.conformance.laws import AXES
 from tests.nas.commands.changed_tree import ROOT, ChangedTree, Said
 
 pytestmark = pytest.mark.slow

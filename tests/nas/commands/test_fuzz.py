@@ -24,7 +24,7 @@ from nas.errors import PlasError
 from nas.files import yaml_source
 from nas.record.database import digest, meta_digest
 from nas.record.store import FILE, RunStore, read_meta
-from nas.strategies.conformance.subject import AXES
+from nas.strategies.conformance.laws import AXES
 from search_spaces.columns import FILE_COLUMNS
 
 SECONDS = 10  # of processor time that an answer may take

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from nas.answer import progress, progress_file
+from nas.answer import progress
 from nas.answer.progress import RunFollower
 from nas.commands import open_page as opening
 from nas.commands import run as running
@@ -290,11 +290,11 @@ def test_a_run_notes_where_it_stands_while_it_goes_on(
 ) -> None:
     seen = []
 
-    class Eager(progress_file.ProgressFile):
+    class Eager(progress.ProgressFile):
         def __call__(self) -> None:
             self.due = 0.0
             super().__call__()
-            seen.append(progress_file.read(tmp_path / "run"))
+            seen.append(progress.read(tmp_path / "run"))
 
     monkeypatch.setattr(running, "ProgressFile", Eager)
     assert inside("run", "--config", finished, "--out", "run", "--quiet").code == 0

@@ -11,7 +11,7 @@ from nas.compare.configuration import comparison_studies
 from nas.compare.plan import Plan, planned
 from nas.compare.request import CompareRequest
 from nas.files import yaml_source
-from nas.strategies.conformance.subject import AXES
+from nas.strategies.conformance.laws import AXES
 
 SPACE: dict[str, Any] = {"name": "tiny", "axes": AXES}
 

@@ -49,12 +49,12 @@ def test_blocks_give_the_frontier_and_picks_of_the_whole(
     monkeypatch.setattr(solution, "BLOCK", block)
     problem = problem_of(**study)
     whole, counted = evaluated(problem), []
-    solution = solve(problem, tuple(PickRule(b) for b in BUDGETS), counted.append)
-    assert set(solution.frontier.keys.tolist()) == undominated(whole)
-    assert solution.frontier.keys.tolist() == whole.keys[frontier_rows(whole)].tolist()
-    assert (solution.covered, sum(counted)) == (len(whole), len(whole))
-    assert solution.way == "enumeration"
-    same_picks(whole, solution)
+    answer = solve(problem, tuple(PickRule(b) for b in BUDGETS), counted.append)
+    assert set(answer.frontier.keys.tolist()) == undominated(whole)
+    assert answer.frontier.keys.tolist() == whole.keys[frontier_rows(whole)].tolist()
+    assert (answer.covered, sum(counted)) == (len(whole), len(whole))
+    assert answer.way == "enumeration"
+    same_picks(whole, answer)
 
 
 def same_picks(whole: Evaluations, solution: ExactSolution) -> None:

@@ -66,7 +66,7 @@ def folder(commands: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
 def in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers are threads of this process, so that what a test puts in its place is in theirs."""
     monkeypatch.setattr(
-        "nas.search.worker_settings.WorkerPool", lambda n, timeout_s: WorkerPool(n, timeout_s, make=ThreadPoolExecutor)
+        "nas.search.cluster.WorkerPool", lambda n, timeout_s: WorkerPool(n, timeout_s, make=ThreadPoolExecutor)
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nas.calibrate.bench_results import bench_lines
+from nas.calibrate.inputs import bench_lines
 from nas.export.checkpoint import read_headers, tensors
 from nas.export.model import Served
 from nas.export.stack_files import parsed

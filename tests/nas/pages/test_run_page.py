@@ -21,9 +21,8 @@ from nas.commands.requests import ReportRequest
 from nas.errors import PlasError
 from nas.pages import page as page_module
 from nas.pages import rows
-from nas.pages.embedding import column, embedded
 from nas.pages.markup import configuration, element, text
-from nas.pages.page import policy
+from nas.pages.page import column, embedded, policy
 from nas.pages.rows import rows_of
 from nas.pages.run_data import run_data
 from nas.pages.run_page import run_page

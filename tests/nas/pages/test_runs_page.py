@@ -11,9 +11,7 @@ import pytest
 from nas.answer.outcome import Outcome
 from nas.commands.report import report
 from nas.commands.requests import ReportRequest
-from nas.pages.runs import NamedRun, comparable, differing, distinct_names, laws_apart
-from nas.pages.runs_data import runs_data
-from nas.pages.runs_page import runs_page
+from nas.pages.runs_page import NamedRun, comparable, differing, distinct_names, laws_apart, runs_data, runs_page
 from nas.problem.evaluations import non_dominated
 from tests.nas.pages.told import decoded
 

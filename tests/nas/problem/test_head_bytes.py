@@ -9,7 +9,7 @@ import pytest
 from nas.answer.sentences import formats_in_words
 from nas.errors import UsageError
 from nas.problem.problem import Problem
-from nas.search.notices import larger_rows
+from nas.search.scenarios import larger_rows
 from nas.study.configuration import StudyConfig
 from tests.nas.exact.test_random_problems import by_parts, frontier_agrees
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.answer.model_remarks import head
+from nas.answer.design_words import head
 from nas.errors import UsageError
 from nas.export import command as exporting
 from nas.export.candidates import Chosen

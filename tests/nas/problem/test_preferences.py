@@ -13,7 +13,7 @@ from nas.problem.evaluations import Evaluations, frontier_rows, non_dominated
 from nas.problem.indicators import Scale
 from nas.problem.picks import best_row
 from nas.problem.problem import Problem
-from nas.study.preferences import check_form, diverse, knee, parse_budget, select
+from nas.study.metrics import check_form, diverse, knee, parse_budget, select
 from objectives.scenario import Requests
 
 Floats = NDArray[np.float64]

@@ -20,7 +20,7 @@ from nas.problem.objective import Rate, as_costs, limit_on_cost, limits_of_costs
 from nas.problem.picks import PickRule
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.search.assembly import assemble
-from nas.study.preferences import parse_budget
+from nas.study.metrics import parse_budget
 from objectives.scenario import Requests
 
 positive = st.floats(min_value=1e-300, max_value=1e300)

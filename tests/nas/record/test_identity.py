@@ -11,7 +11,7 @@ from nas.record import identity
 from nas.record.identity import at_start, difference, fingerprints, free, needed
 from nas.study.configuration import StudyConfig
 from nas.study.expensive_settings import MeasureSettings, TrainSettings
-from nas.study.key_marks import FREE
+from nas.study.value_parsers import FREE
 
 MAY_DIFFER = {  # written out, so that a key that is made free is made so on purpose
     *("name", "evaluations", "time_limit", "stop_when_stable", "workers", "resources", "evaluation_timeout"),

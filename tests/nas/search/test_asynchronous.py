@@ -15,10 +15,8 @@ from nas.files.yaml_source import dump
 from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore
 from nas.search.assembly import Study, assemble
-from nas.search.asynchronous import AsynchronousSearch
-from nas.search.constraints import penalised
-from nas.search.delegated import Delegated
-from nas.search.discovery import able_to
+from nas.search.delegated import AsynchronousSearch, Delegated
+from nas.search.discovery import able_to, penalised
 from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits
 from nas.search.worker_pool import Arrival, WorkerPool

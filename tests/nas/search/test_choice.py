@@ -11,11 +11,9 @@ import pytest
 import nas
 from nas.files import yaml_source
 from nas.search.assembly import assemble, study_of
-from nas.search.choice import Asked
 from nas.search.discovery import strategy_module
-from nas.search.reading import read
-from nas.strategies._auto import facts_of
-from nas.strategies._auto_rules import RULES, Facts
+from nas.search.reading import Asked, read
+from nas.strategies._auto import RULES, Facts, facts_of
 
 OWN = '''"""A board of our own."""
 

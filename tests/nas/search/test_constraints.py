@@ -23,8 +23,7 @@ from nas.record.candidates import read_candidates, write_candidates
 from nas.record.store import FILE, RunStore
 from nas.search import loop as search
 from nas.search.assembly import Study, study_of
-from nas.search.constraints import ConstraintHandling, penalised, penalised_problem
-from nas.search.discovery import able_to, strategy_module
+from nas.search.discovery import ConstraintHandling, able_to, penalised, penalised_problem, strategy_module
 from nas.search.lifecycle import store_columns
 from nas.search.loop import Limits, Search
 from nas.search.reading import read as read_study

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nas.search import distinct_sampling
-from nas.search.distinct_sampling import draw_unseen
-from nas.search.key_index import KeyIndex
+from nas.search import archive
+from nas.search.archive import KeyIndex, draw_unseen
 
 
 @given(st.integers(1, 60), st.sets(st.integers(0, 59)), st.integers(0, 80), st.integers(0, 5))
@@ -42,7 +41,7 @@ def test_drawing_is_uniform() -> None:
 
 
 def test_where_the_space_cannot_be_listed_fewer_may_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distinct_sampling, "_LISTED", 10)
+    monkeypatch.setattr(archive, "_LISTED", 10)
     seen = KeyIndex()
     seen.add(np.arange(99_999))
     assert set(draw_unseen(100_000, seen, 5, np.random.default_rng(0)).tolist()) <= {99_999}

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nas.search.key_index import KeyIndex
+from nas.search.archive import KeyIndex
 
 KEYS = st.lists(st.lists(st.integers(0, 30) | st.integers(0, 2**62), max_size=12), max_size=8)
 

@@ -14,8 +14,7 @@ from nas.problem.problem import Problem
 from nas.record.store import FILE, STRATEGY, Recorded, RunStore
 from nas.search.archive import Archive
 from nas.search.assembly import Study
-from nas.search.constraints import penalised, penalised_problem
-from nas.search.discovery import strategy_module
+from nas.search.discovery import penalised, penalised_problem, strategy_module
 from nas.search.lifecycle import store_columns, store_of
 from nas.search.loop import STALLED_ASKS, Limits, Search
 from nas.search.strategy import StrategyContext

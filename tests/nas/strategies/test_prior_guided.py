@@ -19,12 +19,11 @@ from nas.problem.evaluations import Evaluations, frontier_rows, non_dominated
 from nas.problem.indicators import Scale
 from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
-from nas.search.constraints import penalised, penalised_problem
+from nas.search.discovery import penalised, penalised_problem
 from nas.search.strategy import StrategyContext
 from nas.search.successive_halving import STOPPED
-from nas.strategies._evidence import OFFSET, Evidence, correlations
+from nas.strategies._evidence import OFFSET, Evidence, Group, correlations, fitted
 from nas.strategies._proposals import Volume, most_expected, most_improving
-from nas.strategies._regression import Group, fitted
 from nas.strategies.prior_guided import Parameters, PriorGuided, build
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray

@@ -12,10 +12,9 @@ from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
 from nas.search.strategy import StrategyContext
 from nas.strategies import _proposals
-from nas.strategies._evidence import correlations
+from nas.strategies._evidence import Group, correlations, fitted
 from nas.strategies._prior_columns import Jumps, Ranges
 from nas.strategies._proposals import Proposals
-from nas.strategies._regression import Group, fitted
 from nas.strategies.prior_guided import Parameters, PriorGuided, build
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray

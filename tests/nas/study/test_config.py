@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from nas.errors import UsageError
 from nas.files.yaml_source import dump, parse, read
 from nas.search.assembly import Study, assemble
-from nas.study.budget_parser import split_budgets
 from nas.study.configuration import StudyConfig
 from nas.study.layers import layered, parsed_settings
+from nas.study.value_parsers import split_budgets
 from objectives.plugins import documents, importable
 from search_spaces.formats import FORMATS
 

@@ -10,8 +10,7 @@ import pytest
 
 from nas.errors import UsageError
 from nas.search.assembly import assemble
-from nas.study.baselines import model_named
-from nas.study.model_configs import OUTSIDE, architecture_of, read_config
+from nas.study.baselines import OUTSIDE, architecture_of, model_named, read_config
 from objectives import counts, memory
 from objectives.dimensions import Dimensions
 from objectives.precision import precision

@@ -15,7 +15,7 @@ from nas.errors import UsageError
 from nas.files.yaml_source import read
 from nas.search.assembly import Study, under_preset
 from nas.study.layers import layered
-from nas.study.request_length import recorded_lengths
+from nas.study.study_laws import recorded_lengths
 from nas.study.value_parsers import written_bytes
 from objectives.plugins import documents
 from objectives.quantities import bytes_in_words

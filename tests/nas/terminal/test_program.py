@@ -7,7 +7,7 @@ import pytest
 
 from nas.api.study import load_study
 from nas.errors import UsageError
-from nas.study.preferences import parse_budget
+from nas.study.metrics import parse_budget
 from nas.theory import prediction, theory_problem
 from nas.theory.theory_problem import TheoryProblem
 
