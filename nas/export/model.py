@@ -18,7 +18,7 @@ DRAFT = "draft"  # the draft model's directory beside hf; its GGUF is draft.gguf
 
 @dataclass(frozen=True)
 class Served:
-    """The words of `search_spaces.serving_words` that hold for one candidate; reader: the device that reads its prompts, "" the same."""
+    """The words of `search_spaces.columns` that hold for one candidate; reader: the device that reads its prompts, "" the same."""
 
     speculation: str = "none"
     experts_in: str = "fast"

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from objectives.loss_law.differences import probability_below
 
 from nas.evidence.tables import GroupedTable, base, published
 from objectives.evidence.joint_form import MOST_EPOCHS, Trainings
@@ -24,6 +23,7 @@ from objectives.evidence.posterior import predicted as losses_of
 from objectives.fitting.estimate import Method, fitted
 from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import form_weights
+from objectives.loss_law.draws import probability_below
 from objectives.loss_law.form import named_form
 from objectives.plugins import importable
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
