@@ -277,13 +277,13 @@ def further(request: CompareRequest, old: ComparisonStudies) -> list[StudyKeys]:
             )
         return []
     new = comparison_studies({}, request.flags, request.settings, request.config, request.names)
-    known = {study.name: study for study in old.studies}
+    recorded = {study.name: study for study in old.studies}
     for study in new.studies:
-        if study.name in known:
-            refuse_another(known[study.name], study)
+        if study.name in recorded:
+            refuse_another(recorded[study.name], study)
     if not request.quiet and (unused := not_taken(new.config, old.config)):
         notice(f"{request.config}: only its studies are added; {', '.join(unused)} stay as recorded, flags change them")
-    return [study for study in new.studies if study.name not in known]
+    return [study for study in new.studies if study.name not in recorded]
 
 
 def not_taken(new: ComparisonConfig, old: ComparisonConfig) -> list[str]:

@@ -115,18 +115,18 @@ def comparison_studies(
     source = Source({}, {}, FilePath()) if config is None else Source.read(config)
     if config is not None and "studies" not in source.content:
         source, names = Source({}, {}, FilePath()), [config, *(names or ())]
-    known = checked({**source.content, **given}, source.origins)
-    studies = [_within(known, name, source) for name in known.studies if not names or name in names]
+    comparison = checked({**source.content, **given}, source.origins)
+    studies = [_within(comparison, name, source) for name in comparison.studies if not names or name in names]
     for name in names or ():
-        if name not in known.studies and name not in documents("configs") and not exists(FilePath(name)):
-            choices = [*known.studies, *documents("configs")]
+        if name not in comparison.studies and name not in documents("configs") and not exists(FilePath(name)):
+            choices = [*comparison.studies, *documents("configs")]
             raise UsageError(f"studies: {unknown('a study of the comparison, a shipped one or a file', name, choices)}")
-    studies += [_from_file(name) for name in names or () if name not in known.studies]
+    studies += [_from_file(name) for name in names or () if name not in comparison.studies]
     if not studies and "studies" not in source.content:
         studies = [StudyKeys("paper", "", {}, {})]
-    if "name" not in known.model_fields_set and len(studies) == 1:
-        known = known.model_copy(update={"name": studies[0].name})
-    return ComparisonStudies(known, tuple(_flagged(study, flags, settings) for study in _distinct(studies)))
+    if "name" not in comparison.model_fields_set and len(studies) == 1:
+        comparison = comparison.model_copy(update={"name": studies[0].name})
+    return ComparisonStudies(comparison, tuple(_flagged(study, flags, settings) for study in _distinct(studies)))
 
 
 def checked(content: Mapping[str, Any], origins: Mapping[Path, str]) -> ComparisonConfig:
@@ -146,7 +146,7 @@ def checked(content: Mapping[str, Any], origins: Mapping[Path, str]) -> Comparis
 
 def _within(config: ComparisonConfig, name: str, source: Source) -> StudyKeys:
     """A study of the comparison's file: what all share, and its own keys over that."""
-    shared, known = (
+    shared, origins = (
         from_file(config.study)
         if isinstance(config.study, str)
         else (deepcopy(config.study), {path[1:]: at for path, at in source.origins.items() if path[:1] == ("study",)})
@@ -155,8 +155,8 @@ def _within(config: ComparisonConfig, name: str, source: Source) -> StudyKeys:
     group = own.pop("group", "")
     if not isinstance(group, str):
         raise UsageError(f"studies.{name}.group: expected a word, got {group!r}; name the group it is reported in")
-    known |= {path[2:]: at for path, at in source.origins.items() if path[:2] == ("studies", name)}
-    return StudyKeys(name, group, beside(source.path, {**shared, **own}), known)
+    origins |= {path[2:]: at for path, at in source.origins.items() if path[:2] == ("studies", name)}
+    return StudyKeys(name, group, beside(source.path, {**shared, **own}), origins)
 
 
 def _from_file(config: str) -> StudyKeys:

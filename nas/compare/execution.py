@@ -135,17 +135,17 @@ def trace(cell: RunSpec, asked: int) -> Trace:
     recorded = run.store.read()
     rows, strategy_s, objectives_s = run.store.spent()
     run.store.close()
-    found = final(recorded.evaluations, recorded.retried)[slice(0, most)]
+    evaluations = final(recorded.evaluations, recorded.retried)[slice(0, most)]
     seconds = np.repeat(np.cumsum(strategy_s + objectives_s), rows)[:most]
     reason = str(read_manifest(cell.folder, cell.setup).content["stop_reason"])
     return Trace(
         cell.strategy,
         f"s{cell.seed}",
         cell.seed,
-        found.values,
-        found.feasible,
-        found.keys,
-        "" if len(found) >= asked else ended(reason, cell.cap, len(found)),
+        evaluations.values,
+        evaluations.feasible,
+        evaluations.keys,
+        "" if len(evaluations) >= asked else ended(reason, cell.cap, len(evaluations)),
         seconds,
         float(np.repeat(strategy_s / np.maximum(rows, 1), rows)[:most].sum()),
     )

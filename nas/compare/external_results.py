@@ -193,13 +193,13 @@ def _label(path: Path, text: str) -> str:
 
 
 def _run(
-    path: Path, label: tuple[str, str, str], found: list[tuple[int, Row]], sources: Collection[tuple[str, float]]
+    path: Path, label: tuple[str, str, str], rows: list[tuple[int, Row]], sources: Collection[tuple[str, float]]
 ) -> ForeignRun:
-    if "evaluation" in found[0][1]:
-        found = sorted(found, key=lambda item: _place(path, *item))
-    values = [[sign * _number(path, line, row, name) for name, sign in sources] for line, row in found]
-    within = [_number(path, line, row, "violation") <= 0 if "violation" in row else True for line, row in found]
-    designs = tuple(row["key"] for _, row in found) if "key" in found[0][1] else None
+    if "evaluation" in rows[0][1]:
+        rows = sorted(rows, key=lambda item: _place(path, *item))
+    values = [[sign * _number(path, line, row, name) for name, sign in sources] for line, row in rows]
+    within = [_number(path, line, row, "violation") <= 0 if "violation" in row else True for line, row in rows]
+    designs = tuple(row["key"] for _, row in rows) if "key" in rows[0][1] else None
     return ForeignRun(*label, np.array(values, dtype=np.float64), np.array(within, dtype=bool), designs)
 
 
@@ -238,7 +238,7 @@ def traces(
         return []
     keys = keys_by_value(np.concatenate([run.values for run in runs]), known)
     parts = np.split(keys, np.cumsum([len(run.values) for run in runs])[:-1])
-    found = []
+    all_traces = []
     for run, own in zip(runs, parts, strict=True):
         scaled = np.stack([o.scaled(_positive(o, column)) for o, column in zip(objectives, run.values.T, strict=True)])
         usable = np.isfinite(run.values).all(axis=1) & np.isfinite(scaled).all(axis=0)
@@ -246,8 +246,8 @@ def traces(
         first = first[:asked]
         ended = "" if len(first) >= asked else "stopped"
         within = (usable & run.within)[first]
-        found.append(Trace(run.strategy, run.run, None, run.values[first], within, own[first], ended))
-    return found
+        all_traces.append(Trace(run.strategy, run.run, None, run.values[first], within, own[first], ended))
+    return all_traces
 
 
 def _positive(objective: Objective, values: FloatArray) -> FloatArray:

@@ -49,11 +49,11 @@ class Stroke:
 def strokes(names: Sequence[str]) -> dict[str, Stroke]:
     """A stroke per name, in their order: eight colours, solid first, then dashed, then dotted."""
     own = [name for name in names if name not in BASELINES]
-    found = {
+    coloured = {
         name: Stroke(COLOURS[i % len(COLOURS)], DASHES[i // len(COLOURS) % len(DASHES)]) for i, name in enumerate(own)
     }
     grey = {name: Stroke(colour, DASHES[1]) for name, colour in zip(BASELINES, GREYS, strict=True)}
-    return {name: found.get(name) or grey[name] for name in names}
+    return {name: coloured.get(name) or grey[name] for name in names}
 
 
 def log_axis(ax: Axes, which: Literal["x", "y"], few: float = 300.0, floor: float = 0.0) -> None:
@@ -176,9 +176,9 @@ def clock_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
     return figure
 
 
-def first_decade(found: dict[str, FloatArray]) -> float:
+def first_decade(reached: dict[str, FloatArray]) -> float:
     """The power of ten below the first target that any run reached."""
-    first = min((float(times[np.isfinite(times)].min(initial=np.inf)) for times in found.values()), default=np.inf)
+    first = min((float(times[np.isfinite(times)].min(initial=np.inf)) for times in reached.values()), default=np.inf)
     return float(10 ** np.floor(np.log10(first))) if np.isfinite(first) else 1.0
 
 
@@ -223,15 +223,15 @@ def targets_figure(results: Sequence[StudyResult], styles: dict[str, Stroke]) ->
     ax = figure.subplots()
     last = max(int(result.counts[-1]) for result in results)
     names = sorted({name for result in results for name in result.strategies})
-    found = {name: np.concatenate([r.reached(name).ravel() for r in results]) for name in names}
-    order = sorted(names, key=lambda name: (-float(np.isfinite(found[name]).mean()), name))
+    reached = {name: np.concatenate([r.reached(name).ravel() for r in results]) for name in names}
+    order = sorted(names, key=lambda name: (-float(np.isfinite(reached[name]).mean()), name))
     for name in order:
-        times = np.sort(found[name][np.isfinite(found[name])])
-        shares = 100 * np.arange(1, len(times) + 1) / len(found[name])
+        times = np.sort(reached[name][np.isfinite(reached[name])])
+        shares = 100 * np.arange(1, len(times) + 1) / len(reached[name])
         x, y = np.append(times, last), np.append(shares, shares[-1] if len(shares) else 0.0)
         ax.step(np.insert(x, 0, 1), np.insert(y, 0, 0.0), where="post", **styles[name].line())
     log_axis(ax, "x")
-    first = first_decade(found)
+    first = first_decade(reached)
     ax.set_xlim(first, max(last, 2 * first))
     ax.set_ylim(0)
     ax.set_xlabel("Distinct architectures evaluated")
@@ -294,8 +294,8 @@ def across_of(result: StudyResult) -> int:
 
 def surface(points: FloatArray, sets: IntArray, percentile: float) -> FloatArray:
     """The boundary of what at least `percentile` % of the runs attain, (k, 2), from left to right."""
-    found = np.asarray(moocore.eaf(points, sets, percentiles=[percentile]))[:, :2]
-    return found[np.lexsort((-found[:, 1], found[:, 0]))]
+    boundary = np.asarray(moocore.eaf(points, sets, percentiles=[percentile]))[:, :2]
+    return boundary[np.lexsort((-boundary[:, 1], boundary[:, 0]))]
 
 
 def attainment_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:

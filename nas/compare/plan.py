@@ -98,26 +98,26 @@ class Plan:
         write(folder / FILE, yaml_source.dump(self.content()))
 
 
-def planned(asked: ComparisonStudies) -> Plan:
+def planned(wanted: ComparisonStudies) -> Plan:
     """The plan of a comparison.
 
     Raises:
         UsageError: a study that cannot be assembled, wrong parameters, or nothing that can be run.
     """
-    config = asked.config
+    config = wanted.config
     strategies = tuple(names_of(config, BASELINES, competing()))
     unavailable = {name: reason for name in strategies if (reason := refusal(config, name))}
     studies: dict[str, Study] = {}
     setups: dict[tuple[str, str], Study] = {}
     skipped: dict[tuple[str, str], str] = {}
-    for study in asked.studies:
+    for study in wanted.studies:
         met, refused = meetings(config, study, [name for name in strategies if name not in unavailable])
         if not met:
             raise UsageError(next(iter({**refused, **unavailable}.values())))
         studies[study.name] = list(met.values())[-1]
         setups |= {(study.name, name): setup for name, setup in met.items()}
         skipped |= {(study.name, name): reason for name, reason in {**unavailable, **refused}.items()}
-    return Plan(config, strategies, studies, setups, {study.name: study.group for study in asked.studies}, skipped)
+    return Plan(config, strategies, studies, setups, {study.name: study.group for study in wanted.studies}, skipped)
 
 
 def meetings(

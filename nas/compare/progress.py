@@ -34,12 +34,12 @@ class ComparisonProgress:
     def lines(self) -> list[str]:
         """Lines for a reader, one per subject."""
         of = f" of {self.expected:,}" if self.expected is not None else ""
-        each = ", ".join(f"{name} {count}" for name, count in self.strategies.items()) or "none"
+        counts = ", ".join(f"{name} {count}" for name, count in self.strategies.items()) or "none"
         return [
             f"{self.comparison}: comparison, {self.state}",
             f"{self.finished:,}{of} runs finished, {self.runs - self.finished:,} begun, {self.failed:,} failed, "
             f"{self.evaluations:,} architectures",
-            f"finished runs of each strategy: {each}",
+            f"finished runs of each strategy: {counts}",
         ]
 
     def json(self) -> dict[str, Any]:
@@ -92,16 +92,16 @@ class ComparisonFollower:
         store = place / FILE
         if not store.is_file():
             return 0
-        known = (place, store.stat().st_mtime)
-        if known not in self.settled:
+        stamp = (place, store.stat().st_mtime)
+        if stamp not in self.settled:
             try:
                 count = rows_in(store)
             except PlasError:
                 return 0
             if state != "finished":
                 return count
-            self.settled[known] = count
-        return self.settled[known]
+            self.settled[stamp] = count
+        return self.settled[stamp]
 
 
 def rows_in(store: Path) -> int:

@@ -81,14 +81,14 @@ def best(r: StudyResult) -> list[str]:
 
 def baseline(r: StudyResult) -> list[str]:
     """Which strategies are not shown to be better than random search."""
-    found = against(r, "gap", BASELINES[0])
-    if not found:
+    verdicts = against(r, "gap", BASELINES[0])
+    if not verdicts:
         return []
     words: dict[str, list[str]] = {"better": [], "worse": [], NONE_SHOWN: []}
-    for pair in found:
+    for pair in verdicts:
         words[against_word(pair.better, pair.first)].append(pair.first)
     parts = [f"{word}: {', '.join(names)}" for word, names in words.items() if names]
-    tests = " and ".join(sorted({pair.test for pair in found}))
+    tests = " and ".join(sorted({pair.test for pair in verdicts}))
     return [f"Against {BASELINES[0]} search ({tests}, Holm, 5 %): {'; '.join(parts)}."]
 
 
@@ -97,9 +97,9 @@ def volumes(r: StudyResult) -> list[str]:
     if r.reference is None or r.reference.volume is None:
         return []
     best = sorted(r.strategies, key=lambda name: -float(np.median(r.last(name, VOLUME))))
-    found = ", ".join(f"{name} {float(np.median(r.last(name, VOLUME))):.6g}" for name in best)
+    medians = ", ".join(f"{name} {float(np.median(r.last(name, VOLUME))):.6g}" for name in best)
     rough = f"; {APPROXIMATE}" if any(too_many(run.front) for run in r.runs) else ""
-    return [f"Hypervolume as given (median of runs, largest first{rough}): {found}."]
+    return [f"Hypervolume as given (median of runs, largest first{rough}): {medians}."]
 
 
 def whole(r: StudyResult) -> list[str]:
@@ -123,17 +123,17 @@ def seeds_too_few(strategies: int, seeds: int) -> list[str]:
 
 def can_show(r: StudyResult) -> dict[str, bool]:
     """By test, whether the runs are enough for it to show any difference, in the pair that has the most."""
-    return {each.test: each.runs >= NEEDED[each.test](each.comparisons) for each in powers(r)}
+    return {power.test: power.runs >= NEEDED[power.test](power.comparisons) for power in powers(r)}
 
 
 def too_few(r: StudyResult) -> list[str]:
     """Say so when no data could show a difference, of all pairs or of those of one test."""
-    found, enough = pairs(r, "gap"), can_show(r)
-    family = len(found)
+    all_pairs, enough = pairs(r, "gap"), can_show(r)
+    family = len(all_pairs)
     seeded = all(run.seed is not None for run in r.runs)
     lines = []
     for test in [test for test, can in enough.items() if not can]:
-        runs = max(p.runs for p in found if p.test == test)
+        runs = max(p.runs for p in all_pairs if p.test == test)
         have = (
             f"{runs} {'seed' if runs == 1 else 'seeds'}" if seeded else f"{runs} {'run' if runs == 1 else 'runs'} each"
         )
@@ -153,13 +153,13 @@ SIZES = {
 
 def strength(r: StudyResult) -> list[str]:
     """How large a difference must be to be shown, of each test that can show one."""
-    return [_strength(each) for each in powers(r) if not np.isnan(each.least)]
+    return [_strength(power) for power in powers(r) if not np.isnan(power.least)]
 
 
-def _strength(each: Power) -> str:
-    family = f", Holm over {each.comparisons} pairs" if each.comparisons > 1 else ""
-    least = f"{SIZES[each.test]} {rounded_up(each.least)} or more is shown in {100 * WANTED:.0f} % of comparisons"
-    return f"Power ({each.test}, {each.runs} runs each{family}): {least}{below(each)}."
+def _strength(power: Power) -> str:
+    family = f", Holm over {power.comparisons} pairs" if power.comparisons > 1 else ""
+    least = f"{SIZES[power.test]} {rounded_up(power.least)} or more is shown in {100 * WANTED:.0f} % of comparisons"
+    return f"Power ({power.test}, {power.runs} runs each{family}): {least}{below(power)}."
 
 
 def rounded_up(effect: float) -> str:
@@ -167,10 +167,10 @@ def rounded_up(effect: float) -> str:
     return f"{np.ceil(100 * effect) / 100:.2f}"
 
 
-def below(each: Power) -> str:
+def below(power: Power) -> str:
     """How often a lesser difference is shown."""
-    lesser = [effect for effect in EFFECTS if effect < each.least]
-    return f"; {lesser[-1]:g} in {100 * each.shown(lesser[-1]):.0f} %" if lesser else ""
+    lesser = [effect for effect in EFFECTS if effect < power.least]
+    return f"; {lesser[-1]:g} in {100 * power.shown(lesser[-1]):.0f} %" if lesser else ""
 
 
 def alike(r: StudyResult) -> list[str]:

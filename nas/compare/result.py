@@ -158,15 +158,18 @@ class StudyResult:
 def pairs(result: StudyResult, measure: str) -> list[Pair]:
     """Every pair of strategies; Holm's correction is over all of them."""
     names = result.strategies
-    found = [compared(result, measure, a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
-    return corrected(found)
+    compared_pairs = [compared(result, measure, a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    return corrected(compared_pairs)
 
 
 def powers(result: StudyResult) -> list[Power]:
     """Power of each test that some pair of strategies takes, of the pair that has the most runs."""
-    found = pairs(result, "gap")
-    tests = sorted({pair.test for pair in found})
-    return [power(test, max(pair.runs for pair in found if pair.test == test), len(found)) for test in tests]
+    compared_pairs = pairs(result, "gap")
+    tests = sorted({pair.test for pair in compared_pairs})
+    return [
+        power(test, max(pair.runs for pair in compared_pairs if pair.test == test), len(compared_pairs))
+        for test in tests
+    ]
 
 
 def against(result: StudyResult, measure: str, baseline: str) -> list[Pair]:
@@ -212,8 +215,8 @@ def same_starts(result: StudyResult) -> list[tuple[list[str], int]]:
     """Strategies that begin with the same designs for every seed, and with how many (`START` at most)."""
     groups: list[list[str]] = []
     for name in result.strategies:
-        known = next((group for group in groups if shared_start(result, group[0], name) >= FIRST), None)
-        groups.append([name]) if known is None else known.append(name)
+        group_of_name = next((group for group in groups if shared_start(result, group[0], name) >= FIRST), None)
+        groups.append([name]) if group_of_name is None else group_of_name.append(name)
     return [(group, min(shared_start(result, group[0], name) for name in group[1:])) for group in groups if group[1:]]
 
 
@@ -224,10 +227,10 @@ def prefix(sequences: Sequence[IntArray]) -> int:
     return int(length if same.all() else same.argmin())
 
 
-def corrected(found: list[Pair]) -> list[Pair]:
+def corrected(pairs: list[Pair]) -> list[Pair]:
     """Pairs with Holm's correction over all of them."""
-    adjusted = holm([pair.p for pair in found])
-    return [replace(pair, p_holm=float(p)) for pair, p in zip(found, adjusted, strict=True)]
+    adjusted = holm([pair.p for pair in pairs])
+    return [replace(pair, p_holm=float(p)) for pair, p in zip(pairs, adjusted, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)

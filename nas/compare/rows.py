@@ -152,11 +152,11 @@ def pair_rows(results: Iterable[StudyResult]) -> Rows:
         for r in results
         if r.reference is not None
         for measure in MEASURES
-        for family, found in (
+        for family, members in (
             ("all pairs", pairs(r, measure)),
             *((f"against {name}", against(r, measure, name)) for name in BASELINES),
         )
-        for p in found
+        for p in members
     ]
 
 
@@ -168,12 +168,12 @@ def power_rows(results: Iterable[StudyResult]) -> Rows:
     return [
         {
             "study": r.name,
-            **{name: getattr(each, name) for name in ("test", "runs", "comparisons", "least")},
-            **{f"shown_at_{effect:g}": each.shown(effect) for effect in EFFECTS},
+            **{name: getattr(power, name) for name in ("test", "runs", "comparisons", "least")},
+            **{f"shown_at_{effect:g}": power.shown(effect) for effect in EFFECTS},
         }
         for r in results
         if r.reference is not None
-        for each in powers(r)
+        for power in powers(r)
     ]
 
 
@@ -183,8 +183,8 @@ def overhead_rows(results: Iterable[StudyResult]) -> Rows:
     for r in results:
         for strategy in r.strategies:
             for what in CLOCK:
-                known = [value for run in r.runs_of(strategy) if (value := getattr(run, what)) is not None]
-                rows.append({"study": r.name, "strategy": strategy, "what": what, **spread(np.array(known))})
+                times = [value for run in r.runs_of(strategy) if (value := getattr(run, what)) is not None]
+                rows.append({"study": r.name, "strategy": strategy, "what": what, **spread(np.array(times))})
     return rows
 
 

@@ -68,25 +68,27 @@ def study_result(bench: Bench, name: str) -> StudyResult:
     mine = [cell for cell in plan.cells(bench.folder) if cell.study == name]
     good = [cell for cell in mine if label_of(cell) not in bench.failures]
     exact = quick_frontier(problem)
-    known = None if exact is None else exact_reference(objectives, exact.frontier.values, exact.frontier.keys)
+    reference = None if exact is None else exact_reference(objectives, exact.frontier.values, exact.frontier.keys)
     fronts: list[Front] = []
     if exact is None:
         read_fronts = bench.pool.run(front_of, [(cell, limit) for cell in good], lambda task: None)
         fronts = [front for front in read_fronts if front is not None]
-        known = union(objectives, fronts)
-    others = foreign_traces(bench, name, objectives, known)
+        reference = union(objectives, fronts)
+    others = foreign_traces(bench, name, objectives, reference)
     if exact is None:
-        known = union(objectives, [*fronts, *(_front(trace) for trace in others)])
-    known = within(known, volume_of(objectives, plan.config.reference, plan.config.bounds))
+        reference = union(objectives, [*fronts, *(_front(trace) for trace in others)])
+    reference = within(reference, volume_of(objectives, plan.config.reference, plan.config.bounds))
     counts = checkpoints(limit)
-    read = bench.pool.run(measure, [Task(cell, limit, known, counts) for cell in good], lambda task: DIED)
-    found = {cell: run for cell, run in zip(map(label_of, good), read, strict=True) if isinstance(run, Measured)}
-    runs = [found.get(label_of(cell)) or _failed(cell, len(objectives), counts) for cell in mine]
-    runs += [measured(trace, known, counts, clock(LONGEST_S)) for trace in others]
+    read = bench.pool.run(measure, [Task(cell, limit, reference, counts) for cell in good], lambda task: DIED)
+    measures = {cell: run for cell, run in zip(map(label_of, good), read, strict=True) if isinstance(run, Measured)}
+    runs = [measures.get(label_of(cell)) or _failed(cell, len(objectives), counts) for cell in mine]
+    runs += [measured(trace, reference, counts, clock(LONGEST_S)) for trace in others]
     unread = {label_of(cell): run for cell, run in zip(good, read, strict=True) if isinstance(run, str)}
     reasons = {f"{s} s{seed}": why for (n, s, seed), why in {**bench.failures, **unread}.items() if n == name}
     skipped = {strategy: reason for (n, strategy), reason in plan.skipped.items() if n == name}
-    scored_study = result(name, plan.groups[name], described(study), objectives, known, counts, runs, skipped, reasons)
+    scored_study = result(
+        name, plan.groups[name], described(study), objectives, reference, counts, runs, skipped, reasons
+    )
     setups = {strategy: setup for (n, strategy), setup in plan.setups.items() if n == name}
     return replace(
         scored_study, chosen={strategy: why for strategy, setup in setups.items() if (why := setup.config.auto)}
@@ -114,9 +116,9 @@ def result(
     return StudyResult(name, group, what, objectives, reference, counts, instants, cut, skipped, failures)
 
 
-def within(known: Reference | None, volume: Volume | None) -> Reference | None:
+def within(reference: Reference | None, volume: Volume | None) -> Reference | None:
     """A reference with the point and bounds of hypervolumes."""
-    return None if known is None else replace(known, volume=volume)
+    return None if reference is None else replace(reference, volume=volume)
 
 
 def trace_results(paths: Sequence[Path], config: ComparisonConfig) -> list[StudyResult]:
@@ -149,23 +151,25 @@ def file_results(paths: Sequence[Path], columns: Columns, config: ComparisonConf
 
 
 def run_results(
-    name: str, what: str, objectives: tuple[Objective, ...], found: Sequence[ForeignRun], volume: Volume | None
+    name: str, what: str, objectives: tuple[Objective, ...], foreign: Sequence[ForeignRun], volume: Volume | None
 ) -> StudyResult:
     """Runs of other tools against the union of all of them."""
-    runs = traces(found, objectives, None, max(len(run.values) for run in found))
-    known = within(union(objectives, [_front(trace) for trace in runs]), volume)
+    runs = traces(foreign, objectives, None, max(len(run.values) for run in foreign))
+    reference = within(union(objectives, [_front(trace) for trace in runs]), volume)
     counts = checkpoints(max(len(trace) for trace in runs))
     done = [replace(trace, ended="" if len(trace) >= counts[-1] else "stopped") for trace in runs]
-    scores = [measured(trace, known, counts, clock(LONGEST_S)) for trace in done]
-    return result(name, "", what, objectives, known, counts, scores, {}, {})
+    scores = [measured(trace, reference, counts, clock(LONGEST_S)) for trace in done]
+    return result(name, "", what, objectives, reference, counts, scores, {}, {})
 
 
-def foreign_traces(bench: Bench, name: str, objectives: tuple[Objective, ...], known: Reference | None) -> list[Trace]:
+def foreign_traces(
+    bench: Bench, name: str, objectives: tuple[Objective, ...], reference: Reference | None
+) -> list[Trace]:
     """Traces of other tools on a study."""
     names = [objective.name for objective in objectives]
     columns = columns_of(bench.plan.config.columns)
     runs = [run for path in bench.foreign for run in read_runs(path, names, meant(bench.plan, name), columns)]
-    return traces(runs, objectives, known, bench.plan.config.evaluations)
+    return traces(runs, objectives, reference, bench.plan.config.evaluations)
 
 
 def meant(plan: Plan, name: str) -> set[str]:
@@ -185,14 +189,14 @@ def check_traces(plan: Plan, path: Path) -> None:
         read_runs(path, [objective.name for objective in named], None, columns)
         volume_of(named, config.reference, config.bounds)
         return
-    found = []
+    runs = []
     for name, study in plan.studies.items():
-        found += read_runs(path, [o.name for o in study.problem.objectives], meant(plan, name), columns)
-    if not found:
+        runs += read_runs(path, [o.name for o in study.problem.objectives], meant(plan, name), columns)
+    if not runs:
         raise UsageError(
             f"{path}: expected a column study with {' or '.join(plan.studies)}, got none of them; say which study a run is of"
         )
-    for run in found:
+    for run in runs:
         if run.strategy in plan.strategies:
             raise UsageError(
                 f"{path}: expected names of strategies that are not ours, got {run.strategy}; rename it in the file"
@@ -201,9 +205,9 @@ def check_traces(plan: Plan, path: Path) -> None:
 
 def unmeant(plan: Plan, path: Path) -> list[str]:
     """Studies of a file of traces that the comparison does not have."""
-    known = {""} if len(plan.studies) == 1 else set()
+    names = {""} if len(plan.studies) == 1 else set()
     named = studies_of(path, columns_of(plan.config.columns))
-    return [name or "no name" for name in named if plan.studies and name not in known | set(plan.studies)]
+    return [name or "no name" for name in named if plan.studies and name not in names | set(plan.studies)]
 
 
 def label_of(cell: RunSpec) -> Label:

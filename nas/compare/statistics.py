@@ -208,11 +208,11 @@ def power(test: str, runs: int, comparisons: int) -> Power:
 def _order_statistic(drawn: Callable[..., FloatArray], runs: int, count: int, critical: int) -> FloatArray:
     """The critical one from the largest of what each simulated comparison counts, (draws,)."""
     generator, block = np.random.default_rng(SIMULATION_SEED), max(AT_ONCE // count, 1)
-    found = [
+    blocks = [
         np.partition(drawn(generator, min(block, DRAWS - start), runs), count - critical, axis=1)[:, count - critical]
         for start in range(0, DRAWS, block)
     ]
-    return np.concatenate(found)
+    return np.concatenate(blocks)
 
 
 def _differences(generator: np.random.Generator, draws: int, runs: int) -> FloatArray:

@@ -128,9 +128,9 @@ def regret_column(r: StudyResult) -> str:
 
 def explained(r: StudyResult) -> str:
     """What the columns of a study's table are."""
-    known = "the exact frontier" if r.exact else "the union's frontier"
+    frontier = "the exact frontier" if r.exact else "the union's frontier"
     return (
-        f"Gap: the part of the hypervolume of {known} that was missed, median [quartiles] over runs; share found: of its designs; "
+        f"Gap: the part of the hypervolume of {frontier} that was missed, median [quartiles] over runs; share found: of its designs; "
         "IGD+ and epsilon: mean and largest distance from it, in % of the range that it spans; worst regret: how much worse than the "
         "best a pick from what was found is, at the worst of twenty budgets. Medians over runs."
     )
@@ -186,9 +186,9 @@ def number(value: float) -> str:
 
 def target_table(r: StudyResult) -> Table:
     """Expected evaluations to each shown target, and how many runs reached it."""
-    known = {(row["strategy"], row["target"]): row for row in target_rows([r])}
+    cells = {(row["strategy"], row["target"]): row for row in target_rows([r])}
     header = ("strategy", *(f"gap {percent(target)}" for target in SHOWN_TARGETS))
-    rows = [(s, *(_target_cell(known[s, target]) for target in SHOWN_TARGETS)) for s in r.ranking()]
+    rows = [(s, *(_target_cell(cells[s, target]) for target in SHOWN_TARGETS)) for s in r.ranking()]
     return Table(f"{r.name}: expected distinct evaluations to a gap (runs that reached it)", header, tuple(rows))
 
 
@@ -199,10 +199,10 @@ def _target_cell(row: dict[str, Any]) -> str:
 
 def pair_table(r: StudyResult) -> Table:
     """Which of two strategies has the smaller gap, Holm-corrected, with A12 of the row's strategy."""
-    known = {(p.first, p.second): p for p in pairs(r, "gap")}
+    by_names = {(p.first, p.second): p for p in pairs(r, "gap")}
     names = r.ranking()
-    rows = [(a, *(_pair_cell(known.get((a, b)), known.get((b, a))) for b in names)) for a in names]
-    tests = " and ".join(sorted({p.test for p in known.values()}))
+    rows = [(a, *(_pair_cell(by_names.get((a, b)), by_names.get((b, a))) for b in names)) for a in names]
+    tests = " and ".join(sorted({p.test for p in by_names.values()}))
     title = f"{r.name}: gap at {r.counts[-1]:,} distinct evaluations, row against column: + better, - worse, = no difference shown; A12, how often the row's run is ahead (p of {tests or 'no test'} after Holm)"
     return Table(title, ("strategy", *names), tuple(rows))
 
@@ -274,10 +274,10 @@ def _counts(counts: Iterable[int]) -> list[str]:
 
 def overhead_table(r: StudyResult) -> Table:
     """The cost of a strategy by itself."""
-    known = {(row["strategy"], row["what"]): row for row in overhead_rows([r])}
+    by_names = {(row["strategy"], row["what"]): row for row in overhead_rows([r])}
     rows = [
-        (s, *(number(known[s, what]["median"]) for what in CLOCK))
-        for s in sorted(r.strategies, key=lambda s: (known[s, CLOCK[0]]["median"], s))
+        (s, *(number(by_names[s, what]["median"]) for what in CLOCK))
+        for s in sorted(r.strategies, key=lambda s: (by_names[s, CLOCK[0]]["median"], s))
     ]
     header = ("strategy", "own time per distinct evaluation (ms)", "objectives' (ms)", "whole run (s)")
     return Table(f"{r.name}: medians over runs, on this machine", header, tuple(rows))

@@ -74,14 +74,14 @@ def answered(cases: Sequence[Case], report: Report) -> Answers:
     """
     if cases[0].problem.space.size > SMALL:
         return Answers(tuple(_solved(case, report) for case in cases), None)
-    found: dict[int, Answer] = {}
+    by_case: dict[int, Answer] = {}
     fits = np.zeros(cases[0].problem.space.size, dtype=np.int64)
     space = cases[0].problem.space
     for i, everything in evaluated(cases, space.genotypes(np.arange(space.size))):
-        found[i] = _among(cases[i], everything)
-        fits += within(everything, cases[i].budgets) & (found[i].pick is not None)
+        by_case[i] = _among(cases[i], everything)
+        fits += within(everything, cases[i].budgets) & (by_case[i].pick is not None)
         report(len(everything))
-    return Answers(tuple(found[i] for i in range(len(cases))), fits)
+    return Answers(tuple(by_case[i] for i in range(len(cases))), fits)
 
 
 def within(evaluations: Evaluations, budgets: Sequence[Budget]) -> BoolArray:
@@ -155,13 +155,13 @@ def evaluated(cases: Sequence[Case], genotypes: IntArray) -> Iterator[tuple[int,
 
 def _alike(cases: Sequence[Case]) -> list[list[int]]:
     """Numbers of the cases of each format, those of one device beside one another."""
-    found: dict[object, list[int]] = {}
+    by_format: dict[object, list[int]] = {}
     for i, case in enumerate(cases):
-        found.setdefault(case.format, []).append(i)
-    return [sorted(numbers, key=lambda i: cases[i].named) for numbers in found.values()]
+        by_format.setdefault(case.format, []).append(i)
+    return [sorted(numbers, key=lambda i: cases[i].named) for numbers in by_format.values()]
 
 
 def names_of(case: Case) -> tuple[str, ...]:
     """The metrics that a case's answer depends on."""
-    asked = (*(o.name for o in case.problem.objectives), *(b.metric for b in case.budgets))
-    return tuple(dict.fromkeys([*asked, "loss", "total_ms"]))
+    names = (*(o.name for o in case.problem.objectives), *(b.metric for b in case.budgets))
+    return tuple(dict.fromkeys([*names, "loss", "total_ms"]))

@@ -119,14 +119,14 @@ def _own(raw: dict[str, Any], origins: dict[Place, str], request: DevicesRequest
 def _applications(raw: Mapping[str, Any], request: DevicesRequest) -> tuple[dict[str, Any], list[str]]:
     """Every application that may be named, and those that cases are crossed with."""
     own = raw.get("applications")
-    known = own if isinstance(own, dict) and own else PAPER_APPLICATIONS
+    applications = own if isinstance(own, dict) and own else PAPER_APPLICATIONS
     if request.applications is None:
-        return known, list(own) if isinstance(own, dict) else []
-    names = list(known) if request.applications == EVERYTHING else split_names(request.applications)
+        return applications, list(own) if isinstance(own, dict) else []
+    names = list(applications) if request.applications == EVERYTHING else split_names(request.applications)
     for name in names:
-        if name not in known:
-            raise UsageError(f"--applications: {unknown('an application', name, known)}, or all")
-    return known, names
+        if name not in applications:
+            raise UsageError(f"--applications: {unknown('an application', name, applications)}, or all")
+    return applications, names
 
 
 def _recorded(
@@ -165,7 +165,7 @@ def _crossed(
         if not _can(device, kind):
             left_out.setdefault(kind, {})[name] = None
             continue
-        if joules and not any(known.mode == device.mode for known in device.energy):
+        if joules and not any(figures.mode == device.mode for figures in device.energy):
             left_out.setdefault(ENERGY, {})[name] = None
             continue
         if raw.get("sustained") is True and sustained_of(device) is None:
@@ -254,10 +254,10 @@ def _expanded(name: str) -> list[str]:
         return list(documents(entry_points.SHIPPED["devices"]))
     base, at, mode = name.rpartition("@")
     if is_file(name) or (base or name).endswith((".yaml", ".yml")):
-        known = name
+        device = name
     else:
-        known, base, mode = normalised(name), normalised(base), normalised(mode)
-    return [base, *(f"{base}@{own}" for own in load_device(base).modes)] if at and mode == EVERYTHING else [known]
+        device, base, mode = normalised(name), normalised(base), normalised(mode)
+    return [base, *(f"{base}@{own}" for own in load_device(base).modes)] if at and mode == EVERYTHING else [device]
 
 
 def _precisions(config: DevicesConfig, raw: Mapping[str, Any]) -> list[str]:

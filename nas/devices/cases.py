@@ -84,21 +84,21 @@ class Cases:
     reference: Baseline | None
 
 
-def priced_cases(asked: CaseList) -> Cases:
+def priced_cases(wanted: CaseList) -> Cases:
     """The cases as problems.
 
     Raises:
         UsageError: every fault of every row at once.
     """
-    known, metrics = dict(asked.devices), dict(asked.shared.metrics)
-    rows = [_checked(asked, row, known, metrics) for row in asked.rows]
+    devices, metrics = dict(wanted.devices), dict(wanted.shared.metrics)
+    rows = [_checked(wanted, row, devices, metrics) for row in wanted.rows]
     faults = Faults()
-    faults.lines = list(dict.fromkeys([*asked.faults, *(line for _, lines in rows for line in lines)]))
+    faults.lines = list(dict.fromkeys([*wanted.faults, *(line for _, lines in rows for line in lines)]))
     faults.raise_if_any()
-    base = study_of(_alone(asked.shared, known[_named(asked, asked.rows[0])]))
-    reference = None if asked.config.as_fast_as is None else _reference(asked.config.as_fast_as)
+    base = study_of(_alone(wanted.shared, devices[_named(wanted, wanted.rows[0])]))
+    reference = None if wanted.config.as_fast_as is None else _reference(wanted.config.as_fast_as)
     studies = [replace(study, metrics=metrics) for study, _ in rows]
-    cases = tuple(_case(asked, base, row, study, reference) for row, study in zip(asked.rows, studies, strict=True))
+    cases = tuple(_case(wanted, base, row, study, reference) for row, study in zip(wanted.rows, studies, strict=True))
     return Cases(base, cases, metrics, reference)
 
 
@@ -118,30 +118,30 @@ def _reference(item: str | Mapping[str, Any]) -> Baseline:
 
 
 def _checked(
-    asked: CaseList, row: Row, known: dict[str, Device], metrics: dict[str, Objective]
+    wanted: CaseList, row: Row, devices: dict[str, Device], metrics: dict[str, Objective]
 ) -> tuple[ReadStudy, list[tuple[str, str]]]:
     """The study of a row, and what is wrong with it; devices and metrics that it names are `known` from then on."""
-    faults, config = Faults({**asked.origins, **row.origins}), asked.shared.config
+    faults, config = Faults({**wanted.origins, **row.origins}), wanted.shared.config
     refuse_both(row.values, faults)
     lengths = {name: None for name, other in IN_TOKENS.items() if other in row.values}
     try:
         config = StudyConfig.model_validate({**config.model_dump(), **lengths, **row.values, "device": ""})
-        config = in_tokens(config, asked.shared.text)
+        config = in_tokens(config, wanted.shared.text)
     except ValidationError as error:
         faults.add_validation(error, model=StudyConfig)
     except UsageError as error:
         faults.add(("vocabulary",), str(error).removeprefix("vocabulary: "))
-    text, named = with_request(asked.shared.text, config), _named(asked, row)
-    _check_device(row, named, known, config, asked.shared.table, faults)
-    reader = MetricReader(faults, metrics, known[named].columns if named in known else NONE)
-    limits = {**asked.shared.limits, **reader.budgets(row.budgets, ("budgets",))}
+    text, named = with_request(wanted.shared.text, config), _named(wanted, row)
+    _check_device(row, named, devices, config, wanted.shared.table, faults)
+    reader = MetricReader(faults, metrics, devices[named].columns if named in devices else NONE)
+    limits = {**wanted.shared.limits, **reader.budgets(row.budgets, ("budgets",))}
     metrics |= reader.known
-    applications = asked.shared.applications
+    applications = wanted.shared.applications
     if row.application and row.application not in applications:
         faults.add(("application",), unknown("an application", row.application, applications))
-    _refuse_own_losses(asked.shared.laws[0], config.precision, faults)
-    device, laws = known.get(named, asked.shared.device), _laws(asked.shared, config.precision)
-    return replace(asked.shared, config=config, laws=laws, text=text, device=device, limits=limits), faults.lines
+    _refuse_own_losses(wanted.shared.laws[0], config.precision, faults)
+    device, laws = devices.get(named, wanted.shared.device), _laws(wanted.shared, config.precision)
+    return replace(wanted.shared, config=config, laws=laws, text=text, device=device, limits=limits), faults.lines
 
 
 def _laws(shared: ReadStudy, precision: str) -> tuple[Law, ...]:
@@ -159,7 +159,7 @@ def _refuse_own_losses(law: Law, precision: str, faults: Faults) -> None:
 
 
 def _check_device(
-    row: Row, named: str, known: dict[str, Device], config: StudyConfig, table: ColumnTable, faults: Faults
+    row: Row, named: str, devices: dict[str, Device], config: StudyConfig, table: ColumnTable, faults: Faults
 ) -> None:
     """Load a row's device unless it is known; see that it has the precision's peak and that names can be shown."""
     for key, text in (("case", row.label), ("device", named)):
@@ -168,21 +168,21 @@ def _check_device(
         except ValueError as error:
             faults.add((key,), str(error))
     try:
-        known[named] = table.over(named, named, known.get(named) or load_device(named), faults)
+        devices[named] = table.over(named, named, devices.get(named) or load_device(named), faults)
     except UsageError as error:
         faults.add(("device",), str(error).removeprefix("--device: "))
         return
     try:
-        known[named].peak(precision(config.precision).linear_peak)
+        devices[named].peak(precision(config.precision).linear_peak)
     except ValueError as error:
         faults.add(("precision",), f"{config.precision}: {error}")
 
 
-def _named(asked: CaseList, row: Row) -> str:
-    return str(row.values.get("device", asked.named))
+def _named(wanted: CaseList, row: Row) -> str:
+    return str(row.values.get("device", wanted.named))
 
 
-def _case(asked: CaseList, base: Study, row: Row, study: ReadStudy, reference: Baseline | None) -> Case:
+def _case(wanted: CaseList, base: Study, row: Row, study: ReadStudy, reference: Baseline | None) -> Case:
     if base.problem.scenario.formats:
         raise UsageError(
             f"space: expected one whose designs have the case's precision, got {base.problem.space.name} with precision as "
@@ -200,23 +200,23 @@ def _case(asked: CaseList, base: Study, row: Row, study: ReadStudy, reference: B
         )
     try:
         problem, limits, note = problem_of(study)
-        question = _question(asked, row, problem, study.limits, reference)
+        question = _question(wanted, row, problem, study.limits, reference)
     except UsageError as error:
         raise UsageError(f"{row.origins.get((), row.label)}: {error}") from None
     _, unrun = run_by_engine(study.config, problem.space.specification, Faults())
     notices = tuple(notices_of(problem, limits))
     notices += tuple(f"cases share one space, which --engine narrows for all of them; not {said}" for said in unrun)
-    return Case(row.label, _named(asked, row), study.config, problem, question, note, notices, row.weight)
+    return Case(row.label, _named(wanted, row), study.config, problem, question, note, notices, row.weight)
 
 
 def _question(
-    asked: CaseList, row: Row, problem: Problem, limits: Mapping[str, float | None], reference: Baseline | None
+    wanted: CaseList, row: Row, problem: Problem, limits: Mapping[str, float | None], reference: Baseline | None
 ) -> PickQuery:
     """An application's limit; else, where a case has no limit of its own or names a reference, the reference's time."""
     if row.application:
-        return PickQuery(row.application, limit_on_cost(*asked.shared.applications[row.application], problem.scenario))
+        return PickQuery(row.application, limit_on_cost(*wanted.shared.applications[row.application], problem.scenario))
     limited = any(limit is not None for limit in limits.values())
-    if reference is None or (limited and not asked.referred):
+    if reference is None or (limited and not wanted.referred):
         return PickQuery(OWN, None)
     try:
         theirs = problem.assess(problem.headed(reference.architecture))["total_ms"]

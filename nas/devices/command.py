@@ -149,30 +149,30 @@ def kept() -> list[str]:
     return ["name", *(key for key in deciding if key not in OTHERWISE), "default_budget"]
 
 
-def resolved(asked: CaseList, cases: Cases) -> dict[str, Any]:
+def resolved(wanted: CaseList, cases: Cases) -> dict[str, Any]:
     """Everything as plain content: space, law, devices and models embedded, one entry a case, no paths."""
     problem = cases.base.problem
-    config = asked.shared.config.model_dump(mode="json")
+    config = wanted.shared.config.model_dump(mode="json")
     trainer = problem.scenario.training.device
-    content = {key: config[key] for key in kept()} | without_made(asked.shared.config)
+    content = {key: config[key] for key in kept()} | without_made(wanted.shared.config)
     if config["token_curve"] != StudyConfig.model_fields["token_curve"].default:
-        content["token_curve"] = asked.shared.text.curve.model_dump(mode="json", exclude_none=True)
+        content["token_curve"] = wanted.shared.text.curve.model_dump(mode="json", exclude_none=True)
     content["training"] = {**config["training"], "device": None if trainer is None else trainer.mapping()}
     content |= {"space": problem.space.mapping(), "law": problem.scenario.law.mapping()}
-    content |= {"budgets": _written(asked.shared.limits)}
+    content |= {"budgets": _written(wanted.shared.limits)}
     content |= {"applications": config["applications"]}
-    content |= {"devices": {case.named: case.device.mapping() for case in cases.cases}, "cases": _cases(asked, cases)}
-    if asked.referred:
+    content |= {"devices": {case.named: case.device.mapping() for case in cases.cases}, "cases": _cases(wanted, cases)}
+    if wanted.referred:
         content["as_fast_as"] = None if cases.reference is None else cases.reference.mapping()
-    content["models"] = [baseline(item).mapping() if isinstance(item, dict) else item for item in asked.config.models]
-    under = asked.models.config.model_dump(mode="json")
+    content["models"] = [baseline(item).mapping() if isinstance(item, dict) else item for item in wanted.config.models]
+    under = wanted.models.config.model_dump(mode="json")
     content["models_under"] = {key: under[key] for key in sorted(preset_keys())}
     return {key: _worded(value) for key, value in content.items() if key != "formats" or value}
 
 
-def _cases(asked: CaseList, cases: Cases) -> list[dict[str, Any]]:
+def _cases(wanted: CaseList, cases: Cases) -> list[dict[str, Any]]:
     entries = []
-    for row, case in zip(asked.rows, cases.cases, strict=True):
+    for row, case in zip(wanted.rows, cases.cases, strict=True):
         own = MetricReader(Faults(), cases.objectives).budgets(row.budgets, ("budgets",))
         further: dict[str, Any] = {"application": row.application} if row.application else {}
         further |= {"budgets": _written(own)} if own else {}

@@ -60,8 +60,8 @@ def largest(rows: Sequence[ModelRow], limits: bool) -> list[str]:
     if not fitting:
         least = min(rows, key=lambda row: row.metrics["resident_gb"])
         return [f"None fits; {least.model} needs least, {least.metrics['resident_gb']:.3g} GB resident."]
-    found = max(fitting, key=lambda row: row.metrics["params_total"])
-    lines = [f"Largest that fits: {found.model}, {found.tokens_per_second:.3g} tokens/s."]
+    largest_model = max(fitting, key=lambda row: row.metrics["params_total"])
+    lines = [f"Largest that fits: {largest_model.model}, {largest_model.tokens_per_second:.3g} tokens/s."]
     able = [row for row in fitting if not row.missed]
     if limits and able:
         best = max(able, key=lambda row: row.metrics["params_total"])
@@ -86,9 +86,9 @@ def _several(models: Models) -> list[str]:
     shown = cases[:MOST_ROWS]
     names = "; ".join(f"{letter} {_named(case, cases)}" for letter, case in zip(ascii_lowercase, shown, strict=False))
     more = len(cases) - len(shown)
-    found = [{row.id: row for row in rows} for rows in models[:MOST_ROWS]]
+    by_id = [{row.id: row for row in rows} for rows in models[:MOST_ROWS]]
     order = sorted(models[0], key=lambda row: row.metrics["params_total"])
-    body = [[cut(row.model, NAME_WIDTH), *(_speed(column[row.id]) for column in found)] for row in order]
+    body = [[cut(row.model, NAME_WIDTH), *(_speed(column[row.id]) for column in by_id)] for row in order]
     return [
         *(line for text in (formats(cases), names) for line in wrapped(text)),
         *([f"and {more:,} more, see models.csv (--out)"] if more > 0 else []),

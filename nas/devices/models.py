@@ -137,8 +137,8 @@ def _rows(case: Case, models: Priced, own_vocabulary: bool) -> list[ModelRow]:
     own = own_vocabulary and scenario.latency == "operator"
     chosen = models.architectures if own else problem.headed(models.architectures)
     limits = _limits(case)
-    found = problem.assess(chosen)
-    metrics = {name: found[name] for name in (*METRICS, *(budget.metric for budget in limits))}
+    assessment = problem.assess(chosen)
+    metrics = {name: assessment[name] for name in (*METRICS, *(budget.metric for budget in limits))}
     over = [~(budget.violation(metrics[budget.metric]) <= 0.0) for budget in limits]
     beyond = scenario.law.extrapolates(chosen)
     rows = []
@@ -157,7 +157,7 @@ def _rows(case: Case, models: Priced, own_vocabulary: bool) -> list[ModelRow]:
                 1000.0 * scenario.batch / own_metrics["tpot_ms"],
                 not any(budget.metric in MEMORY for budget in missed),
                 tuple(budget for budget in missed if budget.metric not in MEMORY),
-                float("nan") if remarks else float(found["loss"][i]),
+                float("nan") if remarks else float(assessment["loss"][i]),
                 bool(beyond[i]) and not remarks,
                 remarks,
             )
@@ -168,8 +168,8 @@ def _rows(case: Case, models: Priced, own_vocabulary: bool) -> list[ModelRow]:
 def _limits(case: Case) -> Sequence[Budget]:
     """The case's limits that a model can be held against: none of a user's own functions, not the time of another model."""
     own = {function.name for function in case.problem.functions}
-    asked = () if case.question.baseline else case.question.budgets
-    limits = [budget for budget in (*case.problem.limits, *asked) if budget.metric not in own]
+    of_question = () if case.question.baseline else case.question.budgets
+    limits = [budget for budget in (*case.problem.limits, *of_question) if budget.metric not in own]
     held = any(budget.metric in MEMORY for budget in limits)
     return limits if held else [*limits, Budget("resident_gb", case.device.memory_gb)]
 

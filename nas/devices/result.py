@@ -144,11 +144,11 @@ def studied(cases: Cases, report: Callable[[int], None]) -> DeviceStudy:
         UsageError: a space that cannot be covered.
     """
     answers = answered(cases.cases, report)
-    known = best_for_all(answers)
-    transfer = transferred(answers.answers, [] if known is None else [known])
-    found = optima(answers.answers)
-    sentences = reasons(answers.answers, found, transfer)
-    return DeviceStudy(cases, answers, transfer, found, universal(answers, transfer, known), tuple(sentences))
+    best = best_for_all(answers)
+    transfer = transferred(answers.answers, [] if best is None else [best])
+    distinct = optima(answers.answers)
+    sentences = reasons(answers.answers, distinct, transfer)
+    return DeviceStudy(cases, answers, transfer, distinct, universal(answers, transfer, best), tuple(sentences))
 
 
 def perplexity_percent(nats: FloatArray | float) -> Any:
@@ -185,8 +185,8 @@ def spread(study: DeviceStudy) -> dict[str, Any]:
 
 
 def _statistic(function: Callable[[Any], Any], values: FloatArray) -> float | None:
-    known = values[np.isfinite(values)]
-    return float(function(known)) if len(known) else None
+    finite = values[np.isfinite(values)]
+    return float(function(finite)) if len(finite) else None
 
 
 Models = tuple[tuple[ModelRow, ...], ...]

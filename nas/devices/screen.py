@@ -74,23 +74,23 @@ def formats(cases: Sequence[Case]) -> str:
 
 def speed_lines(cases: Sequence[Case]) -> list[str]:
     """How fast each device is taken to be, by letters; nothing where one sentence holds for all or rows have no letter."""
-    found: dict[str, list[str]] = {}
+    letters_of: dict[str, list[str]] = {}
     for letter, case in zip(ascii_lowercase, cases, strict=False):
-        found.setdefault(speed_note(case), []).append(letter)
-    if len(found) == 1:
+        letters_of.setdefault(speed_note(case), []).append(letter)
+    if len(letters_of) == 1:
         return []
     if len(cases) > MOST_ROWS:
-        return [f"{len(found)} ways of knowing a device's speed: column speed of cases.csv and models.csv"]
-    return [f"{' '.join(letters)}: {note}" for note, letters in found.items()]
+        return [f"{len(letters_of)} ways of knowing a device's speed: column speed of cases.csv and models.csv"]
+    return [f"{' '.join(letters)}: {note}" for note, letters in letters_of.items()]
 
 
 def warnings(cases: Sequence[Case], *, designs: bool, letters: bool = True) -> list[str]:
     """Notes on cases, and on the designs of their space, each once: by letters, or names, where it concerns some of a few, by number of many."""
-    found: dict[str, list[str]] = {}
+    marks_of: dict[str, list[str]] = {}
     for i, case in enumerate(cases):
         for text in (*case.notices, *(larger_rows(case.problem) if designs else ())):
             mark = ascii_lowercase[i] if letters and i < MOST_ROWS else case.label
-            found.setdefault(text, []).append(mark)
+            marks_of.setdefault(text, []).append(mark)
 
     def where(marks: list[str]) -> str:
         if len(marks) == len(cases):
@@ -98,7 +98,7 @@ def warnings(cases: Sequence[Case], *, designs: bool, letters: bool = True) -> l
         few = len(cases) <= MOST_ROWS
         return f" ({(' ' if letters else ', ').join(marks)})" if few else f" ({len(marks):,} of {len(cases):,} cases)"
 
-    return [f"Warning: {text}{where(marks)}" for text, marks in found.items()]
+    return [f"Warning: {text}{where(marks)}" for text, marks in marks_of.items()]
 
 
 def _one(values: Sequence[str], several: str) -> str:

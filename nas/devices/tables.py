@@ -109,12 +109,12 @@ def frontier_blocks(study: DeviceStudy) -> Iterator[str]:
     """Every member of every case's frontier: shape and the metrics that decided, a candidate file."""
     names = list(dict.fromkeys(name for answer in study.rows for name in answer.frontier.metrics))
     for i, answer in enumerate(study.rows):
-        found, n = answer.frontier, len(answer.frontier)
-        shape = answer.case.problem.space.architectures(found.genotypes)
+        frontier, n = answer.frontier, len(answer.frontier)
+        shape = answer.case.problem.space.architectures(frontier.genotypes)
         of_shape = (*SHAPE, *answer.case.problem.space.mixes.names)
         columns: dict[str, Any] = {"case": [answer.case.label] * n}
         columns |= {name: worded(name, getattr(shape, name)) for name in of_shape}
-        columns |= {name: found.metrics.get(name, np.full(n, NAN)) for name in names}
+        columns |= {name: frontier.metrics.get(name, np.full(n, NAN)) for name in names}
         yield csv_text(columns, header=i == 0)
 
 

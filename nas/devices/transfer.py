@@ -71,7 +71,7 @@ def transferred(answers: Sequence[Answer], further: Sequence[int]) -> Transfer:
     cases, designs, n = [answer.case for answer in answers], _Designs.from_answers(answers, further), len(answers)
     objectives = [o.name for o in cases[0].problem.objectives]
     cost, ordered = cost_among(objectives), FROM_LOSS.keys() & set(objectives)
-    found = {name: np.full((n, n), np.nan) for name in (*OF_PICKS, *OF_FRONTIERS)}
+    matrices = {name: np.full((n, n), np.nan) for name in (*OF_PICKS, *OF_FRONTIERS)}
     losses, violations = np.zeros(len(designs.keys)), np.full((n, len(designs.keys)), np.nan)
     picked = designs.picks >= 0
     for column, there in evaluated(cases, cases[0].problem.space.genotypes(designs.keys)):
@@ -81,9 +81,9 @@ def transferred(answers: Sequence[Answer], further: Sequence[int]) -> Transfer:
         behind = at_equal_cost(there, members, cost) if ordered and len(members) else np.full(len(there), np.nan)
         columns = (losses - answers[column].loss, violations[column], missed, behind)
         for name, values in zip(OF_PICKS, columns, strict=True):
-            found[name][picked, column] = values[designs.picks[picked]]
-        _fill_frontiers(found, column, designs.fronts, behind, there.feasible)
-    return Transfer(cost, designs.keys, losses, violations, **found)
+            matrices[name][picked, column] = values[designs.picks[picked]]
+        _fill_frontiers(matrices, column, designs.fronts, behind, there.feasible)
+    return Transfer(cost, designs.keys, losses, violations, **matrices)
 
 
 OF_PICKS = ("regret", "violation", "missed", "at_equal_cost")
@@ -94,13 +94,13 @@ def _worst(there: Evaluations, limits: Sequence[Budget]) -> tuple[FloatArray, Fl
     """The largest violation of a case's limits and the number of that limit, each (k,); −1 and NaN without limits."""
     if not limits:
         return np.full(len(there), -1.0), np.full(len(there), np.nan)
-    each = np.stack([limit.violation(there.metrics[limit.metric]) for limit in limits])
-    worst = each.argmax(axis=0)
-    return each[worst, np.arange(len(there))], worst.astype(np.float64)
+    over = np.stack([limit.violation(there.metrics[limit.metric]) for limit in limits])
+    worst = over.argmax(axis=0)
+    return over[worst, np.arange(len(there))], worst.astype(np.float64)
 
 
 def _fill_frontiers(
-    found: dict[str, Matrix], column: int, fronts: Sequence[IntArray], behind: FloatArray, feasible: BoolArray
+    matrices: dict[str, Matrix], column: int, fronts: Sequence[IntArray], behind: FloatArray, feasible: BoolArray
 ) -> None:
     """A column of what concerns whole frontiers; rows without one stay NaN."""
     rows = np.array([row for row, front in enumerate(fronts) if len(front)], dtype=np.int64)
@@ -112,11 +112,11 @@ def _fill_frontiers(
     on_it[fronts[column]] = True
     inside, lost = feasible[flat], behind[flat]
     counts = np.add.reduceat(inside.astype(np.int64), starts)
-    found["shared"][rows, column] = np.add.reduceat(on_it[flat].astype(np.int64), starts) / sizes
+    matrices["shared"][rows, column] = np.add.reduceat(on_it[flat].astype(np.int64), starts) / sizes
     some = counts > 0
     sums = np.add.reduceat(np.where(inside, lost, 0.0), starts)
-    found["mean"][rows[some], column] = sums[some] / counts[some]
-    found["worst"][rows[some], column] = np.maximum.reduceat(np.where(inside, lost, -np.inf), starts)[some]
+    matrices["mean"][rows[some], column] = sums[some] / counts[some]
+    matrices["worst"][rows[some], column] = np.maximum.reduceat(np.where(inside, lost, -np.inf), starts)[some]
 
 
 def at_equal_cost(there: Evaluations, members: IntArray, cost: str) -> FloatArray:

@@ -56,7 +56,7 @@ class ClosedForm:
     gqa: float
 
 
-def prefill_layer(width: float) -> LayerCost:
+def prefill_layer(setting: Setting, width: float) -> LayerCost:
     """ξ_F d², FLOPs of a token in a layer."""
     return LayerCost(4 * width**2, 4 * width**2, 6 * width**2)
 

@@ -219,8 +219,8 @@ def sides_of_phases(setting: Setting) -> tuple[Sides, Sides]:
 
 def _added(operator: Operator, phase: Phase, scenario: Scenario) -> FloatArray | float:
     """Launches and epilogues, seconds, which come on top of either side."""
-    each = launch_seconds(operator, phase, scenario) + epilogue_seconds(operator, phase, scenario)
-    return operator.count * each
+    seconds = launch_seconds(operator, phase, scenario) + epilogue_seconds(operator, phase, scenario)
+    return operator.count * seconds
 
 
 def _sample(setting: Setting) -> Architectures:
@@ -252,7 +252,7 @@ def _fitted(basis: FloatArray, values: FloatArray | float) -> FloatArray:
     scaled = basis / values[:, None]
     norms = np.sqrt((scaled**2).sum(axis=0))
     solution = np.linalg.lstsq(scaled / norms, np.ones(len(basis)), rcond=None)[0]
-    found: FloatArray = np.where(np.abs(solution) * (scaled / norms).max(axis=0) < AGREE, 0.0, solution) / norms
-    if (found < 0.0).any() or np.abs(basis @ found / values - 1.0).max() > AGREE:
+    coefficients: FloatArray = np.where(np.abs(solution) * (scaled / norms).max(axis=0) < AGREE, 0.0, solution) / norms
+    if (coefficients < 0.0).any() or np.abs(basis @ coefficients / values - 1.0).max() > AGREE:
         raise ValueError("operator: expected a positive combination of the seven monomials, got another function")
-    return found
+    return coefficients

@@ -177,7 +177,7 @@ def closed_forms(theory: TheoryProblem, width: float) -> tuple[CheckedForm, ...]
 def layer_cost(theory: TheoryProblem, metric: str, width: float) -> tuple[cases.LayerCost, float]:
     """A latency's cost per layer and its budget, in FLOP, bytes or (total) ms."""
     s, limit = theory.setting.scenario, theory.limits[metric]
-    prefill, decode = cases.prefill_layer(width), cases.decode_layer(theory.setting, width)
+    prefill, decode = cases.prefill_layer(theory.setting, width), cases.decode_layer(theory.setting, width)
     nothing = cases.LayerCost(0.0, 0.0, 0.0)
     per_flop = 1e3 * s.batch * s.input_tokens / theory.setting.peak
     per_byte = 1e3 * s.output_tokens / s.device.bandwidth

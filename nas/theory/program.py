@@ -218,8 +218,8 @@ class Optimum:
     def prices(self) -> dict[str, float]:
         """Multipliers of the limits that hold the optimum back."""
         least = max(1e-9, ACTIVE * float(self.multipliers.max(initial=0.0)))
-        found = zip(self.program.names, self.multipliers.tolist(), strict=True)
-        return {name: price for name, price in found if price > least}
+        named = zip(self.program.names, self.multipliers.tolist(), strict=True)
+        return {name: price for name, price in named if price > least}
 
     @property
     def active(self) -> tuple[str, ...]:

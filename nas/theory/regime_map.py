@@ -74,33 +74,37 @@ def regime_map(theory: TheoryProblem, metric: str, latencies: FloatArray, memori
 def map_figure(theory: TheoryProblem, metric: str) -> Figure:
     """Regimes with iso-lines of ρ*, l*, d*; below, the depth, width and ρ of the exact discrete optimum."""
     reach = np.geomspace(1.0 / SPAN, SPAN, SIDE)
-    found = regime_map(theory, metric, theory.limits[metric] * reach, theory.limits["memory_gb"] * reach)
+    regimes = regime_map(theory, metric, theory.limits[metric] * reach, theory.limits["memory_gb"] * reach)
     figure = Figure(figsize=(9.6, 6.2))
     figure.subplots_adjust(left=0.07, right=0.955, bottom=0.08, top=0.94, hspace=0.28, wspace=0.2)
     panels = figure.subplots(2, 3)
     for ax, (variable, text) in zip(
         panels[0], ((4, "active share ρ*"), (0, "layers l*"), (1, "width d*")), strict=True
     ):
-        ax.pcolormesh(found.latencies, found.memories, found.binding, cmap=COLOURS, vmin=0, vmax=3, shading="nearest")
-        drawn = ax.contour(found.latencies, found.memories, found.points[:, :, variable], 6, colors=INK, linewidths=0.7)
+        ax.pcolormesh(
+            regimes.latencies, regimes.memories, regimes.binding, cmap=COLOURS, vmin=0, vmax=3, shading="nearest"
+        )
+        drawn = ax.contour(
+            regimes.latencies, regimes.memories, regimes.points[:, :, variable], 6, colors=INK, linewidths=0.7
+        )
         ax.clabel(drawn, fontsize=7, fmt=lambda value: f"{value:.3g}" if value < 100 else f"{value:.0f}")
         _axes(ax, metric, f"Program: {text}")
     _legend(panels[0][0])
-    _exact_panels(theory, metric, found, panels[1])
+    _exact_panels(theory, metric, regimes, panels[1])
     return figure
 
 
 def _exact_panels(
-    theory: TheoryProblem, metric: str, found: RegimeMap, axes: "np.ndarray[tuple[int], np.dtype[np.object_]]"
+    theory: TheoryProblem, metric: str, regimes: RegimeMap, axes: "np.ndarray[tuple[int], np.dtype[np.object_]]"
 ) -> None:
-    exact = exact_points(theory.problem, metric, found.latencies, found.memories)
+    exact = exact_points(theory.problem, metric, regimes.latencies, regimes.memories)
     for ax, (variable, text) in zip(axes, ((2, "active share ρ"), (0, "layers l"), (1, "width d")), strict=True):
         if exact is None:
             ax.text(0.5, 0.5, "space too large to draw", ha="center", transform=ax.transAxes)
             continue
         mesh = ax.pcolormesh(
-            found.latencies,
-            found.memories,
+            regimes.latencies,
+            regimes.memories,
             exact[:, :, variable],
             cmap="Blues",
             norm="log" if variable == 2 else None,
@@ -168,8 +172,8 @@ def along(theory: TheoryProblem, name: str, limits: FloatArray) -> FloatArray:
     rows = np.full((len(limits), 6), np.nan)
     for i, limit in enumerate(limits.tolist()):
         others = tuple(b for b in theory.problem.budgets if b.metric != name)
-        asked = {b.metric: b.limit for b in (*others, Budget(name, limit))}
-        costs = {metric: COSTS[metric](theory.setting).times(1.0 / most) for metric, most in asked.items()}
+        most_of = {b.metric: b.limit for b in (*others, Budget(name, limit))}
+        costs = {metric: COSTS[metric](theory.setting).times(1.0 / most) for metric, most in most_of.items()}
         program = Program(theory.loss, costs, theory.box())
         if program.feasible:
             optimum = solve(program)

@@ -99,14 +99,14 @@ class Cell:
         """Width while there are several; then the axis along which the loss changes most, by its slope at the optimum."""
         _, slope, _ = optimum.program.objective.derivatives(optimum.logs)
         axes = self.axes(theory)
-        found, spans = [], []
+        candidates, spans = [], []
         for variable in [WIDTH] if WIDTH in axes else axes:
             name, values = axes[variable]
             first, last = getattr(self, name)
             if last > first:
-                found.append((variable, name, values))
+                candidates.append((variable, name, values))
                 spans.append(abs(float(slope[variable])) * float(np.log(values[last] / values[first])))
-        return found[int(np.argmax(spans))]
+        return candidates[int(np.argmax(spans))]
 
 
 def sizes_of(theory: TheoryProblem, width: int) -> IntArray:
@@ -118,8 +118,8 @@ def sizes_of(theory: TheoryProblem, width: int) -> IntArray:
 def heads_of(theory: TheoryProblem, width: int) -> IntArray:
     """KV genes that a width allows, by rising number of heads."""
     space = theory.problem.space
-    found = space.kv_gene.nth[width, : space.kv_gene.counts[width]]
-    return found[np.argsort(space.kv_values[width, found])]
+    genes = space.kv_gene.nth[width, : space.kv_gene.counts[width]]
+    return genes[np.argsort(space.kv_values[width, genes])]
 
 
 def genotypes(
@@ -206,11 +206,11 @@ class _Search:
         """Keys of the best of some designs, (n,): those that share the lowest loss within the budgets."""
         self.designs += len(genotypes)
         names = dict.fromkeys(("loss", *self.theory.limits))
-        found = self.theory.problem.evaluate(genotypes, tuple(names))
-        loss = np.where(found.feasible, found.metrics["loss"], np.inf)
+        evaluations = self.theory.problem.evaluate(genotypes, tuple(names))
+        loss = np.where(evaluations.feasible, evaluations.metrics["loss"], np.inf)
         lowest = float(loss.min(initial=np.inf))
         self.best_loss = min(self.best_loss, lowest)
-        keys: IntArray = found.keys[np.isfinite(loss) & (rounded(loss) == rounded(np.array([lowest])))]
+        keys: IntArray = evaluations.keys[np.isfinite(loss) & (rounded(loss) == rounded(np.array([lowest])))]
         return keys
 
     def run(self) -> None:

@@ -65,9 +65,9 @@ class TheoryProblem:
         """Parts of the study that no formula reads: fields of its scenario, genes, columns that all its designs share."""
         space, scenario = self.problem.space, self.problem.scenario
         first = self.problem.architectures(space.genotypes(np.zeros(1, dtype=np.int64)))
-        found = [*uncovered(scenario, (*SCENARIO, *OPTIONS)), *uncovered_in(scenario.precision)]
-        found += [*uncovered(scenario.device, DEVICE), *(gene for gene in space.genes if gene not in GENES)]
-        return found + [name for name in first.further_columns() if name not in (*COLUMNS, "vocabulary")]
+        uncovered_parts = [*uncovered(scenario, (*SCENARIO, *OPTIONS)), *uncovered_in(scenario.precision)]
+        uncovered_parts += [*uncovered(scenario.device, DEVICE), *(gene for gene in space.genes if gene not in GENES)]
+        return uncovered_parts + [name for name in first.further_columns() if name not in (*COLUMNS, "vocabulary")]
 
     @cached_property
     def setting(self) -> Setting:
@@ -208,11 +208,11 @@ def _scale(law: Law, name: str, term: Term) -> float:
 
 
 def _exponents(law: Law, term: Term) -> FloatArray:
-    found = np.zeros(len(VARIABLES))
+    exponents = np.zeros(len(VARIABLES))
     for feature, written in term.powers.items():
         if feature != "tokens":
-            found += signed_exponent(written, law.coefficients) * np.array(POWERS[feature])
-    return found
+            exponents += signed_exponent(written, law.coefficients) * np.array(POWERS[feature])
+    return exponents
 
 
 def _refused(law: Law, because: str) -> UsageError:

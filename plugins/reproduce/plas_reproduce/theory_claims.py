@@ -115,7 +115,7 @@ def dual_theorems() -> list[Claim]:
     given = {eta: ratio(eta, paper=True) for eta in asked}
     printed = ", ".join(f"{eta:.4f}" for eta in given.values())
     rate = cases.prefill_dual_rate(0.3, 1.5, 6, 2.0)
-    prefill = cases.prefill_layer(1024)(1.5, 6) / cases.memory_layer(s, 1024, rate)(1.5, 6)
+    prefill = cases.prefill_layer(s, 1024)(1.5, 6) / cases.memory_layer(s, 1024, rate)(1.5, 6)
     return [
         Claim(
             stated("dual-prefill"),

@@ -105,7 +105,9 @@ def test_the_corrected_dual_form_meets_its_ratio_and_the_papers_misses_it(
 
 def test_the_prefill_dual_form_meets_its_ratio(setting: Setting) -> None:
     rate = cases.prefill_dual_rate(0.3, 1.5, 6, 2.0)
-    assert cases.prefill_layer(1024)(1.5, 6) / cases.memory_layer(setting, 1024, rate)(1.5, 6) == pytest.approx(0.3)
+    assert cases.prefill_layer(setting, 1024)(1.5, 6) / cases.memory_layer(setting, 1024, rate)(
+        1.5, 6
+    ) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -115,7 +117,7 @@ def test_single_budgets_against_the_program(setting: Setting, seed: int) -> None
     close(cases.memory_only(other, width, memory, RATE), numeric(other, width, memory=memory))
     decode = cases.single("D1", c, width, RATE, cases.decode_layer(other, width), memory)
     close(decode, numeric(other, width, decode=memory))
-    prefill = cases.single("P1", c, width, RATE, cases.prefill_layer(width), memory)
+    prefill = cases.single("P1", c, width, RATE, cases.prefill_layer(other, width), memory)
     close(prefill, numeric(other, width, prefill=memory))
 
 
