@@ -1,6 +1,7 @@
 """The packages' pages: links that lead somewhere, and samples that are what is printed."""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -26,6 +27,29 @@ def loaded(name: str) -> ModuleType:
 def test_every_package_has_a_page() -> None:
     packages = {path.parent.name for path in (ROOT / "plugins").glob("*/pyproject.toml")}
     assert {Path(page).parts[1] for page in PAGES} == {Path(page).parts[1] for page in READMES} == packages
+
+
+def prose(page: Path) -> str:
+    """A page without its code."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"`[^`]*`", "`", text)
+
+
+def anchors(page: Path) -> set[str]:
+    """What its headings are linked by."""
+    titles = re.findall(r"^#{1,6} +(.*?) *$", prose(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("name", [*PAGES, *READMES])
+def test_every_link_leads_somewhere(name: str) -> None:
+    page = ROOT / name
+    for link in re.findall(r"(?<!\\)\]\(([^)\s]+)\)", prose(page)):
+        place, _, anchor = link.partition("#")
+        target = (page.parent / place).resolve() if place else page
+        if not link.startswith("https://"):
+            assert target.exists(), link
+            assert not anchor or target.suffix != ".md" or anchor in anchors(target), link
 
 
 @pytest.mark.samples
