@@ -35,8 +35,7 @@ import numpy as np
 from plas_bench.smooth import aspect, jittered
 from plas_bench.unrecorded import unrecorded
 
-from nas.problem.evaluations import non_dominated
-from nas.problem.indicators import Scale
+from nas.problem.evaluations import Scale, non_dominated
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble

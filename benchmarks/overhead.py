@@ -28,8 +28,7 @@ from pymoo.optimize import minimize
 from scipy.stats import wilcoxon
 
 from nas.exact.solution import solve
-from nas.problem.evaluations import Evaluations, frontier_rows
-from nas.problem.indicators import Scale, distance
+from nas.problem.evaluations import Evaluations, Scale, distance, frontier_rows
 from nas.problem.problem import Problem
 from nas.record.store import RunStore
 from nas.search.assembly import Study, assemble

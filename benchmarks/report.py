@@ -13,8 +13,7 @@ from pathlib import Path
 
 from selenium import webdriver
 
-from nas.answer.past_run import recorded_run
-from nas.answer.read_from_run import recalled
+from nas.answer.past_run import recalled, recorded_run
 from nas.commands.report import FILE, write_report
 
 IMAGE = Path(__file__).resolve().parents[1] / "docs" / "images" / "report.png"

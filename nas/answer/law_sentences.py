@@ -11,7 +11,7 @@ from nas.answer.law_verdicts import AlongFrontier, LawAnswers
 from nas.exact.alternative_laws import Along, Verdict, along, verdicts
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
-from nas.study.law_records import records_line
+from nas.study.study_laws import records_line
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray

@@ -1,16 +1,23 @@
 """What each device of a study gives: the lowest loss within the budgets on it, what that takes, or what is short there."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from nas.errors import UsageError
+from nas.exact.decomposition.branch_and_bound import Exceeded
+from nas.exact.gains import covered
 from nas.exact.solution import pick_of
 from nas.problem.evaluations import Evaluations
-from nas.problem.picks import PickRule, best_row
+from nas.problem.objective import Budget
+from nas.problem.picks import Pick, PickRule, answers, best_row
 from nas.problem.problem import Problem
+from nas.problem.quantiles import refuse_unclaimed
 from nas.problem.settings import in_setting
+from nas.search.assembly import Study
+from nas.search.scenarios import with_preset
 from search_spaces.columns import code
 
 MOST = 64  # devices that are answered one by one
@@ -89,3 +96,46 @@ def columns_on_devices(problem: Problem, answers: tuple[OnDevice, ...]) -> dict[
         rows.append(row | {f"closest_{metric}": value for metric, value in each.missed.items()})
     names = list(dict.fromkeys(name for row in rows for name in row))
     return {name: [row.get(name, "") for row in rows] for name in names}
+
+
+OF_MEMORY = ("memory_gb", "resident_gb", "memory_share", "resident_share")
+
+
+def held_on_device(study: Study, on_device: Problem, found: Evaluations, *, solved: bool) -> tuple[Pick, ...]:
+    """Your budgets' and each application's pick under preset `device`, among what was evaluated; of the whole space that a run has `solved`.
+
+    Limits on memory stand beside that of the preset. Empty where a budget is on a metric of a user's own or on a
+    quantile that the device's profile does not claim, or where a solved space would take long.
+    """
+    own = {metric.name for metric in study.problem.functions}
+    if own & {budget.metric for budget in study.problem.budgets}:
+        return ()
+    queries = tuple(question for question in study.problem.queries if not question.baseline)
+    shipped = tuple(each for each in on_device.objectives if each.name not in own)
+    asked = study.problem.asked_besides
+    problem = replace(on_device, objectives=shipped, budgets=_budgets(study), queries=queries, columns=asked)
+    try:
+        refuse_unclaimed(problem)
+        return _solved_on_device(problem) if solved else answers(problem, problem.evaluate(found.genotypes[found.ok]))
+    except (Exceeded, UsageError):
+        return ()
+
+
+def _budgets(study: Study) -> tuple[Budget, ...]:
+    """The study's own limits and, where one of them is on memory, the preset's."""
+    budgets, default = study.problem.budgets, with_preset(study.config, "device").default_budget
+    if default is None or not any(budget.metric in OF_MEMORY for budget in budgets):
+        return budgets
+    scenario = study.problem.scenario
+    metric, limit = default.on(None if scenario.devices else scenario.device.memory_gb)
+    return budgets if any(b.metric == metric for b in budgets) else (*budgets, Budget(metric, limit))
+
+
+def _solved_on_device(problem: Problem) -> tuple[Pick, ...]:
+    """The pick of each of the problem's questions, of the whole space."""
+    rules = tuple(PickRule.for_query(question) for question in problem.queries)
+    alone = replace(problem, objectives=(), queries=())
+    whole = covered(alone, rules)
+    found = [whole.lowest((*problem.budgets, *rule.limits)) for rule in rules]
+    rows = [None if row is None else problem.evaluate(row.genotypes) for row in found]
+    return tuple(Pick(question, row) for question, row in zip(problem.queries, rows, strict=True))

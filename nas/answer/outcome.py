@@ -8,15 +8,13 @@ import numpy as np
 from nas.answer.changes import Changes, changes_of
 from nas.answer.device_times import alike, device_times
 from nas.answer.doubt import ByEvidence, Doubt, by_evidence, doubt_of
-from nas.answer.held_on_device import held_on_device
 from nas.answer.law_verdicts import LawAnswers, law_answers
-from nas.answer.on_each_device import OnDevice, on_each_device
+from nas.answer.on_each_device import OnDevice, held_on_device, on_each_device
 from nas.answer.witness import Witness, of_picks
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import SMALL, ExactSolution, quick_frontier
 from nas.problem.diagnosis import Diagnosis
-from nas.problem.evaluations import Evaluations, frontier_rows
-from nas.problem.indicators import Distance, Scale, distance
+from nas.problem.evaluations import Distance, Evaluations, Scale, distance, frontier_rows
 from nas.problem.law_caveats import blind_axes
 from nas.problem.picks import Pick, answers
 from nas.problem.problem import Problem

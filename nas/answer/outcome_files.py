@@ -17,13 +17,11 @@ from nas.answer.three_sentences import answer_in_numbers
 from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json
 from nas.problem.diagnosis import lines
-from nas.problem.evaluations import Evaluations
-from nas.problem.indicators import APPROXIMATE, too_many
+from nas.problem.evaluations import APPROXIMATE, Evaluations, too_many
 from nas.problem.problem import Problem
 from nas.problem.settings import tokens_of
-from nas.record.steps import Step
-from objectives.loss_law.law import Law
-from objectives.loss_law.origin import origin_of
+from nas.record.database import Step
+from objectives.loss_law.law import Law, origin_of
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import baseline_metric
-from nas.problem.evaluations import Evaluations, frontier_rows
-from nas.problem.indicators import too_many
+from nas.problem.evaluations import Evaluations, frontier_rows, too_many
 from nas.problem.objective import EXTRAPOLATION, INSIDE
 from nas.problem.problem import Problem
 from nas.problem.steps import AtContext, along_contexts, has_long_contexts

@@ -20,11 +20,10 @@ from nas.record.database import explained
 from nas.record.folder import OpenRun, current, open_run
 from nas.record.store import BLOCK, FILE, KNOWN
 from nas.terminal.console import duration
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from objectives import outside
 from objectives.display_text import in_a_command
-from objectives.loss_law.law import Law
-from objectives.loss_law.origin import origin_line
+from objectives.loss_law.law import Law, origin_line
 from search_spaces.arrays import FloatArray
 from search_spaces.space import SearchSpace
 from search_spaces.specification import FURTHER_AXES, OF_HEADS

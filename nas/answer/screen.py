@@ -43,7 +43,7 @@ from nas.problem.law_caveats import blind_lines
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.study.configuration import StudyConfig
 from nas.terminal.console import Line, sentence, write
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from nas.terminal.scatter import MARGIN, Series, scatter
 from nas.terminal.screen_text import COMMAND, TITLE, Styled, cells, columns, linked, rows, shown
 from nas.terminal.tables import fitted

@@ -31,9 +31,8 @@ from nas.problem.wording import in_words as quantity_in_words
 from nas.problem.wording import served_in_words
 from nas.search.strategy import ReportSection
 from nas.study.configuration import StudyConfig
-from nas.study.law_records import left_out_line, record_line
-from objectives.loss_law.law import Law
-from objectives.loss_law.origin import origin_line, verdict_line
+from nas.study.study_laws import left_out_line, record_line
+from objectives.loss_law.law import Law, origin_line, verdict_line
 from objectives.quantities import bytes_in_words
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures

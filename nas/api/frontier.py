@@ -12,8 +12,7 @@ from nas.answer.three_sentences import ThreeSentences
 from nas.api.data_frames import design_of, evaluations_table, notebook_html, units, with_differences
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.solution import pick_of
-from nas.problem.evaluations import Evaluations
-from nas.problem.indicators import Distance, Scale, distance
+from nas.problem.evaluations import Distance, Evaluations, Scale, distance
 from nas.problem.objective import Baseline, Budget
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem

@@ -17,7 +17,7 @@ from nas.problem.objective import Budget, unit_of
 from nas.problem.picks import PickRule
 from nas.record.candidates import read_rows
 from nas.study.metrics import check_form, select
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from objectives import outside
 from objectives.display_text import escaped, in_a_command
 from search_spaces.arrays import IntArray

@@ -17,7 +17,7 @@ from nas.files import yaml_source
 from nas.files.own_files import made_folder
 from nas.files.report_json import FILE, stamped
 from nas.files.tables import refuse_used, write, write_json
-from nas.pages.from_report import write_page
+from nas.pages.page import write_page
 from nas.study.baselines import baseline
 from nas.study.catalogue import id_and_mode, load_device, load_law
 from nas.terminal.console import notice, say_json

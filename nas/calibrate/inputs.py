@@ -24,7 +24,7 @@ from nas.files.faults import Faults
 from nas.files.tables import csv_text
 from nas.record.candidates import read_candidates
 from nas.study.catalogue import id_and_mode, load_device
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from objectives import outside
 from objectives.calibrating.shared import KIND, VERSION, SharedMeasurements
 from objectives.table import read_sheet

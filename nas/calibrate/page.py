@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from nas.calibrate import calibration_text as texts
-from nas.pages.markup import element, footer, paragraphs, section, shown, table, text
-from nas.pages.page import column, numbers, page
+from nas.pages.page import column, element, footer, numbers, page, paragraphs, section, shown, table, text
 
 SCRIPTS = ("linked.js", "calibration.js")
 COLUMNS = (

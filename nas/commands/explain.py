@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from nas.answer import device_gain_sentences
+from nas.answer import gain_sentences
 from nas.answer.design_words import blind_spots, count, describe, head, unpriced
 from nas.answer.device_times import TIMES, ranges_of_what
 from nas.answer.gain_sentences import described, gain_lines
@@ -46,7 +46,7 @@ from nas.study.baselines import architecture_from, model_named
 from nas.study.layers import layered, parsed_settings
 from nas.study.metrics import check_form, parse_budget, select
 from nas.terminal.console import say, say_json
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from nas.theory.relaxation import relaxed_gains
@@ -83,7 +83,7 @@ def explain(request: ExplainRequest) -> None:
     if request.json:
         content = _content(study, known.label, chosen, explanation, remarks, _sure(apart, told), contexts, found)
         pick = None if found is None else found.pick
-        content["device_gains"] = device_gain_sentences.described(limited, pick, of_device, in_theory)
+        content["device_gains"] = gain_sentences.device_described(limited, pick, of_device, in_theory)
         say_json(content | ({} if of_tasks is None else {"scores": in_numbers(of_tasks, 0)}))
         return
     _show(study, chosen, known.label, explanation, remarks)
@@ -120,7 +120,7 @@ def _say_gains(
 ) -> None:
     """What more of the budgets, of the axes and of the device would buy."""
     lines = gain_lines(problem, found, loss)
-    for line in [*lines, *device_gain_sentences.device_gain_lines(problem, found.pick, of_device, in_theory)]:
+    for line in [*lines, *gain_sentences.device_gain_lines(problem, found.pick, of_device, in_theory)]:
         say(line)
 
 

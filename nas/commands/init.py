@@ -13,7 +13,7 @@ from nas.search.discovery import named
 from nas.study.user_code import could_be_own
 from nas.study.value_parsers import written_vocabulary
 from nas.terminal.console import notice
-from nas.terminal.program import command as typed
+from nas.terminal.doors import command as typed
 from objectives import outside
 from objectives.plugins import documents, folder
 

@@ -14,7 +14,7 @@ from nas.search.discovery import EXTRAS, in_working_folder
 from nas.study import entry_points
 from nas.study.catalogue import installed_format, load_device, load_law, load_space
 from nas.study.entry_points import AUTO, PlugIn
-from nas.study.law_records import LEFT_OUT, RIGHT, records, records_of, rules, strongest_rules
+from nas.study.study_laws import LEFT_OUT, RIGHT, records, records_of, rules, strongest_rules
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table

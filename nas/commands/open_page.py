@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nas.commands.requests import ReportRequest
 from nas.errors import UsageError
-from nas.pages.from_report import FILE
+from nas.pages.page import FILE
 from nas.terminal.console import notice, say
 
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from nas.answer.outcome import Outcome
-from nas.answer.past_run import RecordedRun, recorded_run
-from nas.answer.read_from_run import recalled
+from nas.answer.past_run import RecordedRun, recalled, recorded_run
 from nas.commands.answer_folders import work_of
 from nas.commands.requests import ReportRequest
 from nas.errors import UsageError
 from nas.files import report_json, yaml_source
 from nas.files.tables import write
-from nas.pages.from_report import FILE, delivered, name_of
+from nas.pages.page import FILE, delivered, name_of
 from nas.pages.run_page import run_page
 from nas.pages.runs_page import NamedRun, distinct_names, runs_page
 from nas.record.folder import current

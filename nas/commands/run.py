@@ -42,9 +42,9 @@ from nas.search.lifecycle import (
 from nas.search.loop import Limits, Search
 from nas.study.configuration import StudyConfig
 from nas.study.layers import layered
-from nas.study.user_code_errors import ForeignError
+from nas.study.user_code import ForeignError
 from nas.terminal.console import Stages, Ticker, notice, say_json
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from nas.terminal.streams import LostOutputError
 from objectives.display_text import in_a_command
 

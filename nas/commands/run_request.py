@@ -26,7 +26,7 @@ from nas.study.law_files import changed
 from nas.study.layers import over, parsed_settings
 from nas.study.value_parsers import without_password
 from nas.terminal.console import notice, say
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from nas.terminal.streams import LostOutputError
 from objectives.display_text import in_a_command
 from objectives.quantities import short

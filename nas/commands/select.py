@@ -57,7 +57,7 @@ from nas.record.candidates import write_candidates
 from nas.study.metrics import check_form, parse_budget, select
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.tables import table
-from objectives.loss_law.origin import origin_line, verdict_line
+from objectives.loss_law.law import origin_line, verdict_line
 from objectives.quantities import day_in_words
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 

@@ -13,7 +13,7 @@ from nas.errors import UsageError
 from nas.files.tables import finite
 from nas.record.store import FILE, begun
 from nas.terminal.console import harmless, notice, say, say_json
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from objectives.display_text import in_a_command
 
 Follower = RunFollower | Elsewhere | ComparisonFollower

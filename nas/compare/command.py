@@ -12,23 +12,24 @@ from nas.compare.configuration import (
     FILE,
     ComparisonConfig,
     ComparisonStudies,
+    Plan,
+    RunSpec,
     StudyKeys,
     checked,
     comparison_studies,
     keys_of,
+    planned,
     refuse_untyped,
 )
 from nas.compare.execution import ProcessPool, processors
 from nas.compare.external_results import MOST_BYTES
 from nas.compare.pictures import draw_all
-from nas.compare.plan import Plan, RunSpec, planned
 from nas.compare.reference import volume_of
 from nas.compare.report import comparison_page, left_out, report, seeds_too_few, sentences, show
 from nas.compare.request import CompareRequest
 from nas.compare.result import Ranking, StudyResult, rankings
-from nas.compare.rows import pair_rows, power_rows, result_rows, target_rows
 from nas.compare.scoring import DIED, Bench, Label, check_traces, label_of, scored, unmeant
-from nas.compare.tables import write_tables
+from nas.compare.tables import pair_rows, power_rows, result_rows, target_rows, write_tables
 from nas.errors import InfeasibleError, PlasError, UsageError
 from nas.files.own_files import drawing, inner_folder
 from nas.files.tables import write
@@ -38,7 +39,7 @@ from nas.search.lifecycle import terminable
 from nas.study.user_code import is_own
 from nas.study.value_parsers import split_names
 from nas.terminal.console import Stages, Ticker, notice, say_json
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from objectives import outside
 from objectives.display_text import in_a_command
 

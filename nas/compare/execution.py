@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from nas.compare.anytime import Trace
-from nas.compare.plan import RunSpec
+from nas.compare.configuration import RunSpec
 from nas.errors import PlasError, UsageError
 from nas.files.own_files import inner_folder
 from nas.record import folder as run_folder

@@ -19,7 +19,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from nas.answer.palette import BASELINE, EXACT, FRONTIER, INK, PICK, STYLE, label
 from nas.answer.sentences import plot_axes
 from nas.compare.anytime import TARGETS
-from nas.compare.plan import BASELINES
+from nas.compare.configuration import BASELINES
 from nas.compare.report import until
 from nas.compare.result import Ranking, StudyResult, can_draw, named, same_starts
 from nas.compare.statistics import quantile

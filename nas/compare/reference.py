@@ -7,8 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from nas.errors import UsageError
-from nas.problem.evaluations import non_dominated, rounded
-from nas.problem.indicators import Distance, Scale, distance, too_many, volume
+from nas.problem.evaluations import Distance, Scale, distance, non_dominated, rounded, too_many, volume
 from nas.problem.objective import Objective
 from search_spaces.arrays import FloatArray, IntArray
 

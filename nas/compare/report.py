@@ -8,7 +8,7 @@ import numpy as np
 
 from nas.answer.palette import label
 from nas.compare.anytime import VOLUME
-from nas.compare.plan import BASELINES
+from nas.compare.configuration import BASELINES
 from nas.compare.reference import UNION
 from nas.compare.result import (
     NONE_SHOWN,
@@ -34,12 +34,11 @@ from nas.compare.tables import (
     result_table,
     target_table,
 )
-from nas.pages.markup import element, footer, paragraphs, section, text
-from nas.pages.markup import table as html_table
-from nas.pages.page import column, page
-from nas.problem.indicators import APPROXIMATE, too_many
+from nas.pages.page import column, element, footer, page, paragraphs, section, text
+from nas.pages.page import table as html_table
+from nas.problem.evaluations import APPROXIMATE, too_many
 from nas.terminal.console import say
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from objectives.display_text import in_a_command

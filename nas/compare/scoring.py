@@ -9,17 +9,16 @@ import numpy as np
 
 from nas.compare import execution
 from nas.compare.anytime import Measured, Trace, checkpoints, clock, measured
-from nas.compare.configuration import ComparisonConfig
+from nas.compare.configuration import ComparisonConfig, Plan, RunSpec
 from nas.compare.execution import ProcessPool
 from nas.compare.external_results import Columns, ForeignRun, columns_of, objectives_of, read_runs, studies_of, traces
-from nas.compare.plan import Plan, RunSpec
 from nas.compare.reference import Reference, Volume, exact_reference, union, volume_of
 from nas.compare.result import StudyResult
 from nas.errors import PlasError, UsageError
 from nas.exact.solution import quick_frontier
 from nas.problem.objective import Objective
 from nas.search.assembly import Study
-from objectives.loss_law.origin import origin_line
+from objectives.loss_law.law import origin_line
 from search_spaces.arrays import FloatArray, IntArray
 
 Label = tuple[str, str, int]  # study, strategy, seed

@@ -17,8 +17,8 @@ from nas.search.scenarios import notices_of
 from nas.study.baselines import baseline
 from nas.study.catalogue import load_device
 from nas.study.configuration import IN_TOKENS, StudyConfig
-from nas.study.device_tables import ColumnTable
 from nas.study.metrics import MetricReader
+from nas.study.study_devices import ColumnTable
 from nas.study.study_laws import in_format, in_tokens, refuse_both, with_request
 from nas.study.study_space import run_by_engine
 from objectives.device import Device

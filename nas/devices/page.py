@@ -15,9 +15,8 @@ from nas.devices.result import DeviceStudy, Models, architecture, shortage
 from nas.devices.screen import LETTERS, binding, cell, head, reading, short, speed_lines, warnings, workload
 from nas.devices.tables import model_columns
 from nas.devices.transfer import Optimum
-from nas.pages.markup import configuration, element, footer, paragraphs, section, table, text
-from nas.pages.page import column, page
-from nas.terminal.program import command
+from nas.pages.page import column, configuration, element, footer, page, paragraphs, section, table, text
+from nas.terminal.doors import command
 from objectives.display_text import in_a_command
 
 SCRIPTS = ("devices.js",)

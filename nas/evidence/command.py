@@ -15,7 +15,7 @@ from nas.evidence.tables import RULES, laws_by_name
 from nas.files.faults import unknown
 from nas.files.tables import write
 from nas.files.yaml_source import dump
-from nas.study.law_records import Record, records_of, strongest
+from nas.study.study_laws import Record, records_of, strongest
 from nas.terminal.console import Stages, say, say_json
 from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table

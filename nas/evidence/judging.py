@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from nas.evidence.tables import RULES, GroupedTable, Prediction, by_law, by_rule
-from nas.study.law_records import Record
+from nas.study.study_laws import Record
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.draws import difference_quantiles, probability_below
 from objectives.loss_law.law import Law

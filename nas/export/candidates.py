@@ -9,15 +9,14 @@ import numpy as np
 
 from nas.answer.past_run import RecordedRun, recorded_run, solvable, solved_within, study_of
 from nas.errors import InfeasibleError, UsageError
-from nas.problem.evaluations import Evaluations, frontier_rows
-from nas.problem.indicators import Scale
+from nas.problem.evaluations import Evaluations, Scale, frontier_rows
 from nas.record.candidates import read_candidates
 from nas.search.assembly import Study, assemble
 from nas.search.scenarios import able_to_serve
 from nas.study.baselines import baseline
 from nas.study.layers import layered
 from nas.study.metrics import check_form, parse_budget, select
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
 from search_spaces.columns import DEFAULTS, any_of

@@ -26,10 +26,10 @@ from nas.record.candidates import write_candidates
 from nas.study.entry_points import refuse_contested
 from nas.study.value_parsers import written_vocabulary
 from nas.terminal.console import notice, say, say_json
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from nas.terminal.tables import table
 from objectives.display_text import in_a_command
-from objectives.loss_law.origin import origin_line, verdict_line
+from objectives.loss_law.law import origin_line, verdict_line
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray

@@ -22,7 +22,7 @@ from nas.search.assembly import Study
 from nas.study.entry_points import shipped
 from nas.study.value_parsers import ALWAYS
 from objectives import outside
-from objectives.loss_law.origin import origin_line
+from objectives.loss_law.law import origin_line
 from objectives.plugins import DISTRIBUTION, normalised, version_of
 
 SPARE_BYTES = 50_000_000

@@ -11,8 +11,7 @@ from nas.errors import UsageError
 from nas.export.model import Model
 from nas.files.faults import unknown
 from nas.study import entry_points
-from nas.study.user_code import code_named, loaded_code
-from nas.study.user_code_errors import naming_user_code
+from nas.study.user_code import code_named, loaded_code, naming_user_code
 from objectives.plugins import normalised
 
 KIND = "stacks"

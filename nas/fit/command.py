@@ -35,7 +35,7 @@ from nas.fit.text import aligned, headed, terminal
 from nas.fit.text import planned as plan_lines
 from nas.fit.verdict import better_form, verdict
 from nas.fit.worth import STOP, worth
-from nas.pages.from_report import write_page
+from nas.pages.page import write_page
 from nas.record.candidates import write_candidates
 from nas.search.assembly import Study, assemble
 from nas.study.catalogue import load_law

@@ -14,7 +14,7 @@ from nas.files.tables import refuse_existing, refuse_used
 from nas.fit.request import FitRequest
 from nas.study import entry_points
 from nas.study.catalogue import installed_form
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.form import Form, named_form
 from objectives.plugins import importable

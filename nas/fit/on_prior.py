@@ -34,7 +34,7 @@ from nas.fit.prior_text import prior_markdown, prior_terminal
 from nas.fit.request import FitRequest
 from nas.fit.verdict import prior_verdict
 from nas.fit.worth import expected_regret, worth
-from nas.pages.from_report import write_page
+from nas.pages.page import write_page
 from nas.search.assembly import Study
 from nas.study.catalogue import load_law
 from nas.terminal.console import Stages, notice
@@ -43,8 +43,7 @@ from objectives.evidence.posterior import Belief, own_law, posterior, prior_of
 from objectives.fitting.portability import doubt
 from objectives.fitting.robust import diverged, without_diverged
 from objectives.fitting.trained_models import Table
-from objectives.loss_law.law import Law
-from objectives.loss_law.origin import tables_seen
+from objectives.loss_law.law import Law, tables_seen
 
 KIND = "fit_on_prior"
 EXCLUDED = ("form", "kv", "fix", "delta", "starts", "bootstraps", "law")  # how a form is fitted without a prior

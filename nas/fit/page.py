@@ -5,8 +5,7 @@ from typing import Any
 
 from nas.fit.prior_text import prior_sections
 from nas.fit.text import LINE, Part, Section, sections
-from nas.pages.markup import element, footer, paragraphs, section, shown, table, text
-from nas.pages.page import column, numbers, page
+from nas.pages.page import column, element, footer, numbers, page, paragraphs, section, shown, table, text
 
 
 def prior_page(name: str, content: Mapping[str, Any]) -> str:

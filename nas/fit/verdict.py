@@ -8,7 +8,7 @@ import numpy as np
 from nas.fit.frontier_check import cannot_disagree
 from nas.fit.prior_report import SURPRISING
 from nas.fit.text import lost
-from nas.terminal.program import command
+from nas.terminal.doors import command
 
 FEW = 4  # rows below which shape is the prior's
 MISFIT = 3.0  # residual sds over the prior's from which the form is doubted

@@ -23,7 +23,7 @@ from nas.measure.session import Plan, measure, workload
 from nas.record.process import Answer
 from nas.study.baselines import baseline
 from nas.terminal.console import notice, say
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from nas.terminal.tables import table
 from objectives.display_text import in_a_command
 from search_spaces.arrays import FloatArray, IntArray

@@ -14,14 +14,12 @@ from nas.answer.plot_data import UNSEEN, cells, convergence, curves
 from nas.answer.score_tables import design_table, scored, step_table
 from nas.answer.sentences import certainty, headline, in_words, limits, reading, section_lines
 from nas.answer.three_sentences import three_sentences
-from nas.pages.markup import configuration, element, facts, footer, image, paragraphs, section, table, text
-from nas.pages.page import page
-from nas.pages.rows import rows_of
-from nas.pages.run_data import run_data
+from nas.pages.page import configuration, element, facts, footer, image, page, paragraphs, section, table, text
+from nas.pages.run_data import rows_of, run_data
 from nas.problem.diagnosis import lines
 from nas.problem.law_caveats import blind_lines
 from nas.search.strategy import ReportSection
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from objectives.display_text import in_a_command
 
 SCRIPTS = ("names.js", "chart.js", "panel.js", "budgets.js", "run.js")

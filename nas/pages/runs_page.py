@@ -10,11 +10,9 @@ from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import OWN_HEADER, own_pick
 from nas.answer.plot_data import thinned
 from nas.answer.sentences import certainty
-from nas.pages.markup import element, footer, paragraphs, section, table, text
-from nas.pages.page import column, page
+from nas.pages.page import column, element, footer, page, paragraphs, section, table, text
 from nas.pages.run_data import WORDS, axes_of, metric_of
-from nas.problem.evaluations import Evaluations, non_dominated
-from nas.problem.indicators import Scale, too_many
+from nas.problem.evaluations import Evaluations, Scale, non_dominated, too_many
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
 from nas.record.identity import fingerprints

@@ -12,9 +12,7 @@ import numpy as np
 from nas.errors import PlasError
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
-from nas.record.database import connect, digest, explained, meta_digest
-from nas.record.further_tables import UnderWay
-from nas.record.steps import Steps
+from nas.record.database import Steps, UnderWay, connect, digest, explained, meta_digest
 from objectives import outside
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray, IntArray

@@ -9,7 +9,7 @@ import numpy as np
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
-from nas.record.further_tables import Ask
+from nas.record.database import Ask
 from nas.record.store import Recorded, RunStore
 from nas.search.in_worker import Answer
 from nas.search.loop import Search

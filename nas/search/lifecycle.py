@@ -32,7 +32,7 @@ from nas.search.successive_halving import STOPPED
 from nas.search.worker_pool import Pace, WorkerPool
 from nas.study.configuration import StudyConfig
 from nas.study.user_code import is_own
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from objectives import outside
 from objectives.display_text import in_a_command
 from search_spaces.arrays import AnyArray

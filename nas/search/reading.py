@@ -17,10 +17,20 @@ from nas.search.discovery import ChosenStrategy, chosen_strategy, given_designs,
 from nas.study.baselines import baseline, baselines_of, model_named
 from nas.study.catalogue import named, named_device, named_laws, with_format
 from nas.study.configuration import StudyConfig
-from nas.study.device_tables import ColumnTable, column_table, given_devices, of_all, with_figures
 from nas.study.entry_points import AUTO
 from nas.study.metrics import MetricReader
-from nas.study.study_devices import devices_of, in_one_place, meant, of_genes, with_chips
+from nas.study.study_devices import (
+    ColumnTable,
+    column_table,
+    devices_of,
+    given_devices,
+    in_one_place,
+    meant,
+    of_all,
+    of_genes,
+    with_chips,
+    with_figures,
+)
 from nas.study.study_laws import cost_beside, in_tokens, refuse_both, study_laws, with_request
 from nas.study.study_space import run_by_engine, study_space, without_axes
 from objectives.device import Device

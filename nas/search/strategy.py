@@ -17,7 +17,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.search.archive import KeyIndex
 from nas.study import entry_points
-from nas.study.user_code_errors import ForeignError, naming_user_code
+from nas.study.user_code import ForeignError, naming_user_code
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray

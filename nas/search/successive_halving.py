@@ -8,7 +8,7 @@ from moocore import pareto_rank
 
 from nas.problem.evaluations import crowding_distance
 from nas.problem.objective import Objective
-from nas.record.steps import Step, Steps
+from nas.record.database import Step, Steps
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 STOPPED = "stopped: "  # how the reason of a design begins that was not among the best of a step

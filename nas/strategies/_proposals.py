@@ -8,8 +8,7 @@ from functools import reduce
 import moocore
 import numpy as np
 
-from nas.problem.evaluations import non_dominated
-from nas.problem.indicators import REFERENCE
+from nas.problem.evaluations import REFERENCE, non_dominated
 from nas.strategies._corrected import LEAST, Corrected, Guess
 from nas.strategies._prior_columns import Designs
 from search_spaces.arrays import BoolArray, FloatArray, IntArray

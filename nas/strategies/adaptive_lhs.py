@@ -8,8 +8,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
-from nas.problem.evaluations import Evaluations
-from nas.problem.indicators import Scale, too_many
+from nas.problem.evaluations import Evaluations, Scale, too_many
 from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._front import Front, latin_hypercube
 from search_spaces.arrays import FloatArray, IntArray

@@ -1,6 +1,6 @@
 """Spaces, laws and devices by name or by file, and the content a study embeds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -10,11 +10,11 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, Path, near_file, unknown
 from nas.study import entry_points
-from nas.study.device_faults import device_faults
 from nas.study.entry_points import PlugIn
 from nas.study.law_files import with_file
 from nas.study.user_code import code_named, loaded_code
-from objectives.device import Device
+from objectives.calibrating.measurements import FORMATS as MEASURED_FORMATS
+from objectives.device import Calibration, Device, Energy
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
 from objectives.plugins import documents, normalised
@@ -237,3 +237,26 @@ def load_law(name: str) -> Law:
     faults.raise_if_any()
     assert law is not None
     return law
+
+
+def device_faults(device: Device, *, embedded: bool) -> Iterator[tuple[Path, str]]:
+    """Where in a device's file a format is unknown, or a power mode that the file does not have, and what to do.
+
+    A device that is `embedded` in a study may hold profiles of modes that it was embedded without.
+    """
+    known: dict[str, Sequence[Calibration | Energy]] = {"profiles": device.profiles, "energy": device.energy}
+    modes = ("", device.mode, *device.modes)
+    for at, each in ((((kind, i)), each) for kind, those in known.items() for i, each in enumerate(those)):
+        for key, name in _formats(each):
+            if name and name not in MEASURED_FORMATS:
+                yield (*at, *key), unknown("a weight format", name, MEASURED_FORMATS)
+        if not embedded and each.mode not in modes:
+            named = ", ".join(device.modes) or "none"
+            yield (*at, "mode"), f"expected a power mode of the file ({named}), got {each.mode!r}; add it to modes"
+
+
+def _formats(each: Calibration | Energy) -> list[tuple[Path, str]]:
+    """The names of formats in a profile or an energy, by key."""
+    if isinstance(each, Energy):
+        return [(("precisions", i), name) for i, name in enumerate(each.precisions)]
+    return [(("precision",), each.precision), (("format",), each.format)]

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from objectives import outside
-from objectives.loss_law.law import Law
-from objectives.loss_law.origin import SHOWN_DIGITS, origin_of
+from objectives.loss_law.law import SHOWN_DIGITS, Law, origin_of
 
 LARGEST = 50_000_000  # bytes of a law file
 

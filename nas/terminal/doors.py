@@ -1,5 +1,6 @@
 """The commands that ship and those of installed packages, and the module with a command's flags: `nas/NAME.py`, or `nas/NAME/__main__.py` of one with a room of its own."""
 
+import sys
 from contextlib import suppress
 from importlib.metadata import distributions
 from os.path import isdir, join
@@ -36,3 +37,8 @@ def summary(module: str) -> str:
     """The first line of a module's docstring; nothing is imported."""
     path = located(module, file=True)
     return "" if path is None else first_line(path)
+
+
+def command(name: str) -> str:
+    """`plas NAME` where this program was started as plas or the command is an installed package's, else `python -m nas.NAME`."""
+    return f"plas {name}" if sys.argv[0].startswith("plas ") or name not in COMMANDS else f"python -m nas.{name}"

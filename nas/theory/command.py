@@ -11,7 +11,7 @@ from nas.search.assembly import Study, assemble, under_preset
 from nas.study.configuration import PAPER_APPLICATIONS
 from nas.study.layers import layered
 from nas.terminal.console import notice, say, say_json
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from nas.theory.prediction import candidate_columns, predict
 from nas.theory.request import TheoryRequest
 from nas.theory.text import as_json, show

@@ -11,7 +11,7 @@ from nas.problem.evaluations import Evaluations, joined
 from nas.problem.objective import built_in, unit_of
 from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import Problem
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from nas.theory import cases
 from nas.theory.cases import ClosedForm
 from nas.theory.costs import COSTS, LATENCIES

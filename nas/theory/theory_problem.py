@@ -8,7 +8,7 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.problem.problem import Problem
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from nas.theory.costs import Setting, Sides, sides, sides_of_phases
 from nas.theory.program import VARIABLES, Box, Convex, Posynomial
 from objectives.latency.closed_form import COLUMNS, DEVICE, SCENARIO, uncovered, uncovered_in

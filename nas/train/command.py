@@ -22,7 +22,7 @@ from nas.record.candidates import read_seeds
 from nas.record.folder import create, locked
 from nas.record.jsonl_log import SETTINGS, Record
 from nas.terminal.console import Stages, notice, say, say_json
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from nas.train.corpus import DATA, Corpus, Sources, prepared, tokenizer_digest
 from nas.train.jobs import (
     CURVES,

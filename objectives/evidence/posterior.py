@@ -31,8 +31,7 @@ from objectives.evidence.population import DRAWS, FREEDOM, LEAST_SCALE, SEED, ST
 from objectives.fitting.law_file import PACKAGES, covered, fitted_ranges, rows
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.coverage import DesignKind, Region, joined
-from objectives.loss_law.law import Law
-from objectives.loss_law.origin import tables_seen
+from objectives.loss_law.law import Law, tables_seen
 from objectives.plugins import version_of
 from search_spaces.arrays import FloatArray
 

@@ -34,8 +34,7 @@ import numpy as np
 from plas_bench.kinds import KINDS, SCALES, Case, case_of
 from plas_bench.unrecorded import unrecorded
 
-from nas.problem.evaluations import non_dominated
-from nas.problem.indicators import Scale
+from nas.problem.evaluations import Scale, non_dominated
 from nas.problem.objective import Objective
 from nas.problem.problem import SMALL, Problem
 from nas.search.discovery import strategy_module

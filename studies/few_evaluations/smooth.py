@@ -27,8 +27,7 @@ from typing import Any
 import numpy as np
 from plas_bench.unrecorded import unrecorded
 
-from nas.problem.evaluations import Evaluations, non_dominated
-from nas.problem.indicators import Scale
+from nas.problem.evaluations import Evaluations, Scale, non_dominated
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble

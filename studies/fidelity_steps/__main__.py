@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.problem.evaluations import non_dominated
-from nas.problem.indicators import Scale
+from nas.problem.evaluations import Scale, non_dominated
 from nas.problem.objective import KEEP, Objective
 from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore

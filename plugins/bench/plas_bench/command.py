@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from nas.compare.result import StudyResult
-from nas.compare.rows import as_csv, pair_rows, reached_rows, run_rows
-from nas.compare.tables import Table, target_table
+from nas.compare.tables import Table, as_csv, pair_rows, reached_rows, run_rows, target_table
 from nas.errors import UsageError
 from nas.files.own_files import drawing, made_folder
 from nas.files.tables import refuse_used, write

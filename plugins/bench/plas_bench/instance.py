@@ -12,8 +12,7 @@ from nas.compare.anytime import Trace
 from nas.compare.reference import Reference, exact_reference
 from nas.errors import PlasError
 from nas.exact.solution import solve
-from nas.problem.evaluations import Evaluations, non_dominated
-from nas.problem.indicators import Scale
+from nas.problem.evaluations import Evaluations, Scale, non_dominated
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from plas_bench.definition import Definition, definition

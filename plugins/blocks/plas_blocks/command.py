@@ -14,7 +14,7 @@ from nas.exact.sweeps import FORM
 from nas.exact.sweeps import MOST as MOST_LIMITS
 from nas.files.own_files import drawing
 from nas.files.tables import csv_text, refuse_existing, refuse_used, write, write_json
-from nas.pages.from_report import FILE, delivered, name_of
+from nas.pages.page import FILE, delivered, name_of
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
 from nas.study.metrics import check_form, diverse, knee

@@ -11,7 +11,7 @@ from nas.files.tables import refuse_used
 from nas.record import folder as run_folder
 from nas.record.jsonl_log import Record
 from nas.terminal.console import Ticker, say, say_json
-from nas.terminal.program import command
+from nas.terminal.doors import command
 from objectives.display_text import in_a_command
 from plas_blocks import session
 from plas_blocks.additivity import Additivity, write_additivity

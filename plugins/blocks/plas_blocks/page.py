@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nas.pages.markup import configuration, element, footer, image, paragraphs, section, table, text
-from nas.pages.page import page
-from nas.terminal.program import command
+from nas.pages.page import configuration, element, footer, image, page, paragraphs, section, table, text
+from nas.terminal.doors import command
 from objectives.display_text import in_a_command
 from plas_blocks.study import Study
 

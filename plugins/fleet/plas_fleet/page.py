@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nas.answer.design_words import describe
-from nas.pages.markup import configuration, element, footer, image, paragraphs, section, table, text
-from nas.pages.page import page
+from nas.pages.page import configuration, element, footer, image, page, paragraphs, section, table, text
 from objectives.display_text import in_a_command
 from plas_fleet.answers import Described, FleetAnswer, fullest
 from plas_fleet.text import (

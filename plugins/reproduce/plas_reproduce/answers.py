@@ -20,7 +20,7 @@ def report(request: ReportRequest) -> Path:
         UsageError: no record of this version, or a file that exists.
         PlasError: the folder cannot be written.
     """
-    from nas.pages.from_report import delivered
+    from nas.pages.page import delivered
     from plas_reproduce import record
     from plas_reproduce.page import reproduction_page
 

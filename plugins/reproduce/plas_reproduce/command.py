@@ -5,7 +5,7 @@ from pathlib import Path
 from nas.errors import UsageError
 from nas.files.own_files import made_folder
 from nas.files.tables import write
-from nas.pages.from_report import FILE as PAGE
+from nas.pages.page import FILE as PAGE
 from nas.terminal.console import notice, say, say_json
 from plas_reproduce import record
 from plas_reproduce import reproduction_page as page

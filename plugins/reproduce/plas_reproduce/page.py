@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
-from nas.pages.markup import element, footer, paragraphs, section, table, text
-from nas.pages.page import page
+from nas.pages.page import element, footer, page, paragraphs, section, table, text
 from plas_reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN
 from plas_reproduce.record import ClaimRow, Record
 from plas_reproduce.sensitivity import HEADER

@@ -31,7 +31,7 @@ from nas.problem.picks import Pick
 from nas.problem.uncertainty import Difference, Undecided, differences, tied
 from nas.search.assembly import Study
 from nas.study.catalogue import load_law
-from nas.study.law_records import left_out_line, records
+from nas.study.study_laws import left_out_line, records
 from search_spaces.architectures import Architectures
 
 Concluded = Callable[..., Outcome]

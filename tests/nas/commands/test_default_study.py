@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.problem.evaluations import Evaluations, frontier_rows
-from nas.problem.indicators import Scale, distance
+from nas.problem.evaluations import Evaluations, Scale, distance, frontier_rows
 from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore
 from nas.search.assembly import assemble

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from nas.compare import command as work
-from nas.compare.configuration import comparison_studies
-from nas.compare.plan import Plan, planned
+from nas.compare.configuration import Plan, comparison_studies, planned
 from nas.compare.request import CompareRequest
 from nas.files import yaml_source
 from nas.strategies.conformance.laws import AXES

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from nas.compare import plan as plan_module
-from nas.compare.configuration import comparison_studies, parameters_by_strategy
-from nas.compare.plan import Plan, competing, planned
+from nas.compare import configuration as plan_module
+from nas.compare.configuration import Plan, comparison_studies, competing, parameters_by_strategy, planned
 from nas.errors import UsageError
 from nas.search.discovery import strategy_module
 from objectives.plugins import documents, importable

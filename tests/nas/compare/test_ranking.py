@@ -10,8 +10,7 @@ from nas.compare.pictures import anytime_figure, strokes
 from nas.compare.reference import exact_reference
 from nas.compare.report import rounded_up, seeds_too_few, sentences, study_data
 from nas.compare.result import NONE_SHOWN, StudyResult, course, pairs, rankings, same_starts
-from nas.compare.rows import anytime_rows, power_rows
-from nas.compare.tables import anytime_table, rank_table
+from nas.compare.tables import anytime_rows, anytime_table, power_rows, rank_table
 from nas.problem.objective import Objective
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nas.evidence.tables import base, sources
-from nas.study.law_records import records
+from nas.study.study_laws import records
 from objectives.plugins import documents
 
 Inside = Callable[..., Any]

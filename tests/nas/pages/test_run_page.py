@@ -14,17 +14,14 @@ import numpy as np
 import pytest
 
 from nas.answer.outcome import Outcome
-from nas.answer.past_run import recorded_run
-from nas.answer.read_from_run import recalled
+from nas.answer.past_run import recalled, recorded_run
 from nas.commands.report import report
 from nas.commands.requests import ReportRequest
 from nas.errors import PlasError
 from nas.pages import page as page_module
-from nas.pages import rows
-from nas.pages.markup import configuration, element, text
-from nas.pages.page import column, embedded, policy
-from nas.pages.rows import rows_of
-from nas.pages.run_data import run_data
+from nas.pages import run_data as run_data_module
+from nas.pages.page import column, configuration, element, embedded, policy, text
+from nas.pages.run_data import rows_of, run_data
 from nas.pages.run_page import run_page
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
@@ -269,15 +266,15 @@ def test_the_first_row_within_any_budgets_is_the_pick(concluded: Concluded) -> N
 def test_a_large_run_holds_what_budgets_on_its_metrics_can_pick(
     objectives: list[str], concluded: Concluded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "MOST", 50)
-    monkeypatch.setattr(rows, "DRAWN", 10)
+    monkeypatch.setattr(run_data_module, "MOST", 50)
+    monkeypatch.setattr(run_data_module, "DRAWN", 10)
     outcome = concluded(162, objectives=objectives)
     held = rows_of(outcome)
     assert len(held.chosen) < 162
     assert set(held.movable) == {*objectives, "memory_gb"}
     assert "select takes any metric" in held.why
     picks(outcome.evaluations, held.chosen, held.movable, np.random.default_rng(2))
-    monkeypatch.setattr(rows, "PICKABLE", 1)
+    monkeypatch.setattr(run_data_module, "PICKABLE", 1)
     assert rows_of(outcome).movable == ()
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from nas.problem import indicators
-from nas.problem.indicators import REFERENCE, Scale, distance, too_many
+from nas.problem import evaluations
+from nas.problem.evaluations import REFERENCE, Scale, distance, too_many
 from nas.problem.objective import Objective
 
 Floats = NDArray[np.float64]
@@ -119,7 +119,7 @@ def test_distance_is_its_definition(exact: Floats, data: st.DataObject) -> None:
 
 def test_many_points_of_four_objectives_are_approximated_and_all_others_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """On either side alone; both volumes are then of one kind, so that equal frontiers stay at no distance."""
-    monkeypatch.setattr(indicators, "EXACT_POINTS", {4: 3})
+    monkeypatch.setattr(evaluations, "EXACT_POINTS", {4: 3})
     four, three = np.random.default_rng(0).uniform(size=(4, 4)), np.random.default_rng(0).uniform(size=(4, 3))
     assert [too_many(points) for points in (four, four[:3], three)] == [True, False, False]
     for found, exact in ((four, four[:2] / 2), (four[:2], four)):

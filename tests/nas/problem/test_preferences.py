@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from nas.errors import UsageError
-from nas.problem.evaluations import Evaluations, frontier_rows, non_dominated
-from nas.problem.indicators import Scale
+from nas.problem.evaluations import Evaluations, Scale, frontier_rows, non_dominated
 from nas.problem.picks import best_row
 from nas.problem.problem import Problem
 from nas.study.metrics import check_form, diverse, knee, parse_budget, select

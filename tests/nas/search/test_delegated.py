@@ -10,7 +10,7 @@ import pytest
 
 from nas.errors import UsageError
 from nas.problem.problem import Problem
-from nas.record.further_tables import Ask
+from nas.record.database import Ask
 from nas.record.store import FILE, BatchRecord, RunStore
 from nas.search.delegated import Delegated
 from nas.search.in_worker import Answer

@@ -11,7 +11,7 @@ import pytest
 
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
-from nas.record.steps import Step
+from nas.record.database import Step
 from nas.record.store import FILE, BatchRecord, RunStore
 from nas.search.delegated import Delegated
 from nas.search.lifecycle import store_columns

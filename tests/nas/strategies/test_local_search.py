@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from nas.exact.solution import solve
-from nas.problem.evaluations import Evaluations
-from nas.problem.indicators import Scale
+from nas.problem.evaluations import Evaluations, Scale
 from nas.problem.problem import Problem
 from nas.search.strategy import StrategyContext
 from nas.strategies.local_search import LocalSearch, Parameters, build

@@ -15,8 +15,7 @@ from scipy.stats import multivariate_normal
 from nas.errors import UsageError
 from nas.exact.solution import solve
 from nas.files import yaml_source
-from nas.problem.evaluations import Evaluations, frontier_rows, non_dominated
-from nas.problem.indicators import Scale
+from nas.problem.evaluations import Evaluations, Scale, frontier_rows, non_dominated
 from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
 from nas.search.discovery import penalised, penalised_problem

@@ -9,7 +9,7 @@ from nas.answer.law_sentences import caveats
 from nas.answer.sentences import fit_lines
 from nas.commands.list import show
 from nas.study.catalogue import load_law
-from nas.study.law_records import (
+from nas.study.study_laws import (
     Record,
     record_line,
     records,

@@ -16,7 +16,7 @@ NOT_PROPOSED = (  # both names are meant
     "nas/__main__.py",
     "nas/terminal/import_path.py",
     "nas/terminal/overview.py",
-    "nas/terminal/program.py",
+    "nas/terminal/doors.py",
     "nas/terminal/parser.py",
 )
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from objectives.loss_law.law import Law
-from objectives.loss_law.origin import origin_line, origin_of, verdict_line
+from objectives.loss_law.law import Law, origin_line, origin_of, verdict_line
 
 FORM = {"form": "parameters_power", "coefficients": {"kappa": 400.0, "alpha": 0.3, "l_inf": 1.7}}
 WHOLE = {
