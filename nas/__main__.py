@@ -15,20 +15,20 @@ def main() -> None:
 
 def dispatch() -> None:
     """Run the command that the arguments name."""
-    from nas.terminal import overview
+    from nas.terminal import doors
     from nas.terminal.parser import own_package
 
     own_package()
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        sys.stdout.write(overview.overview(COMMANDS, installed()))
+        sys.stdout.write(doors.overview(COMMANDS, installed()))
     elif arguments[0] == "--version":
         from objectives.plugins import DISTRIBUTION, version_of
 
         sys.stdout.write(f"{DISTRIBUTION} {version_of(DISTRIBUTION)}\n")
     elif arguments[0] == "completion":
         modules = {name: door(name) for name in COMMANDS} | installed()
-        sys.stdout.write(overview.completion(arguments[1:], modules))
+        sys.stdout.write(doors.completion(arguments[1:], modules))
     elif arguments[0] in COMMANDS:
         run(arguments, door(arguments[0]))
     elif arguments[0] in (theirs := installed()):

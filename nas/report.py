@@ -7,8 +7,7 @@ from nas.terminal.parser import command
 def report(request: ReportRequest) -> None:
     """Write an offline page of a run, a fit, a calibration, or of several runs, or open one; nothing in the folders is executed."""
     from nas.commands.answer_folders import work_of
-    from nas.commands.open_page import open_page, page_of
-    from nas.commands.report import made_from_report
+    from nas.commands.report import made_from_report, open_page, page_of
 
     folder, *others = request.runs
     if not (request.show and page_of(request) is not None):

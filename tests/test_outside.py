@@ -47,7 +47,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     ),
     "nas/terminal/streams.py": ({"open"}, "the null device and the standard streams' descriptors"),
     "nas/terminal/parser.py": ({"exec", "import_module"}, "an empty text, for a signal; our own three packages"),
-    "nas/commands/open_page.py": ({"open"}, "the browser"),
+    "nas/commands/report.py": ({"open"}, "the browser"),
     "nas/pages/page.py": ({"read_text"}, "shipped with this package, and scripts of the installed package bokeh"),
     "nas/measure/workers/hardware_worker.py": ({"json.load"}, WORKER),
     "nas/measure/workers/llama_bench_worker.py": ({"json.load", "open", "json.loads"}, WORKER),

@@ -21,8 +21,8 @@ from nas.search.assembly import Study, assemble
 from nas.search.cluster import ClusterPool, pool_of
 from nas.search.reading import refuse_without_workers
 from nas.search.worker_pool import WorkerPool
+from nas.study.catalogue import changed
 from nas.study.entry_points import AUTO, refuse_contested
-from nas.study.law_files import changed
 from nas.study.layers import over, parsed_settings
 from nas.study.value_parsers import without_password
 from nas.terminal.console import notice, say

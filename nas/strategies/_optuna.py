@@ -1,23 +1,26 @@
 """Optuna's samplers on integer genotypes through ask and tell: in memory, seeded, nothing proposed twice."""
 
+import hashlib
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.exceptions import ExperimentalWarning
-from optuna.samplers import BaseSampler
+from optuna.samplers import BaseGASampler, BaseSampler
 from optuna.storages import InMemoryStorage
-from optuna.study import StudyDirection
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from nas.problem.evaluations import Evaluations
+from nas.record.folder import versions
 from nas.search.archive import KeyIndex, draw_unseen
 from nas.search.strategy import StrategyContext
+from nas.strategies._variation import best_known, content
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
@@ -173,3 +176,155 @@ class OptunaStrategy(ABC):
 
     def _learn(self, told: list[FrozenTrial]) -> None:  # noqa: B027  (most samplers keep nothing)
         """State that a batch leaves besides its trials."""
+
+
+class Lineage(BaseGASampler):
+    """A genetic sampler that breeds from the parents it is handed.
+
+    Optuna's own looks for its generation, its parents and its search space among all trials at
+    every draw, which costs the more the longer the study is.
+    """
+
+    genes: dict[str, BaseDistribution]
+    born: list[FrozenTrial]
+    families: dict[int, list[FrozenTrial]]
+
+    def descend(
+        self, study: Study, genes: dict[str, BaseDistribution], born: list[FrozenTrial], parents: list[FrozenTrial]
+    ) -> list[FrozenTrial]:
+        """The parents of the next generation, from the last one and its own parents; fewer than two breed nothing."""
+        self.genes = {name: genes[name] for name in sorted(genes) if not genes[name].single()}
+        self.born, self.families = born, {0: parents}
+        chosen = self.select_parent(study, 1)
+        self.families[1] = chosen if len(chosen) > 1 else []
+        return chosen
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        """Every gene with a choice."""
+        return self.genes
+
+    def get_trial_generation(self, study: Study, trial: FrozenTrial) -> int:
+        """Always the one being bred."""
+        return 1
+
+    def get_population(self, study: Study, generation: int) -> list[FrozenTrial]:
+        """The generation before."""
+        return self.born
+
+    def get_parent_population(self, study: Study, generation: int) -> list[FrozenTrial]:
+        """The parents of the generation before (0) or of the one being bred (1)."""
+        return self.families[generation]
+
+
+class ByGeneration(OptunaStrategy):
+    """A genetic sampler asked for a whole generation at a time; failed rows leave it smaller, not open.
+
+    `make(seed)` builds the sampler.
+    """
+
+    def __init__(
+        self, context: StrategyContext, repeats: Repeats, population: int, make: Callable[[int], Lineage]
+    ) -> None:
+        super().__init__(context, "integers", repeats)
+        self.population, self.make = population, make
+        chosen = best_known(context, population)
+        self.start += list(chosen)
+        if context.known is not None:
+            self.seen.add(np.setdiff1d(context.known.keys, self.space.keys(chosen)))
+        self.first = max(population, len(self.start))
+        self.generation = 0
+        self.parents: list[FrozenTrial] = []
+        self._breed([])
+
+    def _wanted(self, at_most: int) -> int:
+        return self.first if self.generation == 0 else self.population
+
+    def _sampler(self, draw: int) -> BaseSampler:
+        return self.lineage
+
+    def _breed(self, born: list[FrozenTrial]) -> None:
+        """Select the parents of the next generation and seed its sampler."""
+        with quiet():
+            self.lineage = self.make(self._seeded(self.generation))
+            self.parents = self.lineage.descend(self.study, self.distributions, born, self.parents)
+
+    def _learn(self, told: list[FrozenTrial]) -> None:
+        self.generation += 1
+        self._breed([trial for trial in told if trial.state == TrialState.COMPLETE])
+
+
+DECISIVE = ("numpy", "scipy", "optuna", "torch")
+
+
+class OneByOne(OptunaStrategy):
+    """A sampler that proposes one architecture at a time from all evaluations; `make(seed)` builds it.
+
+    It is built again from the seed and the number of architectures so far, so that what is asked
+    next follows from the seed and the log alone: `restore` needs no generator state and samples
+    nothing.
+    """
+
+    def __init__(
+        self,
+        context: StrategyContext,
+        encoding: Encoding,
+        repeats: Repeats,
+        batch: int,
+        make: Callable[[int], BaseSampler],
+    ) -> None:
+        super().__init__(context, encoding, repeats)
+        self.batch, self.make = batch, make
+        self.told, self.digest = 0, hashlib.blake2b(digest_size=16)
+        self.versions, self.known = versions(DECISIVE), context.known_rows
+        if context.known is not None:
+            self._take_over(context.known, 0)
+
+    def _take_over(self, evaluations: Evaluations, known: int) -> None:
+        """Evaluations become finished trials, but for the first, which are known; all of them reach the sampler."""
+        self.told, self.digest = len(evaluations), hashlib.blake2b(content(evaluations), digest_size=16)
+        self.seen.add(evaluations.keys)
+        with quiet():
+            self.study.add_trials(self._trials(evaluations[slice(known, None)]))
+
+    def tell(self, evaluations: Evaluations) -> None:
+        """Objective values and violations, kept count of."""
+        super().tell(evaluations)
+        self.told += len(evaluations)
+        self.digest.update(content(evaluations))
+
+    def state(self) -> dict[str, Any]:
+        """The number of evaluations, their hash, and the versions of what decides the next proposal."""
+        return {"told": self.told, "digest": self.digest.hexdigest(), "versions": self.versions}
+
+    def restore(self, state: Mapping[str, Any], evaluations: Evaluations) -> bool:
+        """The rows become the study's trials, if they are those that the state was taken after."""
+        digest = hashlib.blake2b(content(evaluations), digest_size=16).hexdigest()
+        if state != {"told": len(evaluations), "digest": digest, "versions": self.versions}:
+            return False
+        self._take_over(evaluations, self.known)
+        self.start = [row for row in self.start if self.seen.rows(self.space.keys(row[None]))[0] < 0]
+        return True
+
+    def _trials(self, evaluations: Evaluations) -> list[FrozenTrial]:
+        """Rows as the finished trials that asking and telling would have left."""
+        violations = [dict(zip(self.constraints, row, strict=True)) for row in evaluations.violations.tolist()]
+        parameters = [self._parameters(genotype) for genotype in evaluations.genotypes]
+        values = self._values(evaluations).tolist()
+        rows = zip(parameters, violations, values, usable(evaluations).tolist(), strict=True)
+        return [
+            create_trial(
+                state=TrialState.COMPLETE if fit else TrialState.FAIL,
+                params=params,
+                distributions=self.distributions,
+                values=values if fit else None,
+                constraints=excess if fit else None,
+            )
+            for params, excess, values, fit in rows
+        ]
+
+    def _wanted(self, at_most: int) -> int:
+        """A batch, or all given designs at once."""
+        return min(max(self.batch, len(self.start)), at_most)
+
+    def _sampler(self, draw: int) -> BaseSampler:
+        return self.make(self._seeded(len(self.seen), draw))

@@ -10,8 +10,7 @@ from threadpoolctl import ThreadpoolController
 
 from nas.problem.evaluations import Evaluations
 from nas.search.strategy import StrategyContext, Traits
-from nas.strategies._optuna import REPEATS, Repeats, quiet
-from nas.strategies._optuna_sequential import OneByOne
+from nas.strategies._optuna import REPEATS, OneByOne, Repeats, quiet
 from search_spaces.arrays import FloatArray, IntArray
 
 TRAITS = Traits(evaluations=150, cap=150, seedable=True, objectives=4, asynchronous=True)

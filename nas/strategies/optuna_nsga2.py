@@ -7,8 +7,7 @@ from optuna.samplers.nsgaii import BaseMutation, PolynomialMutation
 from pydantic import BaseModel, ConfigDict, Field
 
 from nas.search.strategy import StrategyContext, Traits
-from nas.strategies._optuna import REPEATS, Repeats, quiet
-from nas.strategies._optuna_generations import ByGeneration, Lineage
+from nas.strategies._optuna import REPEATS, ByGeneration, Lineage, Repeats, quiet
 
 TRAITS = Traits(seedable=True)
 

@@ -6,7 +6,7 @@ from pydantic import Field
 from nas.search.strategy import StrategyContext, Traits
 from nas.strategies import optuna_nsga2
 from nas.strategies._directions import divisions_of
-from nas.strategies._optuna_generations import ByGeneration, Lineage
+from nas.strategies._optuna import ByGeneration, Lineage
 
 TRAITS = Traits(seedable=True)
 

@@ -4,8 +4,7 @@ from optuna.samplers import TPESampler
 from pydantic import BaseModel, ConfigDict, Field
 
 from nas.search.strategy import StrategyContext, Traits
-from nas.strategies._optuna import REPEATS, Encoding, Repeats
-from nas.strategies._optuna_sequential import OneByOne
+from nas.strategies._optuna import REPEATS, Encoding, OneByOne, Repeats
 
 TRAITS = Traits(evaluations=1000, cap=2000, seedable=True, asynchronous=True)
 

@@ -1,5 +1,6 @@
 """Spaces, laws and devices by name or by file, and the content a study embeds."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
@@ -11,12 +12,12 @@ from nas.files import yaml_source
 from nas.files.faults import Faults, Path, near_file, unknown
 from nas.study import entry_points
 from nas.study.entry_points import PlugIn
-from nas.study.law_files import with_file
 from nas.study.user_code import code_named, loaded_code
+from objectives import outside
 from objectives.calibrating.measurements import FORMATS as MEASURED_FORMATS
 from objectives.device import Calibration, Device, Energy
 from objectives.loss_law.form import Form
-from objectives.loss_law.law import Law
+from objectives.loss_law.law import SHOWN_DIGITS, Law, origin_of
 from objectives.plugins import documents, normalised
 from objectives.profile_choice import in_unmeasured_mode
 from objectives.weight_formats.table import WeightFormat
@@ -260,3 +261,35 @@ def _formats(each: Calibration | Energy) -> list[tuple[Path, str]]:
     if isinstance(each, Energy):
         return [(("precisions", i), name) for i, name in enumerate(each.precisions)]
     return [(("precision",), each.precision), (("format",), each.format)]
+
+
+LARGEST = 50_000_000  # bytes of a law file
+
+
+def with_file(content: dict[str, Any], path: FilePath) -> dict[str, Any]:
+    """A law's content with the file that it was read from, by path if relative, else by name."""
+    given = content.get("provenance", {})
+    digest = sha256_of(path)
+    if not isinstance(given, dict) or digest is None:
+        return content
+    name = path.name if path.is_absolute() else str(path)
+    return {**content, "provenance": {**given, "file": {"name": name, "sha256": digest}}}
+
+
+def sha256_of(path: FilePath) -> str | None:
+    """The hash of a file's content; None for what is no plain file, too large for a law, or not to be read."""
+    try:
+        return hashlib.sha256(outside.content(path, LARGEST)).hexdigest()
+    except OSError:
+        return None
+
+
+def changed(law: Law) -> str:
+    """That a law's file has another content now than when the law was read; "" where it has not, or is not there."""
+    found = origin_of(law)
+    if found is None or found.file is None or not found.file.name or FilePath(found.file.name).is_absolute():
+        return ""
+    now = sha256_of(FilePath(found.file.name))
+    if now is None or now == found.file.sha256:
+        return ""
+    return f"{found.file.name} has changed since ({found.file.sha256[:SHOWN_DIGITS]} then, {now[:SHOWN_DIGITS]} now)"

@@ -1,10 +1,12 @@
 """The commands that ship and those of installed packages, and the module with a command's flags: `nas/NAME.py`, or `nas/NAME/__main__.py` of one with a room of its own."""
 
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import distributions
 from os.path import isdir, join
 
+from nas.errors import UsageError
 from objectives.plugins import first_line, folder, located
 
 COMMANDS = (
@@ -42,3 +44,30 @@ def summary(module: str) -> str:
 def command(name: str) -> str:
     """`plas NAME` where this program was started as plas or the command is an installed package's, else `python -m nas.NAME`."""
     return f"plas {name}" if sys.argv[0].startswith("plas ") or name not in COMMANDS else f"python -m nas.{name}"
+
+
+def overview(commands: Sequence[str], installed: Mapping[str, str]) -> str:
+    """Commands with their first docstring lines; those of installed packages, each with its module, stand last."""
+    lines = [f"  {name:<9} {headline(name)}" for name in commands]
+    lines += [f"  {name:<9} {summary(module)}" for name, module in installed.items()]
+    return "\n".join(
+        [
+            "Usage: plas COMMAND [OPTIONS]   (the same as python -m nas.COMMAND)",
+            "",
+            *lines,
+            "",
+            "plas COMMAND --help shows a command's options; plas completion bash|zsh|fish prints what completes them.",
+            "",
+        ]
+    )
+
+
+def completion(arguments: Sequence[str], commands: Mapping[str, str]) -> str:
+    """A shell's script, or the words that may follow a command, each with its module; a refusal ends with exit code 2."""
+    from nas.terminal.completion import answer
+
+    try:
+        return answer(arguments, commands)
+    except UsageError as error:
+        sys.stderr.write(f"{error}\n")
+        raise SystemExit(2) from None

@@ -10,8 +10,7 @@ from nas.commands.requests import RunRequest
 from nas.commands.run import execute
 from nas.record.folder import open_run
 from nas.search.assembly import assemble
-from nas.study.catalogue import load_law
-from nas.study.law_files import changed
+from nas.study.catalogue import changed, load_law
 from objectives.loss_law.law import Law
 
 LAW = """

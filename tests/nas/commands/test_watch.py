@@ -20,7 +20,7 @@ import pytest
 
 from nas.answer import progress
 from nas.answer.progress import RunFollower
-from nas.commands import open_page as opening
+from nas.commands import report as opening
 from nas.commands import run as running
 from nas.record.store import FILE
 

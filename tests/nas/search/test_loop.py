@@ -18,7 +18,7 @@ from nas.search.discovery import penalised, penalised_problem, strategy_module
 from nas.search.lifecycle import store_columns, store_of
 from nas.search.loop import STALLED_ASKS, Limits, Search
 from nas.search.strategy import StrategyContext
-from nas.strategies._optuna_sequential import OneByOne
+from nas.strategies._optuna import OneByOne
 from search_spaces.arrays import IntArray
 
 Row = tuple[int, int, list[float]]

@@ -12,7 +12,7 @@ from nas.record.store import FILE, RunStore
 from nas.search.discovery import strategy_module
 from nas.search.loop import Limits, Search
 from nas.search.strategy import StrategyContext
-from nas.strategies._optuna_sequential import OneByOne
+from nas.strategies._optuna import OneByOne
 from search_spaces.arrays import IntArray
 
 torch = pytest.importorskip("torch", reason="optuna_gp needs the extra gp, which is not installed")
