@@ -21,14 +21,13 @@ def dispatch() -> None:
     own_package()
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        sys.stdout.write(doors.overview(COMMANDS, installed()))
+        sys.stdout.write(doors.overview())
     elif arguments[0] == "--version":
         from objectives.plugins import DISTRIBUTION, version_of
 
         sys.stdout.write(f"{DISTRIBUTION} {version_of(DISTRIBUTION)}\n")
     elif arguments[0] == "completion":
-        modules = {name: door(name) for name in COMMANDS} | installed()
-        sys.stdout.write(doors.completion(arguments[1:], modules))
+        sys.stdout.write(doors.completion(arguments[1:]))
     elif arguments[0] in COMMANDS:
         run(arguments, door(arguments[0]))
     elif arguments[0] in (theirs := installed()):
@@ -36,7 +35,7 @@ def dispatch() -> None:
     else:
         from nas.files.faults import unknown
 
-        sys.stderr.write(f"plas: {unknown('a command', arguments[0], (*COMMANDS, *installed()))}\n")
+        sys.stderr.write(f"plas: {unknown('a command', arguments[0], (*COMMANDS, *theirs))}\n")
         raise SystemExit(2)
 
 

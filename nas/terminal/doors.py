@@ -1,7 +1,7 @@
 """The commands that ship and those of installed packages, and the module with a command's flags: `nas/NAME.py`, or `nas/NAME/__main__.py` of one with a room of its own."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import distributions
 from os.path import isdir, join
@@ -46,10 +46,10 @@ def command(name: str) -> str:
     return f"plas {name}" if sys.argv[0].startswith("plas ") or name not in COMMANDS else f"python -m nas.{name}"
 
 
-def overview(commands: Sequence[str], installed: Mapping[str, str]) -> str:
-    """Commands with their first docstring lines; those of installed packages, each with its module, stand last."""
-    lines = [f"  {name:<9} {headline(name)}" for name in commands]
-    lines += [f"  {name:<9} {summary(module)}" for name, module in installed.items()]
+def overview() -> str:
+    """Commands with their first docstring lines; those of installed packages stand last."""
+    lines = [f"  {name:<9} {headline(name)}" for name in COMMANDS]
+    lines += [f"  {name:<9} {summary(module)}" for name, module in installed().items()]
     return "\n".join(
         [
             "Usage: plas COMMAND [OPTIONS]   (the same as python -m nas.COMMAND)",
@@ -62,12 +62,12 @@ def overview(commands: Sequence[str], installed: Mapping[str, str]) -> str:
     )
 
 
-def completion(arguments: Sequence[str], commands: Mapping[str, str]) -> str:
-    """A shell's script, or the words that may follow a command, each with its module; a refusal ends with exit code 2."""
+def completion(arguments: Sequence[str]) -> str:
+    """A shell's script, or the words that may follow a command; a refusal ends with exit code 2."""
     from nas.terminal.completion import answer
 
     try:
-        return answer(arguments, commands)
+        return answer(arguments, {name: door(name) for name in COMMANDS} | installed())
     except UsageError as error:
         sys.stderr.write(f"{error}\n")
         raise SystemExit(2) from None
