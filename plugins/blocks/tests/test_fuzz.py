@@ -4,14 +4,15 @@ Every case follows from its number. One that fails is repeated with `-k` and tha
 """
 
 import csv
+import importlib.util
 import io
 import json
 import random
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pytest
 
 from nas.files import yaml_source
 
+ROOT = Path(__file__).resolve().parents[3]
 SECONDS = 10  # of processor time that an answer may take
 GROUP = 50
 TEXTS = [
@@ -89,47 +91,14 @@ COMMANDS: dict[str, list[list[str]]] = {
 }
 
 
-def junk(rng: random.Random) -> Any:
-    """A value that hardly anything expects."""
-    return deepcopy(rng.choice([rng.choice(TEXTS), rng.choice(NUMBERS), rng.choice(SPECIAL), rng.uniform(-10, 1e4)]))
-
-
-def places(content: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place inside nested content."""
-    inner = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
-    return [found for key, value in inner for found in [(*path, key), *places(value, (*path, key))]]
-
-
-def spoilt(content: Any, rng: random.Random, times: int) -> Any:
-    """Content with values replaced, keys removed, renamed or added at random places."""
-    content = deepcopy(content)
-    for _ in range(times):
-        known = places(content)
-        if not known:
-            break
-        *outer, key = rng.choice(known)
-        target = content
-        for part in outer:
-            target = target[part]
-        match rng.randrange(5):
-            case 0 if isinstance(target, dict):
-                del target[key]
-            case 1 if isinstance(target, dict):
-                target[rng.choice(KEYS)] = target[key]
-            case 2 if isinstance(target, list):
-                target.append(junk(rng))
-            case _:
-                target[key] = junk(rng)
-    return content
-
-
-def garbled(text: str, rng: random.Random) -> str:
-    """Text with a few characters lost or put in."""
-    for _ in range(rng.choice([0, 0, 0, 1, 3])):
-        at = rng.randrange(len(text) + 1)
-        added = rng.choice(["", "[", "]", '"', ":", "&a ", "*a", "\t", "- ", "!!x ", "%", "\n"])
-        text = text[:at] + added + text[at + rng.randrange(2) :]
-    return text
+spec = importlib.util.spec_from_file_location("core_spoiling", ROOT / "tests" / "nas" / "commands" / "spoiling.py")
+assert spec is not None
+assert spec.loader is not None
+spoiling = importlib.util.module_from_spec(spec)
+sys.modules["core_spoiling"] = spoiling  # where dataclasses look their module up
+spec.loader.exec_module(spoiling)
+SPOILER, garbled = spoiling.Spoiler(TEXTS, NUMBERS, SPECIAL, KEYS), spoiling.garbled
+junk, spoilt = SPOILER.junk, SPOILER.spoilt
 
 
 def table(rng: random.Random) -> str:

@@ -14,7 +14,6 @@ import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from nas.record.database import digest, meta_digest
 from nas.record.store import FILE, RunStore, read_meta
 from nas.strategies.conformance.laws import AXES
 from search_spaces.columns import FILE_COLUMNS
+from tests.nas.commands.spoiling import Spoiler, garbled
 
 SECONDS = 10  # of processor time that an answer may take
 BLOCK = 50
@@ -225,50 +225,8 @@ COMMANDS: dict[str, list[list[str]]] = {
 STUDIED = ("run", "explain", "theory", "export")
 
 
-def junk(rng: random.Random) -> Any:
-    """A value that hardly anything expects."""
-    return deepcopy(rng.choice([rng.choice(TEXTS), rng.choice(NUMBERS), rng.choice(SPECIAL), rng.uniform(-10, 1e4)]))
-
-
-def places(content: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place inside nested content."""
-    inner = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
-    return [found for key, value in inner for found in [(*path, key), *places(value, (*path, key))]]
-
-
-def spoilt(content: Any, rng: random.Random, times: int) -> Any:
-    """Content with values replaced, keys removed, renamed or added at random places."""
-    content = deepcopy(content)
-    for _ in range(times):
-        known = places(content)
-        if not known:
-            break
-        *outer, key = rng.choice(known)
-        target = content
-        for part in outer:
-            target = target[part]
-        match rng.randrange(5):
-            case 0 if isinstance(target, dict):
-                del target[key]
-            case 1 if isinstance(target, dict):
-                target[rng.choice(KEYS)] = target[key]
-            case 2 if isinstance(target, list):
-                target.append(junk(rng))
-            case _:
-                target[key] = junk(rng)
-    return content
-
-
-def garbled(text: str, rng: random.Random) -> str:
-    """Text with a few characters lost or put in."""
-    for _ in range(rng.choice([0, 0, 0, 1, 3])):
-        at = rng.randrange(len(text) + 1)
-        text = (
-            text[:at]
-            + rng.choice(["", "[", "]", '"', ":", "&a ", "*a", "\t", "- ", "!!x ", "%", "\n"])
-            + text[at + rng.randrange(2) :]
-        )
-    return text
+SPOILER = Spoiler(TEXTS, NUMBERS, SPECIAL, KEYS)
+junk, spoilt = SPOILER.junk, SPOILER.spoilt
 
 
 def study_text(rng: random.Random) -> str:
