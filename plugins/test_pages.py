@@ -1,27 +1,13 @@
 """The packages' pages: links that lead somewhere, and samples that are what is printed."""
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from core_tests import ROOT, loaded
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "plugins").glob("*/docs/*.md"))
 READMES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "plugins").glob("*/README.md"))
-
-
-def loaded(name: str) -> ModuleType:
-    """A module of the core's documentation tests, by its path."""
-    spec = importlib.util.spec_from_file_location(f"core_{name}", ROOT / "tests" / "docs" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[f"core_{name}"] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_every_package_has_a_page() -> None:
@@ -55,5 +41,5 @@ def test_every_link_leads_somewhere(name: str) -> None:
 @pytest.mark.samples
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_what_is_printed(page: str) -> None:
-    wrong = loaded("samples").checked(page)
+    wrong = loaded("docs/samples.py").checked(page)
     assert not wrong, "\n".join(["run: python tests/docs/samples.py " + page, *wrong])

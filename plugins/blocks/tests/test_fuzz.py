@@ -4,23 +4,21 @@ Every case follows from its number. One that fails is repeated with `-k` and tha
 """
 
 import csv
-import importlib.util
 import io
 import json
 import random
 import shutil
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from core_tests import loaded
 
 from nas.files import yaml_source
 
-ROOT = Path(__file__).resolve().parents[3]
 SECONDS = 10  # of processor time that an answer may take
 GROUP = 50
 TEXTS = [
@@ -91,12 +89,7 @@ COMMANDS: dict[str, list[list[str]]] = {
 }
 
 
-spec = importlib.util.spec_from_file_location("core_spoiling", ROOT / "tests" / "nas" / "commands" / "spoiling.py")
-assert spec is not None
-assert spec.loader is not None
-spoiling = importlib.util.module_from_spec(spec)
-sys.modules["core_spoiling"] = spoiling  # where dataclasses look their module up
-spec.loader.exec_module(spoiling)
+spoiling = loaded("nas/commands/spoiling.py")
 SPOILER, garbled = spoiling.Spoiler(TEXTS, NUMBERS, SPECIAL, KEYS), spoiling.garbled
 junk, spoilt = SPOILER.junk, SPOILER.spoilt
 

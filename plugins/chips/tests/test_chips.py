@@ -1,6 +1,6 @@
 """The frontier over many chips and all architectures against every pair."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core_tests import loaded
 from plas_chips.leaves import SHARES
 from plas_chips.problem import ChipProblem, uncovered
 from plas_chips.solution import ChipFrontier, solve_chips
@@ -32,24 +33,7 @@ from search_spaces.space import SearchSpace
 ARCHITECTURES = ("loss", "perplexity", "total_ms", "decode_ms", "prefill_ms", "tpot_ms", "memory_gb", "resident_gb")
 
 
-class Chance:
-    """Choices of one seed."""
-
-    def __init__(self, seed: int) -> None:
-        self.generator = np.random.default_rng(seed)
-
-    def one(self, *choices: Any) -> Any:
-        """One of the choices."""
-        return choices[self.generator.integers(len(choices))]
-
-    def few(self, values: Sequence[Any], least: int, most: int) -> list[Any]:
-        """Some of the values, in their order."""
-        count = min(int(self.generator.integers(least, most + 1)), len(values))
-        return [values[i] for i in np.sort(self.generator.choice(len(values), count, replace=False))]
-
-    def share(self, least: float, most: float) -> float:
-        """A number between two."""
-        return float(self.generator.uniform(least, most))
+Chance = loaded("nas/exact/test_random_problems.py").Chance
 
 
 def calibration_of(chance: Chance) -> dict[str, Any]:

@@ -1,17 +1,12 @@
 """Files as the core's tests of logs read them, and this package's samples, written by hand from the formats' sources."""
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from core_tests import loaded
 
-LOGS = Path(__file__).resolve().parents[3] / "tests" / "nas" / "calibrate" / "conftest.py"
-spec = importlib.util.spec_from_file_location("core_log_fixtures", LOGS)
-assert spec is not None
-assert spec.loader is not None
-module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
+module = loaded("nas/calibrate/conftest.py")
 log, rows, brief = module.log, module.rows, module.brief
 
 

@@ -1,33 +1,21 @@
 """The page of a fleet in a headless Chromium, measured as the core's tests measure theirs: whole at every width, and on paper."""
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from core_tests import loaded
 
 pytest.importorskip("selenium", reason="selenium is not installed (extra browser)")
 pytestmark = pytest.mark.slow
 
-CORE = Path(__file__).parents[4] / "tests" / "nas" / "pages"
 WINDOWS = ((360, "light"), (390, "dark"), (768, "light"), (1440, "dark"))
 SHEET = 1047  # CSS pixels of A4's height between margins of 1 cm
 DEVICES = "jetson_agx_orin_64gb,raspberry_pi_5,rtx_4090"
 
 
-def loaded(name: str) -> ModuleType:
-    """A file of the core's tests of pages."""
-    spec = importlib.util.spec_from_file_location(f"core_pages_{name}", CORE / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-geometry, browser = loaded("geometry"), loaded("conftest")
+geometry, browser = loaded("nas/pages/geometry.py"), loaded("nas/pages/conftest.py")
 driver, page = browser.driver, browser.page  # fixtures
 
 

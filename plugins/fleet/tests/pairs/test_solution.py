@@ -1,12 +1,11 @@
 """Frontiers over pairs of target and draft against every pair, priced whole, of the random problems of the core's own tests."""
 
-import importlib.util
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from core_tests import loaded
 from plas_fleet.pairs import solution as pairs_module
 from plas_fleet.pairs.acceptance import AcceptanceOfDrafts
 from plas_fleet.pairs.metrics import OF_PAIRS, Shares
@@ -29,18 +28,7 @@ DIGITS = 9
 MEMORY, TIMES = ("memory_gb", "resident_gb"), ("prefill_ms", "decode_ms", "tpot_ms", "ttft_ms", "total_ms")
 
 
-def random_problems() -> Any:
-    """tests/nas/exact/test_random_problems.py of the checkout."""
-    path = Path(__file__).parents[4] / "tests" / "nas" / "exact" / "test_random_problems.py"
-    spec = importlib.util.spec_from_file_location("random_problems", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-RANDOM = random_problems()
+RANDOM = loaded("nas/exact/test_random_problems.py")
 
 
 def small_space(chance: Any, mapping: dict[str, object], most: int) -> SearchSpace:
