@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from nas.document.document import Figure, Part, Section
 from nas.errors import PlasError, UsageError
 from nas.files import report_json, yaml_source
 from nas.files.tables import finite, refuse_existing, write
@@ -192,6 +193,23 @@ def section(title: str, *children: str, **attributes: str) -> str:
     """A headed section; nothing where it holds nothing."""
     inside = "".join(children)
     return element("section", element("h2", text(title)), inside, **attributes) if inside else ""
+
+
+def section_html(of: Section) -> str:
+    """A section of a document; folded, its title alone until it is opened."""
+    inside = "".join(_part_html(part) for part in of.parts)
+    if not of.folded:
+        return section(of.title, inside)
+    summary = element("summary", element("h2", text(of.title)))
+    return element("details", summary, inside, class_="folded") if inside else ""
+
+
+def _part_html(part: Part) -> str:
+    if isinstance(part, str):
+        return paragraphs([part])
+    if isinstance(part, Figure):
+        return image(part.png, part.alt)
+    return table(part.header, part.texts, part.title, part.indices) + paragraphs(part.notes, "quiet")
 
 
 def footer(further: str = "") -> str:
