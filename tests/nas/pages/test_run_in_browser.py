@@ -47,7 +47,7 @@ MOVES = [
 def picked_by_select(page: Any, inside: Any, run: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The index that the command shown on the page chooses; "" where nothing fits."""
     words = shlex.split(page.text("#command"))
-    assert words[:4] == ["python", "-m", "nas.select", run.name]
+    assert words[:4] == ["python", "-m", "nas.select", "RUN"]
     monkeypatch.chdir(run.parent)
     answer = inside("select", str(run), *words[4:], "--json")
     if answer.code == 3:

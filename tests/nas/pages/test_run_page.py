@@ -137,7 +137,7 @@ def test_what_was_learned_is_shown_as_far_as_tables_tell(name: str, content: str
     (copied / name).write_text(content)
     report(ReportRequest((copied,), None, quiet=True))
     page = (copied / "report.html").read_text()
-    assert "<h2>What was learned</h2><p>A lesson. \\u2028&lt;/script&gt;" in page
+    assert "<h2>What was learned</h2></summary><p>A lesson. \\u2028&lt;/script&gt;" in page
     assert "Picks of the whole space" not in page
     assert "<img src=" not in page
 
@@ -281,7 +281,7 @@ def test_a_large_run_holds_what_budgets_on_its_metrics_can_pick(
 def test_no_budget_on_extrapolation_can_be_moved(concluded: Concluded) -> None:
     outcome = concluded(162, law="evidence", outside="mark")
     held = rows_of(outcome)
-    assert set(held.movable) - set(run_data(outcome, held, "run")["movable"]) == {"extrapolation"}
+    assert set(held.movable) - set(run_data(outcome, held)["movable"]) == {"extrapolation"}
 
 
 def test_failed_rows_are_not_held(concluded: Concluded, user_module: Callable[[str], str]) -> None:
