@@ -27,6 +27,7 @@ from nas.pages.page import configuration, element, facts, folded, footer, image,
 from nas.pages.run_data import rows_of, run_data
 from nas.problem.diagnosis import lines
 from nas.problem.law_caveats import blind_lines
+from nas.problem.uncertainty import has_doubt
 from nas.search.strategy import ReportSection
 from nas.terminal.doors import command
 
@@ -78,31 +79,31 @@ def _title(outcome: Outcome) -> str:
 def _opening(outcome: Outcome, name: str, why: str) -> str:
     """The frontier, the recommended design in a sentence, and the budgets to move; drawn and kept up by the page's scripts."""
     said = three_sentences(outcome)
-    sentences = "" if said is None else paragraphs(said.sentences[:1] if outcome.diagnosis is None else said.sentences)
+    sentences = "" if said is None else paragraphs(said.sentences[:2] if outcome.diagnosis is None else said.sentences)
     answer = element("div", sentences, id="pick", class_="answer", aria_live="polite")
     budgets = element("fieldset", element("legend", "Move the budgets"), element("div", id="budgets"), class_="budgets")
     run = f"The same in a terminal, where RUN is the folder of this run, {name}:"
     typed = element("div", paragraphs([run], "quiet"), element("pre", id="command"), class_="typed")
-    noscript = element("noscript", element("p", "The picture and the sliders need JavaScript; answer and tables do not."))
+    noscript = element("noscript", element("p", "Picture and sliders need JavaScript; answer and tables do not."))
     label = "Frontier. Arrow keys move along it, Home and End go to its ends, Escape selects nothing."
     frontier = element("div", id="frontier", class_="chart", tabindex=0, role="application", aria_label=label)
     charts = element("div", frontier, element("p", id="said", class_="quiet", aria_live="polite"), class_="charts")
     moved = element("div", budgets, paragraphs([why], "quiet"), typed)
     beside = element("div", element("div", answer, _cautions(outcome)), moved, class_="side")
-    heading = element("h2", "Frontier", class_="unseen")
     explore = element("div", charts, beside, class_="explore")
     menus = element("div", id="axes", class_="controls") + element("p", _KEYS, class_="quiet keys")
-    return element("section", heading, noscript, explore, menus, class_="opening")
+    return element("section", noscript, explore, menus, class_="opening", aria_label="Frontier")
 
 
 def _cautions(outcome: Outcome) -> str:
     """What must be read with the answer: a law's known fault, other times on the device, warnings."""
     problem, pick, there = outcome.study.problem, outcome.picks[0], outcome.device_times[0]
     law = problem.scenario.law
-    cautions = [f"Law {law.name}: {law.caveat}."] if law.caveat else []
+    doubts = [law.caveat, "" if has_doubt(law) else "error unknown"]
+    cautions = [f"Law {law.name}: {'; '.join(filter(None, doubts))}."] if any(doubts) else []
     if not alike(problem, [(pick, there)]):
         times = ", ".join(figure(problem, name, there[PREFIX + name]) for name in times_of(problem, pick.question))
-        cautions.append(f"In this study's convention; on the device (preset device) the answer takes {times}.")
+        cautions.append(f"Times are in this study's convention; under preset device the answer takes {times}.")
     warnings = outcome.study.notices
     summary = element("summary", f"{len(warnings)} warning{'s' * (len(warnings) > 1)} on these figures")
     further = element("details", summary, paragraphs(warnings, "quiet"), class_="warnings") if warnings else ""

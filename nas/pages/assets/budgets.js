@@ -46,6 +46,7 @@ function repick() {
   repick.later = setTimeout(showInside, 120);
   sayPick(pick, fitting);
   select(pick);
+  document.getElementById("said").textContent = ""; // the sentence says it
 }
 
 // `470 of 500 ms` and ` (prefill + decode)`

@@ -26,7 +26,7 @@ function select(row) {
   panel.replaceChildren(...body);
   explainWords(panel);
   foldTables();
-  document.getElementById("said").textContent = row === CHART.pick ? "" : row < 0 ? "Nothing selected" :
+  document.getElementById("said").textContent = row < 0 ? "Nothing selected" :
     `Selected: ${designText(ROWS.shape, row)}; ${CHART.axes.map(name => takenText(name, row).join("")).join(", ")}. Its parts stand below.`;
 }
 
