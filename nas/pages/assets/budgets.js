@@ -1,6 +1,6 @@
 // Budgets that can be moved; the pick is the first row, in pick order, that meets them all, as `select --select best` takes it.
 const BUDGETS = DATA.budgets.filter(b => DATA.movable.includes(b.metric)).map(b => ({...b})), [ACROSS] = DATA.axes;
-if (DATA.movable.includes(ACROSS) && !BUDGETS.some(b => b.metric === ACROSS)) BUDGETS.push({metric: ACROSS, limit: Infinity}); // no limit until it is moved
+if (DATA.movable.includes(ACROSS) && limitable(ACROSS) && !BUDGETS.some(b => b.metric === ACROSS)) BUDGETS.push({metric: ACROSS, limit: Infinity}); // no limit until it is moved
 const FIXED = DATA.budgets.filter(b => !DATA.movable.includes(b.metric));
 const STEPS = 1000, WHY = [...document.getElementById("pick").childNodes]; // of what was written before any script: why nothing fits
 
@@ -11,6 +11,8 @@ function extent(metric) {
   if (own) high = DATA.looser ? Math.max(high, own.limit) : own.limit;
   return [low > 0 ? low : high / 1000, high];
 }
+
+function limitable(metric) { const [, high] = extent(metric); return Number.isFinite(high) && high > 0; }
 
 // Rounded up to four digits, so that what lies at the limit stays within it.
 function written(value) {
@@ -31,21 +33,22 @@ function stepOf(metric, limit) {
 
 function held() { return [...BUDGETS, ...FIXED].filter(b => b.limit < Infinity); }
 
-function meets(row) { return held().every(({metric, limit}) => ROWS.metrics[metric][row] / limit - 1 <= 0); }
-
 function repick() {
-  let pick = -1, fitting = 0;
-  for (let row = 0; row < ROWS.n; row++) {
-    CHART.inside[row] = meets(row) ? 1 : 0;
-    if (CHART.inside[row]) fitting++;
-    if (pick < 0 && CHART.inside[row]) pick = row;
-  }
+  const limits = held().map(({metric, limit}) => [ROWS.metrics[metric], limit]);
+  CHART.inside = CHART.inside.map((_, row) => limits.every(([values, limit]) => values[row] / limit - 1 <= 0));
+  const pick = CHART.inside.indexOf(1), fitting = CHART.inside.reduce((sum, one) => sum + one, 0);
   showPick(pick);
   showLimits(held());
   clearTimeout(repick.later);
-  repick.later = setTimeout(showInside, 120);
+  repick.later = setTimeout(settle, 120);
   sayPick(pick, fitting);
-  select(pick);
+}
+
+// What takes too long while a slider moves: every dot, and the recommended design part by part.
+function settle() {
+  clearTimeout(repick.later);
+  showInside();
+  select(CHART.pick);
   document.getElementById("said").textContent = ""; // the sentence says it
 }
 
@@ -89,7 +92,7 @@ function flags() {
 function drawBudgets() {
   const holder = document.getElementById("budgets");
   holder.replaceChildren(...BUDGETS.map(budgetRow), ...FIXED.map(b => make("p", {class: "quiet"}, b.metric === "extrapolation" ? "Designs inside the law's evidence." : `${metricOf(b.metric).label} ≤ ${number(b.limit)} (the run's own)`)));
-  const free = DATA.movable.filter(name => !BUDGETS.some(b => b.metric === name) && Number.isFinite(extent(name)[1]) && extent(name)[1] > 0);
+  const free = DATA.movable.filter(name => !BUDGETS.some(b => b.metric === name) && limitable(name));
   if (free.length) holder.append(addRow(free));
   repick();
 }
