@@ -183,7 +183,7 @@ def section(title: str, *children: str, **attributes: str) -> str:
 
 def section_html(of: Section) -> str:
     """A section of a document; folded, its title alone until it is opened."""
-    return (folded if of.folded else section)(of.title, *map(_part_html, of.parts))
+    return (folded if of.folded else section)(of.title, *map(part_html, of.parts))
 
 
 def folded(title: str, *children: str) -> str:
@@ -192,7 +192,8 @@ def folded(title: str, *children: str) -> str:
     return element("details", summary, inside, class_="fold") if inside else ""
 
 
-def _part_html(part: Part) -> str:
+def part_html(part: Part) -> str:
+    """A sentence, a table or a picture."""
     if isinstance(part, str):
         return paragraphs([part])
     if isinstance(part, Figure):

@@ -1,34 +1,37 @@
 """The page of a run: the frontier with the recommended design and its budgets; below, folded, what that rests on and how to repeat it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from nas.answer.device_times import PREFIX, alike, latency_certainty, times_of
-from nas.answer.law_sentences import TITLE, notes, verdict_header, verdict_lines, verdict_rows
+from nas.answer.answer_document import answer_document
+from nas.answer.device_times import PREFIX, alike, times_of
 from nas.answer.outcome import Outcome
-from nas.answer.pick_tables import PickTable, beside_baselines, figure, on_devices, own_picks
+from nas.answer.pick_tables import figure
 from nas.answer.plot_data import HEADER as OF_CONTEXTS
 from nas.answer.plot_data import UNSEEN, cells, convergence, curves
-from nas.answer.score_tables import design_table, scored, step_table
 from nas.answer.sentences import (
-    certainty,
     devices_in_words,
     formats_in_words,
     headline,
-    in_words,
-    limits,
-    reading,
-    section_lines,
 )
 from nas.answer.three_sentences import three_sentences
-from nas.pages.page import configuration, element, facts, folded, footer, image, page, paragraphs, table, text
+from nas.document.document import Section, Table
+from nas.pages.page import (
+    configuration,
+    element,
+    facts,
+    folded,
+    footer,
+    image,
+    page,
+    paragraphs,
+    part_html,
+    table,
+    text,
+)
 from nas.pages.run_data import rows_of, run_data
-from nas.problem.diagnosis import lines
-from nas.problem.law_caveats import blind_lines
 from nas.problem.uncertainty import has_doubt
-from nas.search.strategy import ReportSection
 from nas.terminal.doors import command
 
 SCRIPTS = ("names.js", "chart.js", "panel.js", "budgets.js", "run.js")
@@ -44,19 +47,16 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
     problem, config = outcome.study.problem, outcome.study.config
     how = f"{formats_in_words(problem)}, {config.request_words}; run {name}"
     strips = element("div", id="strips", class_="several")
+    sections = {section.title: section for section in answer_document(outcome).sections}
+    first = [title for title, section in sections.items() if section.key in ("answer", "devices")]
     main = element(
         "main",
         _opening(outcome, name, rows.why),
-        _answers(outcome),
+        *(_folded(outcome, sections.pop(title)) for title in first),
         folded("The selected design, part by part", element("div", id="panel", class_="panel")),
-        _on_devices(outcome),
         folded("What changes along the frontier", strips) if len(outcome.frontier) > 1 else "",
         _along_the_context(outcome),
-        _scores(outcome),
-        _under_laws(outcome),
-        *map(_of_strategy, outcome.sections),
-        _compared(outcome),
-        _certain(outcome),
+        *(_folded(outcome, section) for section in sections.values()),
         _repeat(outcome, name, resolved, versions),
         id="main",
     )
@@ -110,26 +110,27 @@ def _cautions(outcome: Outcome) -> str:
     return paragraphs(cautions, "quiet") + further
 
 
-def _answers(outcome: Outcome) -> str:
-    """The answer in three sentences, then the picks, or why there are none."""
-    said = three_sentences(outcome)
-    first = "" if said is None else paragraphs(said.sentences)
-    if outcome.diagnosis is not None:
-        sentences = lines(outcome.diagnosis, outcome.diagnosis_covers_space)
-        return folded("Why nothing fits", first, paragraphs(sentences))
-    shown = own_picks(outcome)
-    own = [pick for pick in outcome.picks if not pick.question.baseline]
+def _folded(outcome: Outcome, section: Section) -> str:
+    """A section of the answer, with what only a page has: rows that choose their design, pictures."""
+    parts = [
+        replace(part, indices=_places(outcome, part)) if isinstance(part, Table) and section.key == "answer" else part
+        for part in section.parts
+    ]
+    chart = section.key == "certain" and convergence(outcome) is not None
+    pictures = [element("div", id="convergence", class_="chart")] if chart else []
+    for of_strategy in outcome.sections if section.key == "strategy" else ():
+        if of_strategy.title == section.title and of_strategy.panels:
+            from nas.answer.pictures import panels_png
+
+            pictures.append(image(panels_png(of_strategy.panels), of_strategy.pictured))
+    return folded(section.title, *map(part_html, parts), *pictures)
+
+
+def _places(outcome: Outcome, picks: Table) -> tuple[int | None, ...]:
+    """Where the design of each of your picks stands among everything evaluated."""
     places = {int(key): row for row, key in enumerate(outcome.evaluations.keys.tolist())}
-    indices = [None if pick.answer is None else places.get(int(pick.answer.keys[0])) for pick in own]
-    sentence = f"{shown.caption} your budgets" + ", and within an application's besides." * (len(shown.rows) > 1)
-    return folded("The answer in full", first, paragraphs([sentence]), _table(shown, "", indices))
-
-
-def _on_devices(outcome: Outcome) -> str:
-    """The answer on each device of several."""
-    shown = on_devices(outcome)
-    what = "The lowest predicted loss within your budgets on each, what it takes there, and where measured times lie."
-    return "" if shown is None else folded(shown.title, paragraphs([what]), _table(shown, ""))
+    own = [pick for pick in outcome.picks if not pick.question.baseline]
+    return tuple(None if pick.answer is None else places.get(int(pick.answer.keys[0])) for pick in own)
 
 
 def _along_the_context(outcome: Outcome) -> str:
@@ -151,77 +152,10 @@ def _along_the_context(outcome: Outcome) -> str:
     )
 
 
-def _scores(outcome: Outcome) -> str:
-    """Scores of tasks of the picks beside published models, and the steps of the frontier that each tells apart."""
-    study = outcome.study
-    answered = [pick for pick in outcome.picks if pick.answer is not None and not pick.question.baseline]
-    if study.scores is None or outcome.diagnosis is not None or not answered:
-        return ""
-    genotypes = np.concatenate([pick.answer.genotypes[:1] for pick in answered if pick.answer is not None])
-    try:
-        picks = scored(study, study.problem.architectures(genotypes), study.baselines)
-        frontier = scored(study, study.problem.architectures(outcome.frontier.genotypes), ())
-    except ValueError as error:
-        return folded("Predicted scores", paragraphs([f"Not computed: {error}"]))
-    if picks is None or frontier is None:
-        return ""
-    beside, steps = design_table(picks, [pick.question.label for pick in answered]), step_table(frontier)
-    own = [line for line in steps.below if line not in beside.below]
-    return folded(
-        beside.title,
-        table(beside.header, beside.rows, "Picks"),
-        paragraphs(beside.below, "quiet"),
-        table(steps.header, steps.rows, "Steps of the frontier"),
-        paragraphs(own, "quiet"),
-    )
-
-
-def _under_laws(outcome: Outcome) -> str:
-    """The picks' regrets under each law, and where along the frontier the laws agree."""
-    answers, problem = outcome.under_laws, outcome.study.problem
-    if answers is None or outcome.diagnosis is not None:
-        return ""
-    sentences = paragraphs(verdict_lines(problem, answers))
-    shown = table(verdict_header(answers.laws), verdict_rows(problem, answers), TITLE)
-    return folded("If another law is right", sentences, shown, paragraphs(notes(answers.laws), "quiet"))
-
-
-def _of_strategy(said: ReportSection) -> str:
-    """What the strategy says: sentences, a table, a picture."""
-    parts = [paragraphs(section_lines(said))]
-    if (shown := said.table) is not None:
-        rows = [list(map(in_words, row)) for row in shown.rows]
-        parts += [table(shown.header, rows, shown.caption), paragraphs([shown.explained], "quiet")]
-    if said.panels:
-        from nas.answer.pictures import panels_png
-
-        parts.append(image(panels_png(said.panels), said.pictured))
-    return folded(said.title, *parts)
-
-
 _KEYS = (
     "Click a point, or focus the frontier and press <kbd>←</kbd> <kbd>→</kbd> <kbd>Page Up</kbd> <kbd>Page Down</kbd> "
     "<kbd>Home</kbd> <kbd>End</kbd> <kbd>Esc</kbd>. Drag to zoom; a name below the picture shows or hides what it marks."
 )
-
-
-def _compared(outcome: Outcome) -> str:
-    """The picks beside each published model."""
-    shown = [] if outcome.diagnosis is not None else beside_baselines(outcome)
-    return folded("Beside published models", *(_table(of_model, of_model.caption) for of_model in shown))
-
-
-def _table(shown: PickTable, caption: str, indices: Sequence[int | None] = ()) -> str:
-    return table(shown.header, shown.rows, caption, indices) + paragraphs(shown.explained, "quiet")
-
-
-def _certain(outcome: Outcome) -> str:
-    """Convergence, and every sentence on what the answer rests on."""
-    scenario = outcome.study.problem.scenario
-    sentences = [*certainty(outcome), *reading(outcome), *limits(outcome), latency_certainty(scenario)]
-    unseen = blind_lines(scenario.law, outcome.blind)
-    chart = element("div", id="convergence", class_="chart") if convergence(outcome) is not None else ""
-    return folded("How sure", paragraphs([*sentences, *unseen]), chart)
 
 
 def _repeat(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions: Mapping[str, str]) -> str:

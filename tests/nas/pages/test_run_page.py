@@ -93,7 +93,7 @@ def test_without_scripts_the_answer_stands_first_and_the_tables_below(
     assert said.takes in plain
     assert (said.buys in plain) == bool(budgets)
     titles = [re.findall("<h2>(.*?)</h2>", fold)[0] for fold in folds]
-    assert titles[0] == ("Why nothing fits" if budgets else "The answer in full")
+    assert titles[0] == ("No feasible architecture" if budgets else "Answer")
     assert titles[-1] == "The study, and how to repeat it"
     assert ("<table>" in folds[0]) == (not budgets)
 
