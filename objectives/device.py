@@ -1,33 +1,23 @@
 """Devices: dense peaks, bandwidth and memory with their sources, power modes, calibration."""
 
+import math
 from collections.abc import Mapping
 from statistics import median
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from objectives.datasheet import MISSING, UNITS, Figure, OtherPeaks, as_printed, computed, hint
 from objectives.device_columns import Figures
 from objectives.plugins import normalised
-from objectives.quantities import Bytes, BytesPerSecond, FlopsPerSecond, Name, OpsPerSecond, joules, milliseconds, watts
+from objectives.quantities import Name, joules, milliseconds, watts
 
-_UNITS = {
-    "fp16": "FLOP/s",
-    "int8": "OP/s",
-    "bandwidth": "B/s",
-    "link": "B/s",
-    "memory": "B",
-    "capacity": "B",
-    "cache": "B",
-    "cache_bandwidth": "B/s",
-} | {
-    "base_power": "W",
-    "per_flop": "J",
-    "per_byte": "J",
-}
+_UNITS = UNITS | {"base_power": "W", "per_flop": "J", "per_byte": "J"}
 SPARSE_SMELL_FLOP_PER_BYTE = 500.0
 
 
 Peak = Literal["fp16", "int8", "fp4"]  # a device's figures that operators run at
+OWN_PEAKS = ("fp16", "int8")  # that have a key of their own
 Phase = Literal["prefill", "decode"]
 Chip = Literal["gpu", "server_gpu", "soc", "npu", "cpu", "any"]
 CHIPS: dict[Chip, str] = {
@@ -40,6 +30,10 @@ CHIPS: dict[Chip, str] = {
 }
 Cooling = Literal["phone", "passive", "active"]
 COOLING: dict[Cooling, str] = {"phone": "phones", "passive": "fanless devices", "active": "devices with fans"}
+#: Of a phone's memory what its system lets one app have, the median of three: 2.4 of 4 GB (iPhone 12 mini, github.com/allenai/OLMoE.swift/pull/38),
+#: 4.2 of 6 GB (13 Pro, a-ghorbani/pocketpal-ai/pull/651), 6 of 8 GB (15 Pro, introlab/rtabmap/pull/1446), each with the entitlement
+#: for more memory that iOS has; of Android no such row was found.
+OF_AN_APP = 0.7
 Kind = Literal["plain", "attention", "experts"]  # operators with efficiencies of their own
 ModeName = Annotated[Name, AfterValidator(normalised)]  # as `id@mode` reads it
 _Share = Annotated[float, Field(gt=0, le=2)]
@@ -204,10 +198,16 @@ class Mode(BaseModel):
     """A power mode: what differs from the device's default mode."""
 
     model_config = ConfigDict(extra="forbid")
-    fp16: FlopsPerSecond | None = None
-    int8: OpsPerSecond | None = None
-    bandwidth: BytesPerSecond | None = None
-    other_peaks: dict[str, FlopsPerSecond | OpsPerSecond] | None = None
+    fp16: Figure | None = None
+    int8: Figure | None = None
+    bandwidth: Figure | None = None
+    other_peaks: OtherPeaks | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_printed(cls, raw: Any) -> Any:
+        """Keys in other spellings."""
+        return as_printed(raw, cls.model_fields)[0] if isinstance(raw, Mapping) else raw
 
     def changes(self) -> dict[str, Any]:
         """Figures of the device that the mode replaces; other peaks of another clock are unknown unless stated."""
@@ -225,10 +225,10 @@ class SlowMemory(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    bandwidth: BytesPerSecond | None = None
-    capacity: Bytes
-    link: BytesPerSecond | None = None
-    fp16: FlopsPerSecond | None = None
+    bandwidth: Figure | None = None
+    capacity: Figure
+    link: Figure | None = None
+    fp16: Figure | None = None
     overhead: _Milliseconds = 0.0
     typical: bool = False
     source: str = ""
@@ -262,18 +262,20 @@ class Device(BaseModel):
     has an efficiency for them (docs/model.md, cache tier). `chip`: the class whose typical efficiencies price it without a
     profile of its own; `any` where it is not stated. `columns`: figures that are metrics by their names, the same for every
     architecture. `cooling`: the class whose typical share prices sustained load, unless
-    `sustained` says what was measured; nothing is known where neither is stated.
+    `sustained` says what was measured; nothing is known where neither is stated. A peak that is None is not known, and nothing
+    runs at it. `computed`: how figures came about that are not what the file prints.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    hint: ClassVar = staticmethod(hint)
     name: Name
     vendor: Name = ""
-    fp16: FlopsPerSecond
-    int8: OpsPerSecond
-    bandwidth: BytesPerSecond
-    memory: Bytes
-    cache: Bytes | None = None
-    cache_bandwidth: BytesPerSecond | None = None
+    fp16: Figure | None = None
+    int8: Figure | None = None
+    bandwidth: Figure
+    memory: Figure
+    cache: Figure | None = None
+    cache_bandwidth: Figure | None = None
     confidence: Literal["verified", "derived", "recalled", "estimate", "measured"] = "estimate"
     source: str = ""
     note: str = ""
@@ -281,23 +283,36 @@ class Device(BaseModel):
     chip: Chip = "any"
     cooling: Cooling | None = None
     sustained: Sustained | None = None
-    other_peaks: dict[Name, FlopsPerSecond | OpsPerSecond] = {}
+    other_peaks: OtherPeaks = {}
     modes: dict[ModeName, Mode] = {}
     mode_source: str = ""
     mode: ModeName = ""
     slow_memory: SlowMemory | None = None
     columns: Figures = {}
+    computed: dict[str, str] = {}
     profiles: list[Calibration] = []
     energy: list[Energy] = []
 
     @model_validator(mode="before")
     @classmethod
-    def _of_older_files(cls, raw: Any) -> Any:
-        """`npu: true` of older files is `chip: npu`."""
-        if not isinstance(raw, Mapping) or "npu" not in raw:
+    def _as_printed(cls, raw: Any) -> Any:
+        """Keys and figures as datasheets print them; `npu: true` of older files is `chip: npu`."""
+        if not isinstance(raw, Mapping):
             return raw
-        found = dict(raw)
-        return {**({"chip": "npu"} if found.pop("npu") is True else {}), **found}
+        content, _ = as_printed(raw, cls.model_fields)
+        content |= {"chip": "npu"} if content.pop("npu", None) is True and "chip" not in content else {}
+        if not any(content.get(key) for key in (*OWN_PEAKS, "other_peaks")):
+            content["int8"] = MISSING
+        notes = computed(content)
+        for name, mode in modes.items() if isinstance(modes := content.get("modes"), Mapping) else ():
+            figures = as_printed(mode, Mode.model_fields)[0] if isinstance(mode, Mapping) else {}
+            notes |= {f"{key} of @{name}": how for key, how in computed(figures).items()}
+        return {**content, "computed": {**notes, **(content.get("computed") or {})}} if notes else content
+
+    @field_validator("chip", "cooling", mode="before")
+    @classmethod
+    def _in_any_case(cls, raw: Any) -> Any:
+        return raw.strip().lower() if isinstance(raw, str) else raw
 
     @field_validator("modes", mode="before")
     @classmethod
@@ -313,13 +328,18 @@ class Device(BaseModel):
 
     @property
     def flop_per_byte(self) -> float:
-        """Ridge point of the roofline, dense FP16 FLOP per byte."""
-        return self.fp16 / self.bandwidth
+        """Ridge point of the roofline, dense FP16 FLOP per byte; of a device that states none NaN."""
+        return math.nan if self.fp16 is None else self.fp16 / self.bandwidth
 
     @property
     def memory_gb(self) -> float:
         """Memory capacity, GB of 10^9 bytes."""
         return self.memory / 1e9
+
+    @property
+    def program_gb(self) -> float:
+        """Memory that one program may have, GB: of a phone a share, since its system needs the rest."""
+        return self.memory_gb * (OF_AN_APP if self.cooling == "phone" else 1.0)
 
     def in_mode(self, mode: str) -> "Device":
         """The device running in one of its power modes.
@@ -340,23 +360,44 @@ class Device(BaseModel):
         Raises:
             ValueError: the device does not state it.
         """
-        if name in ("fp16", "int8"):
-            figure: float = getattr(self, name)
+        if (figure := self.peaks.get(name)) is not None:
             return figure
-        if name not in self.other_peaks:
-            where = f"{self.name}@{self.mode}" if self.mode else self.name
-            raise ValueError(f"expected a device with an {name} peak, got {where}; give other_peaks.{name} in its file")
-        return self.other_peaks[name]
-
-    def warning(self) -> str | None:
-        """A warning about the figures, or None."""
-        if self.flop_per_byte <= SPARSE_SMELL_FLOP_PER_BYTE or self.dense_confirmed:
-            return None
-        return (
-            f"device {self.name}: {self.flop_per_byte:.0f} dense FP16 FLOP per byte exceeds "
-            f"{SPARSE_SMELL_FLOP_PER_BYTE:.0f}; it looks like a sparsity figure. Halve it if it is, "
-            "or set dense_confirmed: true in the device file"
+        where, stated = f"{self.name}@{self.mode}" if self.mode else self.name, " and ".join(self.peaks)
+        key = name if name in OWN_PEAKS else f"other_peaks.{name}"
+        raise ValueError(
+            f"expected a device with an {name} peak, got {where}, which states {stated}; give {key} in its file if it has one"
         )
+
+    @property
+    def peaks(self) -> dict[str, float]:
+        """The dense peaks that the device states, operations/s."""
+        return {name: peak for name in OWN_PEAKS if (peak := getattr(self, name)) is not None} | self.other_peaks
+
+    def rate(self, name: Peak) -> float:
+        """Operations/s of an operator that runs at a peak: of a device of integers alone at that of INT8.
+
+        Raises:
+            ValueError: the device states neither.
+        """
+        return self.peak("int8" if name == "fp16" and self.fp16 is None and self.int8 is not None else name)
+
+    def warnings(self) -> list[str]:
+        """What must be known of the figures: how they were computed, whether they look like those of sparse matrices."""
+        lines = []
+        if self.computed:
+            figures = [f"{key} {how}" for key, how in self.computed.items()]
+            lines.append(f"device {self.name}: its file gives {', '.join(figures)}")
+        if self.fp16 is None and self.int8 is not None:
+            lines.append(
+                f"device {self.name}: its file states no FP16 peak; attention and a head of 16 bits are priced at that of INT8"
+            )
+        if self.flop_per_byte > SPARSE_SMELL_FLOP_PER_BYTE and not self.dense_confirmed:
+            lines.append(
+                f"device {self.name}: {self.flop_per_byte:.0f} dense FP16 FLOP per byte exceeds "
+                f"{SPARSE_SMELL_FLOP_PER_BYTE:.0f}; it looks like a sparsity figure. Halve it if it is, "
+                "or set dense_confirmed: true in the device file"
+            )
+        return lines
 
     def mapping(self) -> dict[str, Any]:
         """The device as YAML content that reads back to equal figures."""

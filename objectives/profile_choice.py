@@ -228,8 +228,9 @@ def _between(device: Device, mode: str, measured: Sequence[T]) -> T:
 
 
 def _peak(device: Device, mode: str) -> float:
-    own = device.modes[mode].fp16 if mode in device.modes else None
-    return own or device.fp16
+    """The FP16 peak in a mode, of a device of integers the INT8 one; 1 of one that states neither."""
+    peaks = (device.in_mode(mode) if mode in device.modes else device).peaks
+    return peaks.get("fp16", peaks.get("int8", 1.0))
 
 
 def _interpolated(low: T, high: T, share: float) -> Iterator[tuple[str, float]]:

@@ -176,7 +176,4 @@ def quantity_in(unit: str, value: Any) -> float:
 
 
 Name = Annotated[str, AfterValidator(shown_name)]
-FlopsPerSecond = Annotated[float, BeforeValidator(lambda v: scaled(v, "FLOP/s", 1e12, "42.5 TFLOP/s"))]
-OpsPerSecond = Annotated[float, BeforeValidator(lambda v: scaled(v, "OP/s", 1e12, "85 TOP/s"))]
 BytesPerSecond = Annotated[float, BeforeValidator(lambda v: scaled(v, "B/s", 1e9, "204.8 GB/s"))]
-Bytes = Annotated[float, BeforeValidator(lambda v: scaled(v, "B", 1e9, "64 GB"))]

@@ -364,7 +364,7 @@ class Scenario:
         Raises:
             ValueError: the device does not state it.
         """
-        return self.slower / ((self.calibration or _DATASHEET).efficiency(peak) * self.device.peak(peak))
+        return self.slower / ((self.calibration or _DATASHEET).efficiency(peak) * self.device.rate(peak))
 
     def seconds_per_byte(self, phase: Phase, *, routed: bool = False) -> float:
         """1/(η_b β) of a phase, s/B, at sustained load by its share; of routed experts, whose weights stream by, that of decoding.

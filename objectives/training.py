@@ -43,7 +43,7 @@ class Training:
 
 def device_hours(flops: FloatArray, device: Device, utilisation: float) -> FloatArray:
     """flops / (utilisation · FP16 peak) in hours, (n,)."""
-    return flops / (utilisation * device.fp16) / 3600.0
+    return flops / (utilisation * device.peak("fp16")) / 3600.0
 
 
 def forward_flops(architectures: Architectures, sequence_length: int) -> FloatArray:

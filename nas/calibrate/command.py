@@ -101,7 +101,7 @@ class Outcome:
         return {
             "device": self.device.name,
             "mode": self.mode,
-            "peaks": {"fp16": measured.fp16, "int8": measured.int8, **measured.other_peaks},
+            "peaks": measured.peaks,
             "bandwidth": measured.bandwidth,
             "slow_bandwidth": None if measured.slow_memory is None else measured.slow_memory.bandwidth,
             "confidence": self.device.confidence,

@@ -246,8 +246,8 @@ def _device_row(name: str, path: str) -> Row:
     d = load_device(path)
     return {
         "name": name,
-        "fp16 TFLOP/s": d.fp16 / 1e12,
-        "int8 TOP/s": d.int8 / 1e12,
+        "fp16 TFLOP/s": d.fp16 / 1e12 if d.fp16 else "-",
+        "int8 TOP/s": d.int8 / 1e12 if d.int8 else "-",
         "GB/s": d.bandwidth / 1e9,
         "GB": d.memory_gb,
         "known": d.confidence,

@@ -284,8 +284,7 @@ def _can(device: Device, kind: str) -> bool:
     """Whether a device states the peak that a precision's linear operators run at; an unknown precision is refused later."""
     if kind not in PRECISIONS:
         return True
-    peak = precision(kind).linear_peak
-    return peak in ("fp16", "int8") or peak in device.other_peaks
+    return precision(kind).linear_peak in device.peaks
 
 
 def _short(name: str) -> str:

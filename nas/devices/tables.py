@@ -64,7 +64,7 @@ def case_columns(study: DeviceStudy) -> dict[str, list[Any]]:
                 **{f"limit_{budget.metric}": budget.limit for budget in case.problem.budgets},
                 "device_memory_gb": case.device.memory_gb,
                 "bandwidth_gb_per_s": case.device.bandwidth / 1e9,
-                "fp16_tflop_per_s": case.device.fp16 / 1e12,
+                "fp16_tflop_per_s": case.device.peaks.get("fp16", NAN) / 1e12,
                 "flop_per_byte": case.device.flop_per_byte,
                 "speed": speed_note(case),
                 "frontier": len(answer.frontier),

@@ -29,8 +29,8 @@ MOST_TOKENS = 1000.0  # times as many, beyond which no number of them is looked 
 
 
 def _more_compute(device: Device, by: float) -> dict[str, Any]:
-    peaks = {name: peak * by for name, peak in device.other_peaks.items()}
-    return {"fp16": device.fp16 * by, "int8": device.int8 * by, "other_peaks": peaks}
+    more = {name: peak * by for name, peak in device.peaks.items()}
+    return {name: more.pop(name, None) for name in ("fp16", "int8")} | {"other_peaks": more}
 
 
 #: What more of a resource changes in a device.

@@ -30,6 +30,7 @@ MEANT = {
     **dict.fromkeys(("size", "parameters", "params"), ("params_total", "params_active")),
     **dict.fromkeys(("accuracy", "quality"), ("loss", "perplexity")),
     **dict.fromkeys(("context", "context-length", "ctx", "ctx-size", "prompt", "prompt-length", "seq-len"), PROMPT),
+    "workload": ("input_tokens", "output_tokens", "batch", "--input-tokens", "--output-tokens", "--batch"),
     **dict.fromkeys(("generate", "max-tokens", "max-new-tokens"), ("--output-tokens",)),
     **dict.fromkeys(("quant", "quantization", "quantisation", "bits", "dtype"), ("--precision",)),
 }  # words of other tools for what has another name here
@@ -134,7 +135,7 @@ class Faults:
                     rest if named else line,
                 )
         elif detail["type"] == "extra_forbidden":
-            self.add(prefix + where, f"unknown key; {_known_keys(model, where)}")
+            self.add(prefix + where, f"unknown key; {_known_keys(model, where, detail['input'])}")
         else:
             self.add(prefix + where, plain(detail))
 
@@ -179,7 +180,10 @@ def _is_type_tag(part: Any) -> bool:
     )
 
 
-def _known_keys(model: type[BaseModel] | None, where: Path) -> str:
+def _known_keys(model: type[BaseModel] | None, where: Path, value: Any) -> str:
+    hint = getattr(model, "hint", None)
+    if hint is not None and len(where) == 1 and (line := hint(str(where[0]), value)):
+        return str(line)
     for part in where[:-1]:
         model = _inner(model, part)
     if model is None:

@@ -59,7 +59,7 @@ def measure_hardware(out: Path, interpreter: str, torch_device: str, threads: in
     speed = device.cache_bandwidth
     held = f", {cache / 1e6:.4g} MB of cache at {speed / 1e9:.4g} GB/s" if speed else ""
     return (
-        f"{device.name}: {device.fp16 / 1e12:.4g} TFLOP/s, {device.int8 / 1e12:.4g} TOP/s int8, "
+        f"{device.name}: {device.peak('fp16') / 1e12:.4g} TFLOP/s, {device.peak('int8') / 1e12:.4g} TOP/s int8, "
         f"{device.bandwidth / 1e9:.4g} GB/s{held}, {device.memory_gb:.4g} GB; written to {out}"
     )
 

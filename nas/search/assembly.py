@@ -375,7 +375,7 @@ def _with_default(asked: ReadStudy) -> dict[str, float]:
     """The limits of a study that was read, with that on the device's memory unless it has one of its own or none."""
     default, limits = asked.config.default_budget, asked.limits
     if default is not None:
-        metric, limit = default.on(None if asked.devices else asked.device.memory_gb)
+        metric, limit = default.on(None if asked.devices else asked.device)
         limits = limits if {default.metric, metric} & limits.keys() else {metric: limit, **limits}
     if asked.config.outside != "allow" and asked.laws[0].knows_its_rows:
         limits = {**limits, EXTRAPOLATION: limits.get(EXTRAPOLATION, INSIDE)}

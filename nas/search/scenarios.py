@@ -16,10 +16,11 @@ from nas.study.catalogue import load_device
 from nas.study.configuration import StudyConfig
 from nas.study.serving_keys import ServingConfig
 from nas.study.study_laws import notices_of_formats, priced_alone
-from objectives.device import Calibration, Device, Sustained
+from objectives.device import OWN_PEAKS, Calibration, Device, Peak, Sustained
 from objectives.loss_law.law import Law
+from objectives.plausible import unusual
 from objectives.plugins import documents
-from objectives.precision import Precision, precision
+from objectives.precision import PRECISIONS, Precision, precision
 from objectives.profile_choice import OF_DEVICE, calibration_for, doubts, energy_for
 from objectives.scenario import Scenario
 from objectives.serving import HotExperts, Serving, shipped, typical_serving, with_typical_rates
@@ -181,16 +182,29 @@ def _priced(config: StudyConfig, device: Device, name: str) -> Precision:
         UsageError: the device does not state its peak; with those that do.
     """
     priced = precision(name, config.int4_group_size)
-    try:
-        device.peak(peak := priced.linear_peak)
-    except ValueError as error:
-        able = [
-            other
-            for other, path in documents(entry_points.SHIPPED["devices"]).items()
-            if peak in load_device(str(path)).other_peaks
-        ]
-        raise UsageError(f"precision: {name}: {error}, or choose one of {', '.join(able)}") from None
+    for peak in (priced.linear_peak, priced.of_down.linear_peak):
+        try:
+            device.peak(peak)
+        except ValueError as error:
+            raise UsageError(f"precision: {name}: {error}{_instead(device, peak)}") from None
     return priced
+
+
+def _instead(device: Device, peak: Peak) -> str:
+    """What else can be asked for: a precision that runs at a peak of the device; of FP4 a device that has it."""
+    able = [
+        name
+        for name, other in PRECISIONS.items()
+        if {other.linear_peak, other.of_down.linear_peak} <= device.peaks.keys()
+    ]
+    if peak in OWN_PEAKS:
+        return (
+            f", or choose --precision {able[0]}"
+            if able
+            else f"; no shipped precision runs at {' or '.join(device.peaks)}"
+        )
+    shipped = documents(entry_points.SHIPPED["devices"]).items()
+    return f", or choose one of {', '.join(name for name, path in shipped if peak in load_device(str(path)).peaks)}"
 
 
 def with_preset(config: StudyConfig, preset: str) -> StudyConfig:
@@ -202,12 +216,11 @@ def with_preset(config: StudyConfig, preset: str) -> StudyConfig:
 def notices_of(problem: Problem, limits: Sequence[str]) -> list[str]:
     """Say what must be known of a problem: of its device, times, limits (given), energy, law and training."""
     scenario, law = problem.scenario, problem.scenario.law
-    warnings = [told for each in scenario.by_device.values() if (told := each.device.warning())]
     experts = bool((problem.space.experts > 1).any())
     on_each = list(scenario.by_device.values()) if problem.of_energy else []
     of_energy = list(dict.fromkeys(text for each in on_each for text in about_energy(each, experts=experts)))
     of_law = [*priced_alone(law), *notices_of_formats(law, [*scenario.by_format]), *about_training(problem)]
-    return [*warnings, *doubtful_times(scenario, experts=experts), *limits, *of_energy, *of_law]
+    return [*doubtful_times(scenario, experts=experts), *limits, *of_energy, *of_law]
 
 
 def larger_rows(problem: Problem) -> list[str]:
@@ -228,7 +241,7 @@ def larger_rows(problem: Problem) -> list[str]:
 
 
 def doubtful_times(scenario: Scenario, *, experts: bool) -> list[str]:
-    """Say how far off times may be: for each device and format that designs may have, with experts or without."""
+    """Say what must be known of figures and times: of each device and format that designs may have, with experts or without."""
     if scenario.devices:
         told: dict[str, list[str]] = {}
         for name, placed in scenario.by_device.items():
@@ -238,7 +251,8 @@ def doubtful_times(scenario: Scenario, *, experts: bool) -> list[str]:
     each = {name: one.calibration for name, one in scenario.by_format.items()}
     of_load = about_load(scenario.device, scenario.sustained)
     outside = extrapolated(each, scenario.conditions(experts=experts))
-    return [*doubts(scenario.device, scenario.calibration), *of_load, *outside]
+    of_figures = [*scenario.device.warnings(), *unusual(scenario.device)]
+    return [*of_figures, *doubts(scenario.device, scenario.calibration), *of_load, *outside]
 
 
 def _of_devices(names: list[str], every: int, text: str) -> str:

@@ -9,15 +9,17 @@ from pydantic import BaseModel, ValidationError
 
 from nas.errors import UsageError
 from nas.files import yaml_source
-from nas.files.faults import Faults, Path, near_file, unknown
+from nas.files.faults import Faults, Path, alternatives, near_file, similar, unknown
 from nas.study import entry_points
 from nas.study.entry_points import PlugIn
 from nas.study.user_code import code_named, loaded_code
 from objectives import outside
 from objectives.calibrating.measurements import FORMATS as MEASURED_FORMATS
+from objectives.datasheet import as_printed
 from objectives.device import Calibration, Device, Energy
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import SHOWN_DIGITS, Law, origin_of
+from objectives.plausible import called_alike, impossible
 from objectives.plugins import documents, normalised
 from objectives.profile_choice import in_unmeasured_mode
 from objectives.weight_formats.table import WeightFormat
@@ -79,11 +81,18 @@ def _content(key: str, given: Any, faults: Faults, at: Path) -> tuple[Any, Fault
     try:
         content, origins = yaml_source.read(path)
         content = yaml_source.keys_of(content, path, REMEDIES.get(key, f"see 'plas list --schema {key}'"))
+        origins = _of_other_spellings(content, origins) if key == "device" else origins
         if key == "law":
             content = with_file(_with_form(content), path) if path == FilePath(given) else _with_form(content)
     except UsageError as error:
         raise UsageError(f"{whose}{error}") from None
     return content, Faults({at: f"{whose}{origin}" for at, origin in origins.items()}), ()
+
+
+def _of_other_spellings(content: Mapping[str, Any], origins: Mapping[Path, str]) -> dict[Path, str]:
+    """The lines of a device's keys also by what they are called here."""
+    _, written = as_printed(content, Device.model_fields)
+    return {**origins, **{(name,): origins[key,] for name, key in written.items() if (key,) in origins}}
 
 
 def _place(key: str, given: str, faults: Faults, at: Path) -> tuple[FilePath, str]:
@@ -104,7 +113,14 @@ def _place(key: str, given: str, faults: Faults, at: Path) -> tuple[FilePath, st
     if FilePath(given).suffix in (".yaml", ".yml") or is_file(given):
         return FilePath(given), ""
     choices = known if kind is None else entry_points.named(kind)
-    raise UsageError(unknown(f"a {key}", given, choices, "a YAML file"))
+    if key != "device" or similar(given, sorted(choices)):
+        raise UsageError(unknown(f"a {key}", given, choices, "a YAML file"))
+    like = called_alike(given)
+    hint = f"did you mean {alternatives(like)}? Or write" if like else "write"
+    raise UsageError(
+        f"expected a device (the {len(choices)} names of 'plas list devices'), got {given!r}; {hint} a YAML file of name, int8 or fp16, "
+        "bandwidth and memory"
+    )
 
 
 def _own_file(key: str, given: str) -> FilePath:
@@ -245,6 +261,7 @@ def device_faults(device: Device, *, embedded: bool) -> Iterator[tuple[Path, str
 
     A device that is `embedded` in a study may hold profiles of modes that it was embedded without.
     """
+    yield from () if embedded else impossible(device)
     known: dict[str, Sequence[Calibration | Energy]] = {"profiles": device.profiles, "energy": device.energy}
     modes = ("", device.mode, *device.modes)
     for at, each in ((((kind, i)), each) for kind, those in known.items() for i, each in enumerate(those)):

@@ -43,7 +43,7 @@ from nas.study.value_parsers import (
     written_tokens,
     written_vocabulary,
 )
-from objectives.device import Calibration, Sustained
+from objectives.device import Calibration, Device, Sustained
 from objectives.loss_law.precision_cost import PrecisionLaw
 from objectives.precision import define
 from objectives.quantities import Name, bytes_in_words, counted
@@ -86,17 +86,19 @@ def _format(given: Any, shipped: ValidatorFunctionWrapHandler, info: ValidationI
 
 
 class DefaultBudget(BaseModel):
-    """A budget that stands unless the study removes it: metric <= share · the device's memory."""
+    """A budget that stands unless the study removes it: metric <= share · the device's memory, of which a phone's app has a part."""
 
     model_config = ConfigDict(extra="forbid")
     metric: Literal["memory_gb", "resident_gb"] = "memory_gb"
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
 
-    def on(self, memory_gb: float | None) -> tuple[str, float]:
-        """The metric and its limit on a device of so much memory, GB; of several devices (None) on the share of each one's own."""
-        if memory_gb is None:
+    def on(self, device: Device | float | None) -> tuple[str, float]:
+        """The metric and its limit on a device, or of so many GB; of several devices (None) on the share of each one's own."""
+        if device is None:
             return self.metric.replace("_gb", "_share"), self.share
-        return self.metric, self.share * memory_gb
+        if isinstance(device, Device):
+            device = device.program_gb if self.metric == "resident_gb" else device.memory_gb
+        return self.metric, self.share * device
 
 
 class TrainingConfig(BaseModel):

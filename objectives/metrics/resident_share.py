@@ -1,4 +1,4 @@
-"""Bytes that a request needs at once as a share of the device's memory, (n,)."""
+"""Bytes that a request needs at once as a share of the memory that a program may have on the device, (n,)."""
 
 from objectives.assessment import Assessment
 from objectives.parts import Composition
@@ -10,10 +10,10 @@ LOG_SCALE = True
 
 
 def evaluate(assessment: Assessment) -> FloatArray:
-    """resident_gb over the memory of the design's device, (n,)."""
-    return assessment["resident_gb"] / assessment.scenario.device.memory_gb
+    """resident_gb over what a program may have of the memory of the design's device, (n,)."""
+    return assessment["resident_gb"] / assessment.scenario.device.program_gb
 
 
 def composition(scenario: Scenario) -> Composition:
     """It rises with resident_gb."""
-    return Composition({"resident_gb": 1}, lambda used: used / scenario.device.memory_gb)
+    return Composition({"resident_gb": 1}, lambda used: used / scenario.device.program_gb)

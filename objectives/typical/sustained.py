@@ -143,7 +143,9 @@ def about_load(device: Device, priced: Sustained | None) -> list[str]:
         return [
             f"times are of sustained load: after minutes {_kept(priced, 'the speed of the first seconds')}, {_by(priced)}"
         ]
-    known = sustained_of(device)
+    known, own = sustained_of(device), ""
+    if device.cooling == "phone":
+        own = f"; an app gets about {device.program_gb:.3g} of its {device.memory_gb:.3g} GB"
     if device.sustained is None and device.cooling not in ("phone", "passive"):
         return []
     if known is None:
@@ -152,7 +154,7 @@ def about_load(device: Device, priced: Sustained | None) -> list[str]:
             "says, so write what you measure into the device's file, sustained: {share: 0.7}"
         ]
     return [
-        f"burst speed: after minutes of load {'typically ' * bool(known.typical)}{_kept(known, 'it')}; --sustained prices that"
+        f"burst speed: after minutes of load {'typically ' * bool(known.typical)}{_kept(known, 'it')}; --sustained prices that{own}"
     ]
 
 

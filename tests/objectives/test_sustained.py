@@ -180,7 +180,8 @@ def test_what_is_said_of_load() -> None:
     """One line where speed does not last and nobody asked; none with fans; what it rests on where it is priced."""
     (phone,) = about_load(board(cooling="phone"), None)
     assert phone == (
-        "burst speed: after minutes of load typically 63 % of it (80 % of phones: 41 to 95 %); --sustained prices that"
+        "burst speed: after minutes of load typically 63 % of it (80 % of phones: 41 to 95 %); --sustained prices that; "
+        "an app gets about 11.2 of its 16 GB"
     )
     (fanless,) = about_load(board(cooling="passive"), None)
     assert "by how much no public row says" in fanless

@@ -518,11 +518,14 @@ def test_the_version_is_said(inside: Inside) -> None:
 
 
 def test_a_device_that_looks_sparse_is_a_warning(own: Any, inside: Inside) -> None:
-    own.write("device.yaml", DEVICE.replace("2 TFLOP/s", "20 TFLOP/s"))
+    own.write("device.yaml", DEVICE.replace("2 TFLOP/s", "20 TFLOP/s").replace("4 TOP/s", "40 TOP/s"))
     answer = inside("run", "--config", "study.yaml")
     assert answer.code == 0
     assert "it looks like a sparsity figure" in answer.err
-    own.write("device.yaml", DEVICE.replace("2 TFLOP/s", "20 TFLOP/s") + "dense_confirmed: true\n")
+    own.write(
+        "device.yaml",
+        DEVICE.replace("2 TFLOP/s", "20 TFLOP/s").replace("4 TOP/s", "40 TOP/s") + "dense_confirmed: true\n",
+    )
     assert "sparsity" not in inside("run", "--config", "study.yaml").err
 
 

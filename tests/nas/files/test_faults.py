@@ -7,6 +7,7 @@ import pytest
 
 from nas.files.faults import MEANT, near_file, nearest, unknown
 from nas.run import main as run
+from nas.study.configuration import StudyConfig
 from objectives.plugins import importable
 from search_spaces.columns import FILE_COLUMNS
 
@@ -21,7 +22,7 @@ def options() -> set[str]:
 
 def test_what_other_tools_call_it_is_a_name_that_exists() -> None:
     meant = {name for names in MEANT.values() for name in names}
-    assert meant <= {*METRICS, *options(), *FILE_COLUMNS}
+    assert meant <= {*METRICS, *options(), *FILE_COLUMNS, *StudyConfig.model_fields}
 
 
 @pytest.mark.parametrize(

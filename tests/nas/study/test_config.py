@@ -325,7 +325,7 @@ def test_six_mistakes_are_six_lines_with_line_numbers_and_the_nearest_names(writ
             "device: jetson_agx_orin_64gb@31w",
             "1: device: expected a power mode of NVIDIA Jetson AGX Orin 64 GB (50w, 30w, 15w), got '31w'",
         ),
-        ("device: {name: x}", "1: device.fp16: expected a value, got nothing; add it"),
+        ("device: {name: x}", "1: device.int8: expected a peak, int8, fp16 or both, got nothing; write int8: 12 TOP/s"),
         ("baselines: [qwen]", "1: baselines.0: expected a published model"),
         (
             "baselines: [{depth: 4, width: 100, n_kv_heads: 1, expert_size: 64}]",
