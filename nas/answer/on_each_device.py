@@ -127,7 +127,7 @@ def _budgets(study: Study) -> tuple[Budget, ...]:
     if default is None or not any(budget.metric in OF_MEMORY for budget in budgets):
         return budgets
     scenario = study.problem.scenario
-    metric, limit = default.on(None if scenario.devices else scenario.device.memory_gb)
+    metric, limit = default.on(None if scenario.devices else scenario.device)
     return budgets if any(b.metric == metric for b in budgets) else (*budgets, Budget(metric, limit))
 
 
