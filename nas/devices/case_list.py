@@ -31,7 +31,7 @@ from nas.search.reading import read
 from nas.study import entry_points
 from nas.study.catalogue import is_file, load_device, named_device
 from nas.study.configuration import IN_TEXT, PAPER_APPLICATIONS, StudyConfig
-from nas.study.layers import from_file, of_ones_own, over
+from nas.study.layers import from_file, is_about_a_device, over
 from nas.study.value_parsers import split_budgets, split_names
 from nas.terminal.doors import installed
 from nas.terminal.flags import flag_name
@@ -79,8 +79,7 @@ def case_list(request: DevicesRequest) -> CaseList:
         rows, faults = _recorded(config.cases, origins)
     else:
         rows, notices, devices = _crossed(config, raw, origins, chosen)
-    given = list(config.devices.values()) if isinstance(config.devices, Mapping) else []
-    if "preset" not in raw and any(map(of_ones_own, [*given, *(row.values.get("device") for row in rows)])):
+    if "preset" not in raw and (config.devices or any(map(is_about_a_device, (row.values for row in rows)))):
         return case_list(replace(request, flags={**request.flags, "preset": "device"}))
     if len(rows) > MOST:
         raise UsageError(f"devices: expected at most {MOST:,} cases, got {len(rows):,}; ask for fewer")

@@ -376,7 +376,11 @@ def _with_default(asked: ReadStudy) -> dict[str, float]:
     default, limits = asked.config.default_budget, asked.limits
     if default is not None:
         metric, limit = default.on(None if asked.devices else asked.device)
-        limits = limits if {default.metric, metric} & limits.keys() else {metric: limit, **limits}
+        typed = limits.get(metric, limits.get(default.metric, limit))
+        if not {default.metric, metric} & limits.keys():
+            limits = {metric: limit, **limits}
+        elif typed is not None and metric in limits and typed > asked.device.memory_gb:
+            refuse_more_memory(metric, typed, asked.device.memory_gb)
     if asked.config.outside != "allow" and asked.laws[0].knows_its_rows:
         limits = {**limits, EXTRAPOLATION: limits.get(EXTRAPOLATION, INSIDE)}
     memory = asked.device.slow_memory
@@ -384,6 +388,18 @@ def _with_default(asked: ReadStudy) -> dict[str, float]:
         refuse_several(asked.config, "beside experts in slow memory, whose size is a limit", "take one with --device")
         limits = {"slow_gb": memory.capacity_gb, **limits}
     return {metric: limit for metric, limit in limits.items() if limit is not None}
+
+
+def refuse_more_memory(metric: str, limit: float, memory_gb: float) -> None:
+    """Refuse a limit on memory that the device does not have.
+
+    Raises:
+        UsageError: always; it says what to write.
+    """
+    meant = f"MB? then write {metric}={limit / 1000:g}; " if limit / 1000 <= memory_gb else ""
+    raise UsageError(
+        f"budgets: {metric}: expected at most the device's {memory_gb:g} GB, got {limit:g} GB; {meant}{metric}=none removes the limit"
+    )
 
 
 def _of_text(problem: Problem) -> bool:

@@ -43,7 +43,7 @@ def over(
         origin = flag_name(name) if name in flags else f"--set {name}"
         place(raw, origins, tuple(name.split(".")), value, origin)
     presets = documents("nas.study.presets")
-    if "preset" not in raw and of_ones_own(raw.get("device")):
+    if "preset" not in raw and is_about_a_device(raw):
         raw["preset"] = "device"
     chosen = raw.get("preset", "paper")
     if isinstance(chosen, str) and chosen in presets:
@@ -55,6 +55,17 @@ def over(
             )
         raw |= {key: value for key, value in shipped.items() if key not in raw}
     return raw, origins
+
+
+def is_about_a_device(raw: Mapping[str, Any]) -> bool:
+    """Whether a raw study names a device or a limit: its limits are then limits on that device, unless it asks for the paper's closed form."""
+    if raw.get("latency") == "closed_form":
+        return False
+    budgets = raw.get("budgets")
+    limits = list(budgets.values()) if isinstance(budgets, Mapping) else [budgets] if budgets else []
+    return any(raw.get(key) for key in ("device", "devices", "chip")) or any(
+        limit not in ("none", None) for limit in limits
+    )
 
 
 def of_ones_own(named: Any) -> bool:
