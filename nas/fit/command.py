@@ -1,17 +1,20 @@
 """The work of `fit`: a table in, a law file, a report and designs out."""
 
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from nas.document.document import Document, markdown
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import unknown
+from nas.files.own_files import made_folder
 from nas.files.report_json import stamped
-from nas.files.tables import write
+from nas.files.tables import write, write_json
+from nas.fit.fit_document import designs_section, fit_document
 from nas.fit.frontier_check import frontier_check, under_draws
 from nas.fit.meaning import (
     delta_of,
@@ -31,8 +34,6 @@ from nas.fit.meaning import (
 from nas.fit.next_designs import GOALS, PRIOR_GOALS, Asked, Proposal, designs, said_of
 from nas.fit.page import fit_page
 from nas.fit.request import FitRequest
-from nas.fit.text import aligned, headed, terminal
-from nas.fit.text import planned as plan_lines
 from nas.fit.verdict import better_form, verdict
 from nas.fit.worth import STOP, worth
 from nas.pages.page import write_page
@@ -41,7 +42,9 @@ from nas.search.assembly import Study, assemble
 from nas.study.catalogue import load_law
 from nas.study.layers import layered, of_ones_own
 from nas.terminal.console import Stages, notice, say, say_json
+from nas.terminal.console import write as write_lines
 from nas.terminal.screen_text import TITLE, Styled, rows
+from nas.terminal.tables import document_lines
 from objectives.fitting.design import assumed_by, known_by
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
@@ -73,9 +76,7 @@ def execute(request: FitRequest) -> None:
         _first_designs(request, given, asked)
         return
     done = worked_out(request, given, asked)
-    content = stamped("fit", done.content | {"table": tables_of(request), "command": repeated(request)})
-    _write(request, done, content)
-    show(request, content, terminal)
+    content = deliver(request, "fit", done.law, done.content, done.fit)
     write_proposal(request, asked, done.planned, content)
     say_next(request, done.law, content)
 
@@ -114,7 +115,7 @@ def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOu
     planned = None if asked is None else designs_after(asked, study, law, fit)
     content = report(fit, known, others, given, beyond, stage)
     content["data"]["unit"] = None if request.loss_unit else doubt(table, given)
-    stage("the frontier under the draws")
+    stage("the frontier under samples of the law")
     judged = under_draws(study, law)
     content["frontier"] = frontier_check(judged)
     content["next_shrink"] = next_shrink(fit, study, law, planned)
@@ -233,9 +234,8 @@ def _first_designs(request: FitRequest, given: Law, asked: Asked | None) -> None
         given = given.model_copy(update={"tokens": request.tokens})
     study = study_of(request, given)
     planned = designs(asked, study, given, lambda candidates: assumed_by(given, fixed, candidates))
-    found = proposal_content(asked, planned, study, first=True)
-    show_first(request, found)
-    write_proposal(request, asked, planned, found)
+    show_first(request, content := proposal_content(asked, planned, study, first=True))
+    write_proposal(request, asked, planned, content)
     unknown_coefficients = len(given.law_form.coefficients) - len(fixed)
     if asked.n <= unknown_coefficients and not request.quiet:
         notice(
@@ -316,26 +316,45 @@ def first_asked(request: FitRequest, asked: Asked | None) -> Asked:
     return asked
 
 
-def show_first(request: FitRequest, found: dict[str, Any]) -> None:
+def show_first(request: FitRequest, content: dict[str, Any]) -> None:
     """Print the designs proposed without a table."""
-    if request.json:
-        say_json({"next": found["next"]})
-    else:
-        for line in headed(plan_lines(found["next_said"], aligned)):
-            say(line)
+    designs = designs_section(content["next_said"])
+    show(request, Document(designs.title, (designs,), {"next": content["next"]}))
 
 
-def show(request: FitRequest, content: dict[str, Any], lines: Callable[[dict[str, Any]], Iterable[str]]) -> None:
-    """Print a fit: its content as JSON, or the lines of it."""
+def deliver(
+    request: FitRequest, kind: str, law: Law, content: dict[str, Any], fit: Fit | None = None
+) -> dict[str, Any]:
+    """Write the law and the report where they are asked for, show the fit, and return what the report holds; plots are those of a fit."""
+    content = stamped(kind, content | {"table": tables_of(request), "command": repeated(request)})
+    write_law(request, law)
+    document = fit_document(content)
+    if request.report is not None:
+        folder, plots = made_folder(request.report), ""
+        write_json(folder / "report.json", content)
+        pictured = document
+        if fit is not None:
+            from nas.fit.plots import write_plots
+
+            pictured, plots = replace(document, sections=(*document.sections, write_plots(folder, fit))), ", plots/"
+        write(folder / "report.md", markdown(pictured))
+        page = write_page(folder, kind, fit_page)
+        if not request.quiet:
+            notice(f"report written to {folder}/ (report.json, report.md{plots}); {page} opens in a browser")
+    show(request, document)
+    return content
+
+
+def show(request: FitRequest, document: Document) -> None:
+    """Print a document, or its content as JSON; a verdict that has left the screen is repeated at the end."""
     if request.json:
-        say_json(content)
+        say_json(document.data)
         return
-    shown = list(lines(content))
-    for line in shown:
-        say(line)
-    if (screen := rows()) is not None and len(shown) >= screen:
+    lines = document_lines(document)
+    write_lines(lines)
+    if (screen := rows()) is not None and len(lines) >= screen and "verdict" in document.data:
         say()
-        say(Styled("Verdict", TITLE), f", its reasons at the top: {content['verdict'][0]}")
+        say(Styled("Verdict", TITLE), f", its reasons at the top: {document.data['verdict'][0]}")
 
 
 def say_next(request: FitRequest, law: Law, content: dict[str, Any]) -> None:
@@ -345,23 +364,13 @@ def say_next(request: FitRequest, law: Law, content: dict[str, Any]) -> None:
             notice(line)
 
 
-def write_law(request: FitRequest, law: Law, command: str) -> None:
-    """Write the law that a command fitted, where a file is named."""
+def write_law(request: FitRequest, law: Law) -> None:
+    """Write the law, where a file is named."""
     if request.out is not None:
-        write(request.out, f"# Fitted by {command}.\n" + yaml_source.dump(law.mapping()))
+        by = shlex.join(["plas", "fit", *([] if request.prior is None else ["--prior", request.prior])])
+        write(request.out, f"# Fitted by {by}.\n" + yaml_source.dump(law.mapping()))
         if not request.quiet:
             notice(f"law written to {request.out}")
-
-
-def _write(request: FitRequest, done: WorkedOut, content: dict[str, Any]) -> None:
-    write_law(request, done.law, "plas fit")
-    if request.report is not None:
-        from nas.fit.files import write_report
-
-        write_report(request.report, content, done.fit)
-        page = write_page(request.report, "fit", fit_page)
-        if not request.quiet:
-            notice(f"report written to {request.report}/ (report.json, report.md, plots/); {page} opens in a browser")
 
 
 def next_lines(request: FitRequest, law: Law, content: dict[str, Any]) -> list[str]:

@@ -91,11 +91,11 @@ def frontier_check(judged: Judged | str) -> dict[str, Any]:
     }
 
 
-def cannot_disagree(known: Mapping[str, Any]) -> str:
-    """Why draws that agree are no evidence, of a frontier check that found them `alike`."""
-    sees = f", which sees {known['sees'][0]} alone," if len(known["sees"]) == 1 else ""
+def cannot_disagree(check: Mapping[str, Any]) -> str:
+    """Why samples of a law that agree are no evidence, of a frontier check that found them `alike`."""
+    sees = f", which sees {check['sees'][0]} alone," if len(check["sees"]) == 1 else ""
     return (
-        f"the draws cannot disagree: each orders all designs of {known['study']} alike, since this form{sees} can give no other answer; "
+        f"the law's samples cannot disagree: each orders all designs of {check['study']} alike, since this form{sees} can give no other answer; "
         "their agreement is no evidence, and a regret of 0 says nothing"
     )
 

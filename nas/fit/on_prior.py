@@ -1,6 +1,5 @@
 """The work of `fit --prior`: own rows update a law that published trainings gave; without rows, what to train first under it."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -9,35 +8,28 @@ from typing import Any
 import numpy as np
 
 from nas.errors import UsageError
-from nas.files.own_files import made_folder
-from nas.files.report_json import stamped
-from nas.files.tables import write, write_json
 from nas.fit.command import (
     asked_of,
+    deliver,
     first_asked,
     proposal_content,
     refuse_undecided,
     rows_of,
     say_next,
-    show,
     show_first,
     study_of,
-    write_law,
     write_proposal,
 )
 from nas.fit.frontier_check import frontier_check, under_draws
-from nas.fit.meaning import law_name, refuse_early, repeated, table_of, tables_of, tokens_of
+from nas.fit.meaning import law_name, refuse_early, table_of, tokens_of
 from nas.fit.next_designs import Asked, Proposal, proposed
-from nas.fit.page import prior_page
 from nas.fit.prior_report import Own, prior_report
-from nas.fit.prior_text import prior_markdown, prior_terminal
 from nas.fit.request import FitRequest
 from nas.fit.verdict import prior_verdict
 from nas.fit.worth import expected_regret, worth
-from nas.pages.page import write_page
 from nas.search.assembly import Study
 from nas.study.catalogue import load_law
-from nas.terminal.console import Stages, notice
+from nas.terminal.console import Stages
 from objectives.evidence.joint_form import FORM, trainings
 from objectives.evidence.posterior import Belief, own_law, posterior, prior_of
 from objectives.fitting.portability import doubt
@@ -62,9 +54,7 @@ def execute(request: FitRequest) -> None:
         _first_designs(request, given, belief, asked)
         return
     done = worked_out(request, asked)
-    content = stamped(KIND, done.content | {"table": tables_of(request), "command": repeated(request)})
-    _write(request, done.law, content)
-    show(request, content, prior_terminal)
+    content = deliver(request, KIND, done.law, done.content)
     write_proposal(request, asked, done.planned, content)
     say_next(request, done.law, content)
 
@@ -116,7 +106,7 @@ def worked_out(request: FitRequest, asked: Asked | None = None) -> Updated:
     tokens = tokens_of(request, own.table, FORM) or given.stated_tokens
     law = own_law(given, found.belief, own.table, law_name(request), tokens, own.main_group)
     study = study_of(request, law)
-    stage("the frontier under the draws")
+    stage("the frontier under samples of the law")
     judged = under_draws(study, law)
     same = given.model_copy(update={"tokens": tokens})
     before = under_draws(study_of(request, same), same)
@@ -187,7 +177,7 @@ def _next(asked: Asked, plan: Proposal, study: Study, *, first: bool = False) ->
     left = plan.plan.shrink
     found["next_said"]["title"] = (
         f"Train {'first' if first else 'next'}: {asked.n} of the {study.problem.space.name} space; "
-        f"of the variance of what the picks' regret is about, {left:.2f} is left"
+        f"{left:.2f} of the variance that matters to the picks is left"
     )
     return found
 
@@ -197,18 +187,5 @@ def _first_designs(request: FitRequest, given: Law, belief: Belief, asked: Asked
     asked = first_asked(request, asked)
     study = study_of(request, given)
     plan = proposed(asked, study, given, belief, under_draws(study, given), None)
-    found = _next(asked, plan, study, first=True)
-    show_first(request, found)
-    write_proposal(request, asked, plan, found)
-
-
-def _write(request: FitRequest, law: Law, content: dict[str, Any]) -> None:
-    """The law file and the report."""
-    write_law(request, law, shlex.join(["plas", "fit", "--prior", str(request.prior)]))
-    if request.report is not None:
-        folder = made_folder(request.report)
-        write_json(folder / "report.json", content)
-        write(folder / "report.md", prior_markdown(content))
-        page = write_page(folder, KIND, prior_page)
-        if not request.quiet:
-            notice(f"report written to {folder}/ (report.json, report.md); {page} opens in a browser")
+    show_first(request, content := _next(asked, plan, study, first=True))
+    write_proposal(request, asked, plan, content)

@@ -95,25 +95,3 @@ def _regret(truths: FloatArray, told: FloatArray, asked: list[BoolArray]) -> Flo
         true = truths[:, within]
         found[:, i] = true[draws, told[:, within].argmin(axis=1)] - true.min(axis=1)
     return found
-
-
-def worth_lines(known: dict[str, Any]) -> list[str]:
-    """The sentences that report it, the decision last."""
-    if "reason" in known:
-        return [f"expected regret {known['reason']}"]
-    error = "" if known["drop_error"] is None else f" ± {known['drop_error']:.1g}"
-    lines = [
-        f"expected regret of the study's {len(known['picks'])} picks: {known['regret_now']:.3g} nats now, "
-        f"{known['regret_after']:.3g} after these {known['models']} (drop {known['drop']:.2g}{error} over {known['draws']} draws)"
-    ]
-    if known["training_flops"] is None:
-        return [*lines, "their training FLOP are unknown: give --tokens"]
-    rate = f"{known['drop_per_1e18_flop']:.2g} nats per 1e18 training FLOP ({known['training_flops']:.3g} in all)"
-    if known["decision"] is None:
-        return [*lines, f"they save {rate}; --stop-below NATS decides by it whether to go on"]
-    below = known["decision"] == STOP
-    said = "Stop: these save" if below else "Go on: these save"
-    return [
-        *lines,
-        f"{said} {rate}, {'less than' if below else 'at least'} the {known['stop_below']:g} of --stop-below",
-    ]

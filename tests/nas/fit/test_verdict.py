@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nas.fit.text import terminal
 
 from nas.fit.command import next_lines
 from nas.fit.request import FitRequest
-from nas.fit.text import terminal
 from nas.fit.verdict import better_form, verdict
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
