@@ -14,24 +14,10 @@ from nas.files.faults import unknown
 from nas.files.own_files import made_folder
 from nas.files.report_json import stamped
 from nas.files.tables import write, write_json
+from nas.fit import meaning
 from nas.fit.fit_document import designs_section, fit_document
-from nas.fit.frontier_check import frontier_check, under_draws
-from nas.fit.meaning import (
-    delta_of,
-    fixed_exponent,
-    flops_of,
-    form_of,
-    law_name,
-    max_params_of,
-    named_or_own,
-    refuse_early,
-    repeated,
-    table_of,
-    tables_of,
-    tokens_of,
-    unit_of,
-)
-from nas.fit.next_designs import GOALS, PRIOR_GOALS, Asked, Proposal, designs, said_of
+from nas.fit.frontier_check import Judged, frontier_check, under_draws
+from nas.fit.next_designs import GOALS, PRIOR_GOALS, Asked, Proposal, designs, plan_in_words
 from nas.fit.page import fit_page
 from nas.fit.request import FitRequest
 from nas.fit.verdict import better_form, verdict
@@ -69,27 +55,23 @@ def execute(request: FitRequest) -> None:
     Raises:
         UsageError: a table, form or option that cannot be used.
     """
-    refuse_early(request)
+    meaning.refuse_early(request)
     given, asked = load_law(request.law), asked_of(request)
     study_of(request, given)  # a fault of the study is said before the fit
-    if not request.runs:
+    if request.runs:
+        deliver(request, "fit", asked, worked_out(request, given, asked))
+    else:
         _first_designs(request, given, asked)
-        return
-    done = worked_out(request, given, asked)
-    content = deliver(request, "fit", done.law, done.content, done.fit)
-    write_proposal(request, asked, done.planned, content)
-    say_next(request, done.law, content)
 
 
 @dataclass(frozen=True, eq=False)
 class WorkedOut:
-    """A fit with all that is said of it: the law, the report, the designs asked for, the study they are about."""
+    """A law with the report of its fit, the designs asked for, and the fit; None where it was updated from a prior."""
 
     law: Law
     content: dict[str, Any]
-    fit: Fit
     planned: Proposal | None
-    study: Study
+    fit: Fit | None = None
 
 
 def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOut:
@@ -103,29 +85,43 @@ def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOu
         name, form, fit = fit_of(request, stage)
         table = fit.table
         stage(f"{request.bootstraps:,} resamplings")
-        known = intervals(fit, request.bootstraps, np.random.default_rng(request.seed))
+        spread = intervals(fit, request.bootstraps, np.random.default_rng(request.seed))
         others = rivals_of(fit, stage)
-        fits = {each: found[0] for each, found in others.items() if not isinstance(found, str)}
-        own, tokens = named_or_own(name, form), tokens_of(request, table, form)
+        fits = {rival: result[0] for rival, result in others.items() if not isinstance(result, str)}
+        own, tokens = meaning.named_or_own(name, form), meaning.tokens_of(request, table, form)
         beyond = beyond_rows(fit, request.seed)
-        law = law_of(fit, known, law_name(request), own, tokens, fits, beyond)
+        law = law_of(fit, spread, meaning.law_name(request), own, tokens, fits, beyond)
     except ValueError as error:
         raise UsageError(str(error)) from None
     study = study_of(request, law)
     planned = None if asked is None else designs_after(asked, study, law, fit)
-    content = report(fit, known, others, given, beyond, stage)
+    content = report(fit, spread, others, given, beyond, stage)
     content["data"]["unit"] = None if request.loss_unit else doubt(table, given)
     stage("the frontier under samples of the law")
     judged = under_draws(study, law)
     content["frontier"] = frontier_check(judged)
     content["next_shrink"] = next_shrink(fit, study, law, planned)
-    content |= {} if asked is None or planned is None else proposal_content(asked, planned, study)
+    stage.close()
+    runs = shlex.join(map(str, request.runs))
+    return concluded(request, law, content, judged, planned, lambda content: verdict(content, runs), fit)
+
+
+def concluded(
+    request: FitRequest,
+    law: Law,
+    content: dict[str, Any],
+    judged: Judged | str,
+    planned: Proposal | None,
+    verdict_of: Callable[[dict[str, Any]], list[str]],
+    fit: Fit | None = None,
+) -> WorkedOut:
+    """A report with what to train next, what that is worth, and its verdict, which the law holds as well."""
+    content |= {} if planned is None else proposal_content(planned)
     content["worth"] = None if planned is None else worth(judged, planned.trainings, request.stop_below, request.seed)
     refuse_undecided(request, content["worth"])
-    content = {"verdict": verdict(content, shlex.join(map(str, request.runs))), **content}
-    stage.close()
+    content = {"verdict": verdict_of(content), **content}
     origin = law.provenance | {"verdict": content["verdict"][0]}
-    return WorkedOut(law.model_copy(update={"provenance": origin}), content, fit, planned, study)
+    return WorkedOut(law.model_copy(update={"provenance": origin}), content, planned, fit)
 
 
 def fit_of(request: FitRequest, stage: Callable[[str], None]) -> tuple[str, Form, Fit]:
@@ -136,8 +132,8 @@ def fit_of(request: FitRequest, stage: Callable[[str], None]) -> tuple[str, Form
     Raises:
         ValueError: a table that cannot be used, a line a fault.
     """
-    name, form, fixed = form_of(request)
-    method = Method(delta_of(request.delta), request.starts, request.seed, fixed)
+    name, form, fixed = meaning.form_of(request)
+    method = Method(meaning.delta_of(request.delta), request.starts, request.seed, fixed)
     own = request.form is not None or request.kv != FitRequest.kv or bool(request.fix)
     table = rows_of(request, needed(form, fixed) if form.fitted and own else ())
     stage(f"{len(table):,} rows from {request.starts} starts")
@@ -148,12 +144,12 @@ def fit_of(request: FitRequest, stage: Callable[[str], None]) -> tuple[str, Form
         except ValueError:
             if own:
                 raise
-        best, other, said = chosen_by_rows(rows, method, stage)
-        return best, other, fitted(best, other, said, method)
+        best, other, noted = chosen_by_rows(rows, method, stage)
+        return best, other, fitted(best, other, noted, method)
 
-    found = fit(table)
-    kept = without_diverged(table, found[2].residuals, len(found[2].vector))
-    return found if kept is table else fit(kept)
+    first = fit(table)
+    kept = without_diverged(table, first[2].residuals, len(first[2].vector))
+    return first if kept is table else fit(kept)
 
 
 def chosen_by_rows(table: Table, method: Method, stage: Callable[[str], None]) -> tuple[str, Form, Table]:
@@ -162,15 +158,19 @@ def chosen_by_rows(table: Table, method: Method, stage: Callable[[str], None]) -
     Raises:
         ValueError: none can, with the reason of each.
     """
-    shipped = {name: named_form(name) for name in importable("objectives.law_forms")}
-    few = Method(method.delta, RIVAL_STARTS, method.seed, {})
-    found = rivals({name: form for name, form in shipped.items() if form.fitted}, table, few, stage)
-    errors = {name: each[1].folds.rmse for name, each in found.items() if not isinstance(each, str)}
+    results = rivals(_forms(), table, Method(method.delta, RIVAL_STARTS, method.seed, {}), stage)
+    errors = {name: result[1].folds.rmse for name, result in results.items() if not isinstance(result, str)}
     if not errors:
-        raise ValueError("\n".join(f"{name}: {why}" for name, why in found.items() if isinstance(why, str)))
+        raise ValueError("\n".join(f"{name}: {why}" for name, why in results.items()))
     best = min(errors, key=lambda name: (errors[name], name))
-    said = f"form {best}: of {len(errors)} that the rows allow the one of least error on rows left out, {errors[best]:.3g} nats"
-    return best, shipped[best], replace(table, notes=(*table.notes, said))
+    note = f"form {best}: of {len(errors)} that the rows allow the one of least error on rows left out, {errors[best]:.3g} nats"
+    return best, named_form(best), replace(table, notes=(*table.notes, note))
+
+
+def _forms() -> dict[str, Form]:
+    """Every shipped form that a fit finds."""
+    forms = {name: named_form(name) for name in importable("objectives.law_forms")}
+    return {name: form for name, form in forms.items() if form.fitted}
 
 
 def rows_of(request: FitRequest, needs: Sequence[str] = (), *, single: bool = False) -> Table:
@@ -179,7 +179,7 @@ def rows_of(request: FitRequest, needs: Sequence[str] = (), *, single: bool = Fa
     Raises:
         ValueError: tables that cannot be used, a line a fault.
     """
-    unit, tables = unit_of(request), [table_of(path) for path in request.runs]
+    unit, tables = meaning.unit_of(request), [meaning.table_of(path) for path in request.runs]
     return read_tables(
         tables, request.rename, request.where, request.last, unit, request.best_of, needs=needs, single=single
     )
@@ -201,8 +201,7 @@ def refuse_undecided(request: FitRequest, known: dict[str, Any] | None) -> None:
 
 def rivals_of(fit: Fit, stage: Callable[[str], None]) -> dict[str, tuple[Fit, Validation] | str]:
     """Every other form that a fit finds, fitted to the same rows, or why it cannot be."""
-    shipped = {name: named_form(name) for name in importable("objectives.law_forms")}
-    forms = {name: form for name, form in shipped.items() if form.fitted and name != fit.form_name}
+    forms = {name: form for name, form in _forms().items() if name != fit.form_name}
     method = Method(None if not np.isinf(fit.delta) else fit.delta, RIVAL_STARTS, fit.method.seed, {})
     return rivals(forms, fit.table, method, stage)
 
@@ -227,20 +226,17 @@ def next_shrink(fit: Fit, study: Study, law: Law, planned: Proposal | None) -> d
 def _first_designs(request: FitRequest, given: Law, asked: Asked | None) -> None:
     """What to train before there is a table, under a law given beforehand."""
     asked = first_asked(request, asked)
-    fixed = dict(fixed_exponent(pair) for pair in request.fix)
+    fixed = dict(meaning.fixed_exponent(pair) for pair in request.fix)
     if "alpha_m" in given.law_form.exponents and request.kv != "free":
         fixed = {"alpha_m": given.coefficients["alpha_m"], **fixed}
     if request.tokens is not None:
         given = given.model_copy(update={"tokens": request.tokens})
     study = study_of(request, given)
     planned = designs(asked, study, given, lambda candidates: assumed_by(given, fixed, candidates))
-    show_first(request, content := proposal_content(asked, planned, study, first=True))
-    write_proposal(request, asked, planned, content)
-    unknown_coefficients = len(given.law_form.coefficients) - len(fixed)
-    if asked.n <= unknown_coefficients and not request.quiet:
-        notice(
-            f"{asked.n} models cannot determine this law's {unknown_coefficients} coefficients; plan {2 * unknown_coefficients} or more"
-        )
+    deliver_first(request, asked, planned)
+    free = len(given.law_form.coefficients) - len(fixed)
+    if asked.n <= free and not request.quiet:
+        notice(f"{asked.n} models cannot determine this law's {free} coefficients; plan {2 * free} or more")
 
 
 def asked_of(request: FitRequest) -> Asked | None:
@@ -255,7 +251,9 @@ def asked_of(request: FitRequest) -> Asked | None:
     goal = goals[0] if request.goal is None else request.goal
     if goal not in goals:
         raise UsageError(f"goal: {unknown('a goal', goal, goals)}")
-    return Asked(request.next, goal, request.candidates, request.seed, flops_of(request), max_params_of(request))
+    return Asked(
+        request.next, goal, request.candidates, request.seed, meaning.flops_of(request), meaning.max_params_of(request)
+    )
 
 
 def study_of(request: FitRequest, law: Law) -> Study:
@@ -272,27 +270,22 @@ def study_of(request: FitRequest, law: Law) -> Study:
     return assemble(*layered(flags, [], request.config))
 
 
-def proposal_content(asked: Asked, planned: Proposal, study: Study, *, first: bool = False) -> dict[str, Any]:
-    """The designs as columns, and what is said of them."""
-    law = study.problem.scenario.law
-    noise = law.implied_residual_sd if law.residual_sd is None else law.residual_sd
-    return {
-        "next": {name: column.tolist() for name, column in planned.columns.items()},
-        "next_said": said_of(asked, planned, study, noise, first=first),
-    }
+def proposal_content(planned: Proposal, *, first: bool = False) -> dict[str, Any]:
+    """The designs as columns, and in words."""
+    columns = {name: column.tolist() for name, column in planned.columns.items()}
+    return {"next": columns, "next_said": plan_in_words(planned, first=first)}
 
 
 def write_proposal(request: FitRequest, asked: Asked | None, planned: Proposal | None, content: dict[str, Any]) -> None:
     """The designs as a candidate file, unless the loop is to stop."""
     if asked is None or planned is None or asked.out is None:
         return
-    if stops(content):
-        said = f"{asked.out} is not written: nothing is left that is worth training"
-    else:
+    done = f"{asked.out} is not written: nothing is left that is worth training"
+    if not stops(content):
         write_candidates(asked.out, planned.columns)
-        said = f"{asked.n} candidates written to {asked.out}"
+        done = f"{asked.n} candidates written to {asked.out}"
     if not request.quiet:
-        notice(said)
+        notice(done)
 
 
 def stops(content: dict[str, Any]) -> bool:
@@ -316,33 +309,39 @@ def first_asked(request: FitRequest, asked: Asked | None) -> Asked:
     return asked
 
 
-def show_first(request: FitRequest, content: dict[str, Any]) -> None:
-    """Print the designs proposed without a table."""
-    designs = designs_section(content["next_said"])
-    show(request, Document(designs.title, (designs,), {"next": content["next"]}))
+def deliver_first(request: FitRequest, asked: Asked, planned: Proposal) -> None:
+    """Show and write the designs proposed without a table."""
+    content = proposal_content(planned, first=True)
+    section = designs_section(content["next_said"])
+    show(request, Document(section.title, (section,), {"next": content["next"]}))
+    write_proposal(request, asked, planned, content)
 
 
-def deliver(
-    request: FitRequest, kind: str, law: Law, content: dict[str, Any], fit: Fit | None = None
-) -> dict[str, Any]:
-    """Write the law and the report where they are asked for, show the fit, and return what the report holds; plots are those of a fit."""
-    content = stamped(kind, content | {"table": tables_of(request), "command": repeated(request)})
-    write_law(request, law)
+def deliver(request: FitRequest, kind: str, asked: Asked | None, done: WorkedOut) -> None:
+    """Write the law and the report where they are asked for, show the fit, write the designs, and say what to type next."""
+    content = stamped(kind, done.content | {"table": meaning.tables_of(request), "command": meaning.repeated(request)})
+    write_law(request, done.law)
     document = fit_document(content)
     if request.report is not None:
         folder, plots = made_folder(request.report), ""
         write_json(folder / "report.json", content)
         pictured = document
-        if fit is not None:
+        if done.fit is not None:
             from nas.fit.plots import write_plots
 
-            pictured, plots = replace(document, sections=(*document.sections, write_plots(folder, fit))), ", plots/"
+            pictured, plots = (
+                replace(document, sections=(*document.sections, write_plots(folder, done.fit))),
+                ", plots/",
+            )
         write(folder / "report.md", markdown(pictured))
         page = write_page(folder, kind, fit_page)
         if not request.quiet:
             notice(f"report written to {folder}/ (report.json, report.md{plots}); {page} opens in a browser")
     show(request, document)
-    return content
+    write_proposal(request, asked, done.planned, content)
+    if not request.quiet:
+        for line in next_lines(request, done.law, content):
+            notice(line)
 
 
 def show(request: FitRequest, document: Document) -> None:
@@ -357,13 +356,6 @@ def show(request: FitRequest, document: Document) -> None:
         say(Styled("Verdict", TITLE), f", its reasons at the top: {document.data['verdict'][0]}")
 
 
-def say_next(request: FitRequest, law: Law, content: dict[str, Any]) -> None:
-    """Say what to type next."""
-    if not request.quiet:
-        for line in next_lines(request, law, content):
-            notice(line)
-
-
 def write_law(request: FitRequest, law: Law) -> None:
     """Write the law, where a file is named."""
     if request.out is not None:
@@ -375,9 +367,9 @@ def write_law(request: FitRequest, law: Law) -> None:
 
 def next_lines(request: FitRequest, law: Law, content: dict[str, Any]) -> list[str]:
     """What to type next, as it can be pasted: another form where it explains the rows better, train what was proposed and fit again, or search with the law."""
-    asked = [("--config", request.config), ("--space", request.space)]
-    asked += [("--preset", "device")] if request.config is None else []
-    same = [text for flag, value in asked if value is not None for text in (flag, value)]
+    preset = "device" if request.config is None else None
+    flags = (("--config", request.config), ("--space", request.space), ("--preset", preset))
+    same = [text for flag, value in flags if value is not None for text in (flag, value)]
     better = better_form(content)
     lines = [] if better is None else [f"the same again with --form {better}, for which BIC speaks"]
     if request.candidates is not None and not stops(content):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from nas.document.document import Cell, Document, Part, Section, Table, table_of
@@ -12,18 +13,12 @@ from nas.problem.wording import in_words, named
 
 Content = Mapping[str, Any]
 LINE = "line of the table"  # head of a column that says which row of the user's table
-FORMS = {
-    "coefficients": "coefficients",
-    "R²": "r2",
-    "BIC": "bic",
-    "weight": "weight",
-    "RMSE, folds": "folds_rmse",
-    "above this fit's": "",
-    "RMSE, worst level": "worst_level_rmse",
-    "RMSE, largest fifth": "largest_rmse",
-    "bias, largest fifth": "largest_bias",
-    "Spearman": "spearman",
-}  # heads of the table of forms, with the keys of their figures
+FORMS = (
+    *("form", "coefficients", "R²", "BIC", "weight", "RMSE, folds", "above this fit's"),
+    *("RMSE, worst level", "RMSE, largest fifth", "bias, largest fifth", "Spearman"),
+)
+BEFORE = ("coefficients", "r2", "bic", "weight", "folds_rmse")  # figures left and right of the difference to this fit's
+AFTER = ("worst_level_rmse", "largest_rmse", "largest_bias", "spearman")
 COEFFICIENTS = ("coefficient", "value", "standard error", "linear theory", "bootstrap", "what it is")
 INFLUENCE = ("residual", "robust_sds", "leverage", "cook")
 
@@ -123,13 +118,11 @@ def _own_data(content: Content) -> Iterator[Part]:
     if data["missing"]:
         yield f"Your table says nothing of {', '.join(data['missing'])}: there the prior stands."
     if data["assumed_tokens"] is not None:
-        yield (
-            f"Your table says nothing of tokens: all rows are taken as trained on {data['assumed_tokens']:.3g}. Give --tokens if that is wrong."
-        )
+        taken = f"all rows are taken as trained on {data['assumed_tokens']:.3g}"
+        yield f"Your table says nothing of tokens: {taken}; --tokens says on how many."
     if data["small"]:
-        yield (
-            f"{data['small']} rows are below 1e7 parameters or 1e8 tokens. No published row is that small: the form extrapolates to them."
-        )
+        least = "1e7 parameters or 1e8 tokens"
+        yield f"{data['small']} rows are below {least}, where no published row was fitted: the form extrapolates to them."
     if len(data["groups"]) > 1:
         levels = ", ".join(f"{g['name'] or '(none)'} {g['loss']:.3f} nats ({g['rows']} rows)" for g in data["groups"])
         yield f"Loss at 1e9 parameters and 1e10 tokens by group: {levels}. The law predicts for {data['main'] or '(none)'}."
@@ -151,7 +144,7 @@ def _coefficients(content: Content) -> Iterator[Part]:
     yield table_of(
         COEFFICIENTS,
         [
-            (name, c["value"], *_estimate(c), _meaning(c.get("means", ""), _unit(content)))
+            (name, *_estimate(c), _meaning(c.get("means", ""), _unit(content)))
             for name, c in content["coefficients"].items()
         ],
     )
@@ -163,9 +156,9 @@ def _coefficients(content: Content) -> Iterator[Part]:
 
 
 def _estimate(c: Content) -> tuple[Cell, ...]:
-    """Standard error and both intervals of an estimate."""
-    error = "fixed" if c.get("fixed") else _or_dash(c["standard_error"])
-    return error, span(c["linear"]), span(c["bootstrap"])
+    """Value, standard error and both intervals of an estimate."""
+    error = ["fixed"] if c.get("fixed") else _figures(c, ["standard_error"])
+    return c["value"], *error, span(c["linear"]), span(c["bootstrap"])
 
 
 def _meaning(means: str, of: str) -> str:
@@ -177,10 +170,7 @@ def _kinds(kinds: Content) -> Iterator[Part]:
     """A row per kind, and what these deltas do not hold."""
     deltas = kinds["deltas"]
     header = ("kind", "rows", "share of layers", "delta (nats)", "standard error (nats)", *COEFFICIENTS[3:5])
-    rows = [
-        (kind, d["rows"], f"{d['least']:.2g} to {d['most']:.2g}", d["value"], *_estimate(d))
-        for kind, d in deltas.items()
-    ]
+    rows = [(kind, d["rows"], f"{d['least']:.2g} to {d['most']:.2g}", *_estimate(d)) for kind, d in deltas.items()]
     yield table_of(header, rows)
     if weak := [kind for kind, d in deltas.items() if not d["determined"]]:
         yield f"Not determined (below two standard errors): {', '.join(weak)}."
@@ -192,11 +182,8 @@ def _kinds(kinds: Content) -> Iterator[Part]:
 
 
 def _terms(terms: Content) -> Iterator[Part]:
-    rows = [
-        (name, *(_or_dash(t[key]) for key in ("at_reference", "standard_error", "low", "high")))
-        for name, t in terms.items()
-        if name != "reference_design"
-    ]
+    keys = ("at_reference", "standard_error", "low", "high")
+    rows = [(name, *_figures(term, keys)) for name, term in terms.items() if name != "reference_design"]
     yield table_of(("term", "at the reference", "standard error", "least", "most"), rows)
     reference = [f"{in_words(name)} {value:,.4g}" for name, value in terms["reference_design"].items()]
     yield f"Reference design: {', '.join(reference)}."
@@ -256,40 +243,31 @@ def _baselines(baselines: Content, form: str) -> Iterator[Part]:
     yield from (f"{name}: {row}" for name, row in baselines["predictors"].items() if isinstance(row, str))
     if baselines["logarithms"]:
         yield f"The logarithms are those of {', '.join(map(in_words, baselines['logarithms']))}."
-    yield from [f"{form} loses to the {lost_to(better)}." for better in baselines["better"]] or [
-        f"{form} is shown to lose to none of them."
-    ]
+    lost = [f"{form} loses to the {lost_to(better)}." for better in baselines["better"]]
+    yield from lost or [f"{form} is shown to lose to none of them."]
 
 
 def _compared(head: str, errors: Mapping[str, Content]) -> Table:
-    header = (head, "RMSE (nats)", "below this form's (nats)", "pairs in order")
-    return table_of(
-        header,
-        [
-            (
-                name,
-                e["rmse"],
-                "-" if e["excess"] is None else _off_by(e["excess"], e["excess_error"]),
-                "-" if e["order"] is None else f"{e['order']['right']:.1%} of {e['order']['pairs']:,}",
-            )
-            for name, e in errors.items()
-        ],
-    )
+    rows = []
+    for name, e in errors.items():
+        order = "-" if e["order"] is None else f"{e['order']['right']:.1%} of {e['order']['pairs']:,}"
+        rows.append((name, e["rmse"], _off_by(e["excess"], e["excess_error"]), order))
+    return table_of((head, "RMSE (nats)", "below this form's (nats)", "pairs in order"), rows)
 
 
 def _forms(forms: Content) -> Iterator[Part]:
     fits = {name: row for name, row in forms.items() if not isinstance(row, str)}
     rows = [
-        (name, *(_or_dash(fits[name][key]) if key else _apart_by(fits[name]) for key in FORMS.values()))
-        for name in sorted(fits, key=lambda name: fits[name]["bic"])
+        (
+            name,
+            *_figures(row, BEFORE),
+            _off_by(row["folds_excess"] or None, row["folds_excess_error"]),
+            *_figures(row, AFTER),
+        )
+        for name, row in sorted(fits.items(), key=lambda fit: fit[1]["bic"])
     ]
-    yield table_of(("form", *FORMS), rows)
+    yield table_of(FORMS, rows)
     yield from (f"{name} not fitted: {reason}" for name, reason in forms.items() if isinstance(reason, str))
-
-
-def _apart_by(row: Content) -> str:
-    """Difference of errors on unseen rows with its standard error; none for the fit itself."""
-    return _off_by(row["folds_excess"], row["folds_excess_error"]) if row["folds_excess"] else "-"
 
 
 def _given(law: Content) -> Iterator[str]:
@@ -307,43 +285,34 @@ def _frontier(check: Content) -> Iterator[Part]:
     if "reason" in check:
         yield f"{check['reason']}."
         return
-    limits = [f"{check['budget']} <= {pick['limit']:.4g}" for pick in check["picks"]]
     members = f"{check['study']}: {check['members']:,} designs on the frontier of {', '.join(check['objectives'])}"
-    rows: Sequence[Sequence[Cell]]
+    picks = [(f"{check['budget']} <= {pick['limit']:.4g}", pick) for pick in check["picks"]]
     if check["alike"]:
         yield f"{members}; {cannot_disagree(check)}."
-        header: tuple[str, ...] = ("budget", "the only answer of this form")
-        rows = [(limit, pick["pick"]) for limit, pick in zip(limits, check["picks"], strict=True)]
+        yield table_of(("budget", "the only answer of this form"), [(limit, pick["pick"]) for limit, pick in picks])
     else:
         same = check["jaccard"]
-        yield (
-            f"{members}; {check['draws']} samples of the law share {same['mean']:.2f} with it (Jaccard, {same['low']:.2f} to {same['high']:.2f})."
+        shared = f"share {same['mean']:.2f} with it (Jaccard, {same['low']:.2f} to {same['high']:.2f})"
+        yield f"{members}; {check['draws']} samples of the law {shared}."
+        yield table_of(
+            ("budget", "samples that agree", "mean regret (nats)", "95 % below (nats)", "architecture"),
+            [(limit, f"{p['same']:.0%}", p["regret"], p["regret_high"], p["pick"]) for limit, p in picks],
         )
-        header = ("budget", "samples that agree", "mean regret (nats)", "95 % below (nats)", "architecture")
-        rows = [
-            (limit, f"{pick['same']:.0%}", pick["regret"], pick["regret_high"], pick["pick"])
-            for limit, pick in zip(limits, check["picks"], strict=True)
-        ]
-    yield table_of(header, rows)
     if check["blind"]:
         yield f"The law does not see {', '.join(map(in_words, check['blind']))}: on these axes the cheapest was taken."
     if ends := [f"{in_words(name)} {share:.0%}" for name, share in check["boundary"].items() if share > 0]:
         yield f"At an end of an axis: {', '.join(ends)} of the frontier."
-    outside = [f"{in_words(name)} {share:.0%}" for name, share in check["outside"].items()]
+    outside = [f"{' with '.join(map(in_words, name.split()))} {share:.0%}" for name, share in check["outside"].items()]
     yield f"Outside the fitted range: {', '.join(outside) or 'none'} of the frontier."
 
 
 def _influence(content: Content) -> Table:
+    """Rows of the user's table, which the page can show."""
     of = "nats" if content["provenance"]["residuals"] == "loss" else "of ln loss"
     header = (LINE, f"residual ({of})", "in robust sds", "leverage (of 1)", "Cook's distance")
-    rows = [(str(row["line"]), *(_or_dash(row[key]) for key in INFLUENCE)) for row in content["influence"]]
-    return _of_lines(header, rows, content["rows"]["line"])
-
-
-def _of_lines(header: Sequence[str], rows: Sequence[Sequence[Cell]], lines: Sequence[Any]) -> Table:
-    """A table whose rows are lines of the user's table, which the page can show."""
-    table, places = table_of(header, rows), {str(line): row for row, line in enumerate(lines)}
-    return Table(table.columns, table.rows, indices=tuple(places.get(str(row[0])) for row in rows))
+    rows = [(str(row["line"]), *_figures(row, INFLUENCE)) for row in content["influence"]]
+    places = {line: place for place, line in enumerate(content["rows"]["line"])}
+    return replace(table_of(header, rows), indices=tuple(places.get(row["line"]) for row in content["influence"]))
 
 
 def _provenance(origin: Content) -> Iterator[str]:
@@ -363,7 +332,7 @@ def _coordinates(content: Content) -> Iterator[Part]:
     sd = content["residual_sd"]
     yield f"A design is off the law by an sd of {sd['posterior']:.2g} nats (prior {sd['prior']:.2g} nats)."
     ranges = [
-        f"{in_words(name)} {number(ends['now'][0])} to {number(ends['now'][1])} (was {number(ends['prior'][0])} to {number(ends['prior'][1])})"
+        f"{in_words(name)} {' to '.join(map(number, ends['now']))} (was {' to '.join(map(number, ends['prior']))})"
         for name, ends in content["range"].items()
     ]
     widened = f", widened to your rows: {', '.join(ranges)}" if ranges else "; your rows lie inside"
@@ -402,9 +371,9 @@ def _surprising_rows(rows: Content) -> Iterator[Part]:
     yield "The prior's is beside the median of your rows: levels are found from them."
 
 
-def _or_dash(value: float | None) -> float:
-    """A figure of a table; one that is unknown is a dash there."""
-    return math.nan if value is None else value
+def _figures(row: Content, keys: Sequence[str]) -> list[Cell]:
+    """Figures of a table; one that is unknown is a dash there."""
+    return [math.nan if row[key] is None else row[key] for key in keys]
 
 
 def number(value: float | None) -> str:
@@ -412,9 +381,13 @@ def number(value: float | None) -> str:
     return "-" if value is None or not math.isfinite(value) else f"{value:.4g}"
 
 
-def _off_by(value: float, error: float | None) -> str:
+def _off_by(value: float | None, error: float | None) -> str:
     """A difference with its standard error; unknown, as of one family of rows, is a dash."""
-    return f"{value:+.2g} ± " + ("-" if error is None or not math.isfinite(error) else f"{error:.1g}")
+    return (
+        "-"
+        if value is None
+        else f"{value:+.2g} ± " + ("-" if error is None or not math.isfinite(error) else f"{error:.1g}")
+    )
 
 
 def span(ends: Sequence[float]) -> str:

@@ -15,7 +15,7 @@ from nas.problem.problem import Problem
 from nas.problem.uncertainty import ENDS, Uncertainty, cost_among, uncertainty
 from nas.search.assembly import Study
 from objectives.loss_law.law import Law
-from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.arrays import BoolArray, IntArray
 
 MOST = 50_000  # architectures, each under every draw
 BUDGETS = 5
@@ -49,13 +49,13 @@ def under_draws(study: Study, law: Law) -> Judged | str:
 def picks_asked(judged: Judged) -> dict[str, BoolArray]:
     """The study's picks by label, and which of the feasible rows are within each; what nothing meets is no pick."""
     metrics, rows = judged.found.metrics, judged.drawn.rows
-    found = {}
+    picks = {}
     for question in judged.study.problem.queries:
         budget = question.budget
         within = np.ones(len(rows), dtype=bool) if budget is None else (metrics[budget.metric] <= budget.limit)[rows]
         if not question.baseline and within.any():
-            found[question.label] = within
-    return found
+            picks[question.label] = within
+    return picks
 
 
 def frontier_check(judged: Judged | str) -> dict[str, Any]:
@@ -80,7 +80,9 @@ def frontier_check(judged: Judged | str) -> dict[str, Any]:
         "objectives": list(found.objectives),
         "members": len(members),
         "draws": len(drawn.losses),
-        "jaccard": {"mean": float(np.mean(shared)), **_ends(np.array(shared))},
+        "jaccard": dict(
+            zip(("low", "high", "mean"), (*np.quantile(shared, ENDS).tolist(), float(np.mean(shared))), strict=True)
+        ),
         "alike": drawn.alike,
         "sees": [name for name in law.law_form.features if name != "tokens"],
         "budget": second,
@@ -120,8 +122,3 @@ def _pick(problem: Problem, found: Evaluations, drawn: Uncertainty, budget: Budg
         "regret": float(lost.mean()),
         "regret_high": float(np.quantile(lost, ENDS[1])),
     }
-
-
-def _ends(values: FloatArray) -> dict[str, float]:
-    low, high = np.quantile(values, ENDS)
-    return {"low": float(low), "high": float(high)}

@@ -1,33 +1,20 @@
 """The work of `fit --prior`: own rows update a law that published trainings gave; without rows, what to train first under it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from nas.errors import UsageError
-from nas.fit.command import (
-    asked_of,
-    deliver,
-    first_asked,
-    proposal_content,
-    refuse_undecided,
-    rows_of,
-    say_next,
-    show_first,
-    study_of,
-    write_proposal,
-)
+from nas.fit.command import WorkedOut, asked_of, concluded, deliver, deliver_first, first_asked, rows_of, study_of
 from nas.fit.frontier_check import frontier_check, under_draws
 from nas.fit.meaning import law_name, refuse_early, table_of, tokens_of
-from nas.fit.next_designs import Asked, Proposal, proposed
+from nas.fit.next_designs import Asked, proposed
 from nas.fit.prior_report import Own, prior_report
 from nas.fit.request import FitRequest
 from nas.fit.verdict import prior_verdict
-from nas.fit.worth import expected_regret, worth
-from nas.search.assembly import Study
+from nas.fit.worth import expected_regret
 from nas.study.catalogue import load_law
 from nas.terminal.console import Stages
 from objectives.evidence.joint_form import FORM, trainings
@@ -50,22 +37,11 @@ def execute(request: FitRequest) -> None:
     refuse_early(request)
     given, belief, asked = *prior_asked(request), asked_of(request)
     study_of(request, given)  # a fault of the study is said before the fit
-    if not request.runs:
-        _first_designs(request, given, belief, asked)
-        return
-    done = worked_out(request, asked)
-    content = deliver(request, KIND, done.law, done.content)
-    write_proposal(request, asked, done.planned, content)
-    say_next(request, done.law, content)
-
-
-@dataclass(frozen=True, eq=False)
-class Updated:
-    """A prior with own rows: the law, the report, the designs asked for."""
-
-    law: Law
-    content: dict[str, Any]
-    planned: Proposal | None
+    if request.runs:
+        deliver(request, KIND, asked, worked_out(request, asked))
+    else:
+        asked, study = first_asked(request, asked), study_of(request, given)
+        deliver_first(request, asked, proposed(asked, study, given, belief, under_draws(study, given), None))
 
 
 def prior_asked(request: FitRequest) -> tuple[Law, Belief]:
@@ -89,7 +65,7 @@ def prior_asked(request: FitRequest) -> tuple[Law, Belief]:
         raise UsageError(str(error)) from None
 
 
-def worked_out(request: FitRequest, asked: Asked | None = None) -> Updated:
+def worked_out(request: FitRequest, asked: Asked | None = None) -> WorkedOut:
     """The prior with the rows of the tables asked for, and everything that follows.
 
     Raises:
@@ -113,17 +89,13 @@ def worked_out(request: FitRequest, asked: Asked | None = None) -> Updated:
     content = prior_report(own, given, law, study, request.seed)
     content["data"]["unit"] = None if request.loss_unit else doubt(own.table, given)
     content["frontier"] = frontier_check(judged)
-    content["expected_regret"] = None if isinstance(judged, str) or isinstance(before, str) else {
-        "prior": expected_regret(before), "posterior": expected_regret(judged)
-    }  # fmt: skip
-    plan = None if asked is None else proposed(asked, study, law, found.belief, judged, _trained(own.table))
-    content |= {} if asked is None or plan is None else _next(asked, plan, study)
-    content["worth"] = None if plan is None else worth(judged, plan.trainings, request.stop_below, request.seed)
-    refuse_undecided(request, content["worth"])
-    content = {"verdict": prior_verdict(content), **content}
+    content["expected_regret"] = None
+    if not isinstance(judged, str) and not isinstance(before, str):
+        content["expected_regret"] = {"prior": expected_regret(before), "posterior": expected_regret(judged)}
+    trained = own.table.feature("tokens") if own.table.has("tokens") else None
+    plan = None if asked is None else proposed(asked, study, law, found.belief, judged, trained)
     stage.close()
-    origin = law.provenance | {"verdict": content["verdict"][0]}
-    return Updated(law.model_copy(update={"provenance": origin}), content, plan)
+    return concluded(request, law, content, judged, plan, prior_verdict)
 
 
 def own_rows(request: FitRequest, given: Law, prior: Belief) -> Own:
@@ -165,27 +137,3 @@ def _on(table: Table, tokens: float) -> Table:
     """A table without tokens, as if trained on so many."""
     numbers = {**table.numbers, "tokens": np.full(len(table), tokens)}
     return Table(numbers, table.lines, table.notes, table.sources, names=table.names)
-
-
-def _trained(table: Table) -> Any:
-    return table.feature("tokens") if table.has("tokens") else None
-
-
-def _next(asked: Asked, plan: Proposal, study: Study, *, first: bool = False) -> dict[str, Any]:
-    """The designs as columns, and what is said of them: what is left of the doubt about the picks."""
-    found = proposal_content(asked, plan, study, first=first)
-    left = plan.plan.shrink
-    found["next_said"]["title"] = (
-        f"Train {'first' if first else 'next'}: {asked.n} of the {study.problem.space.name} space; "
-        f"{left:.2f} of the variance that matters to the picks is left"
-    )
-    return found
-
-
-def _first_designs(request: FitRequest, given: Law, belief: Belief, asked: Asked | None) -> None:
-    """What to train under the prior alone."""
-    asked = first_asked(request, asked)
-    study = study_of(request, given)
-    plan = proposed(asked, study, given, belief, under_draws(study, given), None)
-    show_first(request, content := _next(asked, plan, study, first=True))
-    write_proposal(request, asked, plan, content)

@@ -18,6 +18,12 @@ FEW = 4  # rows below which shape is the prior's
 MISFIT = 3.0  # residual sds over the prior's from which the form is doubted
 MANY = 0.25  # share of surprising rows from which the prior is doubted
 SURPRISING = 3.0  # sds
+OF_TABLE = (
+    ("unit", "the losses may be in another unit", "say the unit with --loss-unit."),
+    ("sweep", "the rows are a sweep", "choose the runs of the sweep with --best-of."),
+    ("mixture", "the rows are of several kinds", "keep the rows of one kind with --where."),
+    ("tokens", "the rows differ in tokens", "keep one count of tokens with --where, or fit a form with tokens."),
+)  # what a report says of a table, why that is a doubt, what to do
 NAMED = 5  # surprising rows that the verdict names
 
 
@@ -36,23 +42,17 @@ def verdict(content: Content, runs: str) -> list[str]:
     checks.append(picks_judged(content["frontier"], content["quality"]["residual_sd"]))
     error = content["validation"]["folds"]["rmse"]
     law = f"{content['form']} fits {content['data']['rows']:,} rows and is off by {error:.2g} nats (RMSE) on rows that it has not seen."
-    repeats = "" if content["data"]["replicates"] else " Train one design twice: the noise is unknown so far."
-    plan, models = content["next_shrink"], "N" if not content["next_shrink"] else content["next_shrink"]["models"]
-    effect = f", which makes standard errors {plan['shrink']:.2f} of what they are" if plan else ""
-    return _concluded(
-        law, checks, f"train the models that {command('fit')} {runs} --next {models} proposes{effect}.{repeats}"
-    )
+    shrink = content["next_shrink"]
+    effect = f", which makes standard errors {shrink['shrink']:.2f} of what they are" if shrink else ""
+    plan = f"train the models that {command('fit')} {runs} --next {shrink.get('models', 'N')} proposes{effect}."
+    plan += "" if content["data"]["replicates"] else " Train one design twice: the noise is unknown so far."
+    return _concluded(law, checks, plan)
 
 
 def prior_verdict(content: Content) -> list[str]:
     """Lines of the verdict on a prior with own rows."""
     rows, sd, prior = content["data"]["rows"], content["residual_sd"]["posterior"], content["prior"]
-    checks = (
-        [Check("the losses may be in another unit", unit, "say the unit with --loss-unit.")]
-        if (unit := content["data"]["unit"])
-        else []
-    )
-    checks += [*_surprises(content), *_widths(content)]
+    checks = [*_table(content), *_surprises(content), _widths(content)]
     if rows < FEW:
         moved = "the level alone" if rows == 1 else "level and slopes"
         reason = f"Rows: {rows} of {FEW} at least. They moved {moved}; the rest is {prior}'s."
@@ -66,10 +66,10 @@ def prior_verdict(content: Content) -> list[str]:
 
 
 def _concluded(law: str, checks: Sequence[Check], plan: str) -> list[str]:
-    doubts = [check.doubt for check in checks if check.doubt]
-    use = "Its picks can be relied on within the fitted range."
-    if doubts:
-        use = f"Do not rely on its picks yet: {'; '.join(doubts)}."
+    doubts = "; ".join(check.doubt for check in checks if check.doubt)
+    use = (
+        f"Do not rely on its picks yet: {doubts}." if doubts else "Its picks can be relied on within the fitted range."
+    )
     action = next((check.action for check in checks if check.action), "")
     reasons = [check.reason for check in checks]
     return [f"{law} {use}", f"Next: {action or plan}", *reasons, *([f"After that: {plan}"] if action else [])]
@@ -77,14 +77,8 @@ def _concluded(law: str, checks: Sequence[Check], plan: str) -> list[str]:
 
 def _table(content: Content) -> list[Check]:
     """What the table itself leaves open."""
-    doubts = {
-        "unit": ("the losses may be in another unit", "say the unit with --loss-unit."),
-        "sweep": ("the rows are a sweep", "choose the runs of the sweep with --best-of."),
-        "mixture": ("the rows are of several kinds", "keep the rows of one kind with --where."),
-        "tokens": ("the rows differ in tokens", "keep one count of tokens with --where, or fit a form with tokens."),
-    }
-    data = content["data"]
-    return [Check(doubt, data[name], action) for name, (doubt, action) in doubts.items() if data[name] is not None]
+    noted = [(content["data"].get(name), doubt, action) for name, doubt, action in OF_TABLE]
+    return [Check(doubt, reason, action) for reason, doubt, action in noted if reason is not None]
 
 
 def _rows(content: Content) -> list[Check]:
@@ -169,15 +163,14 @@ def picks_judged(check: Content, sd: float) -> Check:
         reason = f"Picks: {cannot_disagree(check)}" + (f"; {beyond}" if outside else "")
         return Check("this form can give one answer only", f"{reason}.")
     if outside > STAYS:
-        return Check(
-            beyond, f"Picks: {beyond}. All samples extrapolate there by one form: that they agree is no evidence."
-        )
+        why = "All samples extrapolate there by one form: that they agree is no evidence."
+        return Check(beyond, f"Picks: {beyond}. {why}")
     same = [pick["same"] for pick in check["picks"]]
     regret = max(pick["regret_high"] for pick in check["picks"])
+    agree = f"{min(same):.0%} to {max(same):.0%} of the law's samples agree"
     reason = (
-        f"Picks: at {len(same)} budgets of {check['study']} {min(same):.0%} to {max(same):.0%} of the law's samples agree. "
-        f"A pick loses at most {regret:.2g} nats (95 %); the residual sd is {sd:.2g} nats."
-        + (f" {beyond}." if outside else "")
+        f"Picks: at {len(same)} budgets of {check['study']} {agree}. A pick loses at most {regret:.2g} nats (95 %); "
+        f"the residual sd is {sd:.2g} nats." + (f" {beyond}." if outside else "")
     )
     if min(same) < STAYS and regret > sd:
         return Check("too few rows to say which design is best", reason)
@@ -189,14 +182,18 @@ def _surprises(content: Content) -> list[Check]:
     rows, sd = content["rows"], content["residual_sd"]
     surprise, loss = np.array(rows["surprise"]), np.array(rows["observed"])
     off, wide = np.abs(surprise) > SURPRISING, sd["posterior"] > MISFIT * sd["prior"]
-    doubt = "your rows and the prior disagree" if off.mean() > MANY or wide else ""
-    checks = []
+    doubt, checks = "your rows and the prior disagree" if off.mean() > MANY or wide else "", []
     if off.any():
         places = np.flatnonzero(off)
-        named = ", ".join(f"line {rows['line'][i]} (loss {loss[i]:.4g}) by {surprise[i]:+.3g}" for i in places[:NAMED])
+        lines = ", ".join(f"line {rows['line'][i]} (loss {loss[i]:.4g}) by {surprise[i]:+.3g}" for i in places[:NAMED])
         more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
-        check = Check(doubt, f"Surprise: off what the prior expected, in standard deviations: {named}{more}.")
-        checks.append(_diverged(check, loss, off, surprise, loss - np.array(rows["prior"])))
+        reason = f"Surprise: {lines}{more} standard deviations off what the prior expected."
+        above = loss[off] - np.array(rows["prior"])[off]
+        diverged = bool(((surprise[off] > MOST_SCALES) & (above > MOST_NATS)).all() and not off.all())
+        limit = _between(loss[~off].max(), loss[off].min()) if diverged else ""
+        action = f"leave out what has diverged: --where 'loss<{limit}'." if limit else ""
+        doubt = doubt or ("a training has probably diverged" if limit else "")
+        checks.append(Check(doubt, reason + (" That has probably diverged." if limit else ""), action))
     if wide:
         reason = (
             f"Residuals: an sd of {sd['posterior']:.2g} nats where the prior's laboratories have {sd['prior']:.2g}."
@@ -204,39 +201,22 @@ def _surprises(content: Content) -> list[Check]:
         action = (
             "look for another recipe, unit or count of parameters among the rows, or name recipes in a column group."
         )
-        checks.append(Check(doubt if not checks else "", reason, action))
+        checks.append(Check("" if checks else doubt, reason, action))
     return checks
 
 
-def _diverged(check: Check, loss: Any, off: Any, surprise: Any, above: Any) -> Check:
-    """The check of surprising rows; of rows that probably diverged with the flag that leaves them out."""
-    if not (off & (surprise > MOST_SCALES) & (above > MOST_NATS)).all(where=off) or off.all():
-        return check
-    highest, lowest = loss[~off].max(), loss[off].min()
-    if highest >= lowest:
-        return check
-    limit = next(
-        (text for text in (f"{(highest + lowest) / 2:.{n}g}" for n in (1, 2, 4)) if highest < float(text) < lowest), ""
-    )
-    if not limit:
-        return check
-    return Check(
-        check.doubt or "a row has probably diverged",
-        f"{check.reason} Probably diverged.",
-        f"leave such rows out: --where 'loss<{limit}'.",
-    )
+def _between(low: float, high: float) -> str:
+    """A short number between two; "" where the first is not below the second."""
+    texts = (f"{(low + high) / 2:.{digits}g}" for digits in (1, 2, 4))
+    return next((text for text in texts if low < float(text) < high), "")
 
 
-def _widths(content: Content) -> list[Check]:
+def _widths(content: Content) -> Check:
     """How much narrower the rows make differences, and the picks' expected regret."""
     widths, regret = content["differences"], content["expected_regret"]
     ratio = widths["posterior"] / widths["prior"]
-    moved = (
-        f"narrow the intervals of differences to {ratio:.0%}"
-        if ratio <= 1
-        else f"widen the intervals of differences to {ratio:,.2f} times"
-    )
+    moved = f"narrow the intervals to {ratio:.0%}" if ratio <= 1 else f"widen the intervals to {ratio:,.3g} times"
     reason = f"Differences: your rows {moved} of what published data give."
     if regret is not None:
-        reason += f" A pick is on average {regret['posterior']:.2g} nats worse than the best ({regret['prior']:.2g} without your rows)."
-    return [Check("your rows make the law less certain than published data alone" if ratio > 1 else "", reason)]
+        reason += f" A pick is on average {regret['posterior']:.2g} nats worse than the best design ({regret['prior']:.2g} without your rows)."
+    return Check("with your rows the law is less certain than without" if ratio > 1 else "", reason)
