@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.document.document import Document, markdown
+from nas.document.document import Document, Section, markdown
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import unknown
@@ -31,6 +31,7 @@ from nas.terminal.console import Stages, notice, say, say_json
 from nas.terminal.console import write as write_lines
 from nas.terminal.screen_text import TITLE, Styled, rows
 from nas.terminal.tables import document_lines
+from objectives.display_text import in_a_command
 from objectives.fitting.design import assumed_by, known_by
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
@@ -47,6 +48,7 @@ from objectives.loss_law.law import Law
 from objectives.plugins import importable
 
 RIVAL_STARTS = 8
+Verdict = Callable[[dict[str, Any]], list[str]]
 
 
 def execute(request: FitRequest) -> None:
@@ -102,26 +104,19 @@ def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOu
     content["frontier"] = frontier_check(judged)
     content["next_shrink"] = next_shrink(fit, study, law, planned)
     stage.close()
-    runs = shlex.join(map(str, request.runs))
-    return concluded(request, law, content, judged, planned, lambda content: verdict(content, runs), fit)
+    return concluded(request, WorkedOut(law, content, planned, fit), judged, verdict)
 
 
-def concluded(
-    request: FitRequest,
-    law: Law,
-    content: dict[str, Any],
-    judged: Judged | str,
-    planned: Proposal | None,
-    verdict_of: Callable[[dict[str, Any]], list[str]],
-    fit: Fit | None = None,
-) -> WorkedOut:
-    """A report with what to train next, what that is worth, and its verdict, which the law holds as well."""
-    content |= {} if planned is None else proposal_content(planned)
-    content["worth"] = None if planned is None else worth(judged, planned.trainings, request.stop_below, request.seed)
+def concluded(request: FitRequest, done: WorkedOut, judged: Judged | str, verdict_of: Verdict) -> WorkedOut:
+    """The same with what to train next, what that is worth, and the verdict, which the law holds as well."""
+    content, planned = done.content | {"worth": None}, done.planned
+    if planned is not None:
+        content |= proposal_content(planned)
+        content["worth"] = worth(judged, planned.trainings, request.stop_below, request.seed)
     refuse_undecided(request, content["worth"])
     content = {"verdict": verdict_of(content), **content}
-    origin = law.provenance | {"verdict": content["verdict"][0]}
-    return WorkedOut(law.model_copy(update={"provenance": origin}), content, planned, fit)
+    origin = done.law.provenance | {"verdict": content["verdict"][0]}
+    return replace(done, law=done.law.model_copy(update={"provenance": origin}), content=content)
 
 
 def fit_of(request: FitRequest, stage: Callable[[str], None]) -> tuple[str, Form, Fit]:
@@ -185,18 +180,16 @@ def rows_of(request: FitRequest, needs: Sequence[str] = (), *, single: bool = Fa
     )
 
 
-def refuse_undecided(request: FitRequest, known: dict[str, Any] | None) -> None:
+def refuse_undecided(request: FitRequest, value: dict[str, Any] | None) -> None:
     """A limit that nothing can be held against is no silent "go on".
 
     Raises:
         UsageError: the drop per FLOP is unknown.
     """
-    if request.stop_below is None or known is None or known.get("decision") is not None:
+    if request.stop_below is None or value is None or value.get("decision") is not None:
         return
-    reason = known.get("reason") or "unknown training tokens (give --tokens)"
-    raise UsageError(
-        f"stop_below: expected an expected drop of regret per FLOP, got none: {reason}; leave --stop-below out"
-    )
+    reason = value.get("reason") or "unknown training tokens (give --tokens)"
+    raise UsageError(f"stop_below: expected a drop of regret per FLOP, got none: {reason}; leave --stop-below out")
 
 
 def rivals_of(fit: Fit, stage: Callable[[str], None]) -> dict[str, tuple[Fit, Validation] | str]:
@@ -251,9 +244,8 @@ def asked_of(request: FitRequest) -> Asked | None:
     goal = goals[0] if request.goal is None else request.goal
     if goal not in goals:
         raise UsageError(f"goal: {unknown('a goal', goal, goals)}")
-    return Asked(
-        request.next, goal, request.candidates, request.seed, meaning.flops_of(request), meaning.max_params_of(request)
-    )
+    limits = meaning.flops_of(request), meaning.max_params_of(request)
+    return Asked(request.next, goal, request.candidates, request.seed, *limits)
 
 
 def study_of(request: FitRequest, law: Law) -> Study:
@@ -300,9 +292,7 @@ def first_asked(request: FitRequest, asked: Asked | None) -> Asked:
         UsageError: none are, or a flag that needs a table.
     """
     if asked is None:
-        raise UsageError(
-            "runs: expected a CSV of trained models, got none; name one, or ask for the first designs with --next N"
-        )
+        raise UsageError("runs: expected a CSV of trained models, got none; name one, or ask for designs with --next N")
     for flag in ("out", "report", "stop_below"):
         if getattr(request, flag) is not None:
             raise UsageError(f"{flag}: expected a CSV of trained models with it, got none; name one or leave it out")
@@ -323,20 +313,16 @@ def deliver(request: FitRequest, kind: str, asked: Asked | None, done: WorkedOut
     write_law(request, done.law)
     document = fit_document(content)
     if request.report is not None:
-        folder, plots = made_folder(request.report), ""
-        write_json(folder / "report.json", content)
-        pictured = document
+        folder, plots = made_folder(request.report), tuple[Section, ...]()
         if done.fit is not None:
             from nas.fit.plots import write_plots
 
-            pictured, plots = (
-                replace(document, sections=(*document.sections, write_plots(folder, done.fit))),
-                ", plots/",
-            )
-        write(folder / "report.md", markdown(pictured))
-        page = write_page(folder, kind, fit_page)
+            plots = (write_plots(folder, done.fit),)
+        write_json(folder / "report.json", content)
+        write(folder / "report.md", markdown(replace(document, sections=(*document.sections, *plots))))
+        page, also = write_page(folder, kind, fit_page), ", plots/" if plots else ""
         if not request.quiet:
-            notice(f"report written to {folder}/ (report.json, report.md{plots}); {page} opens in a browser")
+            notice(f"report written to {folder}/ (report.json, report.md{also}); {page} opens in a browser")
     show(request, document)
     write_proposal(request, asked, done.planned, content)
     if not request.quiet:
@@ -373,10 +359,8 @@ def next_lines(request: FitRequest, law: Law, content: dict[str, Any]) -> list[s
     better = better_form(content)
     lines = [] if better is None else [f"the same again with --form {better}, for which BIC speaks"]
     if request.candidates is not None and not stops(content):
-        tokens = [] if law.tokens is None else ["--tokens", f"{law.tokens:g}"]
-        lines.append(
-            shlex.join(["plas", "train", str(request.candidates), *tokens, "--out", "trained", "--data", "YOUR_TEXT"])
-        )
+        tokens = "" if law.tokens is None else f" --tokens {law.tokens:g}"
+        lines.append(f"plas train {in_a_command(request.candidates)}{tokens} --out trained --data YOUR_TEXT")
     if request.out is not None:
         lines.append(shlex.join(["plas", "run", "--algo", "exact", "--law", str(request.out), *same]))
     return [f"{'Next:' if number == 0 else '     '} {line}" for number, line in enumerate(lines)]

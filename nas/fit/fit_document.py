@@ -1,7 +1,7 @@
 """A fit as a document, from the content of its report.json: the verdict, then what it rests on; that of own rows on a prior as well."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,8 @@ from nas.fit.worth import STOP
 from nas.problem.wording import in_words, named
 
 Content = Mapping[str, Any]
+VERDICT = "Verdict"
+FOLDED = ("Forms under the same validation (errors in nats)", "A law given beforehand", "Provenance")
 LINE = "line of the table"  # head of a column that says which row of the user's table
 FORMS = (
     *("form", "coefficients", "R²", "BIC", "weight", "RMSE, folds", "above this fit's"),
@@ -25,17 +27,17 @@ INFLUENCE = ("residual", "robust_sds", "leverage", "cook")
 
 def fit_document(content: Content) -> Document:
     """The document of a fit, or of a fit on a prior."""
-    rows = content["data"]["rows"]
-    title = f"Fit of {content['form']} to {rows:,} trainings"
-    body = _fit_sections
+    rows, title, parts = content["data"]["rows"], "Fit of {form} to {rows:,} trainings", _fit_parts
     if "prior" in content:
-        title, body = f"{rows:,} own trainings on {content['prior']}", _prior_sections
-    sections = [Section("Verdict", tuple(content["verdict"]), "verdict"), *body(content)]
+        title, parts = "{rows:,} own trainings on {prior}", _prior_parts
+    sections = [Section(VERDICT, tuple(content["verdict"]))]
+    sections += [Section(head, tuple(of), folded=head in FOLDED) for head, of in parts(content).items()]
     if "next_said" in content:
         sections.append(designs_section(content["next_said"]))
     if content.get("worth"):
         sections.append(worth_section(content["worth"]))
-    return Document(title, tuple(sections), content)
+    shown = tuple(section for section in sections if section.parts)
+    return Document(title.format(**content | {"rows": rows}), shown, content)
 
 
 def designs_section(plan: Content) -> Section:
@@ -64,35 +66,35 @@ def worth_section(worth: Content) -> Section:
     return Section(title, (*lines, f"{'Stop' if stop else 'Go on'}: these save {rate}, {than}."))
 
 
-def _fit_sections(content: Content) -> Iterator[Section]:
-    yield Section("Data", tuple(_data(content["data"])))
-    yield Section("Coefficients (95 % intervals; an exponent has no unit)", tuple(_coefficients(content)))
-    if content.get("kinds"):
-        yield Section("Kinds of layers (nats where all layers are of the kind)", tuple(_kinds(content["kinds"])))
-    yield Section(f"Terms ({_unit(content)})", tuple(_terms(content["terms"])))
-    yield Section("What the data cannot tell", tuple(_limits(content)))
-    yield Section("Quality", tuple(_quality(content["quality"])))
-    unseen = (*_validation(content["validation"]), _beyond(content["beyond_rows"]))
-    yield Section("Rows not seen by the fit", unseen)
-    baselines = tuple(_baselines(content["baselines"], content["form"]))
-    yield Section("Simple baselines on the same unseen rows", baselines)
-    yield Section("Forms under the same validation (errors in nats)", tuple(_forms(content["forms"])), folded=True)
-    if content["given_law"] is not None:
-        yield Section("A law given beforehand", tuple(_given(content["given_law"])), folded=True)
-    if content["frontier"] is not None:
-        yield Section("Do the picks hold", tuple(_frontier(content["frontier"])))
-    yield Section("Rows that matter most", (_influence(content),))
-    yield Section("Provenance", tuple(_provenance(content["provenance"])), "provenance", folded=True)
+def _fit_parts(content: Content) -> dict[str, Iterable[Part]]:
+    """What stands in a fit, by the titles of its sections."""
+    return {
+        "Data": _data(content["data"]),
+        "Coefficients (95 % intervals; an exponent has no unit)": _coefficients(content),
+        "Kinds of layers (nats where all layers are of the kind)": _kinds(content.get("kinds")),
+        f"Terms ({_unit(content)})": _terms(content["terms"]),
+        "What the data cannot tell": _limits(content),
+        "Quality": _quality(content["quality"]),
+        "Rows not seen by the fit": [*_validation(content["validation"]), _beyond(content["beyond_rows"])],
+        "Simple baselines on the same unseen rows": _baselines(content["baselines"], content["form"]),
+        "Forms under the same validation (errors in nats)": _forms(content["forms"]),
+        "A law given beforehand": _given(content["given_law"]),
+        "Do the picks hold": _frontier(content["frontier"]),
+        "Rows that matter most": [_influence(content)],
+        "Provenance": _provenance(content["provenance"]),
+    }
 
 
-def _prior_sections(content: Content) -> Iterator[Section]:
-    yield Section("Data", tuple(_own_data(content)))
-    head = f"What {content['prior']} said and what it says with your rows (90 % intervals)"
-    yield Section(head, tuple(_coordinates(content)))
-    yield Section("Differences of two designs", tuple(_differences(content["differences"])))
-    yield Section("Rows", tuple(_surprising_rows(content["rows"])))
-    yield Section("Do the picks hold", tuple(_frontier(content["frontier"])))
-    yield Section("Provenance", tuple(_provenance(content["provenance"])), "provenance", folded=True)
+def _prior_parts(content: Content) -> dict[str, Iterable[Part]]:
+    """What stands in a fit on a prior, by the titles of its sections."""
+    return {
+        "Data": _own_data(content["data"]),
+        f"What {content['prior']} said and what it says with your rows (90 % intervals)": _coordinates(content),
+        "Differences of two designs": _differences(content["differences"]),
+        "Rows": _surprising_rows(content["rows"]),
+        "Do the picks hold": _frontier(content["frontier"]),
+        "Provenance": _provenance(content["provenance"]),
+    }
 
 
 def _data(data: Content) -> Iterator[Part]:
@@ -104,14 +106,11 @@ def _data(data: Content) -> Iterator[Part]:
     if (noise := data["replicates"]) is None:
         yield "No design was trained twice: noise and the best possible R² are unknown."
         return
-    yield (
-        f"Replicates: {noise['designs']} designs, sd {number(noise['sd'])} nats on {noise['freedom']} degrees of freedom. "
-        f"With such noise the right law has R² near {noise['ceiling_r2']:.5f}."
-    )
+    yield f"Replicates: {noise['designs']} designs, sd {number(noise['sd'])} nats on {noise['freedom']} degrees of freedom."
+    yield f"With such noise the right law has R² near {noise['ceiling_r2']:.5f}."
 
 
-def _own_data(content: Content) -> Iterator[Part]:
-    data = content["data"]
+def _own_data(data: Content) -> Iterator[Part]:
     yield f"{data['rows']:,} rows."
     yield from data["notes"]
     yield _quantities(data["quantities"])
@@ -141,13 +140,9 @@ def _unit(content: Content) -> str:
 
 def _coefficients(content: Content) -> Iterator[Part]:
     yield content["formula"]["names"]
-    yield table_of(
-        COEFFICIENTS,
-        [
-            (name, *_estimate(c), _meaning(c.get("means", ""), _unit(content)))
-            for name, c in content["coefficients"].items()
-        ],
-    )
+    of = content["coefficients"]
+    rows = [(name, *_estimate(c), _meaning(c.get("means", ""), _unit(content))) for name, c in of.items()]
+    yield table_of(COEFFICIENTS, rows)
     origin, bootstrap = content["provenance"], content["bootstrap"]
     yield f"{origin['starts_agreeing']} of {origin['starts']} starts end here; condition number {content['condition']:.3g}."
     if checked := bootstrap["restarts_checked"]:
@@ -166,8 +161,10 @@ def _meaning(means: str, of: str) -> str:
     return f"{means} ({of})" if means.startswith("size") else in_words(means)
 
 
-def _kinds(kinds: Content) -> Iterator[Part]:
+def _kinds(kinds: Content | None) -> Iterator[Part]:
     """A row per kind, and what these deltas do not hold."""
+    if not kinds:
+        return
     deltas = kinds["deltas"]
     header = ("kind", "rows", "share of layers", "delta (nats)", "standard error (nats)", *COEFFICIENTS[3:5])
     rows = [(kind, d["rows"], f"{d['least']:.2g} to {d['most']:.2g}", *_estimate(d)) for kind, d in deltas.items()]
@@ -197,13 +194,9 @@ def _limits(content: Content) -> Iterator[str]:
     if (shape := content["lack_of_fit"]) is None:
         yield "Lack of fit: too few rows to test it."
         return
-    pattern = (
-        "The residuals have a pattern: the form does not fit" if shape["rejected"] else "No systematic error found"
-    )
-    yield (
-        f"Lack of fit: F {shape['f']:.3g} on {shape['terms']} and {shape['freedom']} degrees of freedom, p {shape['p_value']:.2g}. {pattern}. "
-        f"One of {number(shape['visible'])} nats (RMS) would have been found four times out of five."
-    )
+    pattern = "The form does not fit: residuals have a shape" if shape["rejected"] else "No systematic error found"
+    yield f"Lack of fit: F {shape['f']:.3g} on {shape['terms']} and {shape['freedom']} degrees of freedom, p {shape['p_value']:.2g}."
+    yield f"{pattern}. One of {number(shape['visible'])} nats (RMS) would have been found four times out of five."
 
 
 def _quality(q: Content) -> Iterator[str]:
@@ -270,7 +263,9 @@ def _forms(forms: Content) -> Iterator[Part]:
     yield from (f"{name} not fitted: {reason}" for name, reason in forms.items() if isinstance(reason, str))
 
 
-def _given(law: Content) -> Iterator[str]:
+def _given(law: Content | None) -> Iterator[str]:
+    if law is None:
+        return
     yield f"{law['law']} ranks these rows with Spearman {law['spearman']:.3f}, Kendall {law['kendall']:.3f}."
     yield (
         f"A nat that it predicts is {law['slope']:.2f} nats here. It is off by {number(law['as_is_rmse'])} nats as it is (RMSE), "
@@ -280,10 +275,10 @@ def _given(law: Content) -> Iterator[str]:
         yield f"Not in the table, and taken as {', '.join(assumed)}."
 
 
-def _frontier(check: Content) -> Iterator[Part]:
+def _frontier(check: Content | None) -> Iterator[Part]:
     """The picks of a study, how many samples of the law share them, and what they lose under the others."""
-    if "reason" in check:
-        yield f"{check['reason']}."
+    if check is None or "reason" in check:
+        yield from [] if check is None else [f"{check['reason']}."]
         return
     members = f"{check['study']}: {check['members']:,} designs on the frontier of {', '.join(check['objectives'])}"
     picks = [(f"{check['budget']} <= {pick['limit']:.4g}", pick) for pick in check["picks"]]

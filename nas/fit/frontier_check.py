@@ -71,6 +71,7 @@ def frontier_check(judged: Judged | str) -> dict[str, Any]:
     problem, law, found, drawn = judged.study.problem, judged.law, judged.found, judged.drawn
     members = frontier_rows(found)
     shared = [len(np.intersect1d(rows, members)) / len(np.union1d(rows, members)) for rows in drawn.frontiers()]
+    low, high = np.quantile(shared, ENDS)
     genotypes, sizes = found.genotypes[members], problem.space.gene_sizes
     at_end = (genotypes == 0) | (genotypes == sizes - 1)
     outside = law.outside(problem.architectures(genotypes))
@@ -80,9 +81,7 @@ def frontier_check(judged: Judged | str) -> dict[str, Any]:
         "objectives": list(found.objectives),
         "members": len(members),
         "draws": len(drawn.losses),
-        "jaccard": dict(
-            zip(("low", "high", "mean"), (*np.quantile(shared, ENDS).tolist(), float(np.mean(shared))), strict=True)
-        ),
+        "jaccard": {"mean": float(np.mean(shared)), "low": float(low), "high": float(high)},
         "alike": drawn.alike,
         "sees": [name for name in law.law_form.features if name != "tokens"],
         "budget": second,
@@ -96,10 +95,8 @@ def frontier_check(judged: Judged | str) -> dict[str, Any]:
 def cannot_disagree(check: Mapping[str, Any]) -> str:
     """Why samples of a law that agree are no evidence, of a frontier check that found them `alike`."""
     sees = f", which sees {check['sees'][0]} alone," if len(check["sees"]) == 1 else ""
-    return (
-        f"the law's samples cannot disagree: each orders all designs of {check['study']} alike, since this form{sees} can give no other answer; "
-        "their agreement is no evidence, and a regret of 0 says nothing"
-    )
+    why = f"each orders all designs of {check['study']} alike, since this form{sees} can give no other answer"
+    return f"the law's samples cannot disagree: {why}; their agreement is no evidence, and a regret of 0 says nothing"
 
 
 def _limits(found: Evaluations, members: IntArray, metric: str) -> list[float]:

@@ -121,6 +121,7 @@ class Asked:
 
 
 PlanOf = Callable[[Trainings], Plan]
+LeftOf = Callable[[Trainings, Plan], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,13 +137,10 @@ class Proposal:
     effect: str
 
 
-def designs(
-    asked: Asked,
-    study: Study,
-    law: Law,
-    knowledge: Callable[[Architectures], Knowledge],
-    trained: FloatArray | None = None,
-) -> Proposal:
+Knows = Callable[[Architectures], Knowledge]
+
+
+def designs(asked: Asked, study: Study, law: Law, knowledge: Knows, trained: FloatArray | None = None) -> Proposal:
     """What to train next of the study's space and, by goal, for its frontier.
 
     `knowledge` says what is known, given the candidates; `trained` are the token counts of a table, where it has them.
@@ -171,13 +169,7 @@ def designs(
 
 
 def _planned(
-    asked: Asked,
-    study: Study,
-    law: Law,
-    every: Trainings,
-    plan_of: PlanOf,
-    left: Callable[[Trainings, Plan], float],
-    effect: str,
+    asked: Asked, study: Study, law: Law, every: Trainings, plan_of: PlanOf, left: LeftOf, effect: str
 ) -> Proposal:
     """The trainings of a plan, with the columns of their candidate file; within a budget of FLOP those of the plan that leaves least.
 
@@ -185,9 +177,7 @@ def _planned(
         UsageError: more designs than there are, or none so cheap.
     """
     if asked.n > len(every):
-        raise UsageError(
-            f"next: expected at most {len(every):,} designs, as many as there are, got {asked.n}; ask for fewer"
-        )
+        raise UsageError(f"next: expected at most {len(every):,} designs, all that fit, got {asked.n}; ask for fewer")
     try:
         plans = [(every, plan_of(every))] if asked.flops is None else affordable(every, asked.flops, asked.n, plan_of)
     except ValueError as error:
@@ -252,9 +242,8 @@ def affordable(candidates: Trainings, flops: float, n: int, plan_of: PlanOf) -> 
             break
     if not plans:
         least = float(np.sort(cost)[:n].sum())
-        raise ValueError(
-            f"flops: expected a budget in which {n} models of the space fit, got {flops:g}; the {n} cheapest need {least:.3g}"
-        )
+        fit = f"a budget in which {n} models of the space fit"
+        raise ValueError(f"flops: expected {fit}, got {flops:g}; the {n} cheapest need {least:.3g}")
     return plans
 
 
@@ -279,10 +268,8 @@ def frontier_of(study: Study) -> Architectures:
     """
     solved = quick_frontier(study.problem)
     if solved is None or len(solved.frontier) == 0:
-        raise UsageError(
-            f"goal: expected a study whose frontier is found in seconds, got {study.problem.space.name} space; "
-            "choose coefficients or cost"
-        )
+        space = study.problem.space.name
+        raise UsageError(f"goal: expected a frontier found in seconds, got {space} space; choose coefficients or cost")
     return study.problem.architectures(solved.frontier.genotypes)
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nas.fit.fit_document import fit_document
+from nas.fit.fit_document import VERDICT, fit_document
 from nas.pages.page import column, element, footer, numbers, page, paragraphs, section, section_html, shown, text
 
 SCRIPTS = ("linked.js", "fit.js")
+KINDS = ("linear", "bootstrap")  # of intervals
 
 
 def fit_page(name: str, content: Mapping[str, Any]) -> str:
@@ -20,9 +21,9 @@ def fit_page(name: str, content: Mapping[str, Any]) -> str:
     verdict, *rest = content["verdict"]
     main = element(
         "main",
-        section("Verdict", element("p", element("strong", text(verdict))), paragraphs(rest)),
+        section(VERDICT, element("p", element("strong", text(verdict))), paragraphs(rest)),
         *(_pictures(content) if drawn else ()),
-        *(section_html(part) for part in document.sections if part.key != "verdict"),
+        *(section_html(part) for part in document.sections if part.title != VERDICT),
         section(
             "Repeat it",
             paragraphs([f"In the folder that holds {content['table']}, whose SHA-256 stands above."]),
@@ -105,15 +106,8 @@ def _named(columns: Mapping[str, Any], n: int) -> list[dict[str, Any]]:
 
 def _intervals(coefficients: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Ends of both intervals of each fitted coefficient over its value, where it has one that is not zero."""
-    return [
-        {
-            "name": shown(name),
-            "value": float(each["value"]),
-            **{
-                kind: sorted(float(end) / float(each["value"]) for end in each[kind])
-                for kind in ("linear", "bootstrap")
-            },
-        }
-        for name, each in coefficients.items()
-        if not each["fixed"] and each["value"]
-    ]
+    fitted = {name: c for name, c in coefficients.items() if not c["fixed"] and c["value"]}
+    ends = {
+        name: {kind: sorted(float(end) / c["value"] for end in c[kind]) for kind in KINDS} for name, c in fitted.items()
+    }
+    return [{"name": shown(name), "value": float(c["value"]), **ends[name]} for name, c in fitted.items()]

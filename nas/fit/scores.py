@@ -63,7 +63,7 @@ def _refuse_others(request: FitRequest) -> None:
     if (other := next((name for name in given if name not in TAKEN), None)) is not None:
         shown = "tables" if other == "runs" else f"--{other.replace('_', '-')}"
         raise UsageError(
-            f"scores: expected --out, --seed, --quiet and --json alone with it, got {shown}; drop that, or --scores"
+            f"scores: expected --out, --seed, --quiet and --json alone, got {shown}; drop that, or --scores"
         )
 
 

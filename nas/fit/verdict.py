@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nas.fit.frontier_check import cannot_disagree
-from nas.terminal.doors import command
 from objectives.fitting.robust import MOST_NATS, MOST_SCALES
 
 Content = Mapping[str, Any]
@@ -35,7 +34,7 @@ class Check(NamedTuple):
     action: str = ""
 
 
-def verdict(content: Content, runs: str) -> list[str]:
+def verdict(content: Content) -> list[str]:
     """Lines of the verdict: the law and its use, what to do next, the reasons."""
     parts = [_table, _rows, _coefficients, _forms, _baselines, _shape]
     checks = [check for part in parts for check in part(content)]
@@ -44,7 +43,7 @@ def verdict(content: Content, runs: str) -> list[str]:
     law = f"{content['form']} fits {content['data']['rows']:,} rows and is off by {error:.2g} nats (RMSE) on rows that it has not seen."
     shrink = content["next_shrink"]
     effect = f", which makes standard errors {shrink['shrink']:.2f} of what they are" if shrink else ""
-    plan = f"train the models that {command('fit')} {runs} --next {shrink.get('models', 'N')} proposes{effect}."
+    plan = f"train the models that --next {shrink.get('models', 'N')} proposes{effect}."
     plan += "" if content["data"]["replicates"] else " Train one design twice: the noise is unknown so far."
     return _concluded(law, checks, plan)
 
@@ -67,9 +66,7 @@ def prior_verdict(content: Content) -> list[str]:
 
 def _concluded(law: str, checks: Sequence[Check], plan: str) -> list[str]:
     doubts = "; ".join(check.doubt for check in checks if check.doubt)
-    use = (
-        f"Do not rely on its picks yet: {doubts}." if doubts else "Its picks can be relied on within the fitted range."
-    )
+    use = f"Do not rely on its picks yet: {doubts}." if doubts else "Its picks can be relied on in the fitted range."
     action = next((check.action for check in checks if check.action), "")
     reasons = [check.reason for check in checks]
     return [f"{law} {use}", f"Next: {action or plan}", *reasons, *([f"After that: {plan}"] if action else [])]
@@ -123,10 +120,9 @@ def better_form(content: Content) -> str | None:
 
 def lost_to(better: Content) -> str:
     """A baseline that is better, on which rows, by how much."""
-    return (
-        f"{better['baseline']} on {better['rows']} by {better['excess']:.2g} ± {better['excess_error']:.1g} nats "
-        f"(RMSE {better['fit_rmse']:.4g} nats against {better['rmse']:.4g} nats)"
-    )
+    by = f"{better['excess']:.2g} ± {better['excess_error']:.1g} nats"
+    errors = f"RMSE {better['fit_rmse']:.4g} nats against {better['rmse']:.4g} nats"
+    return f"{better['baseline']} on {better['rows']} by {by} ({errors})"
 
 
 def _baselines(content: Content) -> list[Check]:
