@@ -42,7 +42,7 @@ from objectives.fitting.report import report
 from objectives.fitting.robust import without_diverged
 from objectives.fitting.several_tables import read_tables
 from objectives.fitting.trained_models import Table
-from objectives.fitting.validation import Validation, rivals
+from objectives.fitting.validation import rivals
 from objectives.loss_law.form import Form, named_form
 from objectives.loss_law.law import Law
 from objectives.plugins import importable
@@ -88,7 +88,8 @@ def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOu
         table = fit.table
         stage(f"{request.bootstraps:,} resamplings")
         spread = intervals(fit, request.bootstraps, np.random.default_rng(request.seed))
-        others = rivals_of(fit, stage)
+        few = Method(None if not np.isinf(fit.delta) else fit.delta, RIVAL_STARTS, request.seed, {})
+        others = rivals({rival: of for rival, of in _forms().items() if rival != name}, table, few, stage)
         fits = {rival: result[0] for rival, result in others.items() if not isinstance(result, str)}
         own, tokens = meaning.named_or_own(name, form), meaning.tokens_of(request, table, form)
         beyond = beyond_rows(fit, request.seed)
@@ -192,13 +193,6 @@ def refuse_undecided(request: FitRequest, value: dict[str, Any] | None) -> None:
     raise UsageError(f"stop_below: expected a drop of regret per FLOP, got none: {reason}; leave --stop-below out")
 
 
-def rivals_of(fit: Fit, stage: Callable[[str], None]) -> dict[str, tuple[Fit, Validation] | str]:
-    """Every other form that a fit finds, fitted to the same rows, or why it cannot be."""
-    forms = {name: form for name, form in _forms().items() if name != fit.form_name}
-    method = Method(None if not np.isinf(fit.delta) else fit.delta, RIVAL_STARTS, fit.method.seed, {})
-    return rivals(forms, fit.table, method, stage)
-
-
 def designs_after(asked: Asked, study: Study, law: Law, fit: Fit) -> Proposal:
     """What to train after a fit."""
     trained = fit.table.feature("tokens") if fit.table.has("tokens") else None
@@ -282,7 +276,7 @@ def write_proposal(request: FitRequest, asked: Asked | None, planned: Proposal |
 
 def stops(content: dict[str, Any]) -> bool:
     """Whether the limit that was asked for says to train no more."""
-    return bool(content.get("worth")) and content["worth"].get("decision") == STOP
+    return (content.get("worth") or {}).get("decision") == STOP
 
 
 def first_asked(request: FitRequest, asked: Asked | None) -> Asked:
@@ -310,8 +304,12 @@ def deliver_first(request: FitRequest, asked: Asked, planned: Proposal) -> None:
 def deliver(request: FitRequest, kind: str, asked: Asked | None, done: WorkedOut) -> None:
     """Write the law and the report where they are asked for, show the fit, write the designs, and say what to type next."""
     content = stamped(kind, done.content | {"table": meaning.tables_of(request), "command": meaning.repeated(request)})
-    write_law(request, done.law)
     document = fit_document(content)
+    if request.out is not None:
+        by = shlex.join(["plas", "fit", *([] if request.prior is None else ["--prior", request.prior])])
+        write(request.out, f"# Fitted by {by}.\n" + yaml_source.dump(done.law.mapping()))
+        if not request.quiet:
+            notice(f"law written to {request.out}")
     if request.report is not None:
         folder, plots = made_folder(request.report), tuple[Section, ...]()
         if done.fit is not None:
@@ -325,9 +323,8 @@ def deliver(request: FitRequest, kind: str, asked: Asked | None, done: WorkedOut
             notice(f"report written to {folder}/ (report.json, report.md{also}); {page} opens in a browser")
     show(request, document)
     write_proposal(request, asked, done.planned, content)
-    if not request.quiet:
-        for line in next_lines(request, done.law, content):
-            notice(line)
+    for line in () if request.quiet else next_lines(request, done.law, content):
+        notice(line)
 
 
 def show(request: FitRequest, document: Document) -> None:
@@ -340,15 +337,6 @@ def show(request: FitRequest, document: Document) -> None:
     if (screen := rows()) is not None and len(lines) >= screen and "verdict" in document.data:
         say()
         say(Styled("Verdict", TITLE), f", its reasons at the top: {document.data['verdict'][0]}")
-
-
-def write_law(request: FitRequest, law: Law) -> None:
-    """Write the law, where a file is named."""
-    if request.out is not None:
-        by = shlex.join(["plas", "fit", *([] if request.prior is None else ["--prior", request.prior])])
-        write(request.out, f"# Fitted by {by}.\n" + yaml_source.dump(law.mapping()))
-        if not request.quiet:
-            notice(f"law written to {request.out}")
 
 
 def next_lines(request: FitRequest, law: Law, content: dict[str, Any]) -> list[str]:

@@ -37,7 +37,7 @@ def fit_document(content: Content) -> Document:
     if content.get("worth"):
         sections.append(worth_section(content["worth"]))
     shown = tuple(section for section in sections if section.parts)
-    return Document(title.format(**content | {"rows": rows}), shown, content)
+    return Document(title.format(**{**content, "rows": rows}), shown, content)
 
 
 def designs_section(plan: Content) -> Section:
@@ -68,14 +68,15 @@ def worth_section(worth: Content) -> Section:
 
 def _fit_parts(content: Content) -> dict[str, Iterable[Part]]:
     """What stands in a fit, by the titles of its sections."""
+    unit = "nats" if content["adds_up_to"] == "loss" else "of ln loss"  # of what the terms add up to
     return {
         "Data": _data(content["data"]),
-        "Coefficients (95 % intervals; an exponent has no unit)": _coefficients(content),
+        "Coefficients (95 % intervals; an exponent has no unit)": _coefficients(content, unit),
         "Kinds of layers (nats where all layers are of the kind)": _kinds(content.get("kinds")),
-        f"Terms ({_unit(content)})": _terms(content["terms"]),
+        f"Terms ({unit})": _terms(content["terms"]),
         "What the data cannot tell": _limits(content),
         "Quality": _quality(content["quality"]),
-        "Rows not seen by the fit": [*_validation(content["validation"]), _beyond(content["beyond_rows"])],
+        "Rows not seen by the fit": _validation(content["validation"], content["beyond_rows"]),
         "Simple baselines on the same unseen rows": _baselines(content["baselines"], content["form"]),
         "Forms under the same validation (errors in nats)": _forms(content["forms"]),
         "A law given beforehand": _given(content["given_law"]),
@@ -133,15 +134,10 @@ def _quantities(ends: Content) -> Table:
     return table_of(("quantity", "from", "to", "different values"), rows)
 
 
-def _unit(content: Content) -> str:
-    """Of what the terms of a form add up to."""
-    return "nats" if content["adds_up_to"] == "loss" else "of ln loss"
-
-
-def _coefficients(content: Content) -> Iterator[Part]:
+def _coefficients(content: Content, unit: str) -> Iterator[Part]:
     yield content["formula"]["names"]
     of = content["coefficients"]
-    rows = [(name, *_estimate(c), _meaning(c.get("means", ""), _unit(content))) for name, c in of.items()]
+    rows = [(name, *_estimate(c), _meaning(c.get("means", ""), unit)) for name, c in of.items()]
     yield table_of(COEFFICIENTS, rows)
     origin, bootstrap = content["provenance"], content["bootstrap"]
     yield f"{origin['starts_agreeing']} of {origin['starts']} starts end here; condition number {content['condition']:.3g}."
@@ -206,7 +202,8 @@ def _quality(q: Content) -> Iterator[str]:
     yield f"Residual standard deviation {sds}; AIC {q['aic']:.1f}, BIC {q['bic']:.1f}."
 
 
-def _validation(errors: Content) -> Iterator[Part]:
+def _validation(errors: Content, beyond: Content | None) -> Iterator[Part]:
+    """Errors on rows left out, and how well the law's samples cover what lies outside of the rows."""
     of = {"10 random folds": errors["folds"]}
     of |= {f"each value of {in_words(name)} left out": level for name, level in errors["levels"].items()}
     of |= {f"largest fifth by {errors['largest_by']}": errors["largest"]} if errors["largest"] else {}
@@ -215,16 +212,12 @@ def _validation(errors: Content) -> Iterator[Part]:
     yield f"Ranks of unseen rows: Spearman {errors['spearman']:.3f}, Kendall {errors['kendall']:.3f}."
     if (near := errors["near_frontier"]) is not None:
         yield f"Near the lowest loss for its size: {near['right']:.0%} of {near['pairs']:,} pairs in the right order."
-
-
-def _beyond(beyond: Content | None) -> str:
-    """How well the law's samples cover what lies outside of the rows."""
     if beyond is None:
-        return "How wide intervals must be outside the rows is unknown: too few rows are left without the largest."
-    return (
-        f"Outside the rows: the 90 % intervals hold {beyond['covered']:.0%} of the largest fifth by {beyond['by']} ({beyond['rows']:,} rows) "
-        f"predicted from the rest. There loss@q and intervals are made {beyond['factor']:.2g} times as wide."
-    )
+        yield "How wide intervals must be outside the rows is unknown: too few rows are left without the largest."
+        return
+    largest = f"the largest fifth by {beyond['by']} ({beyond['rows']:,} rows) predicted from the rest"
+    yield f"Outside the rows: the 90 % intervals hold {beyond['covered']:.0%} of {largest}."
+    yield f"There loss@q and intervals are made {beyond['factor']:.2g} times as wide."
 
 
 def _baselines(baselines: Content, form: str) -> Iterator[Part]:
@@ -267,10 +260,8 @@ def _given(law: Content | None) -> Iterator[str]:
     if law is None:
         return
     yield f"{law['law']} ranks these rows with Spearman {law['spearman']:.3f}, Kendall {law['kendall']:.3f}."
-    yield (
-        f"A nat that it predicts is {law['slope']:.2f} nats here. It is off by {number(law['as_is_rmse'])} nats as it is (RMSE), "
-        f"{number(law['offset_rmse'])} nats with a constant added, {number(law['line_rmse'])} nats through a line."
-    )
+    fitted = f"{number(law['offset_rmse'])} nats with a constant added, {number(law['line_rmse'])} nats through a line"
+    yield f"A nat that it predicts is {law['slope']:.2f} nats here. Its RMSE is {number(law['as_is_rmse'])} nats as it is, {fitted}."
     if assumed := [f"{in_words(name)} {value:.4g}" for name, value in law["assumed"].items()]:
         yield f"Not in the table, and taken as {', '.join(assumed)}."
 
@@ -342,10 +333,9 @@ def _interval(estimate: Mapping[str, float]) -> str:
 
 def _differences(widths: Content) -> Iterator[str]:
     more = ", ".join(f"{width:.3g} nats with {count} more" for count, width in widths["further"].items())
-    yield (
-        f"Median width of 90 % intervals, {widths['pairs']} random pairs of the {widths['space']} space on {widths['tokens']:.3g} tokens: "
-        f"{widths['prior']:.3g} nats under the prior, {widths['posterior']:.3g} nats now ({widths['posterior'] / widths['prior']:.2f} of it)."
-    )
+    pairs = f"{widths['pairs']} random pairs of the {widths['space']} space on {widths['tokens']:.3g} tokens"
+    now = f"{widths['posterior']:.3g} nats now ({widths['posterior'] / widths['prior']:.2f} of it)"
+    yield f"Median width of 90 % intervals, {pairs}: {widths['prior']:.3g} nats under the prior, {now}."
     yield f"Expected: {more}, of random designs of that space. --next N chooses better ones."
 
 

@@ -331,25 +331,21 @@ def contrasts(judged: Judged, belief: Belief) -> FloatArray:
 
     Their squares add up to the regret that the draws lose to these designs; none where no draw loses anything.
     """
-    losses, told = judged.drawn.losses, judged.found.metrics["loss"][judged.drawn.rows]
-    found = [np.zeros((0, len(belief.mean)))]
+    losses, predicted = judged.drawn.losses, judged.found.metrics["loss"][judged.drawn.rows]
+    aims = [np.zeros((0, len(belief.mean)))]
     for within in picks_asked(judged).values():
         rows = np.flatnonzero(within)
-        pick, best = int(rows[told[rows].argmin()]), rows[losses[:, rows].argmin(axis=1)]
+        pick, best = int(rows[predicted[rows].argmin()]), rows[losses[:, rows].argmin(axis=1)]
         lost = losses[:, pick] - losses[np.arange(len(losses)), best]
         others, place = np.unique(best, return_inverse=True)
         share = np.bincount(place, np.maximum(lost, 0.0)) / len(losses)
-        found.append(_contrasts(judged, belief, pick, others[share > 0], share[share > 0]))
-    return np.concatenate(found)
-
-
-def _contrasts(judged: Judged, belief: Belief, pick: int, others: IntArray, share: FloatArray) -> FloatArray:
-    rows = judged.drawn.rows[np.append(pick, others)]
-    designs = judged.study.problem.architectures(judged.found.genotypes[rows])
-    slopes = whitened(belief, quantities(designs, judged.law.tokens_of(designs)))
-    apart = slopes[1:] - slopes[0]
-    variance = (apart**2).sum(axis=1)
-    return np.asarray(apart * np.sqrt(share / np.maximum(variance, LEAST))[:, None])
+        compared = judged.drawn.rows[np.append(pick, others[share > 0])]
+        designs = judged.study.problem.architectures(judged.found.genotypes[compared])
+        slopes = whitened(belief, quantities(designs, judged.law.tokens_of(designs)))
+        apart = slopes[1:] - slopes[0]
+        variance = np.maximum((apart**2).sum(axis=1), LEAST)
+        aims.append(apart * np.sqrt(share[share > 0] / variance)[:, None])
+    return np.concatenate(aims)
 
 
 def whitened(belief: Belief, of: Quantities) -> FloatArray:

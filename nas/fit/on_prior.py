@@ -168,10 +168,8 @@ def own_rows(request: FitRequest, given: Law, prior: Belief) -> Own:
 def _refuse_seen(given: Law, paths: Sequence[Path], table: Table) -> None:
     for path, source in zip(paths, table.sources, strict=True):
         if source.sha256 in tables_seen(given):
-            raise ValueError(
-                f"{path}: expected rows that {given.name} has not seen, got a table that it was fitted on; "
-                "name new rows, or the prior before it with all of them"
-            )
+            unseen = f"{path}: expected rows that {given.name} has not seen"
+            raise ValueError(f"{unseen}, got a table that it was fitted on; name new rows, or the prior before it")
 
 
 def _on(table: Table, tokens: float) -> Table:
@@ -226,12 +224,8 @@ def _data(own: Own, given: Law) -> dict[str, Any]:
 
 def _coordinates(prior: Belief, after: Belief) -> dict[str, Any]:
     return {
-        name: {
-            "what": what,
-            "prior": _interval(prior, i, made),
-            "posterior": _interval(after, i, made),
-            "sd_ratio": float(after.sd[i] / prior.sd[i]),
-        }
+        name: {"what": what, "prior": _interval(prior, i, made), "posterior": _interval(after, i, made)}
+        | {"sd_ratio": float(after.sd[i] / prior.sd[i])}
         for i, (name, (what, made)) in enumerate(COORDINATES.items())
     }
 

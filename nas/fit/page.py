@@ -61,11 +61,10 @@ _KEYS = (
 def _explore() -> str:
     """The chart of all rows with its panel; drawn by the page's script."""
     label = "Predicted and observed losses. Arrow keys walk along the predictions, Home and End go to the ends, Escape selects nothing."
-    chart = element("div", id="predicted", class_="chart", tabindex=0, role="application", aria_label=label)
     charts = element(
         "div",
         element("div", id="by", class_="controls"),
-        chart,
+        element("div", id="predicted", class_="chart", tabindex=0, role="application", aria_label=label),
         element("p", _KEYS, class_="quiet keys"),
         element("p", id="said", class_="quiet", aria_live="polite"),
         element("noscript", element("p", "The pictures need JavaScript; the tables do not.")),

@@ -37,9 +37,7 @@ class FitRequest:
         Text,
         Flag("--last", "Column whose last row of a run is kept, or none; default: step and such.", metavar="COLUMN"),
     ] = None
-    best_of: Annotated[
-        Text, Flag("--best-of", "Columns of a sweep: of rows alike but for them keep the best.", metavar="COLUMNS")
-    ] = None
+    best_of: Annotated[Text, Flag("--best-of", "Columns of a sweep: keep its best runs.", metavar="COLUMNS")] = None
     loss_unit: Annotated[
         Text, Flag("--loss-unit", "nats or bits per token; default: the column's name, else nats.")
     ] = None
@@ -52,9 +50,7 @@ class FitRequest:
     starts: Annotated[int, Flag("--starts", "Starts of the exponents.", METHOD, least=1)] = 16
     bootstraps: Annotated[int, Flag("--bootstraps", "Resamplings for intervals and draws.", METHOD, least=0)] = 1000
     seed: Annotated[int, Flag("--seed", "Seed of starts, resamplings, folds.", METHOD, least=0)] = 0
-    law: Annotated[str, Flag("--law", "Law given beforehand: it ranks the rows, and first designs assume it.")] = (
-        "hw_codesign"
-    )
+    law: Annotated[str, Flag("--law", "Law to compare with, which first designs assume.")] = "hw_codesign"
     config: Annotated[Text, Flag("--config", "Study whose picks are checked; default preset device in --space.")] = None
     space: Annotated[Text, Flag("--space", "Its space, and that of --next: name or YAML file.")] = None
     next: Annotated[int | None, Flag("--next", "How many architectures to train next.", NEXT, least=1)] = None

@@ -45,11 +45,8 @@ def execute(request: FitRequest) -> None:
     if request.out is not None:
         write(request.out, f"# Fitted by plas fit --scores {path.name}\n{yaml_source.dump(scores.mapping())}")
     document = _document(models, scores, record)
-    if request.json:
-        say_json(document.data)
-        return
-    show(document)
-    if request.out is not None and not request.quiet:
+    say_json(document.data) if request.json else show(document)
+    if request.out is not None and not request.quiet and not request.json:
         notice(f"{request.out}: use it with plas explain, select or report --scores {in_a_command(request.out)}")
 
 

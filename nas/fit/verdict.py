@@ -83,9 +83,9 @@ def _rows(content: Content) -> list[Check]:
     designs, p = content["data"]["designs"], len(content["determined"])
     if designs >= PER_COEFFICIENT * p:
         return []
-    reason = f"Rows: {designs} designs for {p} coefficients leave {designs - p} to judge errors by. Intervals, R² and forms below mean little."
+    few = f"Rows: {designs} designs for {p} coefficients leave {designs - p} to judge errors by."
     action = f"train {PER_COEFFICIENT * p - designs} more designs at least, or choose a smaller form."
-    return [Check("too few rows", reason, action)]
+    return [Check("too few rows", f"{few} Intervals, R² and forms below mean little.", action)]
 
 
 def _coefficients(content: Content) -> list[Check]:
@@ -133,9 +133,8 @@ def _baselines(content: Content) -> list[Check]:
         losses = ", and to the ".join(lost_to(worst[rows]) for rows in sorted(worst))
         return [Check("a simple rule is better", f"Baselines: on unseen rows {form} loses to the {losses}.")]
     tried = [name for name, row in baselines["predictors"].items() if not isinstance(row, str) and name != form]
-    if not tried:
-        return [Check("", "Baselines: none can be had of these rows.")]
-    return [Check("", f"Baselines: none is shown to be better on unseen rows ({', '.join(tried)}).")]
+    better = f"none is shown to be better on unseen rows ({', '.join(tried)})" if tried else "none fits these rows"
+    return [Check("", f"Baselines: {better}.")]
 
 
 def _shape(content: Content) -> list[Check]:
@@ -152,22 +151,19 @@ def _shape(content: Content) -> list[Check]:
 def picks_judged(check: Content, sd: float) -> Check:
     """Whether a search's picks stay under the law's samples, and lie where models were trained; `sd` of residuals, nats."""
     if "reason" in check:
-        return Check("", f"Picks: {check['reason']}.")
+        return Check("how sure its picks are is unknown", f"Picks: {check['reason']}.")
     outside = max(check["outside"].values(), default=0.0)
     beyond = f"{outside:.0%} of the frontier lie outside the fitted range"
     if check["alike"]:
-        reason = f"Picks: {cannot_disagree(check)}" + (f"; {beyond}" if outside else "")
-        return Check("this form can give one answer only", f"{reason}.")
+        also = f"; {beyond}" if outside else ""
+        return Check("this form can give one answer only", f"Picks: {cannot_disagree(check)}{also}.")
     if outside > STAYS:
-        why = "All samples extrapolate there by one form: that they agree is no evidence."
-        return Check(beyond, f"Picks: {beyond}. {why}")
+        return Check(beyond, f"Picks: {beyond}. All samples extrapolate there by one form: agreement is no evidence.")
     same = [pick["same"] for pick in check["picks"]]
     regret = max(pick["regret_high"] for pick in check["picks"])
     agree = f"{min(same):.0%} to {max(same):.0%} of the law's samples agree"
-    reason = (
-        f"Picks: at {len(same)} budgets of {check['study']} {agree}. A pick loses at most {regret:.2g} nats (95 %); "
-        f"the residual sd is {sd:.2g} nats." + (f" {beyond}." if outside else "")
-    )
+    loses = f"A pick loses at most {regret:.2g} nats (95 %); the residual sd is {sd:.2g} nats."
+    reason = f"Picks: at {len(same)} budgets of {check['study']} {agree}. {loses}" + (f" {beyond}." if outside else "")
     if min(same) < STAYS and regret > sd:
         return Check("too few rows to say which design is best", reason)
     return Check(beyond if outside > 1 - STAYS else "", reason)
@@ -192,11 +188,9 @@ def _surprises(content: Content) -> list[Check]:
         checks.append(Check(doubt, reason + (" That has probably diverged." if limit else ""), action))
     if wide:
         reason = (
-            f"Residuals: an sd of {sd['posterior']:.2g} nats where the prior's laboratories have {sd['prior']:.2g}."
+            f"Residuals: sd {sd['posterior']:.2g} nats, where the prior's laboratories have {sd['prior']:.2g} nats."
         )
-        action = (
-            "look for another recipe, unit or count of parameters among the rows, or name recipes in a column group."
-        )
+        action = "look for another recipe, unit or count of parameters, or name recipes in a column group."
         checks.append(Check("" if checks else doubt, reason, action))
     return checks
 
