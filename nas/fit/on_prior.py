@@ -45,7 +45,7 @@ COORDINATES: Mapping[str, tuple[str, Callable[[FloatArray], FloatArray]]] = {
     "s": ("share of stored parameters in it, of 1", expit),
     "S_D": ("a factor e of tokens, nats", np.exp),
     "b": ("how fast that falls, exponent", np.exp),
-    "kappa": ("how hard it is to replace parameters by tokens, exponent", np.exp),
+    "kappa": ("how little tokens replace parameters, exponent", np.exp),
     "p": ("width over depth, tilt, no unit", np.positive),
     "q": ("width over depth, curvature, no unit", np.exp),
     "h_kv": ("KV width, exponent", np.positive),
@@ -152,9 +152,7 @@ def own_rows(request: FitRequest, given: Law, prior: Belief) -> Own:
     _refuse_seen(given, paths, table)
     if table.kinds:
         kinds = ", ".join(table.kinds)
-        raise ValueError(
-            f"runs: expected rows of full attention with --prior, got {kinds}; leave them out with --where"
-        )
+        raise ValueError(f"runs: expected rows of full attention, got layers of {kinds}; leave them out with --where")
     groups = table.beside.get("group", np.full(len(table), "", dtype=object))
     rows = trainings("own", "own", table if table.has("tokens") else _on(table, given.stated_tokens), groups)
     updated = posterior(prior, rows, table.weight)

@@ -57,9 +57,9 @@ def prior_verdict(content: Content) -> list[str]:
         reason = f"Rows: {rows} of {FEW} at least. They moved {moved}; the rest is {prior}'s."
         checks.append(Check("too few rows", reason, f"train {FEW - rows} more models."))
     checks.append(picks_judged(content["frontier"], sd))
-    law = f"{prior}, updated by {rows:,} of your rows, is off by {sd:.2g} nats (sd) on a design of your own."
     more, width = next(iter(content["differences"]["further"].items()))
     now = content["differences"]["posterior"]
+    law = f"{prior}, updated by {rows:,} of your rows, knows the difference of two designs to ±{now / 2:.2g} nats (90 %, median)."
     plan = f"train {more} more models; even random ones make intervals of differences {width:.2g} nats wide ({now:.2g} now), --next {more} chooses better ones."
     return _concluded(law, checks, plan)
 

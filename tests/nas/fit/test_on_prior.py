@@ -269,7 +269,7 @@ def test_other_laws_are_no_priors(typed: Inside, tmp_path: Path) -> None:
     written(tmp_path / "kinds.csv", kinds)
     answer = typed("kinds.csv")
     assert answer.code == 2
-    assert "runs: expected rows of full attention with --prior, got layers of conv" in answer.err
+    assert "runs: expected rows of full attention, got layers of conv" in answer.err
 
 
 def test_first_designs_under_a_prior_need_no_rows(typed: Inside, tmp_path: Path) -> None:
