@@ -61,6 +61,8 @@ def prior_verdict(content: Content) -> list[str]:
     now = content["differences"]["posterior"]
     law = f"{prior}, updated by {rows:,} of your rows, knows the difference of two designs to ±{now / 2:.2g} nats (90 %, median)."
     plan = f"train {more} more models; even random ones make intervals of differences {width:.2g} nats wide ({now:.2g} now), --next {more} chooses better ones."
+    if "next" in content:
+        plan = f"train the {len(content['next']['id'])} models proposed below."
     return _concluded(law, checks, plan)
 
 
