@@ -60,7 +60,7 @@ def worth_section(worth: Content) -> Section:
         return Section(title, (*lines, "Their training FLOP are unknown: give --tokens."))
     rate = f"{worth['drop_per_1e18_flop']:.2g} nats per 1e18 training FLOP ({worth['training_flops']:.3g} in all)"
     if worth["decision"] is None:
-        return Section(title, (*lines, f"They save {rate}; with --stop-below NATS the command says whether to go on."))
+        return Section(title, (*lines, f"They save {rate}; --stop-below NATS decides by it whether to go on."))
     stop = worth["decision"] == STOP
     than = f"{'less than' if stop else 'at least'} the {worth['stop_below']:g} of --stop-below"
     return Section(title, (*lines, f"{'Stop' if stop else 'Go on'}: these save {rate}, {than}."))
