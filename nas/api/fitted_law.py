@@ -15,11 +15,11 @@ from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
 from nas.files.tables import write
 from nas.fit import command, on_prior
+from nas.fit.fit_document import fit_document
 from nas.fit.meaning import refuse_early
-from nas.fit.prior_text import prior_terminal
 from nas.fit.request import FitRequest
-from nas.fit.text import terminal
 from nas.study.catalogue import load_law
+from nas.terminal.tables import document_lines
 from objectives.loss_law.law import Law
 
 OF_COMMAND = ("runs", "out", "report", "candidates", "quiet", "json")  # fields of a request that are files and streams
@@ -74,7 +74,7 @@ class FittedLaw:
         write(Path(path), "# Fitted by plas fit.\n" + yaml_source.dump(self.mapping()))
 
     def __str__(self) -> str:
-        return "\n".join((prior_terminal if "prior" in self.report else terminal)(self.report))
+        return "\n".join("".join(line) for line in document_lines(fit_document(self.report)))
 
     def __repr__(self) -> str:
         return f"Law {self.law.name!r} fitted to {self.report['data']['rows']} rows"

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from nas.calibrate.page import calibration_page
 from nas.commands.requests import ReportRequest
-from nas.fit.page import fit_page, prior_page
+from nas.fit.page import fit_page
 from nas.pages.page import delivered, page_of
 
-PAGES = {"fit": fit_page, "fit_on_prior": prior_page, "calibration": calibration_page}
+PAGES = {"fit": fit_page, "fit_on_prior": fit_page, "calibration": calibration_page}
 
 
 def report(request: ReportRequest) -> Path:

@@ -108,6 +108,7 @@ SHARED = {
         Column("what it is", words=True, narrow="below"),
         *(Column(name, words=True) for name in ("run", "strategy", "within", "family", "pick", "compared", "device")),
         *(Column(name, words=True) for name in ("binds", "purpose", "model", "remarks")),
+        *(Column(name, format=",") for name in ("rows", "models", "different values")),
     )
 }
 

@@ -1,38 +1,25 @@
 """The work of `fit`: a table in, a law file, a report and designs out."""
 
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from nas.document.document import Document, Section, markdown
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import unknown
+from nas.files.own_files import made_folder
 from nas.files.report_json import stamped
-from nas.files.tables import write
-from nas.fit.frontier_check import frontier_check, under_draws
-from nas.fit.meaning import (
-    delta_of,
-    fixed_exponent,
-    flops_of,
-    form_of,
-    law_name,
-    max_params_of,
-    named_or_own,
-    refuse_early,
-    repeated,
-    table_of,
-    tables_of,
-    tokens_of,
-    unit_of,
-)
-from nas.fit.next_designs import GOALS, PRIOR_GOALS, Asked, Proposal, designs, said_of
+from nas.files.tables import write, write_json
+from nas.fit import meaning
+from nas.fit.fit_document import designs_section, fit_document
+from nas.fit.frontier_check import Judged, frontier_check, under_draws
+from nas.fit.next_designs import GOALS, PRIOR_GOALS, Asked, Proposal, designs, plan_in_words
 from nas.fit.page import fit_page
 from nas.fit.request import FitRequest
-from nas.fit.text import aligned, headed, terminal
-from nas.fit.text import planned as plan_lines
 from nas.fit.verdict import better_form, verdict
 from nas.fit.worth import STOP, worth
 from nas.pages.page import write_page
@@ -41,7 +28,10 @@ from nas.search.assembly import Study, assemble
 from nas.study.catalogue import load_law
 from nas.study.layers import layered, of_ones_own
 from nas.terminal.console import Stages, notice, say, say_json
+from nas.terminal.console import write as write_lines
 from nas.terminal.screen_text import TITLE, Styled, rows
+from nas.terminal.tables import document_lines
+from objectives.display_text import in_a_command
 from objectives.fitting.design import assumed_by, known_by
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
@@ -52,12 +42,13 @@ from objectives.fitting.report import report
 from objectives.fitting.robust import without_diverged
 from objectives.fitting.several_tables import read_tables
 from objectives.fitting.trained_models import Table
-from objectives.fitting.validation import Validation, rivals
+from objectives.fitting.validation import rivals
 from objectives.loss_law.form import Form, named_form
 from objectives.loss_law.law import Law
 from objectives.plugins import importable
 
 RIVAL_STARTS = 8
+Verdict = Callable[[dict[str, Any]], list[str]]
 
 
 def execute(request: FitRequest) -> None:
@@ -66,29 +57,23 @@ def execute(request: FitRequest) -> None:
     Raises:
         UsageError: a table, form or option that cannot be used.
     """
-    refuse_early(request)
+    meaning.refuse_early(request)
     given, asked = load_law(request.law), asked_of(request)
     study_of(request, given)  # a fault of the study is said before the fit
-    if not request.runs:
+    if request.runs:
+        deliver(request, "fit", asked, worked_out(request, given, asked))
+    else:
         _first_designs(request, given, asked)
-        return
-    done = worked_out(request, given, asked)
-    content = stamped("fit", done.content | {"table": tables_of(request), "command": repeated(request)})
-    _write(request, done, content)
-    show(request, content, terminal)
-    write_proposal(request, asked, done.planned, content)
-    say_next(request, done.law, content)
 
 
 @dataclass(frozen=True, eq=False)
 class WorkedOut:
-    """A fit with all that is said of it: the law, the report, the designs asked for, the study they are about."""
+    """A law with the report of its fit, the designs asked for, and the fit; None where it was updated from a prior."""
 
     law: Law
     content: dict[str, Any]
-    fit: Fit
     planned: Proposal | None
-    study: Study
+    fit: Fit | None = None
 
 
 def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOut:
@@ -102,29 +87,37 @@ def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOu
         name, form, fit = fit_of(request, stage)
         table = fit.table
         stage(f"{request.bootstraps:,} resamplings")
-        known = intervals(fit, request.bootstraps, np.random.default_rng(request.seed))
-        others = rivals_of(fit, stage)
-        fits = {each: found[0] for each, found in others.items() if not isinstance(found, str)}
-        own, tokens = named_or_own(name, form), tokens_of(request, table, form)
+        spread = intervals(fit, request.bootstraps, np.random.default_rng(request.seed))
+        few = Method(None if not np.isinf(fit.delta) else fit.delta, RIVAL_STARTS, request.seed, {})
+        others = rivals({rival: of for rival, of in _forms().items() if rival != name}, table, few, stage)
+        fits = {rival: result[0] for rival, result in others.items() if not isinstance(result, str)}
+        own, tokens = meaning.named_or_own(name, form), meaning.tokens_of(request, table, form)
         beyond = beyond_rows(fit, request.seed)
-        law = law_of(fit, known, law_name(request), own, tokens, fits, beyond)
+        law = law_of(fit, spread, meaning.law_name(request), own, tokens, fits, beyond)
     except ValueError as error:
         raise UsageError(str(error)) from None
     study = study_of(request, law)
     planned = None if asked is None else designs_after(asked, study, law, fit)
-    content = report(fit, known, others, given, beyond, stage)
+    content = report(fit, spread, others, given, beyond, stage)
     content["data"]["unit"] = None if request.loss_unit else doubt(table, given)
-    stage("the frontier under the draws")
+    stage("the frontier under samples of the law")
     judged = under_draws(study, law)
     content["frontier"] = frontier_check(judged)
     content["next_shrink"] = next_shrink(fit, study, law, planned)
-    content |= {} if asked is None or planned is None else proposal_content(asked, planned, study)
-    content["worth"] = None if planned is None else worth(judged, planned.trainings, request.stop_below, request.seed)
-    refuse_undecided(request, content["worth"])
-    content = {"verdict": verdict(content, shlex.join(map(str, request.runs))), **content}
     stage.close()
-    origin = law.provenance | {"verdict": content["verdict"][0]}
-    return WorkedOut(law.model_copy(update={"provenance": origin}), content, fit, planned, study)
+    return concluded(request, WorkedOut(law, content, planned, fit), judged, verdict)
+
+
+def concluded(request: FitRequest, done: WorkedOut, judged: Judged | str, verdict_of: Verdict) -> WorkedOut:
+    """The same with what to train next, what that is worth, and the verdict, which the law holds as well."""
+    content, planned = done.content | {"worth": None}, done.planned
+    if planned is not None:
+        content |= proposal_content(planned)
+        content["worth"] = worth(judged, planned.trainings, request.stop_below, request.seed)
+    refuse_undecided(request, content["worth"])
+    content = {"verdict": verdict_of(content), **content}
+    origin = done.law.provenance | {"verdict": content["verdict"][0]}
+    return replace(done, law=done.law.model_copy(update={"provenance": origin}), content=content)
 
 
 def fit_of(request: FitRequest, stage: Callable[[str], None]) -> tuple[str, Form, Fit]:
@@ -135,8 +128,8 @@ def fit_of(request: FitRequest, stage: Callable[[str], None]) -> tuple[str, Form
     Raises:
         ValueError: a table that cannot be used, a line a fault.
     """
-    name, form, fixed = form_of(request)
-    method = Method(delta_of(request.delta), request.starts, request.seed, fixed)
+    name, form, fixed = meaning.form_of(request)
+    method = Method(meaning.delta_of(request.delta), request.starts, request.seed, fixed)
     own = request.form is not None or request.kv != FitRequest.kv or bool(request.fix)
     table = rows_of(request, needed(form, fixed) if form.fitted and own else ())
     stage(f"{len(table):,} rows from {request.starts} starts")
@@ -147,12 +140,12 @@ def fit_of(request: FitRequest, stage: Callable[[str], None]) -> tuple[str, Form
         except ValueError:
             if own:
                 raise
-        best, other, said = chosen_by_rows(rows, method, stage)
-        return best, other, fitted(best, other, said, method)
+        best, other, noted = chosen_by_rows(rows, method, stage)
+        return best, other, fitted(best, other, noted, method)
 
-    found = fit(table)
-    kept = without_diverged(table, found[2].residuals, len(found[2].vector))
-    return found if kept is table else fit(kept)
+    first = fit(table)
+    kept = without_diverged(table, first[2].residuals, len(first[2].vector))
+    return first if kept is table else fit(kept)
 
 
 def chosen_by_rows(table: Table, method: Method, stage: Callable[[str], None]) -> tuple[str, Form, Table]:
@@ -161,15 +154,19 @@ def chosen_by_rows(table: Table, method: Method, stage: Callable[[str], None]) -
     Raises:
         ValueError: none can, with the reason of each.
     """
-    shipped = {name: named_form(name) for name in importable("objectives.law_forms")}
-    few = Method(method.delta, RIVAL_STARTS, method.seed, {})
-    found = rivals({name: form for name, form in shipped.items() if form.fitted}, table, few, stage)
-    errors = {name: each[1].folds.rmse for name, each in found.items() if not isinstance(each, str)}
+    results = rivals(_forms(), table, Method(method.delta, RIVAL_STARTS, method.seed, {}), stage)
+    errors = {name: result[1].folds.rmse for name, result in results.items() if not isinstance(result, str)}
     if not errors:
-        raise ValueError("\n".join(f"{name}: {why}" for name, why in found.items() if isinstance(why, str)))
+        raise ValueError("\n".join(f"{name}: {why}" for name, why in results.items()))
     best = min(errors, key=lambda name: (errors[name], name))
-    said = f"form {best}: of {len(errors)} that the rows allow the one of least error on rows left out, {errors[best]:.3g} nats"
-    return best, shipped[best], replace(table, notes=(*table.notes, said))
+    note = f"form {best}: of {len(errors)} that the rows allow the one of least error on rows left out, {errors[best]:.3g} nats"
+    return best, named_form(best), replace(table, notes=(*table.notes, note))
+
+
+def _forms() -> dict[str, Form]:
+    """Every shipped form that a fit finds."""
+    forms = {name: named_form(name) for name in importable("objectives.law_forms")}
+    return {name: form for name, form in forms.items() if form.fitted}
 
 
 def rows_of(request: FitRequest, needs: Sequence[str] = (), *, single: bool = False) -> Table:
@@ -178,32 +175,22 @@ def rows_of(request: FitRequest, needs: Sequence[str] = (), *, single: bool = Fa
     Raises:
         ValueError: tables that cannot be used, a line a fault.
     """
-    unit, tables = unit_of(request), [table_of(path) for path in request.runs]
+    unit, tables = meaning.unit_of(request), [meaning.table_of(path) for path in request.runs]
     return read_tables(
         tables, request.rename, request.where, request.last, unit, request.best_of, needs=needs, single=single
     )
 
 
-def refuse_undecided(request: FitRequest, known: dict[str, Any] | None) -> None:
+def refuse_undecided(request: FitRequest, value: dict[str, Any] | None) -> None:
     """A limit that nothing can be held against is no silent "go on".
 
     Raises:
         UsageError: the drop per FLOP is unknown.
     """
-    if request.stop_below is None or known is None or known.get("decision") is not None:
+    if request.stop_below is None or value is None or value.get("decision") is not None:
         return
-    reason = known.get("reason") or "unknown training tokens (give --tokens)"
-    raise UsageError(
-        f"stop_below: expected an expected drop of regret per FLOP, got none: {reason}; leave --stop-below out"
-    )
-
-
-def rivals_of(fit: Fit, stage: Callable[[str], None]) -> dict[str, tuple[Fit, Validation] | str]:
-    """Every other form that a fit finds, fitted to the same rows, or why it cannot be."""
-    shipped = {name: named_form(name) for name in importable("objectives.law_forms")}
-    forms = {name: form for name, form in shipped.items() if form.fitted and name != fit.form_name}
-    method = Method(None if not np.isinf(fit.delta) else fit.delta, RIVAL_STARTS, fit.method.seed, {})
-    return rivals(forms, fit.table, method, stage)
+    reason = value.get("reason") or "unknown training tokens (give --tokens)"
+    raise UsageError(f"stop_below: expected a drop of regret per FLOP, got none: {reason}; leave --stop-below out")
 
 
 def designs_after(asked: Asked, study: Study, law: Law, fit: Fit) -> Proposal:
@@ -226,21 +213,17 @@ def next_shrink(fit: Fit, study: Study, law: Law, planned: Proposal | None) -> d
 def _first_designs(request: FitRequest, given: Law, asked: Asked | None) -> None:
     """What to train before there is a table, under a law given beforehand."""
     asked = first_asked(request, asked)
-    fixed = dict(fixed_exponent(pair) for pair in request.fix)
+    fixed = dict(meaning.fixed_exponent(pair) for pair in request.fix)
     if "alpha_m" in given.law_form.exponents and request.kv != "free":
         fixed = {"alpha_m": given.coefficients["alpha_m"], **fixed}
     if request.tokens is not None:
         given = given.model_copy(update={"tokens": request.tokens})
     study = study_of(request, given)
     planned = designs(asked, study, given, lambda candidates: assumed_by(given, fixed, candidates))
-    found = proposal_content(asked, planned, study, first=True)
-    show_first(request, found)
-    write_proposal(request, asked, planned, found)
-    unknown_coefficients = len(given.law_form.coefficients) - len(fixed)
-    if asked.n <= unknown_coefficients and not request.quiet:
-        notice(
-            f"{asked.n} models cannot determine this law's {unknown_coefficients} coefficients; plan {2 * unknown_coefficients} or more"
-        )
+    deliver_first(request, asked, planned)
+    free = len(given.law_form.coefficients) - len(fixed)
+    if asked.n <= free and not request.quiet:
+        notice(f"{asked.n} models cannot determine this law's {free} coefficients; plan {2 * free} or more")
 
 
 def asked_of(request: FitRequest) -> Asked | None:
@@ -255,7 +238,8 @@ def asked_of(request: FitRequest) -> Asked | None:
     goal = goals[0] if request.goal is None else request.goal
     if goal not in goals:
         raise UsageError(f"goal: {unknown('a goal', goal, goals)}")
-    return Asked(request.next, goal, request.candidates, request.seed, flops_of(request), max_params_of(request))
+    limits = meaning.flops_of(request), meaning.max_params_of(request)
+    return Asked(request.next, goal, request.candidates, request.seed, *limits)
 
 
 def study_of(request: FitRequest, law: Law) -> Study:
@@ -272,32 +256,27 @@ def study_of(request: FitRequest, law: Law) -> Study:
     return assemble(*layered(flags, [], request.config))
 
 
-def proposal_content(asked: Asked, planned: Proposal, study: Study, *, first: bool = False) -> dict[str, Any]:
-    """The designs as columns, and what is said of them."""
-    law = study.problem.scenario.law
-    noise = law.implied_residual_sd if law.residual_sd is None else law.residual_sd
-    return {
-        "next": {name: column.tolist() for name, column in planned.columns.items()},
-        "next_said": said_of(asked, planned, study, noise, first=first),
-    }
+def proposal_content(planned: Proposal, *, first: bool = False) -> dict[str, Any]:
+    """The designs as columns, and in words."""
+    columns = {name: column.tolist() for name, column in planned.columns.items()}
+    return {"next": columns, "next_said": plan_in_words(planned, first=first)}
 
 
 def write_proposal(request: FitRequest, asked: Asked | None, planned: Proposal | None, content: dict[str, Any]) -> None:
     """The designs as a candidate file, unless the loop is to stop."""
     if asked is None or planned is None or asked.out is None:
         return
-    if stops(content):
-        said = f"{asked.out} is not written: nothing is left that is worth training"
-    else:
+    done = f"{asked.out} is not written: nothing is left that is worth training"
+    if not stops(content):
         write_candidates(asked.out, planned.columns)
-        said = f"{asked.n} candidates written to {asked.out}"
+        done = f"{asked.n} candidates written to {asked.out}"
     if not request.quiet:
-        notice(said)
+        notice(done)
 
 
 def stops(content: dict[str, Any]) -> bool:
     """Whether the limit that was asked for says to train no more."""
-    return bool(content.get("worth")) and content["worth"].get("decision") == STOP
+    return (content.get("worth") or {}).get("decision") == STOP
 
 
 def first_asked(request: FitRequest, asked: Asked | None) -> Asked:
@@ -307,75 +286,69 @@ def first_asked(request: FitRequest, asked: Asked | None) -> Asked:
         UsageError: none are, or a flag that needs a table.
     """
     if asked is None:
-        raise UsageError(
-            "runs: expected a CSV of trained models, got none; name one, or ask for the first designs with --next N"
-        )
+        raise UsageError("runs: expected a CSV of trained models, got none; name one, or ask for designs with --next N")
     for flag in ("out", "report", "stop_below"):
         if getattr(request, flag) is not None:
             raise UsageError(f"{flag}: expected a CSV of trained models with it, got none; name one or leave it out")
     return asked
 
 
-def show_first(request: FitRequest, found: dict[str, Any]) -> None:
-    """Print the designs proposed without a table."""
-    if request.json:
-        say_json({"next": found["next"]})
-    else:
-        for line in headed(plan_lines(found["next_said"], aligned)):
-            say(line)
+def deliver_first(request: FitRequest, asked: Asked, planned: Proposal) -> None:
+    """Show and write the designs proposed without a table."""
+    content = proposal_content(planned, first=True)
+    section = designs_section(content["next_said"])
+    show(request, Document(section.title, (section,), {"next": content["next"]}))
+    write_proposal(request, asked, planned, content)
 
 
-def show(request: FitRequest, content: dict[str, Any], lines: Callable[[dict[str, Any]], Iterable[str]]) -> None:
-    """Print a fit: its content as JSON, or the lines of it."""
-    if request.json:
-        say_json(content)
-        return
-    shown = list(lines(content))
-    for line in shown:
-        say(line)
-    if (screen := rows()) is not None and len(shown) >= screen:
-        say()
-        say(Styled("Verdict", TITLE), f", its reasons at the top: {content['verdict'][0]}")
-
-
-def say_next(request: FitRequest, law: Law, content: dict[str, Any]) -> None:
-    """Say what to type next."""
-    if not request.quiet:
-        for line in next_lines(request, law, content):
-            notice(line)
-
-
-def write_law(request: FitRequest, law: Law, command: str) -> None:
-    """Write the law that a command fitted, where a file is named."""
+def deliver(request: FitRequest, kind: str, asked: Asked | None, done: WorkedOut) -> None:
+    """Write the law and the report where they are asked for, show the fit, write the designs, and say what to type next."""
+    content = stamped(kind, done.content | {"table": meaning.tables_of(request), "command": meaning.repeated(request)})
+    document = fit_document(content)
     if request.out is not None:
-        write(request.out, f"# Fitted by {command}.\n" + yaml_source.dump(law.mapping()))
+        by = shlex.join(["plas", "fit", *([] if request.prior is None else ["--prior", request.prior])])
+        write(request.out, f"# Fitted by {by}.\n" + yaml_source.dump(done.law.mapping()))
         if not request.quiet:
             notice(f"law written to {request.out}")
-
-
-def _write(request: FitRequest, done: WorkedOut, content: dict[str, Any]) -> None:
-    write_law(request, done.law, "plas fit")
     if request.report is not None:
-        from nas.fit.files import write_report
+        folder, plots = made_folder(request.report), tuple[Section, ...]()
+        if done.fit is not None:
+            from nas.fit.plots import write_plots
 
-        write_report(request.report, content, done.fit)
-        page = write_page(request.report, "fit", fit_page)
+            plots = (write_plots(folder, done.fit),)
+        write_json(folder / "report.json", content)
+        write(folder / "report.md", markdown(replace(document, sections=(*document.sections, *plots))))
+        page, also = write_page(folder, kind, fit_page), ", plots/" if plots else ""
         if not request.quiet:
-            notice(f"report written to {request.report}/ (report.json, report.md, plots/); {page} opens in a browser")
+            notice(f"report written to {folder}/ (report.json, report.md{also}); {page} opens in a browser")
+    show(request, document)
+    write_proposal(request, asked, done.planned, content)
+    for line in () if request.quiet else next_lines(request, done.law, content):
+        notice(line)
+
+
+def show(request: FitRequest, document: Document) -> None:
+    """Print a document, or its content as JSON; a verdict that has left the screen is repeated at the end."""
+    if request.json:
+        say_json(document.data)
+        return
+    lines = document_lines(document)
+    write_lines(lines)
+    if (screen := rows()) is not None and len(lines) >= screen and "verdict" in document.data:
+        say()
+        say(Styled("Verdict", TITLE), f", its reasons at the top: {document.data['verdict'][0]}")
 
 
 def next_lines(request: FitRequest, law: Law, content: dict[str, Any]) -> list[str]:
     """What to type next, as it can be pasted: another form where it explains the rows better, train what was proposed and fit again, or search with the law."""
-    asked = [("--config", request.config), ("--space", request.space)]
-    asked += [("--preset", "device")] if request.config is None else []
-    same = [text for flag, value in asked if value is not None for text in (flag, value)]
+    preset = "device" if request.config is None else None
+    flags = (("--config", request.config), ("--space", request.space), ("--preset", preset))
+    same = [text for flag, value in flags if value is not None for text in (flag, value)]
     better = better_form(content)
     lines = [] if better is None else [f"the same again with --form {better}, for which BIC speaks"]
     if request.candidates is not None and not stops(content):
-        tokens = [] if law.tokens is None else ["--tokens", f"{law.tokens:g}"]
-        lines.append(
-            shlex.join(["plas", "train", str(request.candidates), *tokens, "--out", "trained", "--data", "YOUR_TEXT"])
-        )
+        tokens = "" if law.tokens is None else f" --tokens {law.tokens:g}"
+        lines.append(f"plas train {in_a_command(request.candidates)}{tokens} --out trained --data YOUR_TEXT")
     if request.out is not None:
         lines.append(shlex.join(["plas", "run", "--algo", "exact", "--law", str(request.out), *same]))
     return [f"{'Next:' if number == 0 else '     '} {line}" for number, line in enumerate(lines)]

@@ -15,7 +15,7 @@ from nas.problem.problem import Problem
 from nas.problem.uncertainty import ENDS, Uncertainty, cost_among, uncertainty
 from nas.search.assembly import Study
 from objectives.loss_law.law import Law
-from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.arrays import BoolArray, IntArray
 
 MOST = 50_000  # architectures, each under every draw
 BUDGETS = 5
@@ -49,13 +49,13 @@ def under_draws(study: Study, law: Law) -> Judged | str:
 def picks_asked(judged: Judged) -> dict[str, BoolArray]:
     """The study's picks by label, and which of the feasible rows are within each; what nothing meets is no pick."""
     metrics, rows = judged.found.metrics, judged.drawn.rows
-    found = {}
+    picks = {}
     for question in judged.study.problem.queries:
         budget = question.budget
         within = np.ones(len(rows), dtype=bool) if budget is None else (metrics[budget.metric] <= budget.limit)[rows]
         if not question.baseline and within.any():
-            found[question.label] = within
-    return found
+            picks[question.label] = within
+    return picks
 
 
 def frontier_check(judged: Judged | str) -> dict[str, Any]:
@@ -71,6 +71,7 @@ def frontier_check(judged: Judged | str) -> dict[str, Any]:
     problem, law, found, drawn = judged.study.problem, judged.law, judged.found, judged.drawn
     members = frontier_rows(found)
     shared = [len(np.intersect1d(rows, members)) / len(np.union1d(rows, members)) for rows in drawn.frontiers()]
+    low, high = np.quantile(shared, ENDS)
     genotypes, sizes = found.genotypes[members], problem.space.gene_sizes
     at_end = (genotypes == 0) | (genotypes == sizes - 1)
     outside = law.outside(problem.architectures(genotypes))
@@ -80,7 +81,7 @@ def frontier_check(judged: Judged | str) -> dict[str, Any]:
         "objectives": list(found.objectives),
         "members": len(members),
         "draws": len(drawn.losses),
-        "jaccard": {"mean": float(np.mean(shared)), **_ends(np.array(shared))},
+        "jaccard": {"mean": float(np.mean(shared)), "low": float(low), "high": float(high)},
         "alike": drawn.alike,
         "sees": [name for name in law.law_form.features if name != "tokens"],
         "budget": second,
@@ -91,13 +92,11 @@ def frontier_check(judged: Judged | str) -> dict[str, Any]:
     }
 
 
-def cannot_disagree(known: Mapping[str, Any]) -> str:
-    """Why draws that agree are no evidence, of a frontier check that found them `alike`."""
-    sees = f", which sees {known['sees'][0]} alone," if len(known["sees"]) == 1 else ""
-    return (
-        f"the draws cannot disagree: each orders all designs of {known['study']} alike, since this form{sees} can give no other answer; "
-        "their agreement is no evidence, and a regret of 0 says nothing"
-    )
+def cannot_disagree(check: Mapping[str, Any]) -> str:
+    """Why samples of a law that agree are no evidence, of a frontier check that found them `alike`."""
+    sees = f", which sees {check['sees'][0]} alone," if len(check["sees"]) == 1 else ""
+    why = f"each orders all designs of {check['study']} alike, since this form{sees} can give no other answer"
+    return f"the law's samples cannot disagree: {why}; their agreement is no evidence, and a regret of 0 says nothing"
 
 
 def _limits(found: Evaluations, members: IntArray, metric: str) -> list[float]:
@@ -120,8 +119,3 @@ def _pick(problem: Problem, found: Evaluations, drawn: Uncertainty, budget: Budg
         "regret": float(lost.mean()),
         "regret_high": float(np.quantile(lost, ENDS[1])),
     }
-
-
-def _ends(values: FloatArray) -> dict[str, float]:
-    low, high = np.quantile(values, ENDS)
-    return {"low": float(low), "high": float(high)}

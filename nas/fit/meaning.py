@@ -57,12 +57,10 @@ def _refuse_limit(request: FitRequest) -> None:
     if request.next is None:
         raise UsageError("stop_below: expected --next N with it, got none; say how many to train next")
     if not 0 <= request.stop_below < np.inf:  # type: ignore[operator]
-        raise UsageError(
-            f"stop_below: expected nats per 1e18 training FLOP, 0 or more, got {request.stop_below:g}; write 0.001"
-        )
+        raise UsageError(f"stop_below: expected nats per 1e18 training FLOP, got {request.stop_below:g}; write 0.001")
     if request.bootstraps < 2:
         raise UsageError(
-            f"stop_below: expected draws to judge the picks by, got --bootstraps {request.bootstraps}; leave --bootstraps out"
+            f"stop_below: expected draws to judge the picks by, got {request.bootstraps}; drop --bootstraps"
         )
 
 

@@ -32,11 +32,8 @@ from search_spaces.space import SearchSpace
 
 PRIOR_GOALS = ("regret", "cost")  # of the study's picks, or that per training FLOP
 LEAST = 1e-12  # nats² of a difference
-TOKEN_SHARES = (
-    1.0,
-    0.5,
-    0.25,
-)  # of the law's tokens: counts for a form with tokens where no table says which are trained
+#: Of the law's tokens: counts for a form with tokens where no table says which are trained.
+TOKEN_SHARES = (1.0, 0.5, 0.25)
 MOST_COUNTS = 4
 
 
@@ -123,117 +120,107 @@ class Asked:
     max_params: float | None = None
 
 
+PlanOf = Callable[[Trainings], Plan]
+LeftOf = Callable[[Trainings, Plan], float]
+
+
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """Trainings in the order of a plan, the plan, the columns of their candidate file, and the law that predicts their losses."""
+    """Trainings in the order of a plan, the plan, the columns of their candidate file, the law that predicts their losses, the study, and what
+    they change, in words."""
 
     trainings: Trainings
     plan: Plan
     columns: dict[str, AnyArray]
     law: Law
+    study: Study
+    effect: str
 
 
-def designs(
-    asked: Asked,
-    study: Study,
-    law: Law,
-    knowledge: Callable[[Architectures], Knowledge],
-    trained: FloatArray | None = None,
-) -> Proposal:
+Knows = Callable[[Architectures], Knowledge]
+
+
+def designs(asked: Asked, study: Study, law: Law, knowledge: Knows, trained: FloatArray | None = None) -> Proposal:
     """What to train next of the study's space and, by goal, for its frontier.
 
     `knowledge` says what is known, given the candidates; `trained` are the token counts of a table, where it has them.
 
     Raises:
-        UsageError: more designs than the space has.
-    """
-    return proposal_of(*chosen_trainings(asked, study, law, knowledge, trained), law)
-
-
-def proposal_of(chosen: Trainings, found: Plan, law: Law) -> Proposal:
-    """Trainings with the columns of their candidate file, losses as a law predicts them."""
-    columns: dict[str, AnyArray] = {
-        "id": np.array([f"next-{i}" for i in range(len(chosen))], dtype=object),
-        **chosen.architectures.columns(),
-        "purpose": np.array(found.purpose, dtype=object),
-        "seed": found.seed,
-        "predicted_loss": chosen.losses(law),
-    }
-    if chosen.tokens is not None and "tokens" in law.law_form.features:
-        columns["tokens"] = chosen.tokens.astype(np.int64)
-    if chosen.tokens is not None:
-        columns["training_flops"] = chosen.flops
-    return Proposal(chosen, found, columns, law)
-
-
-def chosen_trainings(
-    asked: Asked, study: Study, law: Law, knowledge: Callable[[Architectures], Knowledge], trained: FloatArray | None
-) -> tuple[Trainings, Plan]:
-    """The trainings of a plan in its order, and the plan.
-
-    Raises:
-        UsageError: more designs than the space has.
+        UsageError: more designs than there are, or none within the budgets.
     """
     generator = np.random.default_rng(asked.seed)
-    candidates = candidates_of(study.problem.space, generator)
-    if asked.n > len(candidates):
-        raise UsageError(
-            f"next: expected at most {len(candidates):,} designs, the space's size, got {asked.n}; ask for fewer"
-        )
-    candidates = trainable(asked, study, law, candidates)
+    candidates = trainable(asked, study, law, generator)
     targets = frontier_of(study) if asked.goal == "frontier" else None
     try:
-        every = on_counts(candidates, counts_of(law, trained))
-        every, found = planned(asked, every, targets, knowledge(candidates), generator)
+        known = knowledge(candidates)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    return every[found.rows], found
-
-
-def trainable(asked: Asked, study: Study, law: Law, candidates: Architectures) -> Architectures:
-    """Candidates that the law prices, within the study's budgets of memory and size, and the parameters asked for.
-
-    Raises:
-        UsageError: none is.
-    """
-    assessed = study.problem.assess(study.problem.headed(candidates))
-    keep = ~np.logical_or.reduce([np.zeros(len(candidates), dtype=bool), *law.unpriced(candidates).values()])
-    said = [f"what {law.name} prices, {law.priced_designs}"] if law.partial else []
-    for budget in study.problem.budgets:
-        if budget.metric in SIZES:
-            keep &= assessed[budget.metric] <= budget.limit
-            said.append(str(budget))
-    if asked.max_params is not None:
-        keep &= feature(candidates, "parameters") <= asked.max_params
-        said.append(f"parameters <= {asked.max_params:g}")
-    if not keep.any():
-        raise UsageError(f"next: expected architectures within {' and '.join(said)}, got none; relax one of them")
-    return candidates[np.flatnonzero(keep)]
-
-
-def planned(
-    asked: Asked, candidates: Trainings, targets: Architectures | None, known: Knowledge, generator: Generator
-) -> tuple[Trainings, Plan]:
-    """Candidates and the plan that numbers them; within a budget of FLOP, the most telling of plans with ever smaller models.
-
-    Raises:
-        ValueError: fewer candidates than designs, or none so cheap.
-    """
+    every = on_counts(candidates, counts_of(law, trained))
 
     def plan_of(within: Trainings) -> Plan:
         own = generator if asked.flops is None else np.random.default_rng(asked.seed)
         return plan(known, within.architectures, asked.n, asked.goal, targets, within.tokens, own)  # type: ignore[arg-type]
 
-    if asked.flops is None:
-        return candidates, plan_of(candidates)
-    found = affordable(candidates, asked.flops, asked.n, plan_of)
-    usual = _information(known, candidates) * asked.n / len(candidates)
-    return min(found, key=lambda pair: shrunk(usual, _information(known, pair[0][pair[1].rows])))
+    def left(chosen: Trainings, _: Plan) -> float:
+        return shrunk(_information(known, every) * asked.n / len(every), _information(known, chosen))
+
+    after = "are {:.2f} of random designs'" if known.empty else "become {:.2f} of what they are"
+    return _planned(asked, study, law, every, plan_of, left, f"standard errors {after}")
 
 
-def affordable(
-    candidates: Trainings, flops: float, n: int, plan_of: Callable[[Trainings], Plan]
-) -> list[tuple[Trainings, Plan]]:
+def _planned(
+    asked: Asked, study: Study, law: Law, every: Trainings, plan_of: PlanOf, left: LeftOf, effect: str
+) -> Proposal:
+    """The trainings of a plan, with the columns of their candidate file; within a budget of FLOP those of the plan that leaves least.
+
+    Raises:
+        UsageError: more designs than there are, or none so cheap.
+    """
+    if asked.n > len(every):
+        raise UsageError(f"next: expected at most {len(every):,} designs, all that fit, got {asked.n}; ask for fewer")
+    try:
+        plans = [(every, plan_of(every))] if asked.flops is None else affordable(every, asked.flops, asked.n, plan_of)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    chosen = [(within[plan.rows], plan) for within, plan in plans]
+    trainings, best = chosen[0] if len(chosen) == 1 else min(chosen, key=lambda pair: left(*pair))
+    columns: dict[str, AnyArray] = {
+        "id": np.array([f"next-{i}" for i in range(len(trainings))], dtype=object),
+        **trainings.architectures.columns(),
+        "purpose": np.array(best.purpose, dtype=object),
+        "seed": best.seed,
+        "predicted_loss": trainings.losses(law),
+    }
+    if trainings.tokens is not None and "tokens" in law.law_form.features:
+        columns["tokens"] = trainings.tokens.astype(np.int64)
+    if trainings.tokens is not None:
+        columns["training_flops"] = trainings.flops
+    return Proposal(trainings, best, columns, law, study, effect.format(best.shrink))
+
+
+def trainable(asked: Asked, study: Study, law: Law, generator: Generator) -> Architectures:
+    """Designs of the study's space that the law prices, within the study's budgets of memory and size, and the parameters asked for.
+
+    Raises:
+        UsageError: none is.
+    """
+    candidates = candidates_of(study.problem.space, generator)
+    assessed = study.problem.assess(study.problem.headed(candidates))
+    keep = ~np.logical_or.reduce([np.zeros(len(candidates), dtype=bool), *law.unpriced(candidates).values()])
+    limits = [f"what {law.name} prices, {law.priced_designs}"] if law.partial else []
+    for budget in study.problem.budgets:
+        if budget.metric in SIZES:
+            keep &= assessed[budget.metric] <= budget.limit
+            limits.append(str(budget))
+    if asked.max_params is not None:
+        keep &= feature(candidates, "parameters") <= asked.max_params
+        limits.append(f"parameters <= {asked.max_params:g}")
+    if not keep.any():
+        raise UsageError(f"next: expected architectures within {' and '.join(limits)}, got none; relax one of them")
+    return candidates[np.flatnonzero(keep)]
+
+
+def affordable(candidates: Trainings, flops: float, n: int, plan_of: PlanOf) -> list[tuple[Trainings, Plan]]:
     """Plans within a budget, from trainings of at most all of it, half of it, a quarter …
 
     Raises:
@@ -241,7 +228,7 @@ def affordable(
     """
     if candidates.tokens is None:
         raise ValueError("flops: expected training tokens that are known, got none; give --tokens 10e9")
-    found: list[tuple[Trainings, Plan]] = []
+    plans: list[tuple[Trainings, Plan]] = []
     cost = candidates.flops
     for halved in range(HALVINGS):
         limit = max(flops / 2.0**halved, flops / n)
@@ -249,16 +236,15 @@ def affordable(
         if len(rows) < n:
             break
         within = candidates[rows]
-        each = plan_of(within)
-        found += [(within, each)] if cost[rows][each.rows].sum() <= flops else []
+        plan = plan_of(within)
+        plans += [(within, plan)] if cost[rows][plan.rows].sum() <= flops else []
         if limit * n <= flops:
             break
-    if not found:
+    if not plans:
         least = float(np.sort(cost)[:n].sum())
-        raise ValueError(
-            f"flops: expected a budget in which {n} models of the space fit, got {flops:g}; the {n} cheapest need {least:.3g}"
-        )
-    return found
+        fit = f"a budget in which {n} models of the space fit"
+        raise ValueError(f"flops: expected {fit}, got {flops:g}; the {n} cheapest need {least:.3g}")
+    return plans
 
 
 def _information(known: Knowledge, trainings: Trainings) -> FloatArray:
@@ -282,32 +268,30 @@ def frontier_of(study: Study) -> Architectures:
     """
     solved = quick_frontier(study.problem)
     if solved is None or len(solved.frontier) == 0:
-        raise UsageError(
-            f"goal: expected a study whose frontier is found in seconds, got {study.problem.space.name} space; "
-            "choose coefficients or cost"
-        )
+        space = study.problem.space.name
+        raise UsageError(f"goal: expected a frontier found in seconds, got {space} space; choose coefficients or cost")
     return study.problem.architectures(solved.frontier.genotypes)
 
 
-def said_of(asked: Asked, proposal: Proposal, study: Study, noise: float | None, *, first: bool) -> dict[str, Any]:
-    """Title, table and notes; `first`: nothing was trained before; `noise`: residual sd of the law, where known, nats."""
-    columns, shrink = proposal.columns, proposal.plan.shrink
-    after = f"are {shrink:.2f} of random designs'" if first else f"become {shrink:.2f} of what they are"
-    when = "first" if first else "next"
+def plan_in_words(proposal: Proposal, *, first: bool) -> dict[str, Any]:
+    """Title, table and notes; `first`: nothing was trained before."""
+    columns, study, law = proposal.columns, proposal.study, proposal.study.problem.scenario.law
+    noise = law.implied_residual_sd if law.residual_sd is None else law.residual_sd
     names, chosen = [name for name in SHOWN if name in columns], proposal.trainings.architectures
-    designs = [describe(chosen[i : i + 1], study.problem.space.settings) for i in range(asked.n)]
+    words = [describe(chosen[i : i + 1], study.problem.space.settings) for i in range(len(chosen))]
     parts = [f"largest {feature(chosen, 'parameters').max():.3g} parameters"]
     parts += [f"{columns['training_flops'].sum():.3g} training FLOP in all"] if "training_flops" in columns else []
     parts += [str(budget) for budget in study.problem.budgets if budget.metric in SIZES]
     parts += [f"{proposal.law.name} prices {proposal.law.priced_designs}"] if proposal.law.partial else []
-    notes = ["; ".join(parts), *([] if first else _unaimed(proposal, study.problem.scenario.law))]
-    if asked.goal == "frontier" and noise is not None and noise >= NOISY:
+    notes = ["; ".join(parts), *([] if first else _unaimed(proposal, law))]
+    if "frontier" in proposal.plan.purpose and noise is not None and noise >= NOISY:
         why = DOUBTED_FIRST if first else DOUBTED
         notes.append(f"At a residual sd of {noise:.2g} nats designs aimed at the frontier {why}")
+    when = f"Train {'first' if first else 'next'}: {len(chosen)} of the {study.problem.space.name} space"
     return {
-        "title": f"Train {when}: {asked.n} of the {study.problem.space.name} space; standard errors {after}",
+        "title": f"{when}; {proposal.effect}",
         "header": [*(named(name) if name == "predicted_loss" else in_words(name) for name in names), "architecture"],
-        "rows": [[*(_cell(name, columns[name][i]) for name in names), designs[i]] for i in range(asked.n)],
+        "rows": [[*(_cell(name, columns[name][i]) for name in names), words[i]] for i in range(len(chosen))],
         "notes": notes,
     }
 
@@ -315,10 +299,10 @@ def said_of(asked: Asked, proposal: Proposal, study: Study, noise: float | None,
 def _unaimed(proposal: Proposal, law: Law) -> list[str]:
     """Kinds of layers that the designs have and the rows do not."""
     architectures = proposal.trainings.architectures
-    known = {} if priced_publicly(law) else law.layer_deltas
-    found = [kind for kind in SHARES.values() if kind not in known and share_of(architectures, kind).any()]
-    named = ", ".join(found)
-    return [f"No row has layers of {named}: these designs were not chosen to learn what they cost"] if found else []
+    priced = {} if priced_publicly(law) else law.layer_deltas
+    unaimed = [kind for kind in SHARES.values() if kind not in priced and share_of(architectures, kind).any()]
+    kinds = ", ".join(unaimed)
+    return [f"No row has layers of {kinds}: these designs were not chosen to learn what they cost"] if unaimed else []
 
 
 def _cell(name: str, value: Any) -> str:
@@ -335,22 +319,11 @@ def proposed(
     Raises:
         UsageError: more designs than there are, or none within the budgets.
     """
-    candidates = candidates_of(study.problem.space, np.random.default_rng(asked.seed))
-    every = on_counts(trainable(asked, study, law, candidates), counts_of(law, trained))
-    if asked.n > len(every):
-        raise UsageError(
-            f"next: expected at most {len(every):,} designs, as many as there are, got {asked.n}; ask for fewer"
-        )
+    candidates = trainable(asked, study, law, np.random.default_rng(asked.seed))
     plan_of = _planner(asked, belief, None if isinstance(judged, str) else contrasts(judged, belief))
-    if asked.flops is None:
-        found = plan_of(every)
-        return proposal_of(every[found.rows], found, law)
-    try:
-        plans = affordable(every, asked.flops, asked.n, plan_of)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    within, found = min(plans, key=lambda pair: pair[1].shrink)
-    return proposal_of(within[found.rows], found, law)
+    every = on_counts(candidates, counts_of(law, trained))
+    effect = "{:.2f} of the variance that matters to the picks is left"
+    return _planned(asked, study, law, every, plan_of, lambda _, plan: plan.shrink, effect)
 
 
 def contrasts(judged: Judged, belief: Belief) -> FloatArray:
@@ -358,25 +331,21 @@ def contrasts(judged: Judged, belief: Belief) -> FloatArray:
 
     Their squares add up to the regret that the draws lose to these designs; none where no draw loses anything.
     """
-    losses, told = judged.drawn.losses, judged.found.metrics["loss"][judged.drawn.rows]
-    found = [np.zeros((0, len(belief.mean)))]
+    losses, predicted = judged.drawn.losses, judged.found.metrics["loss"][judged.drawn.rows]
+    aims = [np.zeros((0, len(belief.mean)))]
     for within in picks_asked(judged).values():
         rows = np.flatnonzero(within)
-        pick, best = int(rows[told[rows].argmin()]), rows[losses[:, rows].argmin(axis=1)]
+        pick, best = int(rows[predicted[rows].argmin()]), rows[losses[:, rows].argmin(axis=1)]
         lost = losses[:, pick] - losses[np.arange(len(losses)), best]
         others, place = np.unique(best, return_inverse=True)
         share = np.bincount(place, np.maximum(lost, 0.0)) / len(losses)
-        found.append(_contrasts(judged, belief, pick, others[share > 0], share[share > 0]))
-    return np.concatenate(found)
-
-
-def _contrasts(judged: Judged, belief: Belief, pick: int, others: IntArray, share: FloatArray) -> FloatArray:
-    rows = judged.drawn.rows[np.append(pick, others)]
-    designs = judged.study.problem.architectures(judged.found.genotypes[rows])
-    slopes = whitened(belief, quantities(designs, judged.law.tokens_of(designs)))
-    apart = slopes[1:] - slopes[0]
-    variance = (apart**2).sum(axis=1)
-    return np.asarray(apart * np.sqrt(share / np.maximum(variance, LEAST))[:, None])
+        compared = judged.drawn.rows[np.append(pick, others[share > 0])]
+        designs = judged.study.problem.architectures(judged.found.genotypes[compared])
+        slopes = whitened(belief, quantities(designs, judged.law.tokens_of(designs)))
+        apart = slopes[1:] - slopes[0]
+        variance = np.maximum((apart**2).sum(axis=1), LEAST)
+        aims.append(apart * np.sqrt(share[share > 0] / variance)[:, None])
+    return np.concatenate(aims)
 
 
 def whitened(belief: Belief, of: Quantities) -> FloatArray:
@@ -390,7 +359,7 @@ def quantities(architectures: Architectures, tokens: float | FloatArray) -> Quan
     return trainings("", "", table, np.zeros(len(table))).of
 
 
-def _planner(asked: Asked, belief: Belief, aims: FloatArray | None) -> Callable[[Trainings], Plan]:
+def _planner(asked: Asked, belief: Belief, aims: FloatArray | None) -> PlanOf:
     """Plans of `asked.n` trainings; `shrink` is what is left of the aims' variances, or of the coordinates' sds, relative to now."""
     size = len(belief.mean)
     aimed = aims is not None and len(aims) > 0

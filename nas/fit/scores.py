@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from nas.document.document import Cell, Document, Part, Section, table_of
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults
@@ -13,9 +14,8 @@ from nas.fit.meaning import refuse_early
 from nas.fit.request import FitRequest
 from nas.study.catalogue import named
 from nas.study.configuration import StudyConfig
-from nas.terminal.console import notice, say, say_json
-from nas.terminal.screen_text import TITLE, Styled
-from nas.terminal.tables import table
+from nas.terminal.console import notice, say_json
+from nas.terminal.tables import show
 from objectives.display_text import in_a_command
 from objectives.scores.curves import FamilyCurve, Record, Scores, interval
 from objectives.scores.fit import LeftOut, fitted, left_out
@@ -23,6 +23,7 @@ from objectives.scores.table import ScoreTable, score_table
 from objectives.token_curve import TokenCurve
 from search_spaces.arrays import FloatArray
 
+ERRORS = ("rmse", "mean_rmse", "nearest_rmse")
 TAKEN = ("scores", "out", "seed", "quiet", "json")
 
 
@@ -36,18 +37,16 @@ def execute(request: FitRequest) -> None:
     refuse_early(request)
     path = Path(str(request.scores))
     try:
-        found = score_table(path, _curve())
-        scores, record = fitted(found, path.stem, request.seed), left_out(found, request.seed)
+        models = score_table(path, _curve())
+        scores, record = fitted(models, path.stem, request.seed), left_out(models, request.seed)
     except ValueError as error:
         raise UsageError(str(error)) from None
     scores = scores.model_copy(update={"left_out": _by_family(record)})
     if request.out is not None:
         write(request.out, f"# Fitted by plas fit --scores {path.name}\n{yaml_source.dump(scores.mapping())}")
-    if request.json:
-        say_json({**scores.mapping(), "notes": list(found.notes), "laboratories_left_out": [asdict(r) for r in record]})
-        return
-    _show(found, scores, record)
-    if request.out is not None and not request.quiet:
+    document = _document(models, scores, record)
+    say_json(document.data) if request.json else show(document)
+    if request.out is not None and not request.quiet and not request.json:
         notice(f"{request.out}: use it with plas explain, select or report --scores {in_a_command(request.out)}")
 
 
@@ -57,15 +56,11 @@ def _refuse_others(request: FitRequest) -> None:
     Raises:
         UsageError: one is given.
     """
-    given = [
-        each.name
-        for each in fields(FitRequest)
-        if each.name not in TAKEN and getattr(request, each.name) != each.default
-    ]
-    if given:
-        shown = "tables" if given[0] == "runs" else f"--{given[0].replace('_', '-')}"
+    given = (field.name for field in fields(FitRequest) if getattr(request, field.name) != field.default)
+    if (other := next((name for name in given if name not in TAKEN), None)) is not None:
+        shown = "tables" if other == "runs" else f"--{other.replace('_', '-')}"
         raise UsageError(
-            f"scores: expected --out, --seed, --quiet and --json alone with it, got {shown}; drop that, or --scores"
+            f"scores: expected --out, --seed, --quiet and --json alone, got {shown}; drop that, or --scores"
         )
 
 
@@ -77,62 +72,59 @@ def _curve() -> TokenCurve:
 
 def _by_family(record: list[LeftOut]) -> dict[str, Record]:
     """Of each family the record over all laboratories left out."""
-    found = {}
-    for family in dict.fromkeys(each.family for each in record):
-        own = [each for each in record if each.family == family]
-        weights = [each.models for each in own]
-        squares = {name: [getattr(each, name) ** 2 for each in own] for name in ("rmse", "mean_rmse", "nearest_rmse")}
+    records = {}
+    for family in dict.fromkeys(row.family for row in record):
+        own = [row for row in record if row.family == family]
+        weights = [row.models for row in own]
+        squares = {name: [getattr(row, name) ** 2 for row in own] for name in ERRORS}
         roots = {name: float(np.sqrt(np.average(values, weights=weights))) for name, values in squares.items()}
-        found[family] = Record(**roots, inside=float(np.average([each.inside for each in own], weights=weights)))
-    return found
+        records[family] = Record(**roots, inside=float(np.average([row.inside for row in own], weights=weights)))
+    return records
 
 
-def _show(found: ScoreTable, scores: Scores, record: list[LeftOut]) -> None:
-    labs = scores.laboratories
-    many = f"{len(labs)} laboratories" if len(labs) > 1 else labs[0]
-    say(
-        f"{len(found)} models of {many}, {found.source.name}{f': bits per byte of {scores.text}' if scores.text else ''}"
-    )
-    for line in found.notes:
-        say(f"  {line}")
-    low, high = scores.fitted_on
+def _document(models: ScoreTable, scores: Scores, record: list[LeftOut]) -> Document:
+    """The curves of each family of tasks, and how laboratories left out are predicted."""
+    labs, (low, high) = scores.laboratories, scores.fitted_on
+    of = f"{len(labs)} laboratories" if len(labs) > 1 else labs[0]
+    text = f": bits per byte of {scores.text}" if scores.text else ""
     places = np.array([high, 0.5 * (low + high), low])
-    say(Styled("\nScores by bits per byte, 90 % of a new model's", TITLE))
-    header = ("family", "tasks", "models", "chance", *(f"at {each:.3f}" for each in places.tolist()))
-    table(header, [_row(name, each, places - scores.centre) for name, each in scores.families.items()])
-    say(
-        "  of a laboratory that is not in the table"
-        if scores.new_laboratory
-        else f"  of further models of {labs[0]}, the only laboratory"
-    )
-    if not record:
-        say("  no laboratory can be left out: how well another's would be predicted is unknown")
-        return
-    say(Styled("\nLaboratories left out: root mean square error", TITLE))
-    table(
-        ("family", "left out", "models", "curve", "mean of the others", "nearest of the others", "inside 90 %"),
-        [
+    header = ("family", "tasks", "models", "chance", *(f"at {place:.3f}" for place in places.tolist()))
+    curves = [_row(name, curve, places - scores.centre) for name, curve in scores.families.items()]
+    whose = "a laboratory that is not in the table"
+    if not scores.new_laboratory:
+        whose = f"further models of {labs[0]}, the only laboratory"
+    unseen: tuple[Part, ...] = ("No laboratory can be left out: how well another's is predicted is unknown.",)
+    if record:
+        errors = ("curve", "mean of the others", "nearest of the others", "inside 90 %")
+        rows: list[tuple[Cell, ...]] = [
             (
                 r.family,
                 r.laboratory,
-                str(r.models),
-                *(_figure(v) for v in (r.rmse, r.mean_rmse, r.nearest_rmse)),
+                r.models,
+                *(_figure(getattr(r, name)) for name in ERRORS),
                 f"{100 * r.inside:.0f} %",
             )
             for r in record
-        ],
-        left=2,
+        ]
+        useless = [
+            f"{name}: no better than a rule without a curve." for name, own in scores.left_out.items() if not own.best
+        ]
+        unseen = (table_of(("family", "laboratory", "models", *errors), rows), *useless)
+    return Document(
+        "Scores",
+        (
+            Section("", (f"{len(models)} models of {of}, {models.source.name}{text}", *models.notes)),
+            Section("Scores by bits per byte, 90 % of a new model's", (table_of(header, curves), f"Of {whose}.")),
+            Section("Laboratories left out: root mean square error", unseen),
+        ),
+        {**scores.mapping(), "notes": list(models.notes), "laboratories_left_out": [asdict(row) for row in record]},
     )
-    for family, own in scores.left_out.items():
-        if not own.best:
-            say(f"  {family}: no better than a rule without a curve")
 
 
-def _row(name: str, curve: FamilyCurve, offset: FloatArray) -> tuple[str, ...]:
-    value, low, high = interval(curve, offset)
-    figures = zip(value.tolist(), low.tolist(), high.tolist(), strict=True)
-    cells = (f"{_figure(v)} ({_figure(a)} to {_figure(b)})" for v, a, b in figures)
-    return name, ", ".join(curve.tasks), str(curve.models), f"{curve.chance:.3g}", *cells
+def _row(name: str, curve: FamilyCurve, offset: FloatArray) -> tuple[Cell, ...]:
+    figures = zip(*(ends.tolist() for ends in interval(curve, offset)), strict=True)
+    cells = (f"{_figure(value)} ({_figure(low)} to {_figure(high)})" for value, low, high in figures)
+    return name, ", ".join(curve.tasks), curve.models, curve.chance, *cells
 
 
 def _figure(value: float) -> str:

@@ -19,10 +19,7 @@ PER = 1e18  # training FLOP that a rate is told for
 LEAST_SD = 1e-6
 GO_ON, STOP = "go on", "stop"
 ONE_ANSWER = "not said, as this form can give no other answer: each draw orders all designs alike, and would call any picks right"
-APPROXIMATION = (
-    "each draw as the truth; trainings simulated with the residual sd; losses updated linearly by the draws' covariances; "
-    "a form that is wrong is not seen"
-)
+APPROXIMATION = "each draw as the truth; trainings simulated with the residual sd; losses updated linearly by the draws' covariances; a form that is wrong is not seen"
 
 
 def worth(judged: Judged | str, trainings: Trainings, stop_below: float | None, seed: int) -> dict[str, Any]:
@@ -35,13 +32,13 @@ def worth(judged: Judged | str, trainings: Trainings, stop_below: float | None, 
         return {"reason": judged}
     if judged.drawn.alike:
         return {"reason": ONE_ANSWER}
-    asked = picks_asked(judged)
-    now, after = regrets(judged, trainings, list(asked.values()), np.random.default_rng(seed))
+    picks = picks_asked(judged)
+    now, after = regrets(judged, trainings, list(picks.values()), np.random.default_rng(seed))
     drop = (now - after).mean(axis=1)
     flops = None if trainings.tokens is None else float(trainings.flops.sum())
     rate = None if flops is None else float(drop.mean()) / flops * PER
     return {
-        "picks": list(asked),
+        "picks": list(picks),
         "draws": len(drop),
         "models": len(trainings),
         "regret_now": float(now.mean()),
@@ -74,9 +71,8 @@ def regrets(
 
 def expected_regret(judged: Judged) -> float:
     """Expected regret of a study's picks under its law's draws, nats, mean over picks."""
-    told = judged.found.metrics["loss"][judged.drawn.rows]
-    truths, asked = judged.drawn.losses, list(picks_asked(judged).values())
-    return float(_regret(truths, np.broadcast_to(told, truths.shape), asked).mean())
+    predicted, truths = judged.found.metrics["loss"][judged.drawn.rows], judged.drawn.losses
+    return float(_regret(truths, np.broadcast_to(predicted, truths.shape), [*picks_asked(judged).values()]).mean())
 
 
 def _gain(truths: FloatArray, at: FloatArray, sd: float) -> FloatArray:
@@ -95,25 +91,3 @@ def _regret(truths: FloatArray, told: FloatArray, asked: list[BoolArray]) -> Flo
         true = truths[:, within]
         found[:, i] = true[draws, told[:, within].argmin(axis=1)] - true.min(axis=1)
     return found
-
-
-def worth_lines(known: dict[str, Any]) -> list[str]:
-    """The sentences that report it, the decision last."""
-    if "reason" in known:
-        return [f"expected regret {known['reason']}"]
-    error = "" if known["drop_error"] is None else f" ± {known['drop_error']:.1g}"
-    lines = [
-        f"expected regret of the study's {len(known['picks'])} picks: {known['regret_now']:.3g} nats now, "
-        f"{known['regret_after']:.3g} after these {known['models']} (drop {known['drop']:.2g}{error} over {known['draws']} draws)"
-    ]
-    if known["training_flops"] is None:
-        return [*lines, "their training FLOP are unknown: give --tokens"]
-    rate = f"{known['drop_per_1e18_flop']:.2g} nats per 1e18 training FLOP ({known['training_flops']:.3g} in all)"
-    if known["decision"] is None:
-        return [*lines, f"they save {rate}; --stop-below NATS decides by it whether to go on"]
-    below = known["decision"] == STOP
-    said = "Stop: these save" if below else "Go on: these save"
-    return [
-        *lines,
-        f"{said} {rate}, {'less than' if below else 'at least'} the {known['stop_below']:g} of --stop-below",
-    ]

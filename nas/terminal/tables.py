@@ -19,8 +19,12 @@ Row = Sequence[str]
 
 def show(document: Document) -> None:
     """Print a document: each section's title, and its parts below it; figures are files, which a terminal does not show."""
-    for number, section in enumerate(document.sections):
-        write([*([[]] if number else []), *section_lines(section)])
+    write(document_lines(document))
+
+
+def document_lines(document: Document) -> list[Line]:
+    """A document as lines that fit the screen, sections apart."""
+    return [line for section in document.sections for line in ([], *section_lines(section))][1:]
 
 
 def section_lines(section: Section) -> list[Line]:

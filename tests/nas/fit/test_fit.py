@@ -158,7 +158,7 @@ def test_the_first_designs_need_no_table(tmp_path: Path, capsys: pytest.CaptureF
         ({"candidates": Path("next.csv")}, "candidates: expected --next N with it"),
         ({"law": "paper"}, "law: expected a law"),
         ({"config": "nothing.yaml"}, "nothing.yaml"),
-        pytest.param({"next": 20_000}, "next: expected at most 13,120 designs", marks=pytest.mark.slow),
+        pytest.param({"next": 20_000}, "next: expected at most ", marks=pytest.mark.slow),
     ],
 )
 def test_wrong_options_are_a_clear_line(changes: dict[str, Any], said: str, runs: Path) -> None:
@@ -505,6 +505,6 @@ def test_one_count_of_tokens_gives_no_usable_law_and_a_page_that_says_so(inside:
     answer = inside(*asked, "--fix", "beta=0.28", "--report", "report", "--json")
     assert answer.code == 0, answer.err
     said = json.loads(answer.out)["verdict"]
-    assert said[0].startswith("Not settled by these rows: few rows, coefficients")
-    assert any(line.startswith("coefficients: ") and line.endswith("not determined b, e") for line in said)
+    assert "Do not rely on its picks yet: too few rows; 2 of 4 coefficients are not determined" in said[0]
+    assert any(line.startswith("Coefficients: ") and line.endswith("not determined b, e.") for line in said)
     assert (tmp_path / "report" / "report.html").is_file()

@@ -33,7 +33,7 @@ def test_a_sweep_is_noticed_and_reduced(swept: Path, inside: Inside, tmp_path: P
     answer = inside("fit", swept, *QUICK, "--json")
     assert answer.code == 0, answer.err
     whole = json.loads(answer.out)
-    assert whole["verdict"][0].startswith("Not settled by these rows: which runs of a sweep to fit")
+    assert "Do not rely on its picks yet: the rows are a sweep;" in whole["verdict"][0]
     assert "--best-of learning_rate,batch keeps the lowest loss of each design" in whole["data"]["sweep"]
     assert whole["quality"]["residual_sd"] > 0.1
     report = tmp_path / "report"

@@ -143,12 +143,15 @@ def test_the_page_is_made_again_from_the_report(typed: Inside, inside: Inside, t
 
 
 def test_few_rows_are_said_to_be_few(typed: Inside, tmp_path: Path) -> None:
-    for n, said in ((1, "1 of 4 at least: the level alone moved"), (3, "3 of 4 at least: level and slopes moved")):
+    for n, said in (
+        (1, "1 of 4 at least. They moved the level alone"),
+        (3, "3 of 4 at least. They moved level and slopes"),
+    ):
         written(tmp_path / "few.csv", rows_of(n))
         answer = typed("few.csv", "--quiet")
         assert answer.code == 0, answer.err
         assert said in answer.out
-        assert "few rows" in answer.out.splitlines()[1]
+        assert "too few rows" in answer.out.partition("Next: ")[0]
 
 
 def test_what_a_table_does_not_say_is_said(typed: Inside, tmp_path: Path) -> None:
@@ -158,7 +161,7 @@ def test_what_a_table_does_not_say_is_said(typed: Inside, tmp_path: Path) -> Non
     answer = typed("bare.csv", "--tokens", "3e10")
     assert answer.code == 0, answer.err
     assert (
-        "your table says nothing of depth and width, KV heads, attention size, the size of experts or FFN" in answer.out
+        "Your table says nothing of depth and width, KV heads, attention size, the size of experts or FFN" in answer.out
     )
     assert "nothing of tokens: all rows are taken as trained on 3e+10" in answer.out
     assert "1 rows are below 1e7 parameters or 1e8 tokens" in answer.out
@@ -218,7 +221,7 @@ def test_a_row_of_another_recipe_surprises(typed: Inside, tmp_path: Path) -> Non
     off = np.abs(content["rows"]["surprise"])
     assert int(off.argmax()) == 4
     assert off[4] > 3
-    assert any(line.startswith("surprise: line 6 lies beyond 3 sds") for line in content["verdict"])
+    assert any(line.startswith("Surprise: line 6 (loss ") for line in content["verdict"])
 
 
 @pytest.mark.parametrize(
@@ -266,7 +269,7 @@ def test_other_laws_are_no_priors(typed: Inside, tmp_path: Path) -> None:
     written(tmp_path / "kinds.csv", kinds)
     answer = typed("kinds.csv")
     assert answer.code == 2
-    assert "runs: expected rows of full attention with --prior, got layers of conv" in answer.err
+    assert "runs: expected rows of full attention, got layers of conv" in answer.err
 
 
 def test_first_designs_under_a_prior_need_no_rows(typed: Inside, tmp_path: Path) -> None:

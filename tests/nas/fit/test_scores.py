@@ -17,8 +17,8 @@ def test_a_table_of_ones_own_becomes_a_file_that_a_study_takes(inside: Callable[
     (tmp_path / "t.csv").write_text(ROWS)
     found = inside("fit", "--scores", "t.csv", "--out", "s.yaml")
     assert found.code == 0
-    assert "of further models of yours, the only laboratory" in found.out
-    assert "no laboratory can be left out" in found.out
+    assert "Of further models of yours, the only laboratory" in found.out
+    assert "No laboratory can be left out" in found.out
     assert "plas explain, select or report --scores s.yaml" in found.err
     scores = Scores.model_validate(yaml_source.read(tmp_path / "s.yaml")[0])
     assert scores.families["m"].top == 100.0

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nas.fit.on_prior import COORDINATES
 from nas.fit.page import fit_page
-from nas.fit.prior_report import COORDINATES
 from nas.search.assembly import assemble
 from objectives.fitting.report import meanings
 from objectives.loss_law.form import named_form
@@ -42,7 +42,7 @@ def test_a_fit_says_its_quantities_columns_and_coefficients_in_words(inside: Cal
         r"quantity +from +to +different values",
         r"coefficient +value +standard error +linear theory +bootstrap +what it is",
         r"R² +BIC +weight +RMSE, folds +above this fit's +RMSE, worst level",
-        r"budget +same in draws +mean regret \(nats\) +95 % below \(nats\) +architecture",
+        r"budget +samples that agree +mean regret \(nats\) +95 % below \(nats\) +architecture",
         r"line of the table +residual \(nats\)",
         r"id +seed +loss \(nats\) +purpose +architecture\n",
         r"\d+ layers, width [\d,]+, .* FFN ratio .* KV\)",

@@ -10,10 +10,11 @@ import pytest
 
 from nas.errors import UsageError
 from nas.fit.command import execute
+from nas.fit.fit_document import worth_section
 from nas.fit.frontier_check import Judged, under_draws
 from nas.fit.next_designs import Trainings, counts_of, on_counts
 from nas.fit.request import FitRequest
-from nas.fit.worth import _gain, worth, worth_lines
+from nas.fit.worth import _gain, worth
 from nas.problem.picks import best_row
 from nas.search.assembly import Study, assemble
 from objectives.loss_law.law import Law
@@ -110,14 +111,14 @@ def test_the_decision_is_the_drop_per_flop_against_the_limit() -> None:
     free = worth(judged, trainings, None, 0)
     assert free["decision"] is None
     assert free["drop_per_1e18_flop"] == pytest.approx(free["drop"] / trainings.flops.sum() * 1e18)
-    assert "--stop-below NATS decides" in worth_lines(free)[-1]
+    assert "--stop-below NATS decides" in worth_section(free).parts[-1]
     for factor, decision, said in ((0.9, "go on", "Go on: these save"), (1.1, "stop", "Stop: these save")):
         known = worth(judged, trainings, factor * free["drop_per_1e18_flop"], 0)
         assert known["decision"] == decision
-        assert worth_lines(known)[-1].startswith(said)
+        assert worth_section(known).parts[-1].startswith(said)
     unknown = worth(judged, Trainings(trainings.architectures, None), 0.1, 0)
     assert unknown["decision"] is None
-    assert "unknown" in worth_lines(unknown)[-1]
+    assert "unknown" in worth_section(unknown).parts[-1]
 
 
 def test_a_form_with_tokens_is_trained_on_several_counts() -> None:
@@ -200,9 +201,9 @@ def test_token_counts_are_proposed_where_the_form_has_them_and_doubted_where_not
     assert "tokens vary" not in said
     execute(quick(runs, where=(), quiet=True))
     said = " ".join(capsys.readouterr().out.split())
-    assert "Not settled by these rows: the tokens" in said
+    assert "the rows differ in tokens" in said
     assert "--where tokens=10000000000 keeps 20 of 30 rows of one count" in said
-    assert "their training FLOP are unknown: give --tokens" in said
+    assert "Their training FLOP are unknown: give --tokens" in said
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
         space=str(folder / "space.yaml"), tokens=1e10, next=5,
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("nas.fit.files.save", lambda *_, **__: None)
+        patched.setattr("nas.fit.plots.save", lambda *_, **__: None)
         patched.setattr("nas.fit.command.RIVAL_STARTS", 1)
         execute(request)
     return folder / "fitted"
@@ -79,7 +79,7 @@ def test_it_says_what_the_report_says_the_verdict_first(fitted: Path) -> None:
         "What the data cannot tell",
         "Rows not seen by the fit",
         "Simple baselines on the same unseen rows",
-        "replicates: 1 designs",
+        "Replicates: 1 designs",
         "Train next: 5 of the small space",
     ):
         assert title in said, title

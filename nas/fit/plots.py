@@ -1,7 +1,6 @@
-"""A fit's report on disk: JSON, Markdown and plots."""
+"""The plots of a fit."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,27 +8,30 @@ from matplotlib.figure import Figure
 from scipy.stats import norm
 
 from nas.answer.palette import BASELINE, FRONTIER, STYLE
+from nas.document.document import Figure as Picture
+from nas.document.document import Section
 from nas.files.figures import save, styled
-from nas.files.own_files import inner_folder, made_folder
-from nas.files.tables import write, write_json
-from nas.fit.text import markdown
+from nas.files.own_files import inner_folder
 from objectives.fitting.diagnostics import factors, losses
 from objectives.fitting.estimate import Fit
 
 
-def write_report(folder: Path, content: dict[str, Any], fit: Fit) -> None:
-    """report.json, report.md and plots/ in a folder.
+def write_plots(folder: Path, fit: Fit) -> Section:
+    """PNG and SVG in the folder `plots`, and the section that shows them.
 
     Raises:
-        PlasError: it cannot be written.
+        PlasError: they cannot be written.
     """
-    plots = inner_folder(made_folder(folder), "plots")
-    write_json(folder / "report.json", content)
-    names = ("predicted", "residuals", "normal")
+    drawn = {
+        "predicted": ("Observed against predicted losses", predicted),
+        "residuals": ("Residuals against each factor", residuals),
+        "normal": ("Residuals against those of a normal distribution", normal),
+    }
+    plots = inner_folder(folder, "plots")
     with styled(STYLE):
-        for name, figure in zip(names, (predicted(fit), residuals(fit), normal(fit)), strict=True):
-            save(figure, plots / name, dpi=150)
-    write(folder / "report.md", markdown(content, names))
+        for name, (_, plot) in drawn.items():
+            save(plot(fit), plots / name, dpi=150)
+    return Section("Plots", tuple(Picture(name, alt) for name, (alt, _) in drawn.items()))
 
 
 def predicted(fit: Fit) -> Figure:
@@ -72,6 +74,6 @@ def normal(fit: Fit) -> Figure:
 def _panels(count: int) -> tuple[Figure, list[Axes]]:
     """A row of panels with fixed margins."""
     figure = Figure(figsize=(max(4.2, 2.4 * count), 3.2))
-    found = figure.subplots(1, count, sharey=count > 1)
+    axes = figure.subplots(1, count, sharey=count > 1)
     figure.subplots_adjust(left=0.16 if count == 1 else 0.06, right=0.98, bottom=0.17, top=0.96)
-    return figure, list(np.atleast_1d(found))
+    return figure, list(np.atleast_1d(axes))
