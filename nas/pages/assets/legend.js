@@ -72,11 +72,12 @@ function markOf(renderers) {
 
 function dashOf(dash) { return dash?.value ?? dash ?? "solid"; }
 
-function drawn(holder, plot) {
+function drawn(holder, plot, below = []) {
   legendBelow(holder, plot);
   holder.replaceChildren();
   holder.dataset.drawn = isDark() ? "dark" : "light";
-  return Bokeh.Plotting.show(plot, holder).then(() => { holder.dataset.ready = "yes"; });
+  const all = below.length ? new Bokeh.Column({children: [plot, ...below], sizing_mode: "stretch_width", spacing: 0}) : plot;
+  return Bokeh.Plotting.show(all, holder).then(() => { holder.dataset.ready = "yes"; });
 }
 
 // What a chart draws of a series, in place of what it drew before.
