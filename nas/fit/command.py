@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from nas.answer.carried_study import carried, write_with_study
+from nas.answer.past_run import study_recorded
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import unknown
@@ -36,7 +38,6 @@ from nas.fit.text import planned as plan_lines
 from nas.fit.verdict import better_form, verdict
 from nas.fit.worth import STOP, worth
 from nas.pages.page import write_page
-from nas.record.candidates import write_candidates
 from nas.search.assembly import Study, assemble
 from nas.study.catalogue import load_law
 from nas.study.layers import layered, of_ones_own
@@ -259,7 +260,10 @@ def asked_of(request: FitRequest) -> Asked | None:
 
 
 def study_of(request: FitRequest, law: Law) -> Study:
-    """The study whose space, frontier and picks the designs and the check are about, under the law: that of --config, else a device as it is for what is the user's own, else the paper's."""
+    """The study whose space, frontier and picks the designs and the check are about, under the law: that of --config, else the one whose candidates the table trained, else a device as it is for what is the user's own, else the paper's."""
+    open_study = request.config is None and request.space is None and request.runs
+    if open_study and (trained := carried(table_of(request.runs[0]))) is not None:
+        return study_recorded(trained.resolved, {"law": law.mapping(), "baselines": []}, [])
     own = bool(request.runs) or request.prior is not None or of_ones_own(request.space) or of_ones_own(request.law)
     flags = {
         "law": law.mapping(),
@@ -289,7 +293,7 @@ def write_proposal(request: FitRequest, asked: Asked | None, planned: Proposal |
     if stops(content):
         said = f"{asked.out} is not written: nothing is left that is worth training"
     else:
-        write_candidates(asked.out, planned.columns)
+        write_with_study(asked.out, planned.columns, planned.study)
         said = f"{asked.n} candidates written to {asked.out}"
     if not request.quiet:
         notice(said)

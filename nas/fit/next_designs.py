@@ -31,6 +31,7 @@ from search_spaces.arrays import AnyArray, FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
 PRIOR_GOALS = ("regret", "cost")  # of the study's picks, or that per training FLOP
+OF_STUDY = ("vocabulary", "tied")  # the study prices with them; who trains takes those of the tokenizer
 LEAST = 1e-12  # nats² of a difference
 TOKEN_SHARES = (
     1.0,
@@ -125,12 +126,13 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """Trainings in the order of a plan, the plan, the columns of their candidate file, and the law that predicts their losses."""
+    """Trainings in the order of a plan, the plan, the columns of their candidate file, the law that predicts their losses, and the study."""
 
     trainings: Trainings
     plan: Plan
     columns: dict[str, AnyArray]
     law: Law
+    study: Study
 
 
 def designs(
@@ -147,23 +149,22 @@ def designs(
     Raises:
         UsageError: more designs than the space has.
     """
-    return proposal_of(*chosen_trainings(asked, study, law, knowledge, trained), law)
+    return proposal_of(*chosen_trainings(asked, study, law, knowledge, trained), law, study)
 
 
-def proposal_of(chosen: Trainings, found: Plan, law: Law) -> Proposal:
+def proposal_of(chosen: Trainings, found: Plan, law: Law, study: Study) -> Proposal:
     """Trainings with the columns of their candidate file, losses as a law predicts them."""
     columns: dict[str, AnyArray] = {
         "id": np.array([f"next-{i}" for i in range(len(chosen))], dtype=object),
-        **chosen.architectures.columns(),
+        **{name: column for name, column in chosen.architectures.columns().items() if name not in OF_STUDY},
         "purpose": np.array(found.purpose, dtype=object),
         "seed": found.seed,
         "predicted_loss": chosen.losses(law),
     }
-    if chosen.tokens is not None and "tokens" in law.law_form.features:
-        columns["tokens"] = chosen.tokens.astype(np.int64)
     if chosen.tokens is not None:
+        columns["tokens"] = chosen.tokens.astype(np.int64)
         columns["training_flops"] = chosen.flops
-    return Proposal(chosen, found, columns, law)
+    return Proposal(chosen, found, columns, law, study)
 
 
 def chosen_trainings(
@@ -175,7 +176,7 @@ def chosen_trainings(
         UsageError: more designs than the space has.
     """
     generator = np.random.default_rng(asked.seed)
-    candidates = candidates_of(study.problem.space, generator)
+    candidates = study.problem.headed(candidates_of(study.problem.space, generator))
     if asked.n > len(candidates):
         raise UsageError(
             f"next: expected at most {len(candidates):,} designs, the space's size, got {asked.n}; ask for fewer"
@@ -196,7 +197,7 @@ def trainable(asked: Asked, study: Study, law: Law, candidates: Architectures) -
     Raises:
         UsageError: none is.
     """
-    assessed = study.problem.assess(study.problem.headed(candidates))
+    assessed = study.problem.assess(candidates)
     keep = ~np.logical_or.reduce([np.zeros(len(candidates), dtype=bool), *law.unpriced(candidates).values()])
     said = [f"what {law.name} prices, {law.priced_designs}"] if law.partial else []
     for budget in study.problem.budgets:
@@ -296,7 +297,7 @@ def said_of(asked: Asked, proposal: Proposal, study: Study, noise: float | None,
     when = "first" if first else "next"
     names, chosen = [name for name in SHOWN if name in columns], proposal.trainings.architectures
     designs = [describe(chosen[i : i + 1], study.problem.space.settings) for i in range(asked.n)]
-    parts = [f"largest {feature(chosen, 'parameters').max():.3g} parameters"]
+    parts = [f"largest {feature(chosen, 'parameters').max():.3g} parameters without embeddings"]
     parts += [f"{columns['training_flops'].sum():.3g} training FLOP in all"] if "training_flops" in columns else []
     parts += [str(budget) for budget in study.problem.budgets if budget.metric in SIZES]
     parts += [f"{proposal.law.name} prices {proposal.law.priced_designs}"] if proposal.law.partial else []
@@ -335,7 +336,7 @@ def proposed(
     Raises:
         UsageError: more designs than there are, or none within the budgets.
     """
-    candidates = candidates_of(study.problem.space, np.random.default_rng(asked.seed))
+    candidates = study.problem.headed(candidates_of(study.problem.space, np.random.default_rng(asked.seed)))
     every = on_counts(trainable(asked, study, law, candidates), counts_of(law, trained))
     if asked.n > len(every):
         raise UsageError(
@@ -344,13 +345,13 @@ def proposed(
     plan_of = _planner(asked, belief, None if isinstance(judged, str) else contrasts(judged, belief))
     if asked.flops is None:
         found = plan_of(every)
-        return proposal_of(every[found.rows], found, law)
+        return proposal_of(every[found.rows], found, law, study)
     try:
         plans = affordable(every, asked.flops, asked.n, plan_of)
     except ValueError as error:
         raise UsageError(str(error)) from None
     within, found = min(plans, key=lambda pair: pair[1].shrink)
-    return proposal_of(within[found.rows], found, law)
+    return proposal_of(within[found.rows], found, law, study)
 
 
 def contrasts(judged: Judged, belief: Belief) -> FloatArray:

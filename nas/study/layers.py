@@ -18,6 +18,7 @@ OTHERS = {  # keys of files that hold more than one study, and the command that 
     "studies": ("a comparison of several", "compare"),
     **dict.fromkeys(("cases", "workloads", "models", "as_fast_as"), ("cases on several devices", "devices")),
 }
+CARRIED = "candidates"  # of a study that was written beside candidates: the file that it is of
 EXAMPLES = {"--set": "params.population=50", "--param": "population=50", "--cap": "optuna_gp=60"}
 
 
@@ -67,6 +68,7 @@ def from_file(config: str, command: str = "run") -> tuple[dict[str, Any], dict[P
     path = located(config)
     content, origins = yaml_source.read(path, own=path.parent == FilePath(config))
     content = {} if content is None else yaml_source.keys_of(content, path, "see 'plas init'")
+    content.pop(CARRIED, None)
     for key, (what, other) in OTHERS.items():
         if key in content and command != other:
             raise UsageError(f"{path}: expected a study, got {what}; plas {other} --config {config} runs them")
