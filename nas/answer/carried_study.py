@@ -76,7 +76,7 @@ def carried(source: Path) -> Carried | None:
         raise UsageError(f"{path}: expected the study of {source.name}, got another file; rename it, or give --config")
     checked_study(path, content)
     changed = "" if mark.get("sha256") == _digest(source) else f"{source} has changed since {path.name} was written"
-    return Carried(content, changed and f"{changed}: its study is taken all the same; --config names another")
+    return Carried(content, changed and f"{changed}: its study is taken all the same; delete that if it is another table's")
 
 
 def recorded_study(source: Path | None) -> Mapping[str, Any] | None:

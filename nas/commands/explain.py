@@ -251,7 +251,7 @@ def _of_file(request: ExplainRequest, path: Path) -> tuple[Study, Baseline]:
     designs, ids = read_candidates(path)
     row = 0 if request.index is None and len(ids) == 1 else request.index
     if row is None or row >= len(ids):
-        raise UsageError(f"--index: expected a row of {path}, 0 to {len(ids) - 1}, got {row}; choose one")
+        raise UsageError(f"--index: expected a row of {path}, 0 to {len(ids) - 1}, got {'none' if row is None else row}; choose one")
     return _in_file(request, path, designs[row : row + 1], f"{ids[row]} of {path}")
 
 

@@ -46,6 +46,8 @@ def over(
     presets = documents("nas.study.presets")
     if "preset" not in raw and of_ones_own(raw.get("device")):
         raw["preset"] = "device"
+    if "outside" not in raw and isinstance(raw.get("law"), str) and of_ones_own(raw["law"]):
+        raw["outside"] = "mark"  # a law of one's own recommends what its rows cover
     chosen = raw.get("preset", "paper")
     if isinstance(chosen, str) and chosen in presets:
         shipped, _ = yaml_source.read(presets[chosen])
