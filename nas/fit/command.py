@@ -108,7 +108,7 @@ def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOu
         fits = {each: found[0] for each, found in others.items() if not isinstance(found, str)}
         own, tokens = named_or_own(name, form), tokens_of(request, table, form)
         beyond = beyond_rows(fit, request.seed)
-        law = law_of(fit, known, law_name(request), own, tokens, fits, beyond)
+        law = on_vocabulary(law_of(fit, known, law_name(request), own, tokens, fits, beyond), table)
     except ValueError as error:
         raise UsageError(str(error)) from None
     study = study_of(request, law)
@@ -213,6 +213,12 @@ def designs_after(asked: Asked, study: Study, law: Law, fit: Fit) -> Proposal:
     return designs(asked, study, law, lambda candidates: known_by(fit), trained)
 
 
+def on_vocabulary(law: Law, table: Table) -> Law:
+    """A law that says the vocabulary of the tokens which its loss is per, where the table has one in all rows."""
+    size = table.vocabulary
+    return law if size is None else law.model_copy(update={"tokenizer_size": size})
+
+
 def next_shrink(fit: Fit, study: Study, law: Law, planned: Proposal | None) -> dict[str, float]:
     """How many models to train next, as asked or as many as coefficients, and what becomes of the standard errors."""
     if planned is None:
@@ -271,6 +277,11 @@ def study_of(request: FitRequest, law: Law) -> Study:
         "algo": "random",
         **({} if request.space is None else {"space": request.space}),
         **({"preset": "device", "outside": "allow"} if own and request.config is None else {}),
+        **(
+            {"vocabulary": law.tokenizer_size}
+            if own and request.config is None and request.runs and law.tokenizer_size
+            else {}
+        ),
         **({} if request.prior is None else {"outside": "mark"}),  # picks of what prior and rows cover
     }
     return assemble(*layered(flags, [], request.config))

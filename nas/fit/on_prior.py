@@ -15,6 +15,7 @@ from nas.files.tables import write, write_json
 from nas.fit.command import (
     asked_of,
     first_asked,
+    on_vocabulary,
     proposal_content,
     refuse_undecided,
     rows_of,
@@ -40,9 +41,10 @@ from nas.study.catalogue import load_law
 from nas.terminal.console import Stages, notice
 from objectives.evidence.joint_form import FORM, trainings
 from objectives.evidence.posterior import Belief, own_law, posterior, prior_of
+from objectives.fitting.kept_rows import offered
 from objectives.fitting.portability import doubt
 from objectives.fitting.robust import diverged, without_diverged
-from objectives.fitting.trained_models import Table
+from objectives.fitting.trained_models import Table, lacking
 from objectives.loss_law.law import Law, tables_seen
 
 KIND = "fit_on_prior"
@@ -114,7 +116,7 @@ def worked_out(request: FitRequest, asked: Asked | None = None) -> Updated:
     stage(f"{len(own.table):,} rows on {given.name}")
     found = own.found
     tokens = tokens_of(request, own.table, FORM) or given.stated_tokens
-    law = own_law(given, found.belief, own.table, law_name(request), tokens, own.main_group)
+    law = on_vocabulary(own_law(given, found.belief, own.table, law_name(request), tokens, own.main_group), own.table)
     study = study_of(request, law)
     stage("the frontier under the draws")
     judged = under_draws(study, law)
@@ -130,7 +132,7 @@ def worked_out(request: FitRequest, asked: Asked | None = None) -> Updated:
     content |= {} if asked is None or plan is None else _next(asked, plan, study)
     content["worth"] = None if plan is None else worth(judged, plan.trainings, request.stop_below, request.seed)
     refuse_undecided(request, content["worth"])
-    content = {"verdict": prior_verdict(content), **content}
+    content = {"verdict": prior_verdict(content, tokens=request.tokens), **content}
     stage.close()
     origin = law.provenance | {"verdict": content["verdict"][0]}
     return Updated(law.model_copy(update={"provenance": origin}), content, plan)
@@ -143,7 +145,9 @@ def own_rows(request: FitRequest, given: Law, prior: Belief) -> Own:
         ValueError: a table that cannot be used.
     """
     paths = [table_of(path) for path in request.runs]
-    table = rows_of(request, single=True)
+    table = rows_of(request, ("parameters",), single=True)
+    if lacks := lacking(table, ("parameters",)):
+        raise ValueError("\n".join([*lacks, *offered(table.beside)]))
     if "tokens" in table.empty:  # which are not taken from the prior where some rows say theirs
         raise ValueError(table.empty["tokens"])
     _refuse_seen(given, paths, table)

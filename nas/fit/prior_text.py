@@ -58,7 +58,7 @@ def _data(content: Mapping[str, Any], drawn: Drawn) -> list[str]:
         lines.append(f"your table says nothing of {', '.join(data['missing'])}: there the prior stands")
     if data["assumed_tokens"] is not None:
         lines.append(
-            f"your table says nothing of tokens: all rows are taken as trained on {data['assumed_tokens']:.3g} tokens; --tokens says on how many"
+            f"your table says nothing of tokens: all rows are taken as trained on {data['assumed_tokens']:.3g} tokens"
         )
     if data["small"]:
         lines.append(

@@ -15,9 +15,11 @@ MISFIT = 3.0  # residual sds over the prior's from which the form is doubted
 MANY = 0.25  # share of surprising rows from which the prior is doubted
 
 
-def prior_verdict(content: Mapping[str, Any]) -> list[str]:
-    """Lines of the verdict, the summary first."""
+def prior_verdict(content: Mapping[str, Any], tokens: float | None = None) -> list[str]:
+    """Lines of the verdict, the summary first; `tokens`: as they were said beside the table."""
+    assumed = content["data"]["assumed_tokens"] if tokens is None else None
     doubts = [
+        *(["the tokens"] if assumed else []),
         *(["the unit of the losses"] if content["data"]["unit"] else []),
         *(["whether rows and prior agree"] if _strange(content) else []),
         *(["few rows"] if content["data"]["rows"] < FEW else []),
@@ -26,7 +28,12 @@ def prior_verdict(content: Mapping[str, Any]) -> list[str]:
     doubts += [word] if word else []
     summary = f"Not settled by these rows: {', '.join(doubts)}." if doubts else "Usable for picks inside the range."
     unit = content["data"]["unit"]
-    return [summary, *([unit] if unit else []), *_prior_rows(content), *_surprise(content), _shrunk(content), picks]
+    summary = [summary] + (
+        [f"tokens: the table has none, so every row is taken as trained on {assumed:.3g}; --tokens N says on how many"]
+        if assumed
+        else []
+    )
+    return [*summary, *([unit] if unit else []), *_prior_rows(content), *_surprise(content), _shrunk(content), picks]
 
 
 def _strange(content: Mapping[str, Any]) -> bool:
