@@ -295,7 +295,8 @@ def said_of(asked: Asked, proposal: Proposal, study: Study, noise: float | None,
     columns, shrink = proposal.columns, proposal.plan.shrink
     after = f"are {shrink:.2f} of random designs'" if first else f"become {shrink:.2f} of what they are"
     when = "first" if first else "next"
-    names, chosen = [name for name in SHOWN if name in columns], proposal.trainings.architectures
+    shown = [name for name in SHOWN if name != "tokens" or proposal.law.sees_tokens]
+    names, chosen = [name for name in shown if name in columns], proposal.trainings.architectures
     designs = [describe(chosen[i : i + 1], study.problem.space.settings) for i in range(asked.n)]
     parts = [f"largest {feature(chosen, 'parameters').max():.3g} parameters without embeddings"]
     parts += [f"{columns['training_flops'].sum():.3g} training FLOP in all"] if "training_flops" in columns else []
