@@ -16,6 +16,7 @@ from nas.record.folder import checked_study, current, open_run
 from nas.record.identity import at_start, free, needed
 from nas.record.store import FILE as STORE
 from nas.search.assembly import Study, assemble
+from nas.study.catalogue import is_file
 from nas.study.layers import CARRIED, layered
 from objectives import outside
 from search_spaces.architectures import Architectures
@@ -76,7 +77,9 @@ def carried(source: Path) -> Carried | None:
         raise UsageError(f"{path}: expected the study of {source.name}, got another file; rename it, or give --config")
     checked_study(path, content)
     changed = "" if mark.get("sha256") == _digest(source) else f"{source} has changed since {path.name} was written"
-    return Carried(content, changed and f"{changed}: its study is taken all the same; delete that if it is another table's")
+    return Carried(
+        content, changed and f"{changed}: its study is taken all the same; delete that if it is another table's"
+    )
 
 
 def recorded_study(source: Path | None) -> Mapping[str, Any] | None:
@@ -116,7 +119,7 @@ def study_of_file(
 
 def list_of(source: Path) -> Path:
     """The candidate file of the folder of an export; any other source as it is."""
-    return source / LAUNCH_LIST if (source / EXPORTED).is_file() else source
+    return source / LAUNCH_LIST if is_file(str(source / EXPORTED)) else source
 
 
 def exported_design(path: Path) -> tuple[Path, Architectures] | None:

@@ -45,6 +45,7 @@ from nas.record.candidates import read_candidates
 from nas.search.assembly import Study, assemble
 from nas.search.scenarios import doubtful_times
 from nas.study.baselines import architecture_from, model_named
+from nas.study.catalogue import is_file
 from nas.study.layers import layered, parsed_settings
 from nas.study.metrics import check_form, parse_budget, select
 from nas.terminal.console import notice, say, say_json
@@ -251,7 +252,9 @@ def _of_file(request: ExplainRequest, path: Path) -> tuple[Study, Baseline]:
     designs, ids = read_candidates(path)
     row = 0 if request.index is None and len(ids) == 1 else request.index
     if row is None or row >= len(ids):
-        raise UsageError(f"--index: expected a row of {path}, 0 to {len(ids) - 1}, got {'none' if row is None else row}; choose one")
+        raise UsageError(
+            f"--index: expected a row of {path}, 0 to {len(ids) - 1}, got {'none' if row is None else row}; choose one"
+        )
     return _in_file(request, path, designs[row : row + 1], f"{ids[row]} of {path}")
 
 
@@ -264,7 +267,7 @@ def _in_file(request: ExplainRequest, path: Path, chosen: Architectures, label: 
 
 def _from_run(request: ExplainRequest, path: Path) -> tuple[Study, Baseline]:
     """An architecture of a run, in the run's study; a user's functions are left out, nothing is imported."""
-    if (path := list_of(path)).is_file():
+    if (path := list_of(path)).suffix in (".csv", ".jsonl") and is_file(str(path)):
         return _of_file(request, path)
     if request.config is not None:
         raise UsageError("explain: expected a run folder or --config, got both; the run holds its own configuration")

@@ -13,6 +13,7 @@ from nas.answer.law_sentences import caveats, pick_under, regret_columns
 from nas.answer.past_run import (
     RecordedRun,
     recorded_run,
+    requeried,
     solvable,
     solved_along,
     solved_within,
@@ -20,7 +21,6 @@ from nas.answer.past_run import (
     with_quantiles,
 )
 from nas.answer.pick_tables import LOSS, OF_FIRST, regret_in_words
-from nas.answer.requeried import requeried
 from nas.answer.score_tables import Scored, design_table, say_scores, score_columns, scored, step_table
 from nas.answer.sureness import (
     OUTSIDE,

@@ -270,8 +270,8 @@ def of_own_vocabulary(
         return config, [
             f"law {law.name}: its loss is per token of a vocabulary of {size:,}, designs are priced with {given:,}"
         ]
-    said = f"designs are priced with the vocabulary of law {law.name}, {size:,}; --vocabulary N takes another"
-    return config.model_copy(update={"vocabulary": size}), [said]
+    notice = f"designs are priced with the vocabulary of law {law.name}, {size:,}; --vocabulary N takes another"
+    return config.model_copy(update={"vocabulary": size}), [notice]
 
 
 def notices_of_tokens(config: StudyConfig, laws: Sequence[Law], axis: Sequence[float]) -> list[str]:

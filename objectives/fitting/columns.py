@@ -80,14 +80,14 @@ def inexact(unread: Iterable[str], read: Collection[str], known: Collection[str]
     return faults
 
 
-def meant_by(unread: Iterable[str], read: Collection[str], known: Collection[str]) -> dict[str, tuple[str, str]]:
+def meant_by(unread: Iterable[str], read: Collection[str], choices: Collection[str]) -> dict[str, tuple[str, str]]:
     """Of columns not read that but for their spelling have the name of a known one: that name, and the factor of a unit behind it ("" of none)."""
     meant: dict[str, tuple[str, str]] = {}
     for name in unread:
         unit = IN_UNITS.search(name)
         plain = _plain(name if unit is None else name[: unit.start()])
         wanted = ALIAS.get(plain, plain)
-        if wanted in known and wanted not in read:
+        if wanted in choices and wanted not in read:
             meant[name] = (wanted, "" if unit is None else UNITS[unit[1]])
     return meant
 
