@@ -28,12 +28,10 @@ def prior_verdict(content: Mapping[str, Any], tokens: float | None = None) -> li
     doubts += [word] if word else []
     summary = f"Not settled by these rows: {', '.join(doubts)}." if doubts else "Usable for picks inside the range."
     unit = content["data"]["unit"]
-    summary = [summary] + (
-        [f"tokens: the table has none, so every row is taken as trained on {assumed:.3g}; --tokens N says on how many"]
-        if assumed
-        else []
-    )
-    return [*summary, *([unit] if unit else []), *_prior_rows(content), *_surprise(content), _shrunk(content), picks]
+    taken = f"so every row is taken as trained on {assumed:.3g}; --tokens N says on how many" if assumed else ""
+    first = [f"tokens: the table has none, {taken}"] if taken else []
+    rest = [*_prior_rows(content), *_surprise(content), _shrunk(content), picks]
+    return [summary, *first, *([unit] if unit else []), *rest]
 
 
 def _strange(content: Mapping[str, Any]) -> bool:
