@@ -19,7 +19,7 @@ from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.quantiles import named_in, refuse_unclaimed, ships, with_metrics
 from nas.problem.uncertainty import tied
-from nas.record.folder import OpenRun, open_run
+from nas.record.folder import OpenRun, open_run, workload_of
 from nas.record.store import KNOWN, final, holds
 from nas.search.assembly import Study, assemble
 from nas.search.discovery import completed
@@ -193,17 +193,26 @@ def study_of(run: RecordedRun, flags: Mapping[str, Any], settings: Sequence[str]
     Raises:
         UsageError: flags that do not fit it.
     """
-    figures = run.workload.figures
+    return study_recorded(run.run.resolved, flags, settings)
+
+
+def study_recorded(resolved: Mapping[str, Any], flags: Mapping[str, Any], settings: Sequence[str]) -> Study:
+    """A recorded study with shipped metrics alone, flags over it.
+
+    Raises:
+        UsageError: flags that do not fit it.
+    """
+    figures = workload_of(resolved).figures
     kept: dict[str, Any] = {
-        "objectives": [n for n in run.run.resolved["objectives"] if ships(n, figures)] or ["loss"],
+        "objectives": [n for n in resolved["objectives"] if ships(n, figures)] or ["loss"],
         "algo": "random",
         "params": {},
         "applications": {},
         "train": None,
         "measure": None,
     }
-    budgets = {metric: limit for metric, limit in run.run.resolved["budgets"].items() if ships(metric, figures)}
-    base = {**run.run.resolved, **kept, "budgets": budgets}
+    budgets = {metric: limit for metric, limit in resolved["budgets"].items() if ships(metric, figures)}
+    base = {**resolved, **kept, "budgets": budgets}
     if "precision_law" in flags:
         base |= _without_precision_laws(base)
     if "preset" in flags:
@@ -352,3 +361,27 @@ def _content(path: Path) -> Mapping[str, Any]:
         if isinstance(content, Mapping):
             return content
     return {}
+
+
+CHANGED = ("space", "law", "laws", "precision_law", "precisions", "calibration")  # of a resolved study
+
+
+def requeried(run: RecordedRun, flags: Mapping[str, Any]) -> tuple[RecordedRun, Study]:
+    """The run's study with these keys, and the run as one of it that has evaluated nothing yet.
+
+    Raises:
+        UsageError: flags that do not fit the study, or a run that minimises or limits a metric of its own.
+    """
+    resolved, shipped = run.run.resolved, (*importable("objectives.metrics"), *run.workload.figures)
+    own = [name for name in (*resolved["objectives"], *resolved["budgets"]) if name.partition("@")[0] not in shipped]
+    if own:
+        raise UsageError(
+            f"{' and '.join(flags)}: expected a run of shipped metrics alone, which are solved again, got one of {own[0]}; "
+            "start a run with them"
+        )
+    study = study_of(run, flags, [])
+    now = study.resolved()
+    nothing = study.problem.evaluate(np.zeros((0, len(study.problem.space.genes)), dtype=np.int64))
+    empty = replace(nothing, objectives=run.evaluations.objectives, budgets=run.evaluations.budgets)
+    opened = replace(run.run, resolved={**resolved, **{key: now[key] for key in CHANGED}})
+    return replace(run, run=opened, space=study.problem.space, evaluations=empty, requeried=True), study

@@ -1,13 +1,14 @@
 """A frontier as people hold it: a table that knows its problem, whether it is exact, and how to pick from it."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
 
+from nas.answer.carried_study import write_with_study
 from nas.answer.three_sentences import ThreeSentences
 from nas.api.data_frames import design_of, evaluations_table, notebook_html, units, with_differences
 from nas.errors import InfeasibleError, UsageError
@@ -18,7 +19,7 @@ from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.quantiles import named_in, refuse_unclaimed, with_metrics
 from nas.problem.uncertainty import FROM_LOSS
-from nas.record.candidates import write_candidates
+from nas.search.assembly import Study
 from nas.study.metrics import check_form, parse_budget, select
 from objectives.scenario import Workload
 
@@ -40,6 +41,7 @@ class Frontier:
     folder: Path | None = None
     baselines: tuple[Baseline, ...] = ()
     answering: Callable[[], ThreeSentences | None] = lambda: None
+    study: Study = field(kw_only=True)
 
     @cached_property
     def answer(self) -> str:
@@ -162,7 +164,7 @@ class Frontier:
             )
 
     def save(self, path: str | Path) -> None:
-        """Write a candidate file (.csv or .jsonl) over whatever is there; every command reads it.
+        """Write a candidate file (.csv or .jsonl) over whatever is there, its study beside it; every command reads both.
 
         Examples:
             >>> nas.load_study().solve().save("candidates.csv")
@@ -171,7 +173,8 @@ class Frontier:
             UsageError: another ending.
             PlasError: it cannot be written.
         """
-        write_candidates(Path(path), {str(name): column.to_numpy() for name, column in self.frame.items()})
+        columns = {str(name): column.to_numpy() for name, column in self.frame.items()}
+        write_with_study(Path(path), columns, self.study)
 
     def __repr__(self) -> str:
         kind = "exact frontier" if self.exact else "frontier found by a search"

@@ -141,6 +141,7 @@ class Study:
             how=found.explanation,
             baselines=self.assembled.baselines,
             answering=lambda: solved_answer(self.assembled, found.frontier),
+            study=self.assembled,
         )
 
     def search(self, *, out: str | Path | None = None, **keys: Unpack[StudyKeys]) -> Frontier:
@@ -187,7 +188,9 @@ class Study:
         evaluated = None if config.algo == "exact" else outcome.evaluations
         beside = self.assembled.baselines
         said = three_sentences(outcome)
-        return Frontier(problem, outcome.frontier, covers, how, evaluated, folder, beside, lambda: said)
+        return Frontier(
+            problem, outcome.frontier, covers, how, evaluated, folder, beside, lambda: said, study=self.assembled
+        )
 
     def explain(self, architecture: Given) -> Explanation:
         """One architecture broken down: operators, bytes, terms of the loss, budgets, steps along each axis.

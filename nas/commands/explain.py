@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nas.answer import gain_sentences
+from nas.answer.carried_study import exported_design, list_of, study_of_file
 from nas.answer.design_words import blind_spots, count, describe, head, unpriced
 from nas.answer.device_times import TIMES, ranges_of_what
 from nas.answer.gain_sentences import described, gain_lines
@@ -40,12 +41,14 @@ from nas.problem.quantiles import measured_at, own_in_words
 from nas.problem.steps import AT_EQUAL_TEXT, AtContext, HeadStep, along_contexts, has_long_contexts
 from nas.problem.uncertainty import Difference, Undecided, from_models, undecided_axes
 from nas.problem.wording import best_served, in_words
+from nas.record.candidates import read_candidates
 from nas.search.assembly import Study, assemble
 from nas.search.scenarios import doubtful_times
 from nas.study.baselines import architecture_from, model_named
+from nas.study.catalogue import is_file
 from nas.study.layers import layered, parsed_settings
 from nas.study.metrics import check_form, parse_budget, select
-from nas.terminal.console import say, say_json
+from nas.terminal.console import notice, say, say_json
 from nas.terminal.doors import command
 from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
@@ -223,6 +226,8 @@ def _named(request: ExplainRequest) -> tuple[Study, Baseline]:
     """A published model, or an architecture written out, in a study that has its vocabulary."""
     raw, origins = layered({"algo": "random", **request.flags}, request.settings, request.config)
     if request.model is not None:
+        if request.config is None and (exported := exported_design(Path(request.model))) is not None:
+            return _in_file(request, exported[0], exported[1], request.model)
         try:
             known = model_named(request.model)
         except UsageError as error:
@@ -242,8 +247,28 @@ def _own_head(request: ExplainRequest, raw: Mapping[str, Any], chosen: Architect
     return {name: value for name, value in own.items() if name not in given}
 
 
+def _of_file(request: ExplainRequest, path: Path) -> tuple[Study, Baseline]:
+    """A row of a candidate file, in the study that made it."""
+    designs, ids = read_candidates(path)
+    row = 0 if request.index is None and len(ids) == 1 else request.index
+    if row is None or row >= len(ids):
+        raise UsageError(
+            f"--index: expected a row of {path}, 0 to {len(ids) - 1}, got {'none' if row is None else row}; choose one"
+        )
+    return _in_file(request, path, designs[row : row + 1], f"{ids[row]} of {path}")
+
+
+def _in_file(request: ExplainRequest, path: Path, chosen: Architectures, label: str) -> tuple[Study, Baseline]:
+    study, doubt = study_of_file(path, request.config, request.settings, request.flags)
+    if doubt:
+        notice(f"Warning: {doubt}")
+    return study, Baseline(label, chosen)
+
+
 def _from_run(request: ExplainRequest, path: Path) -> tuple[Study, Baseline]:
     """An architecture of a run, in the run's study; a user's functions are left out, nothing is imported."""
+    if (path := list_of(path)).suffix in (".csv", ".jsonl") and is_file(str(path)):
+        return _of_file(request, path)
     if request.config is not None:
         raise UsageError("explain: expected a run folder or --config, got both; the run holds its own configuration")
     check_form(request.how)

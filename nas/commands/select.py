@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from nas.answer.carried_study import write_with_study
 from nas.answer.design_words import count, describe
 from nas.answer.doubt import solved_regret
 from nas.answer.law_sentences import caveats, pick_under, regret_columns
 from nas.answer.past_run import (
     RecordedRun,
     recorded_run,
+    requeried,
     solvable,
     solved_along,
     solved_within,
@@ -19,7 +21,6 @@ from nas.answer.past_run import (
     with_quantiles,
 )
 from nas.answer.pick_tables import LOSS, OF_FIRST, regret_in_words
-from nas.answer.requeried import requeried
 from nas.answer.score_tables import Scored, design_table, say_scores, score_columns, scored, step_table
 from nas.answer.sureness import (
     OUTSIDE,
@@ -53,7 +54,6 @@ from nas.problem.uncertainty import (
     uncertainty,
     undecided_axes,
 )
-from nas.record.candidates import write_candidates
 from nas.study.metrics import check_form, parse_budget, select
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.tables import table
@@ -95,7 +95,7 @@ def choose(request: SelectRequest) -> None:
     lost, said = _expected_regret(request, run, rows, pick)
     lines = [*([OF_STEPS] if request.distinguishable else []), *lines, *said]
     of_tasks, columns = _of_tasks(request, run, rows)
-    _give(request, run.columns(rows) | sure | apart_from | lost | under | columns, len(rows))
+    _give(request, run, run.columns(rows) | sure | apart_from | lost | under | columns, len(rows))
     if not request.json:
         _show(run, rows, request.shown, _shown_first(sure) | short | _shown_first(under))
         for line in lines:
@@ -324,7 +324,7 @@ def _sweep(request: SelectRequest, run: RecordedRun, problem: Problem | None, bu
     under, lines = _under_laws(request, run, rows, None, limits)
     apart_from, short = _apart(run, rows)
     of_tasks, columns = _of_tasks(request, run, rows)
-    _give(request, {"limit": limits, **run.columns(rows), **apart_from, **under, **columns}, len(rows))
+    _give(request, run, {"limit": limits, **run.columns(rows), **apart_from, **under, **columns}, len(rows))
     if not request.json:
         if len(rows) < len(answers):
             say(
@@ -338,9 +338,11 @@ def _sweep(request: SelectRequest, run: RecordedRun, problem: Problem | None, bu
     _print_extrapolations(request, run, rows)
 
 
-def _give(request: SelectRequest, columns: dict[str, AnyArray], n: int) -> None:
+def _give(request: SelectRequest, run: RecordedRun, columns: dict[str, AnyArray], n: int) -> None:
     if request.out is not None:
-        write_candidates(request.out, columns)
+        study = study_of(run, {}, [])
+        limits = tuple(b for b in run.evaluations.budgets if ships(b.metric, run.workload.figures))
+        write_with_study(request.out, columns, replace(study, problem=replace(study.problem, budgets=limits)))
     if request.json:
         say_json([{name: _plain(column[i]) for name, column in columns.items()} for i in range(n)])
 

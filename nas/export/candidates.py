@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from nas.answer.carried_study import list_of, study_of_file
 from nas.answer.past_run import RecordedRun, recorded_run, solvable, solved_within, study_of
 from nas.errors import InfeasibleError, UsageError
 from nas.problem.evaluations import Evaluations, Scale, frontier_rows
 from nas.record.candidates import read_candidates
-from nas.search.assembly import Study, assemble
+from nas.search.assembly import Study
 from nas.search.scenarios import able_to_serve
 from nas.study.baselines import baseline
-from nas.study.layers import layered
 from nas.study.metrics import check_form, parse_budget, select
 from nas.terminal.doors import command
 from search_spaces.architectures import Architectures
@@ -28,11 +28,12 @@ SHAPE = ("depth", "width", "head_dim", "n_heads", "n_kv_heads", "n_experts", "to
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Architectures with their ids, and the study that predicts their metrics."""
+    """Architectures with their ids, the study that predicts their metrics, and what must be said of that ("" of nothing)."""
 
     study: Study
     ids: list[str]
     architectures: Architectures
+    doubt: str = ""
 
 
 def chosen(
@@ -46,6 +47,7 @@ def chosen(
     """
     if how is not None:
         check_form(how)
+    source = list_of(source)
     if source.is_dir():
         candidates = _of_run(source, how or "frontier", config, settings, flags)
     else:
@@ -73,14 +75,13 @@ def _of_run(source: Path, how: str, config: str | None, settings: Sequence[str],
 def _of_file(
     source: Path, how: str | None, config: str | None, settings: Sequence[str], flags: Mapping[str, Any]
 ) -> Chosen:
-    raw, origins = layered({"algo": "random", **flags}, settings, config)
-    study = assemble({**raw, "params": {}}, origins)
+    study, doubt = study_of_file(source, config, settings, flags)
     architectures, ids = read_candidates(source)
     if any_of(architectures.speculation) or any_of(architectures.experts_in):
         problem = replace(study.problem, scenario=able_to_serve(study.problem.scenario))
         study = replace(study, problem=problem)
     rows = np.arange(len(ids)) if how is None else _rows(study, architectures, how)
-    return Chosen(study, [ids[row] for row in rows.tolist()], architectures[rows])
+    return Chosen(study, [ids[row] for row in rows.tolist()], architectures[rows], doubt)
 
 
 def _rows(study: Study, architectures: Architectures, how: str) -> IntArray:
@@ -97,9 +98,11 @@ def _rows(study: Study, architectures: Architectures, how: str) -> IntArray:
     return select(evaluations, how, scale, problem.scenario)
 
 
-def with_vocabulary(architectures: Architectures, flag: int | None, tokenizer: int | None) -> Architectures:
-    """Every architecture with a vocabulary: the flag's, its own, the given tokenizer's, else Qwen's 151,936."""
-    sizes = [flag or own or tokenizer or QWEN_VOCABULARY for own in architectures.vocabulary.tolist()]
+def with_vocabulary(
+    architectures: Architectures, flag: int | None, tokenizer: int | None, study: int = 0
+) -> Architectures:
+    """Every architecture with a vocabulary: the flag's, its own, the given tokenizer's, the study's, else Qwen's 151,936."""
+    sizes = [flag or own or tokenizer or study or QWEN_VOCABULARY for own in architectures.vocabulary.tolist()]
     return Architectures.concatenate([architectures[i : i + 1].with_vocabulary(size) for i, size in enumerate(sizes)])
 
 
@@ -116,6 +119,7 @@ def candidates_to_measure(
         model = baseline(name)
         designs[model.label] = model.architecture
     if source is not None:
+        source = list_of(source)
         designs |= _run_designs(source, how) if source.is_dir() else _file_designs(source, how)
     if not designs:
         raise UsageError(

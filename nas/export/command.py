@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nas.answer.carried_study import write_with_study
 from nas.answer.design_words import count, describe
 from nas.answer.sentences import hardware, workload
 from nas.errors import UsageError
@@ -16,20 +17,19 @@ from nas.export.gguf_types import FORMATS
 from nas.export.launch_list import FILE, Rounded, changes, launch_columns, to_multiple
 from nas.export.model import Model, Workload, cautions_of, refuse_unserved, refuse_weights_without_head, served_as
 from nas.export.readme import README, readme, recipe_line
-from nas.export.recipe import load_recipe
+from nas.export.recipe import Recipe, load_recipe
 from nas.export.request import ExportRequest
 from nas.export.stack_protocol import KIND, shown, stack, stack_names
 from nas.export.tokenizer import refuse_larger, tokenizers_for
 from nas.files.faults import unknown
 from nas.files.tables import write, write_json
-from nas.record.candidates import write_candidates
 from nas.study.entry_points import refuse_contested
 from nas.study.value_parsers import written_vocabulary
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.doors import command
 from nas.terminal.tables import table
 from objectives.display_text import in_a_command
-from objectives.loss_law.law import origin_line, verdict_line
+from objectives.loss_law.law import Law, origin_line, verdict_line
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray
@@ -98,12 +98,14 @@ def export(request: ExportRequest) -> None:
                 stack(name).emit(model, place)
             if request.weights and not request.quiet:
                 notice(f"{number:,} of {len(prepared.models):,} candidates written")
-        write_candidates(folder / FILE, prepared.columns)
+        write_with_study(folder / FILE, prepared.columns, prepared.chosen.study)
         cautions = prepared.cautions()
         assumptions = [text for (name, text) in cautions if name == EVERY_STACK] + _doubts(prepared)
         write(folder / README, readme(prepared.models, prepared.stacks, cautions, assumptions))
         content = manifest(prepared.chosen.study, prepared.stacks, prepared.models, _notes(prepared))
         write_json(folder / MANIFEST, content)
+    if prepared.chosen.doubt and not request.quiet:
+        notice(f"Warning: {prepared.chosen.doubt}")
     _show(request, prepared)
     if not request.json:
         say(f"Check: {command('export')} --verify {in_a_command(request.out)}")
@@ -116,7 +118,7 @@ def prepare(request: ExportRequest, source: Path) -> Export:
         UsageError: unknown names, an architecture that no class holds, a tokenizer that does not fit.
         InfeasibleError: nothing to export.
     """
-    stacks, recipe = stack_names(request.stacks or "hf"), load_recipe(request.recipe)
+    stacks = stack_names(request.stacks or "hf")
     for name in stacks:
         refuse_contested(KIND, name, "to: ")
         stack(name)  # an installed package's that is none is refused before anything is worked out
@@ -128,10 +130,16 @@ def prepare(request: ExportRequest, source: Path) -> Export:
     tokenizers = tokenizers_for(request.tokenizer)
     vocabulary = _vocabulary(request.flags.get("vocabulary"))
     candidates = chosen(source, request.how, request.config, request.settings, request.flags)
-    designs = with_vocabulary(as_flags_serve(candidates.architectures, request.flags), vocabulary, tokenizers.size)
+    designs = with_vocabulary(
+        as_flags_serve(candidates.architectures, request.flags),
+        vocabulary,
+        tokenizers.size,
+        candidates.study.problem.vocabulary,
+    )
     tokenizers.refuse_other_sizes(designs.vocabulary.tolist())
     exported = to_multiple(designs, request.multiple) if request.multiple > 1 else designs
     scenario = candidates.study.problem.scenario
+    recipe = _recipe(request, scenario.law)
     gguf = request.gguf or usual_format(scenario, stacks)
     models: list[Model] = []
     refused: list[str] = []
@@ -150,6 +158,14 @@ def prepare(request: ExportRequest, source: Path) -> Export:
     with _typed():
         columns = launch_columns(candidates.study.problem, models)
     return Export(candidates, stacks, models, changes(candidates.study.problem, designs, exported), columns)
+
+
+def _recipe(request: ExportRequest, law: Law) -> Recipe:
+    """The recipe; the one that is taken where none is named trains on as many tokens as the law predicts for."""
+    recipe = load_recipe(request.recipe)
+    if request.recipe != ExportRequest.recipe or law.tokens is None or not law.sees_tokens:
+        return recipe
+    return recipe.model_copy(update={"tokens": law.tokens})
 
 
 def as_flags_serve(architectures: Architectures, flags: Mapping[str, Any]) -> Architectures:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from nas.answer.carried_study import beside
 from nas.errors import PlasError, UsageError
 from nas.export.gguf_types import FORMATS
 from nas.export.launch_list import FILE
@@ -81,7 +82,7 @@ def _refuse_full(folder: Path, expected_bytes: int) -> None:
 def folder_names(ids: list[str]) -> list[str]:
     """A distinct folder name per id, of letters, digits, dots, underscores and hyphens."""
     names: list[str] = []
-    used = {FILE, MANIFEST, README.lower()}
+    used = {FILE, beside(Path(FILE)).name, MANIFEST, README.lower()}
     for identity in ids:
         base = re.sub(r"[^A-Za-z0-9._-]+", "-", identity).strip(".-")[:100] or "candidate"
         name, n = base, 1

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from nas.answer.carried_study import carried, write_with_study
+from nas.answer.past_run import study_recorded
 from nas.document.document import Document, Section, markdown
 from nas.errors import UsageError
 from nas.files import yaml_source
@@ -23,7 +25,6 @@ from nas.fit.request import FitRequest
 from nas.fit.verdict import better_form, verdict
 from nas.fit.worth import STOP, worth
 from nas.pages.page import write_page
-from nas.record.candidates import write_candidates
 from nas.search.assembly import Study, assemble
 from nas.study.catalogue import load_law
 from nas.study.layers import layered, of_ones_own
@@ -93,7 +94,7 @@ def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOu
         fits = {rival: result[0] for rival, result in others.items() if not isinstance(result, str)}
         own, tokens = meaning.named_or_own(name, form), meaning.tokens_of(request, table, form)
         beyond = beyond_rows(fit, request.seed)
-        law = law_of(fit, spread, meaning.law_name(request), own, tokens, fits, beyond)
+        law = on_vocabulary(law_of(fit, spread, meaning.law_name(request), own, tokens, fits, beyond), table)
     except ValueError as error:
         raise UsageError(str(error)) from None
     study = study_of(request, law)
@@ -199,6 +200,12 @@ def designs_after(asked: Asked, study: Study, law: Law, fit: Fit) -> Proposal:
     return designs(asked, study, law, lambda candidates: known_by(fit), trained)
 
 
+def on_vocabulary(law: Law, table: Table) -> Law:
+    """A law that says the vocabulary of the tokens which its loss is per, where the table has one in all rows."""
+    size = table.vocabulary
+    return law if size is None else law.model_copy(update={"tokenizer_size": size})
+
+
 def next_shrink(fit: Fit, study: Study, law: Law, planned: Proposal | None) -> dict[str, float]:
     """How many models to train next, as asked or as many as coefficients, and what becomes of the standard errors."""
     if planned is None:
@@ -243,7 +250,10 @@ def asked_of(request: FitRequest) -> Asked | None:
 
 
 def study_of(request: FitRequest, law: Law) -> Study:
-    """The study whose space, frontier and picks the designs and the check are about, under the law: that of --config, else a device as it is for what is the user's own, else the paper's."""
+    """The study whose space, frontier and picks the designs and the check are about, under the law: that of --config, else the one whose candidates the table trained, else a device as it is for what is the user's own, else the paper's."""
+    open_study = request.config is None and request.space is None and request.runs
+    if open_study and (trained := carried(meaning.table_of(request.runs[0]))) is not None:
+        return study_recorded(trained.resolved, {"law": law.mapping(), "baselines": []}, [])
     own = bool(request.runs) or request.prior is not None or of_ones_own(request.space) or of_ones_own(request.law)
     flags = {
         "law": law.mapping(),
@@ -251,6 +261,11 @@ def study_of(request: FitRequest, law: Law) -> Study:
         "algo": "random",
         **({} if request.space is None else {"space": request.space}),
         **({"preset": "device", "outside": "allow"} if own and request.config is None else {}),
+        **(
+            {"vocabulary": law.tokenizer_size}
+            if own and request.config is None and request.runs and law.tokenizer_size
+            else {}
+        ),
         **({} if request.prior is None else {"outside": "mark"}),  # picks of what prior and rows cover
     }
     return assemble(*layered(flags, [], request.config))
@@ -268,7 +283,7 @@ def write_proposal(request: FitRequest, asked: Asked | None, planned: Proposal |
         return
     done = f"{asked.out} is not written: nothing is left that is worth training"
     if not stops(content):
-        write_candidates(asked.out, planned.columns)
+        write_with_study(asked.out, planned.columns, planned.study)
         done = f"{asked.n} candidates written to {asked.out}"
     if not request.quiet:
         notice(done)

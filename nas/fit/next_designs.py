@@ -31,6 +31,7 @@ from search_spaces.arrays import AnyArray, FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
 PRIOR_GOALS = ("regret", "cost")  # of the study's picks, or that per training FLOP
+OF_STUDY = ("vocabulary", "tied")  # the study prices with them; who trains takes those of the tokenizer
 LEAST = 1e-12  # nats² of a difference
 #: Of the law's tokens: counts for a form with tokens where no table says which are trained.
 TOKEN_SHARES = (1.0, 0.5, 0.25)
@@ -186,14 +187,13 @@ def _planned(
     trainings, best = chosen[0] if len(chosen) == 1 else min(chosen, key=lambda pair: left(*pair))
     columns: dict[str, AnyArray] = {
         "id": np.array([f"next-{i}" for i in range(len(trainings))], dtype=object),
-        **trainings.architectures.columns(),
+        **{name: column for name, column in trainings.architectures.columns().items() if name not in OF_STUDY},
         "purpose": np.array(best.purpose, dtype=object),
         "seed": best.seed,
         "predicted_loss": trainings.losses(law),
     }
-    if trainings.tokens is not None and "tokens" in law.law_form.features:
-        columns["tokens"] = trainings.tokens.astype(np.int64)
     if trainings.tokens is not None:
+        columns["tokens"] = trainings.tokens.astype(np.int64)
         columns["training_flops"] = trainings.flops
     return Proposal(trainings, best, columns, law, study, effect.format(best.shrink))
 
@@ -204,8 +204,8 @@ def trainable(asked: Asked, study: Study, law: Law, generator: Generator) -> Arc
     Raises:
         UsageError: none is.
     """
-    candidates = candidates_of(study.problem.space, generator)
-    assessed = study.problem.assess(study.problem.headed(candidates))
+    candidates = study.problem.headed(candidates_of(study.problem.space, generator))
+    assessed = study.problem.assess(candidates)
     keep = ~np.logical_or.reduce([np.zeros(len(candidates), dtype=bool), *law.unpriced(candidates).values()])
     limits = [f"what {law.name} prices, {law.priced_designs}"] if law.partial else []
     for budget in study.problem.budgets:
@@ -277,9 +277,10 @@ def plan_in_words(proposal: Proposal, *, first: bool) -> dict[str, Any]:
     """Title, table and notes; `first`: nothing was trained before."""
     columns, study, law = proposal.columns, proposal.study, proposal.study.problem.scenario.law
     noise = law.implied_residual_sd if law.residual_sd is None else law.residual_sd
-    names, chosen = [name for name in SHOWN if name in columns], proposal.trainings.architectures
+    shown = [name for name in SHOWN if name != "tokens" or proposal.law.sees_tokens]
+    names, chosen = [name for name in shown if name in columns], proposal.trainings.architectures
     words = [describe(chosen[i : i + 1], study.problem.space.settings) for i in range(len(chosen))]
-    parts = [f"largest {feature(chosen, 'parameters').max():.3g} parameters"]
+    parts = [f"largest {feature(chosen, 'parameters').max():.3g} parameters without embeddings"]
     parts += [f"{columns['training_flops'].sum():.3g} training FLOP in all"] if "training_flops" in columns else []
     parts += [str(budget) for budget in study.problem.budgets if budget.metric in SIZES]
     parts += [f"{proposal.law.name} prices {proposal.law.priced_designs}"] if proposal.law.partial else []

@@ -9,7 +9,17 @@ import numpy as np
 from scipy.special import expit
 
 from nas.errors import UsageError
-from nas.fit.command import WorkedOut, asked_of, concluded, deliver, deliver_first, first_asked, rows_of, study_of
+from nas.fit.command import (
+    WorkedOut,
+    asked_of,
+    concluded,
+    deliver,
+    deliver_first,
+    first_asked,
+    on_vocabulary,
+    rows_of,
+    study_of,
+)
 from nas.fit.frontier_check import frontier_check, under_draws
 from nas.fit.meaning import law_name, refuse_early, table_of, tokens_of
 from nas.fit.next_designs import Asked, proposed, quantities, whitened
@@ -21,9 +31,10 @@ from nas.study.catalogue import load_law
 from nas.terminal.console import Stages
 from objectives.evidence.joint_form import FORM, LEAST_ACTIVE, LEAST_TOKENS, MILLIARD, TOKENS, Trainings, trainings
 from objectives.evidence.posterior import Belief, Posterior, named, own_law, posterior, predicted, prior_of
+from objectives.fitting.kept_rows import offered
 from objectives.fitting.portability import doubt
 from objectives.fitting.robust import diverged, without_diverged
-from objectives.fitting.trained_models import Table
+from objectives.fitting.trained_models import Table, lacking
 from objectives.loss_law.law import Law, tables_seen
 from search_spaces.arrays import AnyArray, FloatArray
 
@@ -121,7 +132,7 @@ def worked_out(request: FitRequest, asked: Asked | None = None) -> WorkedOut:
     stage(f"{len(own.table):,} rows on {given.name}")
     found = own.found
     tokens = tokens_of(request, own.table, FORM) or given.stated_tokens
-    law = own_law(given, found.belief, own.table, law_name(request), tokens, own.main_group)
+    law = on_vocabulary(own_law(given, found.belief, own.table, law_name(request), tokens, own.main_group), own.table)
     study = study_of(request, law)
     stage("the frontier under samples of the law")
     judged = under_draws(study, law)
@@ -146,7 +157,9 @@ def own_rows(request: FitRequest, given: Law, prior: Belief) -> Own:
         ValueError: a table that cannot be used.
     """
     paths = [table_of(path) for path in request.runs]
-    table = rows_of(request, single=True)
+    table = rows_of(request, ("parameters",), single=True)
+    if lacks := lacking(table, ("parameters",)):
+        raise ValueError("\n".join([*lacks, *offered(table.beside)]))
     if "tokens" in table.empty:  # which are not taken from the prior where some rows say theirs
         raise ValueError(table.empty["tokens"])
     _refuse_seen(given, paths, table)

@@ -51,7 +51,7 @@ def verdict(content: Content) -> list[str]:
 def prior_verdict(content: Content) -> list[str]:
     """Lines of the verdict on a prior with own rows."""
     rows, sd, prior = content["data"]["rows"], content["residual_sd"]["posterior"], content["prior"]
-    checks = [*_table(content), *_surprises(content), _widths(content)]
+    checks = [*_assumed(content), *_table(content), *_surprises(content), _widths(content)]
     if rows < FEW:
         moved = "the level alone" if rows == 1 else "level and slopes"
         reason = f"Rows: {rows} of {FEW} at least. They moved {moved}; the rest is {prior}'s."
@@ -64,6 +64,17 @@ def prior_verdict(content: Content) -> list[str]:
     if "next" in content:
         plan = f"train the {len(content['next']['id'])} models proposed below."
     return _concluded(law, checks, plan)
+
+
+def _assumed(content: Content) -> list[Check]:
+    """That the table does not say on how many tokens its models were trained."""
+    tokens = content["data"]["assumed_tokens"]
+    reason = f"Tokens: the table has none, so every row is taken as trained on {tokens:.3g}." if tokens else ""
+    return (
+        [Check("the tokens are assumed", reason, "say with --tokens N on how many tokens the models were trained.")]
+        if tokens
+        else []
+    )
 
 
 def _concluded(law: str, checks: Sequence[Check], plan: str) -> list[str]:

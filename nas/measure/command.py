@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from nas.answer.carried_study import list_of, recorded_study, study_of_file
 from nas.answer.design_words import windowed
-from nas.answer.past_run import RecordedRun
 from nas.errors import PlasError, UsageError
 from nas.export.candidates import candidates_to_measure, rows_of_run
 from nas.files.faults import unknown
@@ -20,13 +20,14 @@ from nas.measure.machine import PRECISIONS, busy_cores, measure_hardware
 from nas.measure.request import MeasureRequest
 from nas.measure.results import TIMES, refuse_share, request_times, share, times
 from nas.measure.session import Plan, measure, workload
+from nas.record.candidates import read_candidates
 from nas.record.process import Answer
 from nas.study.baselines import baseline
 from nas.terminal.console import notice, say
 from nas.terminal.doors import command
 from nas.terminal.tables import table
 from objectives.display_text import in_a_command
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import FloatArray
 
 REASONS = 3  # of failures, shown
 IDLE = 0.3  # processors that other programs may have
@@ -73,8 +74,9 @@ def carry_out(request: MeasureRequest) -> None:
     for model in map(baseline, request.models if request.backend != "llama-bench" else ()):
         if window := windowed(model.architecture):
             say(f"{model.label}. {window}; it was built and measured with full attention in every layer")
-    if request.source is not None and request.source.is_dir():
-        print_agreement(request.source, request.how, record.lines, plan.settings)
+    resolved = recorded_study(request.source)
+    if request.source is not None and resolved is not None:
+        print_agreement(request.source, request.how, record.lines, plan.settings, resolved)
     else:
         table(TIMES, times(record.lines))
 
@@ -170,17 +172,19 @@ def _power(request: MeasureRequest) -> str:
     return request.power
 
 
-def print_agreement(source: Path, how: str, lines: list[dict[str, Any]], settings: dict[str, Any]) -> None:
-    """Predicted against measured of a run's candidates, and the picks that change."""
-    run, rows = rows_of_run(source, how)
-    measured = agreement(run, rows, lines, settings["output_tokens"])
+def print_agreement(
+    source: Path, how: str, lines: list[dict[str, Any]], settings: dict[str, Any], resolved: Mapping[str, Any]
+) -> None:
+    """Predicted against measured of the candidates of a run or of a file with its study, and the picks that change."""
+    names, metrics = predicted(source, how)
+    measured = agreement(names, metrics, lines, settings["output_tokens"])
     if measured is None:
         return
-    say("Predicted by the run, and measured (ms)")
+    say(f"Predicted by the {'run' if list_of(source).is_dir() else 'study of the file'}, and measured (ms)")
     pairs = zip(measured.names, measured.predicted.tolist(), measured.measured.tolist(), strict=True)
     body = [[name, *(f"{p:.4g} / {m:.4g}" for p, m in zip(ours, clock, strict=True))] for name, ours, clock in pairs]
     table(("candidate", *TIME_METRICS), body)
-    changes = measured.changes(questions(run))
+    changes = measured.changes(questions(resolved))
     say("Picks among these that measurement changes: " + ("; ".join(changes) or "none"))
 
 
@@ -214,11 +218,23 @@ class Agreement:
         return "none" if row is None else self.names[row]
 
 
+def predicted(source: Path, how: str) -> tuple[list[str], dict[str, FloatArray]]:
+    """Ids and metrics of the candidates of a run, or of a file under the study that made it."""
+    if (file := list_of(source)).is_file():
+        study, doubt = study_of_file(file, None, (), {})
+        if doubt:
+            notice(f"Warning: {doubt}")
+        designs, names = read_candidates(file)
+        assessment = study.problem.assess(study.problem.headed(designs))
+        return names, {name: assessment[name] for name in ("loss", *TIME_METRICS)}
+    run, rows = rows_of_run(source, how)
+    return [str(name) for name in run.columns(rows)["id"]], {n: c[rows] for n, c in run.evaluations.metrics.items()}
+
+
 def agreement(
-    run: RecordedRun, rows: IntArray, lines: Sequence[dict[str, Any]], output_tokens: int
+    names: Sequence[str], metrics: Mapping[str, FloatArray], lines: Sequence[dict[str, Any]], output_tokens: int
 ) -> Agreement | None:
-    """The run's predictions of its rows beside the medians of the record; None where nothing was measured."""
-    names = [str(name) for name in run.columns(rows)["id"]]
+    """Predictions of candidates beside the medians of the record; None where nothing was measured."""
     places, measured = [], []
     for i, name in enumerate(names):
         good = [line["result"] for line in lines if line["id"] == name and line["state"] == "ok"]
@@ -228,14 +244,12 @@ def agreement(
             measured.append([ms[metric] for metric in TIME_METRICS])
     if not places:
         return None
-    metrics = {name: column[rows][places] for name, column in run.evaluations.metrics.items()}
-    predicted = np.column_stack([metrics[name] for name in TIME_METRICS])
-    return Agreement([names[i] for i in places], metrics["loss"], predicted, np.array(measured))
+    times_of = np.column_stack([metrics[name][places] for name in TIME_METRICS])
+    return Agreement([names[i] for i in places], metrics["loss"][places], times_of, np.array(measured))
 
 
-def questions(run: RecordedRun) -> dict[str, tuple[str, float]]:
-    """The run's applications and budgets that are about time."""
-    resolved = run.run.resolved
+def questions(resolved: Mapping[str, Any]) -> dict[str, tuple[str, float]]:
+    """A study's applications and budgets that are about time."""
     limits = {label: next(iter(limit.items())) for label, limit in resolved["applications"].items()}
     limits |= {f"budget {metric}": (metric, limit) for metric, limit in resolved["budgets"].items()}
     return {label: (metric, float(limit)) for label, (metric, limit) in limits.items() if metric in TIME_METRICS}

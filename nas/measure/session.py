@@ -7,12 +7,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from nas.answer.carried_study import recorded_study
 from nas.errors import UsageError
 from nas.files.tables import write
 from nas.measure.machine import SCRIPTS, WORKERS, batched_bench, machine, refuse_missing
 from nas.measure.power import Readings, metered
 from nas.measure.results import measured_csv
-from nas.record.folder import locked, open_run
+from nas.record.folder import locked
 from nas.record.jsonl_log import SETTINGS, Record, own_folder
 from nas.record.process import Answer, run_worker
 from nas.study.study_laws import recorded_lengths
@@ -63,21 +64,19 @@ def job(plan: Plan, name: str) -> dict[str, Any]:
 
 
 def workload(source: Path | None, batch: int | None, read: int | None, written: int | None) -> dict[str, int]:
-    """Batch and lengths: as given, else the run's, else 1 × 1,024 in and 16 out.
+    """Batch and lengths: as given, else those of the run or of the file's study, else 1 × 1,024 in and 16 out.
 
     Raises:
         UsageError: less than one, or none for a run over vocabularies.
     """
     given = {"batch": batch, "input_tokens": read, "output_tokens": written}
     usual = {"batch": 1, "input_tokens": 1024, "output_tokens": 16}
-    if source is not None and source.is_dir():
-        run = open_run(source)
-        run.store.close()
-        if run.resolved["space"]["axes"].get("vocabulary") and None in (read, written):
+    if (resolved := recorded_study(source)) is not None:
+        if resolved["space"]["axes"].get("vocabulary") and None in (read, written):
             raise UsageError(
                 f"{source}: expected --input-tokens and --output-tokens, since designs of several vocabularies read a text as tokens of their own, got none; give both"
             )
-        usual = {"batch": int(run.resolved["batch"]), **recorded_lengths(run.resolved)}
+        usual = {"batch": int(resolved["batch"]), **recorded_lengths(resolved)}
     chosen = {name: usual[name] if (value := given[name]) is None else value for name in usual}
     for name, value in chosen.items():
         if value < 1:

@@ -272,14 +272,33 @@ def check_description(path: Path, meta: Mapping[str, Any], keys: Sequence[str]) 
         PlasError: it does not, with the first thing that is wrong.
     """
     try:
-        StudyConfig.model_validate(meta["resolved"])
-        parts, described = _Parts.model_validate(meta["resolved"]), _Description.model_validate(meta)
+        parts, described = _parts_of(meta["resolved"]), _Description.model_validate(meta)
         _agree(parts, described)
         if missing := [key for key in keys if key not in meta["resolved"]]:
             raise ValueError(f"{missing[0]}: expected a value, got nothing")
     except ValueError as error:
         reason = " ".join(str(error).partition("[type=")[0].split())[:200]
         raise PlasError(f"{path}: describes no study ({reason}); it was altered, start a new run") from None
+
+
+def checked_study(path: Path, resolved: Mapping[str, Any]) -> None:
+    """See that a file holds a study as runs record theirs.
+
+    Raises:
+        UsageError: it does not, with the first thing that is wrong.
+    """
+    try:
+        _parts_of(resolved)
+    except ValueError as error:
+        reason = " ".join(str(error).partition("[type=")[0].split())[:200]
+        raise UsageError(
+            f"{path}: expected a recorded study, got another ({reason}); delete it, or write it again"
+        ) from None
+
+
+def _parts_of(resolved: Mapping[str, Any]) -> _Parts:
+    StudyConfig.model_validate(resolved)
+    return _Parts.model_validate(resolved)
 
 
 def _agree(parts: _Parts, described: _Description) -> None:

@@ -31,7 +31,7 @@ from nas.study.study_devices import (
     with_chips,
     with_figures,
 )
-from nas.study.study_laws import cost_beside, in_tokens, refuse_both, study_laws, with_request
+from nas.study.study_laws import cost_beside, in_tokens, of_own_vocabulary, refuse_both, study_laws, with_request
 from nas.study.study_space import run_by_engine, study_space, without_axes
 from objectives.device import Device
 from objectives.device_columns import Figure
@@ -105,6 +105,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     config = checked_config(raw, faults)
     specification = named("space", config.space, SpaceSpecification, faults)
     law, others, deltas, curve, scores = _of_losses(config, faults)
+    config, of_own = of_own_vocabulary(config, law, origins, specification)
     config, devices, table = _devices(config, specification, raw, faults)
     served_by, trainer = _of_serving(config, faults), _trainer(config, faults)
     metrics, limits, applications = _metrics(config, {**meant(config, faults), **of_all(devices)}, faults)
@@ -130,7 +131,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         strategy=strategy,
         start=given_designs(config.seed_from),
         served_by=served_by,
-        notices=(*unrun, *said, *compared[1], *table.left_out(given_devices(config, devices))),
+        notices=(*unrun, *of_own, *said, *compared[1], *table.left_out(given_devices(config, devices))),
         scores=scores,
         devices=devices if config.devices else {},
         table=table,

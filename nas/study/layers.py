@@ -18,6 +18,7 @@ OTHERS = {  # keys of files that hold more than one study, and the command that 
     "studies": ("a comparison of several", "compare"),
     **dict.fromkeys(("cases", "workloads", "models", "as_fast_as"), ("cases on several devices", "devices")),
 }
+CARRIED = "candidates"  # of a study that was written beside candidates: the file that it is of
 EXAMPLES = {"--set": "params.population=50", "--param": "population=50", "--cap": "optuna_gp=60"}
 
 
@@ -45,6 +46,8 @@ def over(
     presets = documents("nas.study.presets")
     if "preset" not in raw and is_about_a_device(raw):
         raw["preset"] = "device"
+    if "outside" not in raw and isinstance(raw.get("law"), str) and of_ones_own(raw["law"]):
+        raw["outside"] = "mark"  # a law of one's own recommends what its rows cover
     chosen = raw.get("preset", "paper")
     if isinstance(chosen, str) and chosen in presets:
         shipped, _ = yaml_source.read(presets[chosen])
@@ -78,6 +81,7 @@ def from_file(config: str, command: str = "run") -> tuple[dict[str, Any], dict[P
     path = located(config)
     content, origins = yaml_source.read(path, own=path.parent == FilePath(config))
     content = {} if content is None else yaml_source.keys_of(content, path, "see 'plas init'")
+    content.pop(CARRIED, None)
     for key, (what, other) in OTHERS.items():
         if key in content and command != other:
             raise UsageError(f"{path}: expected a study, got {what}; plas {other} --config {config} runs them")

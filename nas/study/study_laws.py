@@ -9,11 +9,12 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.files import yaml_source
-from nas.files.faults import Faults
+from nas.files.faults import Faults, Path
 from nas.files.yaml_source import read
 from nas.study import entry_points
 from nas.study.catalogue import load_law
 from nas.study.configuration import IN_TEXT, IN_TOKENS, StudyConfig
+from nas.study.layers import of_ones_own
 from objectives.layer_costs.costs import public_costs
 from objectives.loss_law.law import Law, origin_of
 from objectives.loss_law.layer_deltas import MeasuredDeltas
@@ -23,6 +24,7 @@ from objectives.text.vocabulary_cost import VocabularyCost
 from objectives.token_curve import Text, TokenCurve
 from search_spaces.axes_schema import Axes
 from search_spaces.space import SearchSpace
+from search_spaces.specification import SpaceSpecification
 
 COST = folder("objectives.text") / "vocabulary_cost.yaml"
 TOKENIZER_SIZE = 50_257  # of laws that do not say theirs; it moves the loss of all designs alike
@@ -247,6 +249,29 @@ def notices_of_text(law: Law) -> list[str]:
         f"law {law.name} does not state its tokenizer: its loss is taken as per token of {TOKENIZER_SIZE:,}, which moves all "
         "designs alike"
     ]
+
+
+def of_own_vocabulary(
+    config: StudyConfig, law: Law | None, origins: Mapping[Path, str], space: SpaceSpecification | None
+) -> tuple[StudyConfig, list[str]]:
+    """The study with the vocabulary of its own law's tokens where a preset alone says another, and what must be said where the study says another."""
+    size, given = None if law is None else law.tokenizer_size, config.vocabulary
+    if (
+        law is None
+        or size is None
+        or space is None
+        or space.axes.vocabulary
+        or not (isinstance(config.law, str) and of_ones_own(config.law))
+    ):
+        return config, []
+    if not isinstance(given, int) or given in (0, size):
+        return config, []
+    if ("vocabulary",) in origins:
+        return config, [
+            f"law {law.name}: its loss is per token of a vocabulary of {size:,}, designs are priced with {given:,}"
+        ]
+    notice = f"designs are priced with the vocabulary of law {law.name}, {size:,}; --vocabulary N takes another"
+    return config.model_copy(update={"vocabulary": size}), [notice]
 
 
 def notices_of_tokens(config: StudyConfig, laws: Sequence[Law], axis: Sequence[float]) -> list[str]:

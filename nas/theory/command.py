@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
+from nas.answer.carried_study import write_with_study
 from nas.answer.law_sentences import design_lines
 from nas.errors import InfeasibleError, UsageError
 from nas.problem.objective import EXTRAPOLATION, Budget
 from nas.problem.problem import Problem
-from nas.record.candidates import write_candidates
 from nas.search.assembly import Study, assemble, under_preset
 from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig
 from nas.study.layers import is_about_a_device, layered, parsed_settings
@@ -38,7 +38,7 @@ def answer(request: TheoryRequest) -> None:
         for line in [] if under is None else ["", *under]:
             say(line)
     if request.out is not None and (columns := candidate_columns(prediction)):
-        write_candidates(request.out, columns)
+        write_with_study(request.out, columns, replace(study, problem=problem))
         if not request.quiet:
             notice(f"{len(columns['id'])} designs worth training written to {request.out}")
     if request.plots is not None:

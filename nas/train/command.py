@@ -3,11 +3,12 @@
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nas.answer.carried_study import list_of, recorded_study, write_study
 from nas.errors import PlasError, UsageError
 from nas.export.candidates import chosen, with_vocabulary
 from nas.export.documents import STDLIB, STDLIB_LICENCE
@@ -76,7 +77,7 @@ def carry_out(request: TrainRequest) -> None:
             (folder / SETTINGS).unlink(missing_ok=True)
         record = Record(folder, settings_of(recipe, tokenizer, corpus, how), "train", LOG)
         left = missing(jobs, record, retry=request.retry_failed)
-        session = _Session(request, how, corpus, folder, record)
+        session = _Session(request, how, corpus, folder, record, recorded_study(request.source))
         whole = session.run(left, None if request.time_limit is None else begin + request.time_limit)
     keys = {key_of(job.name) for job in jobs}
     lines = list({key_of(line["run"]): line for line in record.lines if key_of(line["run"]) in keys}.values())
@@ -152,6 +153,7 @@ class _Session:
     corpus: Corpus
     folder: Path
     record: Record
+    resolved: Mapping[str, Any] | None  # the study that the candidates were made under
 
     def run(self, jobs: Sequence[Job], deadline: float | None) -> bool:
         """Train; whether nothing is left."""
@@ -191,6 +193,8 @@ class _Session:
     def _write_table(self) -> None:
         if self.record.lines:
             write(self.folder / FILE, trainings_csv(self.record.lines))
+            if self.resolved is not None:
+                write_study(self.folder / FILE, self.resolved)
 
 
 def unused_ids(jobs: Sequence[Job]) -> str:
@@ -303,7 +307,8 @@ def planned(request: TrainRequest, recipe: Recipe, tokenizer: Tokenizer) -> list
     """Every training of the request."""
     tokens = whole_numbers("--tokens", request.tokens, 1, MOST_TOKENS)
     candidates = chosen(request.source, request.how, None, [], {})
-    own = {} if request.source.is_dir() else read_seeds(request.source)
+    source = list_of(request.source)
+    own = {} if source.is_dir() else read_seeds(source)
     given = None if request.seeds is None else whole_numbers("--seeds", request.seeds, 0, 2**31)
     seeds = [given or own.get(name) or [0] for name in candidates.ids]
     architectures = with_vocabulary(candidates.architectures, request.vocabulary, tokenizer.size)

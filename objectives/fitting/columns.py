@@ -28,6 +28,7 @@ ALSO_CALLED = {
         "ffn_hidden_size",
         "ffn_dim",
         "intermediate_dim",
+        "n_inner",
     ),
     "n_experts": ("num_local_experts", "num_experts", "n_routed_experts", "experts"),
     "top_k": (
@@ -46,6 +47,8 @@ BESIDE = ("learning_rate", "batch", "seed")  # of a run, in no law
 FURTHER = (*("loss", "tokens", "weight", *BESIDE), *("parameters", "active_parameters", "training_flops"))
 COLUMNS = tuple(dict.fromkeys([*SHAPE, *ALIASES, *FURTHER, *KIND_DEFAULTS]))
 PREFIX = re.compile(r"(?:(?:config|params|metrics|summary|hparams|model|model_config)[./])+")  # of a tracker
+IN_UNITS = re.compile(r"\s*[(\[]([kKMBT])[)\]]$")  # at the end of a name: `Tokens (B)`
+UNITS = {"k": "1e3", "K": "1e3", "M": "1e6", "B": "1e9", "T": "1e12"}
 BITS = ("loss_bits", "bits_per_token", "val_loss_bits", "eval_loss_bits")
 SETS = ("eval", "val", "valid", "validation", "test", "held_out", "heldout")
 LOSSES = (
@@ -71,23 +74,39 @@ def bare(name: str) -> str:
 def inexact(unread: Iterable[str], read: Collection[str], known: Collection[str], path: Path) -> list[str]:
     """Faults of columns not read that but for case, blanks and hyphens have the name of a known one which is not read: else it were taken for absent."""
     faults = []
-    for name in unread:
-        plain = re.sub(r"[^a-z0-9]+", "_", bare(name).lower().replace("#", "n ")).strip("_")
-        meant = ALIAS.get(plain, plain)
-        if meant in known and meant not in read:
-            line = f'df = df.rename(columns={{"{name}": "{meant}"}})'
-            faults.append(f"{path}:1: expected {meant} by an exact name, got {name}; {line}")
+    for name, (meant, unit) in meant_by(unread, read, known).items():
+        line = f'df["{meant}"] = df["{name}"] * {unit}' if unit else f'df = df.rename(columns={{"{name}": "{meant}"}})'
+        faults.append(f"{path}:1: expected {meant} by an exact name, got {name}; {line}")
     return faults
+
+
+def meant_by(unread: Iterable[str], read: Collection[str], choices: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Of columns not read that but for their spelling have the name of a known one: that name, and the factor of a unit behind it ("" of none)."""
+    meant: dict[str, tuple[str, str]] = {}
+    for name in unread:
+        unit = IN_UNITS.search(name)
+        plain = _plain(name if unit is None else name[: unit.start()])
+        wanted = ALIAS.get(plain, plain)
+        if wanted in choices and wanted not in read:
+            meant[name] = (wanted, "" if unit is None else UNITS[unit[1]])
+    return meant
+
+
+def _plain(name: str) -> str:
+    """A name in small letters with underscores, without a tracker's prefix: `nLayer` is n_layer, `Val/Loss` val_loss."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", bare(name).replace("#", "n "))
+    return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
 
 
 @dataclass(frozen=True)
 class Names:
-    """Each column's name here in the file's order, what was renamed, the loss as the file spells it, and every fault of a name."""
+    """Each column's name here in the file's order, what was renamed, the loss as the file spells it, every fault of a name, and of those that are nearly known what they mean."""
 
     columns: tuple[str, ...]
     notes: tuple[str, ...]
     loss: str
     faults: tuple[str, ...]
+    meant: Mapping[str, str]
 
 
 def named(header: Sequence[str], renamed: Sequence[str], path: Path) -> Names:
@@ -113,9 +132,11 @@ def named(header: Sequence[str], renamed: Sequence[str], path: Path) -> Names:
         for old, new in pairs
         if new not in COLUMNS and ALIAS.get(bare(old)) in names
     ]
-    unread = (old for old, new in pairs if new not in COLUMNS)
-    faults += inexact(unread, names, {*COLUMNS} - {"loss", *BESIDE}, path)
-    return Names(tuple(names), tuple(notes), loss, tuple(faults))
+    unread = [old for old, new in pairs if new not in COLUMNS]
+    wanted = {*COLUMNS} - {"loss", *BESIDE}
+    faults += inexact(unread, names, wanted, path)
+    meant = {old: name for old, (name, _) in meant_by(unread, names, wanted).items()}
+    return Names(tuple(names), tuple(notes), loss, tuple(faults), meant)
 
 
 def _unique(names: list[str], header: Sequence[str], path: Path) -> list[str]:
@@ -165,7 +186,10 @@ def _loss(header: Sequence[str], asked: dict[str, str], path: Path) -> tuple[str
             if re.search(rf"(?<![a-z]){part}(?![a-z])", old.lower()):
                 return (old if chosen else ""), [f"{path}:1: expected nats per token, got {old}, {what.format(old)}"]
     if not chosen:
-        return "", [f"{path}: expected a column loss, got {', '.join(header)}; rename one with --rename OLD=loss"]
+        meant = next((old for old in header if _plain(old) in LOSSES), "OLD")
+        return "", [
+            f"{path}: expected a column loss, got {', '.join(header)}; rename one with {_rename(meant, 'loss')}"
+        ]
     return chosen[0], []
 
 

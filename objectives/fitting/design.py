@@ -11,12 +11,12 @@ from typing import Literal
 import numpy as np
 from scipy.stats import qmc
 
+from objectives import training
 from objectives.fitting.columns import beside_kinds, coefficient
 from objectives.fitting.diagnostics import FACTORS
 from objectives.fitting.estimate import Fit
 from objectives.fitting.model import Model, compiled
 from objectives.fitting.trained_models import Table
-from objectives.loss_law.features import feature
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
@@ -152,8 +152,9 @@ def random_sets(candidates: FloatArray, n: int, generator: np.random.Generator) 
 
 
 def training_flops(architectures: Architectures, tokens: Tokens) -> FloatArray:
-    """6 · active parameters · tokens (1 where tokens are unknown: then only ratios mean something), FLOP, (n,)."""
-    return np.asarray(6.0 * feature(architectures, "active_parameters") * (1.0 if tokens is None else tokens))
+    """FLOP of training as metric `train_flops` counts them, (n,); tokens are 1 where they are unknown: then only ratios mean something."""
+    several = np.broadcast_to(np.float64(1.0) if tokens is None else np.asarray(tokens), (len(architectures),))
+    return training.training_flops(architectures, several, training.Training.sequence_length)
 
 
 def shrunk(before: FloatArray, after: FloatArray) -> float:

@@ -24,13 +24,15 @@ from objectives.fitting.columns import (
 from objectives.fitting.kept_rows import beside_laws, checkpoints, kept, lowest, offered, row_names, swept_columns, told
 from objectives.loss_law.features import COUNTS, FOLLOWING, MADE_OF, OWNERS, STANDARD_FFN, feature
 from objectives.loss_law.layer_deltas import SHARES, Kind, share_of
-from objectives.table import Sheet, Source, read_sheet, source_of, unfolded
+from objectives.table import Sheet, Source, number, read_sheet, source_of, unfolded
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 from search_spaces.columns import ALIASES, SHAPE
 from search_spaces.layer_kinds import KIND_DEFAULTS
 
 MOST_ROWS = 10_000
+MOST_VOCABULARY = 10**7
+VOCABULARIES = ("vocab_size", "vocabulary", "n_vocab", "vocabulary_size", "padded_vocab_size")
 NO_EXPERTS = "no row says that it has experts: designs with experts are outside of what the law is fitted on"
 UNSURE = re.compile(r"(?<![a-z])(?:bits?|bpt)(?![a-z])", re.IGNORECASE)  # in the name of a loss: of which unit?
 UNGROUPED = " (n_kv_heads of models without grouped queries is n_heads)"
@@ -158,6 +160,13 @@ class Table:
         return replace(self, numbers=numbers, lines=self.lines[rows], _known=known, names=names, beside=beside)
 
     @property
+    def vocabulary(self) -> int | None:
+        """The one vocabulary of all rows, in a column that no law reads; None where it is not said, or differs."""
+        sizes = {number(cell) for name, cells in self.beside.items() if bare(name) in VOCABULARIES for cell in cells}
+        size = sizes.pop() if len(sizes) == 1 else 0.0
+        return int(size) if 1 <= size <= MOST_VOCABULARY and size == int(size) else None
+
+    @property
     def levels(self) -> dict[str, FloatArray]:
         """Distinct values of every known quantity that varies."""
         found = {name: np.unique(self.feature(name)) for name in OWNERS if name not in FOLLOWING and self.has(name)}
@@ -267,8 +276,9 @@ def read_rows(
     except ValueError as error:
         faults += str(error).splitlines()
     if faults:
-        lacks = _lacking(names.columns, needs)
-        unread = beside_laws(dict.fromkeys(names.columns, ())) if lacks else ()
+        mended = [names.meant.get(name, name) for name in names.columns]  # as if these faults were no more
+        lacks = _lacking(mended, needs)
+        unread = beside_laws(dict.fromkeys(mended, ())) if lacks else ()
         raise ValueError("\n".join([*faults, *lacks, *offered(unread)]))
     table = _best(table, swept) if swept else table
     notes = (f"{names.loss} is read as bits: nats are bits · 0.693",) if bits else ()

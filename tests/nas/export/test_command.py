@@ -59,7 +59,7 @@ def test_a_file_is_exported_whole_with_weights(inside: Inside, tmp_path: Path) -
     arguments = ("--vocabulary", 300, "--weights", "--to", EVERY, "--seed", 3)
     assert inside("export", candidates(tmp_path), *arguments, "--out", "a").code == 0
     assert inside("export", candidates(tmp_path), *arguments, "--out", "b").code == 0
-    assert left(Path("a")) == {"README.md", "candidates.csv", "export.json", "one", "two"}
+    assert left(Path("a")) == {"README.md", "candidates.csv", "candidates.study.yaml", "export.json", "one", "two"}
     files = sorted(p.relative_to("a") for p in Path("a").rglob("*") if p.is_file())
     assert len(files) > 20
     assert all((Path("a") / p).read_bytes() == (Path("b") / p).read_bytes() for p in files)

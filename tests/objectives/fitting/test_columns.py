@@ -40,7 +40,7 @@ def test_names_of_held_out_losses(written: str, csv: Csv) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["hiden_size", "L", "E", "config.moe.top_k", "nLayer", "Tokens (B)", "params_M"],
+    ["hiden_size", "L", "E", "config.moe.top_k", "params_M"],
 )  # fmt: skip
 def test_a_name_that_is_not_exactly_one_is_not_read(name: str, csv: Csv) -> None:
     """No heading is taken for another that it is like: it is said, and the flag that reads it where a form lacks something."""
@@ -58,7 +58,7 @@ def test_a_name_that_is_not_exactly_one_is_not_read(name: str, csv: Csv) -> None
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("# layers", "depth"), ("KV heads", "n_kv_heads"), ("#experts", "n_experts"), ("config.top-k", "top_k"), ("Experts", "n_experts")],
+    [("# layers", "depth"), ("KV heads", "n_kv_heads"), ("#experts", "n_experts"), ("config.top-k", "top_k"), ("Experts", "n_experts"), ("nLayer", "depth")],
 )  # fmt: skip
 def test_a_column_of_nearly_a_name_is_not_taken_for_absent(name: str, meant: str, csv: Csv) -> None:
     """A table whose experts nobody reads would be one of dense models."""
@@ -70,10 +70,25 @@ def test_a_column_of_nearly_a_name_is_not_taken_for_absent(name: str, meant: str
     assert meant in read_table(path, renamed=[f"{name}={meant}"]).numbers
 
 
-@pytest.mark.parametrize("name", ["Loss", "val loss", "train/loss", "val loss (nats)", "evalloss"])
-def test_a_loss_of_another_name_is_asked_for(name: str, csv: Csv) -> None:
+def test_a_unit_in_a_name_is_mended_with_its_factor(csv: Csv) -> None:
+    path = csv("parameters,Tokens (B),loss\n1e8,4,3.2\n2e8,8,3.0\n")
+    with pytest.raises(ValueError, match="expected tokens by an exact name") as caught:
+        read_table(path)
+    assert str(caught.value).endswith('; df["tokens"] = df["Tokens (B)"] * 1e9')
+
+
+@pytest.mark.parametrize(
+    ("name", "flag"),
+    [
+        ("Loss", "Loss=loss"),
+        ("Val/Loss", "Val/Loss=loss"),
+        ("val loss", "'val loss=loss'"),
+        *((name, "OLD=loss") for name in ("train/loss", "val loss (nats)", "evalloss")),
+    ],
+)
+def test_a_loss_of_another_name_is_asked_for(name: str, flag: str, csv: Csv) -> None:
     with pytest.raises(
-        ValueError, match=r"expected a column loss, got parameters, .*; rename one with --rename OLD=loss"
+        ValueError, match=f"expected a column loss, got parameters, .*; rename one with --rename {flag}$"
     ):
         read_table(csv(f"parameters,{name}\n1e8,3.2\n2e8,3.0\n"))
 
