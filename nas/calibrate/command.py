@@ -6,9 +6,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nas.calibrate import calibration_text as text
-from nas.calibrate.calibration_screen import show
-from nas.calibrate.calibration_text import energy_report, group_report, served_report
+from nas.calibrate.calibration_document import (
+    calibration_document,
+    energy_report,
+    group_report,
+    not_recommended,
+    served_report,
+    usage,
+)
 from nas.calibrate.inputs import called, read_input, repeated, target
 from nas.calibrate.page import calibration_page
 from nas.calibrate.request import CalibrateRequest
@@ -21,6 +26,7 @@ from nas.pages.page import write_page
 from nas.study.baselines import baseline
 from nas.study.catalogue import id_and_mode, load_device, load_law
 from nas.terminal.console import notice, say_json
+from nas.terminal.tables import show
 from objectives import outside
 from objectives.calibrating.energy import EnergyGroup, calibrate_energy, metered
 from objectives.calibrating.group import Calibrated, calibrate, with_beside
@@ -50,10 +56,10 @@ def execute(request: CalibrateRequest) -> None:
     if request.json:
         say_json(content)
     else:
-        show(content)
-    for doubt in text.not_recommended(content):
+        show(calibration_document(content))
+    for doubt in not_recommended(content):
         notice(doubt)
-    notice(f"Written: {target(request)}. {text.usage(content, str(target(request)))}".rstrip())
+    notice(f"Written: {target(request)}. {usage(content, str(target(request)))}".rstrip())
     if request.report is not None:
         write_json(made_folder(request.report) / FILE, content)
         page = write_page(request.report, "calibration", calibration_page)
