@@ -10,7 +10,7 @@ from nas.answer.design_words import describe
 from nas.answer.device_times import PREFIX, TIMES, misses, verdict
 from nas.answer.pick_tables import LOSS, SUFFIXES, figure
 from nas.answer.sentences import of_text
-from nas.document.document import Column, Document, Part, Section, Table, table_of
+from nas.document.document import Cell, Column, Document, Part, Section, Table, table_of
 from nas.problem.evaluations import Evaluations
 from nas.problem.law_caveats import active_experts_lines
 from nas.problem.objective import unit_of
@@ -278,7 +278,7 @@ def _to_train(prediction: Prediction, on_device: Problem, reasons: list[str], ch
         columns |= {f"{OPERATOR}{_column(m)}": by_operators(problem, chosen, m) for m in timed}
     there = on_device.evaluate(chosen.genotypes, TIMES).metrics
     columns |= {f"{ON_DEVICE}{_column(m)}": there[m] for m in timed}
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (reason, *(float(column[i]) for column in columns.values()), _design(prediction, chosen.genotypes[i : i + 1]))
         for i, reason in enumerate(reasons)
     ]
