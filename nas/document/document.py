@@ -121,6 +121,11 @@ def table_of(
     )
 
 
+def figures(formats: Mapping[str, str]) -> tuple[Column, ...]:
+    """Columns of figures, by their heads and formats."""
+    return tuple(Column(head, format=written) for head, written in formats.items())
+
+
 def markdown(document: Document) -> str:
     """The document as Markdown; figures are files in `plots`."""
     blocks = [f"# {document.title}"]

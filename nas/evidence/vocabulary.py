@@ -1,22 +1,21 @@
 """What vocabularies cost by published runs, and how well bodies and vocabularies left out are predicted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.optimize import least_squares
 
+from nas.document.document import Column, Document, Section, Table, figures, table_of
 from nas.errors import UsageError
 from nas.evidence.request import EvidenceRequest
 from nas.files import yaml_source
 from nas.files.tables import write
 from nas.files.yaml_source import dump
-from nas.terminal.console import Stages, say, say_json
-from nas.terminal.screen_text import TITLE, Styled
-from nas.terminal.tables import table
+from nas.terminal.console import Stages, say_json
+from nas.terminal.tables import show
 from objectives.plugins import documents, folder
 from objectives.table import Sheet, not_numbers, numbers_of, read_sheet
 from objectives.text.vocabulary_cost import REFERENCE, VocabularyCost
@@ -109,6 +108,15 @@ COLUMNS = {
     "text": ("characters", "num_characters", "bytes"),
     "loss": ("unigram_normalised_loss", "unigram_normalized_loss", "Lossu"),
 }
+LEFT_OUT = (
+    Column("left out", words=True),
+    *figures({"runs": ",", "rms, nats per token": ".4f", "best": ",.0f", "predicted": ",.0f"}),
+)
+READING = (
+    "Errors are of the loss less that of single tokens: of a body's differences between vocabularies, of a vocabulary the loss "
+    "itself. best: the vocabulary of least such loss at equal text. It is no measure of quality by itself: at equal bits per byte "
+    "it differs between vocabularies."
+)
 SOURCE = (
     "45 runs of Tao et al. 2024 (arXiv 2407.13623): nine vocabularies, five bodies of 33 M to 1.1 B; docs/vocabulary.md"
 )
@@ -155,10 +163,11 @@ def execute(request: EvidenceRequest) -> None:
         # beside a law's tokenizer, as studies take it
         kept = cost.model_dump(mode="json", exclude={"relative_to", "here"})
         write(request.write_costs, "# Made by plas evidence --vocabulary --write-costs.\n" + dump(kept))
+    document = cost_document(cost, record)
     if request.json:
-        say_json(content(cost, record))
+        say_json(document.data)
     else:
-        say_cost(cost, record)
+        show(document)
 
 
 @cache
@@ -257,55 +266,29 @@ def _cost(found: FittedCost, draws: Sequence[FittedCost], runs: VocabularyRuns) 
     )
 
 
-def content(cost: VocabularyCost, record: dict[str, list[Judged]]) -> dict[str, Any]:
-    """Everything as plain content: the cost, and every run left out."""
-    return {
-        "cost": cost.model_dump(mode="json"),
-        "left_out": {
-            way: [
-                {
-                    "what": each.name,
-                    "runs": len(each.errors),
-                    "rms": each.rms,
-                    "best": each.best,
-                    "predicted": each.predicted_best,
-                }
-                for each in judged
-            ]
-            for way, judged in record.items()
-        },
-    }
-
-
-def say_cost(cost: VocabularyCost, record: dict[str, list[Judged]]) -> None:
-    """The cost and the record on one screen."""
-    say(
-        Styled(
-            f"What a vocabulary costs, % of the loss per byte beside {BESIDE:,} tokens, at equal body and text", TITLE
-        )
-    )
-    one = np.ones(1)
+def cost_document(cost: VocabularyCost, record: Mapping[str, Sequence[Judged]]) -> Document:
+    """The cost, and every run left out; as plain content too."""
+    title = f"What a vocabulary costs, % of the loss per byte beside {BESIDE:,} tokens, at equal body and text"
     draws = np.array([cost.drawn(np.ones((DRAWS, 1)), np.array([size]))[:, 0] for size in SHOWN])
     low, high = 100 * (np.quantile(draws, [0.05, 0.95], axis=1) - 1)
+    priced = [100 * (float(cost.priced(np.ones(1), size)[0]) - 1) for size in SHOWN]
     rows = [
-        [f"{size:,}", f"{100 * (float(cost.priced(one, size)[0]) - 1):+.1f}", f"{low[i]:+.1f} to {high[i]:+.1f}"]
-        for i, size in enumerate(SHOWN)
+        (f"{size:,}", f"{own:+.1f}", f"{least:+.1f} to {most:+.1f}")
+        for size, own, least, most in zip(SHOWN, priced, low, high, strict=True)
     ]
-    table(["vocabulary", "%", "90 %"], rows)
+    sections = [Section(title, (table_of(("vocabulary", "%", "90 %"), rows),))]
     for way, judged in record.items():
-        say()
-        say(Styled(f"Left out: {way}" if way in ("bodies", "vocabularies") else way, TITLE))
-        header = ["left out", "runs", "rms, nats per token", "best", "predicted"]
-        table(header, [[each.name, str(len(each.errors)), f"{each.rms:.4f}", *_best(each)] for each in judged])
-        together = np.sqrt(np.mean(np.concatenate([each.errors for each in judged]) ** 2)) if judged else np.nan
-        say(f"rms of all: {together:.4f}")
-    say()
-    say(
-        "Errors are of the loss less that of single tokens: of a body's differences between vocabularies, of a vocabulary the loss "
-        "itself. best: the vocabulary of least such loss at equal text. It is no measure of quality by itself: at equal bits per byte "
-        "it differs between vocabularies."
-    )
-
-
-def _best(judged: Judged) -> list[str]:
-    return ["" if each is None else f"{each:,.0f}" for each in (judged.best, judged.predicted_best)]
+        together = np.sqrt(np.mean(np.concatenate([run.errors for run in judged]) ** 2)) if judged else np.nan
+        cells = tuple((run.name, len(run.errors), run.rms, run.best, run.predicted_best) for run in judged)
+        table = Table(LEFT_OUT, cells, notes=(f"rms of all: {together:.4f}",))
+        sections.append(Section(f"Left out: {way}" if way in ("bodies", "vocabularies") else way, (table,)))
+    content = {
+        way: [
+            {"what": run.name, "runs": len(run.errors)}
+            | {"rms": run.rms, "best": run.best, "predicted": run.predicted_best}
+            for run in judged
+        ]
+        for way, judged in record.items()
+    }
+    data = {"cost": cost.model_dump(mode="json"), "left_out": content}
+    return Document(title, (*sections, Section("", (READING,))), data)

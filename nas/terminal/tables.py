@@ -28,7 +28,7 @@ def section_lines(section: Section) -> list[Line]:
     lines = sentence(Styled(section.title, TITLE)) if section.title else []
     for part in section.parts:
         if isinstance(part, str):
-            lines += sentence(f"{INDENT}{part}" if section.title else part)
+            lines += sentence(f"{INDENT}{part}" if section.title and part else part)
         elif isinstance(part, Table):
             lines += table_lines(part)
     return lines
