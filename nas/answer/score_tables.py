@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from nas.answer.sureness import OUTSIDE
+from nas.document.document import Section, table_of
 from nas.problem.objective import Baseline
 from nas.problem.scores import DesignScores, FamilyScore, with_models
 from nas.problem.uncertainty import has_doubt
 from nas.search.assembly import Study
 from nas.study.study_laws import notices_of_text
-from nas.terminal.console import say
-from nas.terminal.screen_text import TITLE, Styled
-from nas.terminal.tables import table
 from objectives.loss_law.law import Law
 from objectives.scores.curves import Scores
 from search_spaces.architectures import Architectures
@@ -99,12 +97,9 @@ def step_table(of: Scored) -> ScoreTable:
     return ScoreTable(_title(of.scores), ("family", "step", "designs", "predicted", INTERVAL), tuple(rows), below)
 
 
-def say_scores(shown: ScoreTable) -> None:
-    """Print scores with what they rest on."""
-    say(Styled(f"\n{shown.title}", TITLE))
-    table(shown.header, shown.rows)
-    for line in shown.below:
-        say(f"  {line}")
+def score_section(of: ScoreTable) -> Section:
+    """Scores with what they rest on."""
+    return Section(of.title, (table_of(of.header, of.rows, notes=of.below),))
 
 
 def score_columns(of: Scored) -> dict[str, AnyArray]:

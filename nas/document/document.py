@@ -93,7 +93,7 @@ class Document:
 
     title: str
     sections: tuple[Section, ...]
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Any = field(default_factory=dict)
 
     def section(self, key: str) -> Section:
         """The section of a key."""

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from nas.document.document import Document, Section, Table
 from nas.terminal.console import Line, say, sentence, write
@@ -37,10 +38,16 @@ def section_lines(section: Section) -> list[Line]:
 def table_lines(of: Table) -> list[Line]:
     """A table as lines that fit the screen: its title, its rows, its notes."""
     below, spare = ([c.head for c in of.columns if c.narrow == where] for where in ("below", "left out"))
-    lines, dropped = fitted(of.header, of.texts, below=below, spare=spare)
+    lines, dropped = fitted(of.header, of.texts, _to_left(of), below=below, spare=spare)
     lines = (sentence(Styled(of.title, TITLE)) if of.title else []) + lines
     notes = [*of.notes, *([NO_ROOM.format(", ".join(dropped))] if dropped else [])]
     return lines + [line for note in notes for line in sentence(f"{INDENT}{note}")]
+
+
+def _to_left(of: Table) -> int:
+    """How many columns stand to the left: the first ones of words; one of text that is not called words."""
+    words = len(list(takewhile(lambda column: column.words, of.columns)))
+    return words or int(not of.rows or isinstance(of.rows[0][0], str))
 
 
 def table(
