@@ -38,7 +38,7 @@ def section_lines(section: Section) -> list[Line]:
 def table_lines(of: Table) -> list[Line]:
     """A table as lines that fit the screen: its title, its rows, its notes."""
     below, spare = ([c.head for c in of.columns if c.narrow == where] for where in ("below", "left out"))
-    lines, dropped = fitted(of.header, of.texts, _to_left(of), below=below, spare=spare)
+    lines, dropped = fitted(of.header, of.texts, _to_left(of), below=below, spare=spare[::-1])
     lines = (sentence(Styled(of.title, TITLE)) if of.title else []) + lines
     notes = [*of.notes, *([NO_ROOM.format(", ".join(dropped))] if dropped else [])]
     return lines + [line for note in notes for line in sentence(f"{INDENT}{note}")]
