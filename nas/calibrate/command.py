@@ -25,7 +25,7 @@ from nas.files.tables import refuse_used, write, write_json
 from nas.pages.page import write_page
 from nas.study.baselines import baseline
 from nas.study.catalogue import id_and_mode, load_device, load_law
-from nas.terminal.console import notice, say_json
+from nas.terminal.console import notice
 from nas.terminal.tables import show
 from objectives import outside
 from objectives.calibrating.energy import EnergyGroup, calibrate_energy, metered
@@ -53,10 +53,7 @@ def execute(request: CalibrateRequest) -> None:
     outcome = calibrate_files(request)
     named = {"table": called(request.measured), "written": target(request).name, "command": repeated(request)}
     content = stamped("calibration", outcome.report() | named)
-    if request.json:
-        say_json(content)
-    else:
-        show(calibration_document(content))
+    show(calibration_document(content), as_json=request.json)
     for doubt in not_recommended(content):
         notice(doubt)
     notice(f"Written: {target(request)}. {usage(content, str(target(request)))}".rstrip())

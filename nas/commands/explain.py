@@ -44,7 +44,6 @@ from nas.search.scenarios import doubtful_times
 from nas.study.baselines import architecture_from, model_named
 from nas.study.layers import layered, parsed_settings
 from nas.study.metrics import check_form, parse_budget, select
-from nas.terminal.console import say_json
 from nas.terminal.doors import command
 from nas.terminal.tables import show
 from nas.theory.relaxation import relaxed_gains
@@ -63,11 +62,8 @@ def explain(request: ExplainRequest) -> None:
         InfeasibleError: a run without a feasible architecture to choose.
     """
     study, named = _study_and_design(request)
-    document = _document(request, study, named, best_served(study.problem, study.problem.headed(named.architecture)))
-    if request.json:
-        say_json(document.data)
-    else:
-        show(document)
+    chosen = best_served(study.problem, study.problem.headed(named.architecture))
+    show(_document(request, study, named, chosen), as_json=request.json)
 
 
 def _document(request: ExplainRequest, study: Study, named: Baseline, chosen: Architectures) -> Document:

@@ -18,7 +18,6 @@ from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
 from nas.search.assembly import Study
-from nas.terminal.console import say_json
 from nas.terminal.tables import show
 from objectives.loss_law.law import Law
 
@@ -52,11 +51,7 @@ def explain_along(request: ExplainRequest) -> None:
         raise UsageError(
             "--along: expected a space that is solved in seconds, got a larger one; take fewer axes"
         ) from None
-    document = _document(study, members, gains)
-    if request.json:
-        say_json(document.data)
-    else:
-        show(document)
+    show(_document(study, members, gains), as_json=request.json)
 
 
 def _at(problem: Problem, member: Evaluations, law: Law) -> Gained:

@@ -17,7 +17,7 @@ from nas.study import entry_points
 from nas.study.catalogue import installed_format, load_device, load_law, load_space
 from nas.study.entry_points import AUTO, PlugIn
 from nas.study.study_laws import LEFT_OUT, RIGHT, records, records_of, rules, strongest_rules
-from nas.terminal.console import notice, say_json
+from nas.terminal.console import notice
 from nas.terminal.tables import show as show_document
 from objectives import outside
 from objectives.device import Calibration
@@ -41,11 +41,7 @@ def show(kinds: Sequence[str], *, as_json: bool) -> None:
     for text in dict.fromkeys(chain.from_iterable(faults)):
         notice(f"Not used: {text}")
     sections = chain.from_iterable(_sections(kind, of_kind) for kind, of_kind in rows.items())
-    document = Document("", tuple(sections), rows if len(kinds) > 1 else rows[kinds[0]])
-    if as_json:
-        say_json(document.data)
-    else:
-        show_document(document)
+    show_document(Document("", tuple(sections), rows if len(kinds) > 1 else rows[kinds[0]]), as_json=as_json)
 
 
 def _sections(kind: str, rows: list[Row]) -> Iterator[Section]:

@@ -11,7 +11,7 @@ from nas.files.faults import unknown
 from nas.files.tables import write
 from nas.files.yaml_source import dump
 from nas.study.study_laws import records_of
-from nas.terminal.console import Stages, say_json
+from nas.terminal.console import Stages
 from nas.terminal.tables import show
 
 
@@ -47,7 +47,4 @@ def execute(request: EvidenceRequest) -> None:
         document = left_out_document(records)
     else:
         document = record_document(records, records_of(EVIDENCE) if chosen_is_base else None)
-    if request.json:
-        say_json(document.data)
-    else:
-        show(document)
+    show(document, as_json=request.json)

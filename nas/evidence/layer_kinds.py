@@ -9,7 +9,7 @@ from nas.errors import UsageError
 from nas.evidence.request import EvidenceRequest
 from nas.files.tables import write
 from nas.files.yaml_source import dump
-from nas.terminal.console import Stages, say_json
+from nas.terminal.console import Stages
 from nas.terminal.tables import show
 from objectives.layer_costs.costs import SEARCHED, LayerCosts
 from objectives.layer_costs.estimate import Pair, Pairs, costs_of, estimate, public_pairs
@@ -72,11 +72,7 @@ def execute(request: EvidenceRequest) -> None:
     if request.write_costs is not None:
         kept = dump(costs.model_dump(mode="json"))
         write(request.write_costs, "# Made by plas evidence --layer-kinds --write-costs.\n" + kept)
-    document = costs_document(of, costs, judged)
-    if request.json:
-        say_json(document.data)
-    else:
-        show(document)
+    show(costs_document(of, costs, judged), as_json=request.json)
 
 
 def left_out(of: Pairs, groups: Sequence[tuple[Pair, ...]], stage: Stages) -> list[Predicted]:

@@ -14,7 +14,7 @@ from nas.evidence.request import EvidenceRequest
 from nas.files import yaml_source
 from nas.files.tables import write
 from nas.files.yaml_source import dump
-from nas.terminal.console import Stages, say_json
+from nas.terminal.console import Stages
 from nas.terminal.tables import show
 from objectives.plugins import documents, folder
 from objectives.table import Sheet, not_numbers, numbers_of, read_sheet
@@ -163,11 +163,7 @@ def execute(request: EvidenceRequest) -> None:
         # beside a law's tokenizer, as studies take it
         kept = cost.model_dump(mode="json", exclude={"relative_to", "here"})
         write(request.write_costs, "# Made by plas evidence --vocabulary --write-costs.\n" + dump(kept))
-    document = cost_document(cost, record)
-    if request.json:
-        say_json(document.data)
-    else:
-        show(document)
+    show(cost_document(cost, record), as_json=request.json)
 
 
 @cache

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from nas.document.document import Document, Section, Table
-from nas.terminal.console import Line, say, sentence, write
+from nas.terminal.console import Line, say, say_json, sentence, write
 from nas.terminal.screen_text import FAINT, TITLE, Styled, cells, columns, padded, shown, wrapped
 
 ROOM = 20  # columns in which a text may wrap
@@ -18,8 +18,11 @@ NO_ROOM = "No room here for {}: a wider screen or --json has all"
 Row = Sequence[str]
 
 
-def show(document: Document) -> None:
-    """Print a document: each section's title, and its parts below it; figures are files, which a terminal does not show."""
+def show(document: Document, *, as_json: bool = False) -> None:
+    """Print a document: each section's title, and its parts below it; or its data. Figures are files, which a terminal does not show."""
+    if as_json:
+        say_json(document.data)
+        return
     for number, section in enumerate(document.sections):
         write([*([[]] if number else []), *section_lines(section)])
 

@@ -10,7 +10,7 @@ from nas.record.candidates import write_candidates
 from nas.search.assembly import Study, assemble, under_preset
 from nas.study.configuration import PAPER_APPLICATIONS
 from nas.study.layers import layered
-from nas.terminal.console import notice, say_json
+from nas.terminal.console import notice
 from nas.terminal.doors import command
 from nas.terminal.tables import show
 from nas.theory.prediction import candidate_columns, predict
@@ -32,11 +32,7 @@ def answer(request: TheoryRequest) -> None:
     under = None
     if study.laws and design is not None:
         under = design_lines(problem, study.laws, problem.architectures(design.genotypes))
-    document = theory_document(prediction, under_preset(study, "device"), under)
-    if request.json:
-        say_json(document.data)
-    else:
-        show(document)
+    show(theory_document(prediction, under_preset(study, "device"), under), as_json=request.json)
     if request.out is not None and (columns := candidate_columns(prediction)):
         write_candidates(request.out, columns)
         if not request.quiet:
