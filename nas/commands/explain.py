@@ -190,12 +190,12 @@ def _named(request: ExplainRequest) -> tuple[Study, Baseline]:
     raw, origins = layered({"algo": "random", **request.flags}, request.settings, request.config)
     if request.model is not None:
         try:
-            known = model_named(request.model)
+            named = model_named(request.model)
         except UsageError as error:
             raise UsageError(f"--model: {error}") from None
     else:
-        known = Baseline("Architecture", architecture_from(request.architecture or ""))
-    return assemble({**raw, **_own_head(request, raw, known.architecture), "params": {}}, origins), known
+        named = Baseline("Architecture", architecture_from(request.architecture or ""))
+    return assemble({**raw, **_own_head(request, raw, named.architecture), "params": {}}, origins), named
 
 
 def _own_head(request: ExplainRequest, raw: Mapping[str, Any], chosen: Architectures) -> dict[str, Any]:

@@ -62,8 +62,8 @@ def _at(problem: Problem, member: Evaluations, law: Law) -> Gained:
     limits = tuple(Budget(name, float(own.metrics[name][0]) * (1.0 + 1e-12)) for name in costs)
     budgets = tuple(b for b in problem.budgets if b.metric not in (*costs, *figures, *FROM_LOSS))
     scenario = replace(problem.scenario, law=law)
-    asked = replace(problem, scenario=scenario, budgets=(*budgets, *limits), queries=())
-    there, _ = on_its_device(asked, own)
+    within = replace(problem, scenario=scenario, budgets=(*budgets, *limits), queries=())
+    there, _ = on_its_device(within, own)
     pick = best_within(covered(there), there.budgets)
     return () if pick is None else device_gains(there, pick, ranges=False)
 

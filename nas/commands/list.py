@@ -159,18 +159,19 @@ def _described_law(place: str) -> str:
 def records_in_columns() -> list[Row]:
     """Of each law and each rule that needs none, how it orders other people's models by question."""
     names = [*documents(entry_points.SHIPPED["laws"]), *rules()]
-    found = {name: records_of(name) for name in names}
+    by_name = {name: records_of(name) for name in names}
     return [
         {"by": name, **{question: own[question].in_full if question in own else "-" for question in records()}}
-        for name, own in found.items()
+        for name, own in by_name.items()
     ]
 
 
 def _strongest() -> str:
     """`deeper (compute); ...`: the strongest rules and their questions."""
-    found = strongest_rules()
+    by_question = strongest_rules()
     of = {
-        rule: [question for question, best in found.items() if best == rule] for rule in dict.fromkeys(found.values())
+        rule: [question for question, best in by_question.items() if best == rule]
+        for rule in dict.fromkeys(by_question.values())
     }
     return "; ".join(f"{rule} ({', '.join(questions)})" for rule, questions in of.items())
 
@@ -191,17 +192,17 @@ def _installed_format_row(name: str, offer: PlugIn) -> Row:
     return _format_row(of_format(name, written), types_in_words(written))
 
 
-def _format_row(found: Precision, types: str) -> Row:
+def _format_row(precision: Precision, types: str) -> Row:
     return {
-        "name": found.name,
+        "name": precision.name,
         "types": types,
-        "weight bits": 8 * found.weight_bytes,
-        "head bits": 8 * found.head_bytes,
-        "input bits": 8 * found.input_bytes,
-        "down input bits": 8 * found.of_down.input_bytes,
-        "KV bits": 8 * found.kv_bytes,
-        "peak": found.linear_peak,
-        "down peak": found.of_down.linear_peak,
+        "weight bits": 8 * precision.weight_bytes,
+        "head bits": 8 * precision.head_bytes,
+        "input bits": 8 * precision.input_bytes,
+        "down input bits": 8 * precision.of_down.input_bytes,
+        "KV bits": 8 * precision.kv_bytes,
+        "peak": precision.linear_peak,
+        "down peak": precision.of_down.linear_peak,
     }
 
 
@@ -219,8 +220,8 @@ def _described(content: Any) -> str:
 
 def spaces() -> list[Row]:
     """Search spaces with their exact sizes."""
-    found = [load_space(name) for name in documents("search_spaces.spaces")]
-    return [{"name": s.name, "architectures": s.size, "what": s.specification.description} for s in found]
+    loaded = [load_space(name) for name in documents("search_spaces.spaces")]
+    return [{"name": s.name, "architectures": s.size, "what": s.specification.description} for s in loaded]
 
 
 def devices() -> list[Row]:

@@ -113,10 +113,10 @@ def _of_tasks(request: SelectRequest, run: RecordedRun, rows: IntArray) -> tuple
         return None, {}
     study = study_of(run, {} if request.scores is None else {"scores": request.scores}, [])
     try:
-        found = scored(study, run.architectures(rows), study.baselines if len(rows) == 1 else ())
+        scores = scored(study, run.architectures(rows), study.baselines if len(rows) == 1 else ())
     except ValueError as error:
         raise UsageError(f"scores: {error}") from None
-    return found, {} if found is None else score_columns(found)
+    return scores, {} if scores is None else score_columns(scores)
 
 
 def _refuse_regret_of_several(request: SelectRequest) -> None:
@@ -196,12 +196,12 @@ def _expected_regret(
     if not request.expected_regret:
         return {}, []
     problem = replace(study_of(run, {}, []).problem, budgets=run.evaluations.budgets)
-    found = solved_regret(problem, PickRule(pick), run.evaluations.genotypes[rows[0]])
-    if found is None:
+    regret = solved_regret(problem, PickRule(pick), run.evaluations.genotypes[rows[0]])
+    if regret is None:
         return {}, [f"No expected regret is claimed: the pick or the design of the least is {OUTSIDE}."]
-    columns = {name: np.array([value]) for name, value in regret_in_numbers(problem, found).items()}
-    proven = f" (proven over all {problem.space.size:,} architectures)" if found.least.proven else ""
-    return columns, [f"Expected regret over the law's draws, nats: {regret_in_words(problem, found)}{proven}."]
+    columns = {name: np.array([value]) for name, value in regret_in_numbers(problem, regret).items()}
+    proven = f" (proven over all {problem.space.size:,} architectures)" if regret.least.proven else ""
+    return columns, [f"Expected regret over the law's draws, nats: {regret_in_words(problem, regret)}{proven}."]
 
 
 def _law_lines(run: RecordedRun, rows: IntArray) -> list[str]:
@@ -221,18 +221,18 @@ def _sureness(request: SelectRequest, run: RecordedRun, rows: IntArray) -> dict[
     law = run.law
     alone = len(rows) == 1 or request.distinguishable
     group = None if alone else tied(law, run.architectures(rows))
-    found: dict[str, AnyArray] = {} if group is None else {"tied_group": group}
+    columns: dict[str, AnyArray] = {} if group is None else {"tied_group": group}
     unsure = uncertainty(law, run.architectures, run.evaluations)
     if unsure is None:
-        return found
-    found["probability_optimal"] = unsure.probability()[rows]
+        return columns
+    columns["probability_optimal"] = unsure.probability()[rows]
     pick = _pick_of(request.how, run)
     if _is_pick(request.how):
         everything = np.ones(len(run.evaluations), dtype=bool)
         within = everything if pick is None else run.evaluations.metrics[pick.metric] <= pick.limit
         low, high = unsure.regret(int(run.evaluations.keys[rows[0]]), within) or (np.nan, np.nan)
-        found |= {"regret_low": np.array([low]), "regret_high": np.array([high])}
-    return found
+        columns |= {"regret_low": np.array([low]), "regret_high": np.array([high])}
+    return columns
 
 
 def _ties(run: RecordedRun, rows: IntArray, group: IntArray, shown: int) -> list[Section]:
@@ -281,10 +281,10 @@ def _is_pick(how: str) -> bool:
 
 
 def _why(run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> str:
-    found = replace(run.evaluations, budgets=budgets)
+    evaluations = replace(run.evaluations, budgets=budgets)
     if problem is None:
-        return "\n".join(lines(diagnose(found), run.whole_space))
-    diagnosis = diagnosed(replace(problem, budgets=budgets), found)
+        return "\n".join(lines(diagnose(evaluations), run.whole_space))
+    diagnosis = diagnosed(replace(problem, budgets=budgets), evaluations)
     return "\n".join(lines(diagnosis, diagnosis.examined == problem.space.size))
 
 
