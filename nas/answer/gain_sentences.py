@@ -58,15 +58,15 @@ def beside_pick(problem: Problem, pick: Evaluations, bought: Sequence[Gain]) -> 
         return {}
     designs = Architectures.concatenate(map(_architecture, bought))
     own = problem.architectures(np.repeat(pick.genotypes, len(bought), axis=0))
-    told = zip(bought, witnesses(problem.scenario.law, designs, own), strict=True)
-    return {gain: witness for gain, witness in told if witness is not None}
+    of_bought = zip(bought, witnesses(problem.scenario.law, designs, own), strict=True)
+    return {gain: witness for gain, witness in of_bought if witness is not None}
 
 
-def own_pick_lines(problem: Problem, pick: Evaluations, told: Sequence[Witness]) -> list[str]:
+def own_pick_lines(problem: Problem, pick: Evaluations, of_gains: Sequence[Witness]) -> list[str]:
     """The pick of `evidence` within the budgets, where it does not confirm every gain; nothing of a space that is not solved in no time."""
-    doubted = [witness for witness in told if not witness.confirms][:1]
-    found = with_own_picks(problem, [(each, PickQuery(OWN, None)) for each in doubted], pick[:0])
-    named = [each.own for each in found if each is not None and each.own is not None]
+    doubted = [witness for witness in of_gains if not witness.confirms][:1]
+    with_picks = with_own_picks(problem, [(each, PickQuery(OWN, None)) for each in doubted], pick[:0])
+    named = [each.own for each in with_picks if each is not None and each.own is not None]
     return [f"The pick of {EVIDENCE} within the same budgets: {model_size(own)}" for own in named]
 
 

@@ -76,7 +76,7 @@ class Outcome:
     energies: list[EnergyGroup]
     left_out: list[LeftOut]
     elsewhere: int
-    told: Sequence[str] = ()
+    notes: Sequence[str] = ()
     served: Sequence[ServedGroup] = ()
 
     @property
@@ -114,7 +114,7 @@ class Outcome:
             "rows_used": len({m.line for group in self.fitted for m in group.rows}),
             "left_out": [asdict(row) for row in self.left_out],
             "rows_of_other_devices": self.elsewhere,
-            "told": list(self.told),
+            "told": list(self.notes),
         }
 
 
@@ -141,22 +141,22 @@ def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
     names = (name for name in Architectures.__dataclass_fields__ if name not in of_rows)
     columns = {name: row[name] for name in names if row.get(name)}
     try:
-        known = baseline({"name": row.get("model") or "design", **columns} if columns else row.get("model", ""))
+        model = baseline({"name": row.get("model") or "design", **columns} if columns else row.get("model", ""))
     except UsageError as error:
         raise ValueError(f"model: {error}; or give the architecture's columns") from None
-    return known.label, known.architecture if columns else known.architecture.with_full_attention()
+    return model.label, model.architecture if columns else model.architecture.with_full_attention()
 
 
 def measured_rows(
     lines: Iterable[str], device: str, *, contended: Contended = "", first: int = 2
 ) -> tuple[list[Measurement], list[LeftOut], int]:
     """Rows of one device, rows left out, and how many belong to other devices."""
-    found, left = read(lines, device, resolve, contended=contended, first=first)
+    rows, left = read(lines, device, resolve, contended=contended, first=first)
     base, mode = id_and_mode(device)
     wanted = {normalised(name + "@" * bool(mode) + mode) for name in (base, Path(base).stem)}
-    here = [m for m in found if normalised(m.device) in wanted]
+    here = [m for m in rows if normalised(m.device) in wanted]
     unused = [row for row in left if normalised(row.device) in wanted]
-    return here, unused, len(found) + len(left) - len(here) - len(unused)
+    return here, unused, len(rows) + len(left) - len(here) - len(unused)
 
 
 def calibrated(
@@ -174,10 +174,10 @@ def calibrated(
             f"{source}: expected measured rows of {device}, got none ({elsewhere} of other devices, {len(left)} left out{why}); "
             "see docs/measure-and-calibrate.md"
         )
-    known, law, unfitted = load_device(device), load_law(LAW), list[LeftOut]()
-    done = list(_times(rows, known, law, source, unfitted, request=request))
-    served = _served(rows, known, law, done, unfitted)
-    energies = list(_energies(rows, known, law, source, unfitted))
+    priced_on, law, unfitted = load_device(device), load_law(LAW), list[LeftOut]()
+    done = list(_times(rows, priced_on, law, source, unfitted, request=request))
+    served = _served(rows, priced_on, law, done, unfitted)
+    energies = list(_energies(rows, priced_on, law, source, unfitted))
     fitted: list[Calibrated | EnergyGroup | ServedGroup] = [*done, *served, *energies]
     used = {m.line for group in fitted for m in group.rows} | {row.line for row in unfitted}
     unfitted += [LeftOut(m.line, m.device, WHOLE) for m in rows if m.line not in used]
@@ -236,22 +236,22 @@ def calibrate_files(request: CalibrateRequest) -> Outcome:
     """
     out, paths = target(request), request.measured
     earlier = written_before(out, load_device(id_and_mode(request.device)[0]))
-    lines, told = read_input(request)
+    lines, notes = read_input(request)
     outcome = calibrated(
         lines,
         request.device,
         called(paths),
         request=request.request,
         contended=request.contended or "",
-        first=1 if told else 2,
+        first=1 if notes else 2,
     )
-    outcome = replace(outcome, told=told)
+    outcome = replace(outcome, notes=notes)
     if not outcome.fitted:
         raise PlasError(f"{paths[0]}: nothing to calibrate on; {reasons(outcome.left_out)}")
-    found = outcome.profiled()
+    device = outcome.profiled()
     if earlier is not None:
-        found = replace(outcome, device=earlier).profiled()
-    write(out, device_text(found))
+        device = replace(outcome, device=earlier).profiled()
+    write(out, device_text(device))
     return outcome
 
 

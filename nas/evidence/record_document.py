@@ -194,11 +194,11 @@ def calibration(records: Sequence[TableRecord]) -> list[tuple[str, int, float, f
 def verdicts(records: Sequence[TableRecord]) -> list[str]:
     """Over the tables that decide: how often its order and its errors are those of the best, what its intervals hold."""
     decided = [record for record in records if DESIGNS in record.decided]
-    near = [_judged(each).order >= _best_order(each)[0] - NEAR for each in decided]
+    near = [_judged(one).order >= _best_order(one)[0] - NEAR for one in decided]
     lines = [
         f"Order at most a point behind the best of {len(records[0].by[DESIGNS]) - 1} laws and rules in {sum(near)} of {len(near)} tables that decide."
     ]
-    if behind := [f"{each.source.name} ({100 * by:.1f})" for each in decided if (by := _behind_rule(each)) > 0]:
+    if behind := [f"{one.source.name} ({100 * by:.1f})" for one in decided if (by := _behind_rule(one)) > 0]:
         lines.append(f"Points behind the best rule without a law of the table: {', '.join(behind)}.")
     by_laboratory = {name: share for name, (share, _) in held_by_laboratory(records, DESIGNS).items()}
     if by_laboratory:
@@ -207,9 +207,9 @@ def verdicts(records: Sequence[TableRecord]) -> list[str]:
             f"90 % intervals hold {100 * np.mean([*by_laboratory.values()]):.0f} % of the differences inside of the evidence, the mean over {len(by_laboratory)} laboratories, {100 * by_laboratory[least]:.0f} % in {least}."
         )
         widths = [
-            each.doubt.width / width_alone(record.source)
+            one.doubt.width / width_alone(record.source)
             for record in records
-            if (each := _judged(record)).doubt is not None and each.doubt.width
+            if (one := _judged(record)).doubt is not None and one.doubt.width
         ]
         lines.append(
             f"They are {np.median(widths):.1f} times as wide as those of the form fitted to the table alone (median over tables)."
@@ -239,12 +239,12 @@ def _judged(record: TableRecord) -> Judgement:
 
 def _others(record: TableRecord) -> dict[str, Judgement]:
     by = record.by[DESIGNS].items()
-    return {name: each for name, each in by if each is not None and name != EVIDENCE and each.mute < 1.0}
+    return {name: own for name, own in by if own is not None and name != EVIDENCE and own.mute < 1.0}
 
 
 def _best_order(record: TableRecord) -> tuple[float, str]:
     """The best order of another law or rule."""
-    orders = {name: each.order for name, each in _others(record).items()}
+    orders = {name: own.order for name, own in _others(record).items()}
     best = max(orders, key=lambda name: orders[name])
     return orders[best], best
 
@@ -258,23 +258,26 @@ def _behind_rule(record: TableRecord) -> float:
 def _errors_of_laws(record: TableRecord) -> dict[str, float]:
     """The error of each other law that prices all pairs and was not fitted to the table."""
     return {
-        name: each.error
-        for name, each in _others(record).items()
-        if name not in RULES and name not in record.fitted and each.pairs == each.of
+        name: own.error
+        for name, own in _others(record).items()
+        if name not in RULES and name not in record.fitted and own.pairs == own.of
     }
 
 
 def held_by_laboratory(records: Sequence[TableRecord], question: str) -> dict[str, tuple[float, int]]:
     """The share of a question's differences in 90 % intervals by laboratory, its tables by their pairs inside, and how many these are."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    by_laboratory: dict[str, list[tuple[float, float]]] = {}
     for record in records:
         own = record.by.get(question, {}).get(EVIDENCE)
         if own is not None and own.doubt is not None and own.doubt.coverage is not None:
             inside = own.pairs * (1.0 - own.doubt.outside)
-            found.setdefault(record.source.laboratory, []).append((own.doubt.coverage[90], inside))
+            by_laboratory.setdefault(record.source.laboratory, []).append((own.doubt.coverage[90], inside))
     return {
-        name: (float(np.average([h for h, _ in each], weights=[w for _, w in each])), round(sum(w for _, w in each)))
-        for name, each in found.items()
+        name: (
+            float(np.average([h for h, _ in tables], weights=[w for _, w in tables])),
+            round(sum(w for _, w in tables)),
+        )
+        for name, tables in by_laboratory.items()
     }
 
 

@@ -138,11 +138,11 @@ def laws_by_name(further: Sequence[str]) -> dict[str, Law]:
     Raises:
         UsageError: one of them cannot be read.
     """
-    found = {name: load_law(name) for name in documents("objectives.laws")}
+    laws = {name: load_law(name) for name in documents("objectives.laws")}
     for given in further:
         law = load_law(given)
-        found[given if law.name in found else law.name] = law
-    return found
+        laws[given if law.name in laws else law.name] = law
+    return laws
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,15 +191,15 @@ def by_law(law: Law, of: GroupedTable) -> Prediction | None:
 
 def outside(law: Law, of: GroupedTable) -> BoolArray:
     """Rows outside the ranges that a law was fitted on, that read their text more often than counts as new, or of a table outside, (n,)."""
-    table, found = of.table, np.full(len(of.table), of.no_evidence)
+    table, out = of.table, np.full(len(of.table), of.no_evidence)
 
     def range_of(name: str) -> Range | None:
         return (column := table.feature(name), column) if table.has(name) else None
 
     experts = table.feature("n_experts") if table.has("n_experts") else np.ones(len(table))
     for over in kinds_of(law.regions, experts, range_of, {}).values():
-        found |= over > 0.0
-    return found if of.epochs is None else found | (of.epochs > MOST_EPOCHS)
+        out |= over > 0.0
+    return out if of.epochs is None else out | (of.epochs > MOST_EPOCHS)
 
 
 def by_rule(quantity: str, table: Table) -> Prediction | None:

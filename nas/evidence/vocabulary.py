@@ -73,28 +73,28 @@ class FittedCost:
 
 def fitted(runs: VocabularyRuns, curve: TokenCurve, starts: int = STARTS) -> FittedCost:
     """The fit of least squares, soft beyond 0.02 nats, the best of several starts."""
-    low, high = (np.array(each) for each in BOUNDS)
+    low, high = (np.array(ends) for ends in BOUNDS)
 
     def residuals(p: FloatArray) -> FloatArray:
         return _of(p).losses(runs, curve) - runs.loss
 
     starting = low + (high - low) * np.random.default_rng(0).uniform(0.2, 0.8, (starts, len(low)))
-    found = [least_squares(residuals, s, bounds=(low, high), loss="soft_l1", f_scale=ROBUST) for s in starting]
-    return _of(min(found, key=lambda each: each.cost).x)
+    fits = [least_squares(residuals, s, bounds=(low, high), loss="soft_l1", f_scale=ROBUST) for s in starting]
+    return _of(min(fits, key=lambda fit: fit.cost).x)
 
 
 def _of(p: FloatArray) -> FittedCost:
-    return FittedCost(*(float(each) for each in (np.exp(p[0]), np.exp(p[1]), p[2], np.exp(p[3]), p[4])))
+    return FittedCost(*(float(value) for value in (np.exp(p[0]), np.exp(p[1]), p[2], np.exp(p[3]), p[4])))
 
 
 def refitted(runs: VocabularyRuns, curve: TokenCurve, draws: int, seed: int = 0) -> list[FittedCost]:
     """Fits to bodies drawn with replacement, and of each its runs drawn with replacement."""
-    rng, bodies, found = np.random.default_rng(seed), np.unique(runs.parameters), []
+    rng, bodies, fits = np.random.default_rng(seed), np.unique(runs.parameters), []
     for _ in range(draws):
         parts = [np.flatnonzero(runs.parameters == body) for body in rng.choice(bodies, len(bodies))]
         rows = np.concatenate([rng.choice(part, len(part)) for part in parts])
-        found.append(fitted(runs[rows], curve, starts=2))
-    return found
+        fits.append(fitted(runs[rows], curve, starts=2))
+    return fits
 
 
 RUNS = folder("objectives.text") / "tao_2024.csv"
@@ -152,12 +152,12 @@ def execute(request: EvidenceRequest) -> None:
     runs, curve, stage = read_runs(RUNS), _curve(), Stages(quiet=request.quiet or request.json)
     given = [(path.name, read_runs(path)) for path in request.tables]
     stage("all runs")
-    found = fitted(runs, curve)
+    fit = fitted(runs, curve)
     stage(f"{DRAWS} draws of the runs")
-    cost = _cost(found, refitted(runs, curve, DRAWS), runs)
+    cost = _cost(fit, refitted(runs, curve, DRAWS), runs)
     stage("runs left out")
     record = {"bodies": bodies_left_out(runs, curve), "vocabularies": vocabularies_left_out(runs, curve)}
-    record |= {name: of_table(found, table, curve) for name, table in given}
+    record |= {name: of_table(fit, table, curve) for name, table in given}
     stage.close()
     if request.write_costs is not None:
         # beside a law's tokenizer, as studies take it
@@ -212,8 +212,8 @@ def bodies_left_out(runs: VocabularyRuns, curve: TokenCurve) -> list[Judged]:
 
 def of_table(fit: FittedCost, runs: VocabularyRuns, curve: TokenCurve) -> list[Judged]:
     """Each body of further runs by the fit to all of this package."""
-    found = [_of_body(fit, runs[runs.parameters == body], curve) for body in np.unique(runs.parameters)]
-    return [each for each in found if len(each.errors) > 1]
+    judged = [_of_body(fit, runs[runs.parameters == body], curve) for body in np.unique(runs.parameters)]
+    return [one for one in judged if len(one.errors) > 1]
 
 
 def _of_body(fit: FittedCost, runs: VocabularyRuns, curve: TokenCurve) -> Judged:
@@ -243,19 +243,19 @@ def lowest(sizes: FloatArray, losses: FloatArray) -> float:
 
 def vocabularies_left_out(runs: VocabularyRuns, curve: TokenCurve) -> list[Judged]:
     """Each vocabulary by the fit to the others, the loss itself."""
-    found = []
+    judged = []
     for size in np.unique(runs.vocabulary):
         out = runs[runs.vocabulary == size]
         errors = fitted(runs[runs.vocabulary != size], curve).losses(out, curve) - out.loss
-        found.append(Judged(f"{size:,.0f} tokens", errors))
-    return found
+        judged.append(Judged(f"{size:,.0f} tokens", errors))
+    return judged
 
 
-def _cost(found: FittedCost, draws: Sequence[FittedCost], runs: VocabularyRuns) -> VocabularyCost:
+def _cost(fit: FittedCost, draws: Sequence[FittedCost], runs: VocabularyRuns) -> VocabularyCost:
     return VocabularyCost(
-        scale=float(f"{found.scale:.6g}"),
-        exponent=float(f"{found.exponent:.6g}"),
-        draws=tuple((float(f"{each.scale:.6g}"), float(f"{each.exponent:.6g}")) for each in draws),
+        scale=float(f"{fit.scale:.6g}"),
+        exponent=float(f"{fit.exponent:.6g}"),
+        draws=tuple((float(f"{drawn.scale:.6g}"), float(f"{drawn.exponent:.6g}")) for drawn in draws),
         fitted_on=(int(runs.vocabulary.min()), int(runs.vocabulary.max())),
         relative_to=BESIDE,
         source=SOURCE,
