@@ -35,12 +35,8 @@ CASES = {  # the binding budgets in each of the paper's cases
 OPERATOR = "by operators: "  # of a time's name in a table
 ON_DEVICE = "on the device: "
 REGIMES = (
-    Column("budget", words=True),
-    Column("ratio η"),
-    Column("latency up to"),
-    Column("memory from"),
-    Column("binding", words=True),
-    Column("paper's rule", words=True),
+    *(Column(name, words=True) for name in ("budget", "binding", "paper's rule")),
+    *(Column(name) for name in ("ratio η", "latency up to", "memory from")),
 )
 Worth = tuple[list[str], Evaluations] | None
 
@@ -100,17 +96,10 @@ def _normalised(prediction: Prediction) -> Iterator[str]:
 def _regimes(prediction: Prediction) -> Part:
     if not prediction.regimes:
         return "no pair of a latency and a memory_gb budget to compare"
-    rows = (
-        (
-            r.metric,
-            r.ratio,
-            r.low if r.latency_alone_binds else "never",
-            r.high if r.memory_alone_binds else "never",
-            r.binds,
-            r.paper_binds,
-        )
-        for r in prediction.regimes
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for r in prediction.regimes:
+        low, high = r.low if r.latency_alone_binds else "never", r.high if r.memory_alone_binds else "never"
+        rows.append((r.metric, r.binds, r.paper_binds, r.ratio, low, high))
     note = f"Up to that ratio η (no unit) the latency alone is binding, from that on the memory alone. The paper's rule: memory below {MUCH:.2g}, latency above {1 / MUCH:.2g}."
     return Table(REGIMES, tuple(rows), notes=(note,))
 

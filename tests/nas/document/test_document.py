@@ -48,7 +48,8 @@ def test_markdown_is_a_document_of_its_own() -> None:
 
 def test_html_escapes_text_and_folds_what_is_folded() -> None:
     page = "".join(map(section_html, DOCUMENT.sections))
-    assert "&lt;c&gt;" in page and "<c>" not in page
+    assert "&lt;c&gt;" in page
+    assert "<c>" not in page
     assert page.count("<details") == 1
     assert 'alt="Loss over time"' in page
 
@@ -62,7 +63,8 @@ def test_a_terminal_shows_no_pictures_and_nothing_is_wider_than_it(monkeypatch: 
 
 def test_columns_are_shared_by_their_heads() -> None:
     table = table_of(("architecture", "loss (nats)"), [("16 layers", 2.5)])
-    assert table.columns[0].words and table.columns[0].narrow == "below"
+    assert table.columns[0].words
+    assert table.columns[0].narrow == "below"
     assert table.texts == (("16 layers", "2.5"),)
     assert DOCUMENT.data["loss"] == 2.89533
 
