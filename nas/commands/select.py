@@ -338,13 +338,13 @@ def _give(
         some = {name: [column[i] for i in places.tolist()] for name, column in leading.items()}
         fewer = f"{len(places)} of {len(rows):,} shown, evenly spaced; --rows shows more, --out writes all"
         table = _table(run, rows[places], some, [fewer] if len(places) < len(rows) else [])
-        chosen = Section(f"{len(rows):,} chosen{_scope(run)}", (table, *lines))
-        sections = [chosen, *ties, Section("", tuple(_law_lines(run, rows)))]
+        chosen = Section(f"{len(rows):,} chosen{_scope(run)}", (table, *lines, *_law_lines(run, rows)))
+        sections = [chosen, *ties]
         if of_tasks is not None:
             sections.append(
                 score_section(design_table(of_tasks, [""]) if of_tasks.designs == 1 else step_table(of_tasks))
             )
-        show(Document("", tuple(section for section in sections if section.parts)))
+        show(Document("", tuple(sections)))
     if not request.quiet:
         for text in run.extrapolated(rows):
             notice(f"Warning: {text}")
