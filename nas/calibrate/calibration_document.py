@@ -115,9 +115,9 @@ def _phase_row(phase: str, errors: Content) -> tuple[Cell, ...]:
     return (phase, *shares, *(orders[name] for name in ("kendall", "overshoot", "overlap")))
 
 
-def error(errors: Content, high: str = "p90") -> str:
+def error(errors: Content, high: str = "p90", none: str = "no held-out") -> str:
     """`1.2 % (3.4 %)`: the median and a high one; or that nothing was held out."""
-    return f"{100 * errors['median']:.1f} % ({100 * errors[high]:.1f} %)" if errors["rows"] else "no held-out"
+    return f"{100 * errors['median']:.1f} % ({100 * errors[high]:.1f} %)" if errors["rows"] else none
 
 
 def coefficients(content: Content, group: Content) -> Iterator[tuple[str, float, str, str, str, str]]:
@@ -172,7 +172,7 @@ def energy_section(metered: Content) -> Section:
     words = f"{terms['base_power']:.3g} W x time + {terms['per_flop'] * 1e12:.3g} pJ a FLOP{byte}"
     cells = (
         "energy",
-        *(error(metered["errors"][name], "worst") for name in ("in_sample", "held_out", "times_predicted")),
+        *(error(metered["errors"][name], "worst", "-") for name in ("in_sample", "held_out", "times_predicted")),
     )
     table = table_of(("error", "in-sample", "held out", "its time predicted too"), [cells])
     return Section(_title(metered, "worst"), (f"{rail}: {words}" if rail else words, table, *metered["remarks"]))

@@ -374,7 +374,7 @@ def _table(run: RecordedRun, rows: IntArray, leading: Leading, notes: Sequence[s
         for i, row in enumerate(rows.tolist())
     ]
     columns = (
-        *(Column(name, format=".3g") for name in leading),
+        *(Column(name, format=".3g", words=not number) for number, name in enumerate(leading)),
         *(Column(LOSS if name == "loss" else name, format=".5g") for name in names),
         Column("parameters"),
         SHARED["architecture"],

@@ -48,9 +48,9 @@ def table_lines(of: Table) -> list[Line]:
 
 
 def _to_left(of: Table) -> int:
-    """How many columns stand to the left and are repeated: the first ones of words, else the first; none of one row of figures."""
+    """How many columns stand to the left and are repeated: the first ones of words, else the first one of text."""
     words = len(list(takewhile(lambda column: column.words, of.columns)))
-    return words or int(len(of.rows) != 1 or isinstance(of.rows[0][0], str))
+    return words or int(not of.rows or isinstance(of.rows[0][0], str))
 
 
 def table(

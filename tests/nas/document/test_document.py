@@ -96,4 +96,4 @@ def test_columns_that_a_narrow_screen_goes_without_are_left_out_the_last_first(m
 def test_figures_are_columns_of_a_format_each() -> None:
     table = Table(figures({"order %": ".1f", "pairs": ","}), ((86.94, 12345), (float("nan"), 5)))
     assert table.texts == (("86.9", "12,345"), ("-", "5"))
-    assert terminal(Section("", (table,))).splitlines()[2].startswith("  -")
+    assert terminal(Section("", (table,))).splitlines()[2].split() == ["-", "5"]
