@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from nas.document.document import Cell, Column, Document, Section, Table, table_of
+from nas.document.document import Cell, Column, Document, Section, Table, figures, table_of
 from objectives.calibrating.energy import EnergyGroup
 from objectives.calibrating.group import PHASES, Calibrated, row_by_row, unseen_by
 from objectives.calibrating.served import ServedGroup
@@ -17,7 +17,7 @@ ERRORS = (
     Column("datasheet"),
     Column("in-sample", narrow="left out"),
     Column("held out"),
-    *(Column(name, format=".2f") for name in ("Kendall's tau", "overshoot", "overlap")),
+    *figures(dict.fromkeys(("Kendall's tau", "overshoot", "overlap"), ".2f")),
 )
 #: Coefficients that a group keeps where they lower held-out errors, by the profile's key: unit and meaning.
 FURTHER = {
@@ -64,22 +64,19 @@ def head(content: Content) -> str:
 
 def summary(content: Content) -> Table:
     """A row per profile: errors on models that the fit had not seen, and whether to use it."""
-    sides = [(phase, what) for phase in PHASES for what in ("held_out", "datasheet")]
-    names = ("profile", "models", "rows", "prefill", "prefill, datasheet", "decode", "decode, datasheet", "use")
-    spare = {"models", "rows", "prefill, datasheet", "decode, datasheet"}
-    columns = tuple(Column(name, words=name == "profile", narrow="left out" if name in spare else "") for name in names)
-    rows = tuple(
+    columns = (Column("profile", words=True), *figures(dict.fromkeys(("models", "rows", *PHASES, "use"), ",")))
+    rows = (
         (
             g["name"],
             g["models"],
             g["rows"],
-            *(error(g["errors"][phase][what]) for phase, what in sides),
+            *(error(g["errors"][p]["held_out"]) for p in PHASES),
             "no" if g["doubts"] else "yes",
         )
         for g in content["groups"]
     )
     note = "Error: median (90th percentile) of models left out: each is predicted from the other models' rows."
-    return Table(columns, rows, notes=(note,))
+    return Table(columns, tuple(rows), notes=(note,))
 
 
 def left_out(content: Content) -> list[str]:
