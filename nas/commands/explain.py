@@ -24,7 +24,7 @@ from nas.answer.sureness import (
 )
 from nas.answer.witness import Witness, model_witnesses
 from nas.commands.requests import ExplainRequest
-from nas.document.document import Cell, Column, Document, Part, Section, Table, figures, table_of
+from nas.document.document import Cell, Column, Document, Part, Section, Table, figures
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.device_gains import DeviceGain, device_gains, on_its_device
@@ -36,7 +36,7 @@ from nas.problem.law_caveats import active_experts_lines, blind_axes, blind_line
 from nas.problem.objective import Baseline
 from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_in_words
-from nas.problem.steps import AT_EQUAL_TEXT, HeadStep, along_contexts, has_long_contexts
+from nas.problem.steps import AT_EQUAL_TEXT, AtContext, HeadStep, along_contexts, has_long_contexts
 from nas.problem.uncertainty import Difference, Undecided, from_models, undecided_axes
 from nas.problem.wording import best_served, in_words
 from nas.search.assembly import Study, assemble
@@ -83,7 +83,7 @@ def _document(request: ExplainRequest, study: Study, named: Baseline, chosen: Ar
     rivals = design_lines(problem, study.laws, chosen) if study.laws else []
     sections = [
         *_sections(study, chosen, named.label, e, remarks),
-        *([Section("Along the context", (table_of(HEADER, [cells(row) for row in longer]),))] if longer else []),
+        *([Section("Along the context", (_along_the_context(longer),))] if longer else []),
         *([] if of_tasks is None else [score_section(design_table(of_tasks, [""]))]),
         *([Section("", tuple(rivals))] if rivals else []),
         *more,
@@ -332,6 +332,11 @@ def _budget(problem: Problem, budget: Mapping[str, Any], metrics: Mapping[str, f
     return (
         f"{figure_of(problem, str(budget['metric']), float(budget['value']), float(budget['limit']))}: {margin}{least}"
     )
+
+
+def _along_the_context(rows: Sequence[AtContext]) -> Table:
+    columns = (Column(HEADER[0], format=","), *map(Column, HEADER[1:]))
+    return Table(columns, tuple((row.tokens, *cells(row)[1:]) for row in rows))
 
 
 def with_unit(metric: str) -> str:
