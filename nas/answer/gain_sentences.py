@@ -9,6 +9,7 @@ import numpy as np
 from nas.answer.design_words import describe, model_size
 from nas.answer.sureness import beside_evidence, witness_in_numbers
 from nas.answer.witness import EVIDENCE, Witness, with_own_picks, witnesses
+from nas.document.document import Section
 from nas.exact.device_gains import DeviceGain, on_its_device, with_more
 from nas.exact.gains import BudgetGain, Gain, Gains
 from nas.problem.diagnosis import at_least
@@ -26,22 +27,24 @@ from search_spaces.specification import FURTHER_AXES
 STEPS = {"expert_size": "m", "expert_ffn_ratio": "r_single"}
 
 
-def gain_lines(problem: Problem, gains: Gains, loss: float) -> list[str]:
+def gain_section(problem: Problem, gains: Gains, loss: float) -> Section:
     """The pick within the budgets, then each budget and each axis that holds a better design back; beside each what `evidence` says of it."""
     best, pick = float(gains.pick.metrics["loss"][0]), problem.architectures(gains.pick.genotypes)
     named = "This is" if math.isclose(loss, best, rel_tol=1e-11) else f"Not this one, but {describe(pick)} is"
-    lines = ["", "What more would buy, solved exactly"]
-    lines.append(f"  {named} the lowest loss within the budgets: {best:.4f} nats")
-    told = gain_witnesses(problem, gains)
-    lines += [f"  {_budget(gain, told)}" for gain in gains.budgets]
-    lines += [
-        f"  {in_words(gain.change)} {gain.at:,g}, one step beyond its axis: {bought_in_words(gain, told.get(gain))}"
-        for gain in gains.axes
+    by_gain = gain_witnesses(problem, gains)
+    lines = [
+        f"{named} the lowest loss within the budgets: {best:.4f} nats",
+        *(_budget(gain, by_gain) for gain in gains.budgets),
+        *(
+            f"{in_words(gain.change)} {gain.at:,g}, one step beyond its axis: {bought_in_words(gain, by_gain.get(gain))}"
+            for gain in gains.axes
+        ),
     ]
     if not gains.axes:
-        lines.append("  no axis: one step beyond any of them buys nothing within the budgets")
-    lines += ["  * extrapolates the law"] * any(gain.extrapolates for gain in _bought(gains))
-    return [*lines, *own_pick_lines(problem, gains.pick, list(told.values()))]
+        lines.append("no axis: one step beyond any of them buys nothing within the budgets")
+    lines += ["* extrapolates the law"] * any(gain.extrapolates for gain in _bought(gains))
+    lines += own_pick_lines(problem, gains.pick, list(by_gain.values()))
+    return Section("What more would buy, solved exactly", tuple(lines))
 
 
 def gain_witnesses(problem: Problem, gains: Gains) -> dict[Gain, Witness]:
@@ -55,16 +58,16 @@ def beside_pick(problem: Problem, pick: Evaluations, bought: Sequence[Gain]) -> 
         return {}
     designs = Architectures.concatenate(map(_architecture, bought))
     own = problem.architectures(np.repeat(pick.genotypes, len(bought), axis=0))
-    told = zip(bought, witnesses(problem.scenario.law, designs, own), strict=True)
-    return {gain: witness for gain, witness in told if witness is not None}
+    of_bought = zip(bought, witnesses(problem.scenario.law, designs, own), strict=True)
+    return {gain: witness for gain, witness in of_bought if witness is not None}
 
 
-def own_pick_lines(problem: Problem, pick: Evaluations, told: Sequence[Witness]) -> list[str]:
+def own_pick_lines(problem: Problem, pick: Evaluations, of_gains: Sequence[Witness]) -> list[str]:
     """The pick of `evidence` within the budgets, where it does not confirm every gain; nothing of a space that is not solved in no time."""
-    doubted = [witness for witness in told if not witness.confirms][:1]
-    found = with_own_picks(problem, [(each, PickQuery(OWN, None)) for each in doubted], pick[:0])
-    named = [each.own for each in found if each is not None and each.own is not None]
-    return [f"  The pick of {EVIDENCE} within the same budgets: {model_size(own)}" for own in named]
+    doubted = [witness for witness in of_gains if not witness.confirms][:1]
+    with_picks = with_own_picks(problem, [(each, PickQuery(OWN, None)) for each in doubted], pick[:0])
+    named = [each.own for each in with_picks if each is not None and each.own is not None]
+    return [f"The pick of {EVIDENCE} within the same budgets: {model_size(own)}" for own in named]
 
 
 def _bought(gains: Gains) -> list[Gain]:
@@ -121,24 +124,21 @@ def described(problem: Problem, gains: Gains) -> dict[str, Any]:
 NOTHING = 1e-9  # nats, of what is solved by cuts
 
 
-def device_gain_lines(
+def device_gain_section(
     problem: Problem, pick: Evaluations, gains: tuple[DeviceGain, ...], theory: Mapping[str, float]
-) -> list[str]:
+) -> Section:
     """Of each resource of the pick's device what a share more of it buys within the budgets, then what buys as much.
 
     theory: what it buys in the continuous problem, nats, where that covers the study.
     """
-    if not gains:
-        return []
     there, own = on_its_device(problem, pick)
-    scenario = there.scenario
-    lines = ["", f"What more of {scenario.device.name} would buy within the same budgets, solved exactly"]
-    told = beside_pick(there, own, [each.bought for each in gains if each.bought is not None])
-    lines += [f"  {_line(there, each, told)}" for each in gains]
+    by_gain = beside_pick(there, own, [gained.bought for gained in gains if gained.bought is not None])
+    lines = [_line(there, gained, by_gain) for gained in gains]
     if theory:
-        said = ", ".join(f"{name} {nats if nats > NOTHING else 0:.2g} nats" for name, nats in theory.items())
-        lines.append(f"  In the continuous problem of plas theory, with its experts: {said}")
-    return [*lines, *(f"  {text}" for text in _as_much(gains))]
+        nats = ", ".join(f"{name} {nats if nats > NOTHING else 0:.2g} nats" for name, nats in theory.items())
+        lines.append(f"In the continuous problem of plas theory, with its experts: {nats}")
+    title = f"What more of {there.scenario.device.name} would buy within the same budgets, solved exactly"
+    return Section(title, (*lines, *_as_much(gains)))
 
 
 def _line(problem: Problem, gained: DeviceGain, told: Mapping[Gain, Witness]) -> str:

@@ -1,21 +1,19 @@
 """Scores of tasks in words: of single designs beside published models, and of many in the steps that a score tells apart."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from nas.answer.sureness import OUTSIDE
-from nas.document.document import Table, table_of
+from nas.document.document import Section, Table, table_of
 from nas.problem.objective import Baseline
 from nas.problem.scores import DesignScores, FamilyScore, with_models
 from nas.problem.uncertainty import has_doubt
 from nas.search.assembly import Study
 from nas.study.study_laws import notices_of_text
-from nas.terminal.console import write
-from nas.terminal.tables import table_lines
 from objectives.loss_law.law import Law
 from objectives.scores.curves import Scores
 from search_spaces.architectures import Architectures
@@ -90,9 +88,9 @@ def step_table(of: Scored) -> Table:
     return table_of(("family", "step", "designs", "predicted", INTERVAL), rows, _title(of.scores), below)
 
 
-def say_scores(shown: Table) -> None:
-    """Print scores with what they rest on."""
-    write([[], *table_lines(shown)])
+def score_section(of: Table) -> Section:
+    """Scores with what they rest on."""
+    return Section(of.title, (replace(of, title=""),))
 
 
 def score_columns(of: Scored) -> dict[str, AnyArray]:

@@ -6,9 +6,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nas.calibrate import calibration_text as text
-from nas.calibrate.calibration_screen import show
-from nas.calibrate.calibration_text import energy_report, group_report, served_report
+from nas.calibrate.calibration_document import (
+    calibration_document,
+    energy_report,
+    group_report,
+    not_recommended,
+    served_report,
+    usage,
+)
 from nas.calibrate.inputs import called, read_input, repeated, target
 from nas.calibrate.page import calibration_page
 from nas.calibrate.request import CalibrateRequest
@@ -20,7 +25,8 @@ from nas.files.tables import refuse_used, write, write_json
 from nas.pages.page import write_page
 from nas.study.baselines import baseline
 from nas.study.catalogue import id_and_mode, load_device, load_law
-from nas.terminal.console import notice, say_json
+from nas.terminal.console import notice
+from nas.terminal.tables import show
 from objectives import outside
 from objectives.calibrating.energy import EnergyGroup, calibrate_energy, metered
 from objectives.calibrating.group import Calibrated, calibrate, with_beside
@@ -47,13 +53,10 @@ def execute(request: CalibrateRequest) -> None:
     outcome = calibrate_files(request)
     named = {"table": called(request.measured), "written": target(request).name, "command": repeated(request)}
     content = stamped("calibration", outcome.report() | named)
-    if request.json:
-        say_json(content)
-    else:
-        show(content)
-    for doubt in text.not_recommended(content):
+    show(calibration_document(content), as_json=request.json)
+    for doubt in not_recommended(content):
         notice(doubt)
-    notice(f"Written: {target(request)}. {text.usage(content, str(target(request)))}".rstrip())
+    notice(f"Written: {target(request)}. {usage(content, str(target(request)))}".rstrip())
     if request.report is not None:
         write_json(made_folder(request.report) / FILE, content)
         page = write_page(request.report, "calibration", calibration_page)
@@ -73,7 +76,7 @@ class Outcome:
     energies: list[EnergyGroup]
     left_out: list[LeftOut]
     elsewhere: int
-    told: Sequence[str] = ()
+    notes: Sequence[str] = ()
     served: Sequence[ServedGroup] = ()
 
     @property
@@ -111,7 +114,7 @@ class Outcome:
             "rows_used": len({m.line for group in self.fitted for m in group.rows}),
             "left_out": [asdict(row) for row in self.left_out],
             "rows_of_other_devices": self.elsewhere,
-            "told": list(self.told),
+            "told": list(self.notes),
         }
 
 
@@ -138,22 +141,22 @@ def resolve(row: Mapping[str, str]) -> tuple[str, Architectures]:
     names = (name for name in Architectures.__dataclass_fields__ if name not in of_rows)
     columns = {name: row[name] for name in names if row.get(name)}
     try:
-        known = baseline({"name": row.get("model") or "design", **columns} if columns else row.get("model", ""))
+        model = baseline({"name": row.get("model") or "design", **columns} if columns else row.get("model", ""))
     except UsageError as error:
         raise ValueError(f"model: {error}; or give the architecture's columns") from None
-    return known.label, known.architecture if columns else known.architecture.with_full_attention()
+    return model.label, model.architecture if columns else model.architecture.with_full_attention()
 
 
 def measured_rows(
     lines: Iterable[str], device: str, *, contended: Contended = "", first: int = 2
 ) -> tuple[list[Measurement], list[LeftOut], int]:
     """Rows of one device, rows left out, and how many belong to other devices."""
-    found, left = read(lines, device, resolve, contended=contended, first=first)
+    rows, left = read(lines, device, resolve, contended=contended, first=first)
     base, mode = id_and_mode(device)
     wanted = {normalised(name + "@" * bool(mode) + mode) for name in (base, Path(base).stem)}
-    here = [m for m in found if normalised(m.device) in wanted]
+    here = [m for m in rows if normalised(m.device) in wanted]
     unused = [row for row in left if normalised(row.device) in wanted]
-    return here, unused, len(found) + len(left) - len(here) - len(unused)
+    return here, unused, len(rows) + len(left) - len(here) - len(unused)
 
 
 def calibrated(
@@ -171,10 +174,10 @@ def calibrated(
             f"{source}: expected measured rows of {device}, got none ({elsewhere} of other devices, {len(left)} left out{why}); "
             "see docs/measure-and-calibrate.md"
         )
-    known, law, unfitted = load_device(device), load_law(LAW), list[LeftOut]()
-    done = list(_times(rows, known, law, source, unfitted, request=request))
-    served = _served(rows, known, law, done, unfitted)
-    energies = list(_energies(rows, known, law, source, unfitted))
+    priced_on, law, unfitted = load_device(device), load_law(LAW), list[LeftOut]()
+    done = list(_times(rows, priced_on, law, source, unfitted, request=request))
+    served = _served(rows, priced_on, law, done, unfitted)
+    energies = list(_energies(rows, priced_on, law, source, unfitted))
     fitted: list[Calibrated | EnergyGroup | ServedGroup] = [*done, *served, *energies]
     used = {m.line for group in fitted for m in group.rows} | {row.line for row in unfitted}
     unfitted += [LeftOut(m.line, m.device, WHOLE) for m in rows if m.line not in used]
@@ -233,22 +236,22 @@ def calibrate_files(request: CalibrateRequest) -> Outcome:
     """
     out, paths = target(request), request.measured
     earlier = written_before(out, load_device(id_and_mode(request.device)[0]))
-    lines, told = read_input(request)
+    lines, notes = read_input(request)
     outcome = calibrated(
         lines,
         request.device,
         called(paths),
         request=request.request,
         contended=request.contended or "",
-        first=1 if told else 2,
+        first=1 if notes else 2,
     )
-    outcome = replace(outcome, told=told)
+    outcome = replace(outcome, notes=notes)
     if not outcome.fitted:
         raise PlasError(f"{paths[0]}: nothing to calibrate on; {reasons(outcome.left_out)}")
-    found = outcome.profiled()
+    device = outcome.profiled()
     if earlier is not None:
-        found = replace(outcome, device=earlier).profiled()
-    write(out, device_text(found))
+        device = replace(outcome, device=earlier).profiled()
+    write(out, device_text(device))
     return outcome
 
 

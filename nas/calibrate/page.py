@@ -1,13 +1,27 @@
 """The page of a calibration: whether to use it, predicted and measured times, errors of unseen models, what the numbers mean."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from nas.calibrate import calibration_text as texts
-from nas.pages.page import column, element, footer, numbers, page, paragraphs, section, shown, table, text
+from nas.calibrate.calibration_document import (
+    coefficients,
+    energy_section,
+    error,
+    group_section,
+    head,
+    left_out,
+    not_recommended,
+    served_section,
+    summary,
+    usage,
+)
+from nas.document.document import Cell, Section, Table, table_of
+from nas.pages.page import column, element, footer, numbers, page, paragraphs, section, section_html, shown, text
+from objectives.calibrating.group import PHASES
 
 SCRIPTS = ("linked.js", "calibration.js")
 COLUMNS = (
@@ -17,7 +31,6 @@ COLUMNS = (
 WORDS = ("model", "phase", "kind")
 SHARED = {"model": "By model", "kind": "Dense and MoE", "length": "By length of the prompt"}
 WORST = 10
-PRIOR = "a prior: these rows hardly determine it"
 Groups = Sequence[Mapping[str, Any]]
 
 
@@ -28,18 +41,20 @@ def calibration_page(name: str, content: Mapping[str, Any]) -> str:
         PlasError: no BokehJS in this environment.
         KeyError, TypeError, ValueError: content that `calibrate` did not write.
     """
-    groups, served = content["groups"], content.get("served", [])
-    rows = [(g, i) for g, group in enumerate(groups) for i in range(len(group["measurements"]["line"]))]
+    groups = content["groups"]
+    fits = [
+        *(_longer(group_section(content, group), _group_parts(content, group)) for group in groups),
+        *(_longer(served_section(content, group), _served_rows(group)) for group in content.get("served", ())),
+        *map(energy_section, content["energy"]),
+    ]
+    answer = (usage(content, content["written"]) or "Nothing of this is recommended.", *not_recommended(content))
     main = element(
         "main",
-        section("Answer", *_answer(content)),
+        section_html(Section("Answer", (*answer, summary(content)))),
         section("Predicted and measured", _explore()),
-        section("Rows that are missed most", _worst(groups, rows)),
-        section("Errors on models that the fit had not seen", *map(_unseen, groups)),
-        *([section("How models are served", *(_served(content, group) for group in served))] if served else []),
-        section("What was fitted", *(_fitted(content, group) for group in groups), *map(_energy, content["energy"])),
-        section("What it covers", paragraphs([_covered(group) for group in groups]), paragraphs([_BEYOND], "quiet")),
-        section("Rows left out", paragraphs(texts.left_out(content) or ["None."])),
+        *map(section_html, [Section("Rows that are missed most", (_worst(groups),)), *fits]),
+        section_html(Section("What it covers", (*map(_covered, groups), _BEYOND))),
+        section_html(Section("Rows left out", tuple(left_out(content) or ["None."]))),
         section(
             "Repeat it",
             paragraphs([f"In the folder that holds {content['table']}:"]),
@@ -47,42 +62,8 @@ def calibration_page(name: str, content: Mapping[str, Any]) -> str:
         ),
         id="main",
     )
-    body = (
-        element(
-            "header", element("h1", text(name)), paragraphs([texts.head(content), *texts.described(content)], "quiet")
-        )
-        + main
-        + footer()
-    )
-    return page(name, body, calibration_data(groups), SCRIPTS)
-
-
-def _answer(content: Mapping[str, Any]) -> Iterator[str]:
-    """How wrong each profile is on unseen models, and whether to use it."""
-    usage = texts.usage(content, content["written"])
-    yield element("p", element("strong", text(usage or "Nothing of this is recommended.")))
-    yield paragraphs(texts.not_recommended(content))
-    header = (
-        "profile",
-        "models",
-        "rows",
-        *(f"{phase}: {what}" for phase in texts.PHASES for what in ("held out", "datasheet")),
-    )
-    rows = [
-        [
-            group["name"],
-            str(group["models"]),
-            str(group["rows"]),
-            *(
-                texts.shares(group["errors"][phase][what])
-                for phase in texts.PHASES
-                for what in ("held_out", "datasheet")
-            ),
-        ]
-        for group in content["groups"]
-    ]
-    yield table(header, rows, "Error, median (90th percentile)")
-    yield paragraphs(["Held out: every model is predicted from the other models' rows."], "quiet")
+    top = element("header", element("h1", text(name)), paragraphs([head(content), *content.get("told", ())], "quiet"))
+    return page(name, top + main + footer(), calibration_data(groups), SCRIPTS)
 
 
 def _explore() -> str:
@@ -90,7 +71,7 @@ def _explore() -> str:
     label = "Predicted and measured times of {}; arrow keys walk along the measured times, Escape selects nothing."
     charts = [
         element("div", id=phase, class_="chart", tabindex=0, role="application", aria_label=label.format(phase))
-        for phase in texts.PHASES
+        for phase in PHASES
     ]
     left = element(
         "div",
@@ -114,147 +95,73 @@ _KEYS = (
 )
 
 
-def _worst(groups: Groups, rows: Sequence[tuple[int, int]]) -> str:
+def _longer(fit: Section, parts: Iterable[Table]) -> Section:
+    return replace(fit, parts=(*fit.parts, *parts))
+
+
+def _worst(groups: Groups) -> Table:
     """The rows with the largest errors, held out where they were."""
-    found = []
-    for at, (g, i) in enumerate(rows):
-        m = groups[g]["measurements"]
-        seen = not math.isfinite(m["held_out_ms"][i])
-        predicted = m["in_sample_ms" if seen else "held_out_ms"][i]
-        found.append((predicted / m["measured_ms"][i] - 1.0, seen, at, g, i))
-    found.sort(key=lambda row: (-abs(row[0]), row[2]))
-    header = ("model", "error", "predicted", "phase", "measured ms", "prompt tokens", "line", "profile")
-    body = [[m["model"][i], *_missed(error, seen), m["phase"][i], f"{m['measured_ms'][i]:.4g}", f"{m['prompt_tokens'][i]:,}", str(m["line"][i]), groups[g]["name"]]
-            for error, seen, _, g, i in found[:WORST] for m in (groups[g]["measurements"],)]  # fmt: skip
-    return table(header, body, indices=[at for _, _, at, _, _ in found[:WORST]])
+    rows: list[tuple[float, tuple[Cell, ...]]] = []
+    for group in groups:
+        m = group["measurements"]
+        for i, measured in enumerate(m["measured_ms"]):
+            seen = not math.isfinite(m["held_out_ms"][i])
+            missed = m["in_sample_ms" if seen else "held_out_ms"][i] / measured - 1.0
+            cells = (
+                m["model"][i],
+                f"{100 * missed:+.1f} %",
+                "in-sample" if seen else "held out",
+                m["phase"][i],
+                measured,
+                f"{m['prompt_tokens'][i]:,}",
+                str(m["line"][i]),
+                group["name"],
+            )
+            rows.append((abs(missed), cells))
+    order = sorted(range(len(rows)), key=lambda row: -rows[row][0])[:WORST]
+    header = ("model", "error", "predicted", "phase", "measured (ms)", "prompt tokens", "line", "profile")
+    return replace(table_of(header, [rows[row][1] for row in order]), indices=tuple(order))
 
 
-def _missed(error: float, seen: bool) -> tuple[str, str]:
-    return f"{100 * error:+.1f} %", "in-sample" if seen else "held out"
-
-
-def _unseen(group: Mapping[str, Any]) -> str:
-    """Errors of one profile by phase, and by what rows have in common where there is more than one of it."""
-    whole = table(texts.HEADER, texts.phase_rows(group)) + paragraphs(texts.remarks(group))
-    parts = [
-        table(
-            (SHARED[name], "prefill", "rows", "decode", "rows"),
-            [[each, *_phases(phases)] for each, phases in values.items()],
-        )
-        for name, values in group["unseen_by"].items()
-        if len(values) > 1 and any(values.values())
-    ]
-    return element("h3", text(group["name"])) + whole + element("div", *parts, class_="beside")
-
-
-def _phases(phases: Mapping[str, Mapping[str, float]]) -> list[str]:
-    cells = []
-    for phase in texts.PHASES:
-        errors = phases.get(phase)
-        alone = errors is not None and errors["rows"] == 1
-        cells += (
-            ["–", "0"]
-            if errors is None
-            else [f"{100 * errors['median']:.1f} %" if alone else texts.shares(errors), str(errors["rows"])]
-        )
-    return cells
-
-
-def _fitted(content: Mapping[str, Any], group: Mapping[str, Any]) -> str:
-    """Each number of a profile with its unit and meaning, and whether the rows or a prior decided it."""
+def _group_parts(content: Mapping[str, Any], group: Mapping[str, Any]) -> Iterator[Table]:
+    """Held-out errors by what rows have in common, where there is more than one of it; then each number with its meaning."""
+    for name, values in group["unseen_by"].items():
+        if len(values) > 1 and any(values.values()):
+            rows = [
+                (value, *(cell for phase in PHASES for cell in _cells(by.get(phase)))) for value, by in values.items()
+            ]
+            yield table_of((SHARED[name], "prefill", "rows", "decode", "rows"), rows, "Errors on models left out")
     header = ("number", "value", "unit", "achieved", "decided by", "what it is")
-    return element("h3", text(group["name"])) + table(header, list(_numbers(content, group)))
+    yield table_of(header, list(coefficients(content, group)), "What was fitted")
 
 
-def _served(content: Mapping[str, Any], group: Mapping[str, Any]) -> str:
-    """A coefficient of how models are served, its errors, and every row with how far it is missed by a fit to other models."""
-    header = ("model", "slow layers", "drafted", "accepted", "measured ms", "before", "in-sample", "held out", "line")
-    m, words = group["measurements"], [texts.served_value(group, content["slow_bandwidth"]), *group["remarks"]]
-    body = [
-        [
+def _cells(errors: Mapping[str, float] | None) -> tuple[str, str]:
+    if errors is None:
+        return "–", "0"
+    return f"{100 * errors['median']:.1f} %" if errors["rows"] == 1 else error(errors), str(errors["rows"])
+
+
+def _served_rows(group: Mapping[str, Any]) -> Iterator[Table]:
+    """Every row with how far it is missed by a fit to other models."""
+    m = group["measurements"]
+    rows = [
+        (
             m["model"][i],
             f"{100 * m['slow_share'][i]:.0f} %" if m["slow_share"][i] else "–",
             str(m["drafted"][i] or "–"),
             f"{100 * m['accepted'][i]:.0f} %" if m["drafted"][i] else "–",
-            f"{m['measured_ms'][i]:.4g}",
-            *(_off(m[f"{name}_ms"][i], m["measured_ms"][i]) for name in ("before", "in_sample", "held_out")),
+            measured,
+            *(_off(m[f"{name}_ms"][i], measured) for name in ("before", "in_sample", "held_out")),
             str(m["line"][i]),
-        ]
-        for i in range(len(m["line"]))
+        )
+        for i, measured in enumerate(m["measured_ms"])
     ]
-    return (
-        element("h3", text(group["name"]))
-        + paragraphs([texts.served_head(group), *words])
-        + table(texts.SERVED_HEADER, [texts.served_row(group)])
-        + table(header, body)
-    )
+    header = ("model", "slow layers", "drafted", "accepted", "measured (ms)", "before", "in-sample", "held out", "line")
+    yield table_of(header, rows, "How models are served")
 
 
 def _off(predicted: float, measured: float) -> str:
     return f"{100 * (predicted / measured - 1.0):+.1f} %" if math.isfinite(predicted) else "–"
-
-
-def _energy(metered: Mapping[str, Any]) -> str:
-    """Coefficients of energy with their errors."""
-    words = [texts.energy_head(metered), texts.joules(metered["coefficients"]), *metered["remarks"]]
-    return (
-        element("h3", text(metered["name"]))
-        + paragraphs(words)
-        + table(texts.ENERGY_HEADER, [texts.energy_row(metered)])
-    )
-
-
-def _numbers(content: Mapping[str, Any], group: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    profile, peaks, free = group["profile"], content["peaks"], group["fitted"]
-    told = {phase: "rows" if phase in group["measurements"]["phase"] else PRIOR for phase in texts.PHASES}
-    shares = {peak: profile.get(f"compute_efficiency_{peak}") for peak in ("int8", "fp4")}
-    for peak, share in ({"fp16": profile["compute_efficiency"]} | shares).items():
-        if share:
-            rate = (
-                f"{share * peaks[peak] / 1e12:.4g} {'TOP/s' if peak == 'int8' else 'TFLOP/s'}" if peak in peaks else ""
-            )
-            unit = f"of the {peak.upper()} peak"
-            yield f"compute efficiency, {peak}", f"{share:.4g}", unit, rate, told["prefill"], _MEANING["compute"]
-    share = profile["bandwidth_efficiency"]
-    rate = f"{share * content['bandwidth'] / 1e9:.4g} GB/s"
-    yield "bandwidth efficiency", f"{share:.4g}", "of the datasheet's", rate, told["decode"], _MEANING["bandwidth"]
-    decided, overhead = "rows" if "overhead_us" in free else PRIOR, f"{profile['overhead'] * 1e3:.4g}"
-    yield "overhead", overhead, "µs per operator", "", decided, _MEANING["overhead"]
-    for name, (key, scale, unit) in _APART.items():
-        if name in free and key in profile:
-            yield key.replace("_", " "), f"{profile[key] * scale:.4g}", unit, "", "rows", _MEANING[name]
-    if "request_ms" in free:
-        request = f"{profile['request_overhead']:.4g}"
-        yield "request overhead", request, "ms per prefill", "", "rows", _MEANING["request"]
-
-
-#: Coefficients that a group keeps where they lower held-out errors: the profile's key, a factor and the unit.
-_APART = {
-    "prefill_bandwidth": ("prefill_bandwidth_efficiency", 1.0, "of the datasheet's"),
-    "prefill_overhead_us": ("prefill_overhead", 1e3, "µs per operator"),
-    "cache_efficiency": ("cache_efficiency", 1.0, "of the cache's bandwidth"),
-    "attention_compute": ("attention_compute", 1.0, "of the compute efficiency"),
-    "attention_bandwidth": ("attention_bandwidth", 1.0, "of the bandwidth efficiency"),
-    "decode_attention_compute": ("decode_attention_compute", 1.0, "of the compute efficiency"),
-    "expert_compute": ("expert_compute", 1.0, "of the compute efficiency"),
-    "expert_bandwidth": ("expert_bandwidth", 1.0, "of the bandwidth efficiency"),
-    "routing_overlap": ("routing_overlap", 1.0, "of further tokens"),
-}
-_MEANING = {
-    "prefill_bandwidth": "the same in the prefill; above 1 where fusion and caches spare bytes",
-    "prefill_overhead_us": "the same in the prefill",
-    "cache_efficiency": "what decoding reaches of what the last-level cache holds",
-    "attention_compute": "scores, softmax and values where arithmetic binds",
-    "attention_bandwidth": "scores, softmax and values where memory binds",
-    "decode_attention_compute": "the arithmetic of the same for one token at a time",
-    "expert_compute": "products of routed experts where arithmetic binds",
-    "expert_bandwidth": "products of routed experts where memory binds",
-    "routing_overlap": "choose experts that another token of the pass has chosen",
-    "compute": "what matrix products reach when arithmetic binds: most of prefill",
-    "bandwidth": "what reading weights and KV cache reaches when memory binds: most of decode",
-    "overhead": "launching one operator; counts most for small models",
-    "request": "what a server adds to each request",
-}
 
 
 def _covered(group: Mapping[str, Any]) -> str:

@@ -1,21 +1,19 @@
 """The work of `explain`: which architecture, in which study, and the printed or JSON answer."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from nas.answer import gain_sentences
 from nas.answer.carried_study import exported_design, list_of, study_of_file
 from nas.answer.design_words import blind_spots, count, describe, head, unpriced
 from nas.answer.device_times import TIMES, ranges_of_what
-from nas.answer.gain_sentences import described, gain_lines
+from nas.answer.gain_sentences import described, device_described, device_gain_section, gain_section
 from nas.answer.law_sentences import design_lines
 from nas.answer.past_run import recorded_run, study_of
 from nas.answer.pick_tables import LOSS, figure_of
 from nas.answer.plot_data import HEADER, cells
-from nas.answer.score_tables import design_table, in_numbers, say_scores, scored
+from nas.answer.score_tables import design_table, in_numbers, score_section, scored
 from nas.answer.sentences import headline
 from nas.answer.sureness import (
     beside_evidence,
@@ -27,10 +25,11 @@ from nas.answer.sureness import (
 )
 from nas.answer.witness import Witness, model_witnesses
 from nas.commands.requests import ExplainRequest
+from nas.document.document import Cell, Column, Document, Part, Section, Table, figures
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.device_gains import DeviceGain, device_gains, on_its_device
-from nas.exact.gains import Gains, gains
+from nas.exact.gains import gains
 from nas.problem.breakdown import KINDS, Explanation, OperatorRow, Step, explained
 from nas.problem.energy_words import about_energy
 from nas.problem.evaluations import Evaluations
@@ -48,13 +47,11 @@ from nas.study.baselines import architecture_from, model_named
 from nas.study.catalogue import is_file
 from nas.study.layers import layered, parsed_settings
 from nas.study.metrics import check_form, parse_budget, select
-from nas.terminal.console import notice, say, say_json
+from nas.terminal.console import notice
 from nas.terminal.doors import command
-from nas.terminal.screen_text import TITLE, Styled
-from nas.terminal.tables import table
+from nas.terminal.tables import show
 from nas.theory.relaxation import relaxed_gains
 from objectives.display_text import in_a_command
-from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.columns import any_of
 
@@ -62,96 +59,77 @@ SIDES = ("compute", "memory")
 
 
 def explain(request: ExplainRequest) -> None:
-    """Find the architecture, explain it, print it.
+    """Find the architecture and explain it.
 
     Raises:
         UsageError: not exactly one architecture named, or unknown names.
         InfeasibleError: a run without a feasible architecture to choose.
     """
-    study, known = _found(request)
-    chosen = best_served(study.problem, study.problem.headed(known.architecture))
+    study, named = _study_and_design(request)
+    chosen = best_served(study.problem, study.problem.headed(named.architecture))
+    show(_document(request, study, named, chosen), as_json=request.json)
+
+
+def _document(request: ExplainRequest, study: Study, named: Baseline, chosen: Architectures) -> Document:
+    """What the design is, what its metrics are made of, and what a step, more of a budget or of the device buys."""
+    problem, others = study.problem, [model for model in study.baselines if model.label != named.label]
     try:
-        explanation = explained(study.problem, chosen)
-        asked = request.contexts or has_long_contexts(study.problem)
-        contexts = along_contexts(study.problem, chosen) if asked else []
-        of_tasks = scored(study, chosen, [each for each in study.baselines if each.label != known.label])
+        e = explained(problem, chosen)
+        longer = along_contexts(problem, chosen) if request.contexts or has_long_contexts(problem) else []
+        of_tasks = scored(study, chosen, others)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    limited = _asked(study.problem, request.how)
-    found, of_device, why_not = _gains(limited)
-    in_theory = {} if found is None else _in_theory(limited, found.pick, of_device)
-    others = [each for each in study.baselines if each.label != known.label]
-    apart, told = _apart(study.problem.pricing(chosen).law, chosen, others)
-    remarks = _remarks(study, known, chosen, apart, told)
-    if request.json:
-        content = _content(study, known.label, chosen, explanation, remarks, _sure(apart, told), contexts, found)
-        pick = None if found is None else found.pick
-        content["device_gains"] = gain_sentences.device_described(limited, pick, of_device, in_theory)
-        say_json(content | ({} if of_tasks is None else {"scores": in_numbers(of_tasks, 0)}))
-        return
-    _show(study, chosen, known.label, explanation, remarks)
-    _show_contexts(contexts)
-    if of_tasks is not None:
-        say_scores(design_table(of_tasks, [""]))
-    if study.laws:
-        say()
-        for line in design_lines(study.problem, study.laws, chosen):
-            say(line)
-    if found is not None:
-        _say_gains(limited, found, of_device, in_theory, float(explanation.metrics["loss"]))
-    elif why_not:
-        say(f"\nWhat more would buy is not computed: {why_not}")
+    law = problem.pricing(chosen).law
+    differences = {label: rows[0] for label, rows in from_models(law, chosen, others).items()}
+    witnesses = {label: rows[0] for label, rows in model_witnesses(law, chosen, others).items()}
+    remarks = _remarks(study, named, chosen, differences, witnesses)
+    more, bought = _more(_within(problem, request.how), float(e.metrics["loss"]))
+    rivals = design_lines(problem, study.laws, chosen) if study.laws else []
+    sections = [
+        *_sections(study, chosen, named.label, e, remarks),
+        *([Section("Along the context", (_along_the_context(longer),))] if longer else []),
+        *([] if of_tasks is None else [score_section(design_table(of_tasks, [""]))]),
+        *([Section("", tuple(rivals))] if rivals else []),
+        *more,
+    ]
+    beside = {label: witness_in_numbers(witness) for label, witness in witnesses.items() if witness is not None}
+    parts = {
+        "remarks": remarks,
+        "contexts": [asdict(row) for row in longer],
+        "under_laws": rivals,
+        "differences": {label: difference_in_numbers(own) for label, own in differences.items()},
+        "evidence": beside,
+    }
+    data = {"architecture": named.label, **asdict(e), **{name: part for name, part in parts.items() if part}, **bought}
+    return Document(
+        named.label, tuple(sections), data | ({} if of_tasks is None else {"scores": in_numbers(of_tasks, 0)})
+    )
 
 
-def _apart(
-    law: Law, chosen: Architectures, others: Sequence[Baseline]
-) -> tuple[dict[str, Difference], dict[str, Witness | None]]:
-    """How its loss differs from published models', and under `evidence` beside another law."""
-    apart = {label: rows[0] for label, rows in from_models(law, chosen, others).items()}
-    return apart, {label: rows[0] for label, rows in model_witnesses(law, chosen, others).items()}
-
-
-def _sure(apart: Mapping[str, Difference], told: Mapping[str, Witness | None]) -> dict[str, Any]:
-    """The same as plain content; nothing where the law does not say how sure it is."""
-    beside = {label: witness_in_numbers(each) for label, each in told.items() if each is not None}
-    found = {"differences": {label: difference_in_numbers(each) for label, each in apart.items()}, "evidence": beside}
-    return {name: each for name, each in found.items() if each}
-
-
-def _say_gains(
-    problem: Problem, found: Gains, of_device: tuple[DeviceGain, ...], in_theory: Mapping[str, float], loss: float
-) -> None:
-    """What more of the budgets, of the axes and of the device would buy."""
-    lines = gain_lines(problem, found, loss)
-    for line in [*lines, *gain_sentences.device_gain_lines(problem, found.pick, of_device, in_theory)]:
-        say(line)
-
-
-def _content(
-    study: Study,
-    label: str,
-    chosen: Architectures,
-    explanation: Explanation,
-    remarks: list[str],
-    sure: Mapping[str, Any],
-    contexts: list[AtContext],
-    found: Gains | None,
-) -> dict[str, Any]:
-    """Everything but scores of tasks as plain content."""
-    remarked = {"remarks": remarks} if remarks else {}
-    bought = None if found is None else described(study.problem, found)
-    rivals = {"under_laws": design_lines(study.problem, study.laws, chosen)} if study.laws else {}
-    longer = {"contexts": [asdict(row) for row in contexts]} if contexts else {}
-    whole = {"architecture": label, **remarked, **asdict(explanation), **longer, "gains": bought}
-    return {**whole, **rivals, **sure}
+def _more(problem: Problem, loss: float) -> tuple[list[Section], dict[str, Any]]:
+    """What more of the budgets, of the axes and of the device would buy, or why that is not computed; as plain content too."""
+    try:
+        gained = gains(problem) if problem.budgets else None
+        of_device = () if gained is None else device_gains(problem, gained.pick)
+    except (UsageError, Exceeded) as error:
+        slow = f"exact answers in the {problem.space.name} space would take more than seconds"
+        why = slow if isinstance(error, Exceeded) else str(error)
+        return [Section("", (f"What more would buy is not computed: {why}",))], {"gains": None, "device_gains": []}
+    if gained is None:
+        return [], {"gains": None, "device_gains": []}
+    in_theory = _in_theory(problem, gained.pick, of_device)
+    sections = [gain_section(problem, gained, loss)]
+    sections += [device_gain_section(problem, gained.pick, of_device, in_theory)] if of_device else []
+    bought = device_described(problem, gained.pick, of_device, in_theory)
+    return sections, {"gains": described(problem, gained), "device_gains": bought}
 
 
 def _remarks(
     study: Study,
-    known: Baseline,
+    named: Baseline,
     chosen: Architectures,
-    apart: Mapping[str, Difference],
-    told: Mapping[str, Witness | None],
+    differences: Mapping[str, Difference],
+    witnesses: Mapping[str, Witness | None],
 ) -> list[str]:
     """What must be said of the model and its times, and how its loss differs from published models'."""
     scenario, sparse = study.problem.pricing(chosen), bool(chosen.n_experts[0] > 1)
@@ -164,17 +142,17 @@ def _remarks(
     )
     return [
         *([placed] if placed else []),
-        *head(known, study.problem),
-        *blind_spots(known, scenario),
+        *head(named, study.problem),
+        *blind_spots(named, scenario),
         *unpriced(chosen),
         *active_experts_lines(scenario.law, chosen, "designs"),
         *(f"Warning: {text}" for text in doubtful_times(scenario, experts=sparse)),
         *about_energy(scenario, experts=sparse),
         *(
-            f"Against {label} trained alike: {difference_in_words(each)}{beside_evidence(told.get(label))}"
-            for label, each in apart.items()
+            f"Against {label} trained alike: {difference_in_words(own)}{beside_evidence(witnesses.get(label))}"
+            for label, own in differences.items()
         ),
-        *parts_lines(scenario.law, chosen, [each for each in study.baselines if each.label in apart]),
+        *parts_lines(scenario.law, chosen, [model for model in study.baselines if model.label in differences]),
         *undecided_lines(scenario.law, _undecided(study.problem, chosen), "it"),
     ]
 
@@ -185,7 +163,7 @@ def _undecided(problem: Problem, chosen: Architectures) -> list[Undecided]:
     return [] if key[0] < 0 else undecided_axes(problem, problem.space.genotypes(key)[0])
 
 
-def _found(request: ExplainRequest) -> tuple[Study, Baseline]:
+def _study_and_design(request: ExplainRequest) -> tuple[Study, Baseline]:
     """The one architecture to explain, in its study."""
     named = [name for name in ("run", "model", "architecture") if getattr(request, name) is not None]
     if len(named) != 1:
@@ -202,24 +180,13 @@ def _in_theory(problem: Problem, pick: Evaluations, gains: tuple[DeviceGain, ...
     return relaxed_gains(alone, design, [gain.resource for gain in gains])
 
 
-def _asked(problem: Problem, how: str) -> Problem:
+def _within(problem: Problem, how: str) -> Problem:
     """The problem within the study's budgets, and the one that chose."""
     if not how.startswith("budget:"):
         return problem
     budget = parse_budget(how.partition(":")[2], problem.metric_names, problem.scenario)
     others = tuple(b for b in problem.budgets if b.metric != budget.metric)
     return replace(problem, budgets=(*others, budget))
-
-
-def _gains(problem: Problem) -> tuple[Gains | None, tuple[DeviceGain, ...], str]:
-    """Gains of relaxing the budgets, and of more of the device; or why they cannot be computed."""
-    try:
-        found = gains(problem) if problem.budgets else None
-        return found, () if found is None else device_gains(problem, found.pick), ""
-    except UsageError as error:
-        return None, (), str(error)
-    except Exceeded:
-        return None, (), f"exact answers in the {problem.space.name} space would take more than seconds"
 
 
 def _named(request: ExplainRequest) -> tuple[Study, Baseline]:
@@ -229,12 +196,12 @@ def _named(request: ExplainRequest) -> tuple[Study, Baseline]:
         if request.config is None and (exported := exported_design(Path(request.model))) is not None:
             return _in_file(request, exported[0], exported[1], request.model)
         try:
-            known = model_named(request.model)
+            named = model_named(request.model)
         except UsageError as error:
             raise UsageError(f"--model: {error}") from None
     else:
-        known = Baseline("Architecture", architecture_from(request.architecture or ""))
-    return assemble({**raw, **_own_head(request, raw, known.architecture), "params": {}}, origins), known
+        named = Baseline("Architecture", architecture_from(request.architecture or ""))
+    return assemble({**raw, **_own_head(request, raw, named.architecture), "params": {}}, origins), named
 
 
 def _own_head(request: ExplainRequest, raw: Mapping[str, Any], chosen: Architectures) -> dict[str, Any]:
@@ -296,102 +263,106 @@ def _from_run(request: ExplainRequest, path: Path) -> tuple[Study, Baseline]:
     return study, Baseline(f"row {row} of {path}", chosen)
 
 
-def _show_measured(problem: Problem, chosen: Architectures, metrics: Mapping[str, float]) -> None:
-    """Where measured times lie, and what the metrics at a quantile are made of."""
-    scenario = problem.pricing(chosen)
-    if said := ranges_of_what(scenario, chosen, metrics, TIMES):
-        say(f"Times, {said}")
-    for name in measured_at(problem.asked_besides):
-        say(f"{name} {metrics[name]:.4g} is {own_in_words(name, scenario, chosen)}")
-
-
-def _show(study: Study, chosen: Architectures, label: str, e: Explanation, remarks: list[str]) -> None:
+def _sections(
+    study: Study, chosen: Architectures, label: str, e: Explanation, remarks: Sequence[str]
+) -> Iterator[Section]:
+    problem, law = study.problem, study.problem.scenario.law
     ffn = "the FFN" if chosen.n_experts[0] == 1 else "an expert"
-    say(
-        f"{label}: {describe(chosen, study.problem.space.settings)}, head size {chosen.head_dim[0]}, hidden size of {ffn} {chosen.expert_size[0]:,}, {count(e.metrics['params_total'])} parameters, "
-        f"{count(e.metrics['params_active'])} active"
-    )
-    for line in headline(study.problem, study.config, study.calibration_note)[1:]:
-        say(line)
-    for text in (*remarks, *(f"Extrapolates: {text}" for text in e.outside_law)):
-        say(text)
-    law = study.problem.scenario.law
-    for line in blind_lines(law, blind_axes(study.problem.space, law), "steps along them change costs alone"):
-        say(line)
-    say(Styled("\nMetrics", TITLE))
-    table([with_unit(name) for name in e.metrics], [[f"{value:.6g}" for value in e.metrics.values()]], left=0)
-    _show_measured(study.problem, chosen, e.metrics)
-    _show_head(e)
-    say(Styled("\nLoss, nats per token", TITLE))
-    table(
-        ("term", "nats", "share"),
-        [(name, f"{v:.4f}", f"{100 * v / e.metrics['loss']:.1f} %") for name, v in e.loss_terms.items()],
-    )
+    own = f"head size {chosen.head_dim[0]}, hidden size of {ffn} {chosen.expert_size[0]:,}"
+    sizes = f"{count(e.metrics['params_total'])} parameters, {count(e.metrics['params_active'])} active"
+    lines = [
+        *headline(problem, study.config, study.calibration_note)[1:],
+        *remarks,
+        *(f"Extrapolates: {text}" for text in e.outside_law),
+        *blind_lines(law, blind_axes(problem.space, law), "steps along them change costs alone"),
+    ]
+    yield Section(f"{label}: {describe(chosen, problem.space.settings)}, {own}, {sizes}", tuple(lines))
+    yield Section("Metrics", tuple(_metrics(problem, chosen, e)))
+    yield _made_of("Loss, nats per token", ("term", "nats"), e.loss_terms, e.metrics["loss"])
     for phase, rows in e.operators.items():
-        _show_phase(phase, rows, e)
-    say(Styled("\nResident memory, GB", TITLE))
-    table(
-        ("part", "GB", "share"),
-        [(name, f"{v:.4f}", f"{100 * v / e.metrics['resident_gb']:.1f} %") for name, v in e.resident_gb.items()],
-    )
-    say(Styled("\nBudgets", TITLE))
-    for budget in e.budgets:
-        apart = f"{abs(100 * budget['violation']):.1f} % {'over' if budget['violation'] > 0 else 'left'}"
-        rate = budget.get("rate", "")
-        least = f"; {rate} {e.metrics[rate]:.4g} of at least {budget['least']:.4g}" if rate else ""
-        of = figure_of(study.problem, str(budget["metric"]), float(budget["value"]), float(budget["limit"]))
-        say(f"  {of}: {apart}{least}")
-    if not e.budgets:
-        say("  none")
-    _show_steps(e)
+        yield _phase(phase, rows, e.metrics[f"{phase}_ms"])
+    yield _made_of("Resident memory, GB", ("part", "GB"), e.resident_gb, e.metrics["resident_gb"])
+    yield Section("Budgets", tuple(_budget(problem, budget, e.metrics) for budget in e.budgets) or ("none",))
+    steps = _changes(e.steps) if e.steps else "not in the study's space: no neighbours"
+    yield Section("What one step along an axis buys", (steps,))
+    if e.head_steps:
+        yield Section("What another LM head buys", (_changes(e.head_steps), AT_EQUAL_TEXT))
 
 
-def _show_head(e: Explanation) -> None:
-    """The share of the LM head in each phase and in the total time; depth, experts and KV heads do not change it."""
+def _metrics(problem: Problem, chosen: Architectures, e: Explanation) -> Iterator[Part]:
+    """The metrics, where measured times lie, what a metric at a quantile is made of, and the share of the LM head."""
+    scenario = problem.pricing(chosen)
+    yield Table(tuple(Column(with_unit(name), format=".6g") for name in e.metrics), (tuple(e.metrics.values()),))
+    if ranges := ranges_of_what(scenario, chosen, e.metrics, TIMES):
+        yield f"Times, {ranges}"
+    for name in measured_at(problem.asked_besides):
+        yield f"{name} {e.metrics[name]:.4g} is {own_in_words(name, scenario, chosen)}"
     head = {phase: sum(r.ms for r in rows if r.operator == "lm_head") for phase, rows in e.operators.items()}
     if any(head.values()):
-        of = head | {"total": sum(head.values())}
-        parts = (
-            f"{ms:.4g} of {name} {(t := e.metrics[f'{name}_ms']):.4g} ms ({100 * ms / t:.0f} %)"
-            for name, ms in of.items()
-        )
-        say(f"LM head: {', '.join(parts)}")
+        totals = {name: (ms, e.metrics[f"{name}_ms"]) for name, ms in (head | {"total": sum(head.values())}).items()}
+        shares = (f"{ms:.4g} of {name} {t:.4g} ms ({100 * ms / t:.0f} %)" for name, (ms, t) in totals.items())
+        yield f"LM head: {', '.join(shares)}"
         smaller = [step for step in e.head_steps if step.step.startswith("vocabulary")]
         if smaller and max(e.operators["decode"], key=lambda row: row.ms).operator == "lm_head":
             change = smaller[-1].change
-            say(
+            yield (
                 f"It is the largest part of decode: {smaller[-1].step} changes decode by {change['decode_ms']:+.4g} ms and loss "
                 f"by {change['loss']:+.2g} nats at equal text (below)"
             )
 
 
-def _show_phase(phase: str, rows: list[OperatorRow], e: Explanation) -> None:
-    total = e.metrics[f"{phase}_ms"]
+def _made_of(title: str, header: tuple[str, str], parts: Mapping[str, float], whole: float) -> Section:
+    """Parts of a metric with their shares."""
+    columns = (Column(header[0], words=True), Column(header[1], format=".4f"), Column("share %", format=".1f"))
+    return Section(title, (Table(columns, tuple((name, v, 100 * v / whole) for name, v in parts.items())),))
+
+
+def _phase(phase: str, rows: Sequence[OperatorRow], total: float) -> Section:
+    """A phase's operators, the slowest first."""
     if not rows:
-        say(Styled(f"\n{phase.capitalize()} {total:.4f} ms in closed form: no operators", TITLE))
-        return
+        return Section(f"{phase.capitalize()} {total:.4f} ms in closed form: no operators", ())
     times = {kind: sum(row.ms_by_kind[kind] for row in rows) for kind in KINDS}
-    shares = ", ".join(
-        f"{100 * times[kind] / total:.0f} % {KINDS[kind]}" for kind in KINDS if times[kind] or kind in SIDES
-    )
-    say(Styled(f"\n{phase.capitalize()} {total:.4f} ms: {shares}", TITLE))
+    shares = (f"{100 * times[kind] / total:.0f} % {KINDS[kind]}" for kind in KINDS if times[kind] or kind in SIDES)
     beside = [kind for kind in ("launch", "epilogue") if times[kind]]
-    body = [
+    columns = (
+        Column("operator", words=True),
+        Column("of", words=True),
+        Column("instances", format="g", narrow="left out"),
+        *figures(
+            {"GFLOP": ".4g", "MB": ".4g", "ms": ".4f", **{f"{kind} ms": ".4f" for kind in beside}, "share %": ".1f"}
+        ),
+        Column("bound by", words=True),
+    )
+    cells: list[tuple[Cell, ...]] = [
         (
             r.operator,
             r.part,
-            f"{r.instances:g}",
-            f"{r.gflop:.4g}",
-            f"{r.mb:.4g}",
-            f"{r.ms:.4f}",
-            *(f"{r.ms_by_kind[kind]:.4f}" for kind in beside),
-            f"{100 * r.ms / total:.1f} %",
+            r.instances,
+            r.gflop,
+            r.mb,
+            r.ms,
+            *(r.ms_by_kind[k] for k in beside),
+            100 * r.ms / total,
             r.bound,
         )
         for r in sorted(rows, key=lambda r: -r.ms)
     ]
-    header = ("operator", "of", "instances", "GFLOP", "MB", "ms", *(f"{kind} ms" for kind in beside))
-    table((*header, "share", "bound by"), body, left=2, spare=("instances",))
+    return Section(f"{phase.capitalize()} {total:.4f} ms: {', '.join(shares)}", (Table(columns, tuple(cells)),))
+
+
+def _budget(problem: Problem, budget: Mapping[str, Any], metrics: Mapping[str, float]) -> str:
+    """`memory 2.819 of 64 GB: 95.6 % left`; of a rate its least too."""
+    margin = f"{abs(100 * budget['violation']):.1f} % {'over' if budget['violation'] > 0 else 'left'}"
+    rate = budget.get("rate", "")
+    least = f"; {rate} {metrics[rate]:.4g} of at least {budget['least']:.4g}" if rate else ""
+    return (
+        f"{figure_of(problem, str(budget['metric']), float(budget['value']), float(budget['limit']))}: {margin}{least}"
+    )
+
+
+def _along_the_context(rows: Sequence[AtContext]) -> Table:
+    columns = (Column(HEADER[0], format=","), *map(Column, HEADER[1:]))
+    return Table(columns, tuple((row.tokens, *cells(row)[1:]) for row in rows))
 
 
 def with_unit(metric: str) -> str:
@@ -399,33 +370,6 @@ def with_unit(metric: str) -> str:
     return LOSS if metric == "loss" else metric
 
 
-def _show_contexts(rows: list[AtContext]) -> None:
-    """Times and memory after each prompt; of caches and states, and of all."""
-    if rows:
-        say(Styled("\nAlong the context", TITLE))
-        table(HEADER, [cells(row) for row in rows], left=0)
-
-
-def _show_steps(e: Explanation) -> None:
-    say(Styled("\nWhat one step along an axis buys", TITLE))
-    if not e.steps:
-        say("  not in the study's space: no neighbours")
-    else:
-        _show_changes(e.steps)
-    if e.head_steps:
-        say(Styled("\nWhat another LM head buys", TITLE))
-        _show_changes(e.head_steps)
-        say(f"  {AT_EQUAL_TEXT}")
-
-
-def _show_changes(steps: Sequence[Step | HeadStep]) -> None:
-    names = list(steps[0].change)
-    table(
-        ("step", *map(with_unit, names)),
-        [(in_words(s.step), *(_signed(s.change[name]) for name in names)) for s in steps],
-    )
-
-
-def _signed(change: float) -> str:
-    """A change with its sign; of a loss that the law does not give nothing."""
-    return "-" if math.isnan(change) else f"{change:+.4g}"
+def _changes(steps: Sequence[Step | HeadStep]) -> Table:
+    columns = (Column("step", words=True), *(Column(with_unit(name), format="+.4g") for name in steps[0].change))
+    return Table(columns, tuple((in_words(step.step), *step.change.values()) for step in steps))

@@ -1,11 +1,13 @@
 """The work of `list`: names with one line each, plug-ins without importing them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from nas.document.document import Column, Document, Section, Table
 from nas.errors import UsageError
 from nas.export.stack_protocol import shown
 from nas.files.yaml_source import read
@@ -15,9 +17,8 @@ from nas.study import entry_points
 from nas.study.catalogue import installed_format, load_device, load_law, load_space
 from nas.study.entry_points import AUTO, PlugIn
 from nas.study.study_laws import LEFT_OUT, RIGHT, records, records_of, rules, strongest_rules
-from nas.terminal.console import notice, say, say_json
-from nas.terminal.screen_text import TITLE, Styled
-from nas.terminal.tables import table
+from nas.terminal.console import notice
+from nas.terminal.tables import show as show_document
 from objectives import outside
 from objectives.device import Calibration
 from objectives.loss_law.precision_cost import CAVEATS, SOURCES, priced
@@ -29,55 +30,61 @@ from objectives.weight_formats.table import WEIGHT_FORMATS, WeightFormat
 from search_spaces.formats import FORMATS, base_of
 
 Row = dict[str, Any]
-SPARE = (
-    "profiles",
-    "cooling",
-    "int8 TOP/s",
-    "models",
-    "experts",
-    "prompts",
-)  # columns of devices that a narrow screen goes without
+#: Columns that a narrow screen goes without.
+SPARE = ("profiles", "cooling", "int8 TOP/s", "models", "experts", "prompts")
 
 
 def show(kinds: Sequence[str], *, as_json: bool) -> None:
     """Print the chosen kinds, or their JSON; what packages offer and cannot be used goes to standard error."""
-    found = {kind: ROWS[kind]() for kind in kinds}
-    for text in dict.fromkeys(
-        text for kind in kinds if kind in entry_points.KINDS for text in entry_points.faults(kind)
-    ):
+    rows = {kind: ROWS[kind]() for kind in kinds}
+    faults = (entry_points.faults(kind) for kind in kinds if kind in entry_points.KINDS)
+    for text in dict.fromkeys(chain.from_iterable(faults)):
         notice(f"Not used: {text}")
-    if as_json:
-        say_json(found if len(kinds) > 1 else found[kinds[0]])
-        return
-    for kind, rows in found.items():
-        _say_table(kind.replace("-", " ").capitalize(), rows)
-        calibrated = [{"device": row["name"], **each} for row in rows for each in row.get("calibrated", ())]
-        if calibrated:
-            say(
+    sections = chain.from_iterable(_sections(kind, of_kind) for kind, of_kind in rows.items())
+    show_document(Document("", tuple(sections), rows if len(kinds) > 1 else rows[kinds[0]]), as_json=as_json)
+
+
+def _sections(kind: str, rows: list[Row]) -> Iterator[Section]:
+    """The rows of a kind; what is nested in them has a table of its own."""
+    yield _section(kind.replace("-", " ").capitalize(), rows)
+    if calibrated := [{"device": row["name"], **own} for row in rows for own in row.get("calibrated", ())]:
+        yield Section(
+            "",
+            (
                 "Devices that the table below lacks are priced by preset device with what is typical of their chip, and by --calibration datasheet at the peaks: "
-                f"{measured_elsewhere()}.\n"
-            )
-            _say_table("Calibrated: median error on models held out", calibrated)
-        if figures := [{"device": row["name"], **each} for row in rows for each in row.get("columns", ())]:
-            _say_table("Figures that are metrics by their names", figures)
-        if kind == "laws":
-            _say_table(f"Elsewhere: {RIGHT} (docs/evidence.md)", records_in_columns(), spare=())
-            say(
-                f"{LEFT_OUT}: on each laboratory the law of the others. In brackets the share of the pairs that a law prices, %; the others "
-                f"count 50. The strongest rule without a law: {_strongest()}.\n"
-            )
+                f"{measured_elsewhere()}.",
+            ),
+        )
+        yield _section("Calibrated: median error on models held out", calibrated)
+    if columns := [{"device": row["name"], **own} for row in rows for own in row.get("columns", ())]:
+        yield _section("Figures that are metrics by their names", columns)
+    if kind == "laws":
+        brackets = (
+            f"{LEFT_OUT}: on each laboratory the law of the others. In brackets the share of the pairs that a law prices, %; the others "
+            f"count 50. The strongest rule without a law: {_strongest()}."
+        )
+        yield _section(f"Elsewhere: {RIGHT} (docs/evidence.md)", records_in_columns(), brackets, spare=())
 
 
-def _say_table(title: str, rows: list[Row], spare: Sequence[str] = SPARE) -> None:
-    """Rows under their title; what is nested in a row has a table of its own."""
-    say(Styled(title, TITLE))
+def _section(title: str, rows: list[Row], *notes: str, spare: Sequence[str] = SPARE) -> Section:
     header = [name for name, value in rows[0].items() if not isinstance(value, list)] if rows else []
-    table(header, [[_shown(row[name]) for name in header] for row in rows], spare=spare)
-    say()
+    columns = (Column(name, narrow="left out" if name in spare else "") for name in header)
+    cells = (tuple(_cell(row[name]) for name in header) for row in rows)
+    return Section(title, (Table(tuple(columns), tuple(cells), notes=notes),))
 
 
-def _shown(value: Any) -> str:
+def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _installed(kind: str, words: str, row: Callable[[str, PlugIn], Row], empty: Row) -> Iterator[Row]:
+    """What packages offer, its origin in the column `words`; of what is broken the name and why, and `empty` columns."""
+    for name, offers in entry_points.offered(kind).items():
+        try:
+            own = row(name, offers[0])
+        except UsageError as error:
+            own = {**empty, "name": name, words: f"Broken: {str(error).partition(chr(10))[0]}."}
+        yield {**own, words: f"{own[words]} {installed(offers)}".strip()}
 
 
 def plugins(kind: str) -> list[Row]:
@@ -130,13 +137,10 @@ def laws() -> list[Row]:
     rows = documented(entry_points.SHIPPED["laws"])
     for row in rows:
         row["elsewhere"] = [{"question": question, **asdict(own)} for question, own in records_of(row["name"]).items()]
-    for name, offers in entry_points.offered("laws").items():
-        try:
-            what = _described_law(offers[0].place)
-        except UsageError as error:
-            what = f"Broken: {str(error).partition(chr(10))[0]}."
-        rows.append({"name": name, "what": f"{what} {installed(offers)}".strip()})
-    return rows
+    return [
+        *rows,
+        *_installed("laws", "what", lambda name, offer: {"name": name, "what": _described_law(offer.place)}, {}),
+    ]
 
 
 def _described_law(place: str) -> str:
@@ -155,54 +159,50 @@ def _described_law(place: str) -> str:
 def records_in_columns() -> list[Row]:
     """Of each law and each rule that needs none, how it orders other people's models by question."""
     names = [*documents(entry_points.SHIPPED["laws"]), *rules()]
-    found = {name: records_of(name) for name in names}
+    by_name = {name: records_of(name) for name in names}
     return [
         {"by": name, **{question: own[question].in_full if question in own else "-" for question in records()}}
-        for name, own in found.items()
+        for name, own in by_name.items()
     ]
 
 
 def _strongest() -> str:
     """`deeper (compute); ...`: the strongest rules and their questions."""
-    found = strongest_rules()
+    by_question = strongest_rules()
     of = {
-        rule: [question for question, best in found.items() if best == rule] for rule in dict.fromkeys(found.values())
+        rule: [question for question, best in by_question.items() if best == rule]
+        for rule in dict.fromkeys(by_question.values())
     }
     return "; ".join(f"{rule} ({', '.join(questions)})" for rule, questions in of.items())
 
 
 def precision_laws() -> list[Row]:
     """Laws of what few bits cost, with the formats and caches that each has constants for."""
-    return [
-        {"name": name, "prices": ", ".join(priced(name)), "what": f"{SOURCES[name]}: {CAVEATS[name]}"}
-        for name in CAVEATS
-    ]
+    return [{"name": n, "prices": ", ".join(priced(n)), "what": f"{SOURCES[n]}: {CAVEATS[n]}"} for n in CAVEATS]
 
 
 def formats() -> list[Row]:
     """Formats of designs, ours and those of installed packages: types and bits of weights, of inputs of linear operators and of the KV cache."""
     rows = [_format_row(PRECISIONS[name], types_in_words(WEIGHT_FORMATS[base_of(name)])) for name in FORMATS]
-    for name, offers in entry_points.offered("formats").items():
-        try:
-            written = installed_format(offers[0])
-            rows.append(_format_row(of_format(name, written), f"{types_in_words(written)} {installed(offers)}"))
-        except UsageError as error:
-            broken = f"Broken: {str(error).partition(chr(10))[0]}."
-            rows.append({**dict.fromkeys(rows[0], ""), "name": name, "types": broken})
-    return rows
+    return [*rows, *_installed("formats", "types", _installed_format_row, dict.fromkeys(rows[0], ""))]
 
 
-def _format_row(found: Precision, types: str) -> Row:
+def _installed_format_row(name: str, offer: PlugIn) -> Row:
+    written = installed_format(offer)
+    return _format_row(of_format(name, written), types_in_words(written))
+
+
+def _format_row(precision: Precision, types: str) -> Row:
     return {
-        "name": found.name,
+        "name": precision.name,
         "types": types,
-        "weight bits": 8 * found.weight_bytes,
-        "head bits": 8 * found.head_bytes,
-        "input bits": 8 * found.input_bytes,
-        "down input bits": 8 * found.of_down.input_bytes,
-        "KV bits": 8 * found.kv_bytes,
-        "peak": found.linear_peak,
-        "down peak": found.of_down.linear_peak,
+        "weight bits": 8 * precision.weight_bytes,
+        "head bits": 8 * precision.head_bytes,
+        "input bits": 8 * precision.input_bytes,
+        "down input bits": 8 * precision.of_down.input_bytes,
+        "KV bits": 8 * precision.kv_bytes,
+        "peak": precision.linear_peak,
+        "down peak": precision.of_down.linear_peak,
     }
 
 
@@ -220,26 +220,15 @@ def _described(content: Any) -> str:
 
 def spaces() -> list[Row]:
     """Search spaces with their exact sizes."""
-    found = [load_space(name) for name in documents("search_spaces.spaces")]
-    return [{"name": s.name, "architectures": s.size, "what": s.specification.description} for s in found]
+    loaded = [load_space(name) for name in documents("search_spaces.spaces")]
+    return [{"name": s.name, "architectures": s.size, "what": s.specification.description} for s in loaded]
 
 
 def devices() -> list[Row]:
     """Devices with dense peaks, bandwidth, memory, modes and how well they are known."""
     rows = [_device_row(name, str(path)) for name, path in documents(entry_points.SHIPPED["devices"]).items()]
-    for name, offers in entry_points.offered("devices").items():
-        try:
-            row = _device_row(name, offers[0].place)
-        except UsageError as error:
-            row = {
-                **dict.fromkeys(rows[0], "-"),
-                "calibrated": [],
-                "columns": [],
-                "name": name,
-                "what": f"Broken: {str(error).partition(chr(10))[0]}.",
-            }
-        rows.append({**row, "what": f"{row['what']} {installed(offers)}"})
-    return rows
+    empty = {**dict.fromkeys(rows[0], "-"), "calibrated": [], "columns": []}
+    return [*rows, *_installed("devices", "what", lambda name, offer: _device_row(name, offer.place), empty)]
 
 
 def _device_row(name: str, path: str) -> Row:
@@ -279,16 +268,16 @@ def _profile_row(profile: Calibration) -> Row:
 
 def models() -> list[Row]:
     """Published models that can be baselines."""
-    found = [(name, read(path)[0]) for name, path in documents("search_spaces.models").items()]
+    content = {name: read(path)[0] for name, path in documents("search_spaces.models").items()}
     return [
         {
             "name": name,
-            "depth": c["depth"],
-            "width": c["width"],
-            "experts": c["n_experts"],
-            "what": c["name"] + (", sliding window" if "window" in c else ""),
+            "depth": own["depth"],
+            "width": own["width"],
+            "experts": own["n_experts"],
+            "what": own["name"] + (", sliding window" if "window" in own else ""),
         }
-        for name, c in found
+        for name, own in content.items()
     ]
 
 
@@ -336,20 +325,14 @@ def evidence() -> list[Row]:
 
 def token_curves() -> list[Row]:
     """Bytes per token over the vocabulary of known texts, at the ends of what was counted; a recipe in docs/vocabulary.md counts others."""
-    found = {
-        name: TokenCurve.model_validate(read(place)[0]) for name, place in documents("objectives.token_curves").items()
-    }
-    return [
-        {
-            "name": name,
-            "vocabulary from": curve.sizes[0].vocabulary,
-            "to": curve.sizes[-1].vocabulary,
-            "bytes/token from": curve.sizes[0].bytes_per_token,
-            "bytes/token to": curve.sizes[-1].bytes_per_token,
-            "what": curve.description,
-        }
-        for name, curve in found.items()
-    ]
+    rows: list[Row] = []
+    for name, place in documents("objectives.token_curves").items():
+        curve = TokenCurve.model_validate(read(place)[0])
+        low, high = curve.sizes[0], curve.sizes[-1]
+        sizes = {"vocabulary from": low.vocabulary, "to": high.vocabulary}
+        counted = {"bytes/token from": low.bytes_per_token, "bytes/token to": high.bytes_per_token}
+        rows.append({"name": name, **sizes, **counted, "what": curve.description})
+    return rows
 
 
 def _rows_beside(document: Path) -> int:

@@ -1,6 +1,6 @@
 """The work of `select`: rows of a run chosen, shown and written as a candidate file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from nas.answer.past_run import (
     with_quantiles,
 )
 from nas.answer.pick_tables import LOSS, OF_FIRST, regret_in_words
-from nas.answer.score_tables import Scored, design_table, say_scores, score_columns, scored, step_table
+from nas.answer.score_tables import Scored, design_table, score_columns, score_section, scored, step_table
 from nas.answer.sureness import (
     OUTSIDE,
     difference_columns,
@@ -33,6 +33,7 @@ from nas.answer.sureness import (
 )
 from nas.answer.witness import EVIDENCE, model_witnesses
 from nas.commands.requests import SelectRequest
+from nas.document.document import SHARED, Cell, Column, Document, Section, Table
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.alternative_laws import along
 from nas.exact.infeasibility import diagnosed
@@ -55,12 +56,13 @@ from nas.problem.uncertainty import (
     undecided_axes,
 )
 from nas.study.metrics import check_form, parse_budget, select
-from nas.terminal.console import notice, say, say_json
-from nas.terminal.tables import table
+from nas.terminal.console import notice, say_json
+from nas.terminal.tables import show
 from objectives.loss_law.law import origin_line, verdict_line
 from objectives.quantities import day_in_words
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
+Leading = dict[str, list[Cell]]  # columns before those of the run, by their heads
 OF_STEPS = "Of each step of the frontier that the law tells apart the cheapest alone"
 
 
@@ -90,20 +92,13 @@ def choose(request: SelectRequest) -> None:
     rows = _rows(request, run)
     if len(rows) == 0:
         raise InfeasibleError(_why(run, problem, (*budgets, *([pick] if pick else []))))
-    sure, (apart_from, short) = _sureness(request, run, rows), _apart(run, rows)
+    sure, (differences, short) = _sureness(request, run, rows), _apart(run, rows)
     under, lines = _under_laws(request, run, rows, pick)
-    lost, said = _expected_regret(request, run, rows, pick)
-    lines = [*([OF_STEPS] if request.distinguishable else []), *lines, *said]
-    of_tasks, columns = _of_tasks(request, run, rows)
-    _give(request, run, run.columns(rows) | sure | apart_from | lost | under | columns, len(rows))
-    if not request.json:
-        _show(run, rows, request.shown, _shown_first(sure) | short | _shown_first(under))
-        for line in lines:
-            say(f"  {line}")
-        if "tied_group" in sure:
-            _show_ties(run, rows, sure["tied_group"], request.shown)
-        _say_law(run, rows, of_tasks)
-    _print_extrapolations(request, run, rows)
+    lost, of_regret = _expected_regret(request, run, rows, pick)
+    lines = [*([OF_STEPS] if request.distinguishable else []), *lines, *of_regret]
+    ties = _ties(run, rows, sure["tied_group"], request.shown) if "tied_group" in sure else []
+    columns = {**run.columns(rows), **sure, **differences, **lost, **under}
+    _give(request, run, rows, columns, _before(sure) | short | _before(under), lines, ties)
 
 
 def _opened(request: SelectRequest) -> RecordedRun:
@@ -118,10 +113,10 @@ def _of_tasks(request: SelectRequest, run: RecordedRun, rows: IntArray) -> tuple
         return None, {}
     study = study_of(run, {} if request.scores is None else {"scores": request.scores}, [])
     try:
-        found = scored(study, run.architectures(rows), study.baselines if len(rows) == 1 else ())
+        scores = scored(study, run.architectures(rows), study.baselines if len(rows) == 1 else ())
     except ValueError as error:
         raise UsageError(f"scores: {error}") from None
-    return found, {} if found is None else score_columns(found)
+    return scores, {} if scores is None else score_columns(scores)
 
 
 def _refuse_regret_of_several(request: SelectRequest) -> None:
@@ -149,25 +144,25 @@ def _in_formats(request: SelectRequest, run: RecordedRun) -> tuple[RecordedRun, 
     return again, study.problem
 
 
-def _shown_first(columns: dict[str, AnyArray]) -> dict[str, list[str]]:
-    """Columns of numbers as they stand before an architecture's; `-` for what is not known."""
-    unknown = {"tied_group": -1}
+def _before(columns: Mapping[str, AnyArray]) -> Leading:
+    """Columns of numbers as they stand before an architecture's; of no tied group nothing."""
     return {
-        n: ["-" if np.isnan(v) or v == unknown.get(n) else f"{v:.3g}" for v in column.tolist()]
-        for n, column in columns.items()
+        name: np.where(column == {"tied_group": -1}.get(name), np.nan, column).tolist()
+        for name, column in columns.items()
     }
 
 
-def _apart(run: RecordedRun, rows: IntArray) -> tuple[dict[str, AnyArray], dict[str, list[str]]]:
+def _apart(run: RecordedRun, rows: IntArray) -> tuple[dict[str, AnyArray], Leading]:
     """How the losses of the chosen differ from published models', and under `evidence` beside another law: in columns, the first model's in text."""
     designs = run.architectures(rows)
-    found, told = from_models(run.law, designs, run.baselines), model_witnesses(run.law, designs, run.baselines)
-    columns = difference_columns(found) | evidence_columns(told)
-    if not found:
+    differences = from_models(run.law, designs, run.baselines)
+    witnesses = model_witnesses(run.law, designs, run.baselines)
+    columns = difference_columns(differences) | evidence_columns(witnesses)
+    if not differences:
         return columns, {}
-    label, first = next(iter(found.items()))
-    short = {OF_FIRST.format(label): [difference_in_short(each) for each in first]}
-    return columns, short | ({EVIDENCE: [witness_in_short(each) for each in told[label]]} if told else {})
+    label, first = next(iter(differences.items()))
+    short: Leading = {OF_FIRST.format(label): list(map(difference_in_short, first))}
+    return columns, short | ({EVIDENCE: list(map(witness_in_short, witnesses[label]))} if witnesses else {})
 
 
 def _under_laws(
@@ -201,33 +196,24 @@ def _expected_regret(
     if not request.expected_regret:
         return {}, []
     problem = replace(study_of(run, {}, []).problem, budgets=run.evaluations.budgets)
-    found = solved_regret(problem, PickRule(pick), run.evaluations.genotypes[rows[0]])
-    if found is None:
+    regret = solved_regret(problem, PickRule(pick), run.evaluations.genotypes[rows[0]])
+    if regret is None:
         return {}, [f"No expected regret is claimed: the pick or the design of the least is {OUTSIDE}."]
-    columns = {name: np.array([value]) for name, value in regret_in_numbers(problem, found).items()}
-    proven = f" (proven over all {problem.space.size:,} architectures)" if found.least.proven else ""
-    return columns, [f"Expected regret over the law's draws, nats: {regret_in_words(problem, found)}{proven}."]
+    columns = {name: np.array([value]) for name, value in regret_in_numbers(problem, regret).items()}
+    proven = f" (proven over all {problem.space.size:,} architectures)" if regret.least.proven else ""
+    return columns, [f"Expected regret over the law's draws, nats: {regret_in_words(problem, regret)}{proven}."]
 
 
-def _say_law(run: RecordedRun, rows: IntArray, of_tasks: Scored | None) -> None:
-    """Where the run's law comes from, what it does not see or decide, whether it keeps K of the chosen low by itself; scores of tasks.
-
-    Of one design these stand beside published models, of several as the steps that a score tells apart.
-    """
+def _law_lines(run: RecordedRun, rows: IntArray) -> list[str]:
+    """Where the run's law comes from, what it does not see or decide, and whether it keeps K of the chosen low by itself."""
     law = run.law
-    designs = run.architectures(rows)
-    of_k = active_experts_lines(law, designs, "chosen designs")
+    of_k = active_experts_lines(law, run.architectures(rows), "chosen designs")
     alone = len(rows) == 1 and has_doubt(law) and set(FROM_LOSS) & set(run.run.resolved["objectives"])
     within = tuple(b for b in run.evaluations.budgets if ships(b.metric, run.workload.figures))
     problem = replace(study_of(run, {}, []).problem, budgets=within) if alone else None
-    found = [] if problem is None else undecided_axes(problem, run.evaluations.genotypes[rows[0]])
-    undecided = undecided_lines(law, found, "it")
-    said = (*blind_lines(law, blind_axes(run.space, law)), *of_k, *undecided)
-    for line in (origin_line(law), verdict_line(law), *said):
-        if line:
-            say(f"  {line}")
-    if of_tasks is not None:
-        say_scores(design_table(of_tasks, [""]) if of_tasks.designs == 1 else step_table(of_tasks))
+    undecided = [] if problem is None else undecided_axes(problem, run.evaluations.genotypes[rows[0]])
+    axes = (*blind_lines(law, blind_axes(run.space, law)), *of_k, *undecided_lines(law, undecided, "it"))
+    return [line for line in (origin_line(law), verdict_line(law), *axes) if line]
 
 
 def _sureness(request: SelectRequest, run: RecordedRun, rows: IntArray) -> dict[str, AnyArray]:
@@ -235,43 +221,41 @@ def _sureness(request: SelectRequest, run: RecordedRun, rows: IntArray) -> dict[
     law = run.law
     alone = len(rows) == 1 or request.distinguishable
     group = None if alone else tied(law, run.architectures(rows))
-    found: dict[str, AnyArray] = {} if group is None else {"tied_group": group}
+    columns: dict[str, AnyArray] = {} if group is None else {"tied_group": group}
     unsure = uncertainty(law, run.architectures, run.evaluations)
     if unsure is None:
-        return found
-    found["probability_optimal"] = unsure.probability()[rows]
+        return columns
+    columns["probability_optimal"] = unsure.probability()[rows]
     pick = _pick_of(request.how, run)
     if _is_pick(request.how):
         everything = np.ones(len(run.evaluations), dtype=bool)
         within = everything if pick is None else run.evaluations.metrics[pick.metric] <= pick.limit
         low, high = unsure.regret(int(run.evaluations.keys[rows[0]]), within) or (np.nan, np.nan)
-        found |= {"regret_low": np.array([low]), "regret_high": np.array([high])}
-    return found
+        columns |= {"regret_low": np.array([low]), "regret_high": np.array([high])}
+    return columns
 
 
-def _show_ties(run: RecordedRun, rows: IntArray, group: IntArray, shown: int) -> None:
+def _ties(run: RecordedRun, rows: IntArray, group: IntArray, shown: int) -> list[Section]:
     """How many groups of tied designs there are, and the cheapest of each."""
     outside, sizes = int((group < 0).sum()), np.bincount(group[group >= 0])
-    if outside:
-        say(f"  {outside:,} of them lie outside of the evidence: in no group, and no difference is claimed")
-    if len(sizes) == 0:
-        return
-    if sizes.max() == 1:
-        say("  no two of them are tied: the law distinguishes every pair")
-        return
+    lines = (
+        [f"{outside:,} of them lie outside of the evidence: in no group, and no difference is claimed"]
+        if outside
+        else []
+    )
+    if len(sizes) and sizes.max() == 1:
+        lines.append("no two of them are tied: the law distinguishes every pair")
+    if not len(sizes) or sizes.max() == 1:
+        return [Section("", tuple(lines))] if lines else []
     cost = cost_among(run.evaluations.objectives)
-    text = f"{len(sizes):,} tied groups of up to {sizes.max():,}: within a group the law cannot tell the losses apart"
-    say(f"  {text}, so the cheapest will do")
     first = cheapest(group, run.evaluations.metrics[cost][rows], run.evaluations.metrics["loss"][rows])
     places = _spread(len(sizes), shown)
-    say(f"Cheapest of each group: lowest {cost}")
-    _table(run, rows[first[places]], {"group": _texts(places), "designs": _texts(sizes[places])})
-    if len(places) < len(sizes):
-        say(f"  {len(places)} of {len(sizes):,} groups shown, evenly spaced; --rows shows more")
-
-
-def _texts(numbers: IntArray) -> list[str]:
-    return [f"{number:,}" for number in numbers.tolist()]
+    counts = {"group": places, "designs": sizes[places]}
+    leading: Leading = {name: [f"{number:,}" for number in column.tolist()] for name, column in counts.items()}
+    text = f"{len(sizes):,} tied groups of up to {sizes.max():,}: within a group the law cannot rank the losses"
+    fewer = f"{len(places)} of {len(sizes):,} groups shown, evenly spaced; --rows shows more"
+    table = _table(run, rows[first[places]], leading, [fewer] if len(places) < len(sizes) else [])
+    return [Section(f"Cheapest of each group: lowest {cost}", (*lines, f"{text}, so the cheapest will do", table))]
 
 
 def _budgets(run: RecordedRun, texts: Sequence[str]) -> tuple[Budget, ...]:
@@ -297,10 +281,10 @@ def _is_pick(how: str) -> bool:
 
 
 def _why(run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> str:
-    found = replace(run.evaluations, budgets=budgets)
+    evaluations = replace(run.evaluations, budgets=budgets)
     if problem is None:
-        return "\n".join(lines(diagnose(found), run.whole_space))
-    diagnosis = diagnosed(replace(problem, budgets=budgets), found)
+        return "\n".join(lines(diagnose(evaluations), run.whole_space))
+    diagnosis = diagnosed(replace(problem, budgets=budgets), evaluations)
     return "\n".join(lines(diagnosis, diagnosis.examined == problem.space.size))
 
 
@@ -322,47 +306,52 @@ def _sweep(request: SelectRequest, run: RecordedRun, problem: Problem | None, bu
     if len(rows) == 0:
         raise InfeasibleError(_why(run, problem, (*budgets, Budget(sweep.metric, float(sweep.limits[-1])))))
     under, lines = _under_laws(request, run, rows, None, limits)
-    apart_from, short = _apart(run, rows)
-    of_tasks, columns = _of_tasks(request, run, rows)
-    _give(request, run, {"limit": limits, **run.columns(rows), **apart_from, **under, **columns}, len(rows))
-    if not request.json:
-        if len(rows) < len(answers):
-            say(
-                f"{len(answers) - len(rows):,} limits up to {answers[len(answers) - len(rows) - 1][0]:g} are met by nothing"
-            )
-        leading = {f"{sweep.metric} <=": [f"{limit:g}" for limit in limits.tolist()]}
-        _show(run, rows, request.shown, leading | short | _shown_first(under))
-        for line in lines:
-            say(f"  {line}")
-        _say_law(run, rows, of_tasks)
-    _print_extrapolations(request, run, rows)
+    differences, short = _apart(run, rows)
+    if unmet := len(answers) - len(rows):
+        lines = [f"{unmet:,} limits up to {answers[unmet - 1][0]:g} are met by nothing", *lines]
+    leading: Leading = {f"{sweep.metric} <=": [f"{limit:g}" for limit in limits.tolist()]}
+    columns = {"limit": limits, **run.columns(rows), **differences, **under}
+    _give(request, run, rows, columns, {**leading, **short, **_before(under)}, lines)
 
 
-def _give(request: SelectRequest, run: RecordedRun, columns: dict[str, AnyArray], n: int) -> None:
+def _give(
+    request: SelectRequest,
+    run: RecordedRun,
+    rows: IntArray,
+    columns: Mapping[str, AnyArray],
+    leading: Leading,
+    lines: Sequence[str],
+    ties: Sequence[Section] = (),
+) -> None:
+    """Write the chosen as candidates, show them or print them as JSON, and what their times are extrapolated from.
+
+    Scores of one design stand beside published models', of several as the steps that a score distinguishes.
+    """
+    of_tasks, scores = _of_tasks(request, run, rows)
+    columns = {**columns, **scores}
     if request.out is not None:
         study = study_of(run, {}, [])
         limits = tuple(b for b in run.evaluations.budgets if ships(b.metric, run.workload.figures))
         write_with_study(request.out, columns, replace(study, problem=replace(study.problem, budgets=limits)))
     if request.json:
-        say_json([{name: _plain(column[i]) for name, column in columns.items()} for i in range(n)])
-
-
-def _print_extrapolations(request: SelectRequest, run: RecordedRun, rows: IntArray) -> None:
-    """Print what the times of the chosen are extrapolated from, and where they were written."""
-    if request.quiet:
-        return
-    for text in run.extrapolated(rows):
-        notice(f"Warning: {text}")
-    if request.out is not None:
-        notice(f"{len(rows):,} candidates written to {request.out}")
-
-
-def _show(run: RecordedRun, rows: IntArray, shown: int, before: dict[str, list[str]] | None = None) -> None:
-    say(f"{len(rows):,} chosen{_scope(run)}")
-    places = _spread(len(rows), shown)
-    _table(run, rows[places], {name: [column[i] for i in places.tolist()] for name, column in (before or {}).items()})
-    if len(places) < len(rows):
-        say(f"  {len(places)} of {len(rows):,} shown, evenly spaced; --rows shows more, --out writes all")
+        say_json([{name: _plain(column[i]) for name, column in columns.items()} for i in range(len(rows))])
+    else:
+        places = _spread(len(rows), request.shown)
+        some = {name: [column[i] for i in places.tolist()] for name, column in leading.items()}
+        fewer = f"{len(places)} of {len(rows):,} shown, evenly spaced; --rows shows more, --out writes all"
+        table = _table(run, rows[places], some, [fewer] if len(places) < len(rows) else [])
+        chosen = Section(f"{len(rows):,} chosen{_scope(run)}", (table, *lines, *_law_lines(run, rows)))
+        sections = [chosen, *ties]
+        if of_tasks is not None:
+            sections.append(
+                score_section(design_table(of_tasks, [""]) if of_tasks.designs == 1 else step_table(of_tasks))
+            )
+        show(Document("", tuple(sections)))
+    if not request.quiet:
+        for text in run.extrapolated(rows):
+            notice(f"Warning: {text}")
+        if request.out is not None:
+            notice(f"{len(rows):,} candidates written to {request.out}")
 
 
 def _spread(n: int, shown: int) -> IntArray:
@@ -370,34 +359,33 @@ def _spread(n: int, shown: int) -> IntArray:
     return np.unique(np.linspace(0, n - 1, min(shown, n)).astype(int))
 
 
-def _number(value: float, unit: str) -> str:
-    """A metric's value as the table shows it, of dates the day."""
-    return day_in_words(value) if unit == "date" else f"{value:.5g}"
-
-
-def _table(run: RecordedRun, rows: IntArray, leading: dict[str, list[str]]) -> None:
-    """Rows of a run, with columns of text before them."""
-    metrics = run.evaluations.metrics
-    extra = [
-        n
-        for n in (*run.evaluations.objectives, *(b.metric for b in run.evaluations.budgets if not b.of_evidence))
-        if n not in ("loss", "total_ms", "memory_gb")
-    ]
-    names = list(dict.fromkeys(["loss", "total_ms", "memory_gb", *extra]))
-    architectures, figures = run.architectures(rows), run.workload.figures
+def _table(run: RecordedRun, rows: IntArray, leading: Leading, notes: Sequence[str]) -> Table:
+    """Rows of a run, with columns before them."""
+    metrics, figures, architectures = run.evaluations.metrics, run.workload.figures, run.architectures(rows)
+    limited = (b.metric for b in run.evaluations.budgets if not b.of_evidence)
+    names = list(dict.fromkeys(["loss", "total_ms", "memory_gb", *run.evaluations.objectives, *limited]))
     if not run.solved and not any("<=" in name for name in leading):
         leading = {**leading, "index": [str(row) for row in rows.tolist()]}
-    body = [
-        [
+    body: list[tuple[Cell, ...]] = [
+        (
             *(column[i] for column in leading.values()),
-            *(_number(metrics[name][row], unit_of(name, figures)) for name in names),
+            *(_figure(float(metrics[name][row]), unit_of(name, figures)) for name in names),
             count(metrics["params_total"][row]),
             describe(architectures[i : i + 1], run.space.settings),
-        ]
+        )
         for i, row in enumerate(rows.tolist())
     ]
-    shown = [LOSS if name == "loss" else name for name in names]
-    table((*leading, *shown, "parameters", "architecture"), body)
+    columns = (
+        *(Column(name, format=".3g", words=not number) for number, name in enumerate(leading)),
+        *(Column(LOSS if name == "loss" else name, format=".5g") for name in names),
+        Column("parameters"),
+        SHARED["architecture"],
+    )
+    return Table(columns, tuple(body), notes=tuple(notes))
+
+
+def _figure(value: float, unit: str) -> Cell:
+    return day_in_words(value) if unit == "date" else value
 
 
 def _scope(run: RecordedRun) -> str:

@@ -93,7 +93,7 @@ class Document:
 
     title: str
     sections: tuple[Section, ...]
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Any = field(default_factory=dict)
 
     def section(self, key: str) -> Section:
         """The section of a key."""
@@ -120,6 +120,11 @@ def table_of(
     return Table(
         tuple(SHARED.get(head) or Column(head) for head in header), tuple(map(tuple, rows)), title, tuple(notes)
     )
+
+
+def figures(formats: Mapping[str, str]) -> tuple[Column, ...]:
+    """Columns of figures, by their heads and formats."""
+    return tuple(Column(head, format=written) for head, written in formats.items())
 
 
 def markdown(document: Document) -> str:

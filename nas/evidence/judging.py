@@ -71,19 +71,19 @@ class Comparable:
 
     def differ(self, *names: str) -> BoolArray:
         """Pairs that are not equal in one of the quantities at least, (pairs,)."""
-        found = np.zeros(len(self.first), dtype=bool)
+        kept = np.zeros(len(self.first), dtype=bool)
         for name in names:
             if self.has(name):
-                found |= self.apart(name) > EQUAL
-        return found
+                kept |= self.apart(name) > EQUAL
+        return kept
 
     def within(self, most: float, *names: str) -> BoolArray:
         """Pairs that differ by at most `most`, a logarithm, in all of the quantities that the table says, (pairs,)."""
-        found = np.ones(len(self.first), dtype=bool)
+        kept = np.ones(len(self.first), dtype=bool)
         for name in names:
             if self.has(name):
-                found &= self.apart(name) <= most
-        return found
+                kept &= self.apart(name) <= most
+        return kept
 
     def chosen(self, keep: BoolArray) -> Pairs:
         """The pairs that are kept."""
@@ -217,10 +217,10 @@ class Judgement:
 
 def judged(predictions: Mapping[str, Prediction | None], loss: FloatArray, pairs: Pairs) -> dict[str, Judgement | None]:
     """A judgement of each prediction by name; None of one that is None."""
-    given = {name: each for name, each in predictions.items() if each is not None}
-    intervals = order_intervals({name: _order(each.losses, loss, pairs) for name, each in given.items()}, pairs)
-    found = {name: _judgement(each, loss, pairs, intervals[name]) for name, each in given.items()}
-    return {name: found.get(name) for name in predictions}
+    made = {name: one for name, one in predictions.items() if one is not None}
+    intervals = order_intervals({name: _order(one.losses, loss, pairs) for name, one in made.items()}, pairs)
+    judgements = {name: _judgement(one, loss, pairs, intervals[name]) for name, one in made.items()}
+    return {name: judgements.get(name) for name in predictions}
 
 
 def order_intervals(right: Mapping[str, FloatArray], pairs: Pairs) -> dict[str, tuple[float, float]]:
@@ -238,13 +238,13 @@ def order_intervals(right: Mapping[str, FloatArray], pairs: Pairs) -> dict[str, 
         weight = (drawn[:, first] * drawn[:, second]).astype(np.float64)
         with np.errstate(invalid="ignore"):
             shares.append((weight @ every) / weight.sum(axis=1, keepdims=True))
-    found = np.concatenate(shares)
-    return {name: _interval(found[:, place]) for place, name in enumerate(right)}
+    means = np.concatenate(shares)
+    return {name: _interval(means[:, place]) for place, name in enumerate(right)}
 
 
 def _interval(shares: FloatArray) -> tuple[float, float]:
-    known = shares[np.isfinite(shares)]
-    low, high = np.quantile(known, [0.025, 0.975]) if len(known) else (0.0, 1.0)
+    finite = shares[np.isfinite(shares)]
+    low, high = np.quantile(finite, [0.025, 0.975]) if len(finite) else (0.0, 1.0)
     return float(low), float(high)
 
 
@@ -308,9 +308,9 @@ def _doubt(prediction: Prediction, true: FloatArray, pairs: Pairs) -> Doubt | No
     )
 
 
-def binned(said: FloatArray, right: BoolArray) -> tuple[tuple[int, int], ...]:
+def binned(probability: FloatArray, right: BoolArray) -> tuple[tuple[int, int], ...]:
     """Between each two of BINS how many statements have such a probability, and how many of them are right; both (statements,)."""
-    place = np.digitize(said, BINS[1:-1])
+    place = np.digitize(probability, BINS[1:-1])
     return tuple((int((place == i).sum()), int(right[place == i].sum())) for i in range(len(BINS) - 1))
 
 
@@ -321,12 +321,12 @@ def _blocks(pairs: int) -> list[int]:
 
 def _regret(predicted: FloatArray, loss: FloatArray, pairs: Pairs) -> float:
     """Of each row among those that it is paired with: the loss of what is predicted best, ties their mean, less the lowest; the mean over rows."""
-    found = []
+    regrets = []
     for row in pairs.rows:
         others = np.concatenate([pairs.second[pairs.first == row], pairs.first[pairs.second == row], [row]])
         best = others[predicted[others] <= predicted[others].min() + TIE]
-        found.append(float(loss[best].mean() - loss[others].min()))
-    return float(np.mean(found))
+        regrets.append(float(loss[best].mean() - loss[others].min()))
+    return float(np.mean(regrets))
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,7 +345,7 @@ class TableRecord:
     def decided(self) -> frozenset[str]:
         """Questions for which the table has pairs and rows enough."""
         own = self.by.items()
-        return frozenset(name for name, by in own if any(each is not None and each.decides for each in by.values()))
+        return frozenset(name for name, by in own if any(one is not None and one.decides for one in by.values()))
 
 
 def table_record(source: GroupedTable, laws: Mapping[str, Law], questions: Iterable[str] = QUESTIONS) -> TableRecord:
@@ -365,19 +365,19 @@ def _fitted(source: GroupedTable, laws: Mapping[str, Law]) -> frozenset[str]:
 
 def means(records: Iterable[TableRecord]) -> dict[str, dict[str, Record]]:
     """By question and law or rule: the mean order over the tables that decide the question, a table each."""
-    found: dict[str, dict[str, Record]] = {}
+    by_question: dict[str, dict[str, Record]] = {}
     kept = list(records)
     for question in QUESTIONS:
         deciding = [record for record in kept if question in record.decided]
         if not deciding:
             continue
         names = deciding[0].by[question]
-        found[question] = {name: _mean([record.by[question][name] for record in deciding]) for name in names}
-    return found
+        by_question[question] = {name: _mean([record.by[question][name] for record in deciding]) for name in names}
+    return by_question
 
 
 def _mean(judgements: list[Judgement | None]) -> Record:
-    orders = [0.5 if each is None else each.order for each in judgements]
-    mute = sum(each is None or each.mute == 1.0 for each in judgements)
-    priced = [0.0 if each is None else each.pairs / each.of for each in judgements]
+    orders = [0.5 if one is None else one.order for one in judgements]
+    mute = sum(one is None or one.mute == 1.0 for one in judgements)
+    priced = [0.0 if one is None else one.pairs / one.of for one in judgements]
     return Record(float(np.mean(orders)), len(judgements), mute, float(np.mean(priced)))

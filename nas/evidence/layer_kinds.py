@@ -1,16 +1,16 @@
 """What kinds of layers cost by public pairs, and how well pairs left out are predicted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nas.document.document import Document, Section, table_of
 from nas.errors import UsageError
 from nas.evidence.request import EvidenceRequest
 from nas.files.tables import write
 from nas.files.yaml_source import dump
-from nas.terminal.console import Stages, say, say_json
-from nas.terminal.screen_text import TITLE, Styled
-from nas.terminal.tables import table
+from nas.terminal.console import Stages
+from nas.terminal.tables import show
 from objectives.layer_costs.costs import SEARCHED, LayerCosts
 from objectives.layer_costs.estimate import Pair, Pairs, costs_of, estimate, public_pairs
 
@@ -70,29 +70,26 @@ def execute(request: EvidenceRequest) -> None:
     judged = {way: left_out(of, out, stage) for way, out in groups.items()}
     stage.close()
     if request.write_costs is not None:
-        document = dump(costs.model_dump(mode="json"))
-        write(request.write_costs, "# Made by plas evidence --layer-kinds --write-costs.\n" + document)
-    if request.json:
-        say_json(content(of, costs, judged))
-    else:
-        say_costs(of, costs, judged)
+        kept = dump(costs.model_dump(mode="json"))
+        write(request.write_costs, "# Made by plas evidence --layer-kinds --write-costs.\n" + kept)
+    show(costs_document(of, costs, judged), as_json=request.json)
 
 
 def left_out(of: Pairs, groups: Sequence[tuple[Pair, ...]], stage: Stages) -> list[Predicted]:
     """Every pair of every group, predicted from all pairs but its group's."""
-    found = []
+    judged = []
     for number, out in enumerate(groups):
         stage(f"left out: {number + 1} of {len(groups)}")
         rest = [pair for pair in of.fitted if pair not in out]
         by, seen = estimate(of, rest), {kind for pair in rest for kind in pair.change}
         for pair in out:
-            said = by.difference(pair, of.laboratory(pair))
-            known = pair.change.keys() <= seen
-            found.append(Predicted(pair, of.laboratory(pair), pair.nats, said.mean, said.interval(), known))
-    return found
+            difference = by.difference(pair, of.laboratory(pair))
+            own = pair.change.keys() <= seen
+            judged.append(Predicted(pair, of.laboratory(pair), pair.nats, difference.mean, difference.interval(), own))
+    return judged
 
 
-def content(of: Pairs, costs: LayerCosts, judged: dict[str, list[Predicted]]) -> dict[str, Any]:
+def content(of: Pairs, costs: LayerCosts, judged: Mapping[str, Sequence[Predicted]]) -> dict[str, Any]:
     """Everything as plain content: sources, pairs in nats, costs, and every pair left out."""
     return {
         "sources": {name: source.model_dump() for name, source in of.sources.items()},
@@ -101,58 +98,48 @@ def content(of: Pairs, costs: LayerCosts, judged: dict[str, list[Predicted]]) ->
         "left_out": {
             way: [
                 {
-                    "laboratory": each.laboratory,
-                    "at": each.pair.at,
-                    "change": each.pair.change,
-                    "measured": each.measured,
-                    "predicted": each.predicted,
-                    "interval": each.interval,
-                    "sign_judged": each.signed,
+                    **{name: getattr(one, name) for name in ("laboratory", "measured", "predicted", "interval")},
+                    "at": one.pair.at,
+                    "change": one.pair.change,
+                    "sign_judged": one.signed,
                 }
-                for each in predicted
+                for one in predicted
             ]
             for way, predicted in judged.items()
         },
     }
 
 
-def say_costs(of: Pairs, costs: LayerCosts, judged: dict[str, list[Predicted]]) -> None:
-    """The costs and the record on one screen."""
+def costs_document(of: Pairs, costs: LayerCosts, judged: Mapping[str, Sequence[Predicted]]) -> Document:
+    """The costs, and how well pairs left out are predicted."""
     title = f"What kinds of layers cost, nats where all layers are of the kind: {len(of.fitted)} public pairs"
-    say(Styled(title, TITLE))
     rows = [
-        [
+        (
             kind + "*" * (kind not in SEARCHED),
-            f"{each.nats:+.4f}",
-            f"{each.interval[0]:+.3f} to {each.interval[1]:+.3f}",
-            str(each.pairs),
-            ", ".join(each.laboratories),
-        ]
-        for kind, each in costs.costs.items()
+            f"{cost.nats:+.4f}",
+            f"{cost.interval[0]:+.3f} to {cost.interval[1]:+.3f}",
+            cost.pairs,
+            ", ".join(cost.laboratories),
+        )
+        for kind, cost in costs.costs.items()
     ]
-    table(["kind", "nats", "90 %", "pairs", "laboratories"], rows)
-    say()
-    say(
-        "window: of windows of half the context, of a quarter twice that. The interval is of a laboratory that is new. *: no column of a search holds it."
+    notes = (
+        "window: of windows of half the context, of a quarter twice that. The interval is of a laboratory that is new. "
+        "*: no column of a search holds it.",
+        f"Signs are judged of measured differences above {DECIDES:g} nats, of kinds that are in other pairs too. "
+        f"{len(of.pairs) - len(of.fitted)} further pairs are not fitted, each with its reason; all of it: --json.",
     )
-    say()
-    say(Styled("Pairs left out", TITLE))
-    header = ["by", "sign right", "of searched kinds", "90 % interval holds", "its width"]
-    table(header, [[WAYS[way], *_record(predicted)] for way, predicted in judged.items()])
-    say()
-    say(
-        f"Signs are judged of measured differences above {DECIDES:g} nats, of kinds that other pairs say something of. "
-        f"{len(of.pairs) - len(of.fitted)} further pairs are not fitted, each with its reason; all of it: --json."
-    )
+    cost_table = table_of(("kind", "nats", "90 %", "pairs", "laboratories"), rows, notes=notes[:1])
+    header = ("by", "sign right", "of searched kinds", "90 % interval holds", "its width")
+    record = table_of(header, [(WAYS[way], *_record(predicted)) for way, predicted in judged.items()], notes=notes[1:])
+    sections = (Section(title, (cost_table,)), Section("Pairs left out", (record,)))
+    return Document(title, sections, content(of, costs, judged))
 
 
-def _record(predicted: Sequence[Predicted]) -> list[str]:
-    signed, held = [each for each in predicted if each.signed], sum(each.held for each in predicted)
-    searched = [each for each in signed if each.searched]
-    width = sum(each.interval[1] - each.interval[0] for each in predicted) / len(predicted)
-    return [
-        f"{sum(each.right for each in signed)} of {len(signed)}",
-        f"{sum(each.right for each in searched)} of {len(searched)}",
-        f"{held} of {len(predicted)} ({100 * held / len(predicted):.0f} %)",
-        f"{width:.3f}",
+def _record(predicted: Sequence[Predicted]) -> tuple[str, ...]:
+    signed, held = [one for one in predicted if one.signed], sum(one.held for one in predicted)
+    right = [
+        f"{sum(one.right for one in some)} of {len(some)}" for some in (signed, [one for one in signed if one.searched])
     ]
+    width = sum(one.interval[1] - one.interval[0] for one in predicted) / len(predicted)
+    return (*right, f"{held} of {len(predicted)} ({100 * held / len(predicted):.0f} %)", f"{width:.3f}")

@@ -51,13 +51,13 @@ class Pooled:
     @cached_property
     def population(self) -> Population:
         """How these laboratories differ."""
-        return population([each.trainings for each in self.tables])
+        return population([table.trainings for table in self.tables])
 
     def law(self, widening: Widening) -> Law:
         """The law with draws so much wider."""
-        rows = [each.trainings for each in self.tables]
-        runs = sum(int(each.trainings.fitted.sum()) for each in self.tables)
-        laboratories = sorted({each.laboratory for each in self.tables if each.trainings.fitted.any()})
+        rows = [table.trainings for table in self.tables]
+        runs = sum(int(table.trainings.fitted.sum()) for table in self.tables)
+        laboratories = sorted({table.laboratory for table in self.tables if table.trainings.fitted.any()})
         return law_of(
             self.population,
             widening,
@@ -71,21 +71,20 @@ class Pooled:
             source="pooled from the tables of `plas list evidence`; docs/evidence.md",
             provenance={
                 "widening": widening,
-                "pooled": {each.name: int(each.trainings.fitted.sum()) for each in self.tables},
+                "pooled": {table.name: int(table.trainings.fitted.sum()) for table in self.tables},
             },
         )
 
 
-def pooled_law(tables: Sequence[GroupedTable], each_out: Sequence["LeftOut"]) -> Law:
+def pooled_law(tables: Sequence[GroupedTable], without: Sequence["LeftOut"]) -> Law:
     """The law of all tables, its draws as much wider as laboratories left out need."""
-    return Pooled(tables).law(calibrated(each_out))
+    return Pooled(tables).law(calibrated(without))
 
 
-def laws_left_out(each_out: Sequence["LeftOut"]) -> dict[str, Law]:
+def laws_left_out(without: Sequence["LeftOut"]) -> dict[str, Law]:
     """By laboratory: the law of the others, its draws as much wider as these need when left out themselves."""
     return {
-        one.laboratory: one.others.law(calibrated([other for other in each_out if other is not one]))
-        for one in each_out
+        one.laboratory: one.others.law(calibrated([other for other in without if other is not one])) for one in without
     }
 
 
@@ -99,46 +98,48 @@ class LeftOut:
 
     def held(self, question: str, widening: Widening) -> float | None:
         """The share of the measured differences of a question that 90 % intervals hold, the mean over tables; None without any."""
-        found, shares = self.others.population, []
-        for of, pairs in (each for name in JUDGED[question] for each in self.pairs[name]):
+        pooled, shares = self.others.population, []
+        for of, pairs in (own for name in JUDGED[question] for own in self.pairs[name]):
             rows = of.trainings
             true = (rows.loss[pairs.first] - rows.loss[pairs.second]) / rows.per
-            losses = excess(drawn_coordinates(found, widening)[0], rows.of)
+            losses = excess(drawn_coordinates(pooled, widening)[0], rows.of)
             gaps = losses[:, pairs.first] - losses[:, pairs.second]
-            below = probability_below(gaps, widening.shape * found.misfit, true)
+            below = probability_below(gaps, widening.shape * pooled.misfit, true)
             shares.append(float((np.abs(below - 0.5) <= HELD / 2).mean()))
         return float(np.mean(shares)) if shares else None
 
 
 def left_out(tables: Sequence[GroupedTable], stage: Callable[[str], None]) -> list[LeftOut]:
     """Every laboratory left out in turn."""
-    found = []
-    for name in dict.fromkeys(each.laboratory for each in tables):
+    without = []
+    for name in dict.fromkeys(table.laboratory for table in tables):
         stage(f"without {name}")
-        others = Pooled([each for each in tables if each.laboratory != name])
-        own = [each for each in tables if each.laboratory == name]
-        asked = [*chain(*JUDGED.values())]
-        pairs = {question: [(each, p) for each in own if len(p := _fitted(each, question))] for question in asked}
-        found.append(LeftOut(name, others, pairs))
-    return found
+        others = Pooled([table for table in tables if table.laboratory != name])
+        own = [table for table in tables if table.laboratory == name]
+        questions = [*chain(*JUDGED.values())]
+        pairs = {
+            question: [(table, p) for table in own if len(p := _fitted(table, question))] for question in questions
+        }
+        without.append(LeftOut(name, others, pairs))
+    return without
 
 
-def calibrated(each_out: Sequence[LeftOut]) -> Widening:
+def calibrated(without: Sequence[LeftOut]) -> Widening:
     """By question the least widening with which 90 % intervals hold nine of ten differences, the mean over laboratories; one after the other, twice."""
-    found = Widening()
+    widening = Widening()
     for _ in range(2):
         for question in JUDGED:
-            found = replace(found, **{question: _least(each_out, question, found)})
-    return found
+            widening = replace(widening, **{question: _least(without, question, widening)})
+    return widening
 
 
-def _least(each_out: Sequence[LeftOut], question: str, others: Widening) -> float:
+def _least(without: Sequence[LeftOut], question: str, others: Widening) -> float:
     """The least factor of a question beside those of the others, by bisection, since intervals that are wider hold more."""
     low, high = 0, len(FACTORS) - 1
     while low < high:
         middle = (low + high) // 2
         widening = replace(others, **{question: FACTORS[middle]})
-        held = [one.held(question, widening) for one in each_out]
+        held = [one.held(question, widening) for one in without]
         if np.mean([share for share in held if share is not None]) >= HELD:
             high = middle
         else:

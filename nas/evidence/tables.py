@@ -1,7 +1,7 @@
 """The tables that are asked (the evidence base, published files, the user's own), and what laws and rules say of their rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -49,15 +49,8 @@ class GroupedTable:
     @cached_property
     def trainings(self) -> Trainings:
         """The same as the pooled law reads it."""
-        return trainings(
-            self.name,
-            self.laboratory,
-            self.table,
-            self.group,
-            unit=self.unit,
-            epochs=self.epochs,
-            outside=self.no_evidence,
-        )
+        rows = (self.name, self.laboratory, self.table, self.group)
+        return trainings(*rows, unit=self.unit, epochs=self.epochs, outside=self.no_evidence)
 
 
 @cache
@@ -69,7 +62,8 @@ def sources() -> Mapping[str, EvidenceSource]:
 def base() -> list[GroupedTable]:
     """The packaged tables of the evidence base."""
     places = documents(SOURCES)
-    return [_grouped(source, places[name].with_suffix(".csv")) for name, source in sources().items() if source.packaged]
+    own = {name: source for name, source in sources().items() if source.packaged}
+    return [_grouped(source, *_read(places[name].with_suffix(".csv"))) for name, source in own.items()]
 
 
 def published(given: Sequence[str]) -> list[GroupedTable]:
@@ -78,31 +72,20 @@ def published(given: Sequence[str]) -> list[GroupedTable]:
     Raises:
         UsageError: an unknown source, or a file that is not the source's.
     """
-    found = []
-    for item in given:
-        name, equals, file = item.partition("=")
-        if not equals or normalised(name) not in sources():
-            raise UsageError(f"published: {unknown('NAME=FILE of a source', name, sorted(sources()))}")
-        source = sources()[normalised(name)]
-        try:
-            columns = converted(source, Path(file)).columns
-        except (OSError, ValueError) as error:
-            raise UsageError(str(error)) from None
-        group, unique = columns.pop("group"), columns.pop("unique_tokens", None)
-        epochs = None if unique is None else columns["tokens"] / unique
-        found.append(
-            GroupedTable(
-                source.name,
-                source.laboratory,
-                Table(columns, np.arange(len(group))),
-                group,
-                source.unit,
-                epochs,
-                source.fitted,
-                source.outside,
-            )
-        )
-    return found
+    return [_published(*item.partition("=")) for item in given]
+
+
+def _published(name: str, equals: str, file: str) -> GroupedTable:
+    if not equals or normalised(name) not in sources():
+        raise UsageError(f"published: {unknown('NAME=FILE of a source', name, sorted(sources()))}")
+    source = sources()[normalised(name)]
+    try:
+        columns = converted(source, Path(file)).columns
+    except (OSError, ValueError) as error:
+        raise UsageError(str(error)) from None
+    group, unique = columns.pop("group"), columns.pop("unique_tokens", None)
+    epochs = None if unique is None else columns["tokens"] / unique
+    return _grouped(source, Table(columns, np.arange(len(group))), group, epochs)
 
 
 def own(paths: Sequence[Path]) -> list[GroupedTable]:
@@ -112,18 +95,21 @@ def own(paths: Sequence[Path]) -> list[GroupedTable]:
         UsageError: one that cannot be read.
     """
     try:
-        return [_read(path, path.stem, YOURS) for path in paths]
+        rows = [_read(path) for path in paths]
     except (OSError, ValueError) as error:
         raise UsageError(str(error)) from None
+    return [
+        GroupedTable(path.stem, YOURS, table, group, epochs=epochs)
+        for path, (table, group, epochs) in zip(paths, rows, strict=True)
+    ]
 
 
-def _grouped(source: EvidenceSource, path: Path) -> GroupedTable:
-    return replace(
-        _read(path, source.name, source.laboratory), unit=source.unit, fitted=source.fitted, outside=source.outside
-    )
+def _grouped(source: EvidenceSource, table: Table, group: AnyArray, epochs: FloatArray | None) -> GroupedTable:
+    whose = (source.name, source.laboratory)
+    return GroupedTable(*whose, table, group, source.unit, epochs, source.fitted, source.outside)
 
 
-def _read(path: Path, name: str, laboratory: str) -> GroupedTable:
+def _read(path: Path) -> tuple[Table, AnyArray, FloatArray | None]:
     """A table; its column `group` tells rows that may be compared, all without one; `unique_tokens` how often a text was read."""
     table = read_tables([path])
     if table.empty:  # every column may be one that some law reads
@@ -135,7 +121,7 @@ def _read(path: Path, name: str, laboratory: str) -> GroupedTable:
     if "unique_tokens" in table.beside and table.has("tokens"):
         unique = table.beside["unique_tokens"].tolist()
         epochs = table.feature("tokens") / numbers_or_empty("unique_tokens", unique, table.lines, path)
-    return GroupedTable(name, laboratory, table, group, epochs=epochs)
+    return table, group, epochs
 
 
 RULES = {
@@ -152,11 +138,11 @@ def laws_by_name(further: Sequence[str]) -> dict[str, Law]:
     Raises:
         UsageError: one of them cannot be read.
     """
-    found = {name: load_law(name) for name in documents("objectives.laws")}
+    laws = {name: load_law(name) for name in documents("objectives.laws")}
     for given in further:
         law = load_law(given)
-        found[given if law.name in found else law.name] = law
-    return found
+        laws[given if law.name in laws else law.name] = law
+    return laws
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,15 +191,15 @@ def by_law(law: Law, of: GroupedTable) -> Prediction | None:
 
 def outside(law: Law, of: GroupedTable) -> BoolArray:
     """Rows outside the ranges that a law was fitted on, that read their text more often than counts as new, or of a table outside, (n,)."""
-    table, found = of.table, np.full(len(of.table), of.no_evidence)
+    table, out = of.table, np.full(len(of.table), of.no_evidence)
 
     def range_of(name: str) -> Range | None:
         return (column := table.feature(name), column) if table.has(name) else None
 
     experts = table.feature("n_experts") if table.has("n_experts") else np.ones(len(table))
     for over in kinds_of(law.regions, experts, range_of, {}).values():
-        found |= over > 0.0
-    return found if of.epochs is None else found | (of.epochs > MOST_EPOCHS)
+        out |= over > 0.0
+    return out if of.epochs is None else out | (of.epochs > MOST_EPOCHS)
 
 
 def by_rule(quantity: str, table: Table) -> Prediction | None:

@@ -1,22 +1,21 @@
 """What vocabularies cost by published runs, and how well bodies and vocabularies left out are predicted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.optimize import least_squares
 
+from nas.document.document import Column, Document, Section, Table, figures, table_of
 from nas.errors import UsageError
 from nas.evidence.request import EvidenceRequest
 from nas.files import yaml_source
 from nas.files.tables import write
 from nas.files.yaml_source import dump
-from nas.terminal.console import Stages, say, say_json
-from nas.terminal.screen_text import TITLE, Styled
-from nas.terminal.tables import table
+from nas.terminal.console import Stages
+from nas.terminal.tables import show
 from objectives.plugins import documents, folder
 from objectives.table import Sheet, not_numbers, numbers_of, read_sheet
 from objectives.text.vocabulary_cost import REFERENCE, VocabularyCost
@@ -74,28 +73,28 @@ class FittedCost:
 
 def fitted(runs: VocabularyRuns, curve: TokenCurve, starts: int = STARTS) -> FittedCost:
     """The fit of least squares, soft beyond 0.02 nats, the best of several starts."""
-    low, high = (np.array(each) for each in BOUNDS)
+    low, high = (np.array(ends) for ends in BOUNDS)
 
     def residuals(p: FloatArray) -> FloatArray:
         return _of(p).losses(runs, curve) - runs.loss
 
     starting = low + (high - low) * np.random.default_rng(0).uniform(0.2, 0.8, (starts, len(low)))
-    found = [least_squares(residuals, s, bounds=(low, high), loss="soft_l1", f_scale=ROBUST) for s in starting]
-    return _of(min(found, key=lambda each: each.cost).x)
+    fits = [least_squares(residuals, s, bounds=(low, high), loss="soft_l1", f_scale=ROBUST) for s in starting]
+    return _of(min(fits, key=lambda fit: fit.cost).x)
 
 
 def _of(p: FloatArray) -> FittedCost:
-    return FittedCost(*(float(each) for each in (np.exp(p[0]), np.exp(p[1]), p[2], np.exp(p[3]), p[4])))
+    return FittedCost(*(float(value) for value in (np.exp(p[0]), np.exp(p[1]), p[2], np.exp(p[3]), p[4])))
 
 
 def refitted(runs: VocabularyRuns, curve: TokenCurve, draws: int, seed: int = 0) -> list[FittedCost]:
     """Fits to bodies drawn with replacement, and of each its runs drawn with replacement."""
-    rng, bodies, found = np.random.default_rng(seed), np.unique(runs.parameters), []
+    rng, bodies, fits = np.random.default_rng(seed), np.unique(runs.parameters), []
     for _ in range(draws):
         parts = [np.flatnonzero(runs.parameters == body) for body in rng.choice(bodies, len(bodies))]
         rows = np.concatenate([rng.choice(part, len(part)) for part in parts])
-        found.append(fitted(runs[rows], curve, starts=2))
-    return found
+        fits.append(fitted(runs[rows], curve, starts=2))
+    return fits
 
 
 RUNS = folder("objectives.text") / "tao_2024.csv"
@@ -109,6 +108,15 @@ COLUMNS = {
     "text": ("characters", "num_characters", "bytes"),
     "loss": ("unigram_normalised_loss", "unigram_normalized_loss", "Lossu"),
 }
+LEFT_OUT = (
+    Column("left out", words=True),
+    *figures({"runs": ",", "rms, nats per token": ".4f", "best": ",.0f", "predicted": ",.0f"}),
+)
+READING = (
+    "Errors are of the loss less that of single tokens: of a body's differences between vocabularies, of a vocabulary the loss "
+    "itself. best: the vocabulary of least such loss at equal text. It is no measure of quality by itself: at equal bits per byte "
+    "it differs between vocabularies."
+)
 SOURCE = (
     "45 runs of Tao et al. 2024 (arXiv 2407.13623): nine vocabularies, five bodies of 33 M to 1.1 B; docs/vocabulary.md"
 )
@@ -144,21 +152,18 @@ def execute(request: EvidenceRequest) -> None:
     runs, curve, stage = read_runs(RUNS), _curve(), Stages(quiet=request.quiet or request.json)
     given = [(path.name, read_runs(path)) for path in request.tables]
     stage("all runs")
-    found = fitted(runs, curve)
+    fit = fitted(runs, curve)
     stage(f"{DRAWS} draws of the runs")
-    cost = _cost(found, refitted(runs, curve, DRAWS), runs)
+    cost = _cost(fit, refitted(runs, curve, DRAWS), runs)
     stage("runs left out")
     record = {"bodies": bodies_left_out(runs, curve), "vocabularies": vocabularies_left_out(runs, curve)}
-    record |= {name: of_table(found, table, curve) for name, table in given}
+    record |= {name: of_table(fit, table, curve) for name, table in given}
     stage.close()
     if request.write_costs is not None:
         # beside a law's tokenizer, as studies take it
         kept = cost.model_dump(mode="json", exclude={"relative_to", "here"})
         write(request.write_costs, "# Made by plas evidence --vocabulary --write-costs.\n" + dump(kept))
-    if request.json:
-        say_json(content(cost, record))
-    else:
-        say_cost(cost, record)
+    show(cost_document(cost, record), as_json=request.json)
 
 
 @cache
@@ -207,8 +212,8 @@ def bodies_left_out(runs: VocabularyRuns, curve: TokenCurve) -> list[Judged]:
 
 def of_table(fit: FittedCost, runs: VocabularyRuns, curve: TokenCurve) -> list[Judged]:
     """Each body of further runs by the fit to all of this package."""
-    found = [_of_body(fit, runs[runs.parameters == body], curve) for body in np.unique(runs.parameters)]
-    return [each for each in found if len(each.errors) > 1]
+    judged = [_of_body(fit, runs[runs.parameters == body], curve) for body in np.unique(runs.parameters)]
+    return [one for one in judged if len(one.errors) > 1]
 
 
 def _of_body(fit: FittedCost, runs: VocabularyRuns, curve: TokenCurve) -> Judged:
@@ -238,74 +243,48 @@ def lowest(sizes: FloatArray, losses: FloatArray) -> float:
 
 def vocabularies_left_out(runs: VocabularyRuns, curve: TokenCurve) -> list[Judged]:
     """Each vocabulary by the fit to the others, the loss itself."""
-    found = []
+    judged = []
     for size in np.unique(runs.vocabulary):
         out = runs[runs.vocabulary == size]
         errors = fitted(runs[runs.vocabulary != size], curve).losses(out, curve) - out.loss
-        found.append(Judged(f"{size:,.0f} tokens", errors))
-    return found
+        judged.append(Judged(f"{size:,.0f} tokens", errors))
+    return judged
 
 
-def _cost(found: FittedCost, draws: Sequence[FittedCost], runs: VocabularyRuns) -> VocabularyCost:
+def _cost(fit: FittedCost, draws: Sequence[FittedCost], runs: VocabularyRuns) -> VocabularyCost:
     return VocabularyCost(
-        scale=float(f"{found.scale:.6g}"),
-        exponent=float(f"{found.exponent:.6g}"),
-        draws=tuple((float(f"{each.scale:.6g}"), float(f"{each.exponent:.6g}")) for each in draws),
+        scale=float(f"{fit.scale:.6g}"),
+        exponent=float(f"{fit.exponent:.6g}"),
+        draws=tuple((float(f"{drawn.scale:.6g}"), float(f"{drawn.exponent:.6g}")) for drawn in draws),
         fitted_on=(int(runs.vocabulary.min()), int(runs.vocabulary.max())),
         relative_to=BESIDE,
         source=SOURCE,
     )
 
 
-def content(cost: VocabularyCost, record: dict[str, list[Judged]]) -> dict[str, Any]:
-    """Everything as plain content: the cost, and every run left out."""
-    return {
-        "cost": cost.model_dump(mode="json"),
-        "left_out": {
-            way: [
-                {
-                    "what": each.name,
-                    "runs": len(each.errors),
-                    "rms": each.rms,
-                    "best": each.best,
-                    "predicted": each.predicted_best,
-                }
-                for each in judged
-            ]
-            for way, judged in record.items()
-        },
-    }
-
-
-def say_cost(cost: VocabularyCost, record: dict[str, list[Judged]]) -> None:
-    """The cost and the record on one screen."""
-    say(
-        Styled(
-            f"What a vocabulary costs, % of the loss per byte beside {BESIDE:,} tokens, at equal body and text", TITLE
-        )
-    )
-    one = np.ones(1)
+def cost_document(cost: VocabularyCost, record: Mapping[str, Sequence[Judged]]) -> Document:
+    """The cost, and every run left out; as plain content too."""
+    title = f"What a vocabulary costs, % of the loss per byte beside {BESIDE:,} tokens, at equal body and text"
     draws = np.array([cost.drawn(np.ones((DRAWS, 1)), np.array([size]))[:, 0] for size in SHOWN])
     low, high = 100 * (np.quantile(draws, [0.05, 0.95], axis=1) - 1)
+    priced = [100 * (float(cost.priced(np.ones(1), size)[0]) - 1) for size in SHOWN]
     rows = [
-        [f"{size:,}", f"{100 * (float(cost.priced(one, size)[0]) - 1):+.1f}", f"{low[i]:+.1f} to {high[i]:+.1f}"]
-        for i, size in enumerate(SHOWN)
+        (f"{size:,}", f"{own:+.1f}", f"{least:+.1f} to {most:+.1f}")
+        for size, own, least, most in zip(SHOWN, priced, low, high, strict=True)
     ]
-    table(["vocabulary", "%", "90 %"], rows)
+    sections = [Section(title, (table_of(("vocabulary", "%", "90 %"), rows),))]
     for way, judged in record.items():
-        say()
-        say(Styled(f"Left out: {way}" if way in ("bodies", "vocabularies") else way, TITLE))
-        header = ["left out", "runs", "rms, nats per token", "best", "predicted"]
-        table(header, [[each.name, str(len(each.errors)), f"{each.rms:.4f}", *_best(each)] for each in judged])
-        together = np.sqrt(np.mean(np.concatenate([each.errors for each in judged]) ** 2)) if judged else np.nan
-        say(f"rms of all: {together:.4f}")
-    say()
-    say(
-        "Errors are of the loss less that of single tokens: of a body's differences between vocabularies, of a vocabulary the loss "
-        "itself. best: the vocabulary of least such loss at equal text. It is no measure of quality by itself: at equal bits per byte "
-        "it differs between vocabularies."
-    )
-
-
-def _best(judged: Judged) -> list[str]:
-    return ["" if each is None else f"{each:,.0f}" for each in (judged.best, judged.predicted_best)]
+        together = np.sqrt(np.mean(np.concatenate([run.errors for run in judged]) ** 2)) if judged else np.nan
+        cells = tuple((run.name, len(run.errors), run.rms, run.best, run.predicted_best) for run in judged)
+        table = Table(LEFT_OUT, cells, notes=(f"rms of all: {together:.4f}",))
+        sections.append(Section(f"Left out: {way}" if way in ("bodies", "vocabularies") else way, (table,)))
+    content = {
+        way: [
+            {"what": run.name, "runs": len(run.errors)}
+            | {"rms": run.rms, "best": run.best, "predicted": run.predicted_best}
+            for run in judged
+        ]
+        for way, judged in record.items()
+    }
+    data = {"cost": cost.model_dump(mode="json"), "left_out": content}
+    return Document(title, (*sections, Section("", (READING,))), data)

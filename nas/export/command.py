@@ -9,6 +9,7 @@ from typing import Any
 from nas.answer.carried_study import write_with_study
 from nas.answer.design_words import count, describe
 from nas.answer.sentences import hardware, workload
+from nas.document.document import SHARED, Cell, Document, Part, Section, Table, figures
 from nas.errors import UsageError
 from nas.export.candidates import Chosen, chosen, with_vocabulary
 from nas.export.families import family_of, order_in_words, refuse_stack
@@ -25,9 +26,9 @@ from nas.files.faults import unknown
 from nas.files.tables import write, write_json
 from nas.study.entry_points import refuse_contested
 from nas.study.value_parsers import written_vocabulary
-from nas.terminal.console import notice, say, say_json
+from nas.terminal.console import notice
 from nas.terminal.doors import command
-from nas.terminal.tables import table
+from nas.terminal.tables import show
 from objectives.display_text import in_a_command
 from objectives.loss_law.law import Law, origin_line, verdict_line
 from objectives.scenario import Scenario
@@ -106,9 +107,7 @@ def export(request: ExportRequest) -> None:
         write_json(folder / MANIFEST, content)
     if prepared.chosen.doubt and not request.quiet:
         notice(f"Warning: {prepared.chosen.doubt}")
-    _show(request, prepared)
-    if not request.json:
-        say(f"Check: {command('export')} --verify {in_a_command(request.out)}")
+    show(_document(request, prepared), as_json=request.json)
 
 
 def prepare(request: ExportRequest, source: Path) -> Export:
@@ -234,44 +233,52 @@ def _notes(prepared: Export) -> dict[str, Any]:
     return {"rounded": rounded, "cautions": cautions} | ({"layer_order": orders} if orders else {})
 
 
-def _show(request: ExportRequest, prepared: Export) -> None:
-    if request.json:
-        rows = zip(*(column.tolist() for column in prepared.columns.values()), strict=True)
-        say_json({"candidates": [dict(zip(prepared.columns, row, strict=True)) for row in rows], **_notes(prepared)})
-        return
-    recipe, models = prepared.models[0].recipe, prepared.models
+def _document(request: ExportRequest, prepared: Export) -> Document:
+    """What was exported and what it is predicted to do, with every doubt and caution."""
+    recipe, models, study = prepared.models[0].recipe, prepared.models, prepared.chosen.study
     names = ", ".join(shown(name) for name in prepared.stacks)
-    say(f"{len(models):,} exported to {request.out}: {names}; recipe {recipe.name}")
-    say(f"  {recipe_line(models)}; GPU hours on {recipe.accelerator} at {100 * recipe.utilisation:g} % of its peak")
-    study = prepared.chosen.study
     place = hardware(study.problem, study.config, study.calibration_note)
-    say(f"  Predicted by law {study.problem.scenario.law.name} for {place}; {workload(study.config)}")
-    _table(prepared)
-    for model, change in zip(models, prepared.rounded, strict=True):
-        if change is not None:
-            say(f"Rounded {model.id}: {change}")
-    for line in _doubts(prepared):
-        say(line)
-    if not request.quiet:
-        for (name, text), ids in prepared.cautions().items():
-            more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
-            whom = "" if len(ids) == len(models) else f" ({', '.join(ids[:3])}{more})"
-            say(f"Caution, {name}{whom}: {text}")
+    lines = [
+        f"Rounded {m.id}: {change}" for m, change in zip(models, prepared.rounded, strict=True) if change is not None
+    ]
+    lines += _doubts(prepared)
+    for (name, text), ids in prepared.cautions().items() if not request.quiet else ():
+        more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
+        whom = "" if len(ids) == len(models) else f" ({', '.join(ids[:3])}{more})"
+        lines.append(f"Caution, {name}{whom}: {text}")
+    title = f"{len(models):,} exported to {request.out}: {names}; recipe {recipe.name}"
+    parts: tuple[Part, ...] = (
+        f"{recipe_line(models)}; GPU hours on {recipe.accelerator} at {100 * recipe.utilisation:g} % of its peak",
+        f"Predicted by law {study.problem.scenario.law.name} for {place}; {workload(study.config)}",
+        _table(prepared),
+        *lines,
+        f"Check: {command('export')} --verify {in_a_command(request.out or '.')}",
+    )
+    rows = zip(*(column.tolist() for column in prepared.columns.values()), strict=True)
+    candidates = [dict(zip(prepared.columns, row, strict=True)) for row in rows]
+    return Document(title, (Section(title, parts),), {"candidates": candidates, **_notes(prepared)})
 
 
-def _table(prepared: Export, most: int = 20) -> None:
-    c, body, outside = prepared.columns, [], _outside(prepared)
-    for i, model in enumerate(prepared.models[:most]):
-        sizes = (count(float(c["params_total"][i])), count(float(c["params_active"][i])))
-        cost = (f"{c['training_flops'][i]:.3g}", f"{c['gpu_hours'][i]:.4g}")
-        predicted = (f"{c['loss'][i]:.4f}{'*' if outside[i] else ''}", f"{c['total_ms'][i]:.5g}")
-        rate = f"{model.schedule.peak:.3g}"
-        body.append((model.id, *predicted, *sizes, *cost, rate, describe(model.architecture)))
+def _table(prepared: Export, most: int = 20) -> Table:
+    c, outside = prepared.columns, _outside(prepared)
     time = "total_ms without LM head" if prepared.headless else "total_ms"
-    header = ("id", "loss (nats)", time, "parameters", "active", "FLOPs", "GPU hours", "learning rate", "architecture")
-    table(header, body)
-    if len(prepared.models) > most:
-        say(f"  {most} of {len(prepared.models):,} shown; {FILE} holds all")
+    formats = {"id": "", "loss (nats)": "", time: ".5g", "parameters": "", "active": ""}
+    columns = (*figures(formats), *figures({"FLOPs": ".3g", "GPU hours": ".4g", "learning rate": ".3g"}))
+    body: list[tuple[Cell, ...]] = [
+        (
+            model.id,
+            f"{c['loss'][i]:.4f}{'*' if outside[i] else ''}",
+            float(c["total_ms"][i]),
+            *(count(float(c[name][i])) for name in ("params_total", "params_active")),
+            *(float(c[name][i]) for name in ("training_flops", "gpu_hours")),
+            model.schedule.peak,
+            describe(model.architecture),
+        )
+        for i, model in enumerate(prepared.models[:most])
+    ]
+    all_in = f"{most} of {len(prepared.models):,} shown; {FILE} holds all"
+    notes = (all_in,) if len(prepared.models) > most else ()
+    return Table((*columns, SHARED["architecture"]), tuple(body), notes=notes)
 
 
 def _outside(prepared: Export) -> list[bool]:

@@ -1,10 +1,11 @@
 """`export --verify`: every candidate rebuilt from the written files and compared, field by field, with the launch list."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nas.document.document import Document, Section
 from nas.errors import PlasError, UsageError
 from nas.export.folder import Written, folder_names, read_manifest
 from nas.export.hf_config import built_parameters, transformers_version
@@ -15,7 +16,8 @@ from nas.export.stack_files import differences
 from nas.export.stack_protocol import PIVOT, shown, stack, stack_names
 from nas.export.tokenizer import tokenizer_for
 from nas.record.candidates import read_candidates
-from nas.terminal.console import notice, say, say_json
+from nas.terminal.console import notice
+from nas.terminal.tables import show
 from objectives import counts
 from objectives.plugins import normalised
 
@@ -46,11 +48,7 @@ def check(request: ExportRequest) -> None:
     typed, left = _named(written, request.stacks or "")
     results = findings(folder, written, typed)
     wrong = [f for f in results if f.faults]
-    if request.json:
-        content = {"transformers": transformers_version(), "findings": [f.__dict__ for f in results]}
-        say_json({**content, "unchecked": left} if left else content)
-    else:
-        _show(results)
+    show(_document(results, left), as_json=request.json)
     for name, distribution in left.items():
         notice(f"{name}: not checked, a stack of {distribution}; add --to {name}, which imports that package's code")
     if wrong:
@@ -116,16 +114,16 @@ def _counts(model: Model, place: Path) -> list[str]:
     return differences(wanted, built_parameters(place))
 
 
-def _show(results: list[Finding]) -> None:
+def _document(results: Sequence[Finding], left: Mapping[str, str]) -> Document:
+    """A line a stack, and what differs in it."""
     version = transformers_version()
     by = f"transformers {version} (config, and parameters of the model that it builds)" if version else "our own reader"
+    lines = []
     for name in dict.fromkeys(f.stack for f in results):
         own = [f for f in results if f.stack == name]
-        good = sum(not f.faults for f in own)
+        good, fields = sum(not f.faults for f in own), max(f.fields for f in own)
         reader = f"; read by {by}" if name == PIVOT else ""
-        say(
-            f"{name}: {good:,} of {len(own):,} candidates as exported, {max(f.fields for f in own)} fields each{reader}"
-        )
-        for finding in own:
-            for fault in finding.faults:
-                say(f"  {finding.candidate}: {fault}")
+        lines.append(f"{name}: {good:,} of {len(own):,} candidates as exported, {fields} fields each{reader}")
+        lines += [f"  {finding.candidate}: {fault}" for finding in own for fault in finding.faults]
+    data = {"transformers": version, "findings": [f.__dict__ for f in results]} | ({"unchecked": left} if left else {})
+    return Document("", (Section("", tuple(lines)),), data)

@@ -12,6 +12,7 @@ import numpy as np
 
 from nas.answer.carried_study import list_of, recorded_study, study_of_file
 from nas.answer.design_words import windowed
+from nas.document.document import Document, Part, Section, table_of
 from nas.errors import PlasError, UsageError
 from nas.export.candidates import candidates_to_measure, rows_of_run
 from nas.files.faults import unknown
@@ -23,9 +24,9 @@ from nas.measure.session import Plan, measure, workload
 from nas.record.candidates import read_candidates
 from nas.record.process import Answer
 from nas.study.baselines import baseline
-from nas.terminal.console import notice, say
+from nas.terminal.console import notice
 from nas.terminal.doors import command
-from nas.terminal.tables import table
+from nas.terminal.tables import show
 from objectives.display_text import in_a_command
 from search_spaces.arrays import FloatArray
 
@@ -39,7 +40,8 @@ def rates(request: MeasureRequest) -> None:
     refuse_share(request)
     refuse_unknown(request)
     interpreter, threads = request.interpreter or sys.executable, request.threads or os.cpu_count() or 1
-    say(measure_hardware(request.out, interpreter, request.torch_device, threads, request.timeout))
+    line = measure_hardware(request.out, interpreter, request.torch_device, threads, request.timeout)
+    show(Document("", (Section("", (line,)),)))
 
 
 def carry_out(request: MeasureRequest) -> None:
@@ -64,21 +66,22 @@ def carry_out(request: MeasureRequest) -> None:
     failed = sum(line["state"] != "ok" for line in record.lines)
     if failed == len(record.lines):
         raise PlasError(f"{request.out}: expected times, got {failed} failed measurements: {states(record.lines)}")
-    say(
+    title = (
         f"{len(record.lines)} measurements in {request.out}, {failed} failed; "
         f"next: {command('calibrate')} {in_a_command(request.out / 'measured.csv')}"
     )
+    parts: list[Part] = []
     if request.share is not None:
-        for line in share(request.share, plan.candidates, record.lines, plan.settings):
-            say(line)
+        parts += share(request.share, plan.candidates, record.lines, plan.settings)
     for model in map(baseline, request.models if request.backend != "llama-bench" else ()):
         if window := windowed(model.architecture):
-            say(f"{model.label}. {window}; it was built and measured with full attention in every layer")
+            parts.append(f"{model.label}. {window}; it was built and measured with full attention in every layer")
     resolved = recorded_study(request.source)
     if request.source is not None and resolved is not None:
-        print_agreement(request.source, request.how, record.lines, plan.settings, resolved)
+        parts += agreement_parts(request.source, request.how, record.lines, plan.settings, resolved)
     else:
-        table(TIMES, times(record.lines))
+        parts.append(table_of(TIMES, times(record.lines)))
+    show(Document(title, (Section(title, tuple(parts)),)))
 
 
 def say_if_busy() -> None:
@@ -172,20 +175,20 @@ def _power(request: MeasureRequest) -> str:
     return request.power
 
 
-def print_agreement(
+def agreement_parts(
     source: Path, how: str, lines: list[dict[str, Any]], settings: dict[str, Any], resolved: Mapping[str, Any]
-) -> None:
+) -> list[Part]:
     """Predicted against measured of the candidates of a run or of a file with its study, and the picks that change."""
     names, metrics = predicted(source, how)
     measured = agreement(names, metrics, lines, settings["output_tokens"])
     if measured is None:
-        return
-    say(f"Predicted by the {'run' if list_of(source).is_dir() else 'study of the file'}, and measured (ms)")
+        return []
     pairs = zip(measured.names, measured.predicted.tolist(), measured.measured.tolist(), strict=True)
     body = [[name, *(f"{p:.4g} / {m:.4g}" for p, m in zip(ours, clock, strict=True))] for name, ours, clock in pairs]
-    table(("candidate", *TIME_METRICS), body)
+    title = f"Predicted by the {'run' if list_of(source).is_dir() else 'study of the file'}, and measured (ms)"
     changes = measured.changes(questions(resolved))
-    say("Picks among these that measurement changes: " + ("; ".join(changes) or "none"))
+    said = "Picks among these that measurement changes: " + ("; ".join(changes) or "none")
+    return [table_of(("candidate", *TIME_METRICS), body, title), said]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,9 +2,10 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from nas.document.document import Document, Section, Table
-from nas.terminal.console import Line, say, sentence, write
+from nas.terminal.console import Line, say, say_json, sentence, write
 from nas.terminal.screen_text import FAINT, TITLE, Styled, cells, columns, padded, shown, wrapped
 
 ROOM = 20  # columns in which a text may wrap
@@ -17,9 +18,12 @@ NO_ROOM = "No room here for {}: a wider screen or --json has all"
 Row = Sequence[str]
 
 
-def show(document: Document) -> None:
-    """Print a document: each section's title, and its parts below it; figures are files, which a terminal does not show."""
-    write(document_lines(document))
+def show(document: Document, *, as_json: bool = False) -> None:
+    """Print a document: each section's title, and its parts below it; or its data. Figures are files, which a terminal does not show."""
+    if as_json:
+        say_json(document.data)
+    else:
+        write(document_lines(document))
 
 
 def document_lines(document: Document) -> list[Line]:
@@ -32,7 +36,7 @@ def section_lines(section: Section) -> list[Line]:
     lines = sentence(Styled(section.title, TITLE)) if section.title else []
     for part in section.parts:
         if isinstance(part, str):
-            lines += sentence(f"{INDENT}{part}" if section.title else part)
+            lines += sentence(f"{INDENT}{part}" if section.title and part else part)
         elif isinstance(part, Table):
             lines += table_lines(part)
     return lines
@@ -41,10 +45,16 @@ def section_lines(section: Section) -> list[Line]:
 def table_lines(of: Table) -> list[Line]:
     """A table as lines that fit the screen: its title, its rows, its notes."""
     below, spare = ([c.head for c in of.columns if c.narrow == where] for where in ("below", "left out"))
-    lines, dropped = fitted(of.header, of.texts, below=below, spare=spare)
+    lines, dropped = fitted(of.header, of.texts, _to_left(of), below=below, spare=spare[::-1])
     lines = (sentence(Styled(of.title, TITLE)) if of.title else []) + lines
     notes = [*of.notes, *([NO_ROOM.format(", ".join(dropped))] if dropped else [])]
     return lines + [line for note in notes for line in sentence(f"{INDENT}{note}")]
+
+
+def _to_left(of: Table) -> int:
+    """How many columns stand to the left and are repeated: the first ones of words, else the first one of text."""
+    words = len(list(takewhile(lambda column: column.words, of.columns)))
+    return words or int(not of.rows or isinstance(of.rows[0][0], str))
 
 
 def table(

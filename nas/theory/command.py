@@ -10,11 +10,12 @@ from nas.problem.problem import Problem
 from nas.search.assembly import Study, assemble, under_preset
 from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig
 from nas.study.layers import is_about_a_device, layered, parsed_settings
-from nas.terminal.console import notice, say, say_json
+from nas.terminal.console import notice
 from nas.terminal.doors import command
+from nas.terminal.tables import show
 from nas.theory.prediction import candidate_columns, predict
 from nas.theory.request import TheoryRequest
-from nas.theory.text import as_json, show
+from nas.theory.theory_document import theory_document
 
 
 def answer(request: TheoryRequest) -> None:
@@ -31,12 +32,7 @@ def answer(request: TheoryRequest) -> None:
     under = None
     if study.laws and design is not None:
         under = design_lines(problem, study.laws, problem.architectures(design.genotypes))
-    if request.json:
-        say_json({**as_json(prediction), **({} if under is None else {"under_laws": under})})
-    else:
-        show(prediction, under_preset(study, "device"))
-        for line in [] if under is None else ["", *under]:
-            say(line)
+    show(theory_document(prediction, under_preset(study, "device"), under), as_json=request.json)
     if request.out is not None and (columns := candidate_columns(prediction)):
         write_with_study(request.out, columns, replace(study, problem=problem))
         if not request.quiet:

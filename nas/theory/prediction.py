@@ -323,10 +323,10 @@ def by_operators(problem: Problem, chosen: Evaluations, metric: str) -> FloatArr
 
 def candidate_columns(prediction: Prediction) -> Mapping[str, AnyArray]:
     """The designs worth training as a candidate file: id, why, architecture, metrics; empty where there is none."""
-    found = worth_training(prediction)
-    if found is None:
+    worth = worth_training(prediction)
+    if worth is None:
         return {}
-    reasons, chosen = found
+    reasons, chosen = worth
     shapes = prediction.theory.problem.architectures(chosen.genotypes)
     ids = [f"theory-{number}" for number in range(1, len(reasons) + 1)]
     return {"id": np.array(ids), "reason": np.array(reasons), **shapes.columns(), **chosen.metrics}

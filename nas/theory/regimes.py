@@ -80,8 +80,8 @@ def thresholds(loss: Convex, box: Box, setting: Setting, metric: str, memory_gb:
     unit = plain_unit(metric, setting)
 
     def spare(ratio: float) -> float:
-        found = regime(loss, box, setting, metric, ratio * memory_gb / unit, memory_gb)
-        return found.low - ratio
+        own = regime(loss, box, setting, metric, ratio * memory_gb / unit, memory_gb)
+        return own.low - ratio
 
     high = regime(loss, box, setting, metric, memory_gb / unit, memory_gb).high
     return float(brentq(spare, 1e-3 * high, high, xtol=1e-9)), high

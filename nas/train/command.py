@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nas.answer.carried_study import list_of, recorded_study, write_study
+from nas.document.document import Document, Section
 from nas.errors import PlasError, UsageError
 from nas.export.candidates import chosen, with_vocabulary
 from nas.export.documents import STDLIB, STDLIB_LICENCE
@@ -22,8 +23,9 @@ from nas.files.tables import write
 from nas.record.candidates import read_seeds
 from nas.record.folder import create, locked
 from nas.record.jsonl_log import SETTINGS, Record
-from nas.terminal.console import Stages, notice, say, say_json
+from nas.terminal.console import Stages, notice
 from nas.terminal.doors import command
+from nas.terminal.tables import show
 from nas.train.corpus import DATA, Corpus, Sources, prepared, tokenizer_digest
 from nas.train.jobs import (
     CURVES,
@@ -81,10 +83,8 @@ def carry_out(request: TrainRequest) -> None:
         whole = session.run(left, None if request.time_limit is None else begin + request.time_limit)
     keys = {key_of(job.name) for job in jobs}
     lines = list({key_of(line["run"]): line for line in record.lines if key_of(line["run"]) in keys}.values())
-    if request.json:
-        say_json({"folder": str(folder), "asked": len(jobs), "whole": whole, "trainings": lines})
-    else:
-        _show(request, folder, jobs, lines, corpus, recipe)
+    data = {"folder": str(folder), "asked": len(jobs), "whole": whole, "trainings": lines}
+    show(Document("", (_section(request, folder, jobs, lines, corpus, recipe),), data), as_json=request.json)
     if whole and not any(line["status"] == "ok" for line in lines):
         raise PlasError(f"{folder}: expected losses, got {len(lines):,} failed trainings; {folder / FILE} says why")
 
@@ -211,37 +211,35 @@ def unused_ids(jobs: Sequence[Job]) -> str:
     )
 
 
-def _show(
+def _section(
     request: TrainRequest,
     folder: Path,
     jobs: Sequence[Job],
     lines: Sequence[dict[str, Any]],
     corpus: Corpus,
     recipe: Recipe,
-) -> None:
-    """Print how the trainings ended, and the commands that read their files."""
+) -> Section:
+    """How the trainings ended, and the commands that read their files."""
     good = sorted((line for line in lines if line["status"] == "ok"), key=lambda line: line["loss"])
     failed = f", {len(lines) - len(good):,} without a loss" if len(good) < len(lines) else ""
-    say(
-        f"{len(lines):,} of {len(jobs):,} trained in {folder}{failed}; recipe {recipe.name}, "
-        f"{recipe.global_batch:,} x {recipe.sequence_length:,} tokens a step"
-    )
+    step = f"{recipe.global_batch:,} x {recipe.sequence_length:,} tokens a step"
     licence = f" (Python's standard library, {STDLIB_LICENCE})" if STDLIB in request.data else ""
-    say(
+    parts = [
         f"Data: {corpus.train.tokens:,} tokens{licence}, {corpus.train.sha256[:12]}; "
-        f"validated on {corpus.validation.tokens:,}, {corpus.validation.sha256[:12]}"
-    )
-    if line := unused_ids(jobs):
-        say(line)
+        f"validated on {corpus.validation.tokens:,}, {corpus.validation.sha256[:12]}",
+        unused_ids(jobs),
+    ]
     if good:
         repeats = max(line["epochs"] for line in lines)
-        if repeats > 1:
-            say(f"Caution: the data is repeated up to {repeats:.3g} times (column epochs)")
         ends = [f"{line['loss']:.4f} (id {line['id']})" for line in (good if len(good) == 1 else (good[0], good[-1]))]
-        say(f"Loss, nats per token: {' to '.join(ends)}")
-        say(f"Next: {command('fit')} {in_a_command(folder / FILE)} fits a law to them")
-    if len(lines) < len(jobs):
-        say("The same command with --resume trains the rest")
+        parts += [
+            f"Caution: the data is repeated up to {repeats:.3g} times (column epochs)" if repeats > 1 else "",
+            f"Loss, nats per token: {' to '.join(ends)}",
+            f"Next: {command('fit')} {in_a_command(folder / FILE)} fits a law to them",
+        ]
+    parts += ["The same command with --resume trains the rest"] if len(lines) < len(jobs) else []
+    title = f"{len(lines):,} of {len(jobs):,} trained in {folder}{failed}; recipe {recipe.name}, {step}"
+    return Section(title, tuple(part for part in parts if part))
 
 
 def how_of(request: TrainRequest) -> How:

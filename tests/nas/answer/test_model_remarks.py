@@ -98,7 +98,7 @@ def test_the_screen_names_the_vocabulary_it_counts(inside: Inside) -> None:
     said = inside("explain", "--model", "gemma_3_1b", "--preset", "device").out
     assert "1 G parameters, 1 G active" in said
     assert "batch 1, vocabulary 262,144\n" in said
-    assert "\nVocabulary 262,144 (tied): its own\n" in said
+    assert "\n  Vocabulary 262,144 (tied): its own\n" in said
     assert "151,936" not in said
 
 
@@ -106,7 +106,7 @@ def test_an_architecture_with_a_vocabulary_has_it_in_the_head_of_the_answer(insi
     text = "depth=4,width=768,n_kv_heads=1,expert_size=768,vocabulary=5000,tied=no"
     said = inside("explain", "--architecture", text).out
     assert "batch 1, vocabulary 5,000\n" in said
-    assert "\nVocabulary 5,000 (untied): its own\n" in said
+    assert "\n  Vocabulary 5,000 (untied): its own\n" in said
 
 
 # Sliding windows

@@ -1,10 +1,12 @@
 """One document, four renderings: what is in it is in each of them."""
 
+import json
+
 import pytest
 
-from nas.document.document import Column, Document, Figure, Section, Table, markdown, table_of
+from nas.document.document import Column, Document, Figure, Section, Table, figures, markdown, table_of
 from nas.pages.page import section_html
-from nas.terminal.tables import section_lines
+from nas.terminal.tables import section_lines, show
 
 TABLE = Table(
     (Column("model", words=True), Column("loss", "nats", ".4f"), Column("note")),
@@ -73,3 +75,25 @@ def test_an_empty_section_is_no_section_of_a_page() -> None:
     assert section_html(Section("Nothing", ())) == ""
     with pytest.raises(StopIteration):
         DOCUMENT.section("missing")
+
+
+def test_a_document_is_printed_or_its_data_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    show(DOCUMENT)
+    assert capsys.readouterr().out.splitlines()[:2] == ["First", "  One sentence."]
+    show(DOCUMENT, as_json=True)
+    assert json.loads(capsys.readouterr().out) == {"loss": 2.89533}
+
+
+def test_columns_that_a_narrow_screen_goes_without_are_left_out_the_last_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "44")
+    spare = (Column(name, narrow="left out") for name in ("earlier column", "later column"))
+    table = Table((Column("name of a row", words=True), *spare, Column("kept")), (("a", 1.0, 2.0, 3.0),))
+    text = terminal(Section("", (table,)))
+    assert "earlier column" in text.splitlines()[0]
+    assert "No room here for later column: " in text
+
+
+def test_figures_are_columns_of_a_format_each() -> None:
+    table = Table(figures({"order %": ".1f", "pairs": ","}), ((86.94, 12345), (float("nan"), 5)))
+    assert table.texts == (("86.9", "12,345"), ("-", "5"))
+    assert terminal(Section("", (table,))).splitlines()[2].split() == ["-", "5"]

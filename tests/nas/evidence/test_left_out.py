@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.evidence.command import calibration, held_by_laboratory, say_left_out
 from nas.evidence.judging import Doubt, Judgement, Pairs, TableRecord
 from nas.evidence.left_out import FACTORS, HELD, LeftOut, calibrated, left_out
+from nas.evidence.record_document import calibration, held_by_laboratory, left_out_document
 from nas.evidence.tables import base
 from nas.study.catalogue import load_law, load_space
+from nas.terminal.tables import show
 from objectives.evidence.joint_form import coordinates
 from objectives.evidence.population import Widening, covers
 from objectives.loss_law.coverage import Region
@@ -71,18 +72,21 @@ def record_of(laboratory: str, bins: tuple[tuple[int, int], ...], held: float, o
 def test_statements_are_right_as_often_as_they_say_over_pairs_and_over_laboratories() -> None:
     one, other = ((0, 0),) * 5 + ((90, 90),), ((4, 1),) + ((0, 0),) * 4 + ((10, 5),)
     records = [record_of("a", one, 0.9), record_of("a", one, 0.9), record_of("b", other, 0.9)]
-    assert calibration(records) == [(4, ["25.0", "25.0"]), *[(0, ["-", "-"])] * 4, (190, ["97.4", "75.0"])]
+    (first, *none, last) = calibration(records)
+    assert first == ("50 to 60", 4, 25.0, 25.0)
+    assert [(pairs, np.isnan(of_all), np.isnan(mean)) for _, pairs, of_all, mean in none] == [(0, True, True)] * 4
+    assert last == ("95 to 100", 190, pytest.approx(100 * 185 / 190), 75.0)
 
 
 def test_coverage_is_shown_by_laboratory_with_its_pairs_and_mean(capsys: pytest.CaptureFixture[str]) -> None:
     none = ((0, 0),) * 6
     records = [record_of("a", none, 1.0), record_of("a", none, 0.7, outside=0.5), record_of("b", none, 0.5)]
     assert held_by_laboratory(records, "equal tokens") == {"a": (pytest.approx(0.9), 150), "b": (0.5, 100)}
-    say_left_out(records)
+    show(left_out_document(records))
     shown = capsys.readouterr().out
     lines = [" ".join(line.split()) for line in shown.splitlines()]
     assert {"a 90 (150)", "b 50 (100)", "mean over laboratories 70"} <= set(lines)
-    assert "said with % pairs right % right %, mean over laboratories" in lines
+    assert "probability % pairs right % right %, mean over laboratories" in lines
     assert "behind the best rule without a law of the table: of a (10.0), of a (10.0), of b (10.0)" in " ".join(lines)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.answer.gain_sentences import described, gain_lines
+from nas.answer.gain_sentences import described, gain_section
 from nas.answer.sentences import question_text
 from nas.errors import UsageError
 from nas.exact import infeasibility as exact_diagnosis
@@ -142,11 +142,11 @@ def test_spaces_beyond_hold_one_further_value_and_all_others(
 
 
 def test_gains_are_said_in_words_and_as_content(problem: Problem, found: Gains) -> None:
-    said = "\n".join(gain_lines(problem, found, float(found.pick.metrics["loss"][0])))
+    said = "\n".join(gain_section(problem, found, float(found.pick.metrics["loss"][0])).parts)
     assert "This is the lowest loss within the budgets" in said
     assert "decode_ms <= 40: costs nothing down to" in said
     assert "one step beyond its axis" in said
-    assert "Not this one, but 16 layers, " in "\n".join(gain_lines(problem, found, 9.0))
+    assert "Not this one, but 16 layers, " in "\n".join(gain_section(problem, found, 9.0).parts)
     assert json.loads(json.dumps(described(problem, found)))["budgets"][0]["metric"] == "decode_ms"
 
 

@@ -146,7 +146,7 @@ def test_select_shows_the_cheapest_of_each_group(
     groups: dict[str, list[dict[str, str]]] = {}
     for row in csv.DictReader((tmp_path / "chosen.csv").open()):
         groups.setdefault(row["tied_group"], []).append(row)
-    shown = said[said.index("Cheapest of each group: lowest total_ms") :].splitlines()[2:]
+    shown = said[said.index("Cheapest of each group: lowest total_ms") :].splitlines()[3:]
     assert len(shown) == len(groups) > 1
     for line, (number, rows) in zip(shown, groups.items(), strict=True):
         cheapest = min(rows, key=lambda row: float(row["total_ms"]))

@@ -11,7 +11,7 @@ from nas.errors import InfeasibleError
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
-from nas.theory import rounding, text
+from nas.theory import rounding, theory_document
 from nas.theory.prediction import least_costs, predict
 from nas.theory.relaxation import relaxed
 from nas.theory.rounding import Cell, round_off
@@ -231,7 +231,7 @@ def test_a_fixed_width_holds_for_both_programs(inside: Callable[..., Any]) -> No
 
 def test_a_bound_says_which_experts_it_holds_for(monkeypatch: pytest.MonkeyPatch, inside: Callable[..., Any]) -> None:
     monkeypatch.setattr(rounding, "PAIRS", 2)
-    monkeypatch.setattr(text, "PAIRS", 2)
+    monkeypatch.setattr(theory_document, "PAIRS", 2)
     said = inside("theory", "--budget", "decode_ms=20", "--no-exact").out
     closed, operators = (line for line in said.splitlines() if "certified" in line)
     assert "certified: no design below" in closed
