@@ -32,7 +32,7 @@ from nas.study.study_devices import (
     with_figures,
 )
 from nas.study.study_laws import cost_beside, in_tokens, refuse_both, study_laws, with_request
-from nas.study.study_space import run_by_engine, study_space, without_axes
+from nas.study.study_space import narrowed, run_by_engine, study_space, without_axes
 from objectives.device import Device
 from objectives.device_columns import Figure
 from objectives.loss_law.law import Law
@@ -109,7 +109,10 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     served_by, trainer = _of_serving(config, faults), _trainer(config, faults)
     metrics, limits, applications = _metrics(config, {**meant(config, faults), **of_all(devices)}, faults)
     baselines, strategy = baselines_of(config.baselines, faults), chosen_strategy(config.algo, config.params, faults)
-    specification, unrun = run_by_engine(config, study_space(config, specification, curve, faults), faults)
+    specification = study_space(config, specification, curve, faults)
+    if specification is not None and config.only:
+        specification = narrowed(specification, config.only, faults)
+    specification, unrun = run_by_engine(config, specification, faults)
     faults.raise_if_any()
     if specification is None or law is None or deltas is None or curve is None or not devices or strategy is None:
         raise AssertionError("what is missing is a fault")

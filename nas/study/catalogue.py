@@ -104,7 +104,8 @@ def _place(key: str, given: str, faults: Faults, at: Path) -> tuple[FilePath, st
     if FilePath(given).suffix in (".yaml", ".yml") or is_file(given):
         return FilePath(given), ""
     choices = known if kind is None else entry_points.named(kind)
-    raise UsageError(unknown(f"a {key}", given, choices, "a YAML file"))
+    dense = ", or --only n_experts=1: designs without experts" if key == "space" and "dense" in identifier else ""
+    raise UsageError(unknown(f"a {key}", given, choices, f"a YAML file{dense}"))
 
 
 def _own_file(key: str, given: str) -> FilePath:

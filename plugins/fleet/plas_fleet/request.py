@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from nas.devices.request import CASES, OWN, Applications, DevicesRequest
-from nas.terminal.flags import Flag, Json, Keys, Quiet, Settings, Word
+from nas.terminal.flags import DEVICE, SPACE, Flag, Json, Keys, Quiet, Settings, Word
 
 FLEET = "Which fleet"
 ASKED = {  # keys of `fleet` in a study of several devices
@@ -37,12 +37,8 @@ class FleetRequest:
         str | None,
         Word("Study of several devices: YAML file, folder of a fleet, or a shipped name; default devices_paper."),
     ] = None
-    asked: Annotated[Mapping[str, Any], Keys("models minimise weights training_budget family time_limit", ASKED)] = (
-        field(default_factory=dict)
-    )
-    own: Annotated[Mapping[str, Any], Keys("devices precisions workloads applications as_fast_as table", OWN)] = field(
-        default_factory=dict
-    )
+    asked: Annotated[Mapping[str, Any], Keys(own=ASKED)] = field(default_factory=dict)
+    own: Annotated[Mapping[str, Any], Keys(own=OWN)] = field(default_factory=dict)
     applications: Applications = None
     table: Annotated[
         Path | None,
@@ -50,9 +46,7 @@ class FleetRequest:
     ] = None
     flags: Annotated[
         Mapping[str, Any],
-        Keys(
-            "settings space law tokens budgets preset latency attention vocabulary calibration engine sustained training.device training.utilisation"
-        ),
+        Keys((SPACE, DEVICE), without=("device",)),
     ] = field(default_factory=dict)
     settings: Annotated[tuple[str, ...], Settings] = ()
     out: Annotated[Path | None, Flag("--out", "New folder; default runs/fleet-NAME, never overwritten.")] = None
