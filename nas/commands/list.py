@@ -54,7 +54,7 @@ def show(kinds: Sequence[str], *, as_json: bool) -> None:
         calibrated = [{"device": row["name"], **each} for row in rows for each in row.get("calibrated", ())]
         if calibrated:
             say(
-                "Devices that the table below lacks are priced by preset device with what is typical of their chip, and by --calibration datasheet at the peaks: "
+                "Devices that the table below lacks are priced by preset device with what is typical of their chip, and by --set calibration=datasheet at the peaks: "
                 f"{measured_elsewhere()}.\n"
             )
             _say_table("Calibrated: median error on models held out", calibrated)

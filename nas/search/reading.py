@@ -213,7 +213,7 @@ def _refuse_file_cluster(config: StudyConfig, faults: Faults) -> None:
     """A cluster is connected to only where the user himself names it: its scheduler may run code here."""
     if config.executor is not None and not faults.typed(("executor",)):
         where = "on the command line" if faults.coded is None else "in the call"
-        what = f"--executor {config.executor}" if faults.coded is None else f"executor={config.executor!r}"
+        what = f"--set executor={config.executor}" if faults.coded is None else f"executor={config.executor!r}"
         faults.add(
             ("executor",),
             f"expected a cluster to be named {where}, got {config.executor} in a file alone, which connects to nothing; add {what}",
@@ -294,7 +294,7 @@ def refuse_without_workers(config: StudyConfig, problem: Problem) -> None:
             continue
         if config.workers is None:
             raise UsageError(
-                f"workers: expected workers for {metric.name}, got none; add --workers 1 or more, or --executor"
+                f"workers: expected workers for {metric.name}, got none; add --workers 1 or more, or --set executor=URL"
             )
         if metric.settings is not None:
             _module(metric.name).refuse_here(metric.settings)
