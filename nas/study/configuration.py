@@ -143,7 +143,7 @@ class StudyConfig(BaseModel):
         dict[str, list[Any]],
         BeforeValidator(written_only, json_schema_input_type=str | list[str] | dict[str, Any]),
         Key(
-            "Axes narrowed to values, by comma, or to a range with both ends: n_experts=1, depth=8..24,width=1024,2048",
+            "Axes narrowed to values, by comma, or to a range with both its ends: n_experts=1, depth=8..24,width=1024,2048",
             SPACE,
             "--only",
             metavar="AXIS=VALUES",
@@ -277,6 +277,7 @@ class StudyConfig(BaseModel):
             DEVICE,
             "--precision",
             brief=True,
+            typed="str",
         ),
         ALWAYS,
         CASE,

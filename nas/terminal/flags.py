@@ -63,7 +63,8 @@ class Key:
     @property
     def text(self) -> str:
         """The help with its unit."""
-        return f"{self.help}, {self.unit}" if self.unit else self.help
+        first, sign, others = self.help.partition("; ")
+        return f"{first} ({self.unit}){sign}{others}" if self.unit else self.help
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
         """The key's schema with all that is said of it."""
@@ -108,9 +109,10 @@ def _entry(node: ast.AnnAssign) -> Entry:
 def flag_of(name: str) -> Flag:
     """The flag of a key of the study, with its default; of one that has none by its name, for a command that takes it all the same."""
     key, default = study_keys()[name].key, study_keys()[name].default
-    words = ",".join(default) if isinstance(default, list) else str(default)
-    text = key.text if default in (None, [], {}, False, True, "") else f"{key.text}; default {words}"
-    text += "; repeats" if key.kind is not str and key.kind not in (int, float, bool) else ""
+    shown = isinstance(default, str | int | float | list) and not isinstance(default, bool) and default not in ("", [])
+    words = ",".join(default) if isinstance(default, list) else default
+    text = f"{key.text}; default {words}" if shown else key.text
+    text += "; repeats" if key.kind == list[str] else ""
     return Flag(flag_name(name), f"{text}.", key.group, key.metavar, kind=key.kind, brief=key.brief)
 
 

@@ -210,7 +210,7 @@ def test_a_key_of_the_study_prices_identifies_and_varies_by_case(tree: ChangedTr
     alone, beside, other, devices, closed = said(
         tree,
         (*asked, "--out", "alone"),
-        (*asked, "--set", "contention=2", "--out", "beside"),
+        (*asked, "--contention", 2, "--out", "beside"),
         ("run", "--resume", "alone", "--set", "contention=2", "--no-plots"),
         ("devices", "--config", "cases.yaml", "--no-plots", "--out", "devices"),
         ("run", "--set", "latency=closed_form", "--set", "contention=2", "--no-plots"),
