@@ -23,7 +23,7 @@ class StudyKeys(TypedDict, total=False):
     space: Named
     """Search space: name, YAML file or mapping."""
     only: Listed | Mapping[str, Any]
-    """Axes narrowed to values, by comma, or to a range with both ends: n_experts=1, depth=8..24,width=1024,2048."""
+    """Axes narrowed to values, by comma, or to a range with both its ends: n_experts=1, depth=8..24,width=1024,2048."""
     law: Named | FittedLaw
     """Loss law: name, YAML file or mapping."""
     laws: str | Sequence[Named | FittedLaw]
@@ -33,13 +33,13 @@ class StudyKeys(TypedDict, total=False):
     tokens: Written | Iterable[Written] | None
     """Tokens of training, 10B, of laws that depend on them; several, 1B,3B,10B, are an axis; left out: the law's own."""
     unique_tokens: Written | None
-    """Distinct text, of laws that know of repeated text; left out: the law's own, tokens."""
+    """Distinct text, of laws that know of repeated text (tokens); left out: the law's own."""
     training: Mapping[str, Any]
     """Where models are trained, and how much they will serve."""
     scores: Named | None
     """Scores of tasks by bits per byte, shown beside losses: file of 'plas fit --scores'; none."""
     residual_sd: Written | None
-    """Residual sd of the law: designs closer than it can distinguish are tied, nats."""
+    """Residual sd of the law: designs closer than it can distinguish are tied (nats)."""
     device: Named
     """Device: id, id@mode, YAML file or mapping."""
     devices: Listed | Mapping[str, Named]
@@ -87,9 +87,9 @@ class StudyKeys(TypedDict, total=False):
     batch: int
     """Sequences at once."""
     input_tokens: int
-    """Prompt length, tokens."""
+    """Prompt length (tokens)."""
     output_tokens: int
-    """Answer generated, tokens."""
+    """Answer generated (tokens)."""
     input_text: Written | None
     """Prompt in bytes of text, 10kB, in place of input_tokens."""
     output_text: Written | None
@@ -119,7 +119,7 @@ class StudyKeys(TypedDict, total=False):
     evaluations: int | None
     """Distinct architectures to evaluate; left out: 5000, or the strategy's own."""
     time_limit: Written | None
-    """Time of the search, seconds."""
+    """Time of the search (seconds)."""
     stop_when_stable: int | None
     """Stop after so many evaluations without a new frontier member."""
     constraints: Literal["native", "penalty", "reject"] | None
@@ -141,7 +141,7 @@ class StudyKeys(TypedDict, total=False):
     resources: Mapping[str, Number]
     """What an evaluation takes of what a cluster's workers declare, such as GPU: 1."""
     evaluation_timeout: Written | None
-    """Time for one architecture, with workers or an executor, seconds."""
+    """Time for one architecture, with workers or an executor (seconds)."""
     optuna_storage: str | None
     """Database URL or journal file that the run is mirrored into, for optuna-dashboard."""
     seed: int

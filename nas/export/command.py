@@ -24,6 +24,7 @@ from nas.files.faults import unknown
 from nas.files.tables import write, write_json
 from nas.record.candidates import write_candidates
 from nas.study.entry_points import refuse_contested
+from nas.study.layers import parsed_settings
 from nas.study.value_parsers import written_vocabulary
 from nas.terminal.console import notice, say, say_json
 from nas.terminal.doors import command
@@ -126,9 +127,10 @@ def prepare(request: ExportRequest, source: Path) -> Export:
         if "llama_bench" not in stacks:
             raise UsageError(f"--gguf: expected --to llama-bench with it, got {', '.join(map(shown, stacks))}; add it")
     tokenizers = tokenizers_for(request.tokenizer)
-    vocabulary = _vocabulary(request.flags.get("vocabulary"))
+    typed = {**request.flags, **parsed_settings(request.settings)}
+    vocabulary = _vocabulary(typed.get("vocabulary"))
     candidates = chosen(source, request.how, request.config, request.settings, request.flags)
-    designs = with_vocabulary(as_flags_serve(candidates.architectures, request.flags), vocabulary, tokenizers.size)
+    designs = with_vocabulary(as_flags_serve(candidates.architectures, typed), vocabulary, tokenizers.size)
     tokenizers.refuse_other_sizes(designs.vocabulary.tolist())
     exported = to_multiple(designs, request.multiple) if request.multiple > 1 else designs
     scenario = candidates.study.problem.scenario

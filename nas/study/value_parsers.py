@@ -171,7 +171,8 @@ def written_only(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(axis): _parts(given) for axis, given in value.items()}
     chosen: dict[str, list[Any]] = {}
-    for part in (part for text in ([value] if isinstance(value, str) else value) for part in str(text).split(",")):
+    texts = value if isinstance(value, list) else [value]
+    for part in (part for text in texts for part in str(text).split(",")):
         axis, sign, given = part.rpartition("=")
         axis = axis.strip() if sign else next(reversed(chosen), "")
         if not axis or not given.strip():

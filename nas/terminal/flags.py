@@ -113,13 +113,15 @@ def flag_of(name: str) -> Flag:
     words = ",".join(default) if isinstance(default, list) else default
     text = f"{key.text}; default {words}" if shown else key.text
     text += "; repeats" if key.kind == list[str] else ""
-    return Flag(flag_name(name), f"{text}.", key.group, key.metavar, kind=key.kind, brief=key.brief)
+    return Flag(
+        key.flag or f"--{name.replace('_', '-')}", f"{text}.", key.group, key.metavar, kind=key.kind, brief=key.brief
+    )
 
 
 def flag_name(key: str) -> str:
-    """How a key of a study, or of a command's own file, is typed: by its flag."""
+    """How a key of a study is typed: by its flag, or by --set."""
     entry = study_keys().get(key)
-    return entry.key.flag if entry is not None and entry.key.flag else f"--{key.replace('_', '-')}"
+    return entry.key.flag if entry is not None and entry.key.flag else f"--set {key}"
 
 
 @dataclass(frozen=True)

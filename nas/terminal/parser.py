@@ -54,16 +54,16 @@ def command(
     guarded.__annotations__ = {}
 
     @cache
-    def parser() -> Callable[..., Any]:
+    def parser(*, brief: bool) -> Callable[..., Any]:
         app = typer.Typer(add_completion=False, rich_markup_mode="rich")
         epilog = "\n\n".join(["Examples:", *(f"[cyan]plas {text}[/]" for text in examples)])
         app.command(epilog=epilog, context_settings={"help_option_names": ["--help", "-h"]})(guarded)
-        return abridged(get_command(app), function) if "-h" in sys.argv[1:] else get_command(app)
+        return abridged(get_command(app), function) if brief else get_command(app)
 
     def main() -> None:
         with terminal():
             own_package()
-            raise SystemExit(parsed(parser(), program_of(function.__module__)))
+            raise SystemExit(parsed(parser(brief="-h" in sys.argv[1:]), program_of(function.__module__)))
 
     main.function, main.examples = guarded, examples  # type: ignore[attr-defined]  # for completion, and for tests
     return main

@@ -262,7 +262,11 @@ def test_select_replaces_the_precision_law_of_a_run(inside: Callable[..., Any]) 
         assert row is not None
         assert best["loss"] == whole.metrics["loss"][row]
         assert not any(name.startswith("regret") for name in best)
-    again = json.loads(inside("select", "run", "--select", "best", *both, "--json", "--quiet").out)
+    again = json.loads(
+        inside(
+            "select", "run", "--select", "best", "--precision-law", both[1].partition("=")[2], "--json", "--quiet"
+        ).out
+    )
     assert again == json.loads(inside("select", "run", "--select", "best", "--json", "--quiet", *both).out)
     assert {"regret_hw_codesign", "regret_hw_codesign+kumar"} <= set(again[0])
     refused = inside("select", "run", "--precisions", "int9")

@@ -152,7 +152,7 @@ def test_a_key_of_the_scenario(tree: Tree) -> None:
     said = through(made, *PRICED, "--made-up", "3")
     honoured(said, "theory")
     assert "made_up" in said["theory"].err
-    asked = {name: ("--made-up", "3") for name in ("select", "measure", "fit", "train", "report", "evidence")}
+    asked = dict.fromkeys(("select", "measure", "fit", "train", "report", "evidence"), ("--made-up", "3"))
     helped, schema, wrong, *others = made(
         ("run", "--help"),
         ("list", "--schema", "study"),

@@ -50,7 +50,11 @@ SLIPS: list[tuple[str, str, str]] = [
     ("run --budget total_ms<50", "--budget: expected metric<=limit", "write 'total_ms<=50'"),
     ("run --budget total_ms>=50", "--budget total_ms: expected total_ms<=limit", "only rates have a lower limit"),
     ("run --budget total_ms", "--budget: expected metric=limit, got 'total_ms'", "write for example decode_ms=20"),
-    ("run --budget width=1000", "--budget width: expected a metric (", "or give package.module:function"),
+    (
+        "run --budget width=1000",
+        "--budget width: expected a metric, got width, which is an axis",
+        "--only width=..1000",
+    ),
     ("run --budget totalms=50", "--budget totalms: expected a metric (", "did you mean total_ms?"),
     (
         "run --set serving.phases=x",

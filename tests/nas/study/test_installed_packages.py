@@ -710,7 +710,7 @@ def test_a_broken_module_of_a_package_is_one_line_with_its_name(
             "--algo",
             "exact",
             "--set",
-            "devices=,".join(MANY),
+            f"devices={','.join(MANY)}",
         ): "solver torn of torn-plas 1.0: expected an importable module",
     }.items():
         answer = plas(*typed)
