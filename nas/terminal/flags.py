@@ -7,6 +7,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from objectives.plugins import folder
@@ -45,13 +46,12 @@ class Word:
 
 @dataclass(frozen=True)
 class Key:
-    """What a key of a study is, as its entry says: help, group, and its flag where it has one; all others are given by --set.
+    """What a key of a study is besides its type and the help below it: its group, and its flag where it has one; the others are given by --set.
 
-    unit: of its number. kind: of the flag's value. brief: `-h` shows it. typed: the type that `load_study` takes, where the
-    key's own is narrower. How it identifies a run and what may vary it are marks beside this one (`nas/study/value_parsers.py`).
+    unit: of its number. kind: of the flag's value. brief: `-h` shows it. typed: the type that `load_study` takes, where it does
+    not follow. How a key identifies a run and what may vary it are marks beside this one (`nas/study/value_parsers.py`).
     """
 
-    help: str
     group: str
     flag: str = ""
     metavar: str | None = None
@@ -60,23 +60,18 @@ class Key:
     brief: bool = False
     typed: str = ""
 
-    @property
-    def text(self) -> str:
-        """The help with its unit."""
-        first, sign, others = self.help.partition("; ")
-        return f"{first} ({self.unit}){sign}{others}" if self.unit else self.help
-
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
-        """The key's schema with all that is said of it."""
-        said = {"description": self.text, "group": self.group, "flag": self.flag, "unit": self.unit}
-        return {**handler(core), **{name: text for name, text in said.items() if text}}
+        """The key's schema with group, flag and unit."""
+        words = {"group": self.group, "flag": self.flag, "unit": self.unit}
+        return {**handler(core), **{name: word for name, word in words.items() if word}}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A key as it is read: what it is, its default where that is a plain value, the names of its marks."""
+    """A key as it is read: what it is, its help, its default where that is a plain value, the names of its marks."""
 
     key: Key
+    help: str
     default: Any
     marks: tuple[str, ...]
 
@@ -88,14 +83,14 @@ def study_keys() -> dict[str, Entry]:
     tree = ast.parse(source.read_text(encoding="utf-8"))
     study = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "StudyConfig")
     return {
-        node.target.id: _entry(node)
-        for node in study.body
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and "Key(" in ast.unparse(node)
+        ast.unparse(key.target): _entry(key, ast.literal_eval(below.value))
+        for key, below in pairwise(study.body)
+        if isinstance(key, ast.AnnAssign) and isinstance(below, ast.Expr)
     }
 
 
-def _entry(node: ast.AnnAssign) -> Entry:
-    """The entry of `name: Annotated[type, Key(...), MARK] = default`."""
+def _entry(node: ast.AnnAssign, below: str) -> Entry:
+    """The entry of `name: Annotated[type, Key(...), MARK] = default` with the text below it."""
     parts = node.annotation.slice.elts  # type: ignore[attr-defined]
     calls = {ast.unparse(part.func): part for part in parts if isinstance(part, ast.Call)}
     try:
@@ -103,15 +98,18 @@ def _entry(node: ast.AnnAssign) -> Entry:
     except ValueError:
         default = None
     key = eval(compile(ast.Expression(calls["Key"]), "Key", "eval"))  # our own literals
-    return Entry(key, default, (*calls, *(part.id for part in parts if isinstance(part, ast.Name))))
+    first, sign, others = below.removesuffix(".").partition("; ")
+    text = f"{first} ({key.unit}){sign}{others}" if key.unit else f"{first}{sign}{others}"
+    return Entry(key, text, default, (*calls, *(part.id for part in parts if isinstance(part, ast.Name))))
 
 
 def flag_of(name: str) -> Flag:
     """The flag of a key of the study, with its default; of one that has none by its name, for a command that takes it all the same."""
-    key, default = study_keys()[name].key, study_keys()[name].default
+    entry = study_keys()[name]
+    key, default = entry.key, entry.default
     shown = isinstance(default, str | int | float | list) and not isinstance(default, bool) and default not in ("", [])
     words = ",".join(default) if isinstance(default, list) else default
-    text = f"{key.text}; default {words}" if shown else key.text
+    text = f"{entry.help}; default {words}" if shown else entry.help
     text += "; repeats" if key.kind == list[str] else ""
     return Flag(
         key.flag or f"--{name.replace('_', '-')}", f"{text}.", key.group, key.metavar, kind=key.kind, brief=key.brief

@@ -249,8 +249,9 @@ def test_select_asks_a_run_anew_in_formats_and_under_rivals(inside: Callable[...
 
 
 def test_select_replaces_the_precision_law_of_a_run(inside: Callable[..., Any]) -> None:
-    both = ("--set", "precision_law=post_training,kumar")
-    ran = inside("run", "--algo", "exact", *LINE, *FORMATS, *both, "--budget", "total_ms=12", "--out", "run")
+    laws = "post_training,kumar"
+    named = ("--set", f"precision_law={laws}")
+    ran = inside("run", "--algo", "exact", *LINE, *FORMATS, *named, "--budget", "total_ms=12", "--out", "run")
     assert ran.code == 0
     for law in ("kumar", "none"):
         (best,) = json.loads(
@@ -264,10 +265,10 @@ def test_select_replaces_the_precision_law_of_a_run(inside: Callable[..., Any]) 
         assert not any(name.startswith("regret") for name in best)
     again = json.loads(
         inside(
-            "select", "run", "--select", "best", "--precision-law", both[1].partition("=")[2], "--json", "--quiet"
+            "select", "run", "--select", "best", "--precision-law", laws, "--json", "--quiet"
         ).out
     )
-    assert again == json.loads(inside("select", "run", "--select", "best", "--json", "--quiet", *both).out)
+    assert again == json.loads(inside("select", "run", "--select", "best", "--json", "--quiet", "--precision-law", laws).out)
     assert {"regret_hw_codesign", "regret_hw_codesign+kumar"} <= set(again[0])
     refused = inside("select", "run", "--precisions", "int9")
     assert refused.code == 2

@@ -35,7 +35,8 @@ KEY: list[Edit] = [
     (
         "nas/study/configuration.py",
         "    batch: Annotated[int,",
-        '    made_up: Annotated[float, Field(ge=1.0), Key("How much slower", DEVICE, "--made-up", kind=float)] = 1.0\n'
+        '    made_up: Annotated[float, Field(ge=1.0), Key(DEVICE, "--made-up", kind=float)] = 1.0\n'
+        '    """How much slower."""\n'
         "    batch: Annotated[int,",
     ),
     (
@@ -160,7 +161,7 @@ def test_a_key_of_the_scenario(tree: Tree) -> None:
         *((name, "run", *flags) for name, flags in asked.items()),
     )
     assert "How much slower; default 1.0." in helped.out
-    assert json.loads(schema.out)["properties"]["made_up"]["description"] == "How much slower"
+    assert json.loads(schema.out)["properties"]["made_up"]["description"] == "How much slower."
     assert (wrong.code, wrong.err) == (2, "--made-up: expected at least 1, got 0.5; correct it\n")
     assert [each.err.partition(":")[0] for each in others if each.code == 2] == ["--made-up"] * len(asked)
     explained_alike(made, said, "total_ms")
