@@ -76,13 +76,17 @@ def narrowed(space: SpaceSpecification, only: Mapping[str, Sequence[Any]], fault
     for name in only.keys() - axes.keys():
         faults.add(("only", name), unknown(f"an axis of numbers or words of {space.name}", name, axes))
     wanted = {name: values for name, values in only.items() if name in axes}
-    kept = {name: [v for v in axes[name] if any(_is(v, each) for each in values)] for name, values in wanted.items()}
+    kept = {
+        name: [v for v in axes[name] if any(_is(v, written) for written in values)] for name, values in wanted.items()
+    }
     if all(kept.values()):
         kept |= _having_designs(space.model_copy(update={"axes": space.axes.model_copy(update=kept)}))
     for name, values in wanted.items():
-        for each in (each for each in values if not any(_is(value, each) for value in kept[name])):
+        for written in (text for text in values if not any(_is(value, text) for value in kept[name])):
             shown, beside = ", ".join(map(str, axes[name])), " beside the others" * (len(wanted) > 1)
-            text = f"expected values that some design of {space.name} has{beside}, of {shown}, got {each}; correct it"
+            text = (
+                f"expected values that some design of {space.name} has{beside}, of {shown}, got {written}; correct it"
+            )
             faults.add(("only", name), text)
     if not all(kept.values()) and not faults.lines:
         faults.add(("only",), f"expected values that some design of {space.name} has together, got none; loosen one")
@@ -91,7 +95,11 @@ def narrowed(space: SpaceSpecification, only: Mapping[str, Sequence[Any]], fault
     label = "-".join([space.name, *(f"{name}-{'.'.join(map(str, values))}" for name, values in wanted.items())])
     content = space.model_dump(mode="json", by_alias=True, exclude_none=True)
     content |= {"name": re.sub(r"[^A-Za-z0-9_.-]", "_", label)[:60], "description": f"{space.name}, narrowed"}
-    return SpaceSpecification.model_validate({**content, "axes": {**content["axes"], **kept}})
+    try:
+        return SpaceSpecification.model_validate({**content, "axes": {**content["axes"], **kept}})
+    except ValidationError as error:
+        faults.add_validation(error, ("only",), SpaceSpecification)
+        return space
 
 
 def _is(value: Any, text: Any) -> bool:

@@ -263,12 +263,10 @@ def test_select_replaces_the_precision_law_of_a_run(inside: Callable[..., Any]) 
         assert row is not None
         assert best["loss"] == whole.metrics["loss"][row]
         assert not any(name.startswith("regret") for name in best)
-    again = json.loads(
-        inside(
-            "select", "run", "--select", "best", "--precision-law", laws, "--json", "--quiet"
-        ).out
+    again = json.loads(inside("select", "run", "--select", "best", "--precision-law", laws, "--json", "--quiet").out)
+    assert again == json.loads(
+        inside("select", "run", "--select", "best", "--json", "--quiet", "--precision-law", laws).out
     )
-    assert again == json.loads(inside("select", "run", "--select", "best", "--json", "--quiet", "--precision-law", laws).out)
     assert {"regret_hw_codesign", "regret_hw_codesign+kumar"} <= set(again[0])
     refused = inside("select", "run", "--precisions", "int9")
     assert refused.code == 2
