@@ -48,7 +48,9 @@ def execute(request: FitRequest) -> None:
         return
     _show(found, scores, record)
     if request.out is not None and not request.quiet:
-        notice(f"{request.out}: use it with plas explain, select or report --scores {in_a_command(request.out)}")
+        notice(
+            f"{request.out}: use it with plas select or report --scores, run or explain --set scores={in_a_command(request.out)}"
+        )
 
 
 def _refuse_others(request: FitRequest) -> None:

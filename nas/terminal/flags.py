@@ -133,14 +133,13 @@ class Keys:
     without: tuple[str, ...] = ()
     own: Mapping[str, Flag] = field(default_factory=dict)
 
-    def flags(self) -> dict[str, Flag]:
-        """The flag of each key."""
-        shown = {
+    def shown(self) -> dict[str, Flag]:
+        """The flag of each key of the study."""
+        return {
             name: flag_of(name)
             for name, entry in study_keys().items()
             if entry.key.flag and entry.key.group in self.groups and not {name, *entry.marks} & {*self.without}
         }
-        return {**shown, **self.own}
 
     def former(self) -> dict[str, str]:
         """Flags of these groups that are typed as --set now, with the keys that they gave."""

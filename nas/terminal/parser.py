@@ -112,13 +112,15 @@ def optional(kind: Any) -> Any:
 
 
 def key_flags(request: Any) -> dict[str, dict[str, Flag]]:
-    """Flags of keys by the field that takes them in; a field, or a key of the command's own file, goes before the study's."""
+    """Flags of keys by the field that takes them in, each once: fields first, then keys of the command's own files, then the study's."""
     hints = get_type_hints(request, include_extras=True)
     keys_of = {name: keys for name, hint in hints.items() if (keys := info(hint, Keys))}
-    own = {*hints, *(key for keys in keys_of.values() for key in keys.own)}
+    takes = {key: name for name, keys in reversed(keys_of.items()) for key in keys.shown()}
+    takes |= {key: name for name, keys in reversed(keys_of.items()) for key in keys.own}
+    flags = {name: {**keys.shown(), **keys.own} for name, keys in keys_of.items()}
     return {
-        name: {key: flag for key, flag in keys.flags().items() if key in keys.own or key not in own}
-        for name, keys in keys_of.items()
+        name: {key: flag for key, flag in flags[name].items() if takes[key] == name and key not in hints}
+        for name in flags
     }
 
 

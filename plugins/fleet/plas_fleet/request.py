@@ -10,12 +10,12 @@ from nas.terminal.flags import DEVICE, SPACE, Flag, Json, Keys, Quiet, Settings,
 
 FLEET = "Which fleet"
 ASKED = {  # keys of `fleet` in a study of several devices
-    "models": Flag("--models", "Numbers of models, 1..4 or 3; default 1..4.", FLEET, "N[..N]"),
+    "models": Flag("--models", "Numbers of models, 1..4 or 3; default 1..4.", FLEET, "N[..N]", brief=True),
     "minimise": Flag(
         "--minimise", "loss: weighted mean; regret: the worst over a case's own best; default loss.", FLEET
     ),
     "weights": Flag(
-        "--weights", "Units sold, or weights, of the cases in order: 3,1,1; default 1 each.", FLEET, "W,W…"
+        "--weights", "Units sold, or weights, of the cases in order: 3,1,1; default 1 each.", FLEET, "W,W…", brief=True
     ),
     "training_budget": Flag(
         "--training-budget", 'What all models together may cost to train: "5000 h" or "2e21 FLOP".', FLEET, "QUANTITY"
