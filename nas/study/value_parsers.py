@@ -183,8 +183,9 @@ def written_only(value: Any) -> Any:
 
 def _parts(given: Any) -> list[Any]:
     """Values of an axis, `8|16` or a list; whole numbers as such."""
-    texts = re.split(r"[|,]", given) if isinstance(given, str) else given if isinstance(given, list) else [given]
-    return [int(text) if isinstance(text, str) and text.strip().isdecimal() else text for text in texts]
+    parts = re.split(r"[|,]", given) if isinstance(given, str) else given if isinstance(given, list) else [given]
+    texts = [part.strip() if isinstance(part, str) else part for part in parts]
+    return [int(text) if isinstance(text, str) and text.isdecimal() else text for text in texts]
 
 
 BUDGET = re.compile(r"^([^<>=]*[^<>=\s][^<>=]*)(<=|>=|==|<|>|=)([^<>=]*[^<>=\s][^<>=]*)$")

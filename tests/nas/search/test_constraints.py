@@ -405,8 +405,8 @@ STOPS = [  # in batches of 8, a second before each
 def test_the_first_limit_that_is_reached_ends_the_run_and_is_said(
     limits: tuple[int | None, int | None, int | None], reason: str, study: Path, inside: Inside, tmp_path: Path
 ) -> None:
-    flags = ("--evaluations", "--time-limit", "--stop-when-stable")
-    given = [part for flag, limit in zip(flags, limits, strict=True) if limit is not None for part in (flag, limit)]
+    keys = ("evaluations", "time_limit", "stop_when_stable")
+    given = [f"--set={key}={limit}" for key, limit in zip(keys, limits, strict=True) if limit is not None]
     loud = [part for part in line("random", "run", *given) if part != "--quiet"]
     answer = ran(inside, *loud)
     assert reason.replace("distinct ", "") in answer.out
