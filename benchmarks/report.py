@@ -17,7 +17,7 @@ from nas.answer.past_run import recalled, recorded_run
 from nas.commands.report import FILE, write_report
 
 IMAGE = Path(__file__).resolve().parents[1] / "docs" / "images" / "report.png"
-WIDTH, HEIGHT = 1280, 1000
+WIDTH, HEIGHT = 1280, 720
 READY = "return document.getElementById('frontier').dataset.ready === 'yes'"
 
 

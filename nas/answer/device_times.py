@@ -16,7 +16,6 @@ from search_spaces.architectures import Architectures
 
 TIMES = ("prefill_ms", "decode_ms", "tpot_ms", "total_ms")
 PREFIX = "device_"  # of a time's name: device_total_ms is total_ms under preset `device`
-SHORT = {"an": "LM head", "residuals": "residuals", "achieved": "speeds"}  # by the first word of what is counted
 ALIKE = 1e-9  # relative
 
 
@@ -57,16 +56,6 @@ def verdict(problem: Problem, on_device: Problem, missed: list[bool | None], col
         f"Every limit holds in this study's convention. {text}: {sum(judged)} of {len(judged)} time limits "
         "are missed there. --preset device searches within them."
     )
-
-
-def verdict_in_short(problem: Problem, on_device: Problem, missed: list[bool | None]) -> str:
-    """What holds on the device by what, and how many of the study's own picks miss their limit there."""
-    judged = [miss for miss in missed if miss is not None]
-    parts = [SHORT.get(part.split()[0], part) for part in counted(problem, on_device)]
-    text = f"On the device: preset device ({', '.join(parts)}); in convention: this study's own"
-    if not judged:
-        return text
-    return f"{text}, which misses {sum(judged)} of {len(judged)} limits there{' (!)' * any(judged)}"
 
 
 def counted(problem: Problem, on_device: Problem) -> list[str]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from nas.answer.device_times import (
     ranges_in_words,
     times_of,
     verdict,
-    verdict_in_short,
 )
 from nas.answer.doubt import PickRegret
 from nas.answer.on_each_device import OnDevice
@@ -23,11 +21,12 @@ from nas.answer.outcome import Outcome
 from nas.answer.sentences import baseline_metric, question_text
 from nas.answer.sureness import difference_in_short, witness_in_words
 from nas.answer.witness import EVIDENCE
+from nas.document.document import Table, table_of
 from nas.exact.gains import DIFFERENT
 from nas.problem.objective import OWN, Baseline, PickQuery, unit_of
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
-from nas.problem.uncertainty import FROM_LOSS, misfit
+from nas.problem.uncertainty import FROM_LOSS
 from nas.terminal.screen_text import BAD, DOUBT, GOOD, Styled
 from nas.terminal.tables import SAID
 from objectives.quantities import day_in_words
@@ -43,70 +42,43 @@ SUFFIXES = {"ms": "_ms", "GB": "_gb", "J": "_j", "W": "_w", "h": "_hours"}  # of
 CONVENTION = "architecture in convention"
 TOTAL = "total "  # the time that is meant where none is named
 SHOWN = 12  # devices in a table
-HEADLINES = 2  # rows beside a published model in brief: of any memory, and of its own
 
 LOSS = "loss (nats)"
+WITHIN = "Lowest predicted loss (nats)"
 PickRow = tuple[Pick, dict[str, float], float | None]  # with its times on the device and the loss of the exact one
 
 
-@dataclass(frozen=True)
-class PickTable:
-    """Answered questions in words: a title and facts about it, columns, one row a question, lines that explain them.
-
-    more: how many rows the brief form leaves out.
-    """
-
-    title: str
-    facts: tuple[str, ...]
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    below: tuple[str, ...]
-    more: int = 0
-
-    @property
-    def caption(self) -> str:
-        """Title and facts in one line."""
-        return self.title + (f" ({', '.join(self.facts)})" if self.facts else "")
-
-    @property
-    def explained(self) -> tuple[str, ...]:
-        """The lines below, and what the exact column means where it stands."""
-        return (*[EXACT_MEANS] * (EXACT in self.header), *self.below)
-
-
-def own_picks(outcome: Outcome, *, brief: bool = False) -> PickTable:
+def own_picks(outcome: Outcome) -> Table:
     """Lowest loss within your budgets, then within each application's, and its difference from the first published model.
 
     Where times on the device are others, what holds there stands first, the study's own convention apart.
     """
     rows = [(pick, there) for pick, there, _ in _rows(outcome, "")]
     same = alike(outcome.study.problem, rows)
-    return _as_it_is(outcome, brief=brief) if same else _in_convention(outcome, brief=brief)
+    return _as_it_is(outcome) if same else _in_convention(outcome)
 
 
-def _as_it_is(outcome: Outcome, *, brief: bool) -> PickTable:
+def _as_it_is(outcome: Outcome) -> Table:
     rows, first = _rows(outcome, ""), _first_label(outcome)
     header = ("within", LOSS, OF_FIRST.format(first), EXACT, "takes", *OF_SIZE, "architecture", WITNESS)
     without = set() if first else {OF_FIRST.format(first)}
     body = [_pick_row(outcome, pick, best) for pick, _, best in rows]
-    below = (*([] if brief else regret_lines(outcome)), *expected_regrets(outcome, brief=brief))
-    return _table("Lowest predicted loss (nats) within", (), header, body, without, below)
+    below = (*regret_lines(outcome), *expected_regrets(outcome))
+    return _table(WITHIN, header, body, without, below)
 
 
-def _in_convention(outcome: Outcome, *, brief: bool) -> PickTable:
+def _in_convention(outcome: Outcome) -> Table:
     """The same with what holds on the device first."""
     problem, rows, first = outcome.study.problem, _rows(outcome, ""), _first_label(outcome)
     convention = ("in convention", OF_FIRST.format(first), EXACT, f"{PREFIX}ms")
     figures = ("on the device", *OF_SIZE, *convention) if outcome.held else (*convention, *OF_SIZE)
     header = ("within", *figures, "architecture", WITNESS, *[CONVENTION] * bool(outcome.held))
     without = set() if first else {OF_FIRST.format(first)}
-    without |= {f"{PREFIX}ms"} if brief and outcome.held else set()
     held = outcome.held or [None] * len(rows)
     body = [_both_rows(outcome, *row, each) for row, each in zip(rows, held, strict=True)]
     missed = [misses(limits(problem, pick.question), there) for pick, there, _ in rows]
-    line = (verdict_in_short if brief else verdict)(problem, outcome.on_device, missed)
-    below = (line, *([] if brief else regret_lines(outcome)), *expected_regrets(outcome, brief=brief))
-    return _table("Lowest predicted loss (nats) within", (), header, body, without, below)
+    below = (verdict(problem, outcome.on_device, missed), *regret_lines(outcome), *expected_regrets(outcome))
+    return _table(WITHIN, header, body, without, below)
 
 
 def _both_rows(
@@ -149,7 +121,7 @@ def _sizes(m: dict[str, float]) -> list[str]:
     return [f"{m['memory_gb']:.3g} GB", count(m["params_total"]), count(m["params_active"])]
 
 
-def on_devices(outcome: Outcome) -> PickTable | None:
+def on_devices(outcome: Outcome) -> Table | None:
     """The lowest loss within your budgets on each device of several, what it takes with the range of measured times there; None of one."""
     if not outcome.on_each_device:
         return None
@@ -161,7 +133,7 @@ def on_devices(outcome: Outcome) -> PickTable | None:
     left = f"Of {len(every)} devices those with most of the frontier; all are in devices.csv."
     searched = (*searched, *([left] if len(every) > SHOWN else []))
     without = set[str]() if any(row[5] for row in body) else {"range"}
-    return _table("On each device", (), header, body, without, searched)
+    return _table("On each device", header, body, without, searched)
 
 
 def _on_device(outcome: Outcome, each: OnDevice) -> list[str]:
@@ -209,20 +181,13 @@ def _change(loss: float, theirs: float) -> str:
     return f"{100 * (math.exp(loss - theirs) - 1):+.1f} %"
 
 
-def _table(
-    title: str,
-    facts: Sequence[str],
-    header: Sequence[str],
-    body: list[list[str]],
-    without: set[str],
-    below: Sequence[str],
-    more: int = 0,
-) -> PickTable:
+def _table(title: str, header: Sequence[str], body: list[list[str]], without: set[str], below: Sequence[str]) -> Table:
     """A table without the columns that say nothing."""
     silent = {name for name in (EXACT, WITNESS) if name in header and not any(row[header.index(name)] for row in body)}
     kept = [i for i, name in enumerate(header) if name not in without | silent]
-    rows = tuple(tuple(row[i] for i in kept) for row in body)
-    return PickTable(title, tuple(facts), tuple(header[i] for i in kept), rows, tuple(below), more)
+    shown = [header[i] for i in kept]
+    notes = [*[EXACT_MEANS] * (EXACT in shown), *below]
+    return table_of(shown, [[row[i] for i in kept] for row in body], title, notes)
 
 
 def regret_lines(outcome: Outcome) -> list[str]:
@@ -234,17 +199,16 @@ def regret_lines(outcome: Outcome) -> list[str]:
     return [f"Regret of the picks over 90 % of the law's draws, nats: {'; '.join(known)}."] if known else []
 
 
-def expected_regrets(outcome: Outcome, *, brief: bool = False) -> list[str]:
-    """Each pick's expected regret beside the least one; brief: those alone that another design undercuts by more than the misfit."""
+def expected_regrets(outcome: Outcome) -> list[str]:
+    """Each pick's expected regret beside the least one."""
     if outcome.doubt is None:
         return []
-    law = outcome.study.problem.scenario.law
-    told = [
+    regrets = [
         f"{pick.question.label} {regret_in_words(outcome.study.problem, found)}"
         for pick, found in zip(outcome.picks, outcome.doubt.regrets, strict=True)
-        if found is not None and (not brief or found.nats - found.least.expected_regret > np.sqrt(2.0) * misfit(law))
+        if found is not None
     ]
-    return [f"Expected regret over the law's draws, nats: {'; '.join(told)}."] if told else []
+    return [f"Expected regret over the law's draws, nats: {'; '.join(regrets)}."] if regrets else []
 
 
 def regret_in_words(problem: Problem, found: PickRegret) -> str:
@@ -365,62 +329,36 @@ def own_pick(outcome: Outcome) -> tuple[str, ...]:
     )
 
 
-def beside_baselines(outcome: Outcome, *, brief: bool = False) -> list[PickTable]:
-    """The picks that are as fast as each published model, a table each: of any memory and of its own; all, with the LM head."""
+def beside_baselines(outcome: Outcome) -> list[Table]:
+    """The picks that are as fast as each published model, a table each: of any memory and of its own, with every LM head."""
     asked = [(known, rows) for known in outcome.study.baselines if (rows := _rows(outcome, known.label))]
-    return [_beside(outcome, known, rows, brief=brief) for known, rows in asked]
+    return [_beside(outcome, known, rows) for known, rows in asked]
 
 
-def _beside(outcome: Outcome, known: Baseline, rows: list[PickRow], *, brief: bool) -> PickTable:
-    """The table beside one model, under its own figures; in brief with the LM head that the study prices, or without one as it does."""
+def _beside(outcome: Outcome, known: Baseline, rows: list[PickRow]) -> Table:
+    """The table beside one model, under its own figures."""
     problem = outcome.study.problem
-    scenario, own_heads = problem.scenario, problem.space.own_heads
-    shown = [row for row in rows if row[0].question.vocabulary in (None, problem.vocabulary)] if brief else rows
-    loss, outside = (
-        float(scenario.law.loss(known.architecture)[0]),
-        bool(scenario.law.extrapolates(known.architecture)[0]),
-    )
-    memory, limit = baseline_metric(outcome, known.architecture, "memory_gb"), shown[0][0].question.budget
-    alone = brief and not own_heads
-    facts = [f"{'no LM head ' * (not problem.has_head)}{limit.limit:.2f} ms"] if brief and limit is not None else []
-    facts += [] if memory is None else [f"{memory:.3g} GB"]
-    facts += _predicted(loss, outside=outside, brief=brief)
+    scenario = problem.scenario
+    loss = float(scenario.law.loss(known.architecture)[0])
+    memory = baseline_metric(outcome, known.architecture, "memory_gb")
+    facts = [] if memory is None else [f"{memory:.3g} GB"]
+    facts += _predicted(loss, outside=bool(scenario.law.extrapolates(known.architecture)[0]))
     header = (
-        "compared",
-        LOSS,
-        NATS,
-        EXACT,
-        "ppl change" if brief else "perplexity change",
-        "its total_ms",
-        "total_ms",
-        f"{PREFIX}ms",
-        "memory",
-        "architecture",
-        WITNESS,
+        *("compared", LOSS, NATS, EXACT, "perplexity change", "its total_ms", "total_ms", f"{PREFIX}ms", "memory"),
+        *("architecture", WITNESS),
     )
-    shown = shown[:HEADLINES] if brief else shown
-    body = [_baseline_row(outcome, *row, known.label, loss) for row in shown]
-    for row in body if alone else ():
-        row[0] = row[0].partition(", ")[2] or "any memory"
-    below = (*([] if brief or own_heads else equal_heads(known)), *blind_spots(known, scenario))
-    without, more = ({"its total_ms"}, max(len(rows) - HEADLINES, 0)) if brief else (set[str](), 0)
-    sure = outcome.doubt is not None
-    without |= ({"ppl change"} if brief else set()) if sure else {NATS}
-    without |= {f"{PREFIX}ms"} if brief and alike(problem, [row[:2] for row in shown]) else set()
+    body = [_baseline_row(outcome, *row, known.label, loss) for row in rows]
+    below = (*([] if problem.space.own_heads else equal_heads(known)), *blind_spots(known, scenario))
+    without = set[str]() if outcome.doubt is not None else {NATS}
     on = f" on {scenario.devices[0][0]}" if scenario.devices else ""
-    return _table(f"At most as slow as {known.label}{on}", facts, header, body, without, below, more)
+    return _table(f"At most as slow as {known.label}{on} ({', '.join(facts)})", header, body, without, below)
 
 
-def _predicted(loss: float, *, outside: bool, brief: bool) -> list[str]:
+def _predicted(loss: float, *, outside: bool) -> list[str]:
     """A published model's loss by the law, and its perplexity; that there is none where the law does not price it."""
     if not math.isfinite(loss):
         return ["no loss by this law"]
-    mark = "*" if outside else ""
-    return (
-        [f"loss {loss:.4f}{mark}"]
-        if brief
-        else [f"predicted loss {loss:.4f}{mark} nats", f"perplexity {math.exp(loss):.2f}"]
-    )
+    return [f"predicted loss {loss:.4f}{'*' * outside} nats", f"perplexity {math.exp(loss):.2f}"]
 
 
 def _baseline_row(

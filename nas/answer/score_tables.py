@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from nas.answer.sureness import OUTSIDE
+from nas.document.document import Table, table_of
 from nas.problem.objective import Baseline
 from nas.problem.scores import DesignScores, FamilyScore, with_models
 from nas.problem.uncertainty import has_doubt
 from nas.search.assembly import Study
 from nas.study.study_laws import notices_of_text
-from nas.terminal.console import say
-from nas.terminal.screen_text import TITLE, Styled
-from nas.terminal.tables import table
+from nas.terminal.console import write
+from nas.terminal.tables import table_lines
 from objectives.loss_law.law import Law
 from objectives.scores.curves import Scores
 from search_spaces.architectures import Architectures
@@ -26,16 +26,6 @@ NOT_PRICED = "not priced"
 FEW = 3  # laboratories below which the spread between them rests on its prior
 INTERVAL = "90 %"
 STEPS = 8  # of a family that are shown
-
-
-@dataclass(frozen=True)
-class ScoreTable:
-    """A table of scores in words, and the sentences that belong to it."""
-
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    below: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +57,7 @@ def scored(study: Study, designs: Architectures, models: Sequence[Baseline]) -> 
     return Scored(study.problem.scenario.law, len(designs), found, places)
 
 
-def design_table(of: Scored, labels: Sequence[str]) -> ScoreTable:
+def design_table(of: Scored, labels: Sequence[str]) -> Table:
     """Each design by family beside each published model; `labels` name the designs, empty ones have no column."""
     named = any(labels)
     header = (*(["within"] if named else []), "family", "predicted", INTERVAL, *(f"from {each}" for each in of.models))
@@ -77,10 +67,11 @@ def design_table(of: Scored, labels: Sequence[str]) -> ScoreTable:
         for i, family in enumerate(of.scores.families):
             first = [label if i == 0 else ""] if named else []
             rows.append((*first, family, *_cells(of, own.get(family), row), *_beside(of, family, row)))
-    return ScoreTable(_title(of.scores), header, tuple(rows), (*_outside(of, np.arange(of.designs)), *sentences(of)))
+    below = (*_outside(of, np.arange(of.designs)), *sentences(of))
+    return table_of(header, rows, _title(of.scores), below)
 
 
-def step_table(of: Scored) -> ScoreTable:
+def step_table(of: Scored) -> Table:
     """The first steps that each family's score tells apart among the designs; of each its best one."""
     rows, every = list[tuple[str, ...]](), np.arange(of.designs)
     for family, found in of.steps.items():
@@ -96,15 +87,12 @@ def step_table(of: Scored) -> ScoreTable:
     within = f"within a step: {NOT_TOLD}; predicted and {INTERVAL} are of its best design"
     without = [f"{unclaimed:,} of {of.designs:,} designs are {OUTSIDE}: in no step"] if unclaimed else []
     below = (within, *without, *_outside(of, every), *sentences(of))
-    return ScoreTable(_title(of.scores), ("family", "step", "designs", "predicted", INTERVAL), tuple(rows), below)
+    return table_of(("family", "step", "designs", "predicted", INTERVAL), rows, _title(of.scores), below)
 
 
-def say_scores(shown: ScoreTable) -> None:
+def say_scores(shown: Table) -> None:
     """Print scores with what they rest on."""
-    say(Styled(f"\n{shown.title}", TITLE))
-    table(shown.header, shown.rows)
-    for line in shown.below:
-        say(f"  {line}")
+    write([[], *table_lines(shown)])
 
 
 def score_columns(of: Scored) -> dict[str, AnyArray]:

@@ -15,7 +15,6 @@ from nas.answer.sureness import (
     parts_lines,
     steps,
     sureness,
-    sureness_in_short,
     uncertainty_in_words,
     undecided_lines,
     unknown_uncertainty,
@@ -53,7 +52,7 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
     law = problem.scenario.law
     origin, size = law_in_head(law), f"{problem.space.name} space, {problem.space.size:,} architectures"
     searched = f"{size}; law {law.name}"
-    if (c.preset, problem.space.name, problem.scenario.device.name, law.name) == OF_THE_PAPER:
+    if is_of_the_paper(problem, c):
         searched = f"{size}; the paper's study and law"
     return [
         f"{c.algo}, seed {c.seed}: {searched}",
@@ -66,6 +65,11 @@ def headline(problem: Problem, c: StudyConfig, calibration_note: str) -> list[st
         *capabilities(problem.space, law),
         *([origin] if origin else []),
     ]
+
+
+def is_of_the_paper(problem: Problem, c: StudyConfig) -> bool:
+    """Whether preset, space, device and law are the paper's."""
+    return (c.preset, problem.space.name, problem.scenario.device.name, problem.scenario.law.name) == OF_THE_PAPER
 
 
 def of_text(problem: Problem) -> list[str]:
@@ -310,30 +314,6 @@ def limits(outcome: Outcome) -> list[str]:
     ]
 
 
-def limits_in_short(outcome: Outcome) -> list[str]:
-    """Sentence on the losses: their source, how sure, how many extrapolate (`*`)."""
-    law, n = outcome.study.problem.scenario.law, len(outcome.frontier)
-    if n == 0:
-        return []
-    tokens = tokens_in_words(tokens_of(outcome.study.problem))
-    tokens = f"{tokens}, " if tokens else ""
-    outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
-    beyond = f"{outside} of {n:,} extrapolated (*)" if law.fitted_on else "fitted on a range that it does not state"
-    likely = [] if outcome.optimal is None else [sureness_in_short(outcome.optimal, len(law.drawn), outside)]
-    asked = (*outcome.frontier.objectives, *(budget.metric for budget in outcome.study.problem.budgets))
-    return [
-        f"Limits: predicted losses ({tokens}{uncertainty_in_words(law) or 'error unknown'}), {beyond}",
-        *([verdict] if (verdict := verdict_line(law)) else []),
-        *doubt_outside(law, outside),
-        *of_published_trainings(outcome, brief=True),
-        *steps(outcome),
-        *equal_loss(outcome),
-        *not_decided(outcome, brief=True),
-        *likely,
-        *(of_level(outcome) if any(name.startswith("loss@") for name in asked) else []),
-    ]
-
-
 def equal_loss(outcome: Outcome) -> list[str]:
     """The design of the frontier that has the answer's loss and is lower in another objective: of equal losses the faster one is picked."""
     pick, front = outcome.picks[0] if outcome.picks else None, outcome.frontier
@@ -356,12 +336,12 @@ def equal_loss(outcome: Outcome) -> list[str]:
     ]
 
 
-def not_decided(outcome: Outcome, *, brief: bool = False) -> list[str]:
+def not_decided(outcome: Outcome) -> list[str]:
     """What the answer rests on, and what the law does not decide of it: designs that it cannot tell from it; at length axis by axis."""
     law, answer = outcome.study.problem.scenario.law, outcome.picks[0].answer if outcome.picks else None
     if outcome.doubt is None or answer is None:
         return []
-    axes = [] if brief else undecided_lines(law, outcome.doubt.undecided, "the answer")
+    axes = undecided_lines(law, outcome.doubt.undecided, "the answer")
     design = outcome.study.problem.architectures(answer.genotypes)
     return [*parts_lines(law, design, outcome.study.baselines), *_tied(outcome), *axes]
 
@@ -378,29 +358,28 @@ def _tied(outcome: Outcome) -> list[str]:
     ]
 
 
-def active_experts(outcome: Outcome, *, brief: bool = False) -> list[str]:
+def active_experts(outcome: Outcome) -> list[str]:
     """That the law itself keeps K low in the picks, else along the frontier; nothing where no objective is its loss."""
     problem, law = outcome.study.problem, outcome.study.problem.scenario.law
     if not set(outcome.frontier.objectives) & set(FROM_LOSS) - {metric.name for metric in problem.functions}:
         return []
     own = [p.answer.genotypes for p in outcome.picks if p.answer is not None and not p.question.baseline]
     picks = problem.architectures(np.concatenate(own)) if own else None
-    lines = [] if picks is None else active_experts_lines(law, picks, "picks", brief=brief)
+    lines = [] if picks is None else active_experts_lines(law, picks, "picks")
     frontier = problem.architectures(outcome.frontier.genotypes)
-    return lines or active_experts_lines(law, frontier, "designs of the frontier", brief=brief)
+    return lines or active_experts_lines(law, frontier, "designs of the frontier")
 
 
-def of_published_trainings(outcome: Outcome, *, brief: bool = False) -> list[str]:
-    """What law `evidence` says of a pick of a law that does not say how sure it is, and what is published of its K, in one line; brief: not where a row says it."""
-    of_k, found = active_experts(outcome, brief=brief), outcome.by_evidence
-    if found is None or (brief and found.baseline):
+def of_published_trainings(outcome: Outcome) -> list[str]:
+    """What law `evidence` says of a pick of a law that does not say how sure it is, and what is published of its K, in one line."""
+    of_k, found = active_experts(outcome), outcome.by_evidence
+    if found is None:
         return of_k
-    what = "" if brief else " (published trainings)"
-    return [" ".join([f"Law {EVIDENCE}{what} on {_on_pick(found, brief=brief)}.", *of_k])]
+    return [" ".join([f"Law {EVIDENCE} (published trainings) on {_on_pick(found)}.", *of_k])]
 
 
-def _on_pick(found: ByEvidence, *, brief: bool) -> str:
-    """`the pick as fast as MODEL: -0.25 nats (-0.31 to -0.19), better with probability 0.99`; at length with what its experts give."""
+def _on_pick(found: ByEvidence) -> str:
+    """`the pick as fast as MODEL: -0.25 nats (-0.31 to -0.19), better with probability 0.99`, with what its experts give."""
     difference = "" if found.difference is None else difference_in_words(found.difference)
     if found.baseline:
         said = f"the pick as fast as {found.baseline}: {difference}"
@@ -408,8 +387,6 @@ def _on_pick(found: ByEvidence, *, brief: bool) -> str:
         said = "your pick: its own best of the evaluated too"
     else:
         said = f"your pick: {difference} than its own best of the evaluated, {describe(found.best)}"
-    if brief:
-        return said
     e, k = int(found.design.n_experts[0]), int(found.design.top_k[0])
     experts = (
         []

@@ -148,7 +148,7 @@ def _short(problem: Problem, chosen: Architectures, m: Mapping[str, float]) -> s
 
     Of a line that a screen would break, the first sentence alone says device, format and kinds of layers, the second what it takes.
     """
-    name = _asked(problem, m)[0]
+    name = minimised_or_limited(problem, m)[0]
     loss = f"loss {m['loss']:.4f} nats"
     taken = f"{loss}, {figure(problem, name, m[name], named=name != 'total_ms')}"
     alone = model_size(chosen)
@@ -243,16 +243,17 @@ def _takes(
     scenario = problem.scenario
     where = problem.pricing(chosen).device.name if scenario.devices else devices_in_words(problem)
     where += "" if scenario.formats or scenario.devices else f", {formats_in_words(problem)}"
-    figures = [_with_limit(problem, name, m[name]) for name in _asked(problem, m)]
+    figures = [_with_limit(problem, name, m[name]) for name in minimised_or_limited(problem, m)]
     figures[0] += _ranges(problem, chosen, m)
     said = f"On {where}, it takes {', '.join(figures)}"
     other = ", ".join(figure(problem, name, value) for name, value in there.items())
     said += f" in this study's convention, {other} on the device (preset device)" if other else ""
-    return f"{said}; {_binding(changes)}{_waits(problem, chosen, _asked(problem, m)[0])}.{_engines(problem, chosen)}"
+    engines = engines_line(problem, chosen)
+    return f"{said}; {_binding(changes)}{_waits(problem, chosen, minimised_or_limited(problem, m)[0])}.{f' {engines}' if engines else ''}"
 
 
-def _engines(problem: Problem, chosen: Architectures) -> str:
-    """` Runs as trained in vLLM; llama.cpp renormalises top-1 routing.`; "" where an engine is stated, or not all of a model is counted."""
+def engines_line(problem: Problem, chosen: Architectures) -> str:
+    """`Runs as trained in vLLM; llama.cpp renormalises top-1 routing.`; "" where an engine is stated, or not all of a model is counted."""
     scenario = problem.pricing(chosen)
     if scenario.engine or not scenario.complete:
         return ""
@@ -262,7 +263,7 @@ def _engines(problem: Problem, chosen: Architectures) -> str:
     unable = [name for name, lack in lacking.items() if lack == TOP_1]
     runs = f"Runs as trained in {_listed(able)}" if able else f"No engine is known to run it as trained in {written}"
     verb = "renormalises" if len(unable) == 1 else "renormalise"
-    return f" {runs}{f'; {_listed(unable)} {verb} {TOP_1}' if unable else ''}."
+    return f"{runs}{f'; {_listed(unable)} {verb} {TOP_1}' if unable else ''}."
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -270,7 +271,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
 
 
-def _asked(problem: Problem, m: Mapping[str, float]) -> list[str]:
+def minimised_or_limited(problem: Problem, m: Mapping[str, float]) -> list[str]:
     """Objectives and what has a limit, times first; the total time and the memory where nothing limits any."""
     asked = [*_times(problem), *(o.name for o in problem.objectives), *limits(problem, PickQuery(OWN, None))]
     asked += [] if any(name in asked for name in MEMORIES) else ["memory_gb"]

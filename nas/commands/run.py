@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from nas.answer.design_words import describe
+from nas.answer.first_screen import show
 from nas.answer.outcome import Outcome, conclude
 from nas.answer.outcome_files import summary, write_files, write_steps
 from nas.answer.progress import ProgressFile, this_machine
-from nas.answer.screen import show
 from nas.commands.requests import RunRequest
 from nas.commands.run_request import Attached, announce, assembled, attached, continued, place, refuse_moving
 from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError

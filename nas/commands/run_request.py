@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from nas.answer.screen import show_head
+from nas.answer.first_screen import show_head
 from nas.commands.requests import RunRequest
 from nas.errors import UsageError
 from nas.record import folder as run_folder
@@ -63,7 +63,7 @@ def announce(study: Study, request: RunRequest) -> None:
         if not (request.quiet or request.json):
             for line in () if study.known is None else study.known.lines():
                 say(line)
-            show_head(study.problem, study.config, study.calibration_note)
+            show_head(study.problem, study.config, study.calibration_note, verbose=request.verbose)
             sys.stdout.flush()
     for text in study.notices if not request.quiet else ():
         notice(f"Warning: {text}")

@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from nas.document.document import SHARED as SHARED_COLUMNS
+from nas.document.document import Figure, Part, Section
 from nas.errors import PlasError, UsageError
 from nas.files import report_json, yaml_source
 from nas.files.tables import finite, refuse_existing, write
@@ -131,25 +133,10 @@ FIGURE = 10  # characters of the longest figure with its unit
 WHOLE = re.compile(r"(?<![\w-])(?:--[a-z][\w-]*|top-\d+)(?![\w-])")  # what no line may break
 LONGEST_CONFIG = 60_000  # characters of a configuration that are shown
 
-WORDS = (
-    "run",
-    "strategy",
-    "within",
-    "family",
-    "pick",
-    "compared",
-    "architecture",
-    "architecture in convention",
-    "second witness",
-    "expected, and 90 % of measurements",
-    "by the formulas alone",
-    "device",
-    "binds",
-    "purpose",
-    "what it is",
-    "model",
-    "remarks",
-)  # columns of text
+WORDS = {  # columns of text
+    *(head for head, shared in SHARED_COLUMNS.items() if shared.words),
+    *("architecture in convention", "second witness", "expected, and 90 % of measurements", "by the formulas alone"),
+}
 
 
 def element(tag: str, *children: str, **attributes: str | int | bool | None) -> str:
@@ -192,6 +179,26 @@ def section(title: str, *children: str, **attributes: str) -> str:
     """A headed section; nothing where it holds nothing."""
     inside = "".join(children)
     return element("section", element("h2", text(title)), inside, **attributes) if inside else ""
+
+
+def section_html(of: Section) -> str:
+    """A section of a document; folded, its title alone until it is opened."""
+    return (folded if of.folded else section)(of.title, *map(part_html, of.parts))
+
+
+def folded(title: str, *children: str) -> str:
+    """A headed section whose title alone is seen until it is opened; nothing where it holds nothing."""
+    inside, summary = "".join(children), element("summary", element("h2", text(title)))
+    return element("details", summary, inside, class_="fold") if inside else ""
+
+
+def part_html(part: Part) -> str:
+    """A sentence, a table or a picture."""
+    if isinstance(part, str):
+        return paragraphs([part])
+    if isinstance(part, Figure):
+        return image(part.png, part.alt)
+    return table(part.header, part.texts, part.title, part.indices) + paragraphs(part.notes, "quiet")
 
 
 def footer(further: str = "") -> str:

@@ -112,11 +112,10 @@ def _rounded(values: FloatArray) -> FloatArray:
 DETAILED = 400  # frontier members that are taken apart
 WORDS = {name: list(words) for name, words in CODES.items()}  # that columns of numbers stand for
 MISSED = 3_000  # members of the exact frontier that the search did not find
-HINT = "Click a point of the frontier, or focus it and press an arrow key."
 
 
-def run_data(outcome: Outcome, rows: Rows, name: str) -> dict[str, Any]:
-    """Everything that the scripts of a run's page need; `name` is the folder's, for commands."""
+def run_data(outcome: Outcome, rows: Rows) -> dict[str, Any]:
+    """Everything that the scripts of a run's page need."""
     found = outcome.evaluations
     places = {int(key): place for place, key in enumerate(found.keys[rows.chosen].tolist())}
     frontier = np.array([places[key] for key in outcome.frontier.keys.tolist() if key in places], dtype=np.int64)
@@ -139,7 +138,7 @@ def run_data(outcome: Outcome, rows: Rows, name: str) -> dict[str, Any]:
         "groups": _groups(outcome, places),
         "steps": 0 if outcome.doubt is None else outcome.doubt.steps,
         "differences": _differences(outcome, found.genotypes[rows.chosen[detailed]]),
-        "exact": _exact(outcome, places),
+        "exact": _exact(outcome),
         "baselines": _baselines(outcome),
         "picks": answered,
         "evolving": _evolving(outcome, across),
@@ -147,11 +146,9 @@ def run_data(outcome: Outcome, rows: Rows, name: str) -> dict[str, Any]:
         "detailed": column(detailed),
         "details": details(problem, found.genotypes[rows.chosen[detailed]]),
         "solved": _solved(outcome),
-        "start": answered[0]["row"] if answered else int(frontier[0]) if len(frontier) else -1,
-        "hint": HINT if len(frontier) else "No feasible architecture.",
         "commands": {
-            "select": f"{command('select')} {name} --select best",
-            "explain": f"{command('explain')} {name}",
+            "select": f"{command('select')} RUN --select best",
+            "explain": f"{command('explain')} RUN",
         },
     }
 
@@ -240,8 +237,8 @@ def _differences(outcome: Outcome, genotypes: IntArray) -> list[dict[str, Any]]:
     ]
 
 
-def _exact(outcome: Outcome, places: dict[int, int]) -> dict[str, Any] | None:
-    """The exact frontier: members that the run holds by their place, missed ones as rows of their own."""
+def _exact(outcome: Outcome) -> dict[str, Any] | None:
+    """What the search missed of the exact frontier, as rows of their own."""
     if outcome.exact is None or len(outcome.exact.frontier) == 0:
         return None
     exact = outcome.exact.frontier
@@ -249,9 +246,7 @@ def _exact(outcome: Outcome, places: dict[int, int]) -> dict[str, Any] | None:
     genotypes = exact.genotypes[missed][thinned(int(missed.sum()), MISSED)]
     problem = outcome.study.problem
     return {
-        "total": len(exact),
-        "common": int((~missed).sum()),
-        "found": column(np.array([places[k] for k in exact.keys[~missed].tolist() if k in places], dtype=np.int64)),
+        "missed": int(missed.sum()),
         "metrics": {name: column(values) for name, values in problem.evaluate(genotypes).metrics.items()},
         "shape": _shape(problem.architectures(genotypes), problem.space),
     }

@@ -1,26 +1,38 @@
-"""The page of a run: the answer first, then the frontier to explore, what it rests on, and how to repeat it."""
+"""The page of a run: the frontier with the recommended design and its budgets; below, folded, what that rests on and how to repeat it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from nas.answer.device_times import latency_certainty
-from nas.answer.law_sentences import TITLE, notes, verdict_header, verdict_lines, verdict_rows
+from nas.answer.answer_document import answer_document
+from nas.answer.device_times import PREFIX, alike, times_of
 from nas.answer.outcome import Outcome
-from nas.answer.pick_tables import PickTable, beside_baselines, on_devices, own_picks
+from nas.answer.pick_tables import figure
 from nas.answer.plot_data import HEADER as OF_CONTEXTS
 from nas.answer.plot_data import UNSEEN, cells, convergence, curves
-from nas.answer.score_tables import design_table, scored, step_table
-from nas.answer.sentences import certainty, headline, in_words, limits, reading, section_lines
+from nas.answer.sentences import (
+    devices_in_words,
+    formats_in_words,
+    headline,
+)
 from nas.answer.three_sentences import three_sentences
-from nas.pages.page import configuration, element, facts, footer, image, page, paragraphs, section, table, text
+from nas.document.document import Section, Table
+from nas.pages.page import (
+    configuration,
+    element,
+    facts,
+    folded,
+    footer,
+    image,
+    page,
+    paragraphs,
+    part_html,
+    table,
+    text,
+)
 from nas.pages.run_data import rows_of, run_data
-from nas.problem.diagnosis import lines
-from nas.problem.law_caveats import blind_lines
-from nas.search.strategy import ReportSection
+from nas.problem.uncertainty import has_doubt
 from nas.terminal.doors import command
-from objectives.display_text import in_a_command
 
 SCRIPTS = ("names.js", "chart.js", "panel.js", "budgets.js", "run.js")
 
@@ -31,95 +43,94 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
     Raises:
         PlasError: no BokehJS in this environment.
     """
-    written, rows = in_a_command(name), rows_of(outcome)
-    body = "".join(
-        [
-            element(
-                "header",
-                element("h1", text(name)),
-                paragraphs(
-                    headline(outcome.study.problem, outcome.study.config, outcome.study.calibration_note), "quiet"
-                ),
-            ),
-            element(
-                "main",
-                _answer(outcome),
-                _on_devices(outcome),
-                _explore(outcome, rows.why),
-                _along_the_context(outcome),
-                _scores(outcome),
-                _under_laws(outcome),
-                *map(_of_strategy, outcome.sections),
-                _compared(outcome),
-                _certain(outcome),
-                _repeat(written, resolved, versions),
-                id="main",
-            ),
-            footer("BokehJS is inside under its BSD-3-Clause licence."),
-        ]
+    rows, title = rows_of(outcome), _title(outcome)
+    problem, config = outcome.study.problem, outcome.study.config
+    how = f"{formats_in_words(problem)}, {config.request_words}; run {name}"
+    strips = element("div", id="strips", class_="several")
+    sections = {section.title: section for section in answer_document(outcome).sections}
+    first = [title for title, section in sections.items() if section.key in ("answer", "devices")]
+    main = element(
+        "main",
+        _opening(outcome, name, rows.why),
+        *(_folded(outcome, sections.pop(title)) for title in first),
+        folded("The selected design, part by part", element("div", id="panel", class_="panel")),
+        folded("What changes along the frontier", strips) if len(outcome.frontier) > 1 else "",
+        _along_the_context(outcome),
+        *(_folded(outcome, section) for section in sections.values()),
+        _repeat(outcome, name, resolved, versions),
+        id="main",
     )
-    return page(name, body, run_data(outcome, rows, written), SCRIPTS)
+    header = element("header", element("h1", text(title)), paragraphs([how], "quiet"))
+    body = header + main + footer("BokehJS is inside under its BSD-3-Clause licence.")
+    return page(f"{name}: {title}", body, run_data(outcome, rows), SCRIPTS)
 
 
-def _answer(outcome: Outcome) -> str:
-    """The answer in three sentences, then the picks, or why there are none."""
+def _title(outcome: Outcome) -> str:
+    """`Lowest loss within 500 ms and 7.2 GB on NVIDIA Jetson Orin Nano Super 8 GB`; quantities are named where their units do not tell them."""
+    problem = outcome.study.problem
+    amounts = [figure(problem, budget.metric, budget.limit, named=False) for budget in problem.limits]
+    units = {amount.partition(" ")[2] for amount in amounts} - {""}
+    if len(units) < len(amounts):
+        amounts = [figure(problem, budget.metric, budget.limit) for budget in problem.limits]
+    within = f" within {' and '.join(amounts)}" if amounts else ""
+    return f"Lowest loss{within} on {devices_in_words(problem)}"
+
+
+def _opening(outcome: Outcome, name: str, why: str) -> str:
+    """The frontier, the recommended design in a sentence, and the budgets to move; drawn and kept up by the page's scripts."""
     said = three_sentences(outcome)
-    first = "" if said is None else paragraphs(said.sentences, "answer")
-    if outcome.diagnosis is not None:
-        sentences = lines(outcome.diagnosis, outcome.diagnosis_covers_space)
-        return section("No feasible architecture", first, paragraphs(sentences))
-    shown = own_picks(outcome)
-    own = [pick for pick in outcome.picks if not pick.question.baseline]
+    sentences = "" if said is None else paragraphs(said.sentences[:2] if outcome.diagnosis is None else said.sentences)
+    answer = element("div", sentences, id="pick", class_="answer", aria_live="polite")
+    budgets = element("fieldset", element("legend", "Move the budgets"), element("div", id="budgets"), class_="budgets")
+    run = f"The same in a terminal, where RUN is the folder of this run, {name}:"
+    typed = element("div", paragraphs([run], "quiet"), element("pre", id="command"), class_="typed")
+    noscript = element("noscript", element("p", "Picture and sliders need JavaScript; answer and tables do not."))
+    label = "Frontier. Arrow keys move along it, Home and End go to its ends, Escape selects nothing."
+    frontier = element("div", id="frontier", class_="chart", tabindex=0, role="application", aria_label=label)
+    charts = element("div", frontier, element("p", id="said", class_="quiet", aria_live="polite"), class_="charts")
+    moved = element("div", budgets, paragraphs([why], "quiet"), typed)
+    beside = element("div", element("div", answer, _cautions(outcome)), moved, class_="side")
+    explore = element("div", charts, beside, class_="explore")
+    menus = element("div", id="axes", class_="controls") + element("p", _KEYS, class_="quiet keys")
+    return element("section", noscript, explore, menus, class_="opening", aria_label="Frontier")
+
+
+def _cautions(outcome: Outcome) -> str:
+    """What must be read with the answer: a law's known fault, other times on the device, warnings."""
+    problem, pick, there = outcome.study.problem, outcome.picks[0], outcome.device_times[0]
+    law = problem.scenario.law
+    doubts = [law.caveat, "" if has_doubt(law) else "error unknown"]
+    cautions = [f"Law {law.name}: {'; '.join(filter(None, doubts))}."] if any(doubts) else []
+    if not alike(problem, [(pick, there)]):
+        times = ", ".join(figure(problem, name, there[PREFIX + name]) for name in times_of(problem, pick.question))
+        cautions.append(f"Times are in this study's convention; under preset device the answer takes {times}.")
+    warnings = outcome.study.notices
+    summary = element("summary", f"{len(warnings)} warning{'s' * (len(warnings) > 1)} on these figures")
+    further = element("details", summary, paragraphs(warnings, "quiet"), class_="warnings") if warnings else ""
+    return paragraphs(cautions, "quiet") + further
+
+
+def _folded(outcome: Outcome, section: Section) -> str:
+    """A section of the answer, with what only a page has: rows that choose their design, pictures."""
+    parts = [
+        replace(part, indices=_places(outcome, part)) if isinstance(part, Table) and section.key == "answer" else part
+        for part in section.parts
+    ]
+    chart = section.key == "certain" and convergence(outcome) is not None
+    pictures = [element("div", id="convergence", class_="chart")] if chart else []
+    for of_strategy in outcome.sections if section.key == "strategy" else ():
+        if of_strategy.title == section.title and of_strategy.panels:
+            from nas.answer.pictures import panels_png
+
+            pictures.append(image(panels_png(of_strategy.panels), of_strategy.pictured))
+    return folded(section.title, *map(part_html, parts), *pictures)
+
+
+def _places(outcome: Outcome, picks: Table) -> tuple[int | None, ...]:
+    """Where the design of each of your picks stands among everything evaluated."""
     places = {int(key): row for row, key in enumerate(outcome.evaluations.keys.tolist())}
-    indices = [None if pick.answer is None else places.get(int(pick.answer.keys[0])) for pick in own]
-    sentence = f"{shown.caption} your budgets" + ", and within an application's besides." * (len(shown.rows) > 1)
-    picks = paragraphs([sentence]) + table(shown.header, shown.rows, indices=indices)
-    return section("Answer", first, element("div", picks, paragraphs(shown.explained, "quiet"), class_="picks"))
-
-
-def _on_devices(outcome: Outcome) -> str:
-    """The answer on each device of several."""
-    if (found := on_devices(outcome)) is None:
-        return ""
-    sentence = (
-        "Lowest predicted loss within your budgets on each device, what it takes there, and where measured times lie."
-    )
-    return section(
-        found.title, paragraphs([sentence]), table(found.header, found.rows), paragraphs(found.below, "quiet")
-    )
-
-
-def _explore(outcome: Outcome, why: str) -> str:
-    """The frontier with its strips, the panel and the budgets; drawn by the page's scripts."""
-    blind = blind_lines(outcome.study.problem.scenario.law, outcome.blind)
-    budgets = element(
-        "fieldset",
-        element("legend", "Move the budgets"),
-        element("div", id="budgets"),
-        element("p", id="pick", class_="answer", aria_live="polite"),
-        element("pre", id="command"),
-        paragraphs([why], "quiet"),
-        class_="budgets",
-    )
-    charts = element(
-        "div",
-        element("div", id="axes", class_="controls"),
-        element(
-            "div",
-            id="frontier",
-            class_="chart",
-            tabindex=0,
-            role="application",
-            aria_label="Frontier. Arrow keys move along it, Home and End go to its ends, Escape selects nothing.",
-        ),
-        element("p", _KEYS, class_="quiet keys"),
-        element("p", id="said", class_="quiet", aria_live="polite"),
-        element("noscript", element("p", "The pictures need JavaScript; the tables do not.")),
-        class_="charts",
-    )
-    panel = element("aside", id="panel", class_="panel", aria_label="Selected architecture")
-    explore = element("div", charts, element("div", budgets, panel, class_="side"), class_="explore")
-    return section("Frontier", paragraphs(blind), explore, class_="explored")
+    own = [pick for pick in outcome.picks if not pick.question.baseline]
+    return tuple(None if pick.answer is None else places.get(int(pick.answer.keys[0])) for pick in own)
 
 
 def _along_the_context(outcome: Outcome) -> str:
@@ -133,7 +144,7 @@ def _along_the_context(outcome: Outcome) -> str:
     rows = [(curve.label, *cells(row)) for curve in found for row in curve.rows]
     sentence = f"Every prompt of 1,024 to 131,072 tokens, all else as the study has it; fits: within the {device.memory_gb:g} GB of the device."
     shown = element("details", element("summary", "The figures"), table(("compared", *OF_CONTEXTS), rows))
-    return section(
+    return folded(
         "Along the context",
         image(curves_png(found, device.memory_gb), alt),
         shown,
@@ -141,86 +152,21 @@ def _along_the_context(outcome: Outcome) -> str:
     )
 
 
-def _scores(outcome: Outcome) -> str:
-    """Scores of tasks of the picks beside published models, and the steps of the frontier that each tells apart."""
-    study = outcome.study
-    answered = [pick for pick in outcome.picks if pick.answer is not None and not pick.question.baseline]
-    if study.scores is None or outcome.diagnosis is not None or not answered:
-        return ""
-    genotypes = np.concatenate([pick.answer.genotypes[:1] for pick in answered if pick.answer is not None])
-    try:
-        picks = scored(study, study.problem.architectures(genotypes), study.baselines)
-        frontier = scored(study, study.problem.architectures(outcome.frontier.genotypes), ())
-    except ValueError as error:
-        return section("Predicted scores", paragraphs([f"Not computed: {error}"]))
-    if picks is None or frontier is None:
-        return ""
-    beside, steps = design_table(picks, [pick.question.label for pick in answered]), step_table(frontier)
-    own = [line for line in steps.below if line not in beside.below]
-    return section(
-        beside.title,
-        table(beside.header, beside.rows, "Picks"),
-        paragraphs(beside.below, "quiet"),
-        table(steps.header, steps.rows, "Steps of the frontier"),
-        paragraphs(own, "quiet"),
-    )
-
-
-def _under_laws(outcome: Outcome) -> str:
-    """The picks' regrets under each law, and where along the frontier the laws agree."""
-    answers, problem = outcome.under_laws, outcome.study.problem
-    if answers is None or outcome.diagnosis is not None:
-        return ""
-    sentences = paragraphs(verdict_lines(problem, answers))
-    shown = table(verdict_header(answers.laws), verdict_rows(problem, answers), TITLE)
-    return section("If another law is right", sentences, shown, paragraphs(notes(answers.laws), "quiet"))
-
-
-def _of_strategy(said: ReportSection) -> str:
-    """What the strategy says: sentences, a table, a picture."""
-    parts = [paragraphs(section_lines(said))]
-    if (shown := said.table) is not None:
-        rows = [list(map(in_words, row)) for row in shown.rows]
-        parts += [table(shown.header, rows, shown.caption), paragraphs([shown.explained], "quiet")]
-    if said.panels:
-        from nas.answer.pictures import panels_png
-
-        parts.append(image(panels_png(said.panels), said.pictured))
-    return section(said.title, *parts)
-
-
 _KEYS = (
     "Click a point, or focus the frontier and press <kbd>←</kbd> <kbd>→</kbd> <kbd>Page Up</kbd> <kbd>Page Down</kbd> "
-    "<kbd>Home</kbd> <kbd>End</kbd> <kbd>Esc</kbd>. Drag to zoom; names in the legend hide what they mark."
+    "<kbd>Home</kbd> <kbd>End</kbd> <kbd>Esc</kbd>. Drag to zoom; a name below the picture shows or hides what it marks."
 )
 
 
-def _compared(outcome: Outcome) -> str:
-    """The picks beside each published model."""
-    shown = [] if outcome.diagnosis is not None else beside_baselines(outcome)
-    return section("Beside published models", *(_table(each) for each in shown))
-
-
-def _table(shown: PickTable) -> str:
-    return table(shown.header, shown.rows, shown.caption) + paragraphs(shown.explained, "quiet")
-
-
-def _certain(outcome: Outcome) -> str:
-    """Convergence, and every sentence on what the answer rests on."""
-    scenario = outcome.study.problem.scenario
-    warnings = [f"Warning: {text}" for text in outcome.study.notices]
-    sentences = [*certainty(outcome), *reading(outcome), *limits(outcome), latency_certainty(scenario)]
-    drawn = convergence(outcome) is not None
-    chart = element("div", id="convergence", class_="chart") if drawn else ""
-    return section("How sure", paragraphs([*sentences, *warnings]), chart)
-
-
-def _repeat(name: str, resolved: Mapping[str, Any], versions: Mapping[str, str]) -> str:
-    """The command that repeats the run, its configuration, what it ran with."""
-    return section(
-        "Repeat it",
-        paragraphs(["In the folder that holds the run's folder:"]),
-        element("pre", text(f"{command('run')} --config {name}")),
+def _repeat(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions: Mapping[str, str]) -> str:
+    """The study in words, the command that repeats it, its configuration, what it ran with."""
+    study = outcome.study
+    where = f"RUN is this run's folder, {name}; without it save the configuration below as a file and give that."
+    return folded(
+        "The study, and how to repeat it",
+        paragraphs(headline(study.problem, study.config, study.calibration_note)),
+        element("pre", text(f"{command('run')} --config RUN")),
+        paragraphs([where], "quiet"),
         configuration(resolved),
         element("h3", "Versions"),
         facts(versions),

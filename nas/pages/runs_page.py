@@ -10,7 +10,7 @@ from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import OWN_HEADER, own_pick
 from nas.answer.plot_data import thinned
 from nas.answer.sentences import certainty
-from nas.pages.page import column, element, footer, page, paragraphs, section, table, text
+from nas.pages.page import column, element, folded, footer, page, paragraphs, section, table, text
 from nas.pages.run_data import WORDS, axes_of, metric_of
 from nas.problem.evaluations import Evaluations, Scale, non_dominated, too_many
 from nas.problem.problem import Problem
@@ -129,13 +129,14 @@ def runs_page(runs: Sequence[NamedRun]) -> str:
     title = f"{len(runs)} runs: {', '.join(run.name for run in runs[:3])}{', …' if len(runs) > 3 else ''}"
     label = "Frontiers of the runs over one another; the table below holds their figures."
     chart = element("div", id="overlay", class_="chart", role="img", aria_label=label)
+    menus = element("div", id="axes", class_="controls") + paragraphs([_HINT], "quiet keys")
     main = element(
         "main",
-        section("Frontiers", element("div", id="axes", class_="controls"), chart, paragraphs([_HINT], "quiet keys")),
+        element("section", chart, menus, class_="opening", aria_label="Frontiers"),
         section("What each found", table(HEADER, _found(runs)), paragraphs(_meaning(runs), "quiet")),
-        section("What they differ in", paragraphs(differing(runs))),
-        section("Lowest predicted loss within each run's budgets", table(("run", *OWN_HEADER), _picks(runs))),
-        section("How sure", _sure(runs)),
+        folded("What they differ in", paragraphs(differing(runs))),
+        folded("Lowest predicted loss within each run's budgets", table(("run", *OWN_HEADER), _picks(runs))),
+        folded("How sure", _sure(runs)),
         id="main",
     )
     return page(title, element("header", element("h1", text(title))) + main + footer(), runs_data(runs), SCRIPTS)

@@ -168,7 +168,12 @@ def _relaxation(r: Relaxation) -> str:
         return f"not binding{alone}"
     opens = "1 design" if r.opens == 1 else f"{r.opens:,} designs"
     at = f"{r.budget.with_unit(r.limit, at_least(r.limit))}{r.budget.in_rates(r.limit)}"
-    return f"binds; at {at} (+{100 * (r.limit / r.budget.limit - 1):.1f} %) it opens {opens}{alone}"
+    return f"binds; at {at} ({_more(r.limit / r.budget.limit - 1)}) it opens {opens}{alone}"
+
+
+def _more(share: float) -> str:
+    """By how much something is over a limit: `+3.1 %`, `24 times`."""
+    return f"{100 * share:+.1f} %" if share < 1.0 else f"{1.0 + share:.3g} times"
 
 
 def at_least(limit: float, digits: int = 6) -> str:
@@ -184,7 +189,7 @@ def _miss(closest: Evaluations, row: int) -> str:
         if budget.of_evidence and (value := float(closest.metrics[budget.metric][row])) > budget.limit
         else "inside the law's evidence"
         if budget.of_evidence
-        else f"{budget.metric} {budget.shown(value := float(closest.metrics[budget.metric][row]), f'{value:.4g}')} ({100 * violation:+.1f} %)"
+        else f"{budget.metric} {budget.shown(value := float(closest.metrics[budget.metric][row]), f'{value:.4g}')} ({_more(violation)})"
         f"{budget.in_rates(value)}"
         for budget, violation in zip(closest.budgets, closest.violations[row].tolist(), strict=True)
     ]

@@ -114,11 +114,8 @@ def more_active(law: Law, architectures: Architectures) -> MoreActive:
     return MoreActive(a.top_k, known[:, 0], known[:, 1:])
 
 
-def active_experts_lines(law: Law, architectures: Architectures, of: str, *, brief: bool = False) -> list[str]:
-    """That few active experts are the law's own choice in these designs (`of`: which they are); nothing where they are not.
-
-    brief: without the losses and the source.
-    """
+def active_experts_lines(law: Law, architectures: Architectures, of: str) -> list[str]:
+    """That few active experts are the law's own choice in these designs (`of`: which they are); nothing where they are not."""
     found = more_active(law, architectures)
     rows = np.flatnonzero(found.no_lower)
     if len(rows) == 0:
@@ -128,8 +125,6 @@ def active_experts_lines(law: Law, architectures: Architectures, of: str, *, bri
     k, own, more = int(found.top_k[row]), found.own[row], found.more[row, place]
     many = "this design" if len(architectures) == 1 else f"{len(rows):,} of {len(architectures):,} {of}"
     text = f"Few active experts are the law's choice: {law.name} predicts no lower loss with more"
-    if brief:
-        return [f"Few active experts are the law's choice: {law.name} in {many}"]
     return [
         f"{text} of them for {many} "
         f"({k} active {own:.4f} nats, {FACTORS[place] * k} active {more:.4f} nats, as many experts of the same size); {MEASURED}."

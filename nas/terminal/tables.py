@@ -1,16 +1,46 @@
-"""Tables of text that fit a screen: what has no room stands below its row, wraps in its column, or follows in a second block."""
+"""Documents on a terminal. Their tables fit the screen: what has no room stands below its row, wraps in its column, or follows in a second block."""
 
 import sys
 from collections.abc import Iterator, Sequence
 
-from nas.terminal.console import Line, say, write
+from nas.document.document import Document, Section, Table
+from nas.terminal.console import Line, say, sentence, write
 from nas.terminal.screen_text import FAINT, TITLE, Styled, cells, columns, padded, shown, wrapped
 
 ROOM = 20  # columns in which a text may wrap
 BELOW = ("architecture",)
 SAID = ("second witness",)  # columns whose cells say themselves what they are
 
+INDENT = "  "  # of what stands below a title, and of tables
+NO_ROOM = "No room here for {}: a wider screen or --json has all"
+
 Row = Sequence[str]
+
+
+def show(document: Document) -> None:
+    """Print a document: each section's title, and its parts below it; figures are files, which a terminal does not show."""
+    for number, section in enumerate(document.sections):
+        write([*([[]] if number else []), *section_lines(section)])
+
+
+def section_lines(section: Section) -> list[Line]:
+    """A section as lines that fit the screen."""
+    lines = sentence(Styled(section.title, TITLE)) if section.title else []
+    for part in section.parts:
+        if isinstance(part, str):
+            lines += sentence(f"{INDENT}{part}" if section.title else part)
+        elif isinstance(part, Table):
+            lines += table_lines(part)
+    return lines
+
+
+def table_lines(of: Table) -> list[Line]:
+    """A table as lines that fit the screen: its title, its rows, its notes."""
+    below, spare = ([c.head for c in of.columns if c.narrow == where] for where in ("below", "left out"))
+    lines, dropped = fitted(of.header, of.texts, below=below, spare=spare)
+    lines = (sentence(Styled(of.title, TITLE)) if of.title else []) + lines
+    notes = [*of.notes, *([NO_ROOM.format(", ".join(dropped))] if dropped else [])]
+    return lines + [line for note in notes for line in sentence(f"{INDENT}{note}")]
 
 
 def table(
@@ -25,7 +55,7 @@ def table(
 def say_dropped(dropped: Sequence[str]) -> None:
     """Which columns had no room."""
     if dropped:
-        say(Styled(f"  No room here for {', '.join(dropped)}: a wider screen or --json has all", FAINT))
+        say(Styled(INDENT + NO_ROOM.format(", ".join(dropped)), FAINT))
 
 
 def fitted(

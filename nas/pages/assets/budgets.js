@@ -1,7 +1,8 @@
 // Budgets that can be moved; the pick is the first row, in pick order, that meets them all, as `select --select best` takes it.
-const BUDGETS = DATA.budgets.filter(b => DATA.movable.includes(b.metric)).map(b => ({...b}));
+const BUDGETS = DATA.budgets.filter(b => DATA.movable.includes(b.metric)).map(b => ({...b})), [ACROSS] = DATA.axes;
+if (DATA.movable.includes(ACROSS) && limitable(ACROSS) && !BUDGETS.some(b => b.metric === ACROSS)) BUDGETS.push({metric: ACROSS, limit: Infinity}); // no limit until it is moved
 const FIXED = DATA.budgets.filter(b => !DATA.movable.includes(b.metric));
-const STEPS = 1000;
+const STEPS = 1000, WHY = [...document.getElementById("pick").childNodes]; // of what was written before any script: why nothing fits
 
 function extent(metric) {
   let low = Infinity, high = -Infinity;
@@ -10,6 +11,8 @@ function extent(metric) {
   if (own) high = DATA.looser ? Math.max(high, own.limit) : own.limit;
   return [low > 0 ? low : high / 1000, high];
 }
+
+function limitable(metric) { const [, high] = extent(metric); return Number.isFinite(high) && high > 0; }
 
 // Rounded up to four digits, so that what lies at the limit stays within it.
 function written(value) {
@@ -25,62 +28,80 @@ function atStep(metric, step) {
 
 function stepOf(metric, limit) {
   const [low, high] = extent(metric);
-  return high > low ? Math.round(STEPS * Math.log(limit / low) / Math.log(high / low)) : STEPS;
+  return high > low && limit < Infinity ? Math.round(STEPS * Math.log(limit / low) / Math.log(high / low)) : STEPS;
 }
 
-function meets(row) {
-  for (const {metric, limit} of BUDGETS) if (!(ROWS.metrics[metric][row] / limit - 1 <= 0)) return false;
-  for (const {metric, limit} of FIXED) if (!(ROWS.metrics[metric][row] / limit - 1 <= 0)) return false;
-  return true;
-}
+function held() { return [...BUDGETS, ...FIXED].filter(b => b.limit < Infinity); }
 
 function repick() {
-  let pick = -1, fitting = 0;
-  for (let row = 0; row < ROWS.n; row++) {
-    CHART.inside[row] = meets(row) ? 1 : 0;
-    if (CHART.inside[row]) fitting++;
-    if (pick < 0 && CHART.inside[row]) pick = row;
-  }
+  const limits = held().map(({metric, limit}) => [ROWS.metrics[metric], limit]);
+  CHART.inside = CHART.inside.map((_, row) => limits.every(([values, limit]) => values[row] / limit - 1 <= 0));
+  const pick = CHART.inside.indexOf(1), fitting = CHART.inside.reduce((sum, one) => sum + one, 0);
   showPick(pick);
-  showLimits([...BUDGETS, ...FIXED]);
+  showLimits(held());
   clearTimeout(repick.later);
-  repick.later = setTimeout(showInside, 120);
+  repick.later = setTimeout(settle, 120);
   sayPick(pick, fitting);
 }
 
-function sayPick(row, fitting) {
-  const shown = document.getElementById("pick"), limited = [...new Set([...BUDGETS, ...FIXED].map(b => b.metric))];
-  shown.dataset.index = row < 0 ? "" : String(ROWS.index[row]);
-  const names = [...new Set(["loss", ...limited, "total_ms", "memory_gb"])].filter(name => name in ROWS.metrics);
-  const text = row < 0 ? "Nothing that this page holds meets these budgets." :
-    `${names.map(name => `${name} ${number(ROWS.metrics[name][row])}`).join(", ")}: ${designText(ROWS.shape, row)}`;
-  const button = make("button", {type: "button", disabled: row < 0}, "Show it");
-  button.addEventListener("click", () => select(row));
-  shown.replaceChildren(make("strong", {}, row < 0 ? "No pick. " : "Lowest predicted loss: "), text, " ", button);
-  shown.title = `${fitting.toLocaleString("en-US")} of ${ROWS.n.toLocaleString("en-US")} rows of this page meet the budgets`;
-  document.getElementById("command").textContent = command();
+// What takes too long while a slider moves: every dot, and the recommended design part by part.
+function settle() {
+  clearTimeout(repick.later);
+  showInside();
+  select(CHART.pick);
+  document.getElementById("said").textContent = ""; // the sentence says it
 }
 
-function command() {
-  const flags = BUDGETS.filter(b => DATA.budgets.find(own => own.metric === b.metric)?.limit !== b.limit).map(b => `${b.metric}=${b.limit}`);
-  for (const own of DATA.budgets) if (!FIXED.includes(own) && !BUDGETS.some(b => b.metric === own.metric)) flags.push(`${own.metric}=none`);
-  return [DATA.commands.select, ...flags.map(flag => `--budget ${/^[\w.=@+-]+$/.test(flag) ? flag : `'${flag}'`}`)].join(" ");
+// `470 of 500 ms` and ` (prefill + decode)`
+function takenText(name, row, limit) {
+  const [words, unit] = labelOf(name), size = [number(ROWS.metrics[name][row], 3), ...(limit ? [number(limit, 4)] : [])].join(" of ");
+  return [`${size} ${unit}`.trim(), ` (${words[0].toLowerCase()}${words.slice(1)})`];
+}
+
+// The recommended design in a sentence, what it is made of, and how sure it is to beat the first published model.
+function sayPick(row, fitting) {
+  const shown = document.getElementById("pick"), limits = Object.fromEntries(held().map(b => [b.metric, b.limit]));
+  shown.dataset.index = row < 0 ? "" : String(ROWS.index[row]);
+  shown.title = `${fitting.toLocaleString("en-US")} of ${ROWS.n.toLocaleString("en-US")} rows of this page meet the budgets`;
+  document.getElementById("command").textContent = [DATA.commands.select, ...flags()].join(" ");
+  if (row < 0) return shown.replaceChildren(...(WHY.length && !flags().length ? WHY : [make("p", {}, "Nothing that this page holds meets these budgets.")]));
+  const {params_total, params_active, loss} = ROWS.metrics, i = DETAILED.get(row), strong = text => make("strong", {}, text);
+  const names = [...new Set([...Object.keys(limits), "total_ms", ...("resident_gb" in limits ? [] : ["memory_gb"])])].filter(name => name !== "extrapolation");
+  names.sort((a, b) => labelOf(b)[1].localeCompare(labelOf(a)[1])); // times first
+  const takes = names.flatMap((name, k) => {
+    const [size, words] = takenText(name, row, limits[name]);
+    return [k ? (k === names.length - 1 ? " and " : ", ") : "", strong(size), words];
+  });
+  const active = ROWS.shape.n_experts[row] > 1 ? ` (${spelled(params_active[row])} active)` : "";
+  const [beside] = i === undefined ? [] : DATA.differences, outside = i !== undefined && DETAILS.extrapolates[i] ? "The law extrapolates here. " : "";
+  shown.replaceChildren(
+    make("p", {}, "A model of ", strong(`${spelled(params_total[row])} parameters`), `${active} has the lowest predicted loss within these budgets, `,
+      strong(`${loss[row].toFixed(2)} nats`), "; it takes ", ...takes, "."),
+    make("p", {}, `${designText(ROWS.shape, row)}.`),
+    make("p", {class: "quiet"}, outside, beside ? `Against ${beside.label} trained alike: ${beside.words[i]}.` : ""));
+  explainWords(shown);
+}
+
+// What the command must say beside the run's own budgets.
+function flags() {
+  const moved = held().filter(b => BUDGETS.includes(b) && DATA.budgets.find(own => own.metric === b.metric)?.limit !== b.limit).map(b => `${b.metric}=${b.limit}`);
+  for (const own of DATA.budgets) if (!FIXED.includes(own) && !BUDGETS.some(b => b.metric === own.metric)) moved.push(`${own.metric}=none`);
+  return moved.map(flag => `--budget ${/^[\w.=@+-]+$/.test(flag) ? flag : `'${flag}'`}`);
 }
 
 function drawBudgets() {
   const holder = document.getElementById("budgets");
-  if (!holder) return;
-  holder.replaceChildren(...FIXED.map(b => make("p", {class: "quiet"}, b.metric === "extrapolation" ? "Designs inside of the law's evidence." : `${b.metric} ≤ ${number(b.limit)} (the run's own)`)), ...BUDGETS.map(budgetRow));
-  const free = DATA.movable.filter(name => !BUDGETS.some(b => b.metric === name) && Number.isFinite(extent(name)[1]) && extent(name)[1] > 0);
+  holder.replaceChildren(...BUDGETS.map(budgetRow), ...FIXED.map(b => make("p", {class: "quiet"}, b.metric === "extrapolation" ? "Designs inside the law's evidence." : `${metricOf(b.metric).label} ≤ ${number(b.limit)} (the run's own)`)));
+  const free = DATA.movable.filter(name => !BUDGETS.some(b => b.metric === name) && limitable(name));
   if (free.length) holder.append(addRow(free));
   repick();
 }
 
 function budgetRow(budget) {
-  const {metric} = budget, label = `${metric} at most`;
+  const {metric} = budget, [words, unit] = labelOf(metric), label = `${words} at most`;
   const slider = make("input", {type: "range", min: 0, max: STEPS, step: 1, "aria-label": label, "data-metric": metric});
-  const box = make("input", {type: "text", inputmode: "decimal", "aria-label": `${label}, as a number`, "data-metric": metric, size: 8});
-  const show = () => { slider.value = stepOf(metric, budget.limit); slider.setAttribute("aria-valuetext", String(budget.limit)); };
+  const box = make("input", {type: "text", inputmode: "decimal", "aria-label": `${label}, as a number`, "data-metric": metric, size: 8, placeholder: "no limit"});
+  const show = () => { slider.value = stepOf(metric, budget.limit); slider.setAttribute("aria-valuetext", budget.limit < Infinity ? String(budget.limit) : "no limit"); };
   slider.addEventListener("input", () => { budget.limit = atStep(metric, Number(slider.value)); box.value = budget.limit; box.removeAttribute("aria-invalid"); show(); repick(); });
   box.addEventListener("input", () => {
     const limit = Number(box.value), own = DATA.budgets.find(b => b.metric === metric);
@@ -90,17 +111,17 @@ function budgetRow(budget) {
     show();
     repick();
   });
-  box.value = budget.limit;
+  box.value = budget.limit < Infinity ? budget.limit : "";
   show();
   const own = DATA.budgets.some(b => b.metric === metric), removable = DATA.looser || !own;
   const remove = make("button", {type: "button", "aria-label": `remove the budget on ${metric}`, disabled: !removable}, "×");
   remove.addEventListener("click", () => { BUDGETS.splice(BUDGETS.indexOf(budget), 1); drawBudgets(); });
-  return make("div", {class: "budget"}, make("span", {}, `${metric} ≤`), slider, box, remove);
+  return make("div", {class: "budget"}, make("span", {}, label), box, make("span", {class: "quiet"}, unit), remove, slider);
 }
 
 function addRow(free) {
   const choice = make("select", {"aria-label": "add a budget on", id: "add"}, make("option", {value: ""}, "add a budget on …"),
-    ...free.map(name => make("option", {value: name}, name)));
+    ...free.map(name => make("option", {value: name}, metricOf(name).label)));
   choice.addEventListener("change", () => {
     if (!choice.value) return;
     const metric = choice.value, own = DATA.budgets.find(b => b.metric === metric);

@@ -49,7 +49,7 @@ LINKED.panel = row => {
     ...(ROWS.attended_tokens[row] ? [["attended tokens", number(ROWS.attended_tokens[row], 9)]] : []), ["line of the table", String(ROWS.line[row])]];
   return [make("p", {}, make("strong", {}, TEXTS.model[row])), make("p", {class: "quiet"}, DATA.groups[GROUP[row]]),
     ...(ROWS.contended[row] ? [make("p", {class: "fault"}, "Measured while others had the processor.")] : []),
-    make("dl", {class: "facts"}, ...facts.map(([name, value]) => factOf(name, value))), make("h3", {}, "Predictions"),
+    make("dl", {class: "facts"}, ...facts.map(([name, value]) => fact(name, value))), make("h3", {}, "Predictions"),
     make("div", {class: "wide"}, make("table", {}, make("thead", {}, head), make("tbody", {}, ...times)))];
 };
 
@@ -59,7 +59,7 @@ document.getElementById("by").append(menuOf("predicted-by", "predicted by", PRED
   menuOf("marked-by", "marks by", MARKED.map(([name]) => name), VIEW.marked, changed("marked")));
 document.getElementById("across").append(menuOf("errors-across", "errors across", ACROSS.map(([, label]) => label), VIEW.across, changed("across")));
 redrawn(drawPhases);
-linkedRows();
+linkRows("Show this row", Number, choose);
 for (const phase of ["prefill", "decode"]) document.getElementById(phase).addEventListener("keydown", walk);
 choose(Number(document.querySelector("tr[data-index]")?.dataset.index ?? -1));
 whenThemeChanges(() => redrawn(drawPhases));

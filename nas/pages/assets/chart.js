@@ -1,9 +1,9 @@
-// The frontier, the strips of parameters along it, and the convergence, drawn by BokehJS.
+// The frontier with the recommended design, parameters along it, and the convergence, drawn by BokehJS.
 const ROWS = {n: DATA.rows.n, index: decoded(DATA.rows.index), metrics: decodedAll(DATA.rows.metrics), shape: decodedAll(DATA.rows.shape)};
 const FRONTIER = Array.from(decoded(DATA.frontier));
 const ON_FRONTIER = new Set(FRONTIER);
 const MISSED = DATA.exact && {metrics: decodedAll(DATA.exact.metrics), shape: decodedAll(DATA.exact.shape)};
-const CHART = {axes: DATA.axes.slice(), live: null, inside: new Uint8Array(ROWS.n).fill(1)};
+const CHART = {axes: DATA.axes.slice(), live: null, inside: new Uint8Array(ROWS.n).fill(1), pick: -1, strips: []};
 
 function along() {
   const x = ROWS.metrics[CHART.axes[0]], y = ROWS.metrics[CHART.axes[1]];
@@ -24,6 +24,8 @@ function dots(rows) {
   return {x: values(rows, x), y: values(rows, y)};
 }
 
+function at(row) { return {x: ROWS.metrics[CHART.axes[0]][row], y: ROWS.metrics[CHART.axes[1]][row]}; }
+
 function split() {
   const inside = [], outside = [];
   for (let row = 0; row < ROWS.n; row++) if (!ON_FRONTIER.has(row)) (CHART.inside[row] ? inside : outside).push(row);
@@ -31,39 +33,37 @@ function split() {
 }
 
 function drawFrontier() {
-  const holder = document.getElementById("frontier");
-  if (!holder) return;
-  const c = colours(), [x, y] = CHART.axes.map(metricOf);
-  const plot = figure({height: 460, x_axis_type: x.log ? "log" : "linear", y_axis_type: y.log ? "log" : "linear",
-    y_range: new Bokeh.DataRange1d({range_padding: 0.2})}, x.label, y.label);
+  const c = colours(), holder = document.getElementById("frontier"), [x, y] = CHART.axes.map(metricOf), range = padding => new Bokeh.DataRange1d({range_padding: padding, only_visible: true});
+  const plot = figure({height: Math.max(380, Math.min(760, innerHeight - 200, 0.75 * holder.offsetWidth)), x_axis_type: x.log ? "log" : "linear",
+    y_axis_type: y.log ? "log" : "linear", x_range: range(0.12), y_range: range(0.2)}, x.label, y.label);
   plainTicks(plot.xaxis, x.log, plot);
   plainTicks(plot.yaxis, y.log);
   const live = CHART.live = {plot, x, y};
   const [inside, outside] = split();
   live.outside = new Bokeh.ColumnDataSource({data: dots(outside)});
   live.inside = new Bokeh.ColumnDataSource({data: dots(inside)});
-  plot.x({field: "x"}, {field: "y"}, {source: live.outside, size: 5, line_color: c.evaluated, line_alpha: 0.45,
-    legend_label: "evaluated, over a budget"});
-  plot.scatter({field: "x"}, {field: "y"}, {source: live.inside, marker: "circle", size: 3.5, fill_color: c.evaluated, line_color: null,
+  plot.x({field: "x"}, {field: "y"}, {source: live.outside, size: 5, line_color: c.evaluated, line_alpha: 0.6,
+    legend_label: DATA.budgets.some(b => b.metric === "extrapolation") ? "over a budget, or outside the evidence" : "over a budget"});
+  plot.scatter({field: "x"}, {field: "y"}, {source: live.inside, marker: "circle", size: 4, fill_color: c.evaluated, line_color: null,
     legend_label: "evaluated"});
-  const hovered = [...drawExact(plot, c), ...drawOwn(plot, c)];
-  hovered.push(...drawBaselines(plot, c), ...drawPicks(plot, c));
-  nameMarks(plot, namesShown(c), x.log, y.log, live.order.map(row => ({x: ROWS.metrics[x.name][row], y: ROWS.metrics[y.name][row]})));
-  live.pick = new Bokeh.ColumnDataSource({data: {x: [], y: []}});
-  plot.scatter({field: "x"}, {field: "y"}, {source: live.pick, marker: "star", size: 19, fill_color: c.pick, line_color: c.ground,
-    legend_label: "pick within the moved budgets"});
-  live.cursor = new Bokeh.ColumnDataSource({data: {x: [], y: []}});
-  plot.scatter({field: "x"}, {field: "y"}, {source: live.cursor, marker: "circle_cross", size: 20, fill_color: null, line_color: c.ink,
-    line_width: 1.5, legend_label: "selected"});
+  const around = plot.renderers.length, hovered = [...drawExact(plot, c), ...drawOwn(plot, c), ...drawBaselines(plot, c), ...drawPicks(plot, c)];
+  live.pick = new Bokeh.ColumnDataSource({data: dots([])});
+  plot.scatter({field: "x"}, {field: "y"}, {source: live.pick, marker: "star", size: 30, fill_color: c.pick, line_color: c.ground, line_width: 2,
+    legend_label: "recommended"});
+  const framed = plot.renderers.slice(live.order.length > 2 ? around : 0); // what matters fills the frame
+  live.name = nameMarks(plot, [c.pick, c.quiet, c.baseline], () => namesShown(c), x.log, y.log, live.order.map(at));
+  plot.x_range.renderers = plot.y_range.renderers = framed;
+  live.cursor = new Bokeh.ColumnDataSource({data: dots([])});
+  plot.scatter({field: "x"}, {field: "y"}, {source: live.cursor, marker: "circle_cross", size: 20, fill_color: null, line_color: c.ink, line_width: 1.5});
   plot.add_tools(new Bokeh.HoverTool({renderers: hovered, attachment: "horizontal", tooltips: [
     ["design", "@design"], [x.name, "@x{0,0.0000}"], [y.name, "@y{0,0.0000}"]]}));
-  live.limits = ["height", "width"].map(dimension => {
-    const line = new Bokeh.Span({location: 1, dimension, visible: false, level: "underlay", line_color: c.pick, line_dash: "dashed", line_width: 1.5});
-    plot.add_layout(line);
-    return line;
+  live.limits = ["left", "bottom"].map(() => {
+    const beyond = new Bokeh.BoxAnnotation({visible: false, level: "underlay", fill_color: c.outside, fill_alpha: 0.45, line_color: null});
+    plot.add_layout(beyond);
+    return beyond;
   });
   plot.on_event("tap", event => selectNear(event));
-  drawn(holder, plot, drawStrips(plot, c));
+  drawn(holder, plot);
 }
 
 function drawOwn(plot, c) {
@@ -71,12 +71,9 @@ function drawOwn(plot, c) {
   CHART.live.order = rows;
   if (!rows.length) return [];
   const two = DATA.objectives.length === 2 && DATA.objectives.every(name => CHART.axes.includes(name));
-  if (two) plot.step({field: "x"}, {field: "y"}, "after", {source, line_color: c.frontier, line_width: 1.4, legend_label: DATA.frontierName});
-  const bars = lossInterval(rows);
-  if (bars) plot.segment({field: "x"}, {field: "low"}, {field: "x"}, {field: "high"}, {source: bars, line_color: c.frontier, line_alpha: 0.35,
-    legend_label: `nine of ten ${DATA.details.interval.of}`});
+  if (two) plot.step({field: "x"}, {field: "y"}, "after", {source, line_color: c.frontier, line_width: 2.5, legend_label: DATA.frontierName});
   if (ROWS.shape.device) return drawDevices(plot, rows);
-  return [plot.scatter({field: "x"}, {field: "y"}, {source, marker: "circle", size: 6, fill_color: c.frontier, line_color: null,
+  return [plot.scatter({field: "x"}, {field: "y"}, {source, marker: "circle", size: rows.length > 60 ? 5 : 7, fill_color: c.frontier, line_color: null,
     legend_label: DATA.frontierName})];
 }
 
@@ -91,24 +88,13 @@ function drawDevices(plot, rows) {
   }).filter(made => made !== null);
 }
 
-function lossInterval(rows) {
-  if (CHART.axes[1] !== "loss" || !DETAILS.low) return null;
-  const known = rows.filter(row => DETAILED.has(row));
-  const end = column => known.map(row => column[DETAILED.get(row)]);
-  return new Bokeh.ColumnDataSource({data: {x: values(known, CHART.axes[0]), low: end(DETAILS.low), high: end(DETAILS.high)}});
-}
-
 function drawExact(plot, c) {
-  if (!MISSED) return [];
-  const [x, y] = CHART.axes, found = Array.from(decoded(DATA.exact.found));
-  if (found.length) plot.scatter({field: "x"}, {field: "y"}, {source: new Bokeh.ColumnDataSource({data: dots(found)}), marker: "circle", size: 9, fill_color: null,
-    line_color: c.exact, line_width: 1, legend_label: `exact frontier, found (${DATA.exact.common})`});
-  const n = MISSED.shape.depth.length;
+  const [x, y] = CHART.axes, n = MISSED ? MISSED.shape.depth.length : 0;
   if (!n) return [];
   const source = new Bokeh.ColumnDataSource({data: {x: MISSED.metrics[x], y: MISSED.metrics[y],
     design: Array.from({length: n}, (_, i) => designText(MISSED.shape, i))}});
   return [plot.scatter({field: "x"}, {field: "y"}, {source, marker: "triangle", size: n > 300 ? 6 : 11, fill_color: c.exact, line_color: c.ground,
-    legend_label: `exact frontier, missed (${DATA.exact.total - DATA.exact.common})`})];
+    legend_label: `exact frontier, missed (${DATA.exact.missed})`})];
 }
 
 // Published models that have both metrics.
@@ -121,45 +107,45 @@ function drawBaselines(plot, c) {
   const [x, y] = CHART.axes, shown = baselinesShown();
   if (!shown.length) return [];
   const source = new Bokeh.ColumnDataSource({data: {x: shown.map(k => k.metrics[x]), y: shown.map(k => k.metrics[y]), design: shown.map(k => k.label)}});
-  return [plot.scatter({field: "x"}, {field: "y"}, {source, marker: "diamond", size: 13, fill_color: c.baseline, line_color: c.ground,
-    legend_label: "published model"})];
+  return [plot.scatter({field: "x"}, {field: "y"}, {source, marker: "diamond", size: 15, fill_color: c.baseline, line_color: c.ground,
+    legend_label: `published model${shown.some(known => known.extrapolates) ? " (* the law extrapolates)" : ""}`})];
 }
 
 function drawPicks(plot, c) {
   if (!DATA.picks.length) return [];
   const source = new Bokeh.ColumnDataSource({data: {...dots(DATA.picks.map(pick => pick.row)), design: DATA.picks.map(pick => pick.labels.join(", "))}});
-  return [plot.scatter({field: "x"}, {field: "y"}, {source, marker: "square", size: 12, fill_color: null, line_color: c.pick, line_width: 2,
-    legend_label: "answers"})];
+  return [plot.scatter({field: "x"}, {field: "y"}, {source, marker: "square", size: 11, fill_color: null, line_color: c.pick, line_width: 2,
+    legend_label: "answers of the run"})];
 }
 
 function namesShown(c) {
-  const [x, y] = CHART.axes, at = row => ({x: ROWS.metrics[x][row], y: ROWS.metrics[y][row]});
-  return [...DATA.picks.map(pick => ({...at(pick.row), name: pick.labels.join(", "), colour: c.pick})),
+  const [x, y] = CHART.axes, {params_total, loss} = ROWS.metrics, row = CHART.pick;
+  return [...(row < 0 ? [] : [{...at(row), name: `${spelled(params_total[row])} parameters, loss ${loss[row].toFixed(2)}`, colour: c.pick}]),
+    ...DATA.picks.filter(pick => pick.row !== row).map(pick => ({...at(pick.row), name: pick.labels.join(", "), colour: c.quiet})),
     ...baselinesShown().map(known => ({x: known.metrics[x], y: known.metrics[y], name: known.label + (known.extrapolates ? "*" : ""), colour: c.baseline}))];
 }
 
-function drawStrips(plot, c) {
-  CHART.live.strips = [];
-  if (FRONTIER.length < 2 || CHART.axes[0] !== DATA.axes[0]) return [];
-  const rows = along(), x = values(rows, CHART.axes[0]);
-  return DATA.evolving.map((strip, i) => {
-    const last = i === DATA.evolving.length - 1;
-    const made = figure({height: last ? 132 : 96, title: strip.label, x_range: plot.x_range, x_axis_type: metricOf(CHART.axes[0]).log ? "log" : "linear", toolbar_location: null,
-      y_range: new Bokeh.DataRange1d({range_padding: 0.35}), tools: ""}, last ? metricOf(CHART.axes[0]).label : null, null);
-    plainTicks(made.xaxis, metricOf(CHART.axes[0]).log, made);
-    made.xaxis.visible = last;
-    Object.assign(made.title, {text_font_size: "12px", text_font_style: "normal", text_color: c.ink, standoff: 2});
+// Parameters along the frontier, a small figure each, once their fold is opened.
+function drawStrips() {
+  const holder = document.getElementById("strips"), c = colours();
+  if (!holder?.closest("details").open) return;
+  const across = metricOf(DATA.axes[0]), rows = FRONTIER.slice().sort((a, b) => ROWS.metrics[across.name][a] - ROWS.metrics[across.name][b]), x = values(rows, across.name);
+  CHART.strips = DATA.evolving.map(strip => {
+    const place = make("div", {class: "chart", id: `strip-${strip.name}`}), source = data => new Bokeh.ColumnDataSource({data}), cursor = source({x: [], y: []});
+    const made = figure({height: 190, title: strip.label, x_axis_type: across.log ? "log" : "linear", toolbar_location: null,
+      y_range: new Bokeh.DataRange1d({range_padding: 0.35}), tools: ""}, across.label, null);
+    plainTicks(made.xaxis, across.log, made);
+    Object.assign(made.title, {text_font_size: "13px", text_color: c.ink});
     made.yaxis.ticker = new Bokeh.BasicTicker({desired_num_ticks: 3});
-    const shown = Float64Array.from(rows, row => parameter(strip.name, row));
-    const median = new Bokeh.ColumnDataSource({data: {x: decoded(strip.x), y: decoded(strip.median)}});
-    const points = new Bokeh.ColumnDataSource({data: {x, y: shown}});
-    made.line({field: "x"}, {field: "y"}, {source: median, line_color: c.frontier, line_width: 1.4});
-    made.scatter({field: "x"}, {field: "y"}, {source: points, marker: "circle", size: 4, fill_color: c.frontier, fill_alpha: 0.45, line_color: null});
-    const cursor = new Bokeh.ColumnDataSource({data: {x: [], y: []}});
+    made.line({field: "x"}, {field: "y"}, {source: source({x: decoded(strip.x), y: decoded(strip.median)}), line_color: c.frontier, line_width: 1.4});
+    made.scatter({field: "x"}, {field: "y"}, {source: source({x, y: Float64Array.from(rows, row => parameter(strip.name, row))}), marker: "circle", size: 4,
+      fill_color: c.frontier, fill_alpha: 0.45, line_color: null});
     made.scatter({field: "x"}, {field: "y"}, {source: cursor, marker: "circle_cross", size: 13, fill_color: null, line_color: c.ink, line_width: 1.5});
-    CHART.live.strips.push({name: strip.name, cursor});
-    return made;
+    return {name: strip.name, cursor, place, made};
   });
+  holder.replaceChildren(...CHART.strips.map(({place}) => place));
+  for (const {place, made} of CHART.strips) drawn(place, made);
+  showCursor(STATE.row);
 }
 
 function parameter(name, row) {
@@ -172,7 +158,7 @@ function parameter(name, row) {
 
 function drawConvergence() {
   const holder = document.getElementById("convergence");
-  if (!holder || !DATA.convergence) return;
+  if (!holder?.closest("details").open) return;
   const c = colours(), d = DATA.convergence;
   const plot = figure({height: 260, x_axis_type: "log", y_axis_type: d.log ? "log" : "linear", toolbar_location: null, tools: ""},
     "Distinct architectures evaluated", d.label);
@@ -185,44 +171,33 @@ function drawConvergence() {
   drawn(holder, plot);
 }
 
-// Where a click lands: the nearest member of the frontier on the screen, none beyond 30 pixels.
 function selectNear(event) {
-  const {plot, x, y, order} = CHART.live;
-  const at = (u, v) => [pixel(u, plot.x_range, x.log, plot.inner_width), pixel(v, plot.y_range, y.log, plot.inner_height)];
-  const [px, py] = at(event.x, event.y);
-  let best = -1, least = 30;
-  for (const row of order) {
-    const [qx, qy] = at(ROWS.metrics[x.name][row], ROWS.metrics[y.name][row]);
-    const far = Math.hypot(qx - px, qy - py);
-    if (far < least) [best, least] = [row, far];
-  }
-  if (best >= 0) select(best);
+  const {plot, x, y, order} = CHART.live, row = nearest(event, plot, x.log, y.log, order, ROWS.metrics[x.name], ROWS.metrics[y.name]);
+  if (row >= 0) select(row);
 }
 
+// The selected design is marked where it is not the recommended one.
 function showCursor(row) {
-  const live = CHART.live;
-  if (!live) return;
-  const x = row < 0 ? [] : [ROWS.metrics[live.x.name][row]];
-  live.cursor.data = {x, y: row < 0 ? [] : [ROWS.metrics[live.y.name][row]]};
-  for (const strip of live.strips) strip.cursor.data = {x, y: row < 0 ? [] : [parameter(strip.name, row)]};
+  CHART.live.cursor.data = dots(row < 0 || row === CHART.pick ? [] : [row]);
+  for (const {name, cursor} of CHART.strips) cursor.data = row < 0 ? {x: [], y: []} : {x: [ROWS.metrics[DATA.axes[0]][row]], y: [parameter(name, row)]};
 }
 
 function showPick(row) {
-  if (CHART.live) CHART.live.pick.data = dots(row < 0 ? [] : [row]);
+  CHART.pick = row;
+  CHART.live.pick.data = dots(row < 0 ? [] : [row]);
+  CHART.live.name();
 }
 
-// A dashed line where a budget limits an axis.
+// Shade beyond a budget on an axis.
 function showLimits(budgets) {
-  if (!CHART.live) return;
-  CHART.live.limits.forEach((line, place) => {
+  CHART.live.limits.forEach((beyond, place) => {
     const limits = budgets.filter(b => b.metric === CHART.axes[place]).map(b => b.limit);
-    if (limits.length) line.location = Math.min(...limits);
-    line.visible = limits.length > 0;
+    if (limits.length) beyond[place ? "bottom" : "left"] = Math.min(...limits);
+    beyond.visible = limits.length > 0;
   });
 }
 
 function showInside() {
-  if (!CHART.live) return;
   const [inside, outside] = split();
   CHART.live.inside.data = dots(inside);
   CHART.live.outside.data = dots(outside);

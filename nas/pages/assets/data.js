@@ -30,6 +30,8 @@ function count(value) {
   return value >= 999.5e6 ? `${Number((value / 1e9).toPrecision(3))} G` : `${Number((value / 1e6).toPrecision(3))} M`;
 }
 
+function spelled(value) { return count(value).replace("G", "billion").replace("M", "million"); }
+
 function valueText(metric, value) {
   return metric.startsWith("params_") ? count(value) : number(value);
 }
@@ -67,6 +69,14 @@ function designText(shape, i) {
 function metricOf(name) {
   return DATA.metrics.find(metric => metric.name === name) ?? {name, label: name, log: false};
 }
+
+// A metric's label in two parts: its words, and its unit.
+function labelOf(name) {
+  const [, words, unit] = metricOf(name).label.match(/^(.*?)(?: \(([^()]*)\))?$/);
+  return [words, unit ?? ""];
+}
+
+function fact(name, text) { return make("div", {}, make("dt", {}, name), make("dd", {}, text)); }
 
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);

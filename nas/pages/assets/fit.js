@@ -53,9 +53,9 @@ LINKED.said = row => `${called(row)}: observed ${number(FIT.rows.observed[row])}
 
 LINKED.panel = row => {
   const r = FIT.rows, twins = everyRow(DATA.n).filter(other => other !== row && r.design[other] === r.design[row]);
-  const facts = make("dl", {class: "facts"}, factOf("observed", number(r.observed[row])), factOf("predicted", number(r.predicted[row])),
-    factOf("left out", number(r.unseen[row])), factOf("residual", signed(r.residual[row])), factOf("in robust sds", DATA.sd > 0 ? signed(r.residual[row] / DATA.sd) : "–"));
-  const design = make("dl", {class: "facts"}, ...FIT.factors.map(f => factOf(f.name.replaceAll("_", " "), /parameters|tokens/.test(f.name) ? count(f.values[row]) : number(f.values[row]))));
+  const facts = make("dl", {class: "facts"}, fact("observed", number(r.observed[row])), fact("predicted", number(r.predicted[row])),
+    fact("left out", number(r.unseen[row])), fact("residual", signed(r.residual[row])), fact("in robust sds", DATA.sd > 0 ? signed(r.residual[row] / DATA.sd) : "–"));
+  const design = make("dl", {class: "facts"}, ...FIT.factors.map(f => fact(f.name.replaceAll("_", " "), /parameters|tokens/.test(f.name) ? count(f.values[row]) : number(f.values[row]))));
   const same = twins.length ? [make("p", {class: "quiet"}, `Trained again: ${twins.slice(0, 8).map(called).join("; ")}${twins.length > 8 ? " …" : ""}`)] : [];
   return [make("p", {}, make("strong", {}, called(row))), facts, make("h3", {}, "Design"), design, ...same, make("h3", {}, `Share of each term (${DATA.ofLog ? "ln nats" : "nats"})`), termTable(row)];
 };
@@ -78,7 +78,7 @@ function redraw() {
 
 document.getElementById("by").append(menuOf("predicted-by", "predicted by", BY.map(([, words]) => words), FIT.by, k => { FIT.by = k; redrawn(drawRows); }));
 redraw();
-linkedRows();
+linkRows("Show this row", Number, choose);
 document.getElementById("predicted").addEventListener("keydown", walk);
 choose(DATA.influential[0] ?? -1);
 whenThemeChanges(redraw);

@@ -44,13 +44,13 @@ function swatch({colour, marker, dash, hollow}) {
   return image;
 }
 
-// The legend of one figure stands above it as buttons that hide and show what they name, so that it hides no point.
-function legendAbove(holder, plot) {
+// The legend of one figure stands below it as buttons that hide and show what they name, so that it hides no point.
+function legendBelow(holder, plot) {
   const found = plot.center.find(each => each instanceof Bokeh.Legend), items = found?.items ?? [];
   plot.center = plot.center.filter(each => each !== found);
   const buttons = items.map(({label, renderers}) => {
     const button = seriesButton(label.value, markOf(renderers));
-    button.setAttribute("aria-pressed", "true");
+    button.setAttribute("aria-pressed", String(renderers.every(renderer => renderer.visible)));
     button.addEventListener("click", () => {
       const shown = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", String(shown));
@@ -60,7 +60,7 @@ function legendAbove(holder, plot) {
   });
   const own = `legend-of-${holder.id}`;
   document.getElementById(own)?.remove();
-  if (buttons.length) holder.before(make("div", {id: own, class: "legend", role: "group", "aria-label": "What is shown"}, ...buttons));
+  if (buttons.length) holder.after(make("div", {id: own, class: "legend", role: "group", "aria-label": "What is shown"}, ...buttons));
 }
 
 // How renderers of one name look together: the marker of the last that has one, the line of the first.
@@ -72,12 +72,11 @@ function markOf(renderers) {
 
 function dashOf(dash) { return dash?.value ?? dash ?? "solid"; }
 
-function drawn(holder, plot, below = []) {
-  legendAbove(holder, plot);
+function drawn(holder, plot) {
+  legendBelow(holder, plot);
   holder.replaceChildren();
   holder.dataset.drawn = isDark() ? "dark" : "light";
-  const all = below.length ? new Bokeh.Column({children: [plot, ...below], sizing_mode: "stretch_width", spacing: 0}) : plot;
-  return Bokeh.Plotting.show(all, holder).then(() => { holder.dataset.ready = "yes"; });
+  return Bokeh.Plotting.show(plot, holder).then(() => { holder.dataset.ready = "yes"; });
 }
 
 // What a chart draws of a series, in place of what it drew before.

@@ -50,17 +50,9 @@ function drawLine(plot, spec, slope, dash, c) {
   plot.line({field: "x"}, {field: "y"}, {source, line_color: c.quiet, line_width: 1, line_dash: dash});
 }
 
-// Where a click lands: the nearest row on the screen, none beyond 30 pixels.
 function chooseNear({plot, spec}, event) {
-  const at = (u, v) => [pixel(u, plot.x_range, spec.xLog, plot.inner_width), pixel(v, plot.y_range, spec.yLog, plot.inner_height)];
-  const [px, py] = at(event.x, event.y);
-  let best = -1, least = 30;
-  for (const {rows} of spec.groups) for (const row of rows) {
-    const [qx, qy] = at(spec.x[row], spec.y[row]);
-    const far = Math.hypot(qx - px, qy - py);
-    if (far < least) [best, least] = [row, far];
-  }
-  if (best >= 0) choose(best);
+  const row = nearest(event, plot, spec.xLog, spec.yLog, spec.groups.flatMap(({rows}) => rows), spec.x, spec.y);
+  if (row >= 0) choose(row);
 }
 
 function choose(row) {
@@ -82,27 +74,7 @@ function markChosen() {
   }
 }
 
-function walk(event) {
-  const steps = {ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity};
-  if (event.altKey || event.ctrlKey || event.metaKey || !LINKED.order.length) return;
-  if (event.key === "Escape") choose(-1);
-  else if (event.key in steps) {
-    const at = LINKED.order.indexOf(LINKED.row), last = LINKED.order.length - 1, step = steps[event.key];
-    const to = at < 0 && Number.isFinite(step) ? (step > 0 ? 0 : last) : Math.min(last, Math.max(0, at + step));
-    choose(LINKED.order[to]);
-  } else return;
-  event.preventDefault();
-}
-
-function linkedRows() {
-  for (const line of document.querySelectorAll("tr[data-index]")) {
-    line.classList.add("linked");
-    line.tabIndex = 0;
-    line.title = "Show this row";
-    line.addEventListener("click", () => choose(Number(line.dataset.index)));
-    line.addEventListener("keydown", event => { if (event.key === "Enter") choose(Number(line.dataset.index)); });
-  }
-}
+function walk(event) { walkAlong(event, LINKED.order, LINKED.row, choose); }
 
 // Large counts in thousands of millions, so that an axis can be read.
 function readable(name, values) {
@@ -114,8 +86,6 @@ function menuOf(id, label, options, chosen, change) {
   made.addEventListener("change", () => change(Number(made.value)));
   return make("label", {}, `${label} `, made);
 }
-
-function factOf(name, text) { return make("div", {}, make("dt", {}, name), make("dd", {}, text)); }
 
 function everyRow(n) { return Array.from({length: n}, (_, row) => row); }
 

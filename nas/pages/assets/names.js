@@ -1,27 +1,28 @@
 // Names beside the marks of a figure: none on another name, on a named mark or outside; where none has room, pointing still reads it.
-const NAME_FONT = {size: 12, family: "helvetica"}, NAME_HEIGHT = 15;
+const NAME_FONT = {size: 13, family: "helvetica"}, NAME_HEIGHT = 16;
 const SIDES = [[-1, 1], [0, 1], [-1, 0], [1, 1], [1, -1], [0, -1], [1, 0], [-1, -1]]; // left below first: a falling frontier leaves room there
 
-// `named`: {x, y, name, colour} by importance; `avoided`: {x, y} of further marks that names had better not cover. Placed anew whenever the
-// figure's size or ranges change.
-function nameMarks(plot, named, xLog, yLog, avoided = []) {
-  const c = colours(), sources = new Map(named.map(({colour}) => [colour, new Bokeh.ColumnDataSource({data: columnsOf([])})]));
+// `inks`: the colours of names, of which that of the pick is bold; `named`: gives {x, y, name, colour} by importance; `avoided`: {x, y} of further marks that
+// names had better not cover. Placed anew whenever the figure's size or ranges change, and by the function that is returned.
+function nameMarks(plot, inks, named, xLog, yLog, avoided = []) {
+  const c = colours(), sources = new Map(inks.map(colour => [colour, new Bokeh.ColumnDataSource({data: columnsOf([])})]));
   for (const range of [plot.x_range, plot.y_range]) if (range instanceof Bokeh.DataRange1d) range.renderers = plot.renderers.slice(); // of marks, not of names
   for (const [colour, source] of sources) {
     plot.segment({field: "x"}, {field: "y"}, {field: "led_x"}, {field: "led_y"}, {source, line_color: colour, line_alpha: 0.5, line_width: 1});
-    plot.text({field: "to_x"}, {field: "to_y"}, {field: "name"}, {source, text_color: colour, text_font: NAME_FONT.family, text_font_size: `${NAME_FONT.size}px`,
-      text_baseline: "middle", text_align: "center", background_fill_color: c.ground, background_fill_alpha: 0.7});
+    plot.text({field: "to_x"}, {field: "to_y"}, {field: "name"}, {source, text_color: colour, text_font: NAME_FONT.family, text_font_size: `${NAME_FONT.size}px`, text_font_style: colour === c.pick ? "bold" : "normal",
+      text_baseline: "middle", text_align: "center", background_fill_color: c.ground, background_fill_alpha: 0.8});
   }
   let later = 0;
   const place = () => {
     if (plot.properties.inner_width.is_unset || plot.properties.inner_height.is_unset || !(plot.x_range.end > plot.x_range.start)) return;
     const across = [plot.x_range, xLog, plot.inner_width], up = [plot.y_range, yLog, plot.inner_height];
     const seen = each => ({...each, at: [pixel(each.x, ...across), plot.inner_height - pixel(each.y, ...up)]});
-    const placed = freePlaces(named.map(seen), avoided.map(seen), plot.inner_width, plot.inner_height).map(each => ({...each, to_x: valueAt(each.to[0], ...across), to_y: valueAt(plot.inner_height - each.to[1], ...up)}));
+    const placed = freePlaces(named().map(seen), avoided.map(seen), plot.inner_width, plot.inner_height).map(each => ({...each, to_x: valueAt(each.to[0], ...across), to_y: valueAt(plot.inner_height - each.to[1], ...up)}));
     for (const [colour, source] of sources) source.data = columnsOf(placed.filter(each => each.colour === colour));
   };
   for (const changed of [plot.x_range.change, plot.y_range.change, plot.properties.inner_width.change, plot.properties.inner_height.change])
     changed.connect(() => { clearTimeout(later); later = setTimeout(place, 40); }); // one figure is laid out in several steps
+  return place;
 }
 
 function columnsOf(placed) {
@@ -63,6 +64,6 @@ function shortened(name, room) {
 const RULER = document.createElement("canvas").getContext("2d");
 
 function textWidth(text) {
-  RULER.font = `${NAME_FONT.size}px ${NAME_FONT.family}`;
+  RULER.font = `bold ${NAME_FONT.size}px ${NAME_FONT.family}`;
   return RULER.measureText(text).width;
 }

@@ -22,12 +22,12 @@ function select(row) {
   const panel = document.getElementById("panel");
   showCursor(row);
   panel.dataset.index = row < 0 ? "" : String(ROWS.index[row]);
-  const body = row < 0 ? [make("p", {class: "quiet"}, DATA.hint)] : described(row);
-  panel.replaceChildren(make("h2", {}, "Selected architecture"), ...body);
+  const body = row < 0 ? [make("p", {class: "quiet"}, "Click a point of the frontier, or focus it and press an arrow key.")] : described(row);
+  panel.replaceChildren(...body);
   explainWords(panel);
   foldTables();
   document.getElementById("said").textContent = row < 0 ? "Nothing selected" :
-    `${designText(ROWS.shape, row)}; ${CHART.axes.map(name => `${name} ${number(ROWS.metrics[name][row])}`).join(", ")}`;
+    `Selected: ${designText(ROWS.shape, row)}; ${CHART.axes.map(name => takenText(name, row).join("")).join(", ")}. Its parts stand below.`;
 }
 
 function described(row) {
@@ -44,8 +44,6 @@ function shapeText(name, row) {
   const value = ROWS.shape[name][row], words = DATA.words[name];
   return words ? words[value] : number(value);
 }
-
-function fact(name, text) { return make("div", {}, make("dt", {}, name), make("dd", {}, text)); }
 
 function sureness(row, i) {
   const said = [];
@@ -119,24 +117,4 @@ function lossTable(i) {
 
 function commands(row) {
   return DATA.solved ? [] : [make("h3", {}, "In the terminal"), make("pre", {}, `${DATA.commands.explain} --index ${ROWS.index[row]}`)];
-}
-
-function move(step) {
-  const order = CHART.live?.order ?? [];
-  if (!order.length) return;
-  const at = order.indexOf(STATE.row);
-  const to = at < 0 ? (step > 0 ? 0 : order.length - 1) : Math.min(order.length - 1, Math.max(0, at + step));
-  select(order[to]);
-}
-
-function onKey(event) {
-  const steps = {ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity};
-  if (event.altKey || event.ctrlKey || event.metaKey) return;
-  if (event.key === "Escape") select(-1);
-  else if (event.key in steps && FRONTIER.length) {
-    const step = steps[event.key];
-    if (Number.isFinite(step)) move(step);
-    else select(CHART.live.order[step < 0 ? 0 : CHART.live.order.length - 1]);
-  } else return;
-  event.preventDefault();
 }

@@ -1,28 +1,19 @@
-// A run's page: menus of axes, the frontier and its panel, budgets, convergence.
+// A run's page: the frontier, the recommended design and its budgets; what is in folds is drawn when they are opened.
 function redraw() {
+  const {row} = STATE;
   drawFrontier();
+  drawStrips();
   drawConvergence();
-  showCursor(STATE.row);
   repick();
-}
-
-function rowLinks() {
-  for (const line of document.querySelectorAll("tr[data-index]")) {
-    const row = ROWS.index.indexOf(Number(line.dataset.index));
-    if (row < 0) continue;
-    line.classList.add("linked");
-    line.tabIndex = 0;
-    line.title = "Show this architecture";
-    line.addEventListener("click", () => select(row));
-    line.addEventListener("keydown", event => { if (event.key === "Enter") select(row); });
-  }
+  settle();
+  select(row);
 }
 
 axisMenus(CHART.axes, redraw);
 drawFrontier();
-drawConvergence();
 drawBudgets();
-rowLinks();
-document.getElementById("frontier").addEventListener("keydown", onKey);
-select(DATA.start);
+settle();
+linkRows("Show this architecture", index => ROWS.index.indexOf(index), select);
+for (const [id, draw] of [["strips", drawStrips], ["convergence", drawConvergence]]) document.getElementById(id)?.closest("details").addEventListener("toggle", draw);
+document.getElementById("frontier").addEventListener("keydown", event => walkAlong(event, CHART.live.order, STATE.row, select));
 whenThemeChanges(redraw);

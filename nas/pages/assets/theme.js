@@ -19,21 +19,21 @@ const TOOLS = "pan,box_zoom,wheel_zoom,reset,save";
 function figure(options, xLabel, yLabel) {
   const c = colours(), {tools = TOOLS} = options, zooms = tools.includes("box_zoom") && !HANDHELD.matches;
   const made = Bokeh.Plotting.figure({
-    sizing_mode: "stretch_width", toolbar_location: "above", min_border_left: HANDHELD.matches ? 56 : 72, min_border_right: 12,
+    sizing_mode: "stretch_width", toolbar_location: HANDHELD.matches ? "above" : "right", min_border_left: HANDHELD.matches ? 56 : 72, min_border_right: 12,
     background_fill_color: c.ground, border_fill_color: c.ground, outline_line_color: null,
     tools, active_scroll: null, active_drag: zooms ? "box_zoom" : null, ...options,
   });
   if (HANDHELD.matches) made.toolbar.stylesheets = ["[class*=Button] { --button-width: 40px; --button-height: 40px; }"];
   made.toolbar.logo = null;
-  made.toolbar.autohide = false;
+  made.toolbar.autohide = !HANDHELD.matches;
   for (const [axis, label] of [[made.xaxis, xLabel], [made.yaxis, yLabel]]) {
     Object.assign(axis, {
       axis_label: label, axis_label_text_color: c.ink, major_label_text_color: c.quiet, axis_line_color: c.line,
-      axis_label_text_font_style: "normal", axis_label_text_font_size: "13px", major_label_text_font_size: "12px",
+      axis_label_text_font_style: "normal", axis_label_text_font_size: "14px", major_label_text_font_size: "12px",
       major_tick_line_color: c.line, minor_tick_line_color: null,
     });
   }
-  for (const grid of [made.xgrid, made.ygrid]) Object.assign(grid, {grid_line_color: c.line, grid_line_alpha: 0.5});
+  for (const [grid, axis] of [[made.xgrid, made.below[0]], [made.ygrid, made.left[0]]]) Object.assign(grid, {axis, ticker: null, grid_line_color: c.line, grid_line_alpha: 0.5});
   return made;
 }
 
@@ -70,6 +70,38 @@ function pixel(value, range, log, length) {
 function valueAt(place, range, log, length) {
   const share = place / length;
   return log ? range.start * (range.end / range.start) ** share : range.start + share * (range.end - range.start);
+}
+
+// Where a click lands: of rows the nearest on the screen, -1 beyond 30 pixels.
+function nearest(event, plot, xLog, yLog, rows, x, y) {
+  const at = (u, v) => [pixel(u, plot.x_range, xLog, plot.inner_width), pixel(v, plot.y_range, yLog, plot.inner_height)];
+  const [px, py] = at(event.x, event.y), far = rows.map(row => { const [qx, qy] = at(x[row], y[row]); return Math.hypot(qx - px, qy - py); });
+  const least = far.reduce((best, each, i) => each < (far[best] ?? 30) ? i : best, -1);
+  return least < 0 ? -1 : rows[least];
+}
+
+// Keys choose along an order of rows; Esc chooses none.
+function walkAlong(event, order, row, choose) {
+  const steps = {ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity};
+  if (event.altKey || event.ctrlKey || event.metaKey || !order.length) return;
+  if (event.key === "Escape") choose(-1);
+  else if (event.key in steps) {
+    const at = order.indexOf(row), last = order.length - 1, step = steps[event.key];
+    choose(order[at < 0 && Number.isFinite(step) ? (step > 0 ? 0 : last) : Math.min(last, Math.max(0, at + step))]);
+  } else return;
+  event.preventDefault();
+}
+
+// Rows of tables that show what they are about.
+function linkRows(title, rowOf, choose) {
+  for (const line of document.querySelectorAll("tr[data-index]")) {
+    const row = rowOf(Number(line.dataset.index));
+    if (row < 0) continue;
+    line.classList.add("linked");
+    Object.assign(line, {tabIndex: 0, title});
+    line.addEventListener("click", () => choose(row));
+    line.addEventListener("keydown", event => { if (event.key === "Enter") choose(row); });
+  }
 }
 
 function evenTicks(low, high, most) {

@@ -1,7 +1,7 @@
 // Words of the glossary (GLOSSARY, glossary.json) are explained where they first stand in a section: on pointing, a tap or Tab; Esc ends it.
 const WORDS = new RegExp(`(?<![\\w.@/-])(?:${Object.keys(GLOSSARY).sort((a, b) => b.length - a.length)
   .map(word => word.length > 1 ? word.replace("+", "\\+") : `${word}(?= \\d)`).join("|")})(?![\\w@]|-\\w)`, "g");
-const UNEXPLAINED = "h1, h2, h3, h4, a, abbr, button, code, kbd, label, noscript, option, pre, select, summary, svg, .chart, .legend, [aria-live]";
+const UNEXPLAINED = "h1, h2, h3, h4, a, abbr, button, code, kbd, label, noscript, option, pre, select, summary, svg, .chart, .legend";
 
 function explainWords(part) {
   const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT), texts = [], said = new Set();

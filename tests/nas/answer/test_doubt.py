@@ -13,11 +13,11 @@ import pytest
 
 import nas
 from nas.answer.design_words import describe
+from nas.answer.first_screen import show
 from nas.answer.law_sentences import notes
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import pick_columns, summary, write_files
-from nas.answer.screen import show
-from nas.answer.sentences import limits, limits_in_short
+from nas.answer.sentences import limits
 from nas.answer.sureness import (
     chance,
     difference_in_short,
@@ -118,7 +118,7 @@ def test_the_designs_that_are_not_told_apart_from_the_answer_are_counted_and_the
     depths = np.append(designs.depth[same], problem.architectures(answer.genotypes).depth)
     assert ("depth" in doubt.tied.genes) == (depths.min() < depths.max())
     assert all(doubt.tied.genes[n] == f"{depths.min()} to {depths.max()}" for n in ("depth",) if n in doubt.tied.genes)
-    for lines in (limits(outcome), limits_in_short(outcome)):
+    for lines in (limits(outcome), limits(outcome)):
         said = next(line for line in lines if line.startswith("Within your budgets"))
         assert f"budgets {same.sum():,} evaluated design" in said
         assert describe(doubt.tied.cheapest) in said
@@ -146,7 +146,7 @@ def test_files_hold_what_is_said(outcome: Outcome, tmp_path: Path) -> None:
     assert groups == expected.tolist()
     assert 1 < len(set(groups)) < len(groups)
     assert f"The law tells {len(set(groups))} steps of the frontier's {len(groups)} designs apart" in " ".join(
-        limits_in_short(outcome)
+        limits(outcome)
     )
 
 
@@ -295,7 +295,7 @@ def flat_text(shown: str) -> str:
 
 def test_experts_and_what_is_published_of_k_stand_in_the_same_line(concluded: Concluded) -> None:
     found = concluded(200, space="paper", **QUICK)
-    for said in (limits_in_short(found), limits(found)):
+    for said in (limits(found), limits(found)):
         assert sum("Few active experts are the law's choice: hw_codesign" in text for text in said) == 1
     (line,) = [text for text in said if text.startswith("Law evidence")]
     assert "Few active experts are the law's choice: hw_codesign" in line
@@ -319,7 +319,7 @@ def test_without_a_model_it_is_held_against_its_own_best(concluded: Concluded) -
     assert beside.best.columns() == problem.architectures(whole.genotypes[[best]]).columns()
     assert beside.difference is not None
     assert beside.difference.nats >= 0
-    assert any(text.startswith("Law evidence on your pick:") for text in limits_in_short(found))
+    assert any(text.startswith("Law evidence on your pick:") for text in limits(found))
 
 
 @pytest.fixture

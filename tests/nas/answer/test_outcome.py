@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nas.answer.first_screen import show
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import summary, write_files
 from nas.answer.pick_tables import beside_baselines, figure_of
-from nas.answer.screen import show
 from nas.answer.sentences import certainty
 from nas.errors import AllFailedError
 from nas.problem.evaluations import frontier_rows
@@ -266,7 +266,7 @@ def test_what_stands_beside_a_model_in_brief_has_the_lm_head_of_the_study(
     vocabulary: int, concluded: Concluded
 ) -> None:
     outcome = concluded(162, vocabulary=vocabulary, budgets={"total_ms": 60})
-    (table,) = beside_baselines(outcome, brief=True)
+    (table,) = beside_baselines(outcome)
     query = next(p.question for p in outcome.picks if p.question.baseline and p.question.vocabulary == vocabulary)
     assert query.budget is not None
     assert table.facts[0] == f"{'' if vocabulary else 'no LM head '}{query.budget.limit:.2f} ms"

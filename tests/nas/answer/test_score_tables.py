@@ -83,7 +83,7 @@ def test_steps_and_sentences_say_what_they_rest_on(studied: Callable[..., Study]
     assert found is not None
     shown = step_table(found)
     assert [row for row in shown.rows if row[0] == "flat"] == [("flat", "0", str(len(designs)), *shown.rows[-1][3:])]
-    said = " ".join(shown.below)
+    said = " ".join(shown.notes)
     for sentence in (
         NOT_TOLD,
         "outside of the table's 1.000 to 1.620: extrapolated",

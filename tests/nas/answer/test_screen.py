@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from nas.answer.first_screen import show
+from nas.answer.next_steps import next_steps
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import own_picks
-from nas.answer.screen import next_steps, show
 from nas.answer.sentences import certainty, certainty_in_short
 from nas.files.yaml_source import dump
 from nas.problem.diagnosis import lines
@@ -102,7 +103,7 @@ def test_an_application_that_nothing_meets_is_a_row_beside_times_on_the_device(c
     for column in ("on the device", "in convention"):
         assert [row[shown.header.index(column)] == "none fits" for row in shown.rows] == [False, True, False]
     assert "device_ms" in shown.header
-    assert "0 of" not in " ".join(shown.below)
+    assert "0 of" not in " ".join(shown.notes)
 
 
 def test_a_profile_that_is_far_off_says_so_in_every_answer(inside: Callable[..., Any]) -> None:
@@ -128,7 +129,7 @@ def test_a_limit_that_is_missed_on_the_device_is_marked_in_its_row(concluded: Co
     shown = own_picks(concluded(162, precision="fp16", applications=applications))
     there = [row[shown.header.index("in convention")] for row in shown.rows]
     assert [text.endswith(" !") for text in there] == [False, True, False]
-    assert "Every limit holds in this study's convention" in shown.below[0]
+    assert "Every limit holds in this study's convention" in shown.notes[0]
 
 
 def test_the_shorthand_of_the_first_screen_is_explained_on_it(

@@ -9,8 +9,8 @@ import pytest
 
 from nas.answer import three_sentences as answering
 from nas.answer.design_words import model_size, size_of
+from nas.answer.first_screen import show
 from nas.answer.outcome import Outcome
-from nas.answer.screen import show
 from nas.answer.three_sentences import answer_in_numbers, answer_of
 from nas.problem.problem import Problem
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nas.answer.first_screen import show
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import pick_columns, summary
 from nas.answer.pick_tables import WITNESS, beside_baselines
-from nas.answer.screen import show
-from nas.answer.sentences import headline, limits_in_short
+from nas.answer.sentences import headline, limits
 from nas.answer.sureness import difference_in_words, parts_lines, witness_in_words
 from nas.answer.three_sentences import three_sentences
 from nas.answer.witness import Witness, dense_twin, evidence_beside, needs_witness, parts_of_gain, witnesses
@@ -48,7 +48,7 @@ def bare(concluded: Concluded) -> Outcome:
 
 def row_of(found: Outcome, label: str, *, brief: bool = True) -> str:
     """What `evidence` says in a row beside the model."""
-    (table,) = beside_baselines(found, brief=brief)
+    (table,) = beside_baselines(found)
     return next(row for row in table.rows if row[0] == label)[table.header.index(WITNESS)]
 
 
@@ -70,7 +70,7 @@ def test_every_row_beside_a_model_has_both_witnesses(bare: Outcome) -> None:
 
 
 def test_a_sign_that_evidence_does_not_give_is_said_and_its_own_pick_is_named(bare: Outcome) -> None:
-    assert "-7.3 %" in " ".join(beside_baselines(bare, brief=True)[0].rows[1])
+    assert "-7.3 %" in " ".join(beside_baselines(bare)[0].rows[1])
     said = row_of(bare, "equal memory")
     assert said.startswith("evidence: disagrees, ")
     assert "its own pick: 16 layers, width 1,280, dense" in said
@@ -232,7 +232,7 @@ def test_the_answer_says_what_is_left_without_experts(concluded: Concluded) -> N
     assert answer is not None
     design = problem.architectures(answer.genotypes)
     assert design.n_experts[0] > 1
-    assert parts_lines(problem.scenario.law, design, found.study.baselines)[0] in limits_in_short(found)
+    assert parts_lines(problem.scenario.law, design, found.study.baselines)[0] in limits(found)
 
 
 def test_a_pair_that_the_law_does_not_price_has_no_witness() -> None:

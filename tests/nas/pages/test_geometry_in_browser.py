@@ -19,6 +19,7 @@ def found(page: Any, path: Path, width: int, scheme: str) -> list[str]:
     """Every fault of a page in a window; what a finger needs is asked of handhelds alone."""
     shown_at(page, width, scheme)
     page.open(path)
+    page.run("for (const fold of document.querySelectorAll('.fold')) fold.open = true")
     settled(page)
     asked = [check for check in CHECKS if check != "small" or width < PHONE]
     return [f"{width}, {check}: {fault}" for check in asked for fault in faults(page, check)]
@@ -30,18 +31,18 @@ def test_a_page_is_whole_at_every_width(kind: str, written: Callable[[str], Path
     assert [fault for width, scheme in WINDOWS for fault in found(page, path, width, scheme)] == []
 
 
-FIGURE = "const view = [...Bokeh.index.roots][0], plot = (view.child_views[0] ?? view).model ?? view.model;"
+FIGURE = "const plot = [...Bokeh.index.roots].find(view => view.el.closest('#frontier')).model;"
 #: What makes each check fail, done to a page that has no fault.
 SABOTAGE = {
     "overprinted": "document.querySelector('h1').nextElementSibling.style.marginTop = '-20px'",
-    "cut off": "Object.assign(document.querySelector('main p').style, {width: '9em', overflow: 'hidden', whiteSpace: 'nowrap'})",
-    "scrolling": "document.querySelector('main p').style.width = '800px'",
+    "cut off": "Object.assign(document.querySelector('#pick p').style, {width: '9em', overflow: 'hidden', whiteSpace: 'nowrap'})",
+    "scrolling": "document.querySelector('#pick p').style.width = '800px'",
     "small": "document.querySelector('#budgets button').style.minHeight = '20px'",
-    "legends": "document.querySelector('.legend').style.marginBottom = '-150px'",
+    "legends": "document.querySelector('.legend').style.marginTop = '-150px'",
     "names": f"{FIGURE} const text = plot.renderers.find(r => r.glyph.type === 'Text' && r.data_source.data.name.length > 1).data_source;"
     "text.data = {...text.data, to_x: text.data.to_x.map(() => text.data.to_x[0]), to_y: text.data.to_y.map(() => text.data.to_y[0])}",
     "ticks": f"{FIGURE} const low = plot.x_range.start, high = plot.x_range.end;"
-    "for (const v of view.child_views) for (const a of v.model.below ?? []) a.ticker = new Bokeh.FixedTicker({ticks: [0.50, 0.51, 0.52].map(t => low + t * (high - low))})",
+    "for (const a of plot.below) a.ticker = new Bokeh.FixedTicker({ticks: [0.50, 0.51, 0.52].map(t => low + t * (high - low))})",
 }
 
 

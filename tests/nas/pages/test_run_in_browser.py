@@ -47,7 +47,7 @@ MOVES = [
 def picked_by_select(page: Any, inside: Any, run: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The index that the command shown on the page chooses; "" where nothing fits."""
     words = shlex.split(page.text("#command"))
-    assert words[:4] == ["python", "-m", "nas.select", run.name]
+    assert words[:4] == ["python", "-m", "nas.select", "RUN"]
     monkeypatch.chdir(run.parent)
     answer = inside("select", str(run), *words[4:], "--json")
     if answer.code == 3:
@@ -195,10 +195,10 @@ def test_hostile_names_are_shown_and_not_run(tiny: dict[str, Any], run_of: RunOf
         baselines=[model],
     )
     page.open(run / "report.html")
-    assert page.driver.title == "<b>run $(id)"
+    assert page.driver.title.startswith("<b>run $(id): Lowest loss within ")
     assert page.run("return document.querySelectorAll('img, main b, header b').length") == 0
     assert HOSTILE in page.text("main")
-    assert "'<b>run $(id)'" in page.text("#command")
+    assert "folder of this run, <b>run $(id):" in page.text(".typed")
 
 
 def test_the_policy_lets_no_script_of_a_strangers_run(
@@ -211,7 +211,7 @@ def test_the_policy_lets_no_script_of_a_strangers_run(
         encoding="utf-8",
     )
     driver.get(altered.as_uri())
-    assert driver.title == "run"
+    assert driver.title.startswith("run: ")
     refused = " ".join(entry["message"] for entry in driver.get_log("browser"))
     assert refused.count("Content Security Policy") >= 2
 
@@ -289,7 +289,7 @@ def test_a_run_solved_over_a_larger_space_tightens_its_objectives(
 ) -> None:
     run = run_of(flags={"algo": "exact"}, space="fine", budgets={"total_ms": 60, "memory_gb": 2})
     page.open(run / "report.html")
-    assert "solved" in page.text("fieldset")
+    assert "solved" in page.text(".side")
     slider = '#budgets input[type=range][data-metric="total_ms"]'
     for step in (1000, 800, 300):
         page.enter(slider, step)
@@ -341,8 +341,8 @@ def test_a_page_names_how_a_design_is_served(
     assert re.search(r"\(\d+ KV\), mtp:[12]", page.text("main"))
 
 
-#: The figures of the frontier's column from the top, and the axis below the last one.
-PLOTS = "const views = [...Bokeh.index.roots].find(v => v.el.closest('#frontier')).child_views, plot = views[0].model, axis = plot.below[0];"
+#: The frontier's figure and the axis below it.
+PLOT = "const plot = [...Bokeh.index.roots].find(v => v.el.closest('#frontier')).model, axis = plot.below[0];"
 
 
 def opened(page: Any, run: Path, width: int) -> None:
@@ -352,6 +352,13 @@ def opened(page: Any, run: Path, width: int) -> None:
     page.until("return document.getElementById('frontier').dataset.ready === 'yes'")
 
 
+def unfolded(page: Any) -> None:
+    """Open every fold and wait until what is in it is drawn."""
+    page.run("for (const fold of document.querySelectorAll('.fold')) fold.open = true")
+    page.driver.execute_async_script("setTimeout(arguments[0], 100)")
+    page.until("return [...document.querySelectorAll('.chart')].every(e => e.dataset.ready === 'yes')")
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize(("low", "high"), [(86, 483), (80, 5000), (0.2, 3e6), (410, 430)])
 def test_a_logarithmic_axis_has_values_all_along_it_that_do_not_touch(
@@ -359,7 +366,7 @@ def test_a_logarithmic_axis_has_values_all_along_it_that_do_not_touch(
 ) -> None:
     opened(page, run_of(space=tiny), width)
     script = (
-        f"{PLOTS} return [axis.ticker.get_ticks(arguments[0], arguments[1], plot.x_range, 0).major, plot.inner_width]"
+        f"{PLOT} return [axis.ticker.get_ticks(arguments[0], arguments[1], plot.x_range, 0).major, plot.inner_width]"
     )
     ticks, room = page.run(script, low, high)
     places = (np.log([low, *ticks, high]) - np.log(low)) / np.log(high / low)
@@ -372,9 +379,8 @@ def test_a_phone_shows_the_design_in_the_answer_and_a_slider_to_move(
     tiny: dict[str, Any], run_of: RunOf, page: Any
 ) -> None:
     opened(page, run_of(space=tiny, budgets={"total_ms": 40}), 360)
-    names = page.run(
-        "return [...document.querySelectorAll('#main section:first-of-type .name')].map(e => e.textContent)"
-    )
+    unfolded(page)
+    names = page.run("return [...document.querySelectorAll('.fold .name')].map(e => e.textContent)")
     assert "architecture" in names
     slider, box = (
         page.run("return document.querySelector(arguments[0]).getBoundingClientRect().toJSON()", f".budget {part}")
@@ -386,15 +392,62 @@ def test_a_phone_shows_the_design_in_the_answer_and_a_slider_to_move(
 
 def test_strips_are_named_in_full(tiny: dict[str, Any], run_of: RunOf, page: Any) -> None:
     opened(page, run_of(space=tiny), 1280)
-    strips = page.run(f"{PLOTS} return views.slice(1).map(v => [v.model.title.text, v.model.left[0].axis_label])")
-    assert strips
+    unfolded(page)
+    strips = page.run(
+        "return [...Bokeh.index.roots].filter(v => v.model.title && v.el.closest('#strips')).map(v => [v.model.title.text, v.model.left[0].axis_label])"
+    )
+    assert len(strips) > 3
     assert all(title and not along for title, along in strips)
 
 
 def test_the_first_sheet_of_paper_holds_the_frontier(tiny: dict[str, Any], run_of: RunOf, page: Any) -> None:
     opened(page, run_of(space=tiny), 1280)
     page.printed()
-    bottom = page.run(
-        "return document.querySelector('#frontier canvas.printed').getBoundingClientRect().bottom + scrollY"
-    )
-    assert bottom < 1047  # CSS pixels of A4's height between margins of 1 cm
+    for part in ("#frontier canvas.printed", "#pick", "#command"):
+        bottom = page.run("return document.querySelector(arguments[0]).getBoundingClientRect().bottom + scrollY", part)
+        assert bottom < 1047, part  # CSS pixels of A4's height between margins of 1 cm
+    folds = page.run("return [...document.querySelectorAll('.fold')].map(e => [e.open, e.offsetHeight, e.innerHTML])")
+    assert not any(opened for opened, _, _ in folds)
+    assert all((height == 0) == ("strips" in inside) for _, height, inside in folds)
+    assert min(height for _, height, _ in folds if height) > 70  # printed with what is in them
+
+
+PLACES = """
+return ['#frontier', '#pick', '#budgets', '.fold'].map(part => document.querySelector(part).getBoundingClientRect()).map(
+  ({left, top, right, bottom}) => [left, top, right, bottom])
+"""
+
+
+def test_the_first_screen_is_the_picture_the_sentence_and_the_budgets(
+    tiny: dict[str, Any], run_of: RunOf, page: Any
+) -> None:
+    run = run_of(space=tiny, budgets={"total_ms": 40})
+    opened(page, run, 1280)
+    frontier, sentence, budgets, fold = page.run(PLACES)
+    assert frontier[2] - frontier[0] > 0.58 * 1280
+    assert frontier[1] < 110
+    assert max(frontier[3], sentence[3], budgets[3]) < 720
+    assert frontier[2] <= sentence[0]
+    assert sentence[3] <= budgets[1]
+    assert fold[1] > budgets[3]
+    opened(page, run, 390)
+    frontier, sentence, budgets, fold = page.run(PLACES)
+    assert frontier[3] <= sentence[1] < sentence[3] <= budgets[1] < fold[1]
+
+
+def test_the_sentence_says_what_the_moved_budgets_pick(tiny: dict[str, Any], run_of: RunOf, page: Any) -> None:
+    path = run_of(space=tiny, budgets={"total_ms": 40})
+    metrics = recorded_run(path).evaluations.metrics
+    page.open(path / "report.html")
+    for limit in (40, 20, 8):
+        page.enter('#budgets input[type=text][data-metric="total_ms"]', limit)
+        row, sentence = int(page.data("#pick", "index")), page.text("#pick p")
+        figures = [float(figure) for figure in re.findall(r"([\d.]+) of ([\d.]+) ms", sentence)[0]]
+        assert figures == pytest.approx([metrics["total_ms"][row], limit], rel=5e-3)
+        assert f"{metrics['loss'][row]:.2f} nats" in sentence
+        millions = metrics["params_total"][row] / 1e6
+        size = f"{millions:.3g} million" if millions < 999.5 else f"{millions / 1e3:.3g} billion"
+        assert f"A model of {size} parameters" in sentence
+        assert f"--budget total_ms={limit}" in page.text("#command") or limit == 40
+    page.enter('#budgets input[type=text][data-metric="total_ms"]', 1e-3)
+    assert page.text("#pick") == "Nothing that this page holds meets these budgets."

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 
 from nas.answer.outcome import Outcome
 from nas.answer.past_run import recalled, recorded_run
+from nas.answer.three_sentences import three_sentences
 from nas.commands.report import report
 from nas.commands.requests import ReportRequest
 from nas.errors import PlasError
@@ -27,6 +29,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.picks import best_row
 from objectives.display_text import in_a_command
+from tests.nas.pages.told import data, words
 
 RunOf = Callable[..., Path]
 Concluded = Callable[..., Outcome]
@@ -75,6 +78,36 @@ def test_own_metrics_are_shown_without_being_called(
     report(ReportRequest((run,), None, quiet=True))
     assert (run / "report.html").read_bytes() == written
     assert f"{module}:energy".encode() in written
+
+
+@pytest.mark.parametrize("budgets", [{}, {"total_ms": 1e-3}], ids=str)
+def test_without_scripts_the_answer_stands_first_and_the_tables_below(
+    budgets: dict[str, Any], tiny: dict[str, Any], run_of: RunOf
+) -> None:
+    run = run_of(space=tiny, budgets=budgets)
+    said = three_sentences(recalled(recorded_run(run)))
+    assert said is not None
+    opening, *folds = (run / "report.html").read_text().partition('id="data"')[0].split('<details class="fold">')
+    plain = unescape(re.sub("<[^>]+>", "", opening))
+    assert said.train in plain
+    assert said.takes in plain
+    assert (said.buys in plain) == bool(budgets)
+    titles = [re.findall("<h2>(.*?)</h2>", fold)[0] for fold in folds]
+    assert titles[0] == ("No feasible architecture" if budgets else "Answer")
+    assert titles[-1] == "The study, and how to repeat it"
+    assert ("<table>" in folds[0]) == (not budgets)
+
+
+def test_commands_name_no_folder_of_the_machine_that_made_them(tiny: dict[str, Any], run_of: RunOf) -> None:
+    run = run_of("my run", space=tiny)
+    content = data(run / "report.html")
+    assert content["commands"] == {
+        "select": "python -m nas.select RUN --select best",
+        "explain": "python -m nas.explain RUN",
+    }
+    shown = words(run / "report.html")
+    assert "python -m nas.run --config RUN" in shown
+    assert "RUN is the folder of this run, my run:" in shown
 
 
 def test_a_run_that_has_not_ended_says_so(copied: Path) -> None:
@@ -137,7 +170,7 @@ def test_what_was_learned_is_shown_as_far_as_tables_tell(name: str, content: str
     (copied / name).write_text(content)
     report(ReportRequest((copied,), None, quiet=True))
     page = (copied / "report.html").read_text()
-    assert "<h2>What was learned</h2><p>A lesson. \\u2028&lt;/script&gt;" in page
+    assert "<h2>What was learned</h2></summary><p>A lesson. \\u2028&lt;/script&gt;" in page
     assert "Picks of the whole space" not in page
     assert "<img src=" not in page
 
@@ -281,7 +314,7 @@ def test_a_large_run_holds_what_budgets_on_its_metrics_can_pick(
 def test_no_budget_on_extrapolation_can_be_moved(concluded: Concluded) -> None:
     outcome = concluded(162, law="evidence", outside="mark")
     held = rows_of(outcome)
-    assert set(held.movable) - set(run_data(outcome, held, "run")["movable"]) == {"extrapolation"}
+    assert set(held.movable) - set(run_data(outcome, held)["movable"]) == {"extrapolation"}
 
 
 def test_failed_rows_are_not_held(concluded: Concluded, user_module: Callable[[str], str]) -> None:

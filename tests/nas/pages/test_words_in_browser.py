@@ -67,7 +67,7 @@ def test_a_tap_explains_the_whole_design_inside_the_window(
     page.open(written("run"))
     settled(page)
     page.driver.find_element("css selector", "main abbr[data-word=KV]").click()
-    for word in ("width", "experts", "loss", "FFN ratio", "KV"):
+    for word in ("width", "experts", "FFN ratio", "KV"):
         assert f"{word}: {MEANINGS[word]}." in told(page)
     box = page.run("return document.getElementById('meaning').getBoundingClientRect().toJSON()")
     assert 0 <= box["left"] < box["right"] <= width

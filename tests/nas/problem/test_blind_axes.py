@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from nas.answer.first_screen import show
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import summary
-from nas.answer.screen import show
 from nas.files.yaml_source import dump
 from nas.problem.law_caveats import blind_axes
 from nas.problem.problem import Problem

@@ -111,7 +111,7 @@ function drawGains() {
     plot.add_layout(new Bokeh.Span({location, dimension, line_color: c.ink, line_dash: [2, 4], line_width: 1.3}));
   const marks = plot.scatter({field: "x"}, {field: "y"}, {source, marker: "diamond", size: 13, fill_color: c.frontier, line_color: c.ground});
   const least = Math.max(memory, ...found.map(g => g.memory_gb));
-  nameMarks(plot, [...found.map(g => ({x: g.memory_gb, y: g.percent, name: g.name, colour: c.ink})), {x: least, y: printed, name: `printed ${printed} %`, colour: c.quiet},
+  nameMarks(plot, [c.ink, c.quiet], () => [...found.map(g => ({x: g.memory_gb, y: g.percent, name: g.name, colour: c.ink})), {x: least, y: printed, name: `printed ${printed} %`, colour: c.quiet},
     {x: memory, y: 1, name: "Qwen2.5-0.5B's weights", colour: c.quiet}], true, false);
   plot.add_tools(new Bokeh.HoverTool({renderers: [marks], tooltips: [["", "@name"], ["lower by", "@y{0.0} %"], ["weights", "@x{0.000} GB"], ["design", "@design"]]}));
   drawn(document.getElementById("gains"), plot);

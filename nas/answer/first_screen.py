@@ -1,0 +1,321 @@
+"""The answer of a run on one screen of 24 lines: the design, what it takes, how sure that is, the frontier, what to type next."""
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+from pathlib import Path
+
+import numpy as np
+
+from nas.answer.answer_document import answer_document
+from nas.answer.design_words import describe_in_words
+from nas.answer.device_times import PREFIX, alike, counted, in_ms, limits, misses, times_of
+from nas.answer.law_sentences import TITLE as UNDER_LAWS
+from nas.answer.law_sentences import verdict_header, verdict_lines, verdict_rows
+from nas.answer.next_steps import next_steps
+from nas.answer.outcome import Outcome
+from nas.answer.pick_tables import LOSS, figure, figure_of, on_devices
+from nas.answer.sentences import (
+    baseline_metric,
+    certainty_in_short,
+    devices_in_words,
+    headline,
+    is_of_the_paper,
+    plot_axes,
+)
+from nas.answer.three_sentences import engines_line, minimised_or_limited, three_sentences
+from nas.answer.witness import Witness
+from nas.document.document import Table, table_of
+from nas.problem.diagnosis import lines
+from nas.problem.evaluations import Evaluations
+from nas.problem.law_caveats import blind_lines
+from nas.problem.objective import OWN, Baseline, PickQuery, unit_of
+from nas.problem.picks import Pick
+from nas.problem.problem import Problem
+from nas.problem.quantiles import share_of, time_ranges
+from nas.problem.uncertainty import Difference
+from nas.study.configuration import StudyConfig
+from nas.terminal.console import Line, write
+from nas.terminal.scatter import LINES, MARGIN, Series, scatter
+from nas.terminal.screen_text import COMMAND, TITLE, Styled, columns, linked, rows, shown, wrapped
+from nas.terminal.tables import show as show_document
+from nas.terminal.tables import table_lines
+from objectives.loss_law.law import origin_line
+from search_spaces.architectures import Architectures
+
+COLUMNS, ROWS = 80, 24  # of the screen that the answer fits
+LOWEST, HIGHEST = 4, 12  # lines of the plot
+INDENT = "  "
+WORDS = {  # of metrics whose limits people type
+    "total_ms": "total time",
+    "prefill_ms": "time to the first token",
+    "decode_ms": "decode time",
+    "tpot_ms": "time per token",
+    "memory_gb": "memory",
+    "resident_gb": "memory",
+    "memory_share": "share of memory",
+    "resident_share": "share of memory",
+}
+
+
+def show_head(problem: Problem, config: StudyConfig, calibration_note: str, *, verbose: bool) -> None:
+    """Print what is searched and by which law, before anything else is done; verbose: with every setting."""
+    settings = [*_sentences(headline(problem, config, calibration_note)), []] if verbose else []
+    write([*_head(problem, config), *settings])
+
+
+def show(outcome: Outcome, folder: Path, *, verbose: bool = False) -> None:
+    """Print the answer of a finished run: on one screen, or everything that is known of it before that screen."""
+    if verbose:
+        show_document(answer_document(outcome))
+        write([[]])
+    show_first_screen(outcome, folder)
+
+
+def show_first_screen(outcome: Outcome, folder: Path) -> None:
+    """Print the answer below the head; the plot takes the lines that are left."""
+    first, last = _answer(outcome), _ending(outcome, folder)
+    study = outcome.study
+    used = len(_head(study.problem, study.config)) + len(first) + len(last) + 1
+    if sys.stderr.isatty():  # warnings stand on the same screen
+        used += len(_sentences([f"Warning: {text}" for text in study.notices]))
+    height = (rows() or ROWS) - used
+    if outcome.diagnosis is not None:
+        middle = _details(outcome, height)
+    else:
+        middle = _tables(outcome) or _plot(outcome, height - LINES)
+    write([*first, *middle, *last])
+
+
+def _head(problem: Problem, config: StudyConfig) -> list[Line]:
+    """Under which conventions, which device and workload; whose losses, and what that law is known to get wrong."""
+    if is_of_the_paper(problem, config):
+        name = "The paper's study"
+    else:
+        name = "On the device" if config.preset == "device" else "By the paper's conventions"
+    scenario, law = problem.scenario, problem.scenario.law
+    formats = ", ".join(each.precision.name for each in scenario.formats or (scenario,))
+    batch = f", batch {config.batch}" if config.batch > 1 else ""
+    what = f"{devices_in_words(problem)}, {formats}, {config.request_words}{batch}"
+    losses = f"Law {law.name}"
+    losses = f"{losses} {law.caveat}" if law.caveat else origin_line(law).partition(", residual")[0] or losses
+    return [*_sentence(Styled(f"{name}: {what}", TITLE)), *_sentence(losses), []]
+
+
+def _sentence(text: str, indent: str = "") -> list[Line]:
+    """A sentence as lines of the screen; further ones are indented."""
+    styled = Styled(indent + text, text.style) if isinstance(text, Styled) else indent + text
+    return list(wrapped([shown(styled, sys.stdout)], min(columns(), COLUMNS)))
+
+
+def _sentences(texts: Sequence[str], indent: str = "") -> list[Line]:
+    return [line for text in texts for line in _sentence(text, indent)]
+
+
+def _answer(outcome: Outcome) -> list[Line]:
+    """The design, what it takes, how it compares, and every warning about it; of a study in which nothing fits, that."""
+    if outcome.diagnosis is not None:
+        nothing = three_sentences(outcome)
+        return [] if nothing is None else _sentences(nothing.sentences)
+    pick = outcome.picks[0]
+    if pick.answer is None:
+        return []
+    problem, answer = outcome.study.problem, pick.answer
+    design, metrics = problem.architectures(answer.genotypes), _first_row(answer)
+    size, rest = describe_in_words(design, problem.space.settings)
+    used = f", {_count(metrics['params_active'])} used per token" if int(design.n_experts[0]) > 1 else ""
+    facts = [
+        f"{rest}, {_count(metrics['params_total'])} parameters{used}",
+        f"Predicted loss {metrics['loss']:.2f} nats{_doubt_of_loss(problem, design)}{_as_good(outcome)}",
+        _takes(outcome, design, metrics),
+        *_on_the_device(outcome, pick),
+        *_unmeasured(problem, design, metrics),
+        *_compared(outcome),
+        *([engines] if (engines := engines_line(problem, design)) else []),
+        *blind_lines(problem.scenario.law, outcome.blind),
+    ]
+    return [*_sentence(Styled(f"Best design: {size}", TITLE)), *_sentences(facts, INDENT)]
+
+
+def _first_row(evaluations: Evaluations) -> dict[str, float]:
+    return {name: float(column[0]) for name, column in evaluations.metrics.items()}
+
+
+def _count(number: float) -> str:
+    """`26.9 B`, `494 M`."""
+    return f"{number / 1e9:.3g} B" if number >= 999.5e6 else f"{number / 1e6:.3g} M"
+
+
+def _takes(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -> str:
+    """`It takes total time 487 of 500 ms, memory 6.1 of 8 GB; the limit on total time holds it back.`"""
+    problem, changes = outcome.study.problem, outcome.changes
+    limited = limits(problem, PickQuery(OWN, None))
+    figures = [
+        _figure(problem, name, metrics[name], limited.get(name)) for name in minimised_or_limited(problem, metrics)
+    ]
+    where = f"On {problem.pricing(design).device.name} it" if problem.scenario.devices else "It"
+    active = [] if changes is None else [WORDS.get(budget.metric, budget.metric) for budget in changes.binding]
+    held = "no limit is reached" if changes is not None else ""
+    if active:
+        names = " and ".join(dict.fromkeys(active))
+        held = f"{names} {'limits' if len(active) == 1 else 'limit'} it"
+    return f"{where} takes {', '.join(figures)}{f'; {held}' if held else ''}."
+
+
+def _figure(problem: Problem, name: str, value: float, limit: float | None) -> str:
+    if name not in WORDS:
+        return figure(problem, name, value) if limit is None else figure_of(problem, name, value, limit)
+    most = "" if limit is None else f" of {in_ms(limit)}"
+    return f"{WORDS[name]} {in_ms(value)}{most} {unit_of(name)}".rstrip()
+
+
+def _on_the_device(outcome: Outcome, pick: Pick) -> list[str]:
+    """The same time under preset `device`, where this study's own is another, and whether it misses a limit there."""
+    problem, there = outcome.study.problem, outcome.device_times[0]
+    if alike(problem, [(pick, there)]):
+        return []
+    times = times_of(problem, PickQuery(OWN, None))
+    figures = " and ".join(f"{WORDS[name]} is about {in_ms(there[PREFIX + name])} ms" for name in times)
+    missed = ", above the limit" if misses(limits(problem, pick.question), there) else ""
+    left_out = ", ".join(re.split(r" of | \(", part)[0] for part in counted(problem, outcome.on_device))
+    return [f"On the real device {figures}{missed}: it adds {left_out}."]
+
+
+def _unmeasured(problem: Problem, design: Architectures, metrics: dict[str, float]) -> list[str]:
+    """Where measured times of such devices lie; of a limit that may be missed, how to ask for one that is kept."""
+    scenario = problem.pricing(design)
+    ranges, limited = time_ranges(scenario, design, metrics), limits(problem, PickQuery(OWN, None))
+    name = times_of(problem, PickQuery(OWN, None))[0]
+    if name not in ranges:
+        return []
+    low, high = ranges[name]
+    profile = scenario.calibration
+    whose = "devices of this class" if profile is not None and profile.typical else "measured models"
+    sentence = f"{share_of(scenario, design)} % of {whose} take {in_ms(low)} to {in_ms(high)} ms"
+    safer = f"; safer: --budget {name}@q80={limited[name]:g}" if limited.get(name, high) < high else ""
+    return [sentence + (safer or ".")]
+
+
+def _doubt_of_loss(problem: Problem, design: Architectures) -> str:
+    """What is known of the error of one loss."""
+    law = problem.scenario.law
+    if law.extrapolates(design)[0]:
+        return " (extrapolated: the law was fitted on other designs)"
+    return " (error unknown)" if law.residual_sd is None and not law.draws else ""
+
+
+def _compared(outcome: Outcome) -> list[str]:
+    """The pick that is as fast as the first published model, beside it: by the study's law, then by published trainings."""
+    problem = outcome.study.problem
+    for at, (pick, known) in enumerate((p, b) for p in outcome.picks for b in outcome.study.baselines[:1]):
+        question = pick.question
+        if question.baseline == known.label and question.vocabulary in (None, problem.vocabulary):
+            return list(_beside(outcome, at, pick, known))
+    return []
+
+
+def _beside(outcome: Outcome, at: int, pick: Pick, known: Baseline) -> Iterator[str]:
+    assert pick.question.budget is not None
+    where = f"As fast as {known.label} ({in_ms(pick.question.budget.limit)} ms)"
+    if pick.answer is None:
+        yield f"{where}: no design fits."
+        return
+    theirs = float(outcome.study.problem.scenario.law.loss(known.architecture)[0])
+    nats = float(pick.answer.metrics["loss"][0]) - theirs
+    if not np.isfinite(nats):
+        yield f"{where}: this law gives no loss for that model."
+        return
+    by_law = None if outcome.doubt is None else outcome.doubt.differences[at].get(known.label)
+    yield f"{where}: loss {_lower(nats) if by_law is None else _difference(by_law)}."
+    witness = outcome.witnesses[at]
+    if witness is not None:
+        yield f"By published trainings: {_witness(witness)}."
+
+
+def _lower(nats: float) -> str:
+    return f"{abs(nats):.2f} nats {'lower' if nats < 0 else 'higher'}"
+
+
+def _difference(found: Difference) -> str:
+    """`0.11 nats lower (90 %: 0.04 to 0.19)`."""
+    if not found.known:
+        return f"{_lower(found.nats)}, but no training supports it"
+    low, high = round(found.low, 2), round(found.high, 2)
+    if low < 0.0 < high:
+        span = f"{-low:.2f} lower to {high:.2f} higher"
+    else:
+        span = "{:.2f} to {:.2f}".format(*sorted((abs(low), abs(high))))
+    return f"{_lower(found.nats)} (90 %: {span})"
+
+
+def _witness(witness: Witness) -> str:
+    if not witness.difference.known:
+        return f"{_lower(witness.difference.nats)}, but none of them is like this design"
+    verdict = "no difference shown, " if witness.undecided else "the opposite, " if witness.disagrees else ""
+    return verdict + _difference(witness.difference)
+
+
+def _as_good(outcome: Outcome) -> str:
+    """How many other designs the law cannot tell from the answer, and what the cheapest of them takes."""
+    tied = None if outcome.doubt is None else outcome.doubt.tied
+    if tied is None:
+        return ""
+    many = "1 other is" if tied.number == 1 else f"{tied.number:,} others are"
+    cost = figure(outcome.study.problem, tied.metric, float(f"{tied.cost:.3g}"), named=False)
+    return f"; {many} as good by this law, from {cost} on"
+
+
+def _details(outcome: Outcome, room: int) -> list[Line]:
+    """What is missing where nothing fits, as much as there is room for."""
+    assert outcome.diagnosis is not None
+    details = lines(outcome.diagnosis, outcome.diagnosis_covers_space)
+    found = [[], *_sentences(details[1:] if three_sentences(outcome) is not None else details)]
+    return [*found[: max(room, LOWEST)], []]
+
+
+def _tables(outcome: Outcome) -> list[Line]:
+    """What was asked for instead of the picture: each device's answer, or the answer under each law."""
+    found: list[Line] = []
+    if (by_device := on_devices(outcome)) is not None:
+        found += [[], *table_lines(Table(by_device.columns[:3], tuple(row[:3] for row in by_device.rows)))]
+    if outcome.under_laws is not None:
+        problem, answers = outcome.study.problem, outcome.under_laws
+        table = table_of(verdict_header(answers.laws), verdict_rows(problem, answers), UNDER_LAWS)
+        found += [[], *table_lines(table), *_sentences(verdict_lines(problem, answers), INDENT)]
+    return [*found, []] if found else []
+
+
+def _plot(outcome: Outcome, height: int) -> list[Line]:
+    """The frontier, the answer and the published models; nothing where there is no room for four lines of it."""
+    problem, frontier, axes = outcome.study.problem, outcome.frontier, plot_axes(outcome.frontier.objectives)
+    if axes is None or height < LOWEST:
+        return [[]]
+    across, up = axes
+    log_x = next(o for o in problem.objectives if o.name == across).log_scale
+    series = [Series("frontier", "·", frontier.metrics[across], frontier.metrics[up], "cyan")]
+    if (answer := outcome.picks[0].answer) is not None:
+        series.append(Series("best", "O", answer.metrics[across], answer.metrics[up], "bold yellow"))
+    for known, mark in zip(outcome.study.baselines, cycle("◆◇▲△■□"), strict=False):
+        there = [baseline_metric(outcome, known.architecture, name) for name in (across, up)]
+        if None not in there:
+            x, y = (np.array([value], dtype=np.float64) for value in there)
+            series.append(Series(known.label, mark, x, y, "bold magenta"))
+    width = min(COLUMNS, columns()) - MARGIN - 1
+    drawn = scatter(series, across, LOSS if up == "loss" else up, log_x=log_x, width=width, height=min(height, HIGHEST))
+    return [[], *([shown(part, sys.stdout) for part in line] for line in drawn)]
+
+
+def _ending(outcome: Outcome, folder: Path) -> list[Line]:
+    """How close the search came to the exact frontier, where the files are, one command to type next."""
+    page = ", report.html" if (folder / "report.html").exists() else ""
+    files = [
+        shown(part, sys.stdout)
+        for part in ("Files: ", linked(folder, f"{folder}/"), f" (picks.csv{page}); more: --verbose")
+    ]
+    steps = [Styled(step, COMMAND) for step, _ in next_steps(outcome, folder)[:1]]
+    return [
+        *_sentences(certainty_in_short(outcome)),
+        *wrapped(files, min(columns(), COLUMNS)),
+        *([["Next: ", shown(step, sys.stdout)] for step in steps]),
+    ]
