@@ -164,7 +164,7 @@ def measured_elsewhere() -> str:
 
 def _typical(device: Device, calibration: Calibration) -> str:
     """What times of a class are worth."""
-    engine = f" with {calibration.engine}" if calibration.engine else " with any engine (--engine states one)"
+    engine = f" with {calibration.engine}" if calibration.engine else " with any engine (--set engine=NAME states one)"
     kind, comma, why = CHIPS[device.chip].partition(",")
     chip = "; chip in its file (gpu, soc, npu, …) would narrow them" if device.chip == "any" else ""
     return (

@@ -333,12 +333,12 @@ class Scenario:
         if self.serving.prompts is not None:
             raise ValueError(
                 f"energy_j: expected one chip, whose power was metered, got {self.serving.prompts.device.name} for prompts beside "
-                f"{self.device.name}; drop --phases"
+                f"{self.device.name}; drop serving.phases"
             )
         if self.sustained is not None:
             raise ValueError(
                 "energy_j: expected times of the first seconds, as power was metered, got sustained load, at whose clocks "
-                "nothing says what the device draws; drop --sustained"
+                "nothing says what the device draws; drop sustained"
             )
         where = f"{self.device.name}{'@' * bool(self.device.mode)}{self.device.mode}"
         if self.energy is None:
@@ -349,7 +349,7 @@ class Scenario:
         if self.calibration is None:
             raise ValueError(
                 f"energy_j: expected calibrated times, which the coefficients of {where} were fitted with, got datasheet "
-                "peaks; use --preset device, or --calibration shipped"
+                "peaks; use --preset device, or --set calibration=shipped"
             )
         return self.energy
 

@@ -36,7 +36,7 @@ class Training:
         """
         if self.device is None:
             raise ValueError(
-                "train_hours: expected a device that trains, got none; add --train-device h100_sxm, or training.device to the study"
+                "train_hours: expected a device that trains, got none; add --set training.device=h100_sxm, or training.device to the study"
             )
         return device_hours(flops, self.device, self.utilisation)
 

@@ -26,7 +26,7 @@ from nas.search.discovery import completed
 from nas.search.scenarios import extrapolated
 from nas.search.strategy import ReportSection
 from nas.study.baselines import baseline
-from nas.study.layers import over, preset_keys
+from nas.study.layers import over, parsed_settings, preset_keys
 from nas.study.study_laws import recorded_lengths
 from objectives import outside
 from objectives.device import Calibration, Device, Sustained
@@ -213,9 +213,10 @@ def study_recorded(resolved: Mapping[str, Any], flags: Mapping[str, Any], settin
     }
     budgets = {metric: limit for metric, limit in resolved["budgets"].items() if ships(metric, figures)}
     base = {**resolved, **kept, "budgets": budgets}
-    if "precision_law" in flags:
+    typed = {**flags, **parsed_settings(settings)}
+    if "precision_law" in typed:
         base |= _without_precision_laws(base)
-    if "preset" in flags:
+    if "preset" in typed:
         base = {key: value for key, value in base.items() if key not in preset_keys()}
     return assemble(*over(base, {}, flags, settings))
 

@@ -160,7 +160,7 @@ class Frontier:
         if of_law and mine.mapping() != theirs.mapping():
             raise UsageError(
                 f"distance_to: expected losses of one law, got {mine.name} and {theirs.name}, which are not compared "
-                "(only regrets are: --laws); solve this study"
+                "(only regrets are: --set laws=a,b); solve this study"
             )
 
     def save(self, path: str | Path) -> None:

@@ -21,23 +21,27 @@ class StudyKeys(TypedDict, total=False):
     preset: Literal["paper", "device"]
     """Conventions: the paper's, or a real device's."""
     space: Named
-    """Search space: name, file or mapping."""
+    """Search space: name, YAML file or mapping."""
+    only: Listed | Mapping[str, Any]
+    """Axes narrowed to values, by comma, or to a range with both its ends: n_experts=1, depth=8..24,width=1024,2048."""
     law: Named | FittedLaw
-    """Loss law: name, file or mapping."""
+    """Loss law: name, YAML file or mapping."""
     laws: str | Sequence[Named | FittedLaw]
     """Other laws: regrets of exact picks under each; further priors of prior_guided; names, files or mappings."""
     outside: Literal["mark", "allow", "exclude"]
     """Designs outside of what the law's rows cover: mark (shown, never recommended), allow, or exclude."""
     tokens: Written | Iterable[Written] | None
-    """Training tokens, of laws that depend on them; several are an axis; left out: the law's own."""
+    """Tokens of training, 10B, of laws that depend on them; several, 1B,3B,10B, are an axis; left out: the law's own."""
     unique_tokens: Written | None
-    """Tokens of distinct text, of laws that know of repeated ones; left out: the law's own."""
+    """Distinct text, of laws that know of repeated text (tokens); left out: the law's own."""
     training: Mapping[str, Any]
     """Where models are trained, and how much they will serve."""
+    scores: Named | None
+    """Scores of tasks by bits per byte, shown beside losses: file of 'plas fit --scores'; none."""
     residual_sd: Written | None
-    """Residual sd of the law in nats: designs closer than it can distinguish are tied."""
+    """Residual sd of the law: designs closer than it can distinguish are tied (nats)."""
     device: Named
-    """Device: id, id@mode, file or mapping."""
+    """Device: id, id@mode, YAML file or mapping."""
     devices: Listed | Mapping[str, Named]
     """Devices that designs may be on, a,b or name: device, an axis of the space; left out: `device` alone."""
     chip: Mapping[str, Any] | None
@@ -47,25 +51,23 @@ class StudyKeys(TypedDict, total=False):
     formats: Mapping[str, Any]
     """Weight formats of your own that precision may name, as in a plug-in's file."""
     precision: str
-    """Weights and linear operators; _kv8, _kv4: a KV cache of as many bits."""
+    """fp16, int8, int4, nvfp4, fp32; w4a16 (AWQ, GPTQ); llama.cpp's q4_0, q4_k_m, q5_k_m, q6_k, q8_0, mxfp4; _kv8, _kv4: with a KV cache of as many bits."""
     precisions: Listed
-    """Formats that designs may have, an axis of the space; left out: `precision` alone."""
+    """Formats that designs may have, a,b,c: an axis of the space; left out: `precision` alone."""
     precision_law: Listed
     """What few bits cost in loss; further ones are alternatives; none: nothing."""
     deltas: Named
     """kind of layers: nats where all are of it, as you measured; a file; none. {}: by public pairs."""
-    scores: Named | None
-    """Scores of tasks by bits per byte, shown beside losses: file of 'plas fit --scores'; none."""
     latency: Literal["operator", "closed_form"]
-    """Latency model."""
+    """Latency model: operator or closed_form."""
     attention: Literal["unfused", "fused"]
-    """Whether scores leave the chip."""
+    """Whether scores leave the chip: unfused or fused."""
     causal: bool
     """Skip the masked half of prefill attention."""
     complete: bool
     """Add residuals, RoPE, expert combination."""
     vocabulary: int | str | Sequence[int | str]
-    """Tokens of embedding and LM head, 32k; 0 leaves both out; several are an axis."""
+    """Tokens of embedding and LM head, 32k; 0 leaves both out; several, 8k,16k,32k, are an axis."""
     tied: bool | Sequence[bool]
     """One table for embedding and LM head; [true, false] is an axis."""
     token_curve: Named
@@ -85,17 +87,17 @@ class StudyKeys(TypedDict, total=False):
     batch: int
     """Sequences at once."""
     input_tokens: int
-    """Prompt length."""
+    """Prompt length (tokens)."""
     output_tokens: int
-    """Tokens generated."""
+    """Answer generated (tokens)."""
     input_text: Written | None
     """Prompt in bytes of text, 10kB, in place of input_tokens."""
     output_text: Written | None
     """Text generated, bytes, in place of output_tokens."""
     objectives: Metrics
-    """Metrics to minimise."""
+    """Metrics to minimise: loss,total_ms,package.module:function."""
     budgets: Mapping[str, Any] | Listed
-    """metric: limit, at most; of a rate '>=limit', at least."""
+    """metric=limit, at most; of a rate metric>=limit, at least; none removes one."""
     columns: Metrics
     """Metrics to compute and keep besides the ten: shipped ones, figures of the device."""
     train: Mapping[str, Any] | None
@@ -109,15 +111,15 @@ class StudyKeys(TypedDict, total=False):
     baselines: str | Sequence[Named]
     """Models to compare with: published names, columns, {config: config.json}."""
     algo: str
-    """Search strategy."""
+    """Strategy: 'plas list strategies' names them, package.module is your own, auto picks one."""
     auto: str
     """Why algo was picked: auto writes it."""
     params: Mapping[str, Any]
-    """The strategy's own parameters."""
+    """The strategy's own parameters: 'plas list --schema nsga2'."""
     evaluations: int | None
-    """Distinct architectures to evaluate."""
+    """Distinct architectures to evaluate; left out: 5000, or the strategy's own."""
     time_limit: Written | None
-    """Seconds of search."""
+    """Time of the search (seconds)."""
     stop_when_stable: int | None
     """Stop after so many evaluations without a new frontier member."""
     constraints: Literal["native", "penalty", "reject"] | None
@@ -139,7 +141,7 @@ class StudyKeys(TypedDict, total=False):
     resources: Mapping[str, Number]
     """What an evaluation takes of what a cluster's workers declare, such as GPU: 1."""
     evaluation_timeout: Written | None
-    """Seconds for one architecture, with workers or an executor."""
+    """Time for one architecture, with workers or an executor (seconds)."""
     optuna_storage: str | None
     """Database URL or journal file that the run is mirrored into, for optuna-dashboard."""
     seed: int

@@ -51,7 +51,7 @@ def _sections(kind: str, rows: list[Row]) -> Iterator[Section]:
         yield Section(
             "",
             (
-                "Devices that the table below lacks are priced by preset device with what is typical of their chip, and by --calibration datasheet at the peaks: "
+                "Devices that the table below lacks are priced by preset device with what is typical of their chip, and by --set calibration=datasheet at the peaks: "
                 f"{measured_elsewhere()}.",
             ),
         )

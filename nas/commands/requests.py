@@ -1,14 +1,15 @@
 """The flags of the small commands, each request a dataclass of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from nas.terminal.flags import (
+    DEVICE,
     OUTPUT,
     SEARCH,
-    STUDY,
+    SPACE,
     Config,
     Flag,
     Json,
@@ -18,6 +19,7 @@ from nas.terminal.flags import (
     Settings,
     Verbose,
     Word,
+    flag_of,
 )
 
 WHICH = "Which architecture"
@@ -29,12 +31,7 @@ class RunRequest:
 
     flags: Annotated[
         Mapping[str, Any],
-        Keys(
-            "algo evaluations time_limit stop_when_stable constraints seed_from known known_as workers executor asynchronous "
-            "optuna_storage seed params resume retry_failed config settings space law laws tokens unique_tokens precisions "
-            "precision_law deltas scores objectives budgets columns preset device devices device_columns precision latency attention vocabulary calibration engine sustained serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases batch input_tokens "
-            "output_tokens input_text output_text training.device training.utilisation training.served_tokens"
-        ),
+        Keys((SEARCH, SPACE, DEVICE)),
     ] = field(default_factory=dict)
     settings: Annotated[tuple[str, ...], Settings] = ()
     config: Annotated[str | None, Config] = None
@@ -42,9 +39,9 @@ class RunRequest:
     retry_failed: Annotated[
         bool, Flag("--retry-failed", "With --resume: evaluate failed architectures again.", SEARCH)
     ] = False
-    out: Annotated[Path | None, Flag("--out", "Run folder to create; default runs/<study>-<algo>-s<seed>.", OUTPUT)] = (
-        None
-    )
+    out: Annotated[
+        Path | None, Flag("--out", "Run folder to create; default runs/<study>-<algo>-s<seed>.", OUTPUT, brief=True)
+    ] = None
     measure_top: Annotated[
         int | None,
         Flag(
@@ -52,6 +49,7 @@ class RunRequest:
             "Then measure so many diverse members of the frontier here, with PyTorch.",
             OUTPUT,
             least=1,
+            instead="plas measure RUN --select diverse:N",
         ),
     ] = None
     pictures: Annotated[bool, NoPlots] = True
@@ -65,10 +63,12 @@ class SelectRequest:
     """A run and how to choose of it; `formats` are keys of the study that change what its designs are, or lose."""
 
     run: Annotated[Path, Word("Run folder.")]
-    how: Annotated[str, Flag("--select", "frontier, best, knee, diverse:K or budget:metric=limit.")] = "frontier"
+    how: Annotated[str, Flag("--select", "frontier, best, knee, diverse:K or budget:metric=limit.", brief=True)] = (
+        "frontier"
+    )
     budgets: Annotated[
         tuple[str, ...],
-        Flag("--budget", "metric=limit besides the run's own budgets; repeats.", metavar="METRIC=LIMIT"),
+        Flag("--budget", "metric=limit besides the run's own budgets; repeats.", metavar="METRIC=LIMIT", brief=True),
     ] = ()
     sweep: Annotated[
         str | None,
@@ -86,11 +86,13 @@ class SelectRequest:
         bool,
         Flag("--expected-regret", "What the pick loses on average over the law's draws, and the design of the least."),
     ] = False
-    laws: Annotated[str | None, STUDY["laws"]] = None
-    scores: Annotated[str | None, STUDY["scores"]] = None
-    formats: Annotated[Mapping[str, Any], Keys("precisions precision_law")] = field(default_factory=dict)
-    out: Annotated[Path | None, Flag("--out", "Candidate file to write, .csv or .jsonl.")] = None
-    shown: Annotated[int, Flag("--rows", "Rows shown on the screen; files hold all.", least=1)] = 20
+    laws: Annotated[str | None, flag_of("laws")] = None
+    scores: Annotated[str | None, flag_of("scores")] = None
+    formats: Annotated[
+        Mapping[str, Any], Keys(own={name: flag_of(name) for name in ("precisions", "precision_law")})
+    ] = field(default_factory=dict)
+    out: Annotated[Path | None, Flag("--out", "Candidate file to write, .csv or .jsonl.", brief=True)] = None
+    shown: Annotated[int, Flag("--rows", "Rows shown on the screen; files hold all.", least=1, brief=True)] = 20
     quiet: Annotated[bool, Quiet] = False
     json: Annotated[bool, Json] = False
 
@@ -100,26 +102,29 @@ class ExplainRequest:
     """One architecture: of a run, published, or written out; `flags` are keys of the study that prices it."""
 
     run: Annotated[Path | None, Word("Run folder to choose from, with its study's settings.")] = None
-    how: Annotated[str, Flag("--select", "best, knee or budget:metric=limit, in a run.", WHICH)] = "knee"
-    index: Annotated[int | None, Flag("--index", "Row of a run's evaluations.csv.", WHICH, least=0)] = None
+    how: Annotated[str, Flag("--select", "best, knee or budget:metric=limit, in a run.", WHICH, brief=True)] = "knee"
+    index: Annotated[int | None, Flag("--index", "Row of a run's evaluations.csv.", WHICH, least=0, brief=True)] = None
     model: Annotated[
         str | None,
         Flag(
             "--model",
             "Published model ('plas list models') or a Hugging Face config.json, with its own vocabulary.",
             WHICH,
+            brief=True,
         ),
     ] = None
     architecture: Annotated[
         str | None,
-        Flag("--architecture", "depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4", WHICH),
+        Flag(
+            "--architecture",
+            "depth=16,width=2048,n_experts=16,top_k=1,expert_size=1024,n_kv_heads=4",
+            WHICH,
+            brief=True,
+        ),
     ] = None
     flags: Annotated[
         Mapping[str, Any],
-        Keys(
-            "config settings space law laws precisions precision_law deltas scores budgets preset device device_columns precision latency attention "
-            "vocabulary calibration engine sustained serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases batch input_tokens output_tokens input_text output_text"
-        ),
+        Keys((SPACE, DEVICE)),
     ] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()
@@ -145,7 +150,7 @@ class ReportRequest:
             "--out", "File to write; report.html in the run's folder, of several runs in this one.", show_default=False
         ),
     ] = None
-    scores: Annotated[str | None, replace(STUDY["scores"], group=None)] = None
+    scores: Annotated[str | None, flag_of("scores")] = None
     show: Annotated[
         bool,
         Flag("--open", "Open the page in the browser, written first if it is not there; without one print its path."),

@@ -77,7 +77,7 @@ def typed_storage(raw: Mapping[str, Any], request: RunRequest) -> Mapping[str, A
     if not request.quiet:
         notice(
             f"Warning: optuna_storage: {short(without_password(str(left)))} of the study's file is not written to; "
-            "name it with --optuna-storage to mirror this run there"
+            "name it with --set optuna_storage=URL to mirror this run there"
         )
     return {key: value for key, value in raw.items() if key != "optuna_storage"}
 
@@ -114,7 +114,7 @@ def _refuse_taken_in(request: RunRequest, run: OpenRun) -> None:
     if "known" in typed:
         raise UsageError(
             "known: expected known results where a run begins, got them with --resume; start a new run with them, "
-            f"and this one's too: --known {in_a_command(run.path)}"
+            f"and this one's too: --set known={in_a_command(run.path)}"
         )
     if taken_in := [name for name in typed if name in at_start()]:
         raise UsageError(
@@ -192,8 +192,8 @@ def refuse_moving(manifest: Manifest, request: RunRequest) -> None:
     before = manifest.content.get("executor")
     if isinstance(before, str) and "executor" not in {**request.flags, **parsed_settings(request.settings)}:
         raise UsageError(
-            f"executor: expected where to go on, got nothing; add --executor {in_a_command(before[:200])}, where the run was, "
-            "another, or --executor none to evaluate here"
+            f"executor: expected where to go on, got nothing; add --set executor={in_a_command(before[:200])}, where the run was, "
+            "another, or --set executor=none to evaluate here"
         )
 
 

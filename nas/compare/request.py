@@ -5,24 +5,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from nas.terminal.flags import OUTPUT, Flag, Json, Keys, NoPlots, Quiet, Settings
+from nas.terminal.flags import DEVICE, OUTPUT, SEARCH, SPACE, Flag, Json, Keys, NoPlots, Quiet, Settings
 
 COMPARE = "What to compare"
 OWN = {  # keys of the comparison
-    "algos": Flag("--algos", "Strategies, or all: nsga2,package.module; default all (shipped).", COMPARE),
-    "seeds": Flag("--seeds", "Runs per strategy and study; default 15.", COMPARE, kind=int),
+    "algos": Flag("--algos", "Strategies, or all: nsga2,package.module; default all (shipped).", COMPARE, brief=True),
+    "seeds": Flag("--seeds", "Runs per strategy and study; default 15.", COMPARE, kind=int, brief=True),
     "evaluations": Flag(
-        "--evaluations", "Distinct architectures per run, or a strategy's cap; default 1000.", COMPARE, kind=int
+        "--evaluations",
+        "Distinct architectures per run, or a strategy's cap; default 1000.",
+        COMPARE,
+        kind=int,
+        brief=True,
     ),
     "baselines": Flag("--no-baselines", "Leave random and lhs out.", COMPARE, kind=bool),
-}
-OF_RUNS = {  # keys of a study, as they mean every run
-    "time_limit": Flag("--time-limit", "Seconds of search per run.", COMPARE, kind=float),
-    "stop_when_stable": Flag(
-        "--stop-when-stable", "Stop a run after N evaluations without a new frontier member.", COMPARE, "N", kind=int
-    ),
-    "constraints": Flag("--constraints", "native, penalty or reject: how budgets reach strategies.", COMPARE),
-    "seed_from": Flag("--seed-from", "Candidate file whose designs every run starts from.", COMPARE, "FILE"),
 }
 
 
@@ -30,11 +26,10 @@ OF_RUNS = {  # keys of a study, as they mean every run
 class CompareRequest:
     """A comparison to run or continue: `given` are keys of the comparison, `flags` those of its studies."""
 
-    given: Annotated[Mapping[str, Any], Keys("algos seeds evaluations studies baselines", OWN)] = field(
-        default_factory=dict
-    )
+    given: Annotated[Mapping[str, Any], Keys(own=OWN)] = field(default_factory=dict)
     studies: Annotated[
-        str | None, Flag("--studies", "Studies: of --config, shipped names, files; separated by commas.", COMPARE)
+        str | None,
+        Flag("--studies", "Studies: of --config, shipped names, files; separated by commas.", COMPARE, brief=True),
     ] = None
     params: Annotated[
         tuple[str, ...],
@@ -66,7 +61,7 @@ class CompareRequest:
         Flag("--bounds", "Hypervolume on these bounds, accuracy=0.5:0.8; one per objective.", COMPARE, "NAME=LOW:HIGH"),
     ] = ()
     resume: Annotated[
-        Path | None, Flag("--resume", "Continue a comparison, or extend it by what else is given.", COMPARE)
+        Path | None, Flag("--resume", "Continue a comparison, or extend it by what else is given.", COMPARE, brief=True)
     ] = None
     retry_failed: Annotated[
         bool, Flag("--retry-failed", "With --resume: evaluate failed architectures again.", COMPARE)
@@ -79,17 +74,16 @@ class CompareRequest:
     )
     flags: Annotated[
         Mapping[str, Any],
-        Keys(
-            "time_limit stop_when_stable constraints seed_from config settings space law objectives budgets preset device device_columns "
-            "precision latency attention vocabulary calibration engine sustained serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases batch input_tokens output_tokens input_text output_text",
-            OF_RUNS,
-        ),
+        Keys((SEARCH, SPACE, DEVICE), without=("RUN", "SingleRun")),
     ] = field(default_factory=dict)
     config: Annotated[
-        str | None, Flag("--config", "A comparison or a study: YAML file, folder, or a shipped name.", COMPARE)
+        str | None,
+        Flag("--config", "A comparison or a study: YAML file, folder, or a shipped name.", COMPARE, brief=True),
     ] = None
     settings: Annotated[tuple[str, ...], Settings] = ()
-    out: Annotated[Path | None, Flag("--out", "Folder to create; default runs/compare-<name>.", OUTPUT)] = None
+    out: Annotated[Path | None, Flag("--out", "Folder to create; default runs/compare-<name>.", OUTPUT, brief=True)] = (
+        None
+    )
     pictures: Annotated[bool, NoPlots] = True
     quiet: Annotated[bool, Quiet] = False
     json: Annotated[bool, Json] = False

@@ -22,7 +22,7 @@ from nas.devices.configuration import (
     table_rows,
     weight_of,
 )
-from nas.devices.request import DevicesRequest
+from nas.devices.request import OWN, DevicesRequest
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
 from nas.files.faults import Path as Place
@@ -34,7 +34,6 @@ from nas.study.configuration import IN_TEXT, PAPER_APPLICATIONS, StudyConfig
 from nas.study.layers import from_file, is_about_a_device, over
 from nas.study.value_parsers import split_budgets, split_names
 from nas.terminal.doors import installed
-from nas.terminal.flags import flag_name
 from objectives.device import Device
 from objectives.plugins import documents, normalised
 from objectives.precision import PRECISIONS, precision
@@ -58,7 +57,7 @@ def case_list(request: DevicesRequest) -> CaseList:
     """
     crossing = [name for name in CROSSING if name in request.own]
     if request.table is not None and crossing:
-        typed = ", ".join(flag_name(name) for name in crossing)
+        typed = ", ".join(OWN[name].name for name in crossing)
         raise UsageError(
             f"--table: expected the cases in {request.table}, got {typed} as well; write them into the table"
         )
@@ -106,7 +105,7 @@ def _own(raw: dict[str, Any], origins: dict[Place, str], request: DevicesRequest
     given = {name: raw.pop(name) for name in DevicesConfig.model_fields if name in raw}
     if given.get("precisions") == []:  # as a run records it: its space holds them
         del given["precisions"]
-    faults = Faults({**origins, **{(name,): flag_name(name) for name in request.own}})
+    faults = Faults({**origins, **{(name,): OWN[name].name for name in request.own}})
     try:
         return DevicesConfig.model_validate({**given, **request.own})
     except ValidationError as error:

@@ -154,7 +154,7 @@ def _refuse_own_losses(law: Law, precision: str, faults: Faults) -> None:
         faults.add(
             ("precision_law",),
             f"expected one loss of a design in all cases, got {law.precision_law} beside {precision}; "
-            f"drop it, or run each case: plas run --precision {precision} --precision-law {law.precision_law}",
+            f"drop it, or run each case: plas run --precision {precision} --set precision_law={law.precision_law}",
         )
 
 
@@ -196,7 +196,7 @@ def _case(wanted: CaseList, base: Study, row: Row, study: ReadStudy, reference: 
     if "device" in base.problem.space.settings:
         raise UsageError(
             f"space: expected one whose designs run on the case's device, got {base.problem.space.name} with device as an axis; "
-            "leave the axis out and name --devices"
+            "leave the axis out and name --set devices=a,b"
         )
     try:
         problem, limits, note = problem_of(study)
@@ -205,7 +205,7 @@ def _case(wanted: CaseList, base: Study, row: Row, study: ReadStudy, reference: 
         raise UsageError(f"{row.origins.get((), row.label)}: {error}") from None
     _, unrun = run_by_engine(study.config, problem.space.specification, Faults())
     notices = tuple(notices_of(problem, limits))
-    notices += tuple(f"cases share one space, which --engine narrows for all of them; not {said}" for said in unrun)
+    notices += tuple(f"cases share one space, which engine narrows for all of them; not {said}" for said in unrun)
     return Case(row.label, _named(wanted, row), study.config, problem, question, note, notices, row.weight)
 
 

@@ -79,7 +79,7 @@ def _models(request: DevicesRequest, wanted: CaseList, cases: Sequence[Case]) ->
     models, left_out = Priced.from_items(wanted.config.models).covered(cases)
     if left_out and not request.quiet:
         notice(
-            f"Warning: the closed form does not cover {', '.join(left_out)}: left out, --latency operator prices them"
+            f"Warning: the closed form does not cover {', '.join(left_out)}: left out, --set latency=operator prices them"
         )
     own = "vocabulary" not in given
     models, left_out = models.counted(cases) if own else (models, [])

@@ -79,7 +79,7 @@ class Priced:
             i for i in range(len(self.known)) if all(_covers(problem, self.architectures[[i]]) for problem in closed)
         ]
         if not rows:
-            raise UsageError("--models: expected one that the closed form covers, got none; use --latency operator")
+            raise UsageError("--models: expected one that the closed form covers, got none; use --set latency=operator")
         return self._of(rows)
 
     def counted(self, cases: Sequence[Case]) -> tuple["Priced", list[str]]:

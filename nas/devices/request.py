@@ -5,18 +5,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from nas.terminal.flags import Config, Flag, Json, Keys, Quiet, Settings
+from nas.terminal.flags import DEVICE, SPACE, Config, Flag, Json, Keys, Quiet, Settings
 
 CASES, MODELS = "Which cases", "Published models"
 OWN = {  # keys of a study of several devices
     "devices": Flag(
-        "--devices", "Ids, id@mode, id@all (every power mode), YAML files, or all; separated by commas.", CASES
+        "--devices",
+        "Ids, id@mode, id@all (every power mode), YAML files, or all; separated by commas.",
+        CASES,
+        brief=True,
     ),
-    "precisions": Flag("--precisions", "fp16,int8,int4,nvfp4,fp32 or int4_kv8; default fp16.", CASES),
+    "precisions": Flag("--precisions", "fp16,int8,int4,nvfp4,fp32 or int4_kv8; default fp16.", CASES, brief=True),
     "workloads": Flag(
         "--workloads",
         "INPUT/OUTPUT or BATCH/INPUT/OUTPUT, tokens or bytes of text: 1024/16,8/1024/16,10kB/500B.",
         CASES,
+        brief=True,
     ),
     "as_fast_as": Flag(
         "--as-fast-as",
@@ -27,7 +31,12 @@ OWN = {  # keys of a study of several devices
 }
 Applications = Annotated[
     str | None,
-    Flag("--applications", "Limits by name, the study's or the paper's four: 'smart home,embodied AI', or all.", CASES),
+    Flag(
+        "--applications",
+        "Limits by name, the study's or the paper's four: 'smart home,embodied AI', or all.",
+        CASES,
+        brief=True,
+    ),
 ]
 
 
@@ -35,9 +44,7 @@ Applications = Annotated[
 class DevicesRequest:
     """Cases to solve and models to rank: `own` are keys of a study of several devices, `flags` those of the study itself."""
 
-    own: Annotated[
-        Mapping[str, Any], Keys("devices precisions workloads applications as_fast_as table models_only models", OWN)
-    ] = field(default_factory=dict)
+    own: Annotated[Mapping[str, Any], Keys(own=OWN)] = field(default_factory=dict)
     applications: Applications = None
     table: Annotated[
         Path | None,
@@ -48,17 +55,17 @@ class DevicesRequest:
         ),
     ] = None
     models_only: Annotated[
-        bool, Flag("--models-only", "Rank published models alone: speed, memory, what fits.", MODELS)
+        bool, Flag("--models-only", "Rank published models alone: speed, memory, what fits.", MODELS, brief=True)
     ] = False
     flags: Annotated[
         Mapping[str, Any],
-        Keys(
-            "config settings space law objectives budgets preset device_columns latency attention vocabulary calibration engine sustained serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases"
-        ),
+        Keys((SPACE, DEVICE), without=("device",)),
     ] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()
-    out: Annotated[Path | None, Flag("--out", "New folder; default runs/devices-NAME, never overwritten.")] = None
+    out: Annotated[
+        Path | None, Flag("--out", "New folder; default runs/devices-NAME, never overwritten.", brief=True)
+    ] = None
     plots: Annotated[bool, Flag("--no-plots", "Leave pictures and report.html out.")] = True
     quiet: Annotated[bool, Quiet] = False
     json: Annotated[bool, Json] = False

@@ -25,6 +25,7 @@ from nas.export.tokenizer import refuse_larger, tokenizers_for
 from nas.files.faults import unknown
 from nas.files.tables import write, write_json
 from nas.study.entry_points import refuse_contested
+from nas.study.layers import parsed_settings
 from nas.study.value_parsers import written_vocabulary
 from nas.terminal.console import notice
 from nas.terminal.doors import command
@@ -127,10 +128,11 @@ def prepare(request: ExportRequest, source: Path) -> Export:
         if "llama_bench" not in stacks:
             raise UsageError(f"--gguf: expected --to llama-bench with it, got {', '.join(map(shown, stacks))}; add it")
     tokenizers = tokenizers_for(request.tokenizer)
-    vocabulary = _vocabulary(request.flags.get("vocabulary"))
+    typed = {**request.flags, **parsed_settings(request.settings)}
+    vocabulary = _vocabulary(typed.get("vocabulary"))
     candidates = chosen(source, request.how, request.config, request.settings, request.flags)
     designs = with_vocabulary(
-        as_flags_serve(candidates.architectures, request.flags),
+        as_flags_serve(candidates.architectures, typed),
         vocabulary,
         tokenizers.size,
         candidates.study.problem.vocabulary,

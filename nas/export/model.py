@@ -89,12 +89,12 @@ def refuse_unserved(served: Served, model_type: str, class_name: str) -> None:
     if served.drafted and served.experts_in != "fast":
         raise UsageError(
             f"serving: expected tokens drafted ahead or experts in slow memory, got {served.in_words()}, whose time no formula gives; "
-            "add --speculation none or --experts-in fast"
+            "add --set serving.speculation=none or --set serving.experts_in=fast"
         )
     if served.drafter == "mtp" and model_type not in HEADS:
         raise UsageError(
             f"speculation: expected a class of transformers with a head for multi-token prediction, Qwen3NextForCausalLM, got "
-            f"{class_name} for {served.speculation}, whose config.json has no key for one; --speculation none exports the design "
+            f"{class_name} for {served.speculation}, whose config.json has no key for one; --set serving.speculation=none exports the design "
             "without its head"
         )
 
@@ -107,7 +107,7 @@ def refuse_weights_without_head(served: Served, stack: str, *, weights: bool) ->
     """
     if served.drafter == "mtp" and stack == "llama_bench" and weights:
         raise UsageError(
-            f"llama-bench: expected --speculation none with --weights, got {served.speculation}: model.gguf is written without a head "
+            f"llama-bench: expected --set serving.speculation=none with --weights, got {served.speculation}: model.gguf is written without a head "
             "that drafts; without --weights bench.sh converts the trained model, head included"
         )
 

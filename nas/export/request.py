@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from nas.terminal.flags import Config, Flag, Json, Keys, Quiet, Selected, Settings, Word
+from nas.terminal.flags import DEVICE, SPACE, Config, Flag, Json, Keys, Quiet, Selected, Settings, Word
 
 HOW = "How to train"
 
@@ -17,11 +17,14 @@ class ExportRequest:
     source: Annotated[Path | None, Word("Run folder or candidate file (.csv, .jsonl).")] = None
     how: Annotated[str | None, Selected] = None
     stacks: Annotated[
-        str | None, Flag("--to", "Stacks, by comma; 'plas list stacks'. hf is always there.", show_default=False)
+        str | None,
+        Flag("--to", "Stacks, by comma; 'plas list stacks'. hf is always there.", show_default=False, brief=True),
     ] = None
-    out: Annotated[Path | None, Flag("--out", "New folder to write.", show_default=False)] = None
-    recipe: Annotated[str, Flag("--recipe", "paper, scaled, or a YAML file.", HOW)] = "paper"
-    weights: Annotated[bool, Flag("--weights", "Write random weights, initialised as the recipe says.", HOW)] = False
+    out: Annotated[Path | None, Flag("--out", "New folder to write.", show_default=False, brief=True)] = None
+    recipe: Annotated[str, Flag("--recipe", "paper, scaled, or a YAML file.", HOW, brief=True)] = "paper"
+    weights: Annotated[
+        bool, Flag("--weights", "Write random weights, initialised as the recipe says.", HOW, brief=True)
+    ] = False
     gguf: Annotated[
         str | None,
         Flag(
@@ -33,17 +36,20 @@ class ExportRequest:
     seed: Annotated[int, Flag("--seed", "Seed of the weights.", HOW, least=0)] = 0
     tokenizer: Annotated[
         str,
-        Flag("--tokenizer", "bytes, a folder with a tokenizer.json, or a folder of such folders named by size.", HOW),
+        Flag(
+            "--tokenizer",
+            "bytes, a folder with a tokenizer.json, or a folder of such folders named by size.",
+            HOW,
+            brief=True,
+        ),
     ] = "bytes"
     multiple: Annotated[int, Flag("--expert-multiple", "Round expert sizes to a multiple.", HOW, least=1)] = 1
     verify: Annotated[
-        Path | None, Flag("--verify", "Read an export back and compare every field.", show_default=False)
+        Path | None, Flag("--verify", "Read an export back and compare every field.", show_default=False, brief=True)
     ] = None
     flags: Annotated[
         Mapping[str, Any],
-        Keys(
-            "config settings law budgets preset device precision vocabulary calibration engine sustained serving.speculation serving.draft serving.acceptance serving.experts_in serving.phases batch input_tokens output_tokens input_text output_text"
-        ),
+        Keys((SPACE, DEVICE)),
     ] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()

@@ -47,7 +47,8 @@ def execute(request: FitRequest) -> None:
     document = _document(models, scores, record)
     say_json(document.data) if request.json else show(document)
     if request.out is not None and not request.quiet and not request.json:
-        notice(f"{request.out}: use it with plas explain, select or report --scores {in_a_command(request.out)}")
+        name = in_a_command(request.out)
+        notice(f"{request.out}: use it with plas select or report --scores, run or explain --set scores={name}")
 
 
 def _refuse_others(request: FitRequest) -> None:

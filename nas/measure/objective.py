@@ -60,7 +60,7 @@ def resolved_settings(config: StudyConfig, space: SearchSpace) -> tuple[MeasureS
     if config.workers is not None and config.workers > 1 and config.executor is None:
         raise UsageError(
             f"workers: expected 1 with measure, got {config.workers}, which would slow each other; drop the others, or name "
-            "--executor with a worker on each device"
+            "--set executor=URL with a worker on each device"
         )
     return chosen.model_copy(update={"precision": chosen.precision or precisions[0]}), chosen.metric, []
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from nas.terminal.flags import STUDY, Flag, Quiet, Word
+from nas.terminal.flags import Flag, Quiet, Word, flag_of
 
 HOW, WHAT, PLACE = "How", "What", "Where"
 
@@ -19,9 +19,9 @@ class MeasureRequest:
     vocabulary: Annotated[
         int | None, Flag("--vocabulary", "Tokens of embedding and LM head; left out: each model's own.", WHAT)
     ] = None
-    batch: Annotated[int | None, STUDY["batch"]] = None
-    input_tokens: Annotated[int | None, STUDY["input_tokens"]] = None
-    output_tokens: Annotated[int | None, STUDY["output_tokens"]] = None
+    batch: Annotated[int | None, flag_of("batch")] = None
+    input_tokens: Annotated[int | None, flag_of("input_tokens")] = None
+    output_tokens: Annotated[int | None, flag_of("output_tokens")] = None
     hardware: Annotated[bool, Flag("--hardware", "This machine's sustained rates as a device file.", WHAT)] = False
     backend: Annotated[str, Flag("--backend", "torch, vllm or llama-bench.", PLACE)] = "torch"
     interpreter: Annotated[

@@ -191,7 +191,7 @@ def _meaning(runs: Sequence[NamedRun]) -> list[str]:
     elif laws := laws_apart(runs):
         sentence = (
             f"No hypervolume: losses of the laws {', '.join(laws)} are of different tokenizers and data and are not compared; "
-            "what each would pick, and the regret of these picks, says run --algo exact --laws."
+            "what each would pick, and the regret of these picks, says run --algo exact --set laws=a,b."
         )
     if comparable(runs):
         return [sentence]

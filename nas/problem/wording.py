@@ -31,7 +31,9 @@ def _drafting(words: Sequence[str], scenario: Scenario) -> Iterator[str]:
     steps = [scenario.drafting(word).serving for word in words if word != "none"]
     accepted = ", ".join(f"{each.speculation} {each.accepted:.2f}" for each in steps)
     public = [each for each in steps if not each.acceptance_stated]
-    whose = " (of public rows, not of your model or text; --acceptance states yours)" if public else ""
+    whose = (
+        " (of public rows, not of your model or text; --set serving.acceptance=SHARE states yours)" if public else ""
+    )
     yield f"Speculation {', '.join(words)}: drafted tokens that a step accepts {accepted}{whose}"
     if scenario.device.vendor == "Apple":
         yield "The one rig that was measured with Metal took 1.8 to 2.7 times as long as is predicted with tokens drafted ahead"
@@ -111,7 +113,9 @@ def about_training(problem: Problem) -> list[str]:
     if not problem.has_head:
         lines.append(f"{named}: without an LM head, as the study has no vocabulary (--vocabulary)")
     if "lifetime_flops" in asked and not problem.scenario.training.served_tokens:
-        lines.append("lifetime_flops: of no tokens served, so that it is train_flops; add --served-tokens 2T")
+        lines.append(
+            "lifetime_flops: of no tokens served, so that it is train_flops; add --set training.served_tokens=2T"
+        )
     return lines
 
 

@@ -277,16 +277,16 @@ def refuse_misplaced(config: StudyConfig, traits: Traits, problem: Problem) -> N
         )
     if config.resources and config.executor is None:
         raise UsageError(
-            f"resources: expected --executor with them, got {', '.join(config.resources)} without; add it, or drop them"
+            f"resources: expected --set executor=URL with them, got {', '.join(config.resources)} without; add it, or drop them"
         )
     if config.asynchronous and (problem.analytic or (config.workers is None and config.executor is None)):
         raise UsageError(
-            "asynchronous: expected an objective of your own and workers that evaluate it, got none; add --workers or --executor, "
+            "asynchronous: expected an objective of your own and workers that evaluate it, got none; add --workers or --set executor=URL, "
             "or drop it"
         )
     if config.evaluation_timeout is not None and config.workers is None and config.executor is None:
         raise UsageError(
-            "evaluation_timeout: expected workers with a timeout, got none; add --workers 1 or more, or --executor"
+            "evaluation_timeout: expected workers with a timeout, got none; add --workers 1 or more, or --set executor=URL"
         )
     if config.asynchronous and not traits.asynchronous:
         raise UsageError(

@@ -223,7 +223,7 @@ def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: 
         )
     notices.append(
         f"{config.algo} has no constraints of its own: budgets become a penalty of weight {config.penalty_weight:g}; "
-        "--constraints reject is the alternative"
+        "--set constraints=reject is the alternative"
     )
     return "penalty"
 

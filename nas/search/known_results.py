@@ -120,7 +120,7 @@ def _own_values(
             there = ", ".join(escaped(name) for name in given.numbers if name not in importable(METRICS)) or "none"
             raise UsageError(
                 f"known: {source}: expected a column {column} with values of {metric.name}, got {there[:200]}; "
-                f"say which it is: --known-as {metric.name}=COLUMN"
+                f"say which it is: --set known_as={metric.name}=COLUMN"
             )
         if metric.wants_scenario and given.resolved is not None:
             _refuse_elsewhere(source, metric, given.resolved, problem)

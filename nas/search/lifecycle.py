@@ -115,7 +115,7 @@ def changed_modules(manifest: Manifest, problem: Problem) -> str:
 def continuing(folder: Path, config: StudyConfig) -> str:
     """The command that goes on with a run; a strategy of one's own and a cluster are named again."""
     own = f" --algo {config.algo}" if is_own(config.algo) else ""
-    where = f" --executor {in_a_command(config.executor)}" if config.executor else ""
+    where = f" --set executor={in_a_command(config.executor)}" if config.executor else ""
     return f"{command('run')} --resume {in_a_command(folder)}{own}{where}"
 
 

@@ -32,7 +32,7 @@ from nas.study.study_devices import (
     with_figures,
 )
 from nas.study.study_laws import cost_beside, in_tokens, of_own_vocabulary, refuse_both, study_laws, with_request
-from nas.study.study_space import run_by_engine, study_space, without_axes
+from nas.study.study_space import narrowed, run_by_engine, study_space, without_axes
 from objectives.device import Device
 from objectives.device_columns import Figure
 from objectives.loss_law.law import Law
@@ -110,7 +110,10 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     served_by, trainer = _of_serving(config, faults), _trainer(config, faults)
     metrics, limits, applications = _metrics(config, {**meant(config, faults), **of_all(devices)}, faults)
     baselines, strategy = baselines_of(config.baselines, faults), chosen_strategy(config.algo, config.params, faults)
-    specification, unrun = run_by_engine(config, study_space(config, specification, curve, faults), faults)
+    specification = study_space(config, specification, curve, faults)
+    if specification is not None and config.only:
+        specification = narrowed(specification, config.only, faults)
+    specification, unrun = run_by_engine(config, specification, faults)
     faults.raise_if_any()
     if specification is None or law is None or deltas is None or curve is None or not devices or strategy is None:
         raise AssertionError("what is missing is a fault")
@@ -211,7 +214,7 @@ def _refuse_file_cluster(config: StudyConfig, faults: Faults) -> None:
     """A cluster is connected to only where the user himself names it: its scheduler may run code here."""
     if config.executor is not None and not faults.typed(("executor",)):
         where = "on the command line" if faults.coded is None else "in the call"
-        what = f"--executor {config.executor}" if faults.coded is None else f"executor={config.executor!r}"
+        what = f"--set executor={config.executor}" if faults.coded is None else f"executor={config.executor!r}"
         faults.add(
             ("executor",),
             f"expected a cluster to be named {where}, got {config.executor} in a file alone, which connects to nothing; add {what}",
@@ -292,7 +295,7 @@ def refuse_without_workers(config: StudyConfig, problem: Problem) -> None:
             continue
         if config.workers is None:
             raise UsageError(
-                f"workers: expected workers for {metric.name}, got none; add --workers 1 or more, or --executor"
+                f"workers: expected workers for {metric.name}, got none; add --workers 1 or more, or --set executor=URL"
             )
         if metric.settings is not None:
             _module(metric.name).refuse_here(metric.settings)

@@ -342,15 +342,17 @@ def _refuse(scenario: Scenario, words: Mapping[str, Sequence[str]], serving: Ser
             "settings gained 0.4 to 1.35 times. Drop one"
         )
     if "draft" in drafters and serving.draft is None:
-        raise UsageError("draft: expected a model beside speculation draft:N, got none; add --draft qwen2.5_0.5b")
+        raise UsageError(
+            "draft: expected a model beside speculation draft:N, got none; add --set serving.draft=qwen2.5_0.5b"
+        )
     if serving.draft is not None and "draft" not in drafters:
         raise UsageError(
-            "draft: expected speculation draft:N beside a model that drafts, got none; add --speculation draft:4"
+            "draft: expected speculation draft:N beside a model that drafts, got none; add --set serving.speculation=draft:4"
         )
     if "draft" in drafters and "draft" not in serving.acceptance:
         raise UsageError(
             "acceptance: expected the probability that a drafted token is accepted, got none; no published formula gives that of two "
-            "models: measure it and add --acceptance draft=0.7"
+            "models: measure it and add --set serving.acceptance=draft=0.7"
         )
     if "draft" in drafters and space.own_heads:
         raise UsageError(
@@ -369,5 +371,5 @@ def refuse_cache(scenario: Scenario) -> None:
     if scenario.cached:
         raise UsageError(
             f"serving: expected times without a cache tier, got the profile of {scenario.device.name}, which has cache_efficiency; "
-            "add --calibration datasheet, or calibrate without it"
+            "add --set calibration=datasheet, or calibrate without it"
         )

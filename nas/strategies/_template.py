@@ -17,7 +17,7 @@ from nas.search.archive import KeyIndex, draw_unseen
 from nas.search.strategy import StrategyContext, Traits
 from search_spaces.arrays import FloatArray, IntArray
 
-# What the study must know. seedable: build uses context.start, so that --seed-from works; constraints=False
+# What the study must know. seedable: build uses context.start, so that seed_from works; constraints=False
 # would turn budgets into a penalty; objectives=2 would refuse more; see nas/search/strategy.py for all.
 TRAITS = Traits(evaluations=2000, seedable=True)
 
@@ -40,14 +40,12 @@ class FrontierMutation:
     def __init__(self, context: StrategyContext, parameters: Parameters) -> None:
         self.space, self.parameters = context.problem.space, parameters
         self.generator = context.generator  # numpy's, of the study's seed
-        self.start: IntArray = context.start  # designs of --seed-from, (k, g), none without it
+        self.start: IntArray = context.start  # designs of seed_from, (k, g), none without it
         self.seen = KeyIndex()  # keys of all that was ever proposed
         self.genotypes: IntArray = np.zeros((0, len(self.space.gene_sizes)), dtype=np.int64)
         self.values: FloatArray = np.zeros((0, len(context.problem.objectives)))
         self.excess: FloatArray = np.zeros(0)
-        if (
-            context.known is not None
-        ):  # of --known: evaluated before this search, and answered for nothing if asked again
+        if context.known is not None:  # of known: evaluated before this search, and answered for nothing if asked again
             self.seen.add(context.known.keys)
             self.tell(context.known)
 

@@ -114,7 +114,8 @@ def _place(key: str, given: str, faults: Faults, at: Path) -> tuple[FilePath, st
         return FilePath(given), ""
     choices = known if kind is None else entry_points.named(kind)
     if key != "device" or similar(given, sorted(choices)):
-        raise UsageError(unknown(f"a {key}", given, choices, "a YAML file"))
+        dense = ", or --only n_experts=1: designs without experts" if key == "space" and "dense" in given else ""
+        raise UsageError(unknown(f"a {key}", given, choices, f"a YAML file{dense}"))
     like = called_alike(given)
     hint = f"did you mean {alternatives(like)}? Or write" if like else "write"
     raise UsageError(

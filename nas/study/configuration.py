@@ -1,4 +1,7 @@
-"""The keys of a study's YAML, which are the flags' names too, with their defaults."""
+"""The keys of a study, each one entry: type, `Key` (group, flag, unit), marks (what it identifies, what may vary it), default, help.
+
+Flags, their help, the JSON schema, the types of `load_study` and what `--resume` refuses follow from it.
+"""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
@@ -40,9 +43,11 @@ from nas.study.value_parsers import (
     split_names,
     split_pairs,
     written_bytes,
+    written_only,
     written_tokens,
     written_vocabulary,
 )
+from nas.terminal.flags import DEVICE, OUTPUT, SEARCH, SPACE, Key
 from objectives.device import Calibration, Device, Sustained
 from objectives.loss_law.precision_cost import PrecisionLaw
 from objectives.precision import define
@@ -52,6 +57,7 @@ from search_spaces.axes_schema import CAPABILITIES
 from search_spaces.formats import Format, base_of
 
 M = TypeVar("M")
+NONE = BeforeValidator(none_word)  # the word that means no value
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,59}$"  # of a folder: neither . nor ..
 Count = Annotated[int, Field(strict=True, ge=1, le=10**12)]
 HeadByte = Annotated[float, Field(gt=0, le=8)]
@@ -124,324 +130,255 @@ class TrainingConfig(BaseModel):
 class StudyConfig(BaseModel):
     """A study; names refer to shipped spaces, laws and devices, mappings and files give one's own."""
 
-    model_config = ConfigDict(extra="forbid")
-    name: Annotated[str, Field(pattern=NAME, description="Names the run folder"), FREE] = "paper"
-    preset: Annotated[
-        Literal["paper", "device"], Field(description="Conventions: the paper's, or a real device's"), ALWAYS
-    ] = "paper"
-    space: Annotated[str | dict[str, Any], Field(description="Search space: name, file or mapping"), Part("space")] = (
-        "paper"
-    )
-    law: Annotated[str | dict[str, Any], Field(description="Loss law: name, file or mapping"), Part("law")] = (
-        "hw_codesign"
-    )
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    name: Annotated[str, Field(pattern=NAME), Key(OUTPUT), FREE] = "paper"
+    """Names the run folder."""
+    preset: Annotated[Literal["paper", "device"], Key(DEVICE, "--preset", brief=True), ALWAYS] = "paper"
+    """Conventions: the paper's, or a real device's."""
+    space: Annotated[str | dict[str, Any], Key(SPACE, "--space"), Part("space")] = "paper"
+    """Search space: name, YAML file or mapping."""
+    only: Annotated[
+        dict[str, list[Any]],
+        BeforeValidator(written_only, json_schema_input_type=str | list[str] | dict[str, Any]),
+        Key(SPACE, "--only", metavar="AXIS=VALUES", kind=list[str], typed="Listed | Mapping[str, Any]"),
+        FREE,
+        NAMED,
+    ] = {}
+    """Axes narrowed to values, by comma, or to a range with both its ends: n_experts=1, depth=8..24,width=1024,2048."""
+    law: Annotated[str | dict[str, Any], Key(SPACE, "--law", typed="Named | FittedLaw"), Part("law")] = "hw_codesign"
+    """Loss law: name, YAML file or mapping."""
     laws: Annotated[
         list[str | dict[str, Any]],
         BeforeValidator(split_names),
-        Field(
-            description="Other laws: regrets of exact picks under each; further priors of prior_guided; names, files or mappings"
-        ),
+        Key(SPACE, typed="str | Sequence[Named | FittedLaw]"),
         ANSWER,
     ] = []
-    outside: Annotated[
-        Literal["mark", "allow", "exclude"],
-        Field(
-            description="Designs outside of what the law's rows cover: mark (shown, never recommended), allow, or exclude"
-        ),
-    ] = "allow"
+    """Other laws: regrets of exact picks under each; further priors of prior_guided; names, files or mappings."""
+    outside: Annotated[Literal["mark", "allow", "exclude"], Key(SPACE)] = "allow"
+    """Designs outside of what the law's rows cover: mark (shown, never recommended), allow, or exclude."""
     tokens: Annotated[
         float | list[float] | None,
         BeforeValidator(written_tokens, json_schema_input_type=float | str | list[float | str] | None),
-        Field(description="Training tokens, of laws that depend on them; several are an axis; left out: the law's own"),
+        Key(SPACE, "--tokens", metavar="N[,N…]", typed="Written | Iterable[Written] | None"),
     ] = None
+    """Tokens of training, 10B, of laws that depend on them; several, 1B,3B,10B, are an axis; left out: the law's own."""
     unique_tokens: Annotated[
         float | None,
         BeforeValidator(lambda value: None if value in (None, "none") else counted(value, "10B")),
-        Field(description="Tokens of distinct text, of laws that know of repeated ones; left out: the law's own"),
+        Key(SPACE, unit="tokens"),
     ] = None
-    training: Annotated[TrainingConfig, Field(description="Where models are trained, and how much they will serve")] = (
-        TrainingConfig()
+    """Distinct text, of laws that know of repeated text; left out: the law's own."""
+    training: Annotated[TrainingConfig, Key(DEVICE)] = TrainingConfig()
+    """Where models are trained, and how much they will serve."""
+    scores: Annotated[str | dict[str, Any] | None, NONE, Key(SPACE), ANSWER, NAMED] = None
+    """Scores of tasks by bits per byte, shown beside losses: file of 'plas fit --scores'; none."""
+    residual_sd: Annotated[float | None, Field(ge=0), NONE, Key(SPACE, unit="nats"), ANSWER] = None
+    """Residual sd of the law: designs closer than it can distinguish are tied."""
+    device: Annotated[str | dict[str, Any], Key(DEVICE, "--device", brief=True), Part("device")] = (
+        "jetson_agx_orin_64gb"
     )
-    scores: Annotated[
-        str | dict[str, Any] | None,
-        BeforeValidator(none_word),
-        Field(description="Scores of tasks by bits per byte, shown beside losses: file of 'plas fit --scores'; none"),
-        ANSWER,
-        NAMED,
-    ] = None
-    residual_sd: Annotated[
-        float | None,
-        Field(ge=0),
-        BeforeValidator(none_word),
-        Field(description="Residual sd of the law in nats: designs closer than it can distinguish are tied"),
-        ANSWER,
-    ] = None
-    device: Annotated[
-        str | dict[str, Any], Field(description="Device: id, id@mode, file or mapping"), Part("device")
-    ] = "jetson_agx_orin_64gb"
+    """Device: id, id@mode, YAML file or mapping."""
     devices: Annotated[
         dict[str, Any],
         BeforeValidator(labelled, json_schema_input_type=str | list[str | dict[str, Any]] | dict[str, Any]),
-        Field(
-            description="Devices that designs may be on, a,b or name: device, an axis of the space; left out: `device` alone"
-        ),
+        Key(DEVICE, typed="Listed | Mapping[str, Named]"),
         NAMED,
     ] = {}
+    """Devices that designs may be on, a,b or name: device, an axis of the space; left out: `device` alone."""
     chip: Annotated[
         dict[str, Any],
         BeforeValidator(lambda value: {} if value in (None, "none") else value),
-        Field(
-            description="Genes of chips that designs may be on: figures as lists, {from, to, step} or formulas, base, columns, where"
-        ),
+        Key(DEVICE, typed="Mapping[str, Any] | None"),
         NAMED,
     ] = {}
+    """Genes of chips that designs may be on: figures as lists, {from, to, step} or formulas, base, columns, where."""
     device_columns: Annotated[
         str | dict[str, dict[str, Any]],
         BeforeValidator(lambda value: {} if value in (None, "none") else value),
-        Field(
-            description="Figures of devices that are metrics by their names: CSV with a column device, price [USD] and others, or {device: {price: 249 USD}}"
-        ),
+        Key(DEVICE),
         AT_START,
         NAMED,
     ] = {}
+    """Figures of devices that are metrics by their names: CSV with a column device, price [USD] and others, or {device: {price: 249 USD}}."""
     formats: Annotated[
         dict[Name, WeightFormat],
         AfterValidator(_defined),
         PlainSerializer(
             lambda formats: {n: f.model_dump(mode="json", exclude_defaults=True) for n, f in formats.items()}
         ),
-        Field(description="Weight formats of your own that precision may name, as in a plug-in's file"),
+        Key(SPACE),
         NAMED,
     ] = {}
+    """Weight formats of your own that precision may name, as in a plug-in's file."""
     precision: Annotated[
         Format,
         WrapValidator(_format),
         PlainSerializer(str),
-        Field(description="Weights and linear operators; _kv8, _kv4: a KV cache of as many bits"),
+        Key(DEVICE, "--precision", brief=True, typed="str"),
         ALWAYS,
         CASE,
     ] = "fp16"
-    precisions: Annotated[
-        list[Format],
-        BeforeValidator(split_names),
-        Field(description="Formats that designs may have, an axis of the space; left out: `precision` alone"),
-    ] = []
+    """fp16, int8, int4, nvfp4, fp32; w4a16 (AWQ, GPTQ); llama.cpp's q4_0, q4_k_m, q5_k_m, q6_k, q8_0, mxfp4; _kv8, _kv4: with a KV cache of as many bits."""
+    precisions: Annotated[list[Format], BeforeValidator(split_names), Key(SPACE, "--precisions")] = []
+    """Formats that designs may have, a,b,c: an axis of the space; left out: `precision` alone."""
     precision_law: Annotated[
-        list[PrecisionLaw],
-        BeforeValidator(lambda value: [] if value == "none" else split_names(value)),
-        Field(description="What few bits cost in loss; further ones are alternatives; none: nothing"),
+        list[PrecisionLaw], BeforeValidator(lambda value: [] if value == "none" else split_names(value)), Key(SPACE)
     ] = []
-    deltas: Annotated[
-        str | dict[str, Any],
-        Field(
-            description="kind of layers: nats where all are of it, as you measured; a file; none. {}: by public pairs"
-        ),
-    ] = {}
-    latency: Annotated[Literal["operator", "closed_form"], Field(description="Latency model"), ALWAYS, CASE] = (
-        "operator"
-    )
-    attention: Annotated[
-        Literal["unfused", "fused"], Field(description="Whether scores leave the chip"), ALWAYS, CASE
-    ] = "unfused"
-    causal: Annotated[
-        bool, Field(strict=True, description="Skip the masked half of prefill attention"), ALWAYS, CASE
-    ] = False
-    complete: Annotated[
-        bool, Field(strict=True, description="Add residuals, RoPE, expert combination"), ALWAYS, CASE
-    ] = False
+    """What few bits cost in loss; further ones are alternatives; none: nothing."""
+    deltas: Annotated[str | dict[str, Any], Key(SPACE)] = {}
+    """kind of layers: nats where all are of it, as you measured; a file; none. {}: by public pairs."""
+    latency: Annotated[Literal["operator", "closed_form"], Key(DEVICE), ALWAYS, CASE] = "operator"
+    """Latency model: operator or closed_form."""
+    attention: Annotated[Literal["unfused", "fused"], Key(DEVICE), ALWAYS, CASE] = "unfused"
+    """Whether scores leave the chip: unfused or fused."""
+    causal: Annotated[bool, Field(strict=True), Key(DEVICE), ALWAYS, CASE] = False
+    """Skip the masked half of prefill attention."""
+    complete: Annotated[bool, Field(strict=True), Key(DEVICE), ALWAYS, CASE] = False
+    """Add residuals, RoPE, expert combination."""
     vocabulary: Annotated[
         Vocabulary | list[Vocabulary],
         BeforeValidator(written_vocabulary, json_schema_input_type=int | str | list[int | str]),
-        Field(description="Tokens of embedding and LM head, 32k; 0 leaves both out; several are an axis"),
+        Key(DEVICE, "--vocabulary", metavar="N[,N…]", brief=True, typed="int | str | Sequence[int | str]"),
         ALWAYS,
         CASE,
     ] = 0
-    tied: Annotated[
-        StrictBool | list[StrictBool],
-        Field(description="One table for embedding and LM head; [true, false] is an axis"),
-        ALWAYS,
-        CASE,
-    ] = True
-    token_curve: Annotated[
-        str | dict[str, Any],
-        Field(description="Bytes of text per token by vocabulary: name, file or mapping (recipe: docs/vocabulary.md)"),
-        Part(always=False),
-    ] = "slimpajama"
-    head_bytes: Annotated[
-        HeadBytes | None,
-        BeforeValidator(none_word),
-        Field(description="Bytes per element of embedding and LM head, else the format's own; {int4: 1}: by precision"),
-        ALWAYS,
-        CASE,
-    ] = None
-    int4_group_size: Annotated[
-        Count | None, BeforeValidator(none_word), Field(description="Weights per scale under int4"), ALWAYS, CASE
-    ] = None
+    """Tokens of embedding and LM head, 32k; 0 leaves both out; several, 8k,16k,32k, are an axis."""
+    tied: Annotated[StrictBool | list[StrictBool], Key(DEVICE, typed="bool | Sequence[bool]"), ALWAYS, CASE] = True
+    """One table for embedding and LM head; [true, false] is an axis."""
+    token_curve: Annotated[str | dict[str, Any], Key(DEVICE), Part(always=False)] = "slimpajama"
+    """Bytes of text per token by vocabulary: name, file or mapping (recipe: docs/vocabulary.md)."""
+    head_bytes: Annotated[HeadBytes | None, NONE, Key(DEVICE, typed="Number | Mapping[str, Number]"), ALWAYS, CASE] = (
+        None
+    )
+    """Bytes per element of embedding and LM head, else the format's own; {int4: 1}: by precision."""
+    int4_group_size: Annotated[Count | None, NONE, Key(DEVICE), ALWAYS, CASE] = None
+    """Weights per scale under int4."""
     calibration: Annotated[
         Literal["datasheet", "shipped", "typical"] | Calibration,
         BeforeValidator(lambda value: "datasheet" if value == "none" else value),
-        Field(
-            description="Share of the datasheet: typical (measured, else typical of the chip), shipped (measured alone) or datasheet, all of it"
-        ),
+        Key(DEVICE, typed="Named"),
         ALWAYS,
     ] = "datasheet"
-    engine: Annotated[
-        Annotated[str, Field(max_length=60)] | None,
-        BeforeValidator(none_word),
-        Field(description="Engine whose times are predicted, llama.cpp; left out: whichever was measured"),
-        CASE,
-    ] = None
-    serving: Annotated[
-        ServingConfig, Field(description="Tokens drafted ahead, experts in slow memory, a chip for prompts")
-    ] = ServingConfig()
+    """Share of the datasheet: typical (measured, else typical of the chip), shipped (measured alone) or datasheet, all of it."""
+    engine: Annotated[Annotated[str, Field(max_length=60)] | None, NONE, Key(DEVICE), CASE] = None
+    """Engine whose times are predicted, llama.cpp; left out: whichever was measured."""
+    serving: Annotated[ServingConfig, Key(DEVICE)] = ServingConfig()
+    """Tokens drafted ahead, experts in slow memory, a chip for prompts."""
     sustained: Annotated[
-        StrictBool | Sustained,
-        Field(
-            description="Speed after minutes of load, not of the first seconds: by the device's file or its cooling; 0.7: that share of it"
-        ),
-        CASE,
-        NAMED,
+        StrictBool | Sustained, Key(DEVICE, typed="bool | Number | Mapping[str, Any]"), CASE, NAMED
     ] = False
-    batch: Annotated[int, Field(strict=True, ge=1, le=10**6, description="Sequences at once"), ALWAYS, CASE] = 1
-    input_tokens: Annotated[Tokens, Field(description="Prompt length"), ALWAYS, CASE] = 1024
-    output_tokens: Annotated[Tokens, Field(description="Tokens generated"), ALWAYS, CASE] = 16
-    input_text: Annotated[
-        TextBytes, Field(description="Prompt in bytes of text, 10kB, in place of input_tokens"), CASE
-    ] = None
-    output_text: Annotated[TextBytes, Field(description="Text generated, bytes, in place of output_tokens"), CASE] = (
-        None
-    )
+    """Speed after minutes of load, not of the first seconds: by the device's file or its cooling; 0.7: that share of it."""
+    batch: Annotated[int, Field(strict=True, ge=1, le=10**6), Key(DEVICE), ALWAYS, CASE] = 1
+    """Sequences at once."""
+    input_tokens: Annotated[
+        Tokens, Key(DEVICE, "--input-tokens", kind=int, unit="tokens", brief=True), ALWAYS, CASE
+    ] = 1024
+    """Prompt length."""
+    output_tokens: Annotated[
+        Tokens, Key(DEVICE, "--output-tokens", kind=int, unit="tokens", brief=True), ALWAYS, CASE
+    ] = 16
+    """Answer generated."""
+    input_text: Annotated[TextBytes, Key(DEVICE), CASE] = None
+    """Prompt in bytes of text, 10kB, in place of input_tokens."""
+    output_text: Annotated[TextBytes, Key(DEVICE), CASE] = None
+    """Text generated, bytes, in place of output_tokens."""
     objectives: Annotated[
         list[str],
         BeforeValidator(split_names),
-        Field(min_length=1, description="Metrics to minimise"),
+        Field(min_length=1),
+        Key(SPACE, "--objectives", typed="Metrics"),
         Part("objectives"),
     ] = ["loss", "total_ms"]
+    """Metrics to minimise: loss,total_ms,package.module:function."""
     budgets: Annotated[
         dict[str, Any],
         BeforeValidator(split_budgets, json_schema_input_type=str | list[str] | dict[str, Any]),
-        Field(description="metric: limit, at most; of a rate '>=limit', at least"),
+        Key(SPACE, "--budget", metavar="METRIC=LIMIT", kind=list[str], brief=True, typed="Mapping[str, Any] | Listed"),
         Part("budgets"),
     ] = {}
+    """metric=limit, at most; of a rate metric>=limit, at least; none removes one."""
     columns: Annotated[
-        list[str],
-        BeforeValidator(split_names),
-        Field(description="Metrics to compute and keep besides the ten: shipped ones, figures of the device"),
-        Part("objectives", always=False),
+        list[str], BeforeValidator(split_names), Key(SPACE, typed="Metrics"), Part("objectives", always=False)
     ] = []
-    train: Annotated[
-        TrainSettings | None,
-        BeforeValidator(none_word),
-        Field(description="How the objective train trains"),
-        Part("objectives", always=False),
-    ] = None
-    measure: Annotated[
-        MeasureSettings | None,
-        BeforeValidator(none_word),
-        Field(description="How the objective measure measures"),
-        Part("objectives", always=False),
-    ] = None
+    """Metrics to compute and keep besides the ten: shipped ones, figures of the device."""
+    train: Annotated[TrainSettings | None, NONE, Key(SPACE), Part("objectives", always=False)] = None
+    """How the objective train trains."""
+    measure: Annotated[MeasureSettings | None, NONE, Key(SPACE), Part("objectives", always=False)] = None
+    """How the objective measure measures."""
     default_budget: Annotated[
-        DefaultBudget | None, BeforeValidator(none_word), Field(description="Memory budget unless removed"), AT_START
+        DefaultBudget | None, NONE, Key(SPACE, typed="Mapping[str, Any] | str | None"), AT_START
     ] = DefaultBudget()
+    """Memory budget unless removed."""
     applications: Annotated[
-        dict[Name, dict[str, Any]] | None,
-        Field(
-            description="name: {metric: limit} answered with a pick each; left out: the paper's four where no budget is given"
-        ),
-        ANSWER,
+        dict[Name, dict[str, Any]] | None, Key(OUTPUT, typed="Mapping[str, Mapping[str, Any]] | str | None"), ANSWER
     ] = None
+    """name: {metric: limit} answered with a pick each; left out: the paper's four where no budget is given."""
     baselines: Annotated[
-        list[str | dict[str, Any]],
-        BeforeValidator(split_names),
-        Field(description="Models to compare with: published names, columns, {config: config.json}"),
-        ANSWER,
+        list[str | dict[str, Any]], BeforeValidator(split_names), Key(OUTPUT, typed="str | Sequence[Named]"), ANSWER
     ] = ["qwen2.5_0.5b"]
-    algo: Annotated[str, Field(description="Search strategy"), STRATEGY, RUN] = "nsga2"
-    auto: Annotated[str, Field(description="Why algo was picked: auto writes it"), FREE, NAMED] = ""
-    params: Annotated[dict[str, Any], Field(description="The strategy's own parameters"), STRATEGY, RUN] = {}
-    evaluations: Annotated[
-        Count | None, BeforeValidator(none_word), Field(description="Distinct architectures to evaluate"), FREE
-    ] = None
+    """Models to compare with: published names, columns, {config: config.json}."""
+    algo: Annotated[str, Key(SEARCH, "--algo", brief=True), STRATEGY, RUN] = "nsga2"
+    """Strategy: 'plas list strategies' names them, package.module is your own, auto picks one."""
+    auto: Annotated[str, Key(SEARCH), FREE, NAMED] = ""
+    """Why algo was picked: auto writes it."""
+    params: Annotated[dict[str, Any], Key(SEARCH, "--param", metavar="NAME=VALUE", kind=list[str]), STRATEGY, RUN] = {}
+    """The strategy's own parameters: 'plas list --schema nsga2'."""
+    evaluations: Annotated[Count | None, NONE, Key(SEARCH, "--evaluations", kind=int), FREE] = None
+    """Distinct architectures to evaluate; left out: 5000, or the strategy's own."""
     time_limit: Annotated[
-        float | None, Field(gt=0), BeforeValidator(none_word), Field(description="Seconds of search"), FREE
+        float | None, Field(gt=0), NONE, Key(SEARCH, "--time-limit", kind=float, unit="seconds"), FREE
     ] = None
-    stop_when_stable: Annotated[
-        Count | None,
-        BeforeValidator(none_word),
-        Field(description="Stop after so many evaluations without a new frontier member"),
-        FREE,
-    ] = None
-    constraints: Annotated[
-        Literal["native", "penalty", "reject"] | None,
-        BeforeValidator(none_word),
-        Field(description="How budgets reach the strategy; left out: native where it can, else penalty"),
-        STRATEGY,
-    ] = None
-    penalty_weight: Annotated[
-        float, Field(gt=0, le=1e9, description="Weight of violations under constraints: penalty"), STRATEGY
-    ] = 10.0
+    """Time of the search."""
+    stop_when_stable: Annotated[Count | None, NONE, Key(SEARCH), FREE] = None
+    """Stop after so many evaluations without a new frontier member."""
+    constraints: Annotated[Literal["native", "penalty", "reject"] | None, NONE, Key(SEARCH), STRATEGY] = None
+    """How budgets reach the strategy; left out: native where it can, else penalty."""
+    penalty_weight: Annotated[float, Field(gt=0, le=1000000000.0), Key(SEARCH), STRATEGY] = 10.0
+    """Weight of violations under constraints: penalty."""
     seed_from: Annotated[
         str | list[dict[str, Any]] | None,
-        BeforeValidator(none_word),
-        Field(description="Candidate file to start from"),
+        NONE,
+        Key(SEARCH, typed="str | Path | Sequence[Mapping[str, Any]] | None"),
         STRATEGY,
     ] = None
+    """Candidate file to start from."""
     known: Annotated[
         list[Annotated[str, Field(min_length=1)]],
         BeforeValidator(split_names),
-        Field(description="Results that are known already: tables, run folders, Optuna storages in files"),
+        Key(SEARCH, typed="str | Path | Sequence[str | Path]"),
         AT_START,
         SingleRun("give them to single runs"),
     ] = []
+    """Results that are known already: tables, run folders, Optuna storages in files."""
     known_as: Annotated[
         dict[str, Annotated[str, Field(min_length=1)]],
         BeforeValidator(split_pairs, json_schema_input_type=str | list[str] | dict[str, str]),
-        Field(description="metric of your own: column of the known results, where it is not called so"),
+        Key(SEARCH, typed="Mapping[str, str]"),
         AT_START,
     ] = {}
+    """metric of your own: column of the known results, where it is not called so."""
     workers: Annotated[
-        Annotated[int, Field(strict=True, ge=1, le=1024)] | None,
-        BeforeValidator(none_word),
-        Field(description="Processes that evaluate, one architecture each; none: in this process, a batch at once"),
-        FREE,
+        Annotated[int, Field(strict=True, ge=1, le=1024)] | None, NONE, Key(SEARCH, "--workers", kind=int), FREE
     ] = None
-    asynchronous: Annotated[
-        bool,
-        Field(
-            strict=True, description="Ask whenever a worker is idle; the order of arrival decides what is proposed next"
-        ),
-        Part("strategy", always=False),
-    ] = False
+    """Processes that evaluate, one architecture each; none: in this process, a batch at once."""
+    asynchronous: Annotated[bool, Field(strict=True), Key(SEARCH), Part("strategy", always=False)] = False
+    """Ask whenever a worker is idle; the order of arrival decides what is proposed next."""
     executor: Annotated[
-        str | None,
-        BeforeValidator(cluster_address),
-        Field(
-            description="Cluster that evaluates, dask:tcp://host:8786 or dask:scheduler.json; on the command line alone"
-        ),
-        Free(recorded=False),
-        SingleRun("use --workers"),
+        str | None, BeforeValidator(cluster_address), Key(SEARCH), Free(recorded=False), SingleRun("use --workers")
     ] = None
+    """Cluster that evaluates, dask:tcp://host:8786 or dask:scheduler.json; on the command line alone."""
     resources: Annotated[
-        dict[Name, Annotated[float, Field(gt=0, allow_inf_nan=False)]],
-        Field(description="What an evaluation takes of what a cluster's workers declare, such as GPU: 1"),
-        FREE,
+        dict[Name, Annotated[float, Field(gt=0, allow_inf_nan=False)]], Key(SEARCH, typed="Mapping[str, Number]"), FREE
     ] = {}
-    evaluation_timeout: Annotated[
-        float | None,
-        Field(gt=0),
-        BeforeValidator(none_word),
-        Field(description="Seconds for one architecture, with workers or an executor"),
-        FREE,
-    ] = None
+    """What an evaluation takes of what a cluster's workers declare, such as GPU: 1."""
+    evaluation_timeout: Annotated[float | None, Field(gt=0), NONE, Key(SEARCH, unit="seconds"), FREE] = None
+    """Time for one architecture, with workers or an executor."""
     optuna_storage: Annotated[
-        Annotated[str, Field(min_length=1)] | None,
-        BeforeValidator(none_word),
-        Field(description="Database URL or journal file that the run is mirrored into, for optuna-dashboard"),
-        FREE,
-        SingleRun("mirror single runs"),
+        Annotated[str, Field(min_length=1)] | None, NONE, Key(SEARCH), FREE, SingleRun("mirror single runs")
     ] = None
-    seed: Annotated[int, Field(strict=True, ge=0, lt=2**32, description="Seed of the strategy"), STRATEGY, RUN] = 0
+    """Database URL or journal file that the run is mirrored into, for optuna-dashboard."""
+    seed: Annotated[int, Field(strict=True, ge=0, lt=2**32), Key(SEARCH, "--seed", kind=int), STRATEGY, RUN] = 0
+    """Seed of the strategy."""
 
     @property
     def head(self) -> tuple[int, bool]:

@@ -10,7 +10,7 @@ from nas.files import yaml_source
 from nas.files.faults import CHOOSE, Path, near_file, unknown
 from nas.study.catalogue import NAMED, id_and_mode
 from nas.study.configuration import IN_TEXT, IN_TOKENS
-from nas.study.value_parsers import split_budgets, split_names
+from nas.study.value_parsers import split_budgets, split_names, written_only
 from nas.terminal.flags import flag_name
 from objectives.plugins import documents
 
@@ -19,6 +19,7 @@ OTHERS = {  # keys of files that hold more than one study, and the command that 
     **dict.fromkeys(("cases", "workloads", "models", "as_fast_as"), ("cases on several devices", "devices")),
 }
 CARRIED = "candidates"  # of a study that was written beside candidates: the file that it is of
+ADDED = (("budgets",), ("params",), ("only",))
 EXAMPLES = {"--set": "params.population=50", "--param": "population=50", "--cap": "optuna_gp=60"}
 
 
@@ -175,10 +176,12 @@ def parsed_settings(settings: Sequence[str], flag: str = "--set") -> dict[str, A
 
 
 def place(raw: dict[str, Any], origins: dict[Path, str], path: Path, value: Any, origin: str) -> None:
-    """Put a flag's value over the file's; budgets and params add key by key."""
+    """Put a flag's value over the file's; budgets, params and axes of `only` add key by key."""
     try:
         if path == ("budgets",):
             value = split_budgets(value)
+        elif path == ("only",):
+            value = written_only(value)
         elif path == ("params",):
             value = as_parameters(value)
     except ValueError as error:
@@ -191,19 +194,22 @@ def place(raw: dict[str, Any], origins: dict[Path, str], path: Path, value: Any,
             raise UsageError(
                 f"{origin}: expected deltas written out in the study, got the file {child}; change it there"
             )
+        if path[:2] == ("space", "axes") and not isinstance(child, dict):
+            values = ",".join(map(str, value)) if isinstance(value, list) else value
+            raise UsageError(
+                f"{origin}: expected a space written out in the study, got its name; write --only {path[-1]}={values}"
+            )
         if not isinstance(child, dict):
             child = target[part] = {}
         target = child
     last = path[-1]
-    if path in (("budgets",), ("params",)) and isinstance(target.get(last, {}), dict) and isinstance(value, dict):
+    if path in ADDED and isinstance(target.get(last, {}), dict) and isinstance(value, dict):
         target[last] = {**target.get(last, {}), **value}
         origins.update({(*path, key): f"{origin} {key}" if origin == flag_name(path[0]) else origin for key in value})
     else:
         target[last] = value
     for known in [
-        known
-        for known in origins
-        if known[: len(path)] == path and len(known) > len(path) and path[0] not in ("budgets", "params")
+        known for known in origins if known[: len(path)] == path and len(known) > len(path) and path[:1] not in ADDED
     ]:
         del origins[known]
     origins[path] = origin

@@ -27,7 +27,7 @@ from objectives.plugins import importable
 from objectives.quantities import quantity_in
 from objectives.scenario import Workload
 from search_spaces.arrays import FloatArray, IntArray
-from search_spaces.axes_schema import CAPABILITIES
+from search_spaces.axes_schema import CAPABILITIES, Axes
 
 DIRECTIONS = ("minimize", "minimise")  # everything is minimised; a function may say so
 
@@ -70,6 +70,13 @@ class MetricReader:
         """Limits per metric in the metric's unit, at most, of a rate at least; None removes a default budget."""
         limits: dict[str, float | None] = {}
         for name, limit in given.items():
+            if name in Axes.model_fields and name not in self.figures:
+                text = str(limit).removeprefix("<=")
+                values = f"{text[2:].strip()}.." if text.startswith(">=") else text if text == "1" else f"..{text}"
+                self.faults.add(
+                    (*path, name), f"expected a metric, got {name}, which is an axis; write --only {name}={values}"
+                )
+                continue
             try:
                 if self._look_up(name, (*path, name)):
                     unit = self.known[name].unit

@@ -136,7 +136,7 @@ def _priced_by(formats: Sequence[str], law: Law) -> str:
     other = next(
         (name for name in reversed(CAVEATS) if not unpriced_formats(name, formats, law.group_size or GROUP)), None
     )
-    return "" if other is None else f" or give --precision-law {other}"
+    return "" if other is None else f" or give --set precision_law={other}"
 
 
 def _refuse_blind(laws: Sequence[Law]) -> None:
@@ -218,7 +218,7 @@ def notices_of_formats(law: Law, formats: Sequence[str]) -> list[str]:
     few = [name for name in formats if name not in FULL]
     if law.precision_law is None:
         look = "look" if len(few) > 1 else "looks"
-        free = f"the loss does not see precision: {' and '.join(few)} {look} free; name a --precision-law"
+        free = f"the loss does not see precision: {' and '.join(few)} {look} free; name a --set precision_law=LAW"
         return [free] if few and len(formats) > 1 else []
     if not few:
         return [

@@ -4,20 +4,23 @@ Such limits, `full_layers>=4` or `kv_shared<=0`, stand among the budgets and are
 which kinds layers are: nothing but limits keeps the cheapest kind from winning everywhere.
 """
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
 
-from nas.files.faults import Faults
+from nas.files.faults import Faults, unknown
 from nas.study.configuration import StudyConfig
 from objectives.engines import RUNS, TOP_1, Runs, engine_of, kinds_of_rule
+from objectives.quantities import counted
 from objectives.token_curve import TokenCurve
-from search_spaces.axes_schema import CAPABILITIES, UPPER, Axes, Conditions, Rule
+from search_spaces.axes_schema import CAPABILITIES, OF_NAMES, OF_RULES, UPPER, Axes, Conditions, Rule
 from search_spaces.columns import OF_SERVING
 from search_spaces.mixes import Mixes
-from search_spaces.specification import SpaceSpecification, largest_top_k
+from search_spaces.specification import SpaceSpecification, largest_top_k, smallest_top_k
 
 
 def study_space(
@@ -58,6 +61,71 @@ def study_space(
             at = next((name for name in ("tokens", "device", *heads, *OF_SERVING) if name in each["loc"]), "precisions")
             faults.add((at,), text.removeprefix(f"axes.{at}: "))
         return space
+
+
+def narrowed(space: SpaceSpecification, only: Mapping[str, Sequence[Any]], faults: Faults) -> SpaceSpecification:
+    """The space of the designs whose axes have the values of `only` alone: numbers, words, or `8..24` with both ends, of which one may be open.
+
+    Values of other axes that none of these designs has go as well. A value that no design has, or an axis that there is not, is a fault.
+    """
+    axes = {
+        name: space.kv_axis() if name == "n_kv_heads" else values
+        for name, values in space.axes
+        if values is not None and name not in (OF_RULES, OF_NAMES)
+    }
+    for name in only.keys() - axes.keys():
+        faults.add(("only", name), unknown(f"an axis of numbers or words of {space.name}", name, axes))
+    wanted = {name: values for name, values in only.items() if name in axes}
+    kept = {
+        name: [v for v in axes[name] if any(_is(v, written) for written in values)] for name, values in wanted.items()
+    }
+    if all(kept.values()):
+        kept |= _having_designs(space.model_copy(update={"axes": space.axes.model_copy(update=kept)}))
+    for name, values in wanted.items():
+        for written in (text for text in values if not any(_is(value, text) for value in kept[name])):
+            shown, beside = ", ".join(map(str, axes[name])), " beside the others" * (len(wanted) > 1)
+            text = (
+                f"expected values that some design of {space.name} has{beside}, of {shown}, got {written}; correct it"
+            )
+            faults.add(("only", name), text)
+    if not all(kept.values()) and not faults.lines:
+        faults.add(("only",), f"expected values that some design of {space.name} has together, got none; loosen one")
+    if faults.lines or all(kept[name] == axes[name] for name in kept):
+        return space
+    label = "-".join([space.name, *(f"{name}-{'.'.join(map(str, values))}" for name, values in wanted.items())])
+    content = space.model_dump(mode="json", by_alias=True, exclude_none=True)
+    content |= {"name": re.sub(r"[^A-Za-z0-9_.-]", "_", label)[:60], "description": f"{space.name}, narrowed"}
+    try:
+        return SpaceSpecification.model_validate({**content, "axes": {**content["axes"], **kept}})
+    except ValidationError as error:
+        faults.add_validation(error, ("only",), SpaceSpecification)
+        return space
+
+
+def _is(value: Any, text: Any) -> bool:
+    """Whether a value of an axis is what was written: the same number or word, or inside `8..24`."""
+    low, dots, high = str(text).partition("..")
+    try:
+        if dots:
+            least, most = counted(low or 0, "8"), counted(high, "24") if high else math.inf
+            return not isinstance(value, str) and least <= value <= most
+        return str(value).lower() == str(text).strip().lower() or float(value) == counted(text, "32k")
+    except ValueError:
+        return False
+
+
+def _having_designs(space: SpaceSpecification) -> dict[str, list[Any]]:
+    """The experts and widths of a space that some design has; the space need not be valid otherwise."""
+    axes, conditions = space.axes, space.conditions
+    experts = [
+        n for n in axes.n_experts
+        if any(smallest_top_k(n, conditions) <= k <= largest_top_k(n, conditions) for k in axes.top_k)
+    ]  # fmt: skip
+    fitting = [bool(valid.any()) for valid in space.heads().valid]
+    limit = conditions.max_expert_ffn_ratio or math.inf
+    least = [0] if axes.expert_size is None else axes.expert_size
+    widths = [w for w, fits in zip(axes.width, fitting, strict=True) if fits and min(least) <= limit * w]
+    return {"n_experts": experts, "width": widths}
 
 
 def _without_devices(space: SpaceSpecification) -> SpaceSpecification:

@@ -160,6 +160,34 @@ def _label(item: Any) -> str:
     return FilePath(str(item)).stem if FilePath(str(item)).suffix in (".yaml", ".yml") else str(item)
 
 
+def written_only(value: Any) -> Any:
+    """`depth=8..24,width=1024,2048`, a list of such texts, or a mapping, as values by axis; a part without = is one more value.
+
+    Raises:
+        ValueError: a value without its axis, or an axis without a value.
+    """
+    if value in (None, "none"):
+        return {}
+    if isinstance(value, Mapping):
+        return {str(axis): _parts(given) for axis, given in value.items()}
+    chosen: dict[str, list[Any]] = {}
+    texts = value if isinstance(value, list) else [value]
+    for part in (part for text in texts for part in str(text).split(",")):
+        axis, sign, given = part.rpartition("=")
+        axis = axis.strip() if sign else next(reversed(chosen), "")
+        if not axis or not given.strip():
+            raise ValueError(f"expected axis=value, got {part!r}; write for example depth=8..24,n_experts=1")
+        chosen[axis] = [*chosen.get(axis, ()), *_parts(given)]
+    return chosen
+
+
+def _parts(given: Any) -> list[Any]:
+    """Values of an axis, `8|16` or a list; whole numbers as such."""
+    parts = re.split(r"[|,]", given) if isinstance(given, str) else given if isinstance(given, list) else [given]
+    texts = [part.strip() if isinstance(part, str) else part for part in parts]
+    return [int(text) if isinstance(text, str) and text.isdecimal() else text for text in texts]
+
+
 BUDGET = re.compile(r"^([^<>=]*[^<>=\s][^<>=]*)(<=|>=|==|<|>|=)([^<>=]*[^<>=\s][^<>=]*)$")
 
 

@@ -12,6 +12,7 @@ from typing import get_args
 from nas.errors import UsageError
 from nas.files.faults import unknown
 from nas.problem.expensive_objectives import EXPENSIVE
+from nas.terminal.flags import study_keys
 from objectives.plugins import documents, importable
 from search_spaces.formats import FORMATS
 
@@ -61,9 +62,7 @@ VALUES: dict[str, Names] = {
     "--sweep": lambda: tuple(f"{name}=" for name in METRICS()),
     "--select": lambda: ("frontier", "best", "knee", "diverse:", "budget:"),
     "--precision": lambda: FORMATS,
-    "--latency": lambda: ("operator", "closed_form"),
-    "--attention": lambda: ("unfused", "fused"),
-    "--constraints": lambda: ("native", "penalty", "reject"),
+    "--set": lambda: tuple(f"{key}=" for key in study_keys()),
 }
 
 
@@ -104,11 +103,11 @@ def _beginning(start: str, names: Sequence[str]) -> list[str]:
 def _signature(module: str) -> tuple[list[str], list[str]]:
     """A command's options, and the values of its argument where they are known, from its function's parameters."""
     function = importlib.import_module(module).main.function
-    options, choices = ["--help"], list[str]()
+    options, choices = ["--help", "-h"], list[str]()
     for parameter in inspect.signature(function).parameters.values():
         kind, info = get_args(parameter.annotation)
         if isinstance(info.default, str):  # a flag's name stands in the default's place
-            options.append(info.default)
+            options += [] if info.hidden else [info.default]
         else:
             choices += [name for each in get_args(kind) if isinstance(each, EnumType) for name in each.__members__]
     return options, choices

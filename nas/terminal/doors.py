@@ -53,10 +53,9 @@ def overview() -> str:
     return "\n".join(
         [
             "Usage: plas COMMAND [OPTIONS]   (the same as python -m nas.COMMAND)",
-            "",
             *lines,
             "",
-            "plas COMMAND --help shows a command's options; plas completion bash|zsh|fish prints what completes them.",
+            "plas COMMAND -h shows a command's most used options, --help all; plas completion bash|zsh|fish completes them.",
             "",
         ]
     )

@@ -1,8 +1,16 @@
-"""Flags of commands: a request is a dataclass whose fields are flags; those that are keys of a study stand in one table."""
+"""Flags of commands: a request is a dataclass whose fields are flags; those of a study's keys come from the study itself, by groups.
 
+An entry of `StudyConfig` is all there is of a key. It is read here as text: to import it takes longer than all of `--help`.
+"""
+
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
 from typing import Any
+
+from objectives.plugins import folder
 
 SEARCH, SPACE, DEVICE, OUTPUT = "How to search", "What to search", "On what", "Output"
 
@@ -12,6 +20,7 @@ class Flag:
     """A flag: `--name`, its help, its group there, what stands for its value, its bounds.
 
     `--no-x` of a field whose default is True switches it off. `kind` is the value's type where no field says it: in a table.
+    brief: `-h` shows it. instead: what to type now, of a flag that is understood for one release more and not shown.
     """
 
     name: str
@@ -22,6 +31,8 @@ class Flag:
     most: float | None = None
     show_default: bool = True
     kind: Any = str
+    brief: bool = False
+    instead: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,24 +45,127 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Keys:
-    """Flags from the table of a study's keys that one field takes in: those given, by their keys.
+class Key:
+    """What a key of a study is besides its type and the help below it: its group, and its flag where it has one; the others are given by --set.
 
-    names: keys in the order of the help, separated by blanks; the name of another field stands for that field's flag.
-    own: keys that this command says otherwise.
+    unit: of its number. kind: of the flag's value. brief: `-h` shows it. typed: the type that `load_study` takes, where it does
+    not follow. How a key identifies a run and what may vary it are marks beside this one (`nas/study/value_parsers.py`).
     """
 
-    names: str
+    group: str
+    flag: str = ""
+    metavar: str | None = None
+    kind: Any = str
+    unit: str = ""
+    brief: bool = False
+    typed: str = ""
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        """The key's schema with group, flag and unit."""
+        words = {"group": self.group, "flag": self.flag, "unit": self.unit}
+        return {**handler(core), **{name: word for name, word in words.items() if word}}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A key as it is read: what it is, its help, its default where that is a plain value, the names of its marks."""
+
+    key: Key
+    help: str
+    default: Any
+    marks: tuple[str, ...]
+
+
+@cache
+def study_keys() -> dict[str, Entry]:
+    """Every key of a study by name, in order, as `nas/study/configuration.py` has it."""
+    source = folder("nas.study") / "configuration.py"
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    study = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "StudyConfig")
+    return {
+        ast.unparse(key.target): _entry(key, ast.literal_eval(below.value))
+        for key, below in pairwise(study.body)
+        if isinstance(key, ast.AnnAssign) and isinstance(below, ast.Expr)
+    }
+
+
+def _entry(node: ast.AnnAssign, below: str) -> Entry:
+    """The entry of `name: Annotated[type, Key(...), MARK] = default` with the text below it."""
+    parts = node.annotation.slice.elts  # type: ignore[attr-defined]
+    calls = {ast.unparse(part.func): part for part in parts if isinstance(part, ast.Call)}
+    try:
+        default = ast.literal_eval(node.value)  # type: ignore[arg-type]
+    except ValueError:
+        default = None
+    key = eval(compile(ast.Expression(calls["Key"]), "Key", "eval"))  # our own literals
+    first, sign, others = below.removesuffix(".").partition("; ")
+    text = f"{first} ({key.unit}){sign}{others}" if key.unit else f"{first}{sign}{others}"
+    return Entry(key, text, default, (*calls, *(part.id for part in parts if isinstance(part, ast.Name))))
+
+
+def flag_of(name: str) -> Flag:
+    """The flag of a key of the study, with its default; of one that has none by its name, for a command that takes it all the same."""
+    entry = study_keys()[name]
+    key, default = entry.key, entry.default
+    shown = isinstance(default, str | int | float | list) and not isinstance(default, bool) and default not in ("", [])
+    words = ",".join(default) if isinstance(default, list) else default
+    text = f"{entry.help}; default {words}" if shown else entry.help
+    text += "; repeats" if key.kind == list[str] else ""
+    return Flag(
+        key.flag or f"--{name.replace('_', '-')}", f"{text}.", key.group, key.metavar, kind=key.kind, brief=key.brief
+    )
+
+
+def flag_name(key: str) -> str:
+    """How a key of a study is typed: by its flag, or by --set."""
+    entry = study_keys().get(key)
+    return entry.key.flag if entry is not None and entry.key.flag else f"--set {key}"
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Flags of a study's keys that one field takes in, those given, by their keys: of whole groups.
+
+    without: keys, or marks of keys, that this command decides itself. own: keys of the command's own file, with their flags.
+    """
+
+    groups: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     own: Mapping[str, Flag] = field(default_factory=dict)
 
-    def flags(self) -> dict[str, Flag]:
-        """Flag of each key; fields that are named for their place are left out."""
-        table = {**STUDY, **self.own}
-        return {name: table[name] for name in self.names.split() if name in table}
+    def shown(self) -> dict[str, Flag]:
+        """The flag of each key of the study."""
+        return {
+            name: flag_of(name)
+            for name, entry in study_keys().items()
+            if entry.key.flag and entry.key.group in self.groups and not {name, *entry.marks} & {*self.without}
+        }
+
+    def former(self) -> dict[str, str]:
+        """Flags of these groups that are typed as --set now, with the keys that they gave."""
+        keys = {entry.key.flag: name for name, entry in study_keys().items() if entry.key.flag} | FORMER
+        return {
+            flag: key
+            for flag, key in keys.items()
+            if (entry := study_keys()[key.partition(".")[0]]).key.group in self.groups
+            and not {key, *entry.marks} & {*self.without}
+        }
 
 
-Config = Flag("--config", "A study: YAML file, run folder, or a shipped name.", SPACE)
-Settings = Flag("--set", "path=value, any key of the study; repeats.", SPACE, "PATH=VALUE")
+FORMER = {f"--{key.replace('_', '-')}": key for key in (
+    *("stop_when_stable", "constraints", "seed_from", "known", "known_as", "executor", "asynchronous", "optuna_storage"),
+    *("laws", "unique_tokens", "precision_law", "deltas", "scores", "columns"),
+    *("devices", "device_columns", "latency", "attention", "engine", "calibration", "sustained", "batch"),
+    *("input_text", "output_text"),
+)} | {
+    **{f"--{name.replace('_', '-')}": f"serving.{name}" for name in ("speculation", "draft", "acceptance", "experts_in", "phases")},
+    **{f"--{name.replace('_', '-')}": f"training.{name}" for name in ("utilisation", "served_tokens")},
+    "--train-device": "training.device",
+}  # fmt: skip
+SWITCHES = ("asynchronous", "sustained")  # of these, flags without a value
+
+Config = Flag("--config", "A study: YAML file, run folder, or a shipped name.", SPACE, brief=True)
+Settings = Flag("--set", "key=value, any key of the study: 'plas list --schema study'; repeats.", SPACE, "KEY=VALUE")
 Verbose = Flag("--verbose", "Everything that the one screen leaves out.", OUTPUT)
 Quiet = Flag("--quiet", "No progress, no notices.", OUTPUT)
 NoPlots = Flag("--no-plots", "Draw no pictures; those already there stay.", OUTPUT)
@@ -61,197 +175,3 @@ Selected = Flag(
     "frontier, best, knee, diverse:K or budget:metric=limit; left out: a run's frontier, all of a file.",
     show_default=False,
 )
-
-STUDY = {
-    "algo": Flag(
-        "--algo",
-        "Strategy: 'plas list strategies' names them, package.module is your own, auto picks one; default nsga2.",
-        SEARCH,
-    ),
-    "evaluations": Flag(
-        "--evaluations", "Distinct architectures to evaluate; default 5000, or the strategy's own.", SEARCH, kind=int
-    ),
-    "time_limit": Flag("--time-limit", "Seconds of search.", SEARCH, kind=float),
-    "stop_when_stable": Flag(
-        "--stop-when-stable", "Stop after N evaluations without a new frontier member.", SEARCH, "N", kind=int
-    ),
-    "constraints": Flag("--constraints", "native, penalty or reject: how budgets reach the strategy.", SEARCH),
-    "seed_from": Flag("--seed-from", "Candidate file whose designs the search starts from.", SEARCH, "FILE"),
-    "known": Flag(
-        "--known",
-        "Results that are known: a table, a run, a folder of trainings, an Optuna storage; not charged; repeats.",
-        SEARCH,
-        "SOURCE",
-        kind=list[str],
-    ),
-    "known_as": Flag(
-        "--known-as",
-        "Which column of known results is a metric of your own, where it is not called so; repeats.",
-        SEARCH,
-        "METRIC=COLUMN",
-        kind=list[str],
-    ),
-    "workers": Flag(
-        "--workers", "Processes that evaluate your own objectives, one architecture each.", SEARCH, kind=int
-    ),
-    "executor": Flag(
-        "--executor",
-        "Cluster that evaluates them instead: dask:tcp://host:8786, or dask:scheduler.json; none: here.",
-        SEARCH,
-        "URL",
-    ),
-    "asynchronous": Flag(
-        "--asynchronous",
-        "Ask whenever a worker is idle, in the order of arrival; of strategies that need not wait.",
-        SEARCH,
-        kind=bool,
-    ),
-    "optuna_storage": Flag(
-        "--optuna-storage",
-        "Mirror the run into an Optuna storage (sqlite:///study.db, study.log) for optuna-dashboard.",
-        SEARCH,
-        "URL",
-    ),
-    "seed": Flag("--seed", "Seed of the strategy; default 0.", SEARCH, kind=int),
-    "params": Flag(
-        "--param", "The strategy's own: 'plas list --schema nsga2'; repeats.", SEARCH, "NAME=VALUE", kind=list[str]
-    ),
-    "space": Flag("--space", "Search space: name or YAML file; default paper.", SPACE),
-    "law": Flag("--law", "Loss law: name or YAML file; default hw_codesign.", SPACE),
-    "laws": Flag(
-        "--laws", "Other laws, a,b,c: what each would pick, regrets, the least worst; 'plas list laws'.", SPACE
-    ),
-    "tokens": Flag(
-        "--tokens", "Training tokens, 10B; several, 1B,3B,10B, are an axis; default the law's own.", SPACE, "N[,N…]"
-    ),
-    "unique_tokens": Flag(
-        "--unique-tokens",
-        "Tokens of distinct text, more are epochs; of laws that know of them: data_limited.",
-        SPACE,
-        "N",
-    ),
-    "precisions": Flag("--precisions", "Formats that designs may have, a,b,c: an axis of the space.", SPACE),
-    "precision_law": Flag(
-        "--precision-law",
-        "What few bits cost: qat, multiplier, kumar or post_training; further ones, a,b, are alternatives; default none.",
-        SPACE,
-    ),
-    "deltas": Flag(
-        "--deltas", "YAML file of what kinds of layers cost, as you measured, or none; default by public pairs.", SPACE
-    ),
-    "scores": Flag(
-        "--scores", "Scores of tasks, shown beside losses: YAML file of 'plas fit --scores'; default none.", SPACE
-    ),
-    "objectives": Flag(
-        "--objectives",
-        "Metrics to minimise: loss,total_ms,package.module:function; default loss,total_ms.",
-        SPACE,
-    ),
-    "budgets": Flag(
-        "--budget",
-        "metric=limit, at most; repeats; memory_gb=none removes the default.",
-        SPACE,
-        "METRIC=LIMIT",
-        kind=list[str],
-    ),
-    "columns": Flag(
-        "--columns",
-        "Metrics to compute and keep besides the ten: train_hours, a figure of the device such as price.",
-        SPACE,
-        "NAME[,NAME…]",
-    ),
-    "preset": Flag(
-        "--preset",
-        "paper or device: conventions of latency and memory; default paper, whose defaults are named below.",
-        DEVICE,
-    ),
-    "device": Flag("--device", "Device id, id@mode, or YAML file; default jetson_agx_orin_64gb.", DEVICE),
-    "devices": Flag("--devices", "Devices that designs may be on, a,b,c: an axis of the space.", DEVICE),
-    "device_columns": Flag(
-        "--device-columns",
-        "CSV of devices' figures that are metrics by their names: a column device, others such as price [USD].",
-        DEVICE,
-        "FILE",
-    ),
-    "precision": Flag(
-        "--precision",
-        "fp16, int8, int4, nvfp4, fp32; w4a16 (AWQ, GPTQ); llama.cpp's q4_0, q4_k_m, q5_k_m, q6_k, q8_0, mxfp4; int4_kv8 "
-        "with a KV cache of 8 bits; default fp16.",
-        DEVICE,
-    ),
-    "latency": Flag("--latency", "operator or closed_form; default operator.", DEVICE),
-    "attention": Flag("--attention", "unfused or fused; default unfused.", DEVICE),
-    "vocabulary": Flag(
-        "--vocabulary",
-        "Tokens of embedding and LM head, 32k; 0 leaves both out; several, 8k,16k,32k, are an axis; default 0.",
-        DEVICE,
-        "N[,N…]",
-    ),
-    "engine": Flag(
-        "--engine", "Engine whose times are predicted, llama.cpp; left out: whichever was measured.", DEVICE
-    ),
-    "calibration": Flag(
-        "--calibration",
-        "typical (measured, else typical of the chip), shipped (measured alone) or datasheet, its peaks; default datasheet.",
-        DEVICE,
-    ),
-    "serving.speculation": Flag(
-        "--speculation",
-        "Tokens drafted ahead: mtp:N by a head of the model, draft:N by --draft, none; several, none,mtp:2, are an axis.",
-        DEVICE,
-        "WORD[,WORD…]",
-    ),
-    "serving.draft": Flag(
-        "--draft", "Model that drafts: a published name, or a folder with config.json.", DEVICE, "MODEL"
-    ),
-    "serving.acceptance": Flag(
-        "--acceptance",
-        "Probability that a drafted token is accepted, 0.8, or mtp=0.8,draft=0.6; default as public rows have it.",
-        DEVICE,
-        "SHARE",
-    ),
-    "serving.experts_in": Flag(
-        "--experts-in",
-        "fast, slow:50% (of the layers, in the device's slow_memory), auto (every tenth); several are an axis.",
-        DEVICE,
-        "WORD[,WORD…]",
-    ),
-    "serving.phases": Flag(
-        "--phases",
-        "prefill=DEVICE,link=RATE: the chip that reads prompts; the study's device decodes.",
-        DEVICE,
-        "PAIRS",
-    ),
-    "sustained": Flag(
-        "--sustained",
-        "Speed after minutes of load, as heat leaves it, not of the first seconds: typical of the device's cooling, or as its file says.",
-        DEVICE,
-        kind=bool,
-    ),
-    "batch": Flag("--batch", "Sequences at once; default 1.", DEVICE, kind=int),
-    "input_tokens": Flag("--input-tokens", "Prompt length; default 1024.", DEVICE, kind=int),
-    "output_tokens": Flag("--output-tokens", "Tokens generated; default 16.", DEVICE, kind=int),
-    "input_text": Flag(
-        "--input-text",
-        "Prompt in bytes of text, 10kB, in place of tokens, which each vocabulary makes its own number of.",
-        DEVICE,
-        "BYTES",
-    ),
-    "output_text": Flag("--output-text", "Text generated, 500 or 2kB, in place of tokens.", DEVICE, "BYTES"),
-    "training.device": Flag("--train-device", "Device that trains, of train_hours: h100_sxm.", DEVICE),
-    "training.utilisation": Flag(
-        "--utilisation", "Share of its FP16 peak that training achieves; default 0.4.", DEVICE, kind=float
-    ),
-    "training.served_tokens": Flag(
-        "--served-tokens", "Tokens that the model will have served, of lifetime_flops; default 0.", DEVICE, "N"
-    ),
-}
-
-
-def flag_name(key: str) -> str:
-    """The flag that gives a study key."""
-    return (
-        STUDY[key].name
-        if key in STUDY
-        else f"--{key.removeprefix('training.').removeprefix('serving.').replace('_', '-')}"
-    )

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -15,7 +16,7 @@ from typer.main import get_command
 from nas.errors import PlasError
 from nas.files import import_rights
 from nas.terminal.console import complain, notice
-from nas.terminal.flags import Flag, Keys, Word
+from nas.terminal.flags import SWITCHES, Flag, Keys, Settings, Word
 from nas.terminal.interrupts import INTERRUPTED, take_over
 from nas.terminal.streams import terminal
 
@@ -53,15 +54,16 @@ def command(
     guarded.__annotations__ = {}
 
     @cache
-    def parser() -> Callable[..., Any]:
+    def parser(*, brief: bool) -> Callable[..., Any]:
         app = typer.Typer(add_completion=False, rich_markup_mode="rich")
-        app.command(epilog="\n\n".join(["Examples:", *(f"[cyan]plas {text}[/]" for text in examples)]))(guarded)
-        return get_command(app)
+        epilog = "\n\n".join(["Examples:", *(f"[cyan]plas {text}[/]" for text in examples)])
+        app.command(epilog=epilog, context_settings={"help_option_names": ["--help", "-h"]})(guarded)
+        return abridged(get_command(app), function) if brief else get_command(app)
 
     def main() -> None:
         with terminal():
             own_package()
-            raise SystemExit(parsed(parser(), program_of(function.__module__)))
+            raise SystemExit(parsed(parser(brief="-h" in sys.argv[1:]), program_of(function.__module__)))
 
     main.function, main.examples = guarded, examples  # type: ignore[attr-defined]  # for completion, and for tests
     return main
@@ -77,28 +79,83 @@ def parameters(function: Callable[..., None]) -> Iterator[inspect.Parameter]:
             yield one(name, hints[name], parameter.default)
 
 
+MOST_BRIEF = 10  # flags that `-h` prints
+
+
+def abridged(parser: Any, function: Callable[..., None]) -> Any:
+    """A parser whose help names the flags that matter: those marked so, the command's own first; of one with few flags all."""
+    flags = shown_flags(function)
+    if len(flags) > MOST_BRIEF:
+        brief = [flag.name for flag in flags if flag.brief] or [flag.name for flag in flags]
+        for param in parser.params:
+            param.hidden |= param.param_type_name == "option" and not {*param.opts} & {"--help", *brief[:MOST_BRIEF]}
+        parser.epilog = f"All {len(flags)} flags: --help\n\n{parser.epilog}"
+    return parser
+
+
 def request_parameters(request: type) -> Iterator[inspect.Parameter]:
-    """A parameter per flag of a request, in the order of the help; a field that keys name stands among them."""
-    hints, there = get_type_hints(request, include_extras=True), {field.name: field for field in fields(request)}
-    keys_of = {name: info(hints[name], Keys) for name in there}
-    placed = {name for keys in keys_of.values() if keys is not None for name in keys.names.split()}
-    for field, keys in keys_of.items():
-        if keys is None and field not in placed:
-            yield one(field, hints[field], default(there[field]))
-        elif keys is not None:
-            flags = keys.flags()
-            for name in keys.names.split():
-                yield (
-                    one(name, hints[name], default(there[name])) if name in there else key_parameter(name, flags[name])
-                )
+    """A parameter per flag of a request, in the order of the help; then those that are understood and not shown."""
+    hints, of_keys = get_type_hints(request, include_extras=True), key_flags(request)
+    for field in fields(request):
+        if field.name not in of_keys:
+            yield one(field.name, hints[field.name], default(field))
+        for name, flag in of_keys.get(field.name, {}).items():
+            yield one(name, Annotated[optional(flag.kind), flag], False if flag.kind is bool else None)
+    for name, key in former_flags(request).items():
+        kind, flag = bool if key in SWITCHES else list[str], Flag(name, instead=Settings.name)
+        yield one(former_name(key), Annotated[optional(kind), flag], False if kind is bool else None)
 
 
-def key_parameter(key: str, flag: Flag) -> inspect.Parameter:
-    """The parameter of a study's key."""
-    switch = flag.kind is bool
-    return one(
-        key.replace(".", "_"), Annotated[flag.kind if switch else flag.kind | None, flag], False if switch else None
-    )
+def optional(kind: Any) -> Any:
+    """The type of a value that need not be given; a switch is off."""
+    return kind if kind is bool else kind | None
+
+
+def key_flags(request: Any) -> dict[str, dict[str, Flag]]:
+    """Flags of keys by the field that takes them in, each once: fields first, then keys of the command's own files, then the study's."""
+    hints = get_type_hints(request, include_extras=True)
+    keys_of = {name: keys for name, hint in hints.items() if (keys := info(hint, Keys))}
+    takes = {key: name for name, keys in reversed(keys_of.items()) for key in keys.shown()}
+    takes |= {key: name for name, keys in reversed(keys_of.items()) for key in keys.own}
+    flags = {name: {**keys.shown(), **keys.own} for name, keys in keys_of.items()}
+    return {
+        name: {key: flag for key, flag in flags[name].items() if takes[key] == name and key not in hints}
+        for name in flags
+    }
+
+
+def shown_flags(owner: Any) -> list[Flag]:
+    """Flags that a command's help prints, of its function or its request: its own, then those of a study's keys."""
+    hints = get_type_hints(owner, include_extras=True)
+    own = [flag for hint in hints.values() if (flag := info(hint, Flag)) and not flag.instead]
+    inner = [flag for hint in hints.values() if is_dataclass(hint) for flag in shown_flags(hint)]
+    keys = [flag for flags in key_flags(owner).values() for flag in flags.values()] if is_dataclass(owner) else []
+    return [*own, *inner, *keys]
+
+
+def former_flags(request: type) -> dict[str, str]:
+    """Flags that a request of a study does not show and understands, with their keys."""
+    names = [flag.name for flag in shown_flags(request)]
+    if Settings.name not in names:
+        return {}
+    hints = get_type_hints(request, include_extras=True).values()
+    groups = [keys for hint in hints if (keys := info(hint, Keys))]
+    return {flag: key for keys in groups for flag, key in keys.former().items() if flag not in names}
+
+
+def former_name(key: str) -> str:
+    """The parameter of a flag that is not shown."""
+    return f"former_{key.replace('.', '_')}"
+
+
+def former_settings(request: type, given: Mapping[str, Any]) -> Iterator[str]:
+    """`key=value` for each flag of before that was given, which is said."""
+    for flag, key in former_flags(request).items():
+        values = given[former_name(key)]
+        if values:
+            text = "true" if values is True else values[0] if len(values) == 1 else f"[{', '.join(values)}]"
+            notice(f"{flag} is now {Settings.name} {shlex.quote(f'{key}={text}')}")
+            yield f"{key}={text}"
 
 
 def info(hint: Any, kind: type[Kind]) -> Kind | None:
@@ -141,6 +198,7 @@ def declared(hint: Any) -> Any:
             min=flag.least,
             max=flag.most,
             show_default=flag.show_default,
+            hidden=bool(flag.instead),
         )
     word = info(hint, Word)
     assert word is not None
@@ -158,22 +216,24 @@ def arguments(function: Callable[..., None], given: Mapping[str, Any]) -> dict[s
 
 def filled(request: Any, given: Mapping[str, Any]) -> Any:
     """A request with what was parsed: keys that were given, lists as tuples."""
-    hints, values = get_type_hints(request, include_extras=True), dict[str, Any]()
+    hints, of_keys, values = get_type_hints(request, include_extras=True), key_flags(request), dict[str, Any]()
     for field in fields(request):
         hint = hints[field.name]
-        if (keys := info(hint, Keys)) is not None:
-            values[field.name] = keys_given(keys, given)
+        if field.name in of_keys:
+            values[field.name] = keys_given(of_keys[field.name], given)
             continue
         value, flag = given[field.name], info(hint, Flag)
         if get_origin(get_args(hint)[0]) is tuple:
-            value = tuple(value or ())
+            value = (*(value or ()), *(former_settings(request, given) if flag == Settings else ()))
+        if flag is not None and flag.instead and value is not None:
+            notice(f"{flag.name} is now {flag.instead}")
         values[field.name] = not value if flag is not None and negative(flag, field.default) else value
     return request(**values)
 
 
-def keys_given(keys: Keys, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a study's keys that were given; `--no-x` gives False."""
-    values = {key: (flag, given[key.replace(".", "_")]) for key, flag in keys.flags().items()}
+def keys_given(flags: Mapping[str, Flag], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of keys that were given; `--no-x` gives False."""
+    values = {key: (flag, given[key]) for key, flag in flags.items()}
     return {
         key: not flag.name.startswith("--no-") if value is True else value
         for key, (flag, value) in values.items()

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from nas.files.faults import CHOOSE, nearest, plain, unknown
+from nas.terminal.flags import Settings, study_keys
 
 CHOICE = re.compile(r"is not one of (.*?)\.?$", re.DOTALL)
 NUMBER = re.compile(r"^(\d[\d,_]*(?:\.\d+)?)(?:[eE]\+?(\d{1,2}))?\s*([kKmMsS]?)$")
@@ -18,7 +19,12 @@ def usage_line(error: Any, program: str) -> str:
     kind, message = type(error).__name__, str(getattr(error, "message", "") or "")
     option = getattr(error, "option_name", None) or _name(getattr(error, "param", None))
     if kind == "NoSuchOption":
-        near = nearest(str(option), _options(error))
+        options, key = _options(error), str(option).lstrip("-").replace("-", "_")
+        near = nearest(str(option), options)
+        if near == CHOOSE and Settings.name in options and key in study_keys():
+            return (
+                f"{option}: expected an option of {program}, got a key of the study; write {Settings.name} {key}=VALUE"
+            )
         hint = f"see {program} --help" if near == CHOOSE else near
         return f"{option}: expected an option of {program}, got none of them; {hint}"
     if kind == "MissingParameter":
@@ -34,7 +40,8 @@ def usage_line(error: Any, program: str) -> str:
 def _options(error: Any) -> list[str]:
     """Every option of the command that refused one."""
     command = getattr(getattr(error, "ctx", None), "command", None)
-    return [name for param in getattr(command, "params", []) for name in param.opts if name.startswith("--")]
+    params = (param for param in getattr(command, "params", []) if not getattr(param, "hidden", False))
+    return [name for param in params for name in param.opts if name.startswith("--")]
 
 
 def _name(param: Any) -> str:

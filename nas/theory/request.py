@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from nas.terminal.flags import Config, Flag, Json, Keys, Quiet, Settings
+from nas.terminal.flags import DEVICE, SPACE, Config, Flag, Json, Keys, Quiet, Settings
 
 HARDWARE = "New hardware"
 
@@ -16,20 +16,19 @@ class TheoryRequest:
 
     width: Annotated[float | None, Flag("--width", "Fix the width; free unless given.")] = None
     application: Annotated[
-        str | None, Flag("--application", "Budget of one of the study's applications.", show_default=False)
+        str | None, Flag("--application", "Budget of one of the study's applications.", show_default=False, brief=True)
     ] = None
-    compute: Annotated[str | None, Flag("--compute", "Dense FP16 peak, '10 TFLOP/s'.", HARDWARE)] = None
-    bandwidth: Annotated[str | None, Flag("--bandwidth", "Memory bandwidth, '50 GB/s'.", HARDWARE)] = None
-    memory: Annotated[str | None, Flag("--memory", "Memory, '4 GB'.", HARDWARE)] = None
-    out: Annotated[Path | None, Flag("--out", "Candidate file of the designs worth training, .csv or .jsonl.")] = None
+    compute: Annotated[str | None, Flag("--compute", "Dense FP16 peak, '10 TFLOP/s'.", HARDWARE, brief=True)] = None
+    bandwidth: Annotated[str | None, Flag("--bandwidth", "Memory bandwidth, '50 GB/s'.", HARDWARE, brief=True)] = None
+    memory: Annotated[str | None, Flag("--memory", "Memory, '4 GB'.", HARDWARE, brief=True)] = None
+    out: Annotated[
+        Path | None, Flag("--out", "Candidate file of the designs worth training, .csv or .jsonl.", brief=True)
+    ] = None
     plots: Annotated[Path | None, Flag("--plots", "Folder for the regime map and the budget curves.")] = None
     exact: Annotated[bool, Flag("--no-exact", "Leave out the exact discrete optimum.")] = True
     flags: Annotated[
         Mapping[str, Any],
-        Keys(
-            "config settings space law laws budgets preset device precision latency attention vocabulary calibration engine batch input_tokens "
-            "output_tokens input_text output_text"
-        ),
+        Keys((SPACE, DEVICE)),
     ] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()

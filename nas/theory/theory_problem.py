@@ -100,7 +100,7 @@ class TheoryProblem:
         if self.problem.scenario.cached:
             raise UsageError(
                 "calibration: expected times that are sums of operators, got a profile with a cache tier; "
-                "drop cache_efficiency from it, or use --calibration datasheet"
+                "drop cache_efficiency from it, or use --set calibration=datasheet"
             )
         if pair not in self._sides:
             self._sides[pair] = sides_of_phases(self.setting_of(pair))

@@ -104,7 +104,9 @@ def refuse_uncovered(architectures: Architectures, scenario: Scenario) -> None:
     found += [name for name in architectures.further_columns() if name not in COLUMNS]
     found += ["query_dim other than width"] if (architectures.query_dim != architectures.width).any() else []
     if found:
-        raise ValueError(f"latency: expected operator for {', '.join(found)}, got closed_form; use --latency operator")
+        raise ValueError(
+            f"latency: expected operator for {', '.join(found)}, got closed_form; use --set latency=operator"
+        )
 
 
 def uncovered_in(p: Precision) -> list[str]:

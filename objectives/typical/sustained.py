@@ -154,7 +154,7 @@ def about_load(device: Device, priced: Sustained | None) -> list[str]:
             "says, so write what you measure into the device's file, sustained: {share: 0.7}"
         ]
     return [
-        f"burst speed: after minutes of load {'typically ' * bool(known.typical)}{_kept(known, 'it')}; --sustained prices that{own}"
+        f"burst speed: after minutes of load {'typically ' * bool(known.typical)}{_kept(known, 'it')}; --set sustained=true prices that{own}"
     ]
 
 

@@ -77,7 +77,7 @@ def started(*arguments: object) -> "subprocess.Popen[bytes]":
 def searched(folder: Path, address: str, evaluations: int, killed_after: int) -> dict[str, Any]:
     """The search, killed once so many losses are there, and resumed; what happened when."""
     run, begin = folder / "run", time.monotonic()
-    where = ("--executor", f"dask:{address}")
+    where = ("--set", f"executor=dask:{address}")
     driver = started("--config", folder / "study.yaml", "--evaluations", evaluations, *where, "--out", run)
     while driver.poll() is None and arrived(run) < killed_after:
         time.sleep(LOOK_S)

@@ -35,7 +35,7 @@ def test_what_is_typical_of_a_class_is_doubted_and_says_of_which() -> None:
     ]
     anything = board.model_copy(update={"chip": "any"})
     assert (
-        "typical of devices of every class with any engine (--engine states one), since its file states no chip; chip in its file"
+        "typical of devices of every class with any engine (--set engine=NAME states one), since its file states no chip; chip in its file"
         in doubts(anything, calibration_for(anything, Conditions("fp16"))[0])[0]
     )
 

@@ -180,14 +180,14 @@ def test_what_is_said_of_load() -> None:
     """One line where speed does not last and nobody asked; none with fans; what it rests on where it is priced."""
     (phone,) = about_load(board(cooling="phone"), None)
     assert phone == (
-        "burst speed: after minutes of load typically 63 % of it (80 % of phones: 41 to 95 %); --sustained prices that; "
+        "burst speed: after minutes of load typically 63 % of it (80 % of phones: 41 to 95 %); --set sustained=true prices that; "
         "an app gets about 11.2 of its 16 GB"
     )
     (fanless,) = about_load(board(cooling="passive"), None)
     assert "by how much no public row says" in fanless
     assert about_load(board(cooling="active"), None) == about_load(board(), None) == []
     (own,) = about_load(board(cooling="active", sustained={"share": 0.8, "interval": [0.7, 0.9]}), None)
-    assert own == "burst speed: after minutes of load 80 % of it (80 %: 70 to 90 %); --sustained prices that"
+    assert own == "burst speed: after minutes of load 80 % of it (80 %: 70 to 90 %); --set sustained=true prices that"
     (priced,) = about_load(board(), typical_of("active"))
     assert (
         "83 % of the speed of the first seconds (80 % of devices with fans: 54 to 100 %), by public rows of 3" in priced

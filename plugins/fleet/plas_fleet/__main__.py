@@ -18,7 +18,7 @@ def fleet(request: FleetRequest) -> None:
 
     Under a total of training, or as a family whose smaller members are the first layers of the larger:
 
-      plas fleet --models 1..3 --training-budget "20 h" --train-device h100_sxm
+      plas fleet --models 1..3 --training-budget "20 h" --set training.device=h100_sxm
 
       plas fleet --models 1..3 --family depth
     """

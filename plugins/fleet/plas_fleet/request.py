@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from nas.devices.request import CASES, OWN, Applications, DevicesRequest
-from nas.terminal.flags import Flag, Json, Keys, Quiet, Settings, Word
+from nas.terminal.flags import DEVICE, SPACE, Flag, Json, Keys, Quiet, Settings, Word
 
 FLEET = "Which fleet"
 ASKED = {  # keys of `fleet` in a study of several devices
-    "models": Flag("--models", "Numbers of models, 1..4 or 3; default 1..4.", FLEET, "N[..N]"),
+    "models": Flag("--models", "Numbers of models, 1..4 or 3; default 1..4.", FLEET, "N[..N]", brief=True),
     "minimise": Flag(
         "--minimise", "loss: weighted mean; regret: the worst over a case's own best; default loss.", FLEET
     ),
     "weights": Flag(
-        "--weights", "Units sold, or weights, of the cases in order: 3,1,1; default 1 each.", FLEET, "W,W…"
+        "--weights", "Units sold, or weights, of the cases in order: 3,1,1; default 1 each.", FLEET, "W,W…", brief=True
     ),
     "training_budget": Flag(
         "--training-budget", 'What all models together may cost to train: "5000 h" or "2e21 FLOP".', FLEET, "QUANTITY"
@@ -37,12 +37,8 @@ class FleetRequest:
         str | None,
         Word("Study of several devices: YAML file, folder of a fleet, or a shipped name; default devices_paper."),
     ] = None
-    asked: Annotated[Mapping[str, Any], Keys("models minimise weights training_budget family time_limit", ASKED)] = (
-        field(default_factory=dict)
-    )
-    own: Annotated[Mapping[str, Any], Keys("devices precisions workloads applications as_fast_as table", OWN)] = field(
-        default_factory=dict
-    )
+    asked: Annotated[Mapping[str, Any], Keys(own=ASKED)] = field(default_factory=dict)
+    own: Annotated[Mapping[str, Any], Keys(own=OWN)] = field(default_factory=dict)
     applications: Applications = None
     table: Annotated[
         Path | None,
@@ -50,9 +46,7 @@ class FleetRequest:
     ] = None
     flags: Annotated[
         Mapping[str, Any],
-        Keys(
-            "settings space law tokens budgets preset latency attention vocabulary calibration engine sustained training.device training.utilisation"
-        ),
+        Keys((SPACE, DEVICE), without=("device",)),
     ] = field(default_factory=dict)
     settings: Annotated[tuple[str, ...], Settings] = ()
     out: Annotated[Path | None, Flag("--out", "New folder; default runs/fleet-NAME, never overwritten.")] = None

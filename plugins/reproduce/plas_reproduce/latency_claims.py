@@ -93,7 +93,7 @@ def over_batch() -> Claim:
         CONDITIONS,
         f"Time per sequence at batch {', '.join(map(str, batches))}: {gained}. Prefill gains little, since 1,024 tokens already read "
         "most experts; decoding gains until every expert is touched by some token, which the closed form leaves out.",
-        f"{EXPLAIN} --batch 16",
+        f"{EXPLAIN} --set batch=16",
     )
 
 

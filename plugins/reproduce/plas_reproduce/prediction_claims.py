@@ -67,7 +67,7 @@ def alignment() -> Claim:
         CONDITIONS,
         f"Summary of the section. Loss that the closed forms promise below the exact frontier of the operator model, over {POINTS} budgets: {'; '.join(lines)}. "
         f"At {FASTEST} ms of prefill they promise {at:.2f} nats too much. Close for decoding alone: the prefill reads more experts and scores than its closed form counts.",
-        "plas theory --budget prefill_ms=5.39 --latency closed_form",
+        "plas theory --budget prefill_ms=5.39 --set latency=closed_form",
     )
 
 
@@ -124,7 +124,7 @@ def saturation() -> Claim:
         CONDITIONS,
         f"Without bounds the budget is used up ({100 * np.exp(used):.4f} % at d = 1024, 0.5 GB a step), by all variables together. On the grid the exact optimum uses "
         f"{text} of its budget. With depth at its bound it saturates nothing: at 400 ms of decoding l {point['depth']:.0f}, and r {point['ffn_ratio']:.2f} takes the rest.",
-        "plas theory --budget decode_ms=400 --latency closed_form",
+        "plas theory --budget decode_ms=400 --set latency=closed_form",
     )
 
 

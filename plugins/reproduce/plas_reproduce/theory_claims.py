@@ -12,7 +12,7 @@ from nas.theory.theory_problem import TheoryProblem
 from plas_reproduce.claim import CONDITIONS, FAILS, HOLDS, Claim, Number, judged, stated
 from plas_reproduce.whole_spaces import problem
 
-THEORY = "plas theory --budget decode_ms=20 --budget memory_gb=4 --latency closed_form"
+THEORY = "plas theory --budget decode_ms=20 --budget memory_gb=4 --set latency=closed_form"
 RATE = 1 / 16
 
 

@@ -89,7 +89,7 @@ def test_tying_alone_can_be_given(inside: Inside) -> None:
 
 
 def test_the_closed_form_shows_the_layers_and_says_so(inside: Inside) -> None:
-    answer = content(inside, "--model", "qwen2.5_0.5b", "--latency", "closed_form")
+    answer = content(inside, "--model", "qwen2.5_0.5b", "--set", "latency=closed_form")
     assert answer["metrics"]["params_total"] == 357_898_112
     assert answer["remarks"] == ["Layers alone, without its own vocabulary of 151,936 (tied)"]
 

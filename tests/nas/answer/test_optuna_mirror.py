@@ -33,7 +33,18 @@ def run(inside: Inside, evaluations: int, storage: str, *more: object, algo: str
     limit = [f"--evaluations={evaluations}"] if algo != "exact" else []
     own = [batch] if algo in ("random", "nsga2") else []
     out = [] if "--out" in more else ["--out", "run"]
-    line = ["--config", "study.yaml", "--algo", algo, *own, *limit, "--quiet", *out, "--optuna-storage", storage]
+    line = [
+        "--config",
+        "study.yaml",
+        "--algo",
+        algo,
+        *own,
+        *limit,
+        "--quiet",
+        *out,
+        "--set",
+        f"optuna_storage={storage}",
+    ]
     return inside("run", *line, *more)
 
 
@@ -121,7 +132,7 @@ def test_failed_architectures_are_failed_trials_with_their_reason(
 def test_resuming_adds_what_is_missing_and_nothing_twice(inside: Inside) -> None:
     assert run(inside, 30, "study.log").code == 0
     for evaluations in (30, 41):
-        line = ("--resume", "run", "--evaluations", evaluations, "--optuna-storage", "study.log", "--quiet")
+        line = ("--resume", "run", "--evaluations", evaluations, "--set", "optuna_storage=study.log", "--quiet")
         assert inside("run", *line).code == 0
         assert same("study.log")
     assert len(rows_of("run")) == 41
@@ -134,16 +145,18 @@ def test_a_mirror_behind_its_log_catches_up(kept: int, inside: Inside) -> None:
     before = next(i for i, line in enumerate(lines) if '"user_attrs"' in line)
     Path("study.log").write_text("".join(lines[: before + kept]))
     assert len(trials_of("study.log")) == kept
-    line = ("--resume", "run", "--evaluations", 36, "--optuna-storage", "study.log", "--quiet")
+    line = ("--resume", "run", "--evaluations", 36, "--set", "optuna_storage=study.log", "--quiet")
     assert inside("run", *line).code == 0
     assert same("study.log")
 
 
 def test_resuming_may_name_another_storage_or_none(inside: Inside) -> None:
     assert run(inside, 20, "first.log").code == 0
-    assert inside("run", "--resume", "run", "--optuna-storage", "second.log", "--evaluations", 26, "--quiet").code == 0
+    assert (
+        inside("run", "--resume", "run", "--set", "optuna_storage=second.log", "--evaluations", 26, "--quiet").code == 0
+    )
     assert same("second.log")
-    assert inside("run", "--resume", "run", "--optuna-storage", "none", "--evaluations", 30, "--quiet").code == 0
+    assert inside("run", "--resume", "run", "--set", "optuna_storage=none", "--evaluations", 30, "--quiet").code == 0
     assert (len(trials_of("first.log")), len(trials_of("second.log")), len(rows_of("run"))) == (20, 26, 30)
 
 
@@ -206,7 +219,7 @@ def test_a_storage_that_fails_on_the_way_loses_nothing(inside: Inside, user_modu
     Path("study.log").rmdir()
     Path("kept.log").rename("study.log")
     assert 0 < len(trials_of("study.log")) < 40
-    assert inside("run", "--resume", "run", "--optuna-storage", "study.log", "--quiet").code == 0
+    assert inside("run", "--resume", "run", "--set", "optuna_storage=study.log", "--quiet").code == 0
     assert [trial.user_attrs["index"] for trial in trials_of("study.log")] == list(range(40))
 
 
@@ -243,14 +256,14 @@ def test_killed_between_log_and_mirror_the_resumed_run_mirrors_every_row_once(
     monkeypatch.chdir(commands.folder)
     line = ["--config", "study.yaml", "--algo", "random", "--param", "batch=2", "--evaluations", 120, "--quiet"]
     succeeded(commands("run", *line, "--out", "whole"))
-    process = commands.start("run", *line, "--out", "run", "--optuna-storage", storage)
+    process = commands.start("run", *line, "--out", "run", "--set", f"optuna_storage={storage}")
     for pause in (0.05, 0.3):
         while process.poll() is None and not Path("run/manifest.json").exists():
             time.sleep(0.005)
         time.sleep(pause)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        process = commands.start("run", "--resume", "run", "--optuna-storage", storage, "--quiet")
+        process = commands.start("run", "--resume", "run", "--set", f"optuna_storage={storage}", "--quiet")
     out, err = process.communicate()
     assert process.returncode == 0, out + err
     assert same(storage)

@@ -128,9 +128,9 @@ def test_the_page_of_a_run_shows_picks_and_steps(concluded: Callable[..., Outcom
 
 def test_explain_and_select_take_scores_for_any_run(copied: Path, inside: Callable[..., Any], tmp_path: Path) -> None:
     file = named(tmp_path)
-    explained = inside("explain", copied, "--scores", file)
+    explained = inside("explain", copied, "--set", f"scores={file}")
     assert "Predicted scores, by 12 models of 2 laboratories (made)" in explained.out
-    assert json.loads(inside("explain", copied, "--scores", file, "--json").out)["scores"]["table"] == "made"
+    assert json.loads(inside("explain", copied, "--set", f"scores={file}", "--json").out)["scores"]["table"] == "made"
     chosen = inside("select", copied, "--scores", file, "--out", "chosen.csv")
     assert "within a step" in chosen.out
     rows = list(csv.DictReader((tmp_path / "chosen.csv").open()))
@@ -160,5 +160,5 @@ def test_a_continuation_keeps_the_scores_of_its_run(inside: Callable[..., Any], 
     assert inside("run", "--config", "study.yaml", "--evaluations", "8", "--out", "run", "--quiet").code == 0
     assert inside("run", "--resume", "run", "--evaluations", "12", "--quiet").code == 0
     assert "Predicted scores" in inside("select", "run").out
-    other = inside("run", "--resume", "run", "--scores", named(tmp_path, name="other"), "--quiet")
+    other = inside("run", "--resume", "run", "--set", f"scores={named(tmp_path, name='other')}", "--quiet")
     assert (other.code, "answer.scores.name" in other.err) == (2, True)

@@ -1,4 +1,4 @@
-"""`--laws` as a user gives it: a run's files, screen, picture and page, select, explain, and what is refused."""
+"""`--set laws=a,b` as a user gives it: a run's files, screen, picture and page, select, explain, and what is refused."""
 
 import csv
 import json

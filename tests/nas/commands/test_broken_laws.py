@@ -45,7 +45,7 @@ BROKEN = {
 }
 COMMANDS = (
     ("run", "--algo", "random", "--evaluations", 5, "--out", "new", "--law", "own.yaml"),
-    ("run", "--algo", "random", "--evaluations", 5, "--out", "new", "--laws", "own.yaml"),
+    ("run", "--algo", "random", "--evaluations", 5, "--out", "new", "--set", "laws=own.yaml"),
     ("explain", "--model", "qwen2.5_0.5b", "--law", "own.yaml"),
     ("select", "run", "--laws", "own.yaml"),
     ("theory", "--law", "own.yaml"),

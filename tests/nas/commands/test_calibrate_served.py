@@ -70,7 +70,10 @@ def test_it_is_used_by_a_study(folder: Path, inside: Any) -> None:
     """Times of a design that drafts, or whose experts are slow, change with the coefficient."""
     assert inside("calibrate", "served.csv", "--device", "card.yaml", "--out", "served.yaml").code == 0
     assert inside("calibrate", "plain.csv", "--device", "card.yaml", "--out", "plain.yaml").code == 0
-    for model, flags in (("qwen3_4b", ("--speculation", "mtp:2")), ("qwen3_30b_a3b", ("--experts-in", "slow:100%"))):
+    for model, flags in (
+        ("qwen3_4b", ("--set", "serving.speculation=mtp:2")),
+        ("qwen3_30b_a3b", ("--set", "serving.experts_in=slow:100%")),
+    ):
         ms = [
             json.loads(inside("explain", "--model", model, "--device", f"{name}.yaml", "--preset", "device", "--precision", "q4_k_m", *flags, "--json").out)["metrics"]["decode_ms"]
             for name in ("plain", "served")

@@ -81,7 +81,7 @@ def test_a_cluster_gives_the_bytes_of_a_serial_run_and_says_where_it_is_watched(
     study: str, threads: str, inside: Inside, tmp_path: Path
 ) -> None:
     assert inside("run", "--config", "study.yaml", "--out", "serial", "--quiet").code == 0
-    answer = inside("run", "--config", "study.yaml", "--executor", f"dask:{threads}", "--out", "run")
+    answer = inside("run", "--config", "study.yaml", "--set", f"executor=dask:{threads}", "--out", "run")
     assert answer.code == 0, answer
     assert bytes_of(tmp_path / "run") == bytes_of(tmp_path / "serial")
     assert f"Cluster {threads}: 2 workers, 2 evaluations at once; dashboard http://127.0.0.1:" in answer.err
@@ -100,15 +100,17 @@ def test_a_run_goes_on_where_the_command_line_says_and_nowhere_else(
     study: str, threads: str, inside: Inside, tmp_path: Path
 ) -> None:
     first = ("run", "--config", "study.yaml", "--algo", "random", "--evaluations")
-    assert inside(*first, 20, "--executor", f"dask:{threads}", "--out", "run", "--quiet").code == 0
+    assert inside(*first, 20, "--set", f"executor=dask:{threads}", "--out", "run", "--quiet").code == 0
     assert inside(*first, 40, "--out", "serial", "--quiet").code == 0
     answer = inside("run", "--resume", "run", "--evaluations", 30)
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
     assert answer.err.startswith(
-        f"executor: expected where to go on, got nothing; add --executor dask:{threads}, where"
+        f"executor: expected where to go on, got nothing; add --set executor=dask:{threads}, where"
     )
-    assert inside("run", "--resume", "run", "--evaluations", 30, "--executor", f"dask:{threads}", "--quiet").code == 0
-    assert inside("run", "--resume", "run", "--evaluations", 40, "--executor", "none", "--quiet").code == 0
+    assert (
+        inside("run", "--resume", "run", "--evaluations", 30, "--set", f"executor=dask:{threads}", "--quiet").code == 0
+    )
+    assert inside("run", "--resume", "run", "--evaluations", 40, "--set", "executor=none", "--quiet").code == 0
     assert bytes_of(tmp_path / "run") == bytes_of(tmp_path / "serial")
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["executor"] is None
     assert inside("run", "--resume", "run", "--quiet").code == 0
@@ -116,7 +118,7 @@ def test_a_run_goes_on_where_the_command_line_says_and_nowhere_else(
 
 @needs_dask
 def test_evaluations_take_what_a_worker_declares(study: str, threads: str, inside: Inside) -> None:
-    line = ("run", "--config", "study.yaml", "--evaluations", 12, "--executor", f"dask:{threads}")
+    line = ("run", "--config", "study.yaml", "--evaluations", 12, "--set", f"executor=dask:{threads}")
     answer = inside(*line, "--set", "resources.GPU=1", "--out", "one")
     assert answer.code == 0, answer
     assert "2 workers, 1 evaluations at once; dashboard" in answer.err
@@ -139,8 +141,8 @@ def test_an_evaluation_that_takes_too_long_fails_on_a_cluster_as_well(
         "random",
         "--evaluations",
         9,
-        "--executor",
-        f"dask:{threads}",
+        "--set",
+        f"executor=dask:{threads}",
         "--out",
         "run",
     )
@@ -162,7 +164,7 @@ def test_a_scheduler_that_is_not_there_is_refused_and_nothing_is_left(
     address: str, said: str, study: str, inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connecting, "CONNECT_S", 0.2)
-    answer = inside("run", "--config", "study.yaml", "--executor", f"dask:{address}", "--out", "run")
+    answer = inside("run", "--config", "study.yaml", "--set", f"executor=dask:{address}", "--out", "run")
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
     assert answer.err.startswith(said)
     assert answer.err.endswith("; start one with 'dask scheduler'\n")
@@ -175,7 +177,7 @@ def test_workers_of_another_version_are_refused(
 ) -> None:
     monkeypatch.setattr(connecting, "version_here", lambda: "9.9")
     monkeypatch.setattr(connecting.Cluster, "versions", lambda _: {"tcp://far:1": version_of("plas-codesign")})
-    answer = inside("run", "--config", "study.yaml", "--executor", f"dask:{threads}", "--out", "run")
+    answer = inside("run", "--config", "study.yaml", "--set", f"executor=dask:{threads}", "--out", "run")
     assert answer.code == 2
     assert answer.err.startswith("executor: expected plas-codesign 9.9 on every worker, got ")
     assert answer.err.endswith(" on tcp://far:1; install it in their environment\n")
@@ -185,7 +187,7 @@ def test_without_the_extra_it_is_named(
     study: str, inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    answer = inside("run", "--config", "study.yaml", "--executor", "dask:tcp://127.0.0.1:9", "--out", "run")
+    answer = inside("run", "--config", "study.yaml", "--set", "executor=dask:tcp://127.0.0.1:9", "--out", "run")
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
     assert answer.err.startswith("executor: expected the package distributed, got none installed")
     assert "pip install 'plas-codesign[dask]'" in answer.err
@@ -196,9 +198,9 @@ def test_without_the_extra_it_is_named(
     "written", ["tcp://h:1", "ray://h:1", "dask:h:1", "dask:tcp://h", "dask:tcp://me:secret@h:1", "dask:", "5"]
 )
 def test_an_address_of_another_form_is_refused(written: str, study: str, inside: Inside) -> None:
-    answer = inside("run", "--config", "study.yaml", "--executor", written, "--out", "run")
+    answer = inside("run", "--config", "study.yaml", "--set", f"executor={written}", "--out", "run")
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
-    assert "--executor: expected dask:tcp://host:port or dask:scheduler.json, got " in answer.err
+    assert "--set executor: expected dask:tcp://host:port or dask:scheduler.json, got " in answer.err
 
 
 def test_a_file_connects_to_nothing(study: str, inside: Inside, copied: Path, tmp_path: Path) -> None:
@@ -220,8 +222,8 @@ def test_a_file_connects_to_nothing(study: str, inside: Inside, copied: Path, tm
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (("--executor", "dask:tcp://127.0.0.1:9"), "executor: expected an objective or a budget of your own"),
-        (("--set", "resources.GPU=1"), "resources: expected --executor with them, got GPU without"),
+        (("--set", "executor=dask:tcp://127.0.0.1:9"), "executor: expected an objective or a budget of your own"),
+        (("--set", "resources.GPU=1"), "resources: expected --set executor=URL with them, got GPU without"),
     ],
 )
 def test_what_only_own_metrics_on_a_cluster_need_is_refused_elsewhere(
@@ -333,7 +335,7 @@ def finish(process: "subprocess.Popen[str]", succeeded: Checked) -> None:
 
 def on(cluster: Started, *arguments: object) -> "subprocess.Popen[str]":
     """The study's run on the cluster."""
-    where = ("--executor", f"dask:{cluster.address}", "--quiet", "--no-plots")
+    where = ("--set", f"executor=dask:{cluster.address}", "--quiet", "--no-plots")
     started: subprocess.Popen[str] = cluster.commands.start(
         "run", *(arguments or ("--config", "study.yaml", "--out", "run")), *where
     )

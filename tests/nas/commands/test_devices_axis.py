@@ -31,14 +31,14 @@ def table(path: str) -> pd.DataFrame:
 def test_one_device_in_the_axis_writes_the_bytes_of_the_plain_study(inside: Inside, study: Path, algo: str) -> None:
     common = ("--config", study, "--algo", algo, "--quiet", "--no-plots")
     assert inside("run", *common, "--device", SLOW, "--out", "plain").code == 0
-    assert inside("run", *common, "--devices", SLOW, "--out", "axis").code == 0
+    assert inside("run", *common, "--set", f"devices={SLOW}", "--out", "axis").code == 0
     for name in FILES:
         assert Path("plain", name).read_bytes() == Path("axis", name).read_bytes(), name
 
 
 def test_each_device_has_the_pick_of_a_study_of_its_own(inside: Inside, study: Path) -> None:
     common = ("--config", study, "--algo", "exact", "--quiet", "--no-plots", "--budget", "total_ms=300")
-    assert inside("run", *common, "--devices", f"{SLOW},{FAST}", "--out", "both").code == 0
+    assert inside("run", *common, "--set", f"devices={SLOW},{FAST}", "--out", "both").code == 0
     each = table("both/devices.csv").set_index("device")
     for name in (SLOW, FAST):
         assert inside("run", *common, "--device", name, "--out", name).code == 0
@@ -60,7 +60,7 @@ def test_a_design_of_the_answers_loss_at_a_lower_price_is_named(
     inside: Inside, study: Path, objectives: str, said: bool
 ) -> None:
     Path("prices.csv").write_text(f"device,price [USD]\n{SLOW},249\n{FAST},1999\n")
-    priced = ("--devices", f"{SLOW},{FAST}", "--device-columns", "prices.csv", "--objectives", objectives)
+    priced = ("--set", f"devices={SLOW},{FAST}", "--set", "device_columns=prices.csv", "--objectives", objectives)
     run = inside("run", "--config", study, "--algo", "exact", "--no-plots", *priced, "--budget", "total_ms=300")
     shown = " ".join(run.out.split())
     assert (f"The same loss takes price 249 for 1999 USD with {SLOW}: " in shown) == said
@@ -69,7 +69,7 @@ def test_a_design_of_the_answers_loss_at_a_lower_price_is_named(
 
 def test_a_search_over_devices_goes_on_to_the_same_bytes(inside: Inside, study: Path) -> None:
     common = ("--algo", "nsga2", "--quiet", "--no-plots")
-    first = ("--config", study, "--devices", f"{SLOW},{FAST}", "--evaluations", "60", *common)
+    first = ("--config", study, "--set", f"devices={SLOW},{FAST}", "--evaluations", "60", *common)
     assert inside("run", *first, "--out", "one").code == 0
     assert inside("run", *first, "--evaluations", "30", "--out", "two").code == 0
     assert inside("run", "--resume", "two", "--evaluations", "60", "--quiet", "--no-plots").code == 0
@@ -82,7 +82,7 @@ def test_a_search_over_devices_goes_on_to_the_same_bytes(inside: Inside, study: 
 
 def test_designs_are_explained_selected_and_shown_on_their_device(inside: Inside, study: Path) -> None:
     common = ("--config", study, "--algo", "exact", "--no-plots", "--preset", "device")
-    run = inside("run", *common, "--devices", f"{SLOW},{FAST}", "--out", "both")
+    run = inside("run", *common, "--set", f"devices={SLOW},{FAST}", "--out", "both")
     assert "on each device" in run.out
     assert f"{SLOW}: times" in run.err or f"{SLOW}:" in run.err
     explained = json.loads(inside("explain", "both", "--select", "best", "--json").out)
@@ -105,8 +105,8 @@ def test_a_space_may_name_them(inside: Inside, study: Path) -> None:
             study,
             "--set",
             "budgets={}",
-            "--devices",
-            f"{SLOW},{FAST}",
+            "--set",
+            f"devices={SLOW},{FAST}",
             "--algo",
             "exact",
             "--quiet",
@@ -122,7 +122,7 @@ def test_a_space_may_name_them(inside: Inside, study: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--devices", f"{SLOW},{SLOW}"), "expected each device once"),
+        (("--set", f"devices={SLOW},{SLOW}"), "expected each device once"),
         (("--devices", f"{SLOW},{FAST}", "--device", FAST), "expected device or devices"),
         (("--devices", f"{SLOW},l40x"), "did you mean l40s?"),
         (
@@ -140,7 +140,7 @@ def test_what_cannot_be_is_named(inside: Inside, study: Path, given: tuple[str, 
 
 def test_what_more_of_the_device_buys_along_a_frontier_is_that_of_its_members(inside: Inside, study: Path) -> None:
     common = ("--config", study, "--algo", "exact", "--quiet", "--no-plots", "--budget", "total_ms=none")
-    assert inside("run", *common, "--devices", f"{SLOW},{FAST}", "--out", "both").code == 0
+    assert inside("run", *common, "--set", f"devices={SLOW},{FAST}", "--out", "both").code == 0
     rows = json.loads(inside("explain", "both", "--along", "4", "--json").out)["hw_codesign"]
     assert len(rows) == 4
     for row in rows:
@@ -153,7 +153,7 @@ def test_what_more_of_the_device_buys_along_a_frontier_is_that_of_its_members(in
         gains = json.loads(inside("explain", f"at{row['total_ms']}", "--select", "best", "--json").out)["device_gains"]
         for gained in gains:
             assert row[gained["resource"]]["nats"] == pytest.approx(gained["nats"], abs=1e-9)
-    text = inside("explain", "both", "--along", "4", "--laws", "evidence").out
+    text = inside("explain", "both", "--along", "4", "--set", "laws=evidence").out
     assert text.count("solved exactly") == 2
     assert "expected a run folder" in inside("explain", "--model", "qwen2.5_0.5b", "--along", "2").err
     assert "expected the run's own space" in inside("explain", "both", "--along", "2", "--space", "paper").err
@@ -163,7 +163,16 @@ def test_a_cheaper_design_breaks_no_budget_of_the_selection_and_is_on_no_dearer_
     inside: Inside, study: Path
 ) -> None:
     Path("prices.csv").write_text(f"device,price\n{SLOW},200\n{FAST},2000\n")
-    run = ("--config", study, "--devices", f"{SLOW},{FAST}", "--device-columns", "prices.csv", "--law", "evidence")
+    run = (
+        "--config",
+        study,
+        "--set",
+        f"devices={SLOW},{FAST}",
+        "--set",
+        "device_columns=prices.csv",
+        "--law",
+        "evidence",
+    )
     asked = ("--objectives", "loss,total_ms,price", "--algo", "exact", "--no-plots", "--quiet", "--out", "priced")
     assert inside("run", *run, "--budget", "total_ms=none", *asked).code == 0
     chosen = inside("select", "priced", "--select", "best", "--budget", "price=300")
@@ -179,7 +188,7 @@ def test_workers_know_the_names_of_devices(inside: Inside, study: Path, monkeypa
     )
     monkeypatch.syspath_prepend(str(Path.cwd()))
     monkeypatch.setenv("PYTHONPATH", str(Path.cwd()), prepend=":")
-    run = ("run", "--config", study, "--devices", f"{SLOW},{FAST}", "--objectives", "loss,boards:letters")
+    run = ("run", "--config", study, "--set", f"devices={SLOW},{FAST}", "--objectives", "loss,boards:letters")
     common = ("--algo", "random", "--evaluations", "12", "--workers", "2", "--quiet", "--no-plots", "--out", "own")
     assert inside(*run, *common, "--budget", "total_ms=none").code == 0
     found = table("own/evaluations.csv")

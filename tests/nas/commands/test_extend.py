@@ -27,7 +27,7 @@ SECTIONS = (
 )
 MOST_LINES = 14  # that an addition adds, but for a command's two files
 BOARD = "name: Board\nfp16: 6 TFLOP/s\nint8: 12 TOP/s\nbandwidth: 51.2 GB/s\nmemory: 8 GB\n"
-RUN = ("run", "--algo", "exact", "--latency", "operator", "--no-plots", "--quiet")
+RUN = ("run", "--algo", "exact", "--set", "latency=operator", "--no-plots", "--quiet")
 TABLE = ("depth,width,n_experts,top_k,expert_ffn_ratio,n_kv_heads,loss", *(
     f"{depth},{width},1,1,2,2,{2 + 3000 / (width * depth) + 40 / width:.6f}"
     for depth in (4, 8, 16) for width in (256, 512, 768, 1024, 1536)
@@ -122,7 +122,7 @@ def test_a_gene_is_searched_recorded_explained_and_refused_where_no_formula_has_
     run, closed, resumed, exact, explained, words, theory = said(
         tree,
         (*random, "--out", f"of-{gene}"),
-        (*random, "--latency", "closed_form", "--out", f"closed-{gene}"),
+        (*random, "--set", "latency=closed_form", "--out", f"closed-{gene}"),
         ("run", "--resume", f"of-{gene}", "--evaluations", 80, "--no-plots", "--quiet"),
         (*RUN, "--space", "space.yaml", "--objectives", "loss,resident_gb", "--out", f"exact-{gene}"),
         ("explain", f"of-{gene}", "--index", 1, "--json"),
@@ -179,13 +179,23 @@ def test_a_forgotten_step_is_named(forgotten: str, tests: str, words: str, tmp_p
 
 
 def test_an_effect_of_the_device_lengthens_what_arithmetic_binds(tree: ChangedTree) -> None:
-    asked = (*RUN, "--space", "plain.yaml", "--objectives", "loss,prefill_ms", "--batch", 8, "--attention", "fused")
+    asked = (
+        *RUN,
+        "--space",
+        "plain.yaml",
+        "--objectives",
+        "loss,prefill_ms",
+        "--set",
+        "batch=8",
+        "--set",
+        "attention=fused",
+    )
     cool, hot, other, closed = said(
         tree,
         (*asked, "--device", "board.yaml", "--out", "cool"),
         (*asked, "--device", "hot.yaml", "--out", "hot"),
         ("run", "--resume", "cool", "--device", "hot.yaml", "--no-plots"),
-        ("run", "--algo", "random", "--latency", "closed_form", "--device", "hot.yaml", "--no-plots"),
+        ("run", "--algo", "random", "--set", "latency=closed_form", "--device", "hot.yaml", "--no-plots"),
     )
     assert [each.code for each in (cool, hot, other, closed)] == [0, 0, 2, 2], (cool.err, hot.err)
     least = [min(float(row["prefill_ms"]) for row in rows(tree, f"{name}/frontier.csv")) for name in ("cool", "hot")]
@@ -200,10 +210,10 @@ def test_a_key_of_the_study_prices_identifies_and_varies_by_case(tree: ChangedTr
     alone, beside, other, devices, closed = said(
         tree,
         (*asked, "--out", "alone"),
-        (*asked, "--set", "contention=2", "--out", "beside"),
+        (*asked, "--contention", 2, "--out", "beside"),
         ("run", "--resume", "alone", "--set", "contention=2", "--no-plots"),
         ("devices", "--config", "cases.yaml", "--no-plots", "--out", "devices"),
-        ("run", "--latency", "closed_form", "--set", "contention=2", "--no-plots"),
+        ("run", "--set", "latency=closed_form", "--set", "contention=2", "--no-plots"),
     )
     assert [each.code for each in (alone, beside, other, devices, closed)] == [0, 0, 2, 0, 2], devices.err
     assert "contention: 1.0 in the run, 2.0 now" in other.err

@@ -45,7 +45,7 @@ def rows(path: str) -> list[dict[str, str]]:
 
 
 def test_formats_are_searched_chosen_explained_and_repeated(inside: Callable[..., Any]) -> None:
-    kumar = ("--precision-law", "kumar")
+    kumar = ("--set", "precision_law=kumar")
     ran = inside("run", "--algo", "nsga2", *LINE, *FORMATS, *kumar, "--evaluations", 60, "--out", "run")
     assert ran.code == 0
     assert {row["precision"] for row in rows("run/evaluations.csv")} == {"fp16", "int8", "int4"}
@@ -66,10 +66,10 @@ def test_formats_are_searched_chosen_explained_and_repeated(inside: Callable[...
 
 def test_bigger_at_int4_or_smaller_at_int8_is_one_exact_frontier(inside: Callable[..., Any]) -> None:
     free = inside("run", "--algo", "exact", *LINE[:2], *FORMATS, "--out", "free")
-    assert "the loss does not see precision: int8 and int4 look free; name a --precision-law" in free.err
+    assert "the loss does not see precision: int8 and int4 look free; name a --set precision_law=LAW" in free.err
     assert {row["precision"] for row in rows("free/picks.csv")} == {"int4"}
     assert "precision" in json.loads(Path("free/summary.json").read_text())["law_does_not_see"]
-    both = ("--precision-law", "post_training,kumar")
+    both = ("--set", "precision_law=post_training,kumar")
     ran = inside("run", "--algo", "exact", *LINE[:2], *FORMATS, *both, "--budget", "total_ms=10", "--out", "costly")
     assert ran.code == 0
     assert "prices every design, at few bits (post_training) dense ones alone" in ran.err
@@ -82,7 +82,7 @@ def test_bigger_at_int4_or_smaller_at_int8_is_one_exact_frontier(inside: Callabl
 
 def test_a_study_of_one_format_pays_what_it_costs(inside: Callable[..., Any]) -> None:
     for law in ("none", "qat"):
-        settings = ("--set", "int4_group_size=32", "--precision", "int4", "--precision-law", law)
+        settings = ("--set", "int4_group_size=32", "--precision", "int4", "--set", f"precision_law={law}")
         assert inside("run", "--algo", "exact", *LINE, *settings, "--out", law).code == 0
     by_shape = {tuple(row.values())[:12]: float(row["loss"]) for row in rows("none/evaluations.csv")}
     paid = [(row, float(row["loss"])) for row in rows("qat/evaluations.csv") if row["state"] == "ok"]
@@ -96,7 +96,7 @@ def test_the_answer_says_what_its_format_costs_and_with_what_doubt(inside: Calla
         ("post_training", "q4_k_m", r"; q4_k_m costs 0\.0\d{3} of it, 90 % 0\.00\d+ to 0\.\d+, by post_training\)"),
         ("qat", "int4", r"; int4 costs 0\.0\d{3} of it, error unknown, by qat\)"),
     ):
-        line = ("run", "--algo", "exact", *LINE[:2], "--precision", format_, "--precision-law", law)
+        line = ("run", "--algo", "exact", *LINE[:2], "--precision", format_, "--set", f"precision_law={law}")
         ran = inside(*line, "--budget", "memory_gb=2", "--out", law)
         assert ran.code == 0
         assert re.search(said, " ".join(ran.out.split())), ran.out
@@ -112,26 +112,26 @@ def test_what_cannot_be_asked_is_refused_by_name(inside: Callable[..., Any]) -> 
         ),
         (("run", "--algo", "exact", "--precision", "int4_kv2"), "--precision: expected fp16, int8"),
         (
-            ("run", "--algo", "exact", "--precision-law", "foo"),
-            "--precision-law: expected qat, multiplier, kumar or post_training",
+            ("run", "--algo", "exact", "--set", "precision_law=foo"),
+            "--set precision_law: expected qat, multiplier, kumar or post_training",
         ),
         (("run", "--algo", "exact", "--precisions", "fp16,nvfp4"), "expected a device with an fp4 peak"),
         (
             ("theory", "--set", "precisions=[fp16,int4]", "--budget", "decode_ms=20"),
             "expected a space of one precision",
         ),
-        (("run", "--algo", "nsga2", "--precision-law", "qat,kumar"), "expected --algo exact"),
+        (("run", "--algo", "nsga2", "--set", "precision_law=qat,kumar"), "expected --algo exact"),
         (
-            ("run", "--algo", "exact", "--precision", "q4_k_m", "--precision-law", "qat"),
+            ("run", "--algo", "exact", "--precision", "q4_k_m", "--set", "precision_law=qat"),
             "precision: expected formats that precision law qat prices (fp16, fp32, int4, nvfp4, nvfp4_down8, w4a16), got q4_k_m; "
-            "drop it or give --precision-law post_training",
+            "drop it or give --set precision_law=post_training",
         ),
         (
-            ("run", "--algo", "exact", "--precisions", "fp16,q8_0,mxfp4", "--precision-law", "post_training"),
+            ("run", "--algo", "exact", "--precisions", "fp16,q8_0,mxfp4", "--set", "precision_law=post_training"),
             "q6_k, q8_0), got mxfp4; drop it",
         ),
         (
-            ("run", "--algo", "exact", "--precisions", "int4,int8", "--precision-law", "kumar,multiplier"),
+            ("run", "--algo", "exact", "--precisions", "int4,int8", "--set", "precision_law=kumar,multiplier"),
             "precision law multiplier prices (fp16, fp32, int4, nvfp4, w4a16), got int8; drop it",
         ),
     ):
@@ -170,10 +170,10 @@ def test_a_kv_cache_of_few_bits_takes_less_time_and_memory_and_what_it_costs_is_
     inside: Callable[..., Any],
 ) -> None:
     line = ("run", "--algo", "exact", *LINE[:2], *CACHES, *LONG)
-    refused = inside(*line, "--precision-law", "kumar,qat", "--out", "refused")
+    refused = inside(*line, "--set", "precision_law=kumar,qat", "--out", "refused")
     assert refused.code == 2
-    assert "got int4_kv8 and int4_kv4; drop them or give --precision-law kumar" in refused.err
-    ran = inside(*line, "--precision-law", "kumar", "--out", "run")
+    assert "got int4_kv8 and int4_kv4; drop them or give --set precision_law=kumar" in refused.err
+    ran = inside(*line, "--set", "precision_law=kumar", "--out", "run")
     assert ran.code == 0
     assert "precision law kumar has no constants" not in ran.err
     found = [row for row in rows("run/evaluations.csv") if row["state"] == "ok"]
@@ -190,7 +190,14 @@ def test_a_kv_cache_of_few_bits_takes_less_time_and_memory_and_what_it_costs_is_
 
 
 def test_down_projections_with_inputs_of_8_bits_are_a_format(inside: Callable[..., Any]) -> None:
-    board = ("--device", "jetson_agx_thor", "--precisions", "nvfp4,nvfp4_down8", "--precision-law", "qat,multiplier")
+    board = (
+        "--device",
+        "jetson_agx_thor",
+        "--precisions",
+        "nvfp4,nvfp4_down8",
+        "--set",
+        "precision_law=qat,multiplier",
+    )
     ran = inside("run", "--algo", "exact", *LINE[:2], *board, "--out", "run")
     assert ran.code == 0
     assert "precision law multiplier has no constants for nvfp4_down8: taken as nvfp4, which costs more" in ran.err
@@ -242,8 +249,9 @@ def test_select_asks_a_run_anew_in_formats_and_under_rivals(inside: Callable[...
 
 
 def test_select_replaces_the_precision_law_of_a_run(inside: Callable[..., Any]) -> None:
-    both = ("--precision-law", "post_training,kumar")
-    ran = inside("run", "--algo", "exact", *LINE, *FORMATS, *both, "--budget", "total_ms=12", "--out", "run")
+    laws = "post_training,kumar"
+    named = ("--set", f"precision_law={laws}")
+    ran = inside("run", "--algo", "exact", *LINE, *FORMATS, *named, "--budget", "total_ms=12", "--out", "run")
     assert ran.code == 0
     for law in ("kumar", "none"):
         (best,) = json.loads(
@@ -255,8 +263,10 @@ def test_select_replaces_the_precision_law_of_a_run(inside: Callable[..., Any]) 
         assert row is not None
         assert best["loss"] == whole.metrics["loss"][row]
         assert not any(name.startswith("regret") for name in best)
-    again = json.loads(inside("select", "run", "--select", "best", *both, "--json", "--quiet").out)
-    assert again == json.loads(inside("select", "run", "--select", "best", "--json", "--quiet", *both).out)
+    again = json.loads(inside("select", "run", "--select", "best", "--precision-law", laws, "--json", "--quiet").out)
+    assert again == json.loads(
+        inside("select", "run", "--select", "best", "--json", "--quiet", "--precision-law", laws).out
+    )
     assert {"regret_hw_codesign", "regret_hw_codesign+kumar"} <= set(again[0])
     refused = inside("select", "run", "--precisions", "int9")
     assert refused.code == 2
@@ -269,8 +279,8 @@ def test_select_and_explain_solve_anew_over_formats_and_tokens(
     monkeypatch.setattr("nas.strategies.exact.SMALL", 0)  # first: an import copies the other
     monkeypatch.setattr("nas.exact.solution.SMALL", 0)
     study = {"law": "chinchilla_epoch", "tokens": [2e9, 2e10], "precisions": "fp16,int8,int4", "precision_law": "kumar"}
-    flags = ("--law", "chinchilla_epoch", "--tokens", "2B,20B", *FORMATS, "--precision-law", "kumar")
-    training = ("--train-device", "h100_sxm", "--budget", "train_hours=5")
+    flags = ("--law", "chinchilla_epoch", "--tokens", "2B,20B", *FORMATS, "--set", "precision_law=kumar")
+    training = ("--set", "training.device=h100_sxm", "--budget", "train_hours=5")
     ran = inside("run", "--algo", "exact", *LINE[:2], *flags, *training, "--quiet", "--out", "run")
     assert ran.code == 0
     _, whole = solved(**study, training={"device": "h100_sxm"}, budgets={"train_hours": 5})

@@ -61,7 +61,9 @@ def test_a_run_is_searched_shown_chosen_and_explained(inside: Callable[..., Any]
     explained = inside("explain", "run", "--select", "best")
     assert explained.code == 0
     assert re.search(r"^  heads \d+ -> \d+", explained.out, flags=re.MULTILINE)
-    again = inside("run", "--algo", "nsga2", *LINE, "--evaluations", 50, "--seed-from", "best.csv", "--out", "again")
+    again = inside(
+        "run", "--algo", "nsga2", *LINE, "--evaluations", 50, "--set", "seed_from=best.csv", "--out", "again"
+    )
     assert again.code == 0
     best, first = rows("best.csv")[0], rows("again/evaluations.csv")[0]
     assert all(first[name] == best[name] for name in ("n_heads", "head_dim", "loss"))
@@ -87,7 +89,7 @@ def test_what_assumes_queries_as_wide_as_the_layers_refuses_by_name(inside: Call
     assert theory.code == 2
     assert "theory: expected a space of one head size" in theory.err
     assert "tiny_heads with head_dim and n_heads as axes" in theory.err
-    closed = inside("run", "--algo", "random", *LINE, "--latency", "closed_form", "--out", "closed")
+    closed = inside("run", "--algo", "random", *LINE, "--set", "latency=closed_form", "--out", "closed")
     assert closed.code == 2
     assert "latency: expected operator for query_dim other than width, got closed_form" in closed.err
     law = inside("theory", "--law", "conditional", "--budget", "decode_ms=20")

@@ -27,11 +27,11 @@ def _spaces(tmp_path: Path) -> None:
         (("--tokens", "20B"), "tokens: expected a law that depends on them, got hw_codesign"),
         (("--tokens", "2B,20B"), "tokens: expected laws that see them beside an axis of tokens, got hw_codesign"),
         (
-            ("--law", "chinchilla", "--laws", "routed", "--tokens", "2B,20B"),
+            ("--law", "chinchilla", "--set", "laws=routed", "--tokens", "2B,20B"),
             "tokens: expected laws that see them beside an axis of tokens, got routed",
         ),
-        (("--unique-tokens", "5B"), "unique_tokens: expected a law of repeated text, got hw_codesign"),
-        (("--laws", "no_such_law"), "--laws: expected a law"),
+        (("--set", "unique_tokens=5B"), "unique_tokens: expected a law of repeated text, got hw_codesign"),
+        (("--set", "laws=no_such_law"), "--set laws: expected a law"),
         (("--law", "own.yaml"), "form.terms.own: expected quantities among"),
     ],
 )
@@ -51,16 +51,16 @@ def test_a_law_that_prices_no_design_of_a_space_says_which_it_would(inside: Insi
     ran = inside(*line, "--law", "chinchilla_epoch", "--out", "dense")
     assert ran.code == 2
     assert "law chinchilla_epoch prices designs of n_experts 1 alone" in ran.err
-    rival = inside(*line, "--laws", "chinchilla_epoch", "--out", "rival")
+    rival = inside(*line, "--set", "laws=chinchilla_epoch", "--out", "rival")
     assert rival.code == 0
     assert "chinchilla_epoch prices nothing here (designs of n_experts 1 alone)" in " ".join(rival.out.split())
-    few = inside(*line, "--precisions", "w4a16,int4", "--precision-law", "qat", "--out", "few")
+    few = inside(*line, "--precisions", "w4a16,int4", "--set", "precision_law=qat", "--out", "few")
     assert few.code == 2
     assert "prices every design, at few bits (qat) dense ones alone" in few.err
 
 
 def test_a_precision_law_without_few_bits_to_price_says_so(inside: Inside) -> None:
-    ran = inside(*EXACT, "--precision-law", "qat", "--out", "run")
+    ran = inside(*EXACT, "--set", "precision_law=qat", "--out", "run")
     assert ran.code == 0
     assert (
         "precision law qat: fp16 costs nothing under it; name formats of few bits, --precisions or --precision"
@@ -76,7 +76,7 @@ def test_designs_beyond_a_laws_range_are_marked_and_named(inside: Inside) -> Non
     assert "outside of what law hw_codesign was fitted on" in explained.out
     tokens = inside(*EXACT, "--law", "joint_moe", "--tokens", "1T", "--out", "tokens")
     assert "law joint_moe was fitted on 5e+08 to 8e+10 tokens; at 1e+12 it extrapolates (*)" in tokens.err
-    small = ("--precisions", "fp16,int4", "--precision-law", "qat")
+    small = ("--precisions", "fp16,int4", "--set", "precision_law=qat")
     assert inside(*EXACT, *small, "--budget", "memory_gb=0.01", "--out", "small").code == 0
     few = inside("explain", "small", "--select", "best")
     assert (
@@ -85,7 +85,7 @@ def test_designs_beyond_a_laws_range_are_marked_and_named(inside: Inside) -> Non
 
 
 def test_losses_of_two_laws_are_compared_nowhere(inside: Inside) -> None:
-    assert inside(*EXACT, "--laws", "sparsity_iso", "--out", "first").code == 0
+    assert inside(*EXACT, "--set", "laws=sparsity_iso", "--out", "first").code == 0
     assert inside(*EXACT, "--law", "sparsity_iso", "--out", "second").code == 0
     with Path("first/laws.csv").open(encoding="utf-8") as lines:
         columns = next(csv.reader(lines))

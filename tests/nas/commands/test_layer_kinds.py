@@ -19,7 +19,7 @@ KINDS = {
 
 @pytest.mark.parametrize("column", KINDS)
 def test_the_closed_form_refuses_them(column: str, inside: Inside) -> None:
-    answer = inside("explain", "--architecture", f"{LAYERS},{KINDS[column]}", "--latency", "closed_form")
+    answer = inside("explain", "--architecture", f"{LAYERS},{KINDS[column]}", "--set", "latency=closed_form")
     assert answer.code == 2
     assert f"latency: expected operator for {column}, got closed_form" in answer.err
 

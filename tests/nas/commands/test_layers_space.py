@@ -72,7 +72,9 @@ def test_a_run_is_searched_shown_chosen_and_explained(inside: Callable[..., Any]
     assert explained.code == 0, explained.err
     assert "layers " in text(explained)
     assert inside("report", "run").code == 0
-    again = inside("run", "--algo", "nsga2", *LINE, "--evaluations", 50, "--seed-from", "best.csv", "--out", "again")
+    again = inside(
+        "run", "--algo", "nsga2", *LINE, "--evaluations", 50, "--set", "seed_from=best.csv", "--out", "again"
+    )
     assert again.code == 0, again.err
     best, first = rows("best.csv")[0], rows("again/evaluations.csv")[0]
     assert all(first[name] == best.get(name, "0") for name in (*KINDS, "n_kv_shared", "loss", "total_ms"))
@@ -83,7 +85,7 @@ def test_exact_stays_within_lower_limits_on_what_designs_can_do(inside: Callable
     for limit in (None, "full_layers>=4", "full_layers>=9"):
         out = f"run{len(fewest)}"
         given = () if limit is None else ("--budget", limit)
-        ran = inside("run", "--algo", "exact", *LINE, *given, "--deltas", "none", "--out", out)
+        ran = inside("run", "--algo", "exact", *LINE, *given, "--set", "deltas=none", "--out", out)
         assert ran.code == 0, ran.err
         fewest[limit] = min(map(full, rows(f"{out}/frontier.csv")))
         assert (LIMITS in text(ran)) == (limit is None)
@@ -92,7 +94,9 @@ def test_exact_stays_within_lower_limits_on_what_designs_can_do(inside: Callable
     assert {row["depth"] for row in rows("run2/frontier.csv")} == {"12"}
     content = json.loads(Path("run1/summary.json").read_text())
     assert "layers" in content["law_does_not_see"]
-    longer = inside("run", "--algo", "exact", *LINE, "--budget", "window>=512", "--deltas", "none", "--out", "longer")
+    longer = inside(
+        "run", "--algo", "exact", *LINE, "--budget", "window>=512", "--set", "deltas=none", "--out", "longer"
+    )
     assert "windows of at least 512 tokens" in text(longer)
     assert not any("n_local" in row for row in rows("longer/frontier.csv"))
 
@@ -141,7 +145,7 @@ def test_what_knows_full_attention_alone_refuses_by_name(inside: Callable[..., A
     theory = inside("theory", "--space", "space.yaml", "--budget", "decode_ms=20")
     assert theory.code == 2
     assert "theory: expected a space whose layers are all of full attention" in text(theory)
-    closed = inside("run", "--algo", "random", *LINE, "--latency", "closed_form", "--out", "closed")
+    closed = inside("run", "--algo", "random", *LINE, "--set", "latency=closed_form", "--out", "closed")
     assert closed.code == 2
     assert "latency: expected operator for n_local" in text(closed)
     plain = inside("run", "--algo", "random", "--budget", "full_layers>=4", "--out", "plain")
@@ -150,7 +154,7 @@ def test_what_knows_full_attention_alone_refuses_by_name(inside: Callable[..., A
 
 
 def test_many_devices_have_the_same_limits(inside: Callable[..., Any]) -> None:
-    given = ("--devices", "jetson_agx_orin_64gb,rtx_4090", "--budget", "full_layers>=4", "--out", "study")
+    given = ("--set", "devices=jetson_agx_orin_64gb,rtx_4090", "--budget", "full_layers>=4", "--out", "study")
     ran = inside("devices", "--space", "space.yaml", *given)
     assert ran.code == 0, ran.err
     assert all(full(row) >= 4 for row in rows("study/frontiers.csv"))
@@ -175,7 +179,7 @@ HELD = SPACE.replace("{period: [2, 4], local: 256, kv_shared: [0, 4]}", "{period
 def test_what_a_run_finds_is_exported_and_verified(inside: Callable[..., Any], tmp_path: Path) -> None:
     """Every member of a frontier of windows, as Qwen3 or Mellum, its order in README and manifest; shared caches are refused."""
     (tmp_path / "held.yaml").write_text(HELD)
-    assert inside("run", "--algo", "exact", "--space", "held.yaml", "--deltas", "none", "--out", "run").code == 0
+    assert inside("run", "--algo", "exact", "--space", "held.yaml", "--set", "deltas=none", "--out", "run").code == 0
     ran = inside("export", "run", "--out", "out")
     assert ran.code == 0, ran.err
     held = json.loads(Path("out/export.json").read_text())["layer_order"]
@@ -188,7 +192,7 @@ def test_what_a_run_finds_is_exported_and_verified(inside: Callable[..., Any], t
             assert config["layer_types"].count("full_attention") == full(row)
             assert f"- `{row['folder']}`, {config['architectures'][0]}: {held[row['id']]}." in page
     assert inside("export", "--verify", "out").code == 0
-    assert inside("run", "--algo", "exact", *LINE, "--deltas", "none", "--out", "shared").code == 0
+    assert inside("run", "--algo", "exact", *LINE, "--set", "deltas=none", "--out", "shared").code == 0
     refused = inside("export", "shared", "--out", "no")
     assert refused.code == 2
     assert re.search(

@@ -35,7 +35,9 @@ KEY: list[Edit] = [
     (
         "nas/study/configuration.py",
         "    batch: Annotated[int,",
-        '    made_up: Annotated[float, Field(ge=1.0, description="How much slower")] = 1.0\n    batch: Annotated[int,',
+        '    made_up: Annotated[float, Field(ge=1.0), Key(DEVICE, "--made-up", kind=float)] = 1.0\n'
+        '    """How much slower."""\n'
+        "    batch: Annotated[int,",
     ),
     (
         "nas/search/scenarios.py",
@@ -148,9 +150,20 @@ def test_a_format(tree: Tree) -> None:
 def test_a_key_of_the_scenario(tree: Tree) -> None:
     """What it makes slower is slower everywhere; a run goes on with it, is not continued with another, and says it."""
     made = tree(KEY)
-    said = through(made, *PRICED, "--set", "made_up=3")
+    said = through(made, *PRICED, "--made-up", "3")
     honoured(said, "theory")
     assert "made_up" in said["theory"].err
+    asked = dict.fromkeys(("select", "measure", "fit", "train", "report", "evidence"), ("--made-up", "3"))
+    helped, schema, wrong, *others = made(
+        ("run", "--help"),
+        ("list", "--schema", "study"),
+        ("run", "--made-up", "0.5"),
+        *((name, "run", *flags) for name, flags in asked.items()),
+    )
+    assert "How much slower; default 1.0." in helped.out
+    assert json.loads(schema.out)["properties"]["made_up"]["description"] == "How much slower."
+    assert (wrong.code, wrong.err) == (2, "--made-up: expected at least 1, got 0.5; correct it\n")
+    assert [each.err.partition(":")[0] for each in others if each.code == 2] == ["--made-up"] * len(asked)
     explained_alike(made, said, "total_ms")
     other, closed, plain = made(
         ("run", "--resume", "run", "--evaluations", 40, "--set", "made_up=2", *QUIET),

@@ -37,8 +37,8 @@ LINES: dict[str, tuple[object, ...]] = {
         "robot_int8",
         "--algo",
         "random",
-        "--known",
-        "run",
+        "--set",
+        "known=run",
         "--evaluations",
         5,
         "--out",
@@ -164,7 +164,19 @@ def test_the_page_says_what_each_command_imports() -> None:
 
 @pytest.mark.parametrize("name", ["x" * 2000, "x" * 2000 + "#study", "x" * 2000 + ".csv"])
 def test_a_name_that_no_file_can_have_is_a_sentence(name: str, inside: Inside) -> None:
-    line = ("run", "--config", "robot_int8", "--algo", "random", "--evaluations", 3, "--known", name, "--out", "new")
+    line = (
+        "run",
+        "--config",
+        "robot_int8",
+        "--algo",
+        "random",
+        "--evaluations",
+        3,
+        "--set",
+        f"known={name}",
+        "--out",
+        "new",
+    )
     answer = inside(*line)
     assert answer.code == 2
     assert "expected a file, got File name too long" in answer.err

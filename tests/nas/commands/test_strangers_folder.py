@@ -60,14 +60,14 @@ def test_a_journal_is_written_only_to_a_new_file_or_a_journal(inside: Inside, fi
     line = ("run", "--config", finished, "--algo", "random", "--evaluations", 12, "--quiet")
     for text in ("alias ll='ls -l'\n", "{}\n", "[1]\n", '{"op_code": 0}\n'):
         Path("marker").write_text(text)
-        answer = inside(*line, "--optuna-storage", "marker", "--out", "one")
+        answer = inside(*line, "--set", "optuna_storage=marker", "--out", "one")
         assert answer.code == 2
         assert "no Optuna journal" in answer.err
         assert Path("marker").read_text() == text
         assert not Path("one").exists()
     Path("empty").write_text("")
     for place, out in (("new", "a"), ("new", "b"), ("empty", "c")):
-        assert inside(*line, "--optuna-storage", place, "--out", out).code == 0
+        assert inside(*line, "--set", f"optuna_storage={place}", "--out", out).code == 0
 
 
 LINKED = (".frontier.csv.part", ".manifest.json.part", ".lock", "evaluations.sqlite-wal", "evaluations.sqlite-journal")

@@ -50,11 +50,23 @@ SLIPS: list[tuple[str, str, str]] = [
     ("run --budget total_ms<50", "--budget: expected metric<=limit", "write 'total_ms<=50'"),
     ("run --budget total_ms>=50", "--budget total_ms: expected total_ms<=limit", "only rates have a lower limit"),
     ("run --budget total_ms", "--budget: expected metric=limit, got 'total_ms'", "write for example decode_ms=20"),
-    ("run --budget width=1000", "--budget width: expected a metric (", "or give package.module:function"),
+    (
+        "run --budget width=1000",
+        "--budget width: expected a metric, got width, which is an axis",
+        "--only width=..1000",
+    ),
     ("run --budget totalms=50", "--budget totalms: expected a metric (", "did you mean total_ms?"),
-    ("run --phases x", "--phases: expected prefill=DEVICE or link=RATE, got 'x'", "prefill=rk3588_npu,link=10GB/s"),
-    ("run --acceptance mtp=", "--acceptance: expected mtp=SHARE or draft=SHARE, got 'mtp='", "mtp=0.8,draft=0.6"),
-    ("run --known-as x", "--known-as: expected METRIC=COLUMN, got 'x'", "board:latency_ms=measured"),
+    (
+        "run --set serving.phases=x",
+        "--set serving.phases: expected prefill=DEVICE or link=RATE, got 'x'",
+        "prefill=rk3588_npu,link=10GB/s",
+    ),
+    (
+        "run --set serving.acceptance=mtp=",
+        "--set serving.acceptance: expected mtp=SHARE or draft=SHARE, got 'mtp='",
+        "mtp=0.8,draft=0.6",
+    ),
+    ("run --set known_as=x", "--set known_as: expected METRIC=COLUMN, got 'x'", "board:latency_ms=measured"),
     ("run --budget decode_ms=12,5", "--budget decode_ms: expected a time", "write the decimals with a point"),
     ("run --budget decode_ms=fast", "--budget decode_ms: expected a time", "write a number and a unit"),
     (

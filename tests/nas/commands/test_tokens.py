@@ -21,7 +21,7 @@ axes:
 """
 TOKENS = "1e9,3B,1e10"
 LINE = ("--space", "space.yaml", "--quiet", "--no-plots")
-HOURS = ("--train-device", "h100_sxm", "--utilisation", 0.4, "--budget", "train_hours=3")
+HOURS = ("--set", "training.device=h100_sxm", "--set", "training.utilisation=0.4", "--budget", "train_hours=3")
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +89,9 @@ def test_a_search_over_tokens_is_resumed_selected_and_explained(inside: Callable
     explained = inside("explain", "run", "--select", "best")
     assert explained.code == 0, explained.err
     assert "tokens" in explained.out
-    again = inside("run", "--algo", "nsga2", *asked, "--evaluations", 50, "--seed-from", "best.csv", "--out", "again")
+    again = inside(
+        "run", "--algo", "nsga2", *asked, "--evaluations", 50, "--set", "seed_from=best.csv", "--out", "again"
+    )
     assert again.code == 0, again.err
     best, first = rows("best.csv")[0], rows("again/evaluations.csv")[0]
     assert all(first[name] == best[name] for name in ("tokens", "depth", "width", "loss"))
@@ -112,11 +114,11 @@ def test_a_killed_search_over_tokens_goes_on_to_the_same_bytes(inside: Callable[
         ),
         (("--tokens", "3B"), "tokens: expected a law that depends on them, got hw_codesign, which is of 1e+10 tokens"),
         (
-            ("--law", "joint_moe", "--tokens", TOKENS, "--laws", "routed"),
+            ("--law", "joint_moe", "--tokens", TOKENS, "--set", "laws=routed"),
             "tokens: expected laws that see them beside an axis of tokens, got routed, fitted at 1.3e+11",
         ),
         (
-            ("--law", "chinchilla", "--unique-tokens", "1B"),
+            ("--law", "chinchilla", "--set", "unique_tokens=1B"),
             "unique_tokens: expected a law of repeated text, got chinchilla",
         ),
         (("--law", "joint_moe", "--tokens", "1B,0"), "--tokens: expected a positive quantity"),
@@ -125,12 +127,12 @@ def test_a_killed_search_over_tokens_goes_on_to_the_same_bytes(inside: Callable[
         (("--law", "joint_moe", "--tokens", "1.5,2"), "--tokens: "),
         (
             ("--budget", "train_hours=500"),
-            "train_hours: expected a device that trains, got none; add --train-device h100_sxm",
+            "train_hours: expected a device that trains, got none; add --set training.device=h100_sxm",
         ),
         (("--budget", "train_hours=2 weeks"), 'expected hours like "500 h", got unit'),
-        (("--train-device", "h100"), "--train-device: expected a device"),
-        (("--utilisation", 1.5), "--utilisation: "),
-        (("--served-tokens", -1), "--served-tokens: expected a positive quantity"),
+        (("--set", "training.device=h100"), "--set training.device: expected a device"),
+        (("--set", "training.utilisation=1.5"), "--set training.utilisation: "),
+        (("--set", "training.served_tokens=-1"), "--set training.served_tokens: expected a positive quantity"),
     ],
 )
 def test_mistakes_are_said_by_name(flags: tuple[Any, ...], said: str, inside: Callable[..., Any]) -> None:
@@ -148,7 +150,7 @@ def test_what_a_law_cannot_know_of_tokens_is_said(inside: Callable[..., Any]) ->
     assert "Qwen2.5-0.5B left out of the comparison: tokens are an axis" in beyond.err
     unsaid = inside("run", *line, "--law", "sparsity_iso", "--tokens", "1B,1T", "--out", "unsaid")
     assert "law sparsity_iso does not say which tokens it was fitted on" in unsaid.err
-    epochs = ("--law", "data_limited", "--unique-tokens", "5B", "--tokens", "5B,20B")
+    epochs = ("--law", "data_limited", "--set", "unique_tokens=5B", "--tokens", "5B,20B")
     repeated = inside("run", *line, *epochs, "--out", "repeated")
     assert "law data_limited: 5e+09 tokens of text are distinct; epochs: 4 at 2e+10 tokens" in repeated.err
     blind = inside("run", *line, "--objectives", "loss,train_flops", "--out", "blind")

@@ -140,7 +140,7 @@ def test_a_quote_that_is_never_closed_is_named(rows: int, inside: Inside, tmp_pa
     (tmp_path / "x.csv").write_text(text)
     for line in (
         ("export", "x.csv", "--out", "new"),
-        ("run", "--seed-from", "x.csv", "--out", "new"),
+        ("run", "--set", "seed_from=x.csv", "--out", "new"),
         ("compare", "--traces", "x.csv", "--out", "new"),
         ("fit", "x.csv"),
         ("calibrate", "x.csv", "--device", "h200", "--out", "new"),

@@ -70,7 +70,14 @@ def test_a_finished_run_is_shown_as_its_summary_says_and_left_as_it_was(copied: 
 def test_genes_that_are_words_are_shown_as_they_are_and_ties_go_to_the_lower_time(
     inside: Inside, tmp_path: Path
 ) -> None:
-    words = ("--devices", "raspberry_pi_5,l4", "--speculation", "none,mtp:1", "--precisions", "fp16,int8")
+    words = (
+        "--set",
+        "devices=raspberry_pi_5,l4",
+        "--set",
+        "serving.speculation=none,mtp:1",
+        "--precisions",
+        "fp16,int8",
+    )
     asked = ("run", "--algo", "random", "--evaluations", 60, *words, "--budget", "total_ms=5000", "--out", "run")
     assert inside(*asked, "--quiet").code == 0
     told = inside("watch", "run", "--once", "--json")

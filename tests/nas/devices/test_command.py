@@ -138,7 +138,7 @@ def test_models_alone_leave_no_folder_unless_one_is_named(inside: Inside) -> Non
     answer = inside("devices", "--models-only", "--devices", "raspberry_pi_5", "--precisions", "int4")
     assert answer.code == 0
     assert answer.err.startswith(
-        "Warning: nothing of this device is measured, times are typical of processors with any engine (--engine"
+        "Warning: nothing of this device is measured, times are typical of processors with any engine (--set engine=NAME"
     )
     assert answer.err.count("\n") == 1
     lines = answer.out.splitlines()
@@ -162,13 +162,13 @@ def test_models_on_several_devices_are_columns(inside: Inside) -> None:
 
 
 def test_a_closed_form_study_prices_the_models_that_it_covers(inside: Inside) -> None:
-    answer = inside("devices", *THREE, "--latency", "closed_form", "--no-plots", "--out", "a")
+    answer = inside("devices", *THREE, "--set", "latency=closed_form", "--no-plots", "--out", "a")
     assert answer.code == 0
     assert "the closed form does not cover" in answer.err
     assert "Qwen3-0.6B" in answer.err
     assert "qwen2.5_0.5b" in {row["model"] for row in rows("a/models.csv")}
     assert "qwen3_0.6b" not in {row["model"] for row in rows("a/models.csv")}
-    refused = inside("devices", *THREE, "--latency", "closed_form", "--models", "qwen3_0.6b", "--no-plots")
+    refused = inside("devices", *THREE, "--set", "latency=closed_form", "--models", "qwen3_0.6b", "--no-plots")
     assert refused.code == 2
     assert any(
         line.startswith("--models: expected one that the closed form covers") for line in refused.err.splitlines()

@@ -76,4 +76,4 @@ def test_what_few_bits_cost_in_one_case_is_refused(inside: Callable[..., Any]) -
     answer = inside(*flags[:-1], "other", "--precisions", "fp16,int4")
     assert answer.code == 2
     assert "precision_law: expected one loss of a design in all cases, got qat beside int4" in answer.err
-    assert "plas run --precision int4 --precision-law qat" in answer.err
+    assert "plas run --precision int4 --set precision_law=qat" in answer.err

@@ -353,7 +353,7 @@ def test_explain_says_why_it_cannot_say_what_more_would_buy(
 
 
 def test_exact_takes_budgets_itself(inside: Inside) -> None:
-    answer = inside("run", "--algo", "exact", "--constraints", "penalty")
+    answer = inside("run", "--algo", "exact", "--set", "constraints=penalty")
     assert answer.code == 2
     assert "expected native with exact" in answer.err
 

@@ -109,7 +109,16 @@ def own(folder: Path, inside: Run) -> Run:
     return started
 
 
-@pytest.mark.parametrize("more", [(), ("--asynchronous",)])
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        (
+            "--set",
+            "asynchronous=true",
+        ),
+    ],
+)
 def test_a_function_of_ones_own_has_steps(
     own: Run, inside: Run, folder: Path, more: tuple[str, ...], request: pytest.FixtureRequest
 ) -> None:

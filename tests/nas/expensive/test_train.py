@@ -65,7 +65,10 @@ def test_a_failure_says_its_reason_and_formulas_come_first(folder: Path, run: Ru
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"workers": "none"}, "workers: expected workers for train, got none; add --workers 1 or more, or --executor"),
+        (
+            {"workers": "none"},
+            "workers: expected workers for train, got none; add --workers 1 or more, or --set executor=URL",
+        ),
         ({"train": "none"}, "train: expected how to train, got nothing; add for example train: {data: stdlib, tokens"),
         ({"objectives": ["loss"]}, "train: expected train among the objectives or budgets with it, got loss; add it"),
         ({"train": {"data": "text.txt"}}, "train.tokens: expected"),
@@ -146,11 +149,11 @@ def test_known_results_are_of_the_same_settings(folder: Path, run: Run, asked: A
     """Another run's losses are taken where its trainings were these, and refused where they were of other tokens."""
     assert run("--out", "first").code == 0
     before = len(asked())
-    answer = run("--known", "first", "--out", "out", seed=1, evaluations=3)
+    answer = run("--set", "known=first", "--out", "out", seed=1, evaluations=3)
     assert answer.code == 0, answer
     assert "known: first: 6 results taken" in answer.out
     assert len(asked()) == before + 3
-    answer = run("--known", "first", "--out", "other", train={"data": "text.txt", "tokens": 2000})
+    answer = run("--set", "known=first", "--out", "other", train={"data": "text.txt", "tokens": 2000})
     assert answer.code == 2, answer
     assert "known: first: expected values of train as this study has it, got others in train.tokens" in answer.err
 
@@ -158,7 +161,7 @@ def test_known_results_are_of_the_same_settings(folder: Path, run: Run, asked: A
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("distributed") is None, reason="needs the extra dask, which is not installed")
 def test_on_a_cluster_the_same_bytes_without_workers_in_the_study(folder: Path, run: Run) -> None:
-    """`--executor` takes the place of `workers`; workers import the trainer of this project, whatever `nas` lies about."""
+    """`--set executor=URL` takes the place of `workers`; workers import the trainer of this project, whatever `nas` lies about."""
     from distributed import LocalCluster
 
     (folder / "nas").mkdir()
@@ -173,6 +176,6 @@ def test_on_a_cluster_the_same_bytes_without_workers_in_the_study(folder: Path, 
         dashboard_address="127.0.0.1:0",
         silence_logs=50,
     ) as cluster:
-        answer = run("--executor", f"dask:{cluster.scheduler_address}", "--out", "out", workers="none")
+        answer = run("--set", f"executor=dask:{cluster.scheduler_address}", "--out", "out", workers="none")
     assert answer.code == 0, answer
     assert (folder / "out" / "evaluations.csv").read_bytes() == (folder / "serial" / "evaluations.csv").read_bytes()

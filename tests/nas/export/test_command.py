@@ -123,7 +123,7 @@ def test_verification_finds_what_changed(inside: Inside, tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_designs_of_several_vocabularies_have_workloads_of_their_own(inside: Inside, tmp_path: Path) -> None:
-    study = ("--vocabulary", "16k,64k", "--input-text", "4kB", "--output-text", "100", "--law", "hw_codesign")
+    study = ("--vocabulary", "16k,64k", "--set", "input_text=4kB", "--set", "output_text=100", "--law", "hw_codesign")
     small = (
         "--set",
         "space={axes: {depth: [4, 8], width: [768], n_experts: [1], top_k: [1], expert_ffn_ratio: [2], n_kv_heads: [1]}}",

@@ -31,7 +31,14 @@ SPARSE = {
 DENSE = {"id": "dense", "depth": 12, "width": 128, "n_kv_heads": 2, "expert_size": 128, "vocabulary": 16_384}
 NEXT = {**HELD["deltanet, even"][1], "tied": False, "id": "next"}
 CARD = "name: Card\nfp16: 40 TFLOP/s\nint8: 80 TOP/s\nbandwidth: 448 GB/s\nmemory: 8 GB\nslow_memory: {bandwidth: 33 GB/s, capacity: 32 GB}\n"
-DRAFTING = ("--draft", "qwen3_0.6b", "--speculation", "draft:3", "--acceptance", "draft=0.7")
+DRAFTING = (
+    "--set",
+    "serving.draft=qwen3_0.6b",
+    "--set",
+    "serving.speculation=draft:3",
+    "--set",
+    "serving.acceptance=draft=0.7",
+)
 
 
 @pytest.fixture
@@ -114,7 +121,7 @@ def test_heads_that_draft(made: Callable[..., Any], inside: Inside) -> None:
 
 def test_weights_of_a_head(made: Callable[..., Any], inside: Inside, exported: Callable[..., Any]) -> None:
     """A projection, a layer of full attention and four norms under the names that vLLM reads."""
-    assert made([NEXT], "--speculation", "mtp:1", "--weights").code == 0
+    assert made([NEXT], "--set", "serving.speculation=mtp:1", "--weights").code == 0
     held = read_headers(Path("out/next/hf"))
     head = {name: shape for name, (_, shape) in held.items() if name.startswith("mtp.")}
     width = int(NEXT["width"])
@@ -138,8 +145,8 @@ def test_weights_of_a_head(made: Callable[..., Any], inside: Inside, exported: C
 @pytest.mark.parametrize(
     ("row", "flags", "message"),
     [
-        (DENSE, ("--speculation", "mtp:2"), "dense: speculation: expected a class of transformers with a head .* got Qwen3ForCausalLM"),
-        (NEXT, ("--speculation", "mtp:2", "--weights", "--to", "llama-bench"), "llama-bench: expected --speculation none with --weights"),
+        (DENSE, ("--set", "serving.speculation=mtp:2"), "dense: speculation: expected a class of transformers with a head .* got Qwen3ForCausalLM"),
+        (NEXT, ("--set", "serving.speculation=mtp:2", "--weights", "--to", "llama-bench"), "llama-bench: expected --set serving.speculation=none with --weights"),
         ({**SPARSE, "experts_in": "slow:50%"}, DRAFTING, "whose time no formula gives"),
         ({**DENSE, "speculation": "draft:2"}, (), "acceptance: expected the share of drafted tokens that draft:2 has accepted"),
         ({**SPARSE, "experts_in": "slow:50%"}, ("--device", "l4"), "experts_in: expected a device with slow memory"),
@@ -156,7 +163,7 @@ def test_what_cannot_be_served(
 
 def test_a_flag_is_of_all_designs(made: Callable[..., Any]) -> None:
     """It takes the place of what a design says itself."""
-    assert made([{**DENSE, "speculation": "mtp:2"}], "--speculation", "none").code == 0
+    assert made([{**DENSE, "speculation": "mtp:2"}], "--set", "serving.speculation=none").code == 0
     assert "serving" not in json.loads(Path("out/export.json").read_text())
     with Path("out/candidates.csv").open(newline="") as file:
         (row,) = csv.DictReader(file)

@@ -19,7 +19,7 @@ def test_a_table_of_ones_own_becomes_a_file_that_a_study_takes(inside: Callable[
     assert found.code == 0
     assert "Of further models of yours, the only laboratory" in found.out
     assert "No laboratory can be left out" in found.out
-    assert "plas explain, select or report --scores s.yaml" in found.err
+    assert "plas select or report --scores, run or explain --set scores=s.yaml" in found.err
     scores = Scores.model_validate(yaml_source.read(tmp_path / "s.yaml")[0])
     assert scores.families["m"].top == 100.0
     assert scores.fitted_on == (0.75, 1.0)

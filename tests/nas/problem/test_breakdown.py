@@ -135,7 +135,7 @@ def test_the_closed_form_has_no_operators_and_refuses_what_it_lacks(problem_of: 
     problem = problem_of(latency="closed_form")
     e = explained(problem, problem.architectures(problem.space.genotypes(np.array([0]))))
     assert e.operators == {"prefill": [], "decode": []}
-    with pytest.raises(ValueError, match="use --latency operator"):
+    with pytest.raises(ValueError, match="use --set latency=operator"):
         explained(
             replace(problem, vocabulary=100),
             problem.with_vocabulary(100).architectures(problem.space.genotypes(np.array([0]))),

@@ -211,7 +211,7 @@ def test_the_command_keeps_to_it_when_it_goes_on(
     name = f"{user_module(OWN)}:cost"
     (tmp_path / "study.yaml").write_text(dump({"space": tiny, "objectives": ["loss", name], "baselines": []}))
     line = ("run", "--config", "study.yaml", "--algo", "nsga2", "--param", "population=8", "--workers", 2)
-    answer = inside(*line, "--asynchronous", "--evaluations", 20, "--out", "run", "--quiet")
+    answer = inside(*line, "--set", "asynchronous=true", "--evaluations", 20, "--out", "run", "--quiet")
     assert answer.code == 0, answer
     answer = inside("run", "--resume", "run", "--evaluations", 26, "--set", "asynchronous=false")
     assert "asynchronous" in answer.err

@@ -179,7 +179,7 @@ def keys_of(folder: Path, problem: Problem) -> list[int]:
 
 def test_files_hold_the_true_numbers_whatever_the_handling(study: Path, inside: Inside, tmp_path: Path) -> None:
     for handling in HANDLINGS:
-        ran(inside, *line("random", handling, "--evaluations", 50, "--constraints", handling))
+        ran(inside, *line("random", handling, "--evaluations", 50, "--set", f"constraints={handling}"))
     assert bytes_of(tmp_path / "native") == bytes_of(tmp_path / "penalty") == bytes_of(tmp_path / "reject")
 
 
@@ -194,7 +194,7 @@ def unable(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_native_is_refused_where_a_strategy_cannot_with_those_that_can(
     study: Path, inside: Inside, tmp_path: Path
 ) -> None:
-    answer = inside("run", *line("random", "run", "--constraints", "native"))
+    answer = inside("run", *line("random", "run", "--set", "constraints=native"))
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
     assert "expected penalty or reject with random" in answer.err
     others = answer.err.rpartition("a strategy that has: ")[2].strip().split(", ")
@@ -209,11 +209,11 @@ def test_left_out_it_is_a_penalty_said_before_the_run(study: Path, inside: Insid
     loud = [part for part in line("random", "run", "--evaluations", 20) if part != "--quiet"]
     answer = ran(inside, *loud)
     assert "random has no constraints of its own: budgets become a penalty of weight 10" in answer.err
-    assert "--constraints reject" in answer.err
+    assert "--set constraints=reject" in answer.err
     assert read(tmp_path / "run" / "config.yaml")[0]["constraints"] == "penalty"
-    ran(inside, *line("random", "rejected", "--evaluations", 20, "--constraints", "reject"))
+    ran(inside, *line("random", "rejected", "--evaluations", 20, "--set", "constraints=reject"))
     assert read(tmp_path / "rejected" / "config.yaml")[0]["constraints"] == "reject"
-    free = ("--constraints", "native", "--budget", "total_ms=none", "--budget", "memory_gb=none")
+    free = ("--set", "constraints=native", "--budget", "total_ms=none", "--budget", "memory_gb=none")
     ran(inside, *line("random", "free", "--evaluations", 20, *free))
 
 
@@ -247,7 +247,7 @@ CHOSEN = [77, 3, 150, 20, 9, 101]
 def test_given_designs_come_first_and_count(
     algo: str, name: str, study: Path, designs: Designs, problem: Problem, inside: Inside, tmp_path: Path
 ) -> None:
-    ran(inside, *line(algo, "run", "--evaluations", 30, "--seed-from", designs([*CHOSEN, 3, 77], name)))
+    ran(inside, *line(algo, "run", "--evaluations", 30, "--set", f"seed_from={designs([*CHOSEN, 3, 77], name)}"))
     keys = keys_of(tmp_path / "run", problem)
     assert keys[: len(CHOSEN)] == CHOSEN
     assert len(keys) == len(set(keys)) == 30
@@ -264,9 +264,9 @@ def test_more_designs_than_evaluations_are_cut_and_continued(
 ) -> None:
     many = np.random.default_rng(0).permutation(problem.space.size)[:40].tolist()
     file = designs(many)
-    ran(inside, *line(algo, "run", "--evaluations", 15, "--seed-from", file))
+    ran(inside, *line(algo, "run", "--evaluations", 15, "--set", f"seed_from={file}"))
     assert keys_of(tmp_path / "run", problem) == many[:15]
-    ran(inside, *line(algo, "long", "--evaluations", 60, "--seed-from", file))
+    ran(inside, *line(algo, "long", "--evaluations", 60, "--set", f"seed_from={file}"))
     assert keys_of(tmp_path / "long", problem)[:40] == many
     ran(inside, "--resume", "run", "--evaluations", 60, "--quiet")
     assert bytes_of(tmp_path / "run") == bytes_of(tmp_path / "long")
@@ -277,14 +277,14 @@ def test_the_whole_space_given_is_the_space_exhausted(
     algo: str, study: Path, designs: Designs, problem: Problem, inside: Inside, tmp_path: Path
 ) -> None:
     given = designs(list(range(problem.space.size)))
-    ran(inside, *line(algo, "run", "--seed-from", given, "--evaluations", problem.space.size))
+    ran(inside, *line(algo, "run", "--set", f"seed_from={given}", "--evaluations", problem.space.size))
     assert keys_of(tmp_path / "run", problem) == list(range(problem.space.size))
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["stop_reason"] == "space exhausted"
 
 
 def test_a_frontier_seeds_the_next_run(study: Path, problem: Problem, inside: Inside, tmp_path: Path) -> None:
     ran(inside, *line("random", "first", "--evaluations", 60))
-    ran(inside, *line("local_search", "second", "--evaluations", 60, "--seed-from", "first/frontier.csv"))
+    ran(inside, *line("local_search", "second", "--evaluations", 60, "--set", "seed_from=first/frontier.csv"))
     with (tmp_path / "first" / "frontier.csv").open(newline="") as file:
         size = len(list(csv.DictReader(file)))
     truth = problem.evaluate(problem.space.genotypes(np.array(keys_of(tmp_path / "second", problem)[:size])))
@@ -295,7 +295,7 @@ def test_a_frontier_seeds_the_next_run(study: Path, problem: Problem, inside: In
 def test_a_strategy_that_cannot_start_from_designs_names_those_that_can(
     algo: str, study: Path, designs: Designs, inside: Inside, tmp_path: Path
 ) -> None:
-    answer = inside("run", *line(algo, "run", "--seed-from", designs(CHOSEN)))
+    answer = inside("run", *line(algo, "run", "--set", f"seed_from={designs(CHOSEN)}"))
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
     assert f"({', '.join(SEEDABLE)}), got {algo}" in answer.err
     assert not (tmp_path / "run").exists()
@@ -323,7 +323,7 @@ def test_designs_that_are_none_of_the_space_are_refused_before_anything_is_writt
     text: str, said: str, study: Path, inside: Inside, tmp_path: Path
 ) -> None:
     (tmp_path / "designs.csv").write_text(text)
-    answer = inside("run", *line("nsga2", "run", "--seed-from", "designs.csv"))
+    answer = inside("run", *line("nsga2", "run", "--set", "seed_from=designs.csv"))
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
     assert said in answer.err
     assert not (tmp_path / "run").exists()
@@ -369,9 +369,9 @@ def test_designs_are_looked_for_beside_the_study(
 
 
 def test_other_designs_are_another_run(study: Path, designs: Designs, inside: Inside) -> None:
-    ran(inside, *line("nsga2", "run", "--evaluations", 20, "--seed-from", designs(CHOSEN)))
-    ran(inside, "--resume", "run", "--seed-from", designs(CHOSEN), "--quiet")
-    answer = inside("run", "--resume", "run", "--seed-from", designs(CHOSEN[::-1]))
+    ran(inside, *line("nsga2", "run", "--evaluations", 20, "--set", f"seed_from={designs(CHOSEN)}"))
+    ran(inside, "--resume", "run", "--set", f"seed_from={designs(CHOSEN)}", "--quiet")
+    answer = inside("run", "--resume", "run", "--set", f"seed_from={designs(CHOSEN[::-1])}")
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
     assert "strategy.seed_from" in answer.err
 
@@ -405,8 +405,8 @@ STOPS = [  # in batches of 8, a second before each
 def test_the_first_limit_that_is_reached_ends_the_run_and_is_said(
     limits: tuple[int | None, int | None, int | None], reason: str, study: Path, inside: Inside, tmp_path: Path
 ) -> None:
-    flags = ("--evaluations", "--time-limit", "--stop-when-stable")
-    given = [part for flag, limit in zip(flags, limits, strict=True) if limit is not None for part in (flag, limit)]
+    keys = ("evaluations", "time_limit", "stop_when_stable")
+    given = [f"--set={key}={limit}" for key, limit in zip(keys, limits, strict=True) if limit is not None]
     loud = [part for part in line("random", "run", *given) if part != "--quiet"]
     answer = ran(inside, *loud)
     assert reason.replace("distinct ", "") in answer.out
@@ -432,7 +432,7 @@ def test_stable_is_counted_from_the_last_new_member(
         if n - last >= stable:
             expected = n
             break
-    answer = inside("run", *line("random", "run", *more, "--stop-when-stable", stable))
+    answer = inside("run", *line("random", "run", *more, "--set", f"stop_when_stable={stable}"))
     assert answer.code in (0, 3)
     assert len(keys_of(tmp_path / "run", problem)) == expected
     inside("run", "--resume", "run", "--quiet")

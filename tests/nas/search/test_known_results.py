@@ -93,7 +93,7 @@ def shape(row: dict[str, str]) -> tuple[str, ...]:
 )
 def test_every_strategy_takes_known_results_for_nothing(algo: str, lab: Study) -> None:
     limit = None if algo == "exact" else 40
-    lab.ran(algo, "run", "--known", "first", "--seed", 7, "--quiet", evaluations=limit)
+    lab.ran(algo, "run", "--set", "known=first", "--seed", 7, "--quiet", evaluations=limit)
     rows, charged = lab.rows("run"), 40 if limit else 162 - 30
     assert lab.calls() == charged
     assert [row["batch"] for row in rows[:30]] == [str(KNOWN)] * 30
@@ -101,10 +101,10 @@ def test_every_strategy_takes_known_results_for_nothing(algo: str, lab: Study) -
     assert len({shape(row) for row in rows}) == len(rows) == 30 + charged
     counted = lab.summary("run")["evaluations"]
     assert (counted["distinct"], counted["known"]) == (charged, 30)
-    lab.ran(algo, "again", "--known", "first", "--seed", 7, "--quiet", evaluations=limit)
+    lab.ran(algo, "again", "--set", "known=first", "--seed", 7, "--quiet", evaluations=limit)
     assert lab.bytes_of("again") == lab.bytes_of("run")
     if limit and not strategy_module(algo).TRAITS.horizon:  # whose schedule depends on the number that was asked for
-        lab.ran(algo, "part", "--known", "first", "--seed", 7, "--quiet", evaluations=17)
+        lab.ran(algo, "part", "--set", "known=first", "--seed", 7, "--quiet", evaluations=17)
         lab.calls()
         assert lab.inside("run", "--resume", "part", "--evaluations", 40, "--quiet").code == 0
         assert lab.calls() == 23
@@ -114,7 +114,20 @@ def test_every_strategy_takes_known_results_for_nothing(algo: str, lab: Study) -
 @pytest.mark.slow
 @pytest.mark.parametrize("algo", ["nsga2", "local_search", "prior_guided"])
 def test_without_waiting_they_are_charged_to_nobody_either(algo: str, lab: Study) -> None:
-    lab.ran(algo, "run", "--known", "first", "--workers", 2, "--asynchronous", "--seed", 7, "--quiet", evaluations=20)
+    lab.ran(
+        algo,
+        "run",
+        "--set",
+        "known=first",
+        "--workers",
+        2,
+        "--set",
+        "asynchronous=true",
+        "--seed",
+        7,
+        "--quiet",
+        evaluations=20,
+    )
     assert lab.inside("run", "--resume", "run", "--evaluations", 30, "--quiet").code == 0
     rows = lab.rows("run")
     assert [shape(row) for row in rows[:30]] == [shape(row) for row in lab.rows("first")]
@@ -124,7 +137,7 @@ def test_without_waiting_they_are_charged_to_nobody_either(algo: str, lab: Study
 
 
 def test_the_folder_holds_what_was_known(lab: Study, tmp_path: Path) -> None:
-    said = lab.ran("nsga2", "run", "--known", "first", evaluations=20)
+    said = lab.ran("nsga2", "run", "--set", "known=first", evaluations=20)
     assert "known: first: 30 results taken, not charged" in said.out
     assert "30 results were known before" in said.out
     (entry,) = json.loads((tmp_path / "run" / "manifest.json").read_text())["known"]
@@ -144,8 +157,8 @@ def test_the_folder_holds_what_was_known(lab: Study, tmp_path: Path) -> None:
 
 
 def test_a_run_its_table_its_store_and_its_mirror_say_the_same(lab: Study, tmp_path: Path) -> None:
-    lab.ran("random", "mirrored", "--quiet", "--optuna-storage", "sqlite:///study.db")
-    lab.ran("random", "logged", "--quiet", "--optuna-storage", "study.log")
+    lab.ran("random", "mirrored", "--quiet", "--set", "optuna_storage=sqlite:///study.db")
+    lab.ran("random", "logged", "--quiet", "--set", "optuna_storage=study.log")
     (tmp_path / "known.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lab.rows("first")))
     sources = [
         "first",
@@ -158,18 +171,18 @@ def test_a_run_its_table_its_store_and_its_mirror_say_the_same(lab: Study, tmp_p
     ]
     found = {}
     for number, source in enumerate(sources):
-        lab.ran("nsga2", f"run{number}", "--known", source, "--quiet", evaluations=20)
+        lab.ran("nsga2", f"run{number}", "--set", f"known={source}", "--quiet", evaluations=20)
         found[source] = lab.bytes_of(f"run{number}")
     assert all(files == found["first"] for files in found.values()), [s for s in sources if found[s] != found["first"]]
 
 
 def test_of_several_studies_in_a_storage_one_is_named(lab: Study) -> None:
     for name in ("one", "two"):
-        lab.ran("random", name, "--quiet", "--optuna-storage", "study.log")
-    answer = lab.run("nsga2", "run", "--known", "study.log")
+        lab.ran("random", name, "--quiet", "--set", "optuna_storage=study.log")
+    answer = lab.run("nsga2", "run", "--set", "known=study.log")
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
     assert "expected one study, got one, two; name one: study.log#STUDY" in answer.err
-    lab.ran("nsga2", "run", "--known", "study.log#two", "--quiet")
+    lab.ran("nsga2", "run", "--set", "known=study.log#two", "--quiet")
 
 
 def test_what_is_not_of_the_study_is_left_out_by_name(lab: Study, tmp_path: Path) -> None:
@@ -183,7 +196,7 @@ def test_what_is_not_of_the_study_is_left_out_by_name(lab: Study, tmp_path: Path
         writer = csv.DictWriter(file, table[0])
         writer.writeheader()
         writer.writerows(table)
-    lab.ran("nsga2", "run", "--known", "some.csv", "--quiet")
+    lab.ran("nsga2", "run", "--set", "known=some.csv", "--quiet")
     (entry,) = json.loads((tmp_path / "run" / "manifest.json").read_text())["known"]
     assert entry["used"] == 25
     assert entry["left_out"] == {
@@ -207,10 +220,12 @@ def known_csv(*values: object, name: str = "value", extra: str = "") -> str:
 
 def test_a_column_is_named_and_a_design_told_twice_counts_by_its_mean(lab: Study) -> None:
     lab.write("mine.csv", known_csv(1.0, 3.0, 5.0))
-    lab.ran("nsga2", "run", "--known", "mine.csv", "--known-as", f"{lab.metric}=value", "--quiet", evaluations=5)
+    lab.ran(
+        "nsga2", "run", "--set", "known=mine.csv", "--set", f"known_as={lab.metric}=value", "--quiet", evaluations=5
+    )
     assert [float(row[lab.metric]) for row in lab.rows("run")[:2]] == [2.0, 5.0]
     lab.write("short.csv", known_csv(0.1, 0.1, 0.7, name="cost"))
-    lab.ran("nsga2", "short", "--known", "short.csv", "--quiet", evaluations=5)
+    lab.ran("nsga2", "short", "--set", "known=short.csv", "--quiet", evaluations=5)
     assert [float(row[lab.metric]) for row in lab.rows("short")[:2]] == [0.1, 0.7]
 
 
@@ -218,8 +233,8 @@ def test_a_column_is_named_and_a_design_told_twice_counts_by_its_mean(lab: Study
     ("text", "more", "said"),
     [
         (known_csv(1, 2), (), "expected a column cost with values of"),
-        (known_csv(1, 2), ("--known-as", "loss=value"), "known_as: expected a metric of your own"),
-        (known_csv(1, 2), ("--known-as", "value"), "expected METRIC=COLUMN, got 'value'"),
+        (known_csv(1, 2), ("--set", "known_as=loss=value"), "known_as: expected a metric of your own"),
+        (known_csv(1, 2), ("--set", "known_as=value"), "expected METRIC=COLUMN, got 'value'"),
         (known_csv("", "nan", name="cost"), (), "expected a column cost"),
         (known_csv(1, 2, name="cost", extra="1"), (), "expected results of one number of training tokens"),
         (known_csv(-1, -2, name="cost"), (), "got none (2 "),
@@ -233,7 +248,7 @@ def test_what_cannot_be_used_is_one_line_before_anything_is_written(
     text: str, more: tuple[str, ...], said: str, lab: Study, tmp_path: Path
 ) -> None:
     lab.write("mine.csv", text)
-    answer = lab.run("nsga2", "run", "--known", "mine.csv", *more)
+    answer = lab.run("nsga2", "run", "--set", "known=mine.csv", *more)
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
     assert said in answer.err
     assert "\x1b" not in answer.err
@@ -246,7 +261,7 @@ def test_what_is_no_source_is_one_line(source: str, lab: Study, tmp_path: Path) 
     with sqlite3.connect(tmp_path / "other.db") as connection:
         connection.execute("CREATE TABLE t (a)")
     before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
-    answer = lab.run("nsga2", "run", "--known", source)
+    answer = lab.run("nsga2", "run", "--set", f"known={source}")
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
     assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
@@ -255,11 +270,11 @@ def test_formulas_of_another_law_or_device_are_no_results_of_this_study(lab: Stu
     plain = ["--config", "study.yaml", "--objectives", "loss,total_ms", "--evaluations", 20, "--quiet"]
     assert inside("run", *plain, "--algo", "random", "--out", "plain").code == 0
     again = [*plain, "--algo", "nsga2", "--param=population=12"]
-    assert inside("run", *again, "--known", "plain", "--out", "same").code == 0
-    answer = inside("run", *again, "--known", "plain", "--device", "jetson_agx_thor", "--out", "thor")
+    assert inside("run", *again, "--set", "known=plain", "--out", "same").code == 0
+    answer = inside("run", *again, "--set", "known=plain", "--device", "jetson_agx_thor", "--out", "thor")
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
     assert "as this study computes them, got others in 20 of 20 rows" in answer.err
-    measured = lab.ran("nsga2", "thor", "--known", "first", "--device", "jetson_agx_thor")
+    measured = lab.ran("nsga2", "thor", "--set", "known=first", "--device", "jetson_agx_thor")
     assert "computed again: 30 rows of the source differ" in measured.out
 
 
@@ -269,16 +284,16 @@ def test_a_function_of_the_scenario_takes_results_of_the_same_device_alone(
     module = user_module("CALLS = []\ndef cost(a, scenario):\n    return a.depth * scenario.device.memory_gb\n")
     study = Study(inside, tmp_path, module, tiny)
     study.ran("random", "first", "--quiet")
-    answer = study.run("nsga2", "run", "--known", "first", "--device", "jetson_agx_thor")
+    answer = study.run("nsga2", "run", "--set", "known=first", "--device", "jetson_agx_thor")
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
     assert "which takes the scenario, of this study's device" in answer.err
-    study.ran("nsga2", "run", "--known", "first", "--quiet")
+    study.ran("nsga2", "run", "--set", "known=first", "--quiet")
 
 
 def test_known_results_belong_to_the_beginning_and_to_single_runs(lab: Study) -> None:
     lab.ran("nsga2", "run", "--quiet")
     for line in (
-        ("run", "--resume", "run", "--known", "first"),
+        ("run", "--resume", "run", "--set", "known=first"),
         ("run", "--resume", "run", "--set", "known=[first]"),
         ("compare", "--config", "study.yaml", "--algos", "nsga2", "--set", "known=[first]"),
     ):
@@ -292,14 +307,14 @@ def test_a_metric_that_always_fails_is_told_whatever_was_known(lab: Study, monke
         raise OSError("no board")
 
     monkeypatch.setattr(lab.module, "cost", broken)
-    answer = lab.run("random", "run", "--known-as", f"{lab.metric}={lab.metric}", "--known", "first", "--quiet")
+    answer = lab.run("random", "run", "--set", f"known_as={lab.metric}={lab.metric}", "--set", "known=first", "--quiet")
     assert answer.code == 2
     assert "no board" in answer.err
     assert len(lab.rows("first")) == 30
 
 
 def test_prior_guided_learns_from_them_at_once(lab: Study) -> None:
-    answer = lab.ran("prior_guided", "run", "--known", "first", evaluations=10)
+    answer = lab.ran("prior_guided", "run", "--set", "known=first", evaluations=10)
     assert "10 evaluations and 30 known results; left out" in answer.out
     assert lab.calls() == 10
     learned = lab.summary("run")["learned"][lab.metric]
@@ -309,7 +324,7 @@ def test_prior_guided_learns_from_them_at_once(lab: Study) -> None:
 
 def test_known_results_teach_prior_guided_as_evidence_does(lab: Study) -> None:
     """What is thought best of all is the same, beside one design that is drawn; evidence is in no log."""
-    lab.ran("prior_guided", "told", "--known", "first", "--quiet", evaluations=10)
+    lab.ran("prior_guided", "told", "--set", "known=first", "--quiet", evaluations=10)
     lab.ran("prior_guided", "taught", "--param", "evidence=first", "--quiet", evaluations=10)
     assert lab.calls() == 20
     told, taught = lab.rows("told"), lab.rows("taught")

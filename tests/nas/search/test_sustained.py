@@ -150,17 +150,17 @@ def test_times_at_a_quantile_are_later(problem_of: Callable[..., Problem], share
 
 def test_the_commands_take_it(inside: Callable[..., Any]) -> None:
     """run, explain, devices, select and resume; of devices those of which nothing is known are left out by name."""
-    ran = inside("run", "--algo", "exact", "--device", "a19_pro", "--sustained", "--out", "r")
+    ran = inside("run", "--algo", "exact", "--device", "a19_pro", "--set", "sustained=true", "--out", "r")
     assert ran.code == 0
     assert "sustained load, 63 % of the speed of the first seconds" in ran.out
     again = inside("run", "--resume", "r")
     assert again.code == 0
-    shown = inside("explain", "--model", "qwen2.5_0.5b", "--device", "a19_pro", "--sustained")
+    shown = inside("explain", "--model", "qwen2.5_0.5b", "--device", "a19_pro", "--set", "sustained=true")
     assert "times are of sustained load: after minutes 63 % of the speed" in shown.out + shown.err
-    several = inside("devices", "--devices", "a19_pro,raspberry_pi_5", "--sustained", "--no-plots")
+    several = inside("devices", "--devices", "a19_pro,raspberry_pi_5", "--set", "sustained=true", "--no-plots")
     assert several.code == 0
     assert "no share is known for raspberry_pi_5" in several.out + several.err
-    none = inside("devices", "--devices", "raspberry_pi_5", "--sustained")
+    none = inside("devices", "--devices", "raspberry_pi_5", "--set", "sustained=true")
     assert none.code == 2
     selected = inside("select", "r", "--select", "knee")
     assert "times are of sustained load" in selected.out + selected.err

@@ -377,7 +377,7 @@ def test_faults_come_in_the_order_of_lines(written: Written) -> None:
 
 
 def test_faults_of_flags_name_the_flag() -> None:
-    assert faults(batch=0)[0].startswith("--batch: expected at least 1, got 0")
+    assert faults(batch=0)[0].startswith("--set batch: expected at least 1, got 0")
     assert faults(settings=("seed=x",))[0].startswith("--set seed: expected an integer, got 'x'")
     assert faults(params=["population=x"])[0].startswith("--param population: expected an integer, got 'x'")
     assert faults(input_tokens=-5)[0].startswith("--input-tokens: expected at least 1")

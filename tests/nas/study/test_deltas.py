@@ -124,7 +124,7 @@ def test_a_file_of_something_else_is_refused_with_its_line(text: str, said: str,
 
 def test_a_file_that_is_not_there_is_said(deltas: Path) -> None:
     with pytest.raises(
-        UsageError, match=r"--deltas: expected kinds of layers .* got '.*delta.yaml'; did you mean .*deltas.yaml"
+        UsageError, match=r"--set deltas: expected kinds of layers .* got '.*delta.yaml'; did you mean .*deltas.yaml"
     ):
         law_of({"deltas": str(deltas.with_name("delta.yaml"))})
 

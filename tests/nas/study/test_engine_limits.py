@@ -84,7 +84,7 @@ def test_the_answer_is_the_best_of_those_that_run(problem_of: Callable[..., Prob
 def test_the_board_of_the_first_page_gets_no_expert_alone(inside: Callable[..., Any]) -> None:
     Path("board.yaml").write_text(yaml.safe_dump(ONE["device"]))
     flags = ["--algo", "exact", "--space", "paper", "--preset", "device", "--device", "board.yaml", "--out", "run"]
-    flags += ["--budget", "total_ms=500", "--budget", "resident_gb=4", "--engine", "llama.cpp", "--no-plots"]
+    flags += ["--budget", "total_ms=500", "--budget", "resident_gb=4", "--set", "engine=llama.cpp", "--no-plots"]
     answer = inside("run", *flags, "--precision", "q8_0")
     assert answer.code == 0
     assert "top-1" not in answer.out.split("Answer: ")[1]

@@ -709,8 +709,8 @@ def test_a_broken_module_of_a_package_is_one_line_with_its_name(
             "run",
             "--algo",
             "exact",
-            "--devices",
-            ",".join(MANY),
+            "--set",
+            f"devices={','.join(MANY)}",
         ): "solver torn of torn-plas 1.0: expected an importable module",
     }.items():
         answer = plas(*typed)
@@ -802,8 +802,8 @@ def test_what_their_format_cannot_be_is_refused_by_name(
         (*line, "--precisions", "fp16,acme4"): "got 'acme4'",
         (*line, "--precision", "acme4_kv8"): "got 'acme4_kv8'",
         (*line, "--precision", "torn"): "--precision: format torn of their-plas 1.0: ",
-        (*line, "--precision", "acme4", "--precision-law", "post_training"): "got acme4",
-        (*line, "--precision", "acme4", "--latency", "closed_form"): "precision acme4",
+        (*line, "--precision", "acme4", "--set", "precision_law=post_training"): "got acme4",
+        (*line, "--precision", "acme4", "--set", "latency=closed_form"): "precision acme4",
         ("export", "c.csv", "--vocabulary", 300, "--out", "out"): "precision: expected one of fp16, ",
         (
             *line,

@@ -168,14 +168,14 @@ def test_commands_read_it_the_same_way(inside: Callable[..., Any]) -> None:
         "hw_codesign",
         "--vocabulary",
         "32k",
-        "--input-text",
-        "10kB",
-        "--output-text",
-        "333",
+        "--set",
+        "input_text=10kB",
+        "--set",
+        "output_text=333",
     ]
     assert inside("run", *study, "--algo", "random", "--evaluations", "50", "--no-plots", "--out", "run").code == 0
     assert inside("run", "--resume", "run", "--evaluations", "60", "--no-plots").code == 0
-    refused = inside("run", "--resume", "run", "--input-text", "9kB")
+    refused = inside("run", "--resume", "run", "--set", "input_text=9kB")
     assert refused.code == 2
     assert "input_text" in refused.err
     assert inside("select", "run", "--budget", "tokens_per_second>=1", "--out", "chosen.csv").code == 0

@@ -193,7 +193,7 @@ def test_an_early_stop_says_how_far_it_got(monkeypatch: pytest.MonkeyPatch, insi
     assert found.design is not None
     every = made.evaluate(made.space.genotypes(np.arange(made.space.size)))
     assert found.bound <= every.metrics["loss"][every.feasible].min() <= found.design.metrics["loss"][0]
-    said = inside("theory", "--budget", "decode_ms=20", "--budget", "memory_gb=1", "--latency", "closed_form")
+    said = inside("theory", "--budget", "decode_ms=20", "--budget", "memory_gb=1", "--set", "latency=closed_form")
     assert "stopped with a gap of" in said.out
     assert "closed" not in said.out.partition("The best design")[2].partition("exact optimum")[0].replace(
         "closed-form", ""
@@ -240,7 +240,7 @@ def test_a_bound_says_which_experts_it_holds_for(monkeypatch: pytest.MonkeyPatch
 
 
 def test_designs_under_closed_form_costs_show_their_time_under_the_operator_model(inside: Callable[..., Any]) -> None:
-    flags = ("--budget", "prefill_ms=20", "--latency", "closed_form", "--no-exact")
+    flags = ("--budget", "prefill_ms=20", "--set", "latency=closed_form", "--no-exact")
     said = inside("theory", *flags)
     table = said.out.partition("Worth training")[2]
     assert "by operators: prefill (ms)" in table

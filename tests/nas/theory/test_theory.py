@@ -230,7 +230,7 @@ def test_other_forms_of_law_keep_the_certificate(form: str) -> None:
 
 
 def test_the_command_in_text_and_json(inside: Callable[..., Any], tmp_path: Any) -> None:
-    flags = ("--budget", "decode_ms=20", "--budget", "memory_gb=1", "--width", "1024", "--latency", "closed_form")
+    flags = ("--budget", "decode_ms=20", "--budget", "memory_gb=1", "--width", "1024", "--set", "latency=closed_form")
     said = inside("theory", *flags, "--out", "few.csv")
     assert said.code == 0, said.err
     for expected in (
@@ -254,7 +254,7 @@ def test_the_command_in_text_and_json(inside: Callable[..., Any], tmp_path: Any)
 
 def test_designs_and_quantities_are_in_words_with_units(inside: Callable[..., Any]) -> None:
     flags = ("--budget", "decode_ms=20", "--budget", "prefill_ms=60", "--budget", "memory_gb=1")
-    for more in ((), ("--latency", "closed_form"), ("--budget", "params_total=1e9", "--no-exact")):
+    for more in ((), ("--set", "latency=closed_form"), ("--budget", "params_total=1e9", "--no-exact")):
         said = inside("theory", *flags, *more)
         assert said.code == 0, said.err
         assert not re.search(

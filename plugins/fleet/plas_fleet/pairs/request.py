@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from nas.terminal.flags import OUTPUT, Config, Flag, Json, Keys, Quiet, Settings
+from nas.terminal.flags import DEVICE, OUTPUT, SPACE, Config, Flag, Json, Keys, Quiet, Settings
 
 DRAFTS = "What drafts"
 
@@ -29,10 +29,7 @@ class PairsRequest:
     drafted: Annotated[str, Flag("--drafted", "Numbers of tokens drafted in a step.", DRAFTS, "N[,N…]")] = "1,2,4,6"
     flags: Annotated[
         Mapping[str, Any],
-        Keys(
-            "config settings space law tokens precision_law deltas objectives budgets preset device precision latency attention "
-            "vocabulary calibration engine batch input_tokens output_tokens"
-        ),
+        Keys((SPACE, DEVICE)),
     ] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()

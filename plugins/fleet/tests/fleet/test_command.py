@@ -41,7 +41,16 @@ def test_a_folder_repeats_itself_with_weights_limits_and_question(inside: Inside
         "case,device,precision,budget,units\none,raspberry_pi_5,int8,total_ms=3000,7\n"
         "two,l4,,total_ms=40 memory_gb=3,1\nthree,rtx_4090,int4,,2\n"
     )
-    asked = ("--models", "1..3", "--minimise", "regret", "--training-budget", "30 h", "--train-device", "h100_sxm")
+    asked = (
+        "--models",
+        "1..3",
+        "--minimise",
+        "regret",
+        "--training-budget",
+        "30 h",
+        "--set",
+        "training.device=h100_sxm",
+    )
     assert inside("fleet", "--table", "cases.csv", *asked, "--no-plots", "--quiet", "--out", "a").code == 0
     Path("cases.csv").unlink()
     assert inside("fleet", "a", "--no-plots", "--quiet", "--out", "b").code == 0

@@ -1,0 +1,183 @@
+"""The table of keys: what an entry of a study says is what flags, help and refusals have; flags of before are understood."""
+
+import ast
+import importlib
+import re
+import shlex
+from collections.abc import Callable
+from inspect import signature
+from typing import Any, get_args
+
+import pytest
+
+from nas import load_study
+from nas.study.configuration import StudyConfig
+from nas.terminal.doors import COMMANDS, door
+from nas.terminal.flags import DEVICE, FORMER, OUTPUT, SEARCH, SPACE, SWITCHES, Key, study_keys
+from tests.sources import text
+
+Inside = Callable[..., Any]
+MOST_FLAGS, MOST_LINES, MOST_BRIEF = 28, 100, 10
+#: What each flag of before was given, where a word will not do.
+VALUES = {"latency": "operator", "attention": "fused", "constraints": "penalty", "batch": "2", "laws": "routed"}
+IMPORTANT = {
+    *("--device", "--preset", "--precision", "--budget", "--input-tokens", "--output-tokens"),
+    *("--vocabulary", "--out", "--algo", "--config"),
+}
+
+
+def options(command: str) -> list[Any]:
+    """The options of a command as its parser has them."""
+    function = importlib.import_module(door(command)).main.function
+    infos = [get_args(parameter.annotation)[1] for parameter in signature(function).parameters.values()]
+    return [info for info in infos if isinstance(info.default, str)]
+
+
+def shown(help_text: str) -> list[str]:
+    """The flags that a help prints, without --help."""
+    flags = re.findall(r"^│ [ *]*(--[a-z-]+)", help_text, re.MULTILINE)
+    return [flag for flag in flags if flag != "--help"]
+
+
+def test_every_key_has_one_entry_that_is_read_as_it_is_imported() -> None:
+    assert list(study_keys()) == list(StudyConfig.model_fields)
+    for name, field in StudyConfig.model_fields.items():
+        assert [mark for mark in field.metadata if isinstance(mark, Key)] == [study_keys()[name].key], name
+        assert (field.description or "").partition(";")[0].strip(".") in study_keys()[name].help, name
+        assert study_keys()[name].key.group in (SEARCH, SPACE, DEVICE, OUTPUT)
+        plain = study_keys()[name].default
+        assert plain is None or plain == field.default, name
+
+
+def test_the_schema_says_what_the_entry_says() -> None:
+    properties = StudyConfig.model_json_schema()["properties"]
+    for name, entry in study_keys().items():
+        assert properties[name]["description"].partition(";")[0].strip(".") in entry.help
+        assert properties[name]["group"] == entry.key.group
+    assert properties["time_limit"]["unit"] == "seconds"
+    assert properties["device"]["flag"] == "--device"
+
+
+def test_no_key_is_described_twice() -> None:
+    flags = {
+        node.value
+        for node in ast.walk(ast.parse(text("nas/terminal/flags.py")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert {entry.help for entry in study_keys().values()} & flags == set()
+
+
+def test_flags_of_before_are_keys_and_no_flag_of_now() -> None:
+    assert {key.partition(".")[0] for key in FORMER.values()} <= study_keys().keys()
+    now = {entry.key.flag for entry in study_keys().values()} - {""}
+    assert now & FORMER.keys() == set()
+    assert len([info for info in options("run") if not info.hidden]) <= MOST_FLAGS
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_short_help_has_at_most_ten_flags_and_the_long_one_all(command: str, inside: Inside) -> None:
+    brief, every = inside(command, "-h"), inside(command, "--help")
+    assert (brief.code, every.code) == (0, 0)
+    all_of_them = {info.default for info in options(command) if not info.hidden}
+    assert set(shown(every.out)) == all_of_them
+    assert set(shown(brief.out)) <= all_of_them
+    if len(all_of_them) <= MOST_BRIEF:
+        assert set(shown(brief.out)) == all_of_them
+    else:
+        assert len(shown(brief.out)) <= MOST_BRIEF
+        assert f"All {len(all_of_them)} flags: --help" in brief.out
+
+
+def test_the_ten_that_matter_and_two_screens(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert set(shown(inside("run", "-h").out)) == IMPORTANT
+    lines = inside("run", "--help").out.splitlines()
+    assert len(lines) <= MOST_LINES
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("flag", FORMER)
+def test_a_flag_of_before_says_what_to_type_and_does_it(flag: str, inside: Inside) -> None:
+    """Both spellings end alike: with the same refusal, or the same study."""
+    key = FORMER[flag]
+    value = VALUES.get(key, "none")
+    given = [flag] if key in SWITCHES else [flag, value]
+    new = f"{key}={'true' if key in SWITCHES else value}"
+    line = ("run", "--algo", "no_such", "--quiet")  # refused beside whatever the key is refused for
+    before, now = inside(*line, *given), inside(*line, "--set", new)
+    first, _, others = before.err.partition("\n")
+    assert first == f"{flag} is now --set {shlex.quote(new)}"
+    assert (before.code, others) == (now.code, now.err)
+    assert flag not in shown(inside("run", "--help").out)
+
+
+def test_repeats_and_blanks_are_quoted_for_a_shell(inside: Inside) -> None:
+    answer = inside("run", "--algo", "no_such", "--known", "a b.csv", "--known", "c.csv")
+    assert answer.err.splitlines()[0] == "--known is now --set 'known=[a b.csv, c.csv]'"
+
+
+@pytest.mark.parametrize("command", ["explain", "devices", "compare", "theory", "export"])
+def test_other_commands_understand_them_too(command: str, inside: Inside) -> None:
+    """Each says so, and goes on to what it refuses anyway."""
+    answer = inside(command, "--latency", "no_such", "--config", "no_such_file")
+    assert answer.err.splitlines()[0] == "--latency is now --set latency=no_such"
+
+
+def test_a_key_without_a_flag_is_named_as_one(inside: Inside) -> None:
+    answer = inside("run", "--causal")
+    assert answer.code == 2
+    assert answer.err.endswith("got a key of the study; write --set causal=VALUE\n")
+    assert "did you mean --precision" in inside("run", "--precison", "int8").err
+
+
+ONLY = {
+    "n_experts=1": {"n_experts": [1]},
+    "depth=8..24,width=1024": {"depth": [8, 12, 16, 20, 24], "width": [1024]},
+    "width=1024,2048,n_experts=8|16": {"width": [1024, 2048], "n_experts": [8, 16]},
+    "depth=24..": {"depth": [24, 28, 32]},
+    "n_kv_heads=1,n_heads": {"n_kv_heads": [1, "n_heads"]},
+    "top_k=2": {"top_k": [2], "n_experts": [8, 16]},  # no dense design has it
+}
+
+
+@pytest.mark.parametrize("written", ONLY)
+def test_axes_are_narrowed_everywhere_alike(written: str) -> None:
+    """As text, as what is recorded, and a second time: the same space, smaller, all of its designs inside."""
+    whole, study = load_study(algo="random").problem.space, load_study(algo="random", only=written)
+    space, axes = study.problem.space, study.problem.space.specification.axes
+    assert {name: getattr(axes, name) for name in ONLY[written]} == ONLY[written]
+    assert 0 < space.size < whole.size
+    again = load_study(**study.assembled.resolved())  # as --resume reads it
+    assert again.problem.space.mapping() == space.mapping()
+    assert again.assembled.resolved()["only"] == study.assembled.resolved()["only"]
+
+
+def test_narrowed_spaces_are_solved_exactly() -> None:
+    """As the space that is written out with these axes alone; every design of it is of the whole space, too."""
+    written = load_study(algo="random").problem.space.mapping()
+    axes = {**written["axes"], "n_experts": [1], "depth": [8, 12, 16]}
+    dense, by_hand = load_study(only="n_experts=1,depth=8..16"), load_study(space={**written, "axes": axes})
+    assert dense.problem.space.size == by_hand.problem.space.size
+    assert dense.solve().frame.equals(by_hand.solve().frame)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (("--only", "n_experts=2"), "--only n_experts: expected values that some design of paper has, of 1, 8, 16, got 2"),
+        (("--only", "head_size=2"), "--only head_size: expected an axis of numbers or words of paper (depth, "),
+        (("--only", "8"), "--only: expected axis=value, got '8'"),
+        (("--only", "n_experts=1,top_k=2"), "--only n_experts: expected values that some design of paper has beside the others"),
+        (("--budget", "n_experts=1"), "write --only n_experts=1"),
+        (("--budget", "depth<=24"), "write --only depth=..24"),
+        (("--set", "space.axes.n_experts=[1]"), "write --only n_experts=1"),
+        (("--space", "dense"), "--only n_experts=1: designs without experts"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_cannot_be_narrowed_is_refused_with_the_line_to_type(
+    line: tuple[str, ...], said: str, inside: Inside
+) -> None:
+    answer = inside("run", *line)
+    assert answer.code == 2
+    assert said in answer.err
