@@ -21,7 +21,7 @@ def explain(request: ExplainRequest) -> None:
 main = command(
     explain,
     "explain runs/paper-nsga2-s0 --select knee",
-    "explain --model qwen2.5_0.5b --device raspberry_pi_5 --preset device",
+    "explain --model qwen2.5_0.5b --device raspberry_pi_5",
     "explain runs/paper-exact-s0 --along 8",
     "explain --model gemma_3_1b --preset device --contexts",
 )

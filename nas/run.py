@@ -18,7 +18,7 @@ def run(request: RunRequest) -> None:
 
 main = command(
     run,
-    "run --device jetson_orin_nano_super_8gb --preset device --precision int8",
+    "run --device jetson_orin_nano_super_8gb --precision int8",
     "run --algo exact --budget total_ms=100 --budget memory_gb=4",
     "run --algo exact --set laws=joint_moe,routed,chinchilla_epoch",
     "run --resume runs/paper-nsga2-s0 --evaluations 10000",

@@ -154,13 +154,13 @@ def _takes(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -
     figures = [
         _figure(problem, name, metrics[name], limited.get(name)) for name in minimised_or_limited(problem, metrics)
     ]
-    where = f"On {problem.pricing(design).device.name} it" if problem.scenario.devices else "It"
+    where = f"On {problem.pricing(design).device.name} it takes" if problem.scenario.devices else "Takes"
     active = [] if changes is None else [WORDS.get(budget.metric, budget.metric) for budget in changes.binding]
     held = "no limit is reached" if changes is not None else ""
     if active:
         names = " and ".join(dict.fromkeys(active))
         held = f"{names} {'limits' if len(active) == 1 else 'limit'} it"
-    return f"{where} takes {', '.join(figures)}{f'; {held}' if held else ''}."
+    return f"{where} {', '.join(figures)}{f'; {held}' if held else ''}."
 
 
 def _figure(problem: Problem, name: str, value: float, limit: float | None) -> str:

@@ -245,6 +245,9 @@ def certainty_in_short(outcome: Outcome) -> list[str]:
     """How much of the exact frontier was found, in a line; why a search ended before its evaluations."""
     if outcome.diagnosis is not None and outcome.diagnosis_covers_space:
         return [_evaluated(outcome), *known_before(outcome), *without_values(outcome)]
+    if outcome.whole:
+        exact = f"Exact: all {outcome.covered:,} designs were solved; the frontier holds {len(outcome.frontier):,}."
+        return [exact, *known_before(outcome), *without_values(outcome)]
     if outcome.distance is None:
         return certainty(outcome)
     n, d = outcome.charged, outcome.distance
