@@ -78,7 +78,7 @@ def test_hours_are_those_of_one_device_at_its_utilisation() -> None:
 
 def test_hours_without_a_device_say_which_flag_is_missing() -> None:
     with pytest.raises(
-        ValueError, match=r"train_hours: expected a device that trains, got none; add --set training.device=DEVICE"
+        ValueError, match=r"train_hours: expected a device that trains, got none; add --set training.device=h100_sxm"
     ):
         Assessment(one(DENSE), scenario())["train_hours"]
 
