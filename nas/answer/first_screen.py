@@ -21,6 +21,7 @@ from nas.answer.sentences import (
     certainty_in_short,
     devices_in_words,
     headline,
+    in_short,
     is_of_the_paper,
     plot_axes,
 )
@@ -97,7 +98,8 @@ def _head(problem: Problem, config: StudyConfig) -> list[Line]:
     scenario, law = problem.scenario, problem.scenario.law
     formats = ", ".join(each.precision.name for each in scenario.formats or (scenario,))
     batch = f", batch {config.batch}" if config.batch > 1 else ""
-    what = f"{devices_in_words(problem)}, {formats}, {config.request_words}{batch}"
+    only = "".join(f", only {axis} {in_short(list(map(str, values)))}" for axis, values in config.only.items())
+    what = f"{devices_in_words(problem)}, {formats}, {config.request_words}{batch}{only}"
     losses = f"Law {law.name}"
     losses = f"{losses} {law.caveat}" if law.caveat else origin_line(law).partition(", residual")[0] or losses
     return [*_sentence(Styled(f"{name}: {what}", TITLE)), *_sentence(losses), []]

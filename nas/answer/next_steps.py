@@ -60,5 +60,6 @@ def relaxed(diagnosis: Diagnosis) -> str:
     if not np.isfinite(diagnosis.together):
         return ""
     factor = 1.0 + diagnosis.together
+    missed = {b.metric for b in diagnosis.closest.budgets if diagnosis.closest.metrics[b.metric][0] > b.limit}
     every = [(r.budget.metric, at_least(factor * r.budget.limit)) for r in diagnosis.relaxations]
-    return " ".join(f"--budget {metric}={limit}" for metric, limit in every)
+    return " ".join(f"--budget {metric}={limit}" for metric, limit in every if metric in missed)
