@@ -98,7 +98,7 @@ def _head(problem: Problem, config: StudyConfig) -> list[Line]:
     scenario, law = problem.scenario, problem.scenario.law
     formats = ", ".join(each.precision.name for each in scenario.formats or (scenario,))
     batch = f", batch {config.batch}" if config.batch > 1 else ""
-    only = "".join(f", only {axis} {in_short(list(map(str, values)))}" for axis, values in config.only.items())
+    only = "".join(f", {axis}={in_short(list(map(str, values)))}" for axis, values in config.only.items())
     what = f"{devices_in_words(problem)}, {formats}, {config.request_words}{batch}{only}"
     losses = f"Law {law.name}"
     losses = f"{losses} {law.caveat}" if law.caveat else origin_line(law).partition(", residual")[0] or losses
