@@ -64,8 +64,11 @@ def _scores(outcome: Outcome) -> Iterator[Part]:
         return
     if picks is not None and frontier is not None:
         beside, steps = design_table(picks, [pick.question.label for pick in answered]), step_table(frontier)
-        yield beside
-        yield replace(steps, notes=tuple(note for note in steps.notes if note not in beside.notes))
+        yield beside.title
+        yield replace(beside, title="Picks")
+        yield replace(
+            steps, title="Steps of the frontier", notes=tuple(note for note in steps.notes if note not in beside.notes)
+        )
 
 
 def _of_strategy(section: ReportSection) -> Section:

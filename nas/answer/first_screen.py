@@ -94,7 +94,7 @@ def _head(problem: Problem, config: StudyConfig) -> list[Line]:
     if is_of_the_paper(problem, config):
         name = "The paper's study"
     else:
-        name = "On the device" if config.preset == "device" else "By the paper's conventions"
+        name = "On the device" if config.preset == "device" else "Paper's conventions"
     scenario, law = problem.scenario, problem.scenario.law
     formats = ", ".join(each.precision.name for each in scenario.formats or (scenario,))
     batch = f", batch {config.batch}" if config.batch > 1 else ""

@@ -105,7 +105,10 @@ SHARED = {
     column.head: column
     for column in (
         Column("architecture", help="the design in words", words=True, narrow="below"),
-        Column("what it is", words=True, narrow="below"),
+        *(
+            Column(name, words=True, narrow="below")
+            for name in ("what it is", "second witness", "architecture in convention")
+        ),
         *(Column(name, words=True) for name in ("run", "strategy", "within", "family", "pick", "compared", "device")),
         *(Column(name, words=True) for name in ("binds", "purpose", "model", "remarks")),
         *(Column(name, format=",") for name in ("rows", "models", "different values")),

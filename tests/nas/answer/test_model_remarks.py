@@ -246,7 +246,7 @@ def test_the_comparison_with_a_baseline_says_all_of_it(inside: Inside, tmp_path:
     assert "Queries of 1,024 features" in said[gemma:smollm]
     assert "same vocabulary and tying; its own is 49,152 (tied)." in said[smollm:]
     assert "Sliding window" not in said[smollm:]
-    again = inside("run", "--resume", "run", "--evaluations", "41").out
+    again = inside("run", "--resume", "run", "--evaluations", "41", "--verbose").out
     assert "Sliding window: 22 of its 26 layers" in again
 
 

@@ -24,7 +24,9 @@ Inside = Callable[..., Any]
 @pytest.fixture(autouse=True)
 def study_file(tmp_path: Path, tiny: dict[str, Any]) -> None:
     """A study over the tiny space."""
-    (tmp_path / "study.yaml").write_text(dump({"space": tiny, "budgets": {"total_ms": 30}, "baselines": []}))
+    (tmp_path / "study.yaml").write_text(
+        dump({"preset": "paper", "space": tiny, "budgets": {"total_ms": 30}, "baselines": []})
+    )
 
 
 def run(inside: Inside, evaluations: int, storage: str, *more: object, algo: str = "random") -> Any:

