@@ -101,7 +101,7 @@ def _head(problem: Problem, config: StudyConfig) -> list[Line]:
     only = "".join(f", {axis}={in_short(list(map(str, values)))}" for axis, values in config.only.items())
     what = f"{devices_in_words(problem)}, {formats}, {config.request_words}{batch}{only}"
     losses = f"Law {law.name}"
-    losses = f"{losses} {law.caveat}" if law.caveat else origin_line(law).partition(", residual")[0] or losses
+    losses = f"{losses}: {law.caveat}" if law.caveat else origin_line(law).partition(", residual")[0] or losses
     return [*_sentence(Styled(f"{name}: {what}", TITLE)), *_sentence(losses), []]
 
 
