@@ -66,9 +66,10 @@ def is_about_a_device(raw: Mapping[str, Any]) -> bool:
     if raw.get("latency") == "closed_form":
         return False
     budgets = raw.get("budgets")
-    limits = list(budgets.values()) if isinstance(budgets, Mapping) else [budgets] if budgets else []
-    return any(raw.get(key) for key in ("device", "devices", "chip")) or any(
-        limit not in ("none", None) for limit in limits
+    limits = list(budgets.values()) if isinstance(budgets, Mapping) else [budgets]
+    named = [raw.get(key) for key in ("device", "devices", "chip")]
+    return any(isinstance(name, (str, list, Mapping)) and bool(name) for name in named) or any(
+        isinstance(limit, (str, list, int, float)) and limit not in ("none", [], "") for limit in limits
     )
 
 

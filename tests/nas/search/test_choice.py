@@ -200,7 +200,7 @@ def test_parameters_are_those_of_what_is_picked(inside: Callable[..., Any]) -> N
 
 
 def test_in_python() -> None:
-    study = nas.load_study(algo="auto", budgets={"total_ms": 100})
+    study = nas.load_study(preset="paper", algo="auto", budgets={"total_ms": 100})
     assert study.search().exact
 
 

@@ -37,7 +37,7 @@ class Study:
     def __init__(self, inside: Inside, folder: Path, module: str, tiny: dict[str, Any]) -> None:
         self.inside, self.folder, self.metric = inside, folder, f"{module}:cost"
         self.module = importlib.import_module(module)
-        study = {"space": tiny, "objectives": ["loss", self.metric], "budgets": {"total_ms": 60}}
+        study = {"preset": "paper", "space": tiny, "objectives": ["loss", self.metric], "budgets": {"total_ms": 60}}
         self.write("study.yaml", dump({**study, "baselines": [], "applications": {}}))
 
     def write(self, name: str, text: str) -> str:

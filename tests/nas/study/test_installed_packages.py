@@ -506,7 +506,7 @@ def test_a_name_that_is_shipped_stays_ours_and_is_refused_where_it_is_typed(
     assert inside("export", "c.csv", "--vocabulary", 300, "--out", "o").code == 0
     assert "got loss shipped with plas-codesign and their_pack.m:f of their-plas 1.0" in inside("list", "metrics").err
     with pytest.raises(nas.UsageError, match="device: expected one device l4, got l4 shipped with plas-codesign"):
-        nas.load_study(device="l4")
+        nas.load_study(preset="paper", device="l4")
     assert nas.load_study("named.yaml").problem.scenario.device.name == "NVIDIA L4"
 
 
