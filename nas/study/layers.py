@@ -67,10 +67,14 @@ def is_about_a_device(raw: Mapping[str, Any]) -> bool:
         return False
     budgets = raw.get("budgets")
     limits = list(budgets.values()) if isinstance(budgets, Mapping) else [budgets]
-    named = [raw.get(key) for key in ("device", "devices", "chip")]
-    return any(isinstance(name, (str, list, Mapping)) and bool(name) for name in named) or any(
-        isinstance(limit, (str, list, int, float)) and limit not in ("none", [], "") for limit in limits
-    )
+    return any(map(_is_stated, (*(raw.get(key) for key in ("device", "devices", "chip")), *limits)))
+
+
+def _is_stated(value: Any) -> bool:
+    """Whether a raw value says something; what a study refuses later says nothing here."""
+    if isinstance(value, str):
+        return value not in ("", "none")
+    return isinstance(value, (int, float)) or (isinstance(value, (list, tuple, Mapping)) and len(value) > 0)
 
 
 def of_ones_own(named: Any) -> bool:
