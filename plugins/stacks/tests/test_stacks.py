@@ -110,7 +110,9 @@ def test_megatron_takes_softmax_before_one_expert(
 
 def test_yaml_numbers_are_numbers(exported: Exported, small: Columns, tmp_path: Path) -> None:
     """PyYAML, which LLaMA-Factory reads with, wants a point before an exponent."""
-    content = yaml.safe_load((written(exported(small["dense"]), "llamafactory", tmp_path) / "pretrain.yaml").read_text())
+    content = yaml.safe_load(
+        (written(exported(small["dense"]), "llamafactory", tmp_path) / "pretrain.yaml").read_text()
+    )
     assert content["lr_scheduler_kwargs"] == {"min_lr": 1e-6}
     assert content["adam_epsilon"] == 1e-8
 

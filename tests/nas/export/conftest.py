@@ -15,7 +15,8 @@ SMALL: dict[str, Any] = {"depth": 2, "width": 128, "n_kv_heads": 1, "expert_size
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip by name what needs transformers where it is not installed."""
-    from tests.nas.extras import skip_without_hf  # here, since the packages' tests load this file without ours beside it
+    # Here, since the packages' tests load this file where `tests` cannot be imported.
+    from tests.nas.extras import skip_without_hf
 
     skip_without_hf(items, "transformers")
 
