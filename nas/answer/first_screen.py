@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 
@@ -34,7 +34,7 @@ from nas.problem.law_caveats import blind_lines
 from nas.problem.objective import OWN, Baseline, PickQuery, unit_of
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
-from nas.problem.quantiles import share_of, time_ranges
+from nas.problem.quantiles import share_of, time_ranges, with_metrics
 from nas.problem.uncertainty import Difference
 from nas.study.configuration import StudyConfig
 from nas.terminal.console import Line, write
@@ -101,7 +101,7 @@ def _head(problem: Problem, config: StudyConfig) -> list[Line]:
     only = "".join(f", {axis}={in_short(list(map(str, values)))}" for axis, values in config.only.items())
     what = f"{devices_in_words(problem)}, {formats}, {config.request_words}{batch}{only}"
     losses = f"Law {law.name}"
-    losses = f"{losses} {law.caveat}" if law.caveat else origin_line(law).partition(", residual")[0] or losses
+    losses = f"{losses}: {law.caveat}" if law.caveat else origin_line(law).partition(", residual")[0] or losses
     return [*_sentence(Styled(f"{name}: {what}", TITLE)), *_sentence(losses), []]
 
 
@@ -132,7 +132,7 @@ def _answer(outcome: Outcome) -> list[Line]:
         f"Predicted loss {metrics['loss']:.2f} nats{_doubt_of_loss(problem, design)}{_as_good(outcome)}",
         _takes(outcome, design, metrics),
         *_on_the_device(outcome, pick),
-        *_unmeasured(problem, design, metrics),
+        *_unmeasured(outcome, design, metrics),
         *_compared(outcome),
         *([engines] if (engines := engines_line(problem, design)) else []),
         *blind_lines(problem.scenario.law, outcome.blind),
@@ -153,23 +153,23 @@ def _takes(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -
     """`It takes total time 487 of 500 ms, memory 6.1 of 8 GB; the limit on total time holds it back.`"""
     problem, changes = outcome.study.problem, outcome.changes
     limited = limits(problem, PickQuery(OWN, None))
-    figures = [
-        _figure(problem, name, metrics[name], limited.get(name)) for name in minimised_or_limited(problem, metrics)
-    ]
+    names = minimised_or_limited(problem, metrics)
+    words = WORDS | ({"memory_gb": "weights"} if "resident_gb" in names else {})
+    figures = [_figure(problem, name, metrics[name], limited.get(name), words) for name in names]
     where = f"On {problem.pricing(design).device.name} it takes" if problem.scenario.devices else "Takes"
-    active = [] if changes is None else [WORDS.get(budget.metric, budget.metric) for budget in changes.binding]
+    active = [] if changes is None else [words.get(budget.metric, budget.metric) for budget in changes.binding]
     held = "no limit is reached" if changes is not None else ""
     if active:
-        names = " and ".join(dict.fromkeys(active))
-        held = f"{names} {'limits' if len(active) == 1 else 'limit'} it"
+        reached = " and ".join(dict.fromkeys(active))
+        held = f"{reached} {'limits' if len(active) == 1 else 'limit'} it"
     return f"{where} {', '.join(figures)}{f'; {held}' if held else ''}."
 
 
-def _figure(problem: Problem, name: str, value: float, limit: float | None) -> str:
-    if name not in WORDS:
+def _figure(problem: Problem, name: str, value: float, limit: float | None, words: Mapping[str, str]) -> str:
+    if name not in words:
         return figure(problem, name, value) if limit is None else figure_of(problem, name, value, limit)
     most = "" if limit is None else f" of {in_ms(limit)}"
-    return f"{WORDS[name]} {in_ms(value)}{most} {unit_of(name)}".rstrip()
+    return f"{words[name]} {in_ms(value)}{most} {unit_of(name)}".rstrip()
 
 
 def _on_the_device(outcome: Outcome, pick: Pick) -> list[str]:
@@ -184,8 +184,9 @@ def _on_the_device(outcome: Outcome, pick: Pick) -> list[str]:
     return [f"On the real device {figures}{missed}: it adds {left_out}."]
 
 
-def _unmeasured(problem: Problem, design: Architectures, metrics: dict[str, float]) -> list[str]:
-    """Where measured times of such devices lie; of a limit that may be missed, how to ask for one that is kept."""
+def _unmeasured(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -> list[str]:
+    """Where measured times of such devices lie; of a limit that may be missed, the design that keeps it in four of five cases."""
+    problem = outcome.study.problem
     scenario = problem.pricing(design)
     ranges, limited = time_ranges(scenario, design, metrics), limits(problem, PickQuery(OWN, None))
     name = times_of(problem, PickQuery(OWN, None))[0]
@@ -194,9 +195,25 @@ def _unmeasured(problem: Problem, design: Architectures, metrics: dict[str, floa
     low, high = ranges[name]
     profile = scenario.calibration
     whose = "devices of this class" if profile is not None and profile.typical else "measured models"
-    sentence = f"{share_of(scenario, design)} % of {whose} take {in_ms(low)} to {in_ms(high)} ms"
-    safer = f"; safer: --budget {name}@q80={limited[name]:g}" if limited.get(name, high) < high else ""
-    return [sentence + (safer or ".")]
+    sentence = f"{share_of(scenario, design)} % of {whose} take {in_ms(low)} to {in_ms(high)} ms."
+    return [sentence] if limited.get(name, high) >= high else [sentence, *_kept(outcome, name, limited[name])]
+
+
+def _kept(outcome: Outcome, name: str, limit: float) -> Iterator[str]:
+    """The evaluated design of the lowest loss that keeps a time limit at its 80 % quantile."""
+    problem, safe = outcome.study.problem, f"{name}@q80"
+    rows = outcome.evaluations[outcome.evaluations.feasible]
+    try:
+        times = with_metrics(problem, rows, (safe,)).metrics[safe]
+    except ValueError:  # too few models were held out to claim it
+        return
+    where = f"Within {in_ms(limit)} ms in 4 of 5 cases ({safe})"
+    if not (times <= limit).any():
+        yield f"{where}: no design."
+        return
+    best = rows[np.array([np.argmin(np.where(times <= limit, rows.metrics["loss"], np.inf))])]
+    size, _ = describe_in_words(problem.architectures(best.genotypes))
+    yield f"{where}: {size}, loss {best.metrics['loss'][0]:.2f}."
 
 
 def _doubt_of_loss(problem: Problem, design: Architectures) -> str:

@@ -422,7 +422,7 @@ def test_preset_device_takes_published_trainings_and_says_so(
     assert "better with probability" in said
     for flags in ((), ("--preset", "paper"), ("--preset", "device", "--law", "hw_codesign")):
         name = "-".join(flags) or "bare"
-        assert "\nLaw hw_codesign wrongly favours" in inside(*line, *flags, "--out", name).out
+        assert "\nLaw hw_codesign: wrongly favours" in inside(*line, *flags, "--out", name).out
     kept = json.loads(inside("explain", "bare", "--select", "best", "--preset", "device", "--json").out)
     assert kept["metrics"]["loss"] == json.loads(inside("select", "bare", "--select", "best", "--json").out)[0]["loss"]
 

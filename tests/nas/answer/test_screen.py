@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from nas.answer.answer_document import answer_document
+from nas.answer.design_words import describe_in_words
 from nas.answer.device_times import in_ms
 from nas.answer.first_screen import show, show_head
 from nas.answer.next_steps import next_steps
@@ -248,3 +249,27 @@ def test_all_of_the_hypervolume_is_100_percent(concluded: Concluded) -> None:
     nothing = replace(outcome, distance=replace(outcome.distance, gap=1.0))
     assert "gap 100 %" in " ".join(certainty(nothing))
     assert "gap 100 %" in " ".join(certainty_in_short(nothing))
+
+
+def test_a_limit_that_may_be_missed_stands_beside_the_design_that_keeps_it(
+    concluded: Concluded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    board = {
+        "name": "B",
+        "chip": "npu",
+        "fp16": "6 TFLOP/s",
+        "int8": "12 TOP/s",
+        "bandwidth": "51.2 GB/s",
+        "memory": "8 GB",
+    }
+    outcome = concluded(None, algo="exact", device=board, calibration="typical", budgets={"total_ms": 100})
+    show(outcome, Path("run"))
+    said = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"80 % of devices of this class take [\d,.]+ to [\d,.]+ ms\.", said)
+    named = re.search(r"Within 100 ms in 4 of 5 cases \(total_ms@q80\): (.*?), loss ([\d.]+)\.", said)
+    assert named is not None
+    within = concluded(None, algo="exact", device=board, calibration="typical", budgets={"total_ms@q80": 100})
+    best = within.picks[0].answer
+    assert best is not None
+    assert f"{best.metrics['loss'][0]:.2f}" == named[2]
+    assert describe_in_words(within.study.problem.architectures(best.genotypes))[0] == named[1]

@@ -173,7 +173,7 @@ def test_the_bare_command_says_whose_study_and_what_its_law_gets_wrong(
     show_head(bare.study.problem, bare.study.config, bare.study.calibration_note, verbose=False)
     head = capsys.readouterr().out.splitlines()
     assert head[0] == "The paper's study: NVIDIA Jetson AGX Orin 64 GB, fp16, 1,024 tokens in, 16 out"
-    assert head[1] == "Law hw_codesign wrongly favours experts at equal memory and few active ones (K)"
+    assert head[1] == "Law hw_codesign: wrongly favours experts at equal memory and few active ones (K)"
 
 
 def test_the_page_and_the_long_tables_have_both_for_every_row(
