@@ -16,7 +16,7 @@ def pairs(request: PairsRequest) -> None:
 
 main = command(
     pairs,
-    "pairs --preset device --device rtx_4090 --precision q4_k_m --acceptance 25=0.8,60=0.5 --budget tpot_ms=5",
+    "pairs --device rtx_4090 --precision q4_k_m --acceptance 25=0.8,60=0.5 --budget tpot_ms=5",
     "pairs --config study.yaml --acceptance qwen3_0.6b=0.7,smollm2_135m=0.5 --drafted 2,4 --out pairs",
     "pairs --preset device --acceptance 0.6 --draft-space same",
 )

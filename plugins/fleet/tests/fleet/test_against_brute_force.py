@@ -195,7 +195,7 @@ def check(
     budget = float(np.quantile(fitting, rng.uniform(0.1, 1.0)) * rng.uniform(1.0, 2.0)) if budgeted else np.inf
     asked: dict[str, Any] = {"models": "1..3", "minimise": minimise, "family": family}
     asked |= {"training_budget": f"{budget!r} FLOP"} if budgeted else {}
-    found = fleet_of(table=write_table(of, folder), flags={"space": deepcopy(of.space)}, **asked)
+    found = fleet_of(table=write_table(of, folder), flags={"space": deepcopy(of.space), "preset": "paper"}, **asked)
     values = {fleet.most: fleet for fleet in found.fleets.fleets}
     for most in (1, 2, 3):
         fleet = values.get(most, found.fleets.fleets[-1])

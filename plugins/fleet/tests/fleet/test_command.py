@@ -96,9 +96,9 @@ def test_a_case_that_no_design_serves_is_named_first_and_left_out(inside: Inside
 def test_nothing_served_ends_with_three_and_so_does_too_few_models(inside: Inside) -> None:
     answer = inside("fleet", *FOUR, "--budget", "total_ms=0.01", "--no-plots", "--out", "a")
     assert (answer.code, "fleet: no design fits any case" in answer.err) == (3, True)
-    Path("cases.csv").write_text("case,device,budget\nsmall,l4,params_total<=200M\nlarge,l4,params_total>=1G\n")
     Path("cases.csv").write_text("case,device,budget\na,l4,params_total=1e8\nb,l4,total_ms=30\n")
-    poor = inside("fleet", "--table", "cases.csv", "--training-budget", "1e15 FLOP", "--no-plots", "--out", "b")
+    asked = ("--table", "cases.csv", "--preset", "paper", "--training-budget", "1e15 FLOP")
+    poor = inside("fleet", *asked, "--no-plots", "--out", "b")
     assert poor.code == 3
     assert "serves all 2 cases within 1e+15 FLOP" in poor.err
 
