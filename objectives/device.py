@@ -371,7 +371,8 @@ class Device(BaseModel):
     @property
     def peaks(self) -> dict[str, float]:
         """The dense peaks that the device states, operations/s."""
-        return {name: peak for name in OWN_PEAKS if (peak := getattr(self, name)) is not None} | self.other_peaks
+        own = {name: peak for name in OWN_PEAKS if (peak := getattr(self, name)) is not None}
+        return own | {name: peak for name, peak in self.other_peaks.items() if name not in own}
 
     def rate(self, name: Peak) -> float:
         """Operations/s of an operator that runs at a peak: of a device of integers alone at that of INT8.

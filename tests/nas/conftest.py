@@ -319,7 +319,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of nsga2 over the tiny space, to be copied and not to be changed."""
     folder = tmp_path_factory.mktemp("finished")
     (folder / "study.yaml").write_text(
-        yaml_source.dump({"space": TINY, "name": "tiny", "budgets": {"total_ms": 60}, "seed": 5})
+        yaml_source.dump({"preset": "paper", "space": TINY, "name": "tiny", "budgets": {"total_ms": 60}, "seed": 5})
     )
     request = RunRequest(
         {"algo": "nsga2", "evaluations": 60, "params": ["population=12"]},

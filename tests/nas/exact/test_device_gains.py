@@ -40,7 +40,7 @@ def more(device: Device, resource: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("keys", STUDIES.values(), ids=STUDIES)
 def test_gains_are_differences_of_answers_solved_again(keys: dict[str, Any]) -> None:
-    study = nas.load_study(preset="paper", device=SLOW, **keys)
+    study = nas.load_study(**{"preset": "paper", **keys}, device=SLOW)
     problem, found = study.problem, gains(study.problem)
     assert found is not None
     for gained in device_gains(problem, found.pick):
@@ -89,7 +89,7 @@ def test_a_budget_on_a_figure_of_devices_is_relaxed_to_the_next_that_helps(parts
         "devices": ",".join(prices),
         "device_columns": {k: {"price": v} for k, v in prices.items()},
     }
-    problem = nas.load_study(preset="paper", **keys, budgets={"total_ms": 120, "price": 1000}).problem
+    problem = nas.load_study(**keys, budgets={"total_ms": 120, "price": 1000}).problem
     alone = {
         name: lowest(nas.load_study(preset="paper", device=name, budgets={"total_ms": 120}).problem)
         for name in (SLOW, FAST)
