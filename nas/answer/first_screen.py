@@ -102,7 +102,8 @@ def _head(problem: Problem, config: StudyConfig) -> list[Line]:
     what = f"{devices_in_words(problem)}, {formats}, {config.request_words}{batch}{only}"
     losses = f"Law {law.name}"
     losses = f"{losses}: {law.caveat}" if law.caveat else origin_line(law).partition(", residual")[0] or losses
-    return [*_sentence(Styled(f"{name}: {what}", TITLE)), *_sentence(losses), []]
+    chosen = [f"auto: {config.auto}; docs/strategies.md#which-one"] if config.auto else []
+    return [*_sentence(Styled(f"{name}: {what}", TITLE)), *_sentences([losses, *chosen]), []]
 
 
 def _sentence(text: str, indent: str = "") -> list[Line]:

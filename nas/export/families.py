@@ -82,7 +82,7 @@ class Family:
 
     mixers: kinds of layers that may stand beside full attention, "" none; gate: an output gate of attention; shared: sizes
     of a shared expert, "no", "gated" or "plain"; dense_first: whether first layers may have a dense FFN; norms: in a layer;
-    kv_shared: whether the last layers read the KV caches of others; stacks: ours that hold the class, `plas train` among them.
+    kv_shared: whether the last layers read the KV caches of others; stacks: ours and those of plugins/stacks that hold the class, `plas train` among them.
     """
 
     model_type: str

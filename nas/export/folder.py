@@ -17,7 +17,7 @@ from nas.export.launch_list import FILE
 from nas.export.model import Model, Served, Workload, serving_in, written_serving
 from nas.export.readme import README
 from nas.export.recipe import Recipe
-from nas.export.stack_protocol import KIND, installed, shown, stack_names
+from nas.export.stack_protocol import KIND, TRAINING, installed, shown, stack_names
 from nas.record.identity import section
 from nas.search.assembly import Study
 from nas.study.entry_points import shipped
@@ -175,7 +175,8 @@ def read_manifest(folder: Path) -> Written:
         workloads = tuple(Workload(**each) for each in (given if isinstance(given, list) else [given]))
         distributions = {str(name): str(of) for name, of in content.get("plugins", {}).items()}
         theirs = [name for name in map(str, content["stacks"]) if normalised(name) not in shipped(KIND)]
-        recorded = installed(normalised(name) for name in theirs if name not in distributions) | distributions
+        before = {name: "plas-stacks" for name in theirs if name in TRAINING}  # when they were ours
+        recorded = before | installed(normalised(name) for name in theirs if name not in distributions) | distributions
         stacks = tuple(name for name in content["stacks"] if name not in recorded)
         gguf = str(content.get("gguf", "f16"))  # before formats could be chosen
         if gguf not in FORMATS:

@@ -23,7 +23,7 @@ def readme(
 
     Args:
         models: exported candidates.
-        stacks: modules of `nas/export/stacks`.
+        stacks: their names.
         cautions: by stack and text, the candidates that they concern.
         assumptions: what the predictions of the launch list leave out or exceed.
     """

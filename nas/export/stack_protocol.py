@@ -16,7 +16,7 @@ from objectives.plugins import normalised
 
 KIND = "stacks"
 PIVOT = "hf"
-TRAINING = ("megatron", "torchtitan", "trainer", "llamafactory")  # of the shipped ones
+TRAINING = ("megatron", "torchtitan", "trainer", "llamafactory")  # all but trainer are of plugins/stacks
 WHAT = ("emit", "launch", "size", "cautions", "fields", "read")
 
 
@@ -49,12 +49,14 @@ def stack_names(given: str) -> tuple[str, ...]:
     """Stacks from `hf,llama-bench`: the pivot first, each once; nothing is imported.
 
     Raises:
-        UsageError: an unknown one.
+        UsageError: an unknown one, or one of a package that is not installed.
     """
     stacks = entry_points.named(KIND)
     names = [part.strip() for part in given.split(",") if part.strip()]
     for name in names:
         if normalised(name) not in stacks:
+            if normalised(name) in TRAINING:
+                raise UsageError(f"to: expected an installed stack, got {name}; pip install ./plugins/stacks")
             raise UsageError(f"to: {unknown('a stack', name, map(shown, stacks))}")
     return tuple(dict.fromkeys([PIVOT, *(normalised(name) for name in names)]))
 

@@ -66,10 +66,15 @@ def is_about_a_device(raw: Mapping[str, Any]) -> bool:
     if raw.get("latency") == "closed_form":
         return False
     budgets = raw.get("budgets")
-    limits = list(budgets.values()) if isinstance(budgets, Mapping) else [budgets] if budgets else []
-    return any(raw.get(key) for key in ("device", "devices", "chip")) or any(
-        limit not in ("none", None) for limit in limits
-    )
+    limits = list(budgets.values()) if isinstance(budgets, Mapping) else [budgets]
+    return any(map(_is_stated, (*(raw.get(key) for key in ("device", "devices", "chip")), *limits)))
+
+
+def _is_stated(value: Any) -> bool:
+    """Whether a raw value says something; what a study refuses later says nothing here."""
+    if isinstance(value, str):
+        return value not in ("", "none")
+    return isinstance(value, (int, float)) or (isinstance(value, (list, tuple, Mapping)) and len(value) > 0)
 
 
 def of_ones_own(named: Any) -> bool:

@@ -8,8 +8,8 @@ from nas.errors import InfeasibleError, UsageError
 from nas.problem.objective import EXTRAPOLATION, Budget
 from nas.problem.problem import Problem
 from nas.search.assembly import Study, assemble, under_preset
-from nas.study.configuration import PAPER_APPLICATIONS, StudyConfig
-from nas.study.layers import is_about_a_device, layered, parsed_settings
+from nas.study.configuration import PAPER_APPLICATIONS
+from nas.study.layers import layered
 from nas.terminal.console import notice
 from nas.terminal.doors import command
 from nas.terminal.tables import show
@@ -53,14 +53,8 @@ def _study(request: TheoryRequest) -> Study:
     hardware = new_hardware(request)
     if hardware is not None and "device" in request.flags:
         raise UsageError("device: expected --device or --compute, --bandwidth and --memory, got both; drop one")
-    flags = {**request.flags, "algo": "exact"} | ({} if hardware is None else {"device": hardware})
-    if not request.config:  # the theory is of the paper's law
-        typed = {**flags, **parsed_settings(request.settings)}
-        flags = {
-            "preset": "device" if is_about_a_device(typed) else "paper",
-            "law": StudyConfig.model_fields["law"].default,
-            **flags,
-        }
+    conventions = {} if request.config else {"preset": "paper"}  # the theory is the paper's
+    flags = {**conventions, **request.flags, "algo": "exact"} | ({} if hardware is None else {"device": hardware})
     raw, origins = layered(flags, request.settings, request.config)
     if request.application is not None and raw.get("applications") is None:
         raw["applications"] = PAPER_APPLICATIONS

@@ -105,7 +105,9 @@ def test_what_is_no_key_is_said(name: str) -> None:
 
 
 def test_keys_may_be_numpys_and_functions_anywhere(tiny: dict[str, Any]) -> None:
-    study = nas.load_study(space=tiny, batch=np.int64(2), budgets={depth_squared: np.float64(100)}, **BARE)
+    study = nas.load_study(
+        preset="paper", space=tiny, batch=np.int64(2), budgets={depth_squared: np.float64(100)}, **BARE
+    )
     assert study.problem.scenario.batch == 2
     name = f"{__name__}:depth_squared"
     assert study.sample(200).query("feasible").eval(f"`{name}`").max() <= 100

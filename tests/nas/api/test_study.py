@@ -23,7 +23,7 @@ KEYS: dict[str, Any] = {"default_budget": "none", "baselines": [], "applications
 @pytest.fixture
 def small(tiny: dict[str, Any]) -> nas.Study:
     """The tiny space within a budget."""
-    return nas.load_study(space=tiny, budgets={"total_ms": 30}, **KEYS)
+    return nas.load_study(preset="paper", space=tiny, budgets={"total_ms": 30}, **KEYS)
 
 
 def test_presets_and_keys_apply_as_on_the_command_line(inside: Any, tmp_path: Path) -> None:

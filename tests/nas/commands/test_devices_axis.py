@@ -19,7 +19,7 @@ FILES = ("config.yaml", "evaluations.csv", "frontier.csv", "picks.csv")
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     path = tmp_path / "study.yaml"
-    path.write_text(yaml_source.dump({"space": TINY, "name": "tiny", "budgets": {"total_ms": 60}}))
+    path.write_text(yaml_source.dump({"preset": "paper", "space": TINY, "name": "tiny", "budgets": {"total_ms": 60}}))
     return path
 
 

@@ -103,12 +103,12 @@ def test_exact_stays_within_lower_limits_on_what_designs_can_do(inside: Callable
 
 def test_a_limit_of_ones_own_loosens_no_condition() -> None:
     """A stricter wish for layers of full attention leaves the other default; conditions of the space stay where they are tighter."""
-    space = nas.load_study(space="edge2026", budgets={"full_layers": ">=3"}).problem.space
+    space = nas.load_study(preset="paper", space="edge2026", budgets={"full_layers": ">=3"}).problem.space
     assert space.specification.conditions.min_full_layers == 3
     assert space.specification.conditions.full_layer_every == 6
     wider = nas.load_study(space="edge2026").problem.space
     assert space.size < wider.size
-    least = nas.load_study(space="edge2026", budgets={"full_layers": ">=1"}).problem.space
+    least = nas.load_study(preset="paper", space="edge2026", budgets={"full_layers": ">=1"}).problem.space
     assert least.size == wider.size
 
 

@@ -16,6 +16,7 @@ from objectives.plugins import importable
 Inside = Callable[..., Any]
 Rows = list[dict[str, str]]
 STUDY: dict[str, Any] = {
+    "preset": "paper",
     "name": "flaky",
     "space": {
         "name": "some",

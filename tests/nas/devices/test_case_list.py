@@ -163,10 +163,10 @@ def test_a_device_without_energy_is_left_out_of_a_study_of_it(metric: str, reque
 def test_a_board_of_ones_own_by_file_and_in_a_study(request_for: Ask, tmp_path: Path) -> None:
     (tmp_path / "board.yaml").write_text(dump({**BOARD, "modes": {"eco": {"fp16": "3 TFLOP/s"}}}))
     assert labels(request_for(devices=f"{tmp_path / 'board.yaml'}@eco,l4")) == ["board@eco", "l4"]
-    (tmp_path / "study.yaml").write_text(dump({"device": BOARD, "precision": "int8"}))
+    (tmp_path / "study.yaml").write_text(dump({"preset": "paper", "device": BOARD, "precision": "int8"}))
     (case,) = priced_cases(case_list(request_for(config=str(tmp_path / "study.yaml")))).cases
     assert (case.label, case.device.memory_gb, case.config.precision) == ("Board", 8.0, "int8")
-    (tmp_path / "several.yaml").write_text(dump({"devices": {"mine": {**BOARD, "fp16": "6 TB/s"}}}))
+    (tmp_path / "several.yaml").write_text(dump({"preset": "paper", "devices": {"mine": {**BOARD, "fp16": "6 TB/s"}}}))
     assert "several.yaml:4: device.fp16: expected a quantity" in fault(
         request_for(config=str(tmp_path / "several.yaml"))
     )
@@ -175,7 +175,7 @@ def test_a_board_of_ones_own_by_file_and_in_a_study(request_for: Ask, tmp_path: 
 def test_a_board_of_ones_own_is_priced_as_it_is(request_for: Ask, tmp_path: Path) -> None:
     board, study = str(tmp_path / "board.yaml"), tmp_path / "several.yaml"
     Path(board).write_text(dump({**BOARD, "modes": {"eco": {"fp16": "3 TFLOP/s"}}}))
-    study.write_text(dump({"devices": {"mine": BOARD}}))
+    study.write_text(dump({"preset": "paper", "devices": {"mine": BOARD}}))
     for one in (board, f"l4,{board}@eco"):
         assert case_list(request_for(devices=one)).shared.config.preset == "device"
     assert case_list(request_for(config=str(study))).shared.config.preset == "device"
@@ -186,7 +186,7 @@ def test_a_board_of_ones_own_is_priced_as_it_is(request_for: Ask, tmp_path: Path
 
 def test_keys_of_a_file_that_are_none(request_for: Ask, tmp_path: Path) -> None:
     path: Any = tmp_path / "several.yaml"
-    path.write_text(dump({"devices": ["l4"], "workload": ["1/2"], "precision": "fp12"}))
+    path.write_text(dump({"preset": "paper", "devices": ["l4"], "workload": ["1/2"], "precision": "fp12"}))
     said = fault(request_for(config=str(path)))
     assert "unknown key" in said
     assert "fp12" in said

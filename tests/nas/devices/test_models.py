@@ -36,6 +36,7 @@ def test_figures_are_those_of_the_model_in_a_study_with_its_own_vocabulary(reque
     for row in rows:
         known = baseline(row.id)
         flags: dict[str, Any] = {
+            "preset": "paper",
             "device": "raspberry_pi_5",
             "precision": "int4",
             "input_tokens": 512,

@@ -282,7 +282,14 @@ def exact_run(tmp_path: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch) -
         importlib.import_module("nas.strategies.exact"), "SMALL", 0
     )  # first: an import copies the other
     monkeypatch.setattr(exact_solution, "SMALL", 0)
-    study = {"space": SPACE, "name": "some", "budgets": {"total_ms": 40}, "applications": {}, "baselines": []}
+    study = {
+        "preset": "paper",
+        "space": SPACE,
+        "name": "some",
+        "budgets": {"total_ms": 40},
+        "applications": {},
+        "baselines": [],
+    }
     (tmp_path / "study.yaml").write_text(dump(study))
     assert inside("run", "--algo", "exact", "--config", "study.yaml", "--out", "run", "--quiet").code == 0
     return "run"

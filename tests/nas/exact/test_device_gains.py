@@ -40,7 +40,7 @@ def more(device: Device, resource: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("keys", STUDIES.values(), ids=STUDIES)
 def test_gains_are_differences_of_answers_solved_again(keys: dict[str, Any]) -> None:
-    study = nas.load_study(device=SLOW, **keys)
+    study = nas.load_study(preset="paper", device=SLOW, **keys)
     problem, found = study.problem, gains(study.problem)
     assert found is not None
     for gained in device_gains(problem, found.pick):
@@ -55,7 +55,7 @@ def test_gains_are_differences_of_answers_solved_again(keys: dict[str, Any]) -> 
 
 
 def test_tokens_lower_the_loss_as_far_as_the_device_does() -> None:
-    problem = nas.load_study(device=SLOW, **STUDIES["law with tokens"]).problem
+    problem = nas.load_study(preset="paper", device=SLOW, **STUDIES["law with tokens"]).problem
     found = gains(problem)
     assert found is not None
     bought = [each for each in device_gains(problem, found.pick) if each.bought is not None]
@@ -71,10 +71,10 @@ def test_tokens_lower_the_loss_as_far_as_the_device_does() -> None:
 
 
 def test_of_several_devices_the_picks_own_has_more() -> None:
-    problem = nas.load_study(devices=f"{SLOW},{FAST}", budgets={"total_ms": 120}).problem
+    problem = nas.load_study(preset="paper", devices=f"{SLOW},{FAST}", budgets={"total_ms": 120}).problem
     found = gains(problem)
     assert found is not None
-    alone = nas.load_study(device=FAST, budgets={"total_ms": 120}).problem
+    alone = nas.load_study(preset="paper", device=FAST, budgets={"total_ms": 120}).problem
     own = gains(alone)
     assert own is not None
     both = [(g.resource, g.nats) for g in device_gains(problem, found.pick)]
@@ -84,9 +84,16 @@ def test_of_several_devices_the_picks_own_has_more() -> None:
 @pytest.mark.parametrize("parts", [False, True])
 def test_a_budget_on_a_figure_of_devices_is_relaxed_to_the_next_that_helps(parts: bool) -> None:
     prices = {"raspberry_pi_5": 90, SLOW: 250, "rtx_4090": 1600, FAST: 2000}
-    keys: dict[str, Any] = {"devices": ",".join(prices), "device_columns": {k: {"price": v} for k, v in prices.items()}}
-    problem = nas.load_study(**keys, budgets={"total_ms": 120, "price": 1000}).problem
-    alone = {name: lowest(nas.load_study(device=name, budgets={"total_ms": 120}).problem) for name in (SLOW, FAST)}
+    keys: dict[str, Any] = {
+        "preset": "paper",
+        "devices": ",".join(prices),
+        "device_columns": {k: {"price": v} for k, v in prices.items()},
+    }
+    problem = nas.load_study(preset="paper", **keys, budgets={"total_ms": 120, "price": 1000}).problem
+    alone = {
+        name: lowest(nas.load_study(preset="paper", device=name, budgets={"total_ms": 120}).problem)
+        for name in (SLOW, FAST)
+    }
     with by_parts(small_steps=False) if parts else nullcontext():
         found = gains(problem)
     assert found is not None
@@ -98,7 +105,7 @@ def test_a_budget_on_a_figure_of_devices_is_relaxed_to_the_next_that_helps(parts
 
 
 def test_what_is_left_over_buys_nothing() -> None:
-    problem = nas.load_study(device=SLOW, budgets={"memory_gb": 0.1}).problem
+    problem = nas.load_study(preset="paper", device=SLOW, budgets={"memory_gb": 0.1}).problem
     found = gains(problem)
     assert found is not None
     assert {g.resource: g.bought is None for g in device_gains(problem, found.pick)} == {

@@ -103,7 +103,7 @@ ASKED: list[dict[str, Any]] = [
 def over_chips(**keys: Any) -> Problem:
     """A tiny problem over two dozen chips."""
     tiny = {"name": "tiny", "axes": TINY["axes"]}
-    return nas.load_study(space=tiny, chip=CHIPS, algo="exact", **{"precision": "int8", **keys}).problem
+    return nas.load_study(preset="paper", space=tiny, chip=CHIPS, algo="exact", **{"precision": "int8", **keys}).problem
 
 
 @pytest.fixture
@@ -144,7 +144,9 @@ def test_too_many_chips_to_solve_one_by_one_are_refused_with_what_solves_them(mo
         said = r"more than 12 devices solved one by one, got [\d,]+ on 24; .*\(pip install ./plugins/chips\)"
         with pytest.raises(UsageError, match=said):
             solve(problem)
-        few = nas.load_study(devices=["rtx_4090", "m4_10c"], space={"name": "tiny", "axes": TINY["axes"]}).problem
+        few = nas.load_study(
+            preset="paper", devices=["rtx_4090", "m4_10c"], space={"name": "tiny", "axes": TINY["axes"]}
+        ).problem
         monkeypatch.setattr(exact_solution, "LARGEST", 1)
         assert way_of(few)[0] == "parts"
         first, *others = problem.scenario.devices
@@ -160,7 +162,7 @@ def test_a_solver_of_an_installed_package_is_asked(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(exact_solution, "SOLVERS", {})
     monkeypatch.setattr(assembly, "SOLVERS", exact_solution.SOLVERS)
     monkeypatch.setattr(entry_points, "offered", lambda kind: {"mine": (plug_in,)} if kind == "solvers" else {})
-    few = nas.load_study(devices=["rtx_4090", "m4_10c"], space={"name": "tiny", "axes": TINY["axes"]})
+    few = nas.load_study(preset="paper", devices=["rtx_4090", "m4_10c"], space={"name": "tiny", "axes": TINY["axes"]})
     assert (len(few.problem.scenario.devices), exact_solution.SOLVERS) == (2, {})
     problem = over_chips()
     assert [*exact_solution.SOLVERS] == [name]

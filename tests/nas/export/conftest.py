@@ -9,13 +9,15 @@ from nas.export.model import Model, Workload
 from nas.export.recipe import load_recipe
 from nas.export.tokenizer import byte_level
 from search_spaces.architectures import Architectures, one
-from tests.nas.extras import skip_without_hf
 
 SMALL: dict[str, Any] = {"depth": 2, "width": 128, "n_kv_heads": 1, "expert_size": 96, "vocabulary": 300}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip by name what needs transformers where it is not installed."""
+    # Here, since the packages' tests load this file where `tests` cannot be imported.
+    from tests.nas.extras import skip_without_hf
+
     skip_without_hf(items, "transformers")
 
 

@@ -14,10 +14,12 @@ from nas.export.families import EVERY, family_of, full_places, in_order, order_i
 from nas.export.hf_config import architecture_of, config_of
 from nas.export.model import Model
 from nas.export.stack_files import architecture_fields, differences
-from nas.export.stack_protocol import PIVOT, shown, stack
+from nas.export.stack_protocol import KIND, PIVOT, shown, stack
 from nas.study import baselines
 from nas.study.catalogue import load_space
+from nas.study.entry_points import SHIPPED
 from objectives import counts
+from objectives.plugins import importable
 from search_spaces.architectures import one
 from tests.nas.export.kinds import BASE, HELD, NOT_IN_LLAMA, NOT_IN_VLLM, REFUSED
 
@@ -151,7 +153,7 @@ def test_stacks_that_know_the_class_read_back_and_others_are_refused(
         elif name in (fixed := {"llama_bench": NOT_IN_LLAMA, "vllm": NOT_IN_VLLM}.get(each, {})):
             with pytest.raises(UsageError, match=fixed[name]):
                 refuse_stack(model.architecture, each)
-        elif each != "train":
+        elif each in importable(SHIPPED[KIND]):
             refuse_stack(model.architecture, each)
             (tmp_path / shown(each)).mkdir(exist_ok=True)
             stack(each).emit(model, tmp_path / shown(each))

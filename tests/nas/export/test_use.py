@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from nas.export.model import Model
 from nas.export.readme import readme
@@ -46,7 +45,7 @@ def test_the_page(export: Path) -> None:
 def test_unused_ids_are_said_for_every_stack(commands: Any, inside: Inside) -> None:
     """The default tokenizer leaves most of the vocabulary unused, whatever is trained; a fitting one is not mentioned."""
     (commands.folder / "some.csv").write_text(ROWS)
-    for to in ("hf", "trainer", "llamafactory"):
+    for to in ("hf", "trainer"):
         answer = inside("export", "some.csv", "--to", to, "--out", f"plain-{to}")
         assert "Caution, every stack: the tokenizer in hf uses 257 of 151,936 ids" in answer.out
         assert "uses 257 of 151,936 ids" in (commands.folder / f"plain-{to}" / "README.md").read_text()
@@ -73,13 +72,6 @@ def test_picks_keep_their_names(copied: Path, inside: Inside) -> None:
         assert [row["id"] for row in csv.DictReader(file)] == questions
     assert questions
     assert all(not name[0].isdigit() for name in questions)
-
-
-def test_yaml_numbers_are_numbers(export: Path) -> None:
-    """PyYAML, which LLaMA-Factory reads with, wants a point before an exponent."""
-    content = yaml.safe_load((export / "a" / "llamafactory" / "pretrain.yaml").read_text())
-    assert content["lr_scheduler_kwargs"] == {"min_lr": 1e-6}
-    assert content["adam_epsilon"] == 1e-8
 
 
 #: Stand-ins for torch and transformers that record how the script trains.
@@ -217,7 +209,7 @@ def test_bench_times(export: Path) -> None:
     assert {(r["model"], r["depth"], r["vocabulary"]) for r in rows} == {("b", "8", "151936")}
 
 
-@pytest.mark.parametrize("stacks", [("hf",), ("hf", "vllm"), ("hf", "megatron", "trainer")])
+@pytest.mark.parametrize("stacks", [("hf",), ("hf", "vllm"), ("hf", "vllm", "trainer")])
 def test_every_export_says_how_to_train(stacks: tuple[str, ...], small: dict[str, Any], exported: Exported) -> None:
     """The README names the stacks whose commands train, or which to export for, and the trainer for validation runs."""
     page = readme([exported(small["dense"])], stacks, {}, [])

@@ -53,7 +53,7 @@ def test_run_select_explain_and_theory_say_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said = "Few active experts are the law's choice: hw_codesign"
-    answer = inside("run", "--algo", "exact", "--no-plots", "--out", "r")
+    answer = inside("run", "--algo", "exact", "--no-plots", "--verbose", "--out", "r")
     assert said in answer.out
     assert said in Path("r/summary.json").read_text()
     assert said in inside("select", "r", "--select", "best").out

@@ -77,8 +77,10 @@ def test_the_answer_says_it_and_reads_nothing_into_those_axes(
     line = (
         "The law seen from afar does not see n_experts, top_k, ffn, n_kv_heads: on these axes the cheapest was taken."
     )
-    assert said.index(line) < said.index("Lowest predicted loss")
-    reading = next(row for row in said.splitlines() if row.startswith("Reading"))
+    assert line in said
+    show(outcome, Path("run"))
+    assert line in " ".join(capsys.readouterr().out.split())
+    reading = next(row for row in said.splitlines() if row.lstrip().startswith("Reading"))
     assert "sparse" not in reading
     assert "expert" not in reading
     assert "FFN" not in reading

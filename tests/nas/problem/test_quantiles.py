@@ -35,7 +35,7 @@ SAID = (
 def test_in_a_run(inside: Any) -> None:
     """The budget is the design's own bound: said, kept, shown with its factors, and resumed."""
     small = ("--algo", "random", "--evaluations", "50", *FLAGS)
-    answer = inside("run", *small, "--budget", "total_ms@q80=200", "--out", "run")
+    answer = inside("run", *small, "--budget", "total_ms@q80=200", "--verbose", "--out", "run")
     assert SAID in answer.err, answer
     assert "total_ms@q80 <= 200" in answer.out
     assert "x decode_ms, from 4 models held out)" in " ".join(answer.out.split())
@@ -62,9 +62,13 @@ def test_after_a_run(inside: Any) -> None:
 
 
 def test_as_an_objective_and_of_a_rate(inside: Any) -> None:
-    answer = inside("run", "--algo", "random", "--evaluations", "50", *FLAGS, "--objectives", "loss,total_ms@q80")
+    answer = inside(
+        "run", "--algo", "random", "--evaluations", "50", *FLAGS, "--objectives", "loss,total_ms@q80", "--verbose"
+    )
     assert "Minimise loss, total_ms@q80" in answer.out
-    answer = inside("run", "--algo", "random", "--evaluations", "50", *FLAGS, "--budget", "tokens_per_second@q80>=100")
+    answer = inside(
+        "run", "--algo", "random", "--evaluations", "50", *FLAGS, "--budget", "tokens_per_second@q80>=100", "--verbose"
+    )
     assert "tpot_ms@q80 <= 10 (tokens_per_second@q80 >= 100)" in answer.out
 
 
@@ -73,7 +77,7 @@ def test_refusals(inside: Any) -> None:
     refused = inside("run", *small, "--budget", "total_ms@q90=200", "--out", "other")
     assert refused.code == 2
     assert "expected at most q80, which is what 4 models held out can claim, got q90" in refused.err
-    refused = inside("run", "--algo", "random", "--budget", "total_ms@q80=200")
+    refused = inside("run", "--algo", "random", "--preset", "paper", "--budget", "total_ms@q80=200")
     assert refused.code == 2
     assert "expected a calibrated profile with held-out errors of prefill, got datasheet peaks" in refused.err
     wrong = inside("run", "--budget", "memory_gb@q90=3")
@@ -89,14 +93,16 @@ def test_of_text_beside_several_vocabularies(inside: Any) -> None:
     refused = inside("run", *small, "--budget", "tpot_ms@q80=200")
     assert refused.code == 2
     assert "use ms_per_kilobyte@q80" in refused.err
-    assert "ms_per_kilobyte@q80 <= 9000" in inside("run", *small, "--budget", "ms_per_kilobyte@q80=9000").out
+    assert (
+        "ms_per_kilobyte@q80 <= 9000" in inside("run", *small, "--budget", "ms_per_kilobyte@q80=9000", "--verbose").out
+    )
 
 
 def test_of_an_application_and_a_study_of_devices(inside: Any) -> None:
     """A limit of an application may be at a quantile, and each case of a study of devices has its own profile."""
     Path("study.yaml").write_text("applications: {reflex: {total_ms@q80: 200}}\n")
     small = ("--algo", "random", "--evaluations", "50", *FLAGS)
-    assert "reflex: total_ms@q80 <= 200" in inside("run", *small, "--config", "study.yaml").out
+    assert "reflex: total_ms@q80 <= 200" in inside("run", *small, "--config", "study.yaml", "--verbose").out
     devices = ("--devices", "jetson_agx_orin_64gb,raspberry_pi_5", "--precisions", "int4", "--preset", "device")
     answer = inside("devices", *devices, "--budget", "total_ms@q80=20000", "--no-plots", "--out", "cases")
     assert answer.code == 0
@@ -120,7 +126,7 @@ def test_formats_are_named_where_they_differ(inside: Any) -> None:
 def test_a_run_of_an_earlier_version_goes_on_with_its_plain_limit(inside: Any) -> None:
     """What such a budget was recorded as is a limit on the prediction; another meaning is not given to it."""
     inside("run", "--algo", "random", "--evaluations", "50", *FLAGS, "--budget", "total_ms=121", "--out", "run")
-    answer = inside("run", "--resume", "run", "--evaluations", "60")
+    answer = inside("run", "--resume", "run", "--evaluations", "60", "--verbose")
     assert answer.code == 0
     assert "total_ms <= 121," in answer.out
     assert "total_ms@q80" not in Path("run/frontier.csv").read_text().splitlines()[0]

@@ -118,7 +118,7 @@ def test_answers_say_the_rate_beside_its_cost() -> None:
 
 def test_every_command_takes_a_least_rate(inside: Callable[..., Any], tmp_path: Path) -> None:
     limits = {"budgets": {"tokens_per_second": ">=100"}, "applications": {"chat": {"tokens_per_second": ">=200"}}}
-    config = {"space": SPACE, "algo": "random", "evaluations": 60, **limits}
+    config = {"preset": "paper", "space": SPACE, "algo": "random", "evaluations": 60, **limits}
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(config))
     done = inside("run", "--config", "study.yaml", "--out", "run", "--no-plots", "--quiet")
     assert done.code == 0, done.err
@@ -133,7 +133,12 @@ def test_every_command_takes_a_least_rate(inside: Callable[..., Any], tmp_path: 
 
 
 def test_a_device_study_takes_a_least_rate_and_repeats_itself(inside: Callable[..., Any], tmp_path: Path) -> None:
-    config = {"space": SPACE, "budgets": {"tokens_per_second": ">=100"}, "columns": ["tokens_per_second"]}
+    config = {
+        "preset": "paper",
+        "space": SPACE,
+        "budgets": {"tokens_per_second": ">=100"},
+        "columns": ["tokens_per_second"],
+    }
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(config))
     devices = ("devices", "--devices", "jetson_agx_orin_64gb@all", "--models", "qwen3_0.6b", "--no-plots")
     assert inside(*devices, "--config", "study.yaml", "--out", "first").code == 0

@@ -448,6 +448,7 @@ def trap(tmp_path: Path, inside: Inside, user_module: Callable[[str], str]) -> P
     """A run of a user's metric, in whose folder a stranger has put a module of that name that leaves a mark."""
     name = user_module("def fn(a):\n    return a.depth / 3\n")
     study = {
+        "preset": "paper",
         "objectives": ["loss", f"{name}:fn"],
         "budgets": {f"{name}:fn": 100},
         "applications": {"mine": {f"{name}:fn": 3}},

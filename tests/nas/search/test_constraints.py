@@ -149,7 +149,9 @@ def test_every_strategy_is_told_the_same_numbers(
 def study(tmp_path: Path, tiny: dict[str, Any]) -> Path:
     """A study over the tiny space in the test's own folder."""
     path = tmp_path / "study.yaml"
-    path.write_text(dump({"space": tiny, "name": "tiny", "budgets": {"total_ms": 30}, "baselines": []}))
+    path.write_text(
+        dump({"preset": "paper", "space": tiny, "name": "tiny", "budgets": {"total_ms": 30}, "baselines": []})
+    )
     return path
 
 

@@ -37,7 +37,7 @@ class Study:
     def __init__(self, inside: Inside, folder: Path, module: str, tiny: dict[str, Any]) -> None:
         self.inside, self.folder, self.metric = inside, folder, f"{module}:cost"
         self.module = importlib.import_module(module)
-        study = {"space": tiny, "objectives": ["loss", self.metric], "budgets": {"total_ms": 60}}
+        study = {"preset": "paper", "space": tiny, "objectives": ["loss", self.metric], "budgets": {"total_ms": 60}}
         self.write("study.yaml", dump({**study, "baselines": [], "applications": {}}))
 
     def write(self, name: str, text: str) -> str:
@@ -314,7 +314,7 @@ def test_a_metric_that_always_fails_is_told_whatever_was_known(lab: Study, monke
 
 
 def test_prior_guided_learns_from_them_at_once(lab: Study) -> None:
-    answer = lab.ran("prior_guided", "run", "--set", "known=first", evaluations=10)
+    answer = lab.ran("prior_guided", "run", "--set", "known=first", "--verbose", evaluations=10)
     assert "10 evaluations and 30 known results; left out" in answer.out
     assert lab.calls() == 10
     learned = lab.summary("run")["learned"][lab.metric]

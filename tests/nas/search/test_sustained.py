@@ -150,7 +150,7 @@ def test_times_at_a_quantile_are_later(problem_of: Callable[..., Problem], share
 
 def test_the_commands_take_it(inside: Callable[..., Any]) -> None:
     """run, explain, devices, select and resume; of devices those of which nothing is known are left out by name."""
-    ran = inside("run", "--algo", "exact", "--device", "a19_pro", "--set", "sustained=true", "--out", "r")
+    ran = inside("run", "--algo", "exact", "--device", "a19_pro", "--set", "sustained=true", "--verbose", "--out", "r")
     assert ran.code == 0
     assert "sustained load, 63 % of the speed of the first seconds" in ran.out
     again = inside("run", "--resume", "r")

@@ -354,7 +354,7 @@ def test_a_run_says_what_it_learned_and_a_resumed_one_the_same(
     (tmp_path / "study.yaml").write_text(yaml_source.dump({"space": tiny, "name": "tiny", "baselines": []}))
     name = f"{user_module(MEASURED)}:slow"
     line = ("run", "--config", "study.yaml", "--algo", "prior_guided", "--objectives", f"loss,{name}")
-    at_once = inside(*line, "--evaluations", 40, "--out", "one")
+    at_once = inside(*line, "--evaluations", 40, "--verbose", "--out", "one")
     assert f"{name}: 40 evaluations; left out, one is predicted to " in at_once.out
     assert "Corrected frontier (corrected.csv): " in at_once.out
     assert inside(*line, "--evaluations", 19, "--out", "two").code == 0

@@ -281,7 +281,7 @@ def test_several_laws_are_asked_on_the_command_line(
     (tmp_path / "study.yaml").write_text(yaml_source.dump({"space": tiny, "name": "tiny", "baselines": []}))
     name = user_module("def loss(a):\n    return 2.0 + 3.0 / a.depth ** 0.5\nloss.PRIOR = 'loss'\n")
     line = ("run", "--config", "study.yaml", "--objectives", f"{name}:loss,total_ms", "--set", "laws=joint_moe")
-    found = inside(*line, "--algo", "prior_guided", "--evaluations", 20, "--out", "run")
+    found = inside(*line, "--algo", "prior_guided", "--evaluations", 20, "--verbose", "--out", "run")
     assert found.code == 0
     assert "of 2 laws " in found.out
     assert inside(*line, "--algo", "random", "--out", "other").code == 2

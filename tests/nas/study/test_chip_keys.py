@@ -34,7 +34,7 @@ def test_chips_are_an_axis_with_their_costs() -> None:
 
 
 def test_a_record_makes_the_same_chips() -> None:
-    study = assembled(chip={**CHIP, "base": "jetson_agx_orin_64gb@30w"}, objectives=["loss", "cost"])
+    study = assembled(preset="paper", chip={**CHIP, "base": "jetson_agx_orin_64gb@30w"}, objectives=["loss", "cost"])
     resolved = study.resolved()
     assert "devices" not in resolved
     assert resolved["chip"]["base"]["mode"] == "30w"
@@ -46,7 +46,7 @@ def test_a_record_makes_the_same_chips() -> None:
 def test_a_space_may_hold_the_genes() -> None:
     axes = {"depth": [2, 4], "width": [256], "n_kv_heads": [4], "expert_ffn_ratio": [1.0]}
     study = assembled(space={"name": "small", "axes": axes, "chip": CHIP})
-    assert dict(study.problem.scenario.devices) == dict(assembled(chip=CHIP).problem.scenario.devices)
+    assert dict(study.problem.scenario.devices) == dict(assembled(preset="paper", chip=CHIP).problem.scenario.devices)
     assert "chip" not in study.problem.space.mapping()
 
 

@@ -116,7 +116,7 @@ def test_the_default_budget_is_the_devices_memory_and_others_add() -> None:
     assert budgets(study()) == {"memory_gb": 64.0}
     assert budgets(study(preset="device")) == {"resident_gb": pytest.approx(57.6), "extrapolation": 1.0}
     assert budgets(study(preset="device", outside="allow")) == {"resident_gb": pytest.approx(57.6)}
-    assert budgets(study(budgets=["decode_ms=20", "total_ms<=100"])) == {
+    assert budgets(study(preset="paper", budgets=["decode_ms=20", "total_ms<=100"])) == {
         "memory_gb": 64.0,
         "decode_ms": 20.0,
         "total_ms": 100.0,
@@ -126,7 +126,12 @@ def test_the_default_budget_is_the_devices_memory_and_others_add() -> None:
         "memory_gb": 8.0,
         "extrapolation": 1.0,
     }
-    assert budgets(study(device="jetson-orin-nano-super-8gb")) == {"memory_gb": 8.0}
+    assert budgets(study(preset="paper", device="jetson-orin-nano-super-8gb")) == {"memory_gb": 8.0}
+    assert budgets(study(device="jetson-orin-nano-super-8gb")) == {
+        "resident_gb": pytest.approx(7.2),
+        "extrapolation": 1.0,
+    }
+    assert budgets(study(budgets=["total_ms=100"], latency="closed_form")) == {"memory_gb": 64.0, "total_ms": 100.0}
 
 
 @pytest.mark.parametrize("given", [["memory_gb=none"], ["memory_gb=none", "decode_ms=20"]])
@@ -138,9 +143,17 @@ def test_none_removes_the_default_budget(given: list[str], written: Written) -> 
 
 def test_a_flags_budget_replaces_the_files_and_leaves_the_others(written: Written) -> None:
     file = written("budgets: {decode_ms: 20, total_ms: 100}\n")
-    assert budgets(study(file, budgets=["decode_ms=10"])) == {"memory_gb": 64.0, "decode_ms": 10.0, "total_ms": 100.0}
-    assert budgets(study(file, budgets=["decode_ms=none"])) == {"memory_gb": 64.0, "total_ms": 100.0}
-    assert budgets(study(file, ("budgets.decode_ms=5",))) == {"memory_gb": 64.0, "decode_ms": 5.0, "total_ms": 100.0}
+    assert budgets(study(file, preset="paper", budgets=["decode_ms=10"])) == {
+        "memory_gb": 64.0,
+        "decode_ms": 10.0,
+        "total_ms": 100.0,
+    }
+    assert budgets(study(file, preset="paper", budgets=["decode_ms=none"])) == {"memory_gb": 64.0, "total_ms": 100.0}
+    assert budgets(study(file, ("budgets.decode_ms=5",), preset="paper")) == {
+        "memory_gb": 64.0,
+        "decode_ms": 5.0,
+        "total_ms": 100.0,
+    }
 
 
 @pytest.mark.parametrize(

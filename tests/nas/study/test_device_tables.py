@@ -29,7 +29,10 @@ def assembled(**keys: Any) -> Any:
 
 def test_a_table_lies_over_the_device(table: Path) -> None:
     study = assembled(
-        device_columns=str(table), columns=["price"], budgets={"available": "2026-12-01", "price": "2kUSD"}
+        preset="paper",
+        device_columns=str(table),
+        columns=["price"],
+        budgets={"available": "2026-12-01", "price": "2kUSD"},
     )
     columns = study.problem.scenario.device.columns
     assert (columns["price"].value, columns["price"].unit, columns["price"].source) == (1999.0, "USD", "boards.csv")

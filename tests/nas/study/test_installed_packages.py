@@ -506,7 +506,7 @@ def test_a_name_that_is_shipped_stays_ours_and_is_refused_where_it_is_typed(
     assert inside("export", "c.csv", "--vocabulary", 300, "--out", "o").code == 0
     assert "got loss shipped with plas-codesign and their_pack.m:f of their-plas 1.0" in inside("list", "metrics").err
     with pytest.raises(nas.UsageError, match="device: expected one device l4, got l4 shipped with plas-codesign"):
-        nas.load_study(device="l4")
+        nas.load_study(preset="paper", device="l4")
     assert nas.load_study("named.yaml").problem.scenario.device.name == "NVIDIA L4"
 
 
@@ -783,7 +783,7 @@ def test_a_run_in_their_format_holds_it_and_is_repeated_without_the_package(
 def test_their_format_is_the_same_in_cases_of_devices(formatting: Path, inside: Inside, tmp_path: Path) -> None:
     axes = {"depth": [8, 16], "width": [512, 1024], "expert_ffn_ratio": [2, 4], "n_kv_heads": [1]}
     (tmp_path / "dense.yaml").write_text(yaml_source.dump({"name": "dense", "axes": axes}))
-    line = ("devices", "--space", "dense.yaml", "--devices", "l4", "--quiet")
+    line = ("devices", "--preset", "paper", "--space", "dense.yaml", "--devices", "l4", "--quiet")
     assert inside(*line, "--set", "precision=acme4", "--out", "one").code == 0
     (formatting / "their_pack" / "formats" / "acme4.yaml").unlink()
     forget()

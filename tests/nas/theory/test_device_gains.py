@@ -18,7 +18,7 @@ RESOURCES = ("compute", "bandwidth", "memory")
 )
 @pytest.mark.parametrize("latency", ["closed_form", "operator"])
 def test_a_tenth_more_buys_about_its_price(latency: str, budgets: dict[str, float], metric: str, resource: str) -> None:
-    problem = nas.load_study(latency=latency, budgets=budgets).problem
+    problem = nas.load_study(preset="paper", latency=latency, budgets=budgets).problem
     found = gains(problem)
     assert found is not None
     design = problem.architectures(found.pick.genotypes)
@@ -33,7 +33,7 @@ def test_a_tenth_more_buys_about_its_price(latency: str, budgets: dict[str, floa
 
 
 def test_a_study_that_theory_does_not_cover_has_none() -> None:
-    problem = nas.load_study(law="evidence", tokens=[10e9, 20e9], budgets={"total_ms": 100}).problem
+    problem = nas.load_study(preset="paper", law="evidence", tokens=[10e9, 20e9], budgets={"total_ms": 100}).problem
     found = gains(problem)
     assert found is not None
     assert relaxed_gains(problem, problem.architectures(found.pick.genotypes), RESOURCES) == {}

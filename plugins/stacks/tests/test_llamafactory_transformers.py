@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from core_tests import loaded
+from plas_stacks import llamafactory
 
 from nas.export.families import FAMILIES, family_of
 from nas.export.model import Model
-from nas.export.stacks import hf, llamafactory
+from nas.export.stacks import hf
 from objectives import counts
-from tests.nas.export.conftest import SMALL
-from tests.nas.export.kinds import HELD
 
 Exported = Callable[..., Model]
+SMALL, HELD = loaded("nas/export/conftest.py").SMALL, loaded("nas/export/kinds.py").HELD
 pytestmark = pytest.mark.slow
 STEPS, SEQUENCES = 12, 60
 CASES = {
@@ -68,14 +69,13 @@ def trained(model: Model, folder: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", CASES)
 def test_it_trains(exported: Exported, tmp_path: Path, name: str, weights: bool) -> None:
     """Losses fall, whole sequences are packed, and what is saved has the candidate's parameters and loads."""
-    from transformers import AutoModelForCausalLM
-
+    transformers = pytest.importorskip("transformers")
     model = exported(CASES[name], recipe="small", weights=weights)
     rows = trained(model, tmp_path)
     assert len(rows) == STEPS
     assert rows[-1]["loss"] < rows[0]["loss"] - 0.3
     saved = tmp_path / "saves" / model.folder
-    built = AutoModelForCausalLM.from_pretrained(saved)
+    built = transformers.AutoModelForCausalLM.from_pretrained(saved)
     assert built.num_parameters() == counts.total(model.architecture)[0]
     if model.sparse:
         config = json.loads((saved / "config.json").read_text())

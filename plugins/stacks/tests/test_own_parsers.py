@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from core_tests import ROOT
+from plas_stacks import llamafactory, megatron, torchtitan
 
 from nas.export.model import Model
 from nas.export.stack_files import parsed
-from nas.export.stacks import hf, llamafactory, megatron, torchtitan
+from nas.export.stacks import hf
 from objectives import counts
 
 Exported = Callable[..., Model]
 pytestmark = pytest.mark.extended
-ROOT = Path(__file__).resolve().parents[3]
 NAMES = ("dense", "top1", "top2", "untied", "qwen2", "llama", "wide heads")
 TITAN = """
 import json, sys, torch

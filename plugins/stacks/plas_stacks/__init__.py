@@ -1,0 +1,1 @@
+"""Stacks of three training frameworks for `plas export`, a module each, found by their entry points."""
