@@ -392,4 +392,6 @@ def _other_peak(name: str, value: Any) -> float:
     return reading(name, value).value
 
 
-OtherPeaks = Annotated[dict[Name, float], BeforeValidator(_of_other_peaks, json_schema_input_type=dict[Name, float | str])]
+OtherPeaks = Annotated[
+    dict[Name, float], BeforeValidator(_of_other_peaks, json_schema_input_type=dict[Name, float | str])
+]

@@ -7,7 +7,7 @@ import pytest
 from core_tests import ROOT, loaded
 
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "plugins").glob("*/docs/*.md"))
-READMES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "plugins").glob("*/README.md"))
+READMES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "plugins").glob("[!.]*/README.md"))
 
 
 def test_every_package_has_a_page() -> None:

@@ -162,7 +162,7 @@ def device_transfer() -> Claim:
         f"Share of each device's exact loss–total frontier that AGX Orin's holds too, and the 90th percentile of what AGX Orin's designs lose "
         f"there: {line('total_ms')}. Loss–decode: {line('decode_ms')}. Decoding is bound by bandwidth alone, so its frontier is nearly the same "
         "everywhere; what changes between devices is which point of it a budget in ms buys. Between workloads the frontiers differ (below).",
-        "plas run --algo exact --device rtx_4090",
+        "plas run --algo exact --preset paper --device rtx_4090",
     )
 
 

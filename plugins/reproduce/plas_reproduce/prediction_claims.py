@@ -247,7 +247,7 @@ def worked_designs() -> list[Claim]:
             UNKNOWN,
             f"No result of it is printed, and E = 10 is not in the space (E is {', '.join(map(str, experts.tolist()))}), so that it is none of its designs. By the law, at the example's 4 GB and 0.5 GB a step, l 20 and "
             f"ρ 0.20 with the best r and gqa have loss {named.value:.4f}; the optimum at this width, l {free.point['depth']:.1f} and ρ {free.point['activation_rate']:.4f}, has {free.value:.4f}.",
-            "plas theory --compute '10 TOPS' --bandwidth '50 GB/s' --memory '4 GB' --budget decode_ms=100 --width 1024 --set output_tokens=10",
+            "plas theory --preset paper --compute '10 TOPS' --bandwidth '50 GB/s' --memory '4 GB' --budget decode_ms=100 --width 1024 --set output_tokens=10",
         ),
     ]
 

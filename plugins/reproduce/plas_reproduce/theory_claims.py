@@ -185,7 +185,7 @@ def same_memory_optima() -> Claim:
         CONDITIONS,
         f"True of weights alone (ρ* {same['activation_rate']:.4f}, r* {same['ffn_ratio']:.2f}, l* {same['depth']:.2f}). With the KV cache in the budget gqa* "
         f"follows the context: {_cached()}.",
-        "plas theory --budget resident_gb=4",
+        "plas theory --preset paper --budget resident_gb=4",
     )
 
 
@@ -269,7 +269,7 @@ def example() -> Claim:
         FAILS,
         f"One token gives η = {etas[0]:.3g}; η = {etas[1]:.3g} is ten tokens. At d = 1024 that is the dual regime with ρ* {dual.activation_rate:.4f}; "
         f"memory-only would be {only:.4f}, not 0.20.",
-        "plas theory --compute '10 TOPS' --bandwidth '50 GB/s' --memory '4 GB' --budget decode_ms=100 --width 1024 --set output_tokens=10",
+        "plas theory --preset paper --compute '10 TOPS' --bandwidth '50 GB/s' --memory '4 GB' --budget decode_ms=100 --width 1024 --set output_tokens=10",
         (
             Number("η of the example, one token", 0.125, etas[0]),
             Number("ρ* of the example", 0.20, dual.activation_rate),
