@@ -45,7 +45,10 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
         {"import_module", "spec_from_file_location", "module_from_spec", "exec_module"},
         "the one place that imports a user's module, where the command has the right",
     ),
-    "nas/terminal/flags.py": ({"read_text", "eval"}, "the entries of our own table of keys, as they stand in its source"),
+    "nas/terminal/flags.py": (
+        {"read_text", "eval"},
+        "the entries of our own table of keys, as they stand in its source",
+    ),
     "objectives/plausible.py": ({"yaml.load"}, SHIPPED),
     "nas/terminal/streams.py": ({"open"}, "the null device and the standard streams' descriptors"),
     "nas/terminal/parser.py": ({"exec", "import_module"}, "an empty text, for a signal; our own three packages"),

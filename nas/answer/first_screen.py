@@ -25,7 +25,7 @@ from nas.answer.sentences import (
     is_of_the_paper,
     plot_axes,
 )
-from nas.answer.three_sentences import engines_line, minimised_or_limited, three_sentences
+from nas.answer.three_sentences import engines_line, is_rounded_free, minimised_or_limited, three_sentences
 from nas.answer.witness import Witness
 from nas.document.document import Table, table_of
 from nas.problem.diagnosis import lines
@@ -42,7 +42,7 @@ from nas.terminal.scatter import LINES, MARGIN, Series, scatter
 from nas.terminal.screen_text import COMMAND, TITLE, Styled, columns, linked, rows, shown, wrapped
 from nas.terminal.tables import show as show_document
 from nas.terminal.tables import table_lines
-from objectives.loss_law.law import origin_line
+from objectives.loss_law.law import origin_line, verdict_line
 from search_spaces.architectures import Architectures
 
 COLUMNS, ROWS = 80, 24  # of the screen that the answer fits
@@ -136,6 +136,7 @@ def _answer(outcome: Outcome) -> list[Line]:
         *_unmeasured(outcome, design, metrics),
         *_compared(outcome),
         *([engines] if (engines := engines_line(problem, design)) else []),
+        *([verdict] if (verdict := verdict_line(problem.scenario.law)) else []),
         *blind_lines(problem.scenario.law, outcome.blind),
     ]
     return [*_sentence(Styled(f"Best design: {size}", TITLE)), *_sentences(facts, INDENT)]
@@ -222,7 +223,8 @@ def _doubt_of_loss(problem: Problem, design: Architectures) -> str:
     law = problem.scenario.law
     if law.extrapolates(design)[0]:
         return " (extrapolated: the law was fitted on other designs)"
-    return " (error unknown)" if law.residual_sd is None and not law.draws else ""
+    unknown = " (error unknown)" if law.residual_sd is None and not law.draws else ""
+    return unknown + ("; what rounding costs is not in it" if is_rounded_free(problem, design) else "")
 
 
 def _compared(outcome: Outcome) -> list[str]:

@@ -220,9 +220,14 @@ def _train(problem: Problem, chosen: Architectures, loss: float, beside: str) ->
     size, rest = describe_in_words(chosen, problem.space.settings)
     law = problem.scenario.law
     outside = ", extrapolated" if law.extrapolates(chosen)[0] else "" if has_doubt(law) else ", error unknown"
-    narrow = float(problem.pricing(chosen).precision.weight_bytes) < LOSSLESS and law.precision_law is None
-    outside += ", as if in 16 bits" if narrow else ""
+    outside += ", as if in 16 bits" if is_rounded_free(problem, chosen) else ""
     return f"Train {size}: loss {loss:.4f} nats (predicted{outside}{_of_format(law, chosen)}), {rest}{beside}."
+
+
+def is_rounded_free(problem: Problem, chosen: Architectures) -> bool:
+    """Whether a design's weights have fewer than 16 bits and its loss says nothing of that."""
+    narrow = float(problem.pricing(chosen).precision.weight_bytes) < LOSSLESS
+    return narrow and problem.scenario.law.precision_law is None
 
 
 def _of_format(law: Law, chosen: Architectures) -> str:

@@ -78,7 +78,8 @@ def case_list(request: DevicesRequest) -> CaseList:
         rows, faults = _recorded(config.cases, origins)
     else:
         rows, notices, devices = _crossed(config, raw, origins, chosen)
-    if "preset" not in raw and (config.devices or any(map(is_about_a_device, (row.values for row in rows)))):
+    stated = [{"devices": config.devices, "latency": raw.get("latency")}, *(row.values for row in rows)]
+    if "preset" not in raw and any(map(is_about_a_device, stated)):
         return case_list(replace(request, flags={**request.flags, "preset": "device"}))
     if len(rows) > MOST:
         raise UsageError(f"devices: expected at most {MOST:,} cases, got {len(rows):,}; ask for fewer")

@@ -24,6 +24,7 @@ from tests.nas.conftest import TINY
 
 LAWS = ("hw_codesign", "joint_moe", "chinchilla_epoch")
 FLAGS = {
+    "preset": "paper",
     "algo": "exact",
     "space": TINY,
     "laws": "joint_moe,chinchilla_epoch",
@@ -81,7 +82,7 @@ def test_summary_picture_and_page_tell_the_same(ran: Path) -> None:
 
 
 def test_the_screen_says_what_a_pick_is_right_under(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    execute(RunRequest(flags=FLAGS, out=tmp_path / "RUN", pictures=False))
+    execute(RunRequest(flags=FLAGS, out=tmp_path / "RUN", pictures=False, verbose=True))
     said = shown(capsys)
     assert "Regret under each law, nats" in said
     assert "2 laws that price it" in said or "3 laws that price it" in said
@@ -96,7 +97,7 @@ def test_dense_or_experts_is_answered_by_the_laws_that_can(tmp_path: Path, capsy
         "laws": "joint_moe,sparsity_iso,chinchilla_epoch",
         "budgets": {"memory_gb": 0.7, "total_ms": 60},
     }
-    execute(RunRequest(flags=flags, out=tmp_path / "RUN", pictures=False))
+    execute(RunRequest(flags=flags, out=tmp_path / "RUN", pictures=False, verbose=True))
     said = shown(capsys)
     (line,) = {
         text.partition("Along")[0] for text in said.split("your budgets: ") if text.startswith("Dense or experts?")

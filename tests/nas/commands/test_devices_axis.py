@@ -61,7 +61,9 @@ def test_a_design_of_the_answers_loss_at_a_lower_price_is_named(
 ) -> None:
     Path("prices.csv").write_text(f"device,price [USD]\n{SLOW},249\n{FAST},1999\n")
     priced = ("--set", f"devices={SLOW},{FAST}", "--set", "device_columns=prices.csv", "--objectives", objectives)
-    run = inside("run", "--config", study, "--algo", "exact", "--no-plots", *priced, "--budget", "total_ms=300")
+    run = inside(
+        "run", "--config", study, "--algo", "exact", "--no-plots", "--verbose", *priced, "--budget", "total_ms=300"
+    )
     shown = " ".join(run.out.split())
     assert (f"The same loss takes price 249 for 1999 USD with {SLOW}: " in shown) == said
     assert ("of equal losses the answer is that of least total_ms" in shown) == said

@@ -11,7 +11,7 @@ import pytest
 from tests.nas.commands.test_formats import SPACE
 
 EXPERTS = SPACE.replace("[1, 8]", "[4, 8]")
-EXACT = ("run", "--algo", "exact", "--space", "space.yaml", "--no-plots")
+EXACT = ("run", "--preset", "paper", "--algo", "exact", "--space", "space.yaml", "--no-plots")
 Inside = Callable[..., Any]
 
 
@@ -69,8 +69,8 @@ def test_a_precision_law_without_few_bits_to_price_says_so(inside: Inside) -> No
 
 
 def test_designs_beyond_a_laws_range_are_marked_and_named(inside: Inside) -> None:
-    ran = inside(*EXACT, "--out", "run")
-    assert "extrapolated (*)" in " ".join(ran.out.split())
+    ran = inside(*EXACT, "--verbose", "--out", "run")
+    assert "lie outside (*)" in " ".join(ran.out.split())
     explained = inside("explain", "--architecture", "depth=200,width=8192,n_kv_heads=8,expert_size=8192")
     assert "layers 200 (trained: " in explained.out
     assert "outside of what law hw_codesign was fitted on" in explained.out

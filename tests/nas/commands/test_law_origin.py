@@ -35,7 +35,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """A run under a law file of the current folder; what it printed is left in `capsys`."""
     monkeypatch.chdir(tmp_path)
     Path("law.yaml").write_text(LAW, encoding="utf-8")
-    return execute(RunRequest(flags=FLAGS, out=Path("RUN"), pictures=False))
+    return execute(RunRequest(flags=FLAGS, out=Path("RUN"), pictures=False, verbose=True))
 
 
 def test_a_run_says_where_its_law_comes_from(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,7 @@ axes:
   expert_ffn_ratio: [0.5, 1, 2]
   n_kv_heads: [1, 4]
 """
-LINE = ("--space", "space.yaml", "--seed", 3)
+LINE = ("--preset", "paper", "--space", "space.yaml", "--seed", 3, "--verbose")
 KINDS = ("n_local", "n_conv", "n_linear")
 LIMITS = "Layers of several kinds: at least 2 and one in 6 of full attention"
 

@@ -17,7 +17,7 @@ def test_without_an_fp4_peak(inside: Any) -> None:
 def test_calibrated_and_repeatable(inside: Any, commands: Any) -> None:
     """Thor's own NVFP4 profile is used, and a run's recorded study, which embeds the peak, gives the same bytes."""
     flags = ("--algo", "random", "--evaluations", "40")
-    first = inside("run", *flags, *FLAGS, "--device", "jetson_agx_thor", "--out", "first")
+    first = inside("run", *flags, *FLAGS, "--device", "jetson_agx_thor", "--verbose", "--out", "first")
     assert "efficiencies measured with TensorRT-Edge-LLM 0.10.0" in first.out, first
     again = inside("run", "--config", "first/config.yaml", "--out", "again")
     assert again.code == 0, again

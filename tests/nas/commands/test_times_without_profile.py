@@ -5,7 +5,18 @@ from typing import Any
 
 def test_commands_say_it(inside: Any) -> None:
     """run, select, explain warn on the NPU; another name of a precision is refused with ours; list has the figures."""
-    flags = ("--algo", "random", "--evaluations", "50", "--device", "rk3588_npu", "--precision", "int8")
+    flags = (
+        "--algo",
+        "random",
+        "--evaluations",
+        "50",
+        "--device",
+        "rk3588_npu",
+        "--preset",
+        "paper",
+        "--precision",
+        "int8",
+    )
     for answer in (
         inside("run", *flags, "--out", "run"),
         inside("select", "run"),

@@ -24,7 +24,7 @@ def content(**keys: Any) -> str:
             "params": {"nsga2": {"population": 10}},
             "seeds": 3,
             "evaluations": 40,
-            "study": {"space": SPACE, "baselines": []},
+            "study": {"preset": "paper", "space": SPACE, "baselines": []},
             "studies": {"loose": {}, "tight": {"budgets": {"total_ms": 40}}},
             **keys,
         }

@@ -36,6 +36,7 @@ def alone(device: str, precision: str, workload: tuple[int, int, int], applicati
     batch, read, written = workload
     study = assemble(
         {
+            "preset": "paper",
             **raw,
             "device": device,
             "precision": precision,
@@ -219,7 +220,7 @@ def test_random_devices_formats_and_limits(
     ]
     table = tmp_path / "cases.csv"
     table.write_text("\n".join(["case,device,precision,batch,input_tokens,output_tokens,budget", *lines]))
-    study = solved(table=table, flags={"space": deepcopy(tiny)})
+    study = solved(table=table, flags={"preset": "paper", "space": deepcopy(tiny)})
     cases = [
         alone(device, precision, workload, ("decode_ms", limit), space=deepcopy(tiny), budgets={"decode_ms": limit})
         for _, device, precision, workload, limit in wanted

@@ -81,7 +81,7 @@ def test_a_tables_columns_are_named_as_study_keys(request_for: Ask, tmp_path: Pa
         "robot,jetson_orin_nano_super_8gb,int8,512,8,decode_ms<=100 ms resident_gb=4 GB",
         "car,jetson_agx_orin_64gb@30w,,,,total_ms=100 memory_gb=16",
     )
-    robot, car = priced_cases(case_list(request_for(table=path, flags={"attention": "fused"}))).cases
+    robot, car = priced_cases(case_list(request_for(table=path, flags={"attention": "fused", "preset": "paper"}))).cases
     assert {b.metric: b.limit for b in robot.budgets} == {"memory_gb": 8.0, "decode_ms": 100.0, "resident_gb": 4.0}
     assert {b.metric: b.limit for b in car.budgets} == {"total_ms": 100.0, "memory_gb": 16.0}
     assert (robot.config.precision, robot.config.input_tokens, robot.config.attention) == ("int8", 512, "fused")
@@ -166,7 +166,7 @@ def test_a_board_of_ones_own_by_file_and_in_a_study(request_for: Ask, tmp_path: 
     (tmp_path / "study.yaml").write_text(dump({"preset": "paper", "device": BOARD, "precision": "int8"}))
     (case,) = priced_cases(case_list(request_for(config=str(tmp_path / "study.yaml")))).cases
     assert (case.label, case.device.memory_gb, case.config.precision) == ("Board", 8.0, "int8")
-    (tmp_path / "several.yaml").write_text(dump({"preset": "paper", "devices": {"mine": {**BOARD, "fp16": "6 TB/s"}}}))
+    (tmp_path / "several.yaml").write_text(dump({"devices": {"mine": {**BOARD, "fp16": "6 TB/s"}}}))
     assert "several.yaml:4: device.fp16: expected a quantity" in fault(
         request_for(config=str(tmp_path / "several.yaml"))
     )
@@ -175,13 +175,14 @@ def test_a_board_of_ones_own_by_file_and_in_a_study(request_for: Ask, tmp_path: 
 def test_a_board_of_ones_own_is_priced_as_it_is(request_for: Ask, tmp_path: Path) -> None:
     board, study = str(tmp_path / "board.yaml"), tmp_path / "several.yaml"
     Path(board).write_text(dump({**BOARD, "modes": {"eco": {"fp16": "3 TFLOP/s"}}}))
-    study.write_text(dump({"preset": "paper", "devices": {"mine": BOARD}}))
+    study.write_text(dump({"devices": {"mine": BOARD}}))
     for one in (board, f"l4,{board}@eco"):
         assert case_list(request_for(devices=one)).shared.config.preset == "device"
     assert case_list(request_for(config=str(study))).shared.config.preset == "device"
     assert case_list(request_for(table=table(tmp_path, "device", board))).shared.config.preset == "device"
     assert case_list(request_for(devices=board, flags={"preset": "paper"})).shared.config.preset == "paper"
-    assert case_list(request_for(devices="l4")).shared.config.preset == "paper"
+    assert case_list(request_for(devices="l4")).shared.config.preset == "device"
+    assert case_list(request_for()).shared.config.preset == "paper"
 
 
 def test_keys_of_a_file_that_are_none(request_for: Ask, tmp_path: Path) -> None:

@@ -375,7 +375,13 @@ def enumerated(tmp_path: Path, user_module: Callable[[str], str], monkeypatch: p
     monkeypatch.setattr("nas.exact.solution.BLOCK", 200)
     monkeypatch.setattr("nas.exact.checkpoint.SAVE_EVERY_S", 0.0)
     name = user_module("def fn(a):\n    return a.depth / a.width + a.n_experts\n")
-    study = {"preset": "paper", "space": SPACE, "name": "some", "objectives": ["loss", f"{name}:fn"], "applications": {}}
+    study = {
+        "preset": "paper",
+        "space": SPACE,
+        "name": "some",
+        "objectives": ["loss", f"{name}:fn"],
+        "applications": {},
+    }
     study |= {"baselines": ["smollm2_135m"], "budgets": {f"{name}:fn": 100}}
     (tmp_path / "study.yaml").write_text(dump(study))
     return tmp_path

@@ -144,10 +144,14 @@ def test_a_run_records_what_was_picked_and_goes_on_with_it(inside: Callable[...,
     assert answer.code == 0, answer.err
     head = answer.out.splitlines()
     assert (
-        " ".join(map(str.strip, head[2:4])) == "auto: local_search, since 200 evaluations are asked without a prior; docs/strategies.md#which-one"
+        " ".join(map(str.strip, head[2:4]))
+        == "auto: local_search, since 200 evaluations are asked without a prior; docs/strategies.md#which-one"
     )
     recorded = yaml_source.read(tmp_path / "run" / "config.yaml")[0]
-    assert (recorded["algo"], recorded["auto"]) == ("local_search", " ".join(map(str.strip, head[2:4])).removeprefix("auto: ").partition(";")[0])
+    assert (recorded["algo"], recorded["auto"]) == (
+        "local_search",
+        " ".join(map(str.strip, head[2:4])).removeprefix("auto: ").partition(";")[0],
+    )
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["auto"] == recorded["auto"]
     more = inside("run", "--resume", "run", "--algo", "auto", "--evaluations", 260)
     assert more.code == 0, more.err

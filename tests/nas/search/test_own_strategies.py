@@ -117,7 +117,9 @@ def test_what_a_strategy_says_stands_in_the_answer_its_page_and_its_files(
     ran = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert re.search(r"All is well\.\s+The first was [0-9]+ layers, width .*\.", ran.stdout, re.DOTALL)
     page = (tmp_path / "run" / "report.html").read_text()
-    assert re.search(r"<h2>What I saw</h2></summary><p>All is well\..*Of mine.*By rank\..* alt=\"Mine\"", page, re.DOTALL)
+    assert re.search(
+        r"<h2>What I saw</h2></summary><p>All is well\..*Of mine.*By rank\..* alt=\"Mine\"", page, re.DOTALL
+    )
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert (summary["lessons"], summary["learned"]) == (["All is well."], {"evaluated": 20})
     assert (tmp_path / "run" / "mine.csv").read_text().startswith("key\n")
