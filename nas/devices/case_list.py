@@ -78,7 +78,8 @@ def case_list(request: DevicesRequest) -> CaseList:
         rows, faults = _recorded(config.cases, origins)
     else:
         rows, notices, devices = _crossed(config, raw, origins, chosen)
-    stated = [{"devices": config.devices, "latency": raw.get("latency")}, *(row.values for row in rows)]
+    latency = {"latency": raw.get("latency")}
+    stated = [{**latency, "devices": config.devices}, *({**latency, **row.values} for row in rows)]
     if "preset" not in raw and any(map(is_about_a_device, stated)):
         return case_list(replace(request, flags={**request.flags, "preset": "device"}))
     if len(rows) > MOST:

@@ -97,7 +97,7 @@ def test_dense_or_experts_is_answered_by_the_laws_that_can(tmp_path: Path, capsy
         "laws": "joint_moe,sparsity_iso,chinchilla_epoch",
         "budgets": {"memory_gb": 0.7, "total_ms": 60},
     }
-    execute(RunRequest(flags=flags, out=tmp_path / "RUN", pictures=False, verbose=True))
+    execute(RunRequest(flags=flags, out=tmp_path / "RUN", pictures=False))
     said = shown(capsys)
     (line,) = {
         text.partition("Along")[0] for text in said.split("your budgets: ") if text.startswith("Dense or experts?")
