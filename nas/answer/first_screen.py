@@ -13,7 +13,6 @@ from nas.answer.design_words import describe_in_words
 from nas.answer.device_times import PREFIX, alike, counted, in_ms, limits, misses, times_of
 from nas.answer.law_sentences import TITLE as UNDER_LAWS
 from nas.answer.law_sentences import verdict_header, verdict_lines, verdict_rows
-from nas.answer.next_steps import next_steps
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import LOSS, figure, figure_of, on_devices
 from nas.answer.sentences import (
@@ -28,26 +27,29 @@ from nas.answer.sentences import (
 from nas.answer.three_sentences import engines_line, is_rounded_free, minimised_or_limited, three_sentences
 from nas.answer.witness import Witness
 from nas.document.document import Table, table_of
-from nas.problem.diagnosis import lines
+from nas.problem.diagnosis import Diagnosis, at_least, lines
 from nas.problem.evaluations import Evaluations
 from nas.problem.law_caveats import blind_lines
 from nas.problem.objective import OWN, Baseline, PickQuery, unit_of
 from nas.problem.picks import Pick
-from nas.problem.problem import Problem
+from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.quantiles import share_of, time_ranges, with_metrics
 from nas.problem.uncertainty import Difference
 from nas.study.configuration import StudyConfig
 from nas.terminal.console import Line, write
+from nas.terminal.doors import command
 from nas.terminal.scatter import LINES, MARGIN, Series, scatter
 from nas.terminal.screen_text import COMMAND, TITLE, Styled, columns, linked, rows, shown, wrapped
 from nas.terminal.tables import show as show_document
 from nas.terminal.tables import table_lines
+from objectives.display_text import in_a_command
 from objectives.loss_law.law import origin_line, verdict_line
 from search_spaces.architectures import Architectures
 
 COLUMNS, ROWS = 80, 24  # of the screen that the answer fits
 LOWEST, HIGHEST = 4, 12  # lines of the plot
 INDENT = "  "
+COSTS = METRIC_ORDER[2:]  # all but the loss
 WORDS = {  # of metrics whose limits people type
     "total_ms": "total time",
     "prefill_ms": "time to the first token",
@@ -341,3 +343,55 @@ def _ending(outcome: Outcome, folder: Path) -> list[Line]:
         *wrapped(files, min(columns(), COLUMNS)),
         *([["Next: ", shown(step, sys.stdout)] for step in steps]),
     ]
+
+
+def next_steps(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
+    """Commands to run next, and why; every limit in them is one that opens a design of this run."""
+    if len(outcome.evaluations) and not outcome.evaluations.ok.any():
+        return []
+    steps = []
+    if outcome.diagnosis is None:
+        steps.append(
+            (f"{command('select')} {in_a_command(folder)} --budget {tighter(outcome)}", "within a tighter budget")
+        )
+        steps.append((f"{command('explain')} {in_a_command(folder)} --select knee", "where time and loss come from"))
+    elif outcome.diagnosis.together > 0 and (opening := relaxed(outcome.diagnosis)):
+        steps.append(
+            (
+                f"{command('run')} --config {in_a_command(folder / 'config.yaml')} {opening}",
+                "relax until a design fits",
+            )
+        )
+    if outcome.diagnosis is not None and (smaller := outcome.diagnosis.vocabulary):
+        again = f"{command('run')} --config {in_a_command(folder / 'config.yaml')} --vocabulary {smaller.size}"
+        steps.append((again, "a vocabulary at which a design fits"))
+    evaluated, size = len(outcome.evaluations), outcome.study.problem.space.size
+    proved = outcome.diagnosis_covers_space and outcome.diagnosis is not None and outcome.diagnosis.together > 0
+    if outcome.study.config.algo != "exact" and evaluated < size and not proved:
+        more = min(2 * max(evaluated, 1), size)
+        steps.append((f"{command('run')} --resume {in_a_command(folder)} --evaluations {more}", "search on"))
+    return steps
+
+
+def tighter(outcome: Outcome) -> str:
+    """A budget at the middle of the frontier, as short as it can be written and still leave designs out."""
+    frontier = outcome.frontier
+    metric = next((name for name in frontier.objectives if name in COSTS), "total_ms")
+    values = np.sort(frontier.metrics[metric])
+    middle = float(values[(len(values) - 1) // 2])
+    written = [at_least(middle, digits) for digits in (2, 3, 4, 5)]
+    return f"{metric}={next((limit for limit in written if float(limit) < values[-1]), at_least(middle))}"
+
+
+def relaxed(diagnosis: Diagnosis) -> str:
+    """The least relaxation of one budget that opens a design, else of all of them; "" where none is known to."""
+    alone = [r for r in diagnosis.relaxations if r.limit is not None and r.limit > r.budget.limit]
+    if alone:
+        least = min(alone, key=lambda r: (r.limit or 0.0) / r.budget.limit)
+        return f"--budget {least.budget.metric}={at_least(least.limit or 0.0)}"
+    if not np.isfinite(diagnosis.together):
+        return ""
+    factor = 1.0 + diagnosis.together
+    missed = {b.metric for b in diagnosis.closest.budgets if diagnosis.closest.metrics[b.metric][0] > b.limit}
+    every = [(r.budget.metric, at_least(factor * r.budget.limit)) for r in diagnosis.relaxations]
+    return " ".join(f"--budget {metric}={limit}" for metric, limit in every if metric in missed)

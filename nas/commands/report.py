@@ -12,7 +12,7 @@ from nas.answer.past_run import RecordedRun, recalled, recorded_run
 from nas.commands.answer_folders import work_of
 from nas.commands.requests import ReportRequest
 from nas.errors import UsageError
-from nas.files import report_json, yaml_source
+from nas.files import own_files, report_json, yaml_source
 from nas.files.tables import write
 from nas.pages.page import FILE, delivered, name_of
 from nas.pages.run_page import run_page
@@ -136,3 +136,12 @@ def opened(page: Path) -> bool:
         return webbrowser.open(page.as_uri())
     except (webbrowser.Error, OSError):
         return False
+
+
+def draw_run(outcome: Outcome, folder: Path) -> None:
+    """The pictures of a run that has just ended and its page, in its folder."""
+    from nas.answer.pictures import draw_all
+
+    with own_files.drawing(folder) as plots:
+        draw_all(outcome, plots)
+    write_report(outcome, folder)

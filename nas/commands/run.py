@@ -14,6 +14,7 @@ from nas.answer.first_screen import show
 from nas.answer.outcome import Outcome, conclude
 from nas.answer.outcome_files import summary, write_files, write_steps
 from nas.answer.progress import ProgressFile, this_machine
+from nas.commands.report import draw_run
 from nas.commands.requests import RunRequest
 from nas.commands.run_request import Attached, announce, assembled, attached, continued, place, refuse_moving
 from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError
@@ -261,8 +262,6 @@ def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker, config
 
 def draw(outcome: Outcome, folder: Path) -> None:
     """The run's pictures and its page."""
-    from nas.commands.drawing import draw_run
-
     draw_run(outcome, folder)
 
 

@@ -30,7 +30,7 @@ MEANT = {
     **dict.fromkeys(("size", "parameters", "params"), ("params_total", "params_active")),
     **dict.fromkeys(("accuracy", "quality"), ("loss", "perplexity")),
     **dict.fromkeys(("context", "context-length", "ctx", "ctx-size", "prompt", "prompt-length", "seq-len"), PROMPT),
-    "workload": ("input_tokens", "output_tokens", "batch", "--input-tokens", "--output-tokens", "--batch"),
+    "workload": ("input_tokens", "output_tokens", "batch", "--input-tokens", "--output-tokens"),
     **dict.fromkeys(("generate", "max-tokens", "max-new-tokens"), ("--output-tokens",)),
     **dict.fromkeys(("quant", "quantization", "quantisation", "bits", "dtype"), ("--precision",)),
 }  # words of other tools for what has another name here

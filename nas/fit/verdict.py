@@ -68,7 +68,7 @@ def prior_verdict(content: Content) -> list[str]:
 
 def _assumed(content: Content) -> list[Check]:
     """That the table does not say on how many tokens its models were trained."""
-    tokens = content["data"]["assumed_tokens"]
+    tokens = content["data"].get("assumed_tokens")
     reason = f"Tokens: the table has none, so every row is taken as trained on {tokens:.3g}." if tokens else ""
     return (
         [Check("the tokens are assumed", reason, "say with --tokens N on how many tokens the models were trained.")]

@@ -11,8 +11,7 @@ import pytest
 from nas.answer.answer_document import answer_document
 from nas.answer.design_words import describe_in_words
 from nas.answer.device_times import in_ms
-from nas.answer.first_screen import show, show_head
-from nas.answer.next_steps import next_steps
+from nas.answer.first_screen import next_steps, show, show_head
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import own_picks
 from nas.answer.sentences import certainty, certainty_in_short

@@ -50,7 +50,7 @@ def test_a_failure_says_its_reason_and_formulas_come_first(folder: Path, run: Ru
         "if config['num_hidden_layers'] == 2: os.kill(os.getpid(), signal.SIGKILL)\n"
         "if config['num_hidden_layers'] == 4: print('what?'); sys.exit()\n"
     )
-    answer = run("--out", "out", algo="exact", budgets={"params_total": 90_000})
+    answer = run("--out", "out", algo="exact", preset="paper", budgets={"params_total": 90_000})
     assert answer.code == 0, answer
     reasons = {(int(r["depth"]), int(r["width"])): r["reason"] for r in rows(folder)}
     assert reasons[1, 32] == ""

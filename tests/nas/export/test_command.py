@@ -88,7 +88,16 @@ def _all(inside: Inside, folder: Path) -> list[dict[str, Any]]:
 
 def test_rounding_and_doubts_are_shown(inside: Inside, tmp_path: Path) -> None:
     result = inside(
-        "export", candidates(tmp_path), "--expert-multiple", 64, "--out", "out", "--budget", "total_ms=0.01"
+        "export",
+        candidates(tmp_path),
+        "--expert-multiple",
+        64,
+        "--preset",
+        "paper",
+        "--out",
+        "out",
+        "--budget",
+        "total_ms=0.01",
     )
     assert "Rounded one: expert size 96 -> 128, FFN ratio 0.75 -> 1, loss" in result.out
     assert "Rounded ../two" not in result.out

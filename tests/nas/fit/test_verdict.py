@@ -181,7 +181,9 @@ def test_agreement_of_draws_that_cannot_disagree_is_no_certainty(tmp_path: Path,
     answer = inside(*quick, "--tokens", "10e9", "--stop-below", "1e-4")
     assert answer.code == 2
     assert "stop_below: expected a drop of regret per FLOP, got none" in answer.err
-    answer = inside("run", "--law", law, "--algo", "random", "--evaluations", 40, "--out", tmp_path / "run")
+    answer = inside(
+        "run", "--law", law, "--algo", "random", "--evaluations", 40, "--verbose", "--out", tmp_path / "run"
+    )
     assert answer.code == 0, answer.err
     assert "No probability of being optimal: each of the law's" in " ".join(answer.out.split())
     assert "Regret of the picks" not in answer.out
