@@ -73,12 +73,12 @@ def show(outcome: Outcome, folder: Path, *, verbose: bool = False) -> None:
     if verbose:
         show_document(answer_document(outcome))
         write([[]])
-    show_first_screen(outcome, folder)
+    show_first_screen(outcome, folder, steps=None if verbose else 1)
 
 
-def show_first_screen(outcome: Outcome, folder: Path) -> None:
-    """Print the answer below the head; the plot takes the lines that are left."""
-    first, last = _answer(outcome), _ending(outcome, folder)
+def show_first_screen(outcome: Outcome, folder: Path, *, steps: int | None) -> None:
+    """Print the answer below the head and so many commands to type next; the plot takes the lines that are left."""
+    first, last = _answer(outcome), _ending(outcome, folder, steps)
     study = outcome.study
     used = len(_head(study.problem, study.config)) + len(first) + len(last) + 1
     if sys.stderr.isatty():  # warnings stand on the same screen
@@ -330,14 +330,14 @@ def _plot(outcome: Outcome, height: int) -> list[Line]:
     return [[], *([shown(part, sys.stdout) for part in line] for line in drawn)]
 
 
-def _ending(outcome: Outcome, folder: Path) -> list[Line]:
-    """How close the search came to the exact frontier, where the files are, one command to type next."""
+def _ending(outcome: Outcome, folder: Path, most: int | None) -> list[Line]:
+    """How close the search came to the exact frontier, where the files are, what to type next."""
     page = ", report.html" if (folder / "report.html").exists() else ""
     files = [
         shown(part, sys.stdout)
         for part in ("Files: ", linked(folder, f"{folder}/"), f" (picks.csv{page}); more: --verbose")
     ]
-    steps = [Styled(step, COMMAND) for step, _ in next_steps(outcome, folder)[:1]]
+    steps = [Styled(step, COMMAND) for step, _ in next_steps(outcome, folder)[:most]]
     return [
         *_sentences(certainty_in_short(outcome)),
         *wrapped(files, min(columns(), COLUMNS)),

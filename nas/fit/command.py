@@ -30,10 +30,8 @@ from nas.study.catalogue import load_law
 from nas.study.layers import layered, of_ones_own
 from nas.terminal.console import Stages, notice, say, say_json
 from nas.terminal.console import write as write_lines
-from nas.terminal.doors import command
 from nas.terminal.screen_text import TITLE, Styled, rows
 from nas.terminal.tables import document_lines
-from objectives.display_text import in_a_command
 from objectives.fitting.design import assumed_by, known_by
 from objectives.fitting.estimate import Fit, Method, fitted
 from objectives.fitting.intervals import intervals
@@ -363,8 +361,9 @@ def next_lines(request: FitRequest, law: Law, content: dict[str, Any]) -> list[s
     better = better_form(content)
     lines = [] if better is None else [f"the same again with --form {better}, for which BIC speaks"]
     if request.candidates is not None and not stops(content):
-        tokens = "" if law.tokens is None else f" --tokens {law.tokens:g}"
-        lines.append(f"{command('train')} {in_a_command(request.candidates)}{tokens} --out trained --data YOUR_TEXT")
+        tokens = [] if law.tokens is None else ["--tokens", f"{law.tokens:g}"]
+        train = ["plas", "train", str(request.candidates), *tokens, "--out", "trained", "--data", "YOUR_TEXT"]
+        lines.append(shlex.join(train))
     if request.out is not None:
         lines.append(shlex.join(["plas", "run", "--algo", "exact", "--law", str(request.out), *same]))
     return [f"{'Next:' if number == 0 else '     '} {line}" for number, line in enumerate(lines)]

@@ -26,7 +26,9 @@ def written(folder: Path, tiny: dict[str, Any], **keys: Any) -> str:
     studies = {"loose": {}, "tight": {"budgets": {"total_ms": 40}, "objectives": ["loss", "total_ms", "memory_gb"]}}
     path = folder / "small.yaml"
     path.write_text(
-        yaml_source.dump({**content, "study": {"space": tiny, "baselines": []}, "studies": studies, **keys})
+        yaml_source.dump(
+            {**content, "study": {"preset": "paper", "space": tiny, "baselines": []}, "studies": studies, **keys}
+        )
     )
     return str(path)
 
