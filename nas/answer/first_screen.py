@@ -83,7 +83,7 @@ def show_first_screen(outcome: Outcome, folder: Path, *, steps: int | None) -> N
     used = len(_head(study.problem, study.config)) + len(first) + len(last) + 1
     if sys.stderr.isatty():  # warnings stand on the same screen
         used += len(_sentences([f"Warning: {text}" for text in study.notices]))
-    height = (rows() or ROWS) - used
+    height = HIGHEST + LINES if steps is None else (rows() or ROWS) - used
     if outcome.diagnosis is not None:
         middle = _details(outcome, height)
     else:
