@@ -24,7 +24,7 @@ from nas.answer.sentences import (
     is_of_the_paper,
     plot_axes,
 )
-from nas.answer.three_sentences import engines_line, is_rounded_free, minimised_or_limited, three_sentences
+from nas.answer.three_sentences import MEMORIES, engines_line, is_rounded_free, minimised_or_limited, three_sentences
 from nas.answer.witness import Witness
 from nas.document.document import Table, table_of
 from nas.problem.diagnosis import Diagnosis, at_least, lines
@@ -355,7 +355,9 @@ def next_steps(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
             (f"{command('select')} {in_a_command(folder)} --budget {tighter(outcome)}", "within a tighter budget")
         )
         steps.append((f"{command('explain')} {in_a_command(folder)} --select knee", "where time and loss come from"))
-    elif outcome.diagnosis.together > 0 and (opening := relaxed(outcome.diagnosis)):
+    elif outcome.diagnosis.together > 0 and (
+        opening := relaxed(outcome.diagnosis, outcome.study.problem.scenario.device.memory_gb)
+    ):
         steps.append(
             (
                 f"{command('run')} --config {in_a_command(folder / 'config.yaml')} {opening}",
@@ -383,9 +385,12 @@ def tighter(outcome: Outcome) -> str:
     return f"{metric}={next((limit for limit in written if float(limit) < values[-1]), at_least(middle))}"
 
 
-def relaxed(diagnosis: Diagnosis) -> str:
+def relaxed(diagnosis: Diagnosis, memory_gb: float) -> str:
     """The least relaxation of one budget that opens a design, else of all of them; "" where none is known to."""
     alone = [r for r in diagnosis.relaxations if r.limit is not None and r.limit > r.budget.limit]
+    alone = [
+        r for r in alone if r.budget.metric not in MEMORIES or (r.limit or 0.0) <= memory_gb
+    ]  # a device has no more
     if alone:
         least = min(alone, key=lambda r: (r.limit or 0.0) / r.budget.limit)
         return f"--budget {least.budget.metric}={at_least(least.limit or 0.0)}"
@@ -394,4 +399,6 @@ def relaxed(diagnosis: Diagnosis) -> str:
     factor = 1.0 + diagnosis.together
     missed = {b.metric for b in diagnosis.closest.budgets if diagnosis.closest.metrics[b.metric][0] > b.limit}
     every = [(r.budget.metric, at_least(factor * r.budget.limit)) for r in diagnosis.relaxations]
+    if any(metric in MEMORIES and float(limit) > memory_gb for metric, limit in every if metric in missed):
+        return ""
     return " ".join(f"--budget {metric}={limit}" for metric, limit in every if metric in missed)

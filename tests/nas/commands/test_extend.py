@@ -143,7 +143,17 @@ def test_a_gene_is_searched_recorded_explained_and_refused_where_no_formula_has_
 
 
 def test_a_column_costs_time_and_no_export_drops_it(tree: ChangedTree) -> None:
-    alone = (*RUN, "--preset", "paper", "--space", "space.yaml", "--objectives", "loss,decode_ms", "--budget", "resident_gb=0.4")
+    alone = (
+        *RUN,
+        "--preset",
+        "paper",
+        "--space",
+        "space.yaml",
+        "--objectives",
+        "loss,decode_ms",
+        "--budget",
+        "resident_gb=0.4",
+    )
     run, export = said(tree, (*alone, "--out", "adapters"), ("export", "adapters", "--select", "best", "--out", "lost"))
     assert (run.code, export.code) == (0, 2), (run.err, export.err)
     assert {row["adapter_rank"] for row in rows(tree, "adapters/frontier.csv")} == {"8"}

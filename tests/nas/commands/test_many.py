@@ -73,7 +73,17 @@ def test_nine_hundred_settings(algo: str, inside: Inside) -> None:
         "tokens": [10**9 + i * 10**7 for i in range(300)],
     }
     Path("study.yaml").write_text(yaml_source.dump({"space": {"name": "wide", "axes": axes}, "law": "sparsity_iso"}))
-    asked = ("--config", "study.yaml", "--device", "jetson_agx_thor", "--evaluations", 20)
+    asked = (
+        "--config",
+        "study.yaml",
+        "--preset",
+        "paper",
+        "--device",
+        "jetson_agx_thor",
+        "--evaluations",
+        20,
+        "--verbose",
+    )
     answer = inside("run", "--algo", algo, *asked, "--out", "run")
     assert answer.code in (0, 3), answer
     assert "34,552,170,000,000,000 architectures" in answer.out
