@@ -183,7 +183,12 @@ def check_universal(study: DeviceStudy, cases: list[Alone], picks: list[int | No
 def test_the_papers_space_as_fast_as_a_model(
     precisions: tuple[str, ...], workload: tuple[int, int, int], solved: Callable[..., DeviceStudy]
 ) -> None:
-    study = solved(devices=list(DEVICES), precisions=list(precisions), workloads=["/".join(map(str, workload))])
+    study = solved(
+        flags={"preset": "paper"},
+        devices=list(DEVICES),
+        precisions=list(precisions),
+        workloads=["/".join(map(str, workload))],
+    )
     order = list(product(DEVICES, precisions))
     assert [answer.case.named for answer in study.rows] == [device for device, _ in order]
     check(study, [alone(device, precision, workload, None) for device, precision in order])
@@ -191,7 +196,7 @@ def test_the_papers_space_as_fast_as_a_model(
 
 @pytest.mark.slow
 def test_applications_of_which_some_are_out_of_reach(solved: Callable[..., DeviceStudy]) -> None:
-    study = solved(devices=list(DEVICES), applications="autonomous driving,private serving")
+    study = solved(flags={"preset": "paper"}, devices=list(DEVICES), applications="autonomous driving,private serving")
     limits = {"autonomous driving": ("total_ms", 100.0), "private serving": ("total_ms", 2000.0)}
     order = list(product(DEVICES, limits))
     check(study, [alone(device, "fp16", (1, 1024, 16), limits[name]) for device, name in order])
@@ -231,10 +236,14 @@ def test_random_devices_formats_and_limits(
 def test_a_large_space_is_solved_by_parts_to_the_same(
     monkeypatch: pytest.MonkeyPatch, solved: Callable[..., DeviceStudy]
 ) -> None:
-    whole = solved(devices=["raspberry_pi_5", "l4"], applications="smart home,private serving")
+    whole = solved(
+        flags={"preset": "paper"}, devices=["raspberry_pi_5", "l4"], applications="smart home,private serving"
+    )
     for module in ("nas.devices.answers", "nas.exact.solution"):
         monkeypatch.setattr(f"{module}.SMALL", 100)
-    parts = solved(devices=["raspberry_pi_5", "l4"], applications="smart home,private serving")
+    parts = solved(
+        flags={"preset": "paper"}, devices=["raspberry_pi_5", "l4"], applications="smart home,private serving"
+    )
     assert parts.answers.fits is None
     assert "as by run --algo exact" in parts.answers.proof
     for one, two in zip(whole.rows, parts.rows, strict=True):
@@ -256,7 +265,7 @@ def one_of(study: DeviceStudy) -> Any:
 
 
 def test_distinct_optima_are_counted_once(solved: Callable[..., DeviceStudy]) -> None:
-    study = solved(devices=list(DEVICES))
+    study = solved(flags={"preset": "paper"}, devices=list(DEVICES))
     keys = [int(answer.pick.keys[0]) for answer in study.rows if answer.pick is not None]
     found = optima(study.rows)
     assert len(found) == len(set(keys)) == spread(study)["optima"]
