@@ -80,11 +80,11 @@ def tokens_in_words(tokens: Sequence[float]) -> str:
     return f"{' to '.join(ends)} B tokens"
 
 
-def count(n: float) -> str:
-    """`1.76 G`, `252 M`."""
+def count(n: float, milliard: str = "G") -> str:
+    """`1.76 G`, `252 M`; `milliard` is the unit of 10⁹."""
     if not math.isfinite(n):
         return "unknown"
-    return f"{n / 1e9:.3g} G" if n >= 999.5e6 else f"{n / 1e6:.3g} M"
+    return f"{n / 1e9:.3g} {milliard}" if n >= 999.5e6 else f"{n / 1e6:.3g} M"
 
 
 SEES_QUERIES = {  # quantities that attention's projections are part of

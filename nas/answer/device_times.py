@@ -47,7 +47,7 @@ def misses(limited: Mapping[str, float], there: Mapping[str, float]) -> bool | N
 def verdict(problem: Problem, on_device: Problem, missed: list[bool | None], column: str = f"{PREFIX}ms: ") -> str:
     """One sentence: what the `column` of times is, how many designs miss their limit there, and why."""
     judged = [miss for miss in missed if miss is not None]
-    text = f"{column}the same time under preset device, which counts {', '.join(counted(problem, on_device))}"
+    text = f"{column}the same time under preset device, which counts {', '.join(map(''.join, counted(problem, on_device).items()))}"
     if not judged:
         return f"{text}."
     if not any(judged):
@@ -58,18 +58,18 @@ def verdict(problem: Problem, on_device: Problem, missed: list[bool | None], col
     )
 
 
-def counted(problem: Problem, on_device: Problem) -> list[str]:
-    """Sentence on what preset `device` counts and the study does not."""
+def counted(problem: Problem, on_device: Problem) -> dict[str, str]:
+    """What preset `device` counts and the study does not, each with its details."""
     here, there = problem.scenario, on_device.scenario
-    lines = []
+    parts = {}
     if on_device.vocabulary != problem.vocabulary:
-        lines.append(f"an LM head of {on_device.vocabulary:,} tokens")
+        parts["an LM head"] = f" of {on_device.vocabulary:,} tokens"
     if there.complete and not here.complete:
-        lines.append("residuals and rotary embedding")
+        parts["residuals and rotary embedding"] = ""
     if any(there.on_device(name).calibration != here.on_device(name).calibration for name in here.by_device):
         named = "" if there.formats or there.devices else f"{there.precision.name}; "
-        lines.append(f"achieved speeds ({named}{speeds(there)})")
-    return lines or ["other conventions"]
+        parts["achieved speeds"] = f" ({named}{speeds(there)})"
+    return parts or {"other conventions": ""}
 
 
 def speeds(scenario: Scenario) -> str:

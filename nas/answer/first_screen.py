@@ -1,6 +1,5 @@
 """The answer of a run on one screen of 24 lines: the design, what it takes, how sure that is, the frontier, what to type next."""
 
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
@@ -9,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from nas.answer.answer_document import answer_document
-from nas.answer.design_words import describe_in_words
+from nas.answer.design_words import count, describe_in_words
 from nas.answer.device_times import PREFIX, alike, counted, in_ms, limits, misses, times_of
 from nas.answer.law_sentences import TITLE as UNDER_LAWS
 from nas.answer.law_sentences import verdict_header, verdict_lines, verdict_rows
@@ -28,7 +27,6 @@ from nas.answer.three_sentences import MEMORIES, engines_line, is_rounded_free, 
 from nas.answer.witness import Witness
 from nas.document.document import Table, table_of
 from nas.problem.diagnosis import Diagnosis, at_least, lines
-from nas.problem.evaluations import Evaluations
 from nas.problem.law_caveats import blind_lines
 from nas.problem.objective import OWN, Baseline, PickQuery, unit_of
 from nas.problem.picks import Pick
@@ -36,7 +34,7 @@ from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.quantiles import share_of, time_ranges, with_metrics
 from nas.problem.uncertainty import Difference
 from nas.study.configuration import StudyConfig
-from nas.terminal.console import Line, write
+from nas.terminal.console import Line, sentence, write
 from nas.terminal.doors import command
 from nas.terminal.scatter import LINES, MARGIN, Series, scatter
 from nas.terminal.screen_text import COMMAND, TITLE, Styled, columns, linked, rows, shown, wrapped
@@ -105,17 +103,12 @@ def _head(problem: Problem, config: StudyConfig) -> list[Line]:
     losses = f"Law {law.name}"
     losses = f"{losses}: {law.caveat}" if law.caveat else origin_line(law).partition(", residual")[0] or losses
     chosen = [f"auto: {config.auto}; docs/strategies.md#which-one"] if config.auto else []
-    return [*_sentence(Styled(f"{name}: {what}", TITLE)), *_sentences([losses, *chosen]), []]
-
-
-def _sentence(text: str, indent: str = "") -> list[Line]:
-    """A sentence as lines of the screen; further ones are indented."""
-    styled = Styled(indent + text, text.style) if isinstance(text, Styled) else indent + text
-    return list(wrapped([shown(styled, sys.stdout)], min(columns(), COLUMNS)))
+    return [*sentence(Styled(f"{name}: {what}", TITLE), most=COLUMNS), *_sentences([losses, *chosen]), []]
 
 
 def _sentences(texts: Sequence[str], indent: str = "") -> list[Line]:
-    return [line for text in texts for line in _sentence(text, indent)]
+    """Sentences as lines of the screen; further lines of one are indented."""
+    return [line for text in texts for line in sentence(f"{indent}{text}", most=COLUMNS)]
 
 
 def _answer(outcome: Outcome) -> list[Line]:
@@ -127,11 +120,11 @@ def _answer(outcome: Outcome) -> list[Line]:
     if pick.answer is None:
         return []
     problem, answer = outcome.study.problem, pick.answer
-    design, metrics = problem.architectures(answer.genotypes), _first_row(answer)
+    design, metrics = problem.architectures(answer.genotypes), answer.first
     size, rest = describe_in_words(design, problem.space.settings)
-    used = f", {_count(metrics['params_active'])} used per token" if int(design.n_experts[0]) > 1 else ""
+    used = f", {count(metrics['params_active'], 'B')} used per token" if int(design.n_experts[0]) > 1 else ""
     facts = [
-        f"{rest}, {_count(metrics['params_total'])} parameters{used}",
+        f"{rest}, {count(metrics['params_total'], 'B')} parameters{used}",
         f"Predicted loss {metrics['loss']:.2f} nats{_doubt_of_loss(problem, design)}{_as_good(outcome)}",
         _takes(outcome, design, metrics),
         *_on_the_device(outcome, pick),
@@ -141,20 +134,11 @@ def _answer(outcome: Outcome) -> list[Line]:
         *([verdict] if (verdict := verdict_line(problem.scenario.law)) else []),
         *blind_lines(problem.scenario.law, outcome.blind),
     ]
-    return [*_sentence(Styled(f"Best design: {size}", TITLE)), *_sentences(facts, INDENT)]
-
-
-def _first_row(evaluations: Evaluations) -> dict[str, float]:
-    return {name: float(column[0]) for name, column in evaluations.metrics.items()}
-
-
-def _count(number: float) -> str:
-    """`26.9 B`, `494 M`."""
-    return f"{number / 1e9:.3g} B" if number >= 999.5e6 else f"{number / 1e6:.3g} M"
+    return [*sentence(Styled(f"Best design: {size}", TITLE), most=COLUMNS), *_sentences(facts, INDENT)]
 
 
 def _takes(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -> str:
-    """`It takes total time 487 of 500 ms, memory 6.1 of 8 GB; the limit on total time holds it back.`"""
+    """`Takes total time 487 of 500 ms, memory 6.1 of 8 GB; total time limits it.`"""
     problem, changes = outcome.study.problem, outcome.changes
     limited = limits(problem, PickQuery(OWN, None))
     names = minimised_or_limited(problem, metrics)
@@ -184,8 +168,8 @@ def _on_the_device(outcome: Outcome, pick: Pick) -> list[str]:
     times = times_of(problem, PickQuery(OWN, None))
     figures = " and ".join(f"{WORDS[name]} is about {in_ms(there[PREFIX + name])} ms" for name in times)
     missed = ", above the limit" if misses(limits(problem, pick.question), there) else ""
-    left_out = ", ".join(re.split(r" of | \(", part)[0] for part in counted(problem, outcome.on_device))
-    return [f"On the real device {figures}{missed}: it adds {left_out}."]
+    added = ", ".join(counted(problem, outcome.on_device))
+    return [f"On the real device {figures}{missed}: it adds {added}."]
 
 
 def _unmeasured(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -> list[str]:
@@ -231,11 +215,11 @@ def _doubt_of_loss(problem: Problem, design: Architectures) -> str:
 
 def _compared(outcome: Outcome) -> list[str]:
     """The pick that is as fast as the first published model, beside it: by the study's law, then by published trainings."""
-    problem = outcome.study.problem
-    for at, (pick, known) in enumerate((p, b) for p in outcome.picks for b in outcome.study.baselines[:1]):
-        question = pick.question
-        if question.baseline == known.label and question.vocabulary in (None, problem.vocabulary):
-            return list(_beside(outcome, at, pick, known))
+    vocabularies = (None, outcome.study.problem.vocabulary)
+    for known in outcome.study.baselines[:1]:
+        for at, pick in enumerate(outcome.picks):
+            if pick.question.baseline == known.label and pick.question.vocabulary in vocabularies:
+                return list(_beside(outcome, at, pick, known))
     return []
 
 

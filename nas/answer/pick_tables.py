@@ -103,7 +103,7 @@ def _held(outcome: Outcome, held: Pick) -> list[str]:
     """What holds on the device: `3.5128 at 19.9 ms`, its memory, parameters, the active ones, the design."""
     if held.answer is None:
         return [Styled("none fits", BAD), "", "", "", ""]
-    m = {metric: float(column[0]) for metric, column in held.answer.metrics.items()}
+    m = held.answer.first
     problem = outcome.on_device
     design = problem.architectures(held.answer.genotypes)
     star = "*" if problem.scenario.law.extrapolates(design)[0] else ""
@@ -142,7 +142,7 @@ def _on_device(outcome: Outcome, each: OnDevice) -> list[str]:
         short = ", ".join(figure(problem, metric, value) for metric, value in each.missed.items())
         return [each.name, Styled("none fits", BAD), f"closest: {short}" if short else "", "", members, "", ""]
     designs = problem.architectures(each.pick.genotypes)
-    m = {name: float(column[0]) for name, column in each.pick.metrics.items()}
+    m = each.pick.first
     own = PickQuery(OWN, None)
     outside = bool(problem.scenario.law.extrapolates(designs)[0])
     times = ranges_in_words(problem.pricing(designs), designs, m, times_of(problem, own)[:1])
@@ -226,7 +226,7 @@ def _pick_row(outcome: Outcome, pick: Pick, best: float | None) -> list[str]:
     name = question.label + ("" if question.budget is None else f": {question.budget}")
     if answer is None:
         return [name, Styled("none fits", BAD), "", _better(None, best), *[""] * 6]
-    m = {metric: float(column[0]) for metric, column in answer.metrics.items()}
+    m = answer.first
     architectures = problem.architectures(answer.genotypes)
     return [
         name,
@@ -316,7 +316,7 @@ def own_pick(outcome: Outcome) -> tuple[str, ...]:
     within = question_text(outcome.study.problem, pick.question)
     if pick.answer is None:
         return (within, "none fits", "", "", "", "", "")
-    m = {metric: float(column[0]) for metric, column in pick.answer.metrics.items()}
+    m = pick.answer.first
     architecture = outcome.study.problem.architectures(pick.answer.genotypes)
     mark = "*" if outcome.study.problem.scenario.law.extrapolates(architecture)[0] else ""
     figures = (f"{m['loss']:.4f}{mark}", f"{m['total_ms']:.2f}", f"{m['memory_gb']:.3g} GB")
@@ -369,7 +369,7 @@ def _baseline_row(
     if pick.answer is None:
         return [label, Styled("none fits", BAD), "", _better(None, best, loss), "", limit, *[""] * 5]
     problem = outcome.study.problem
-    m = {name: float(column[0]) for name, column in pick.answer.metrics.items()}
+    m = pick.answer.first
     architectures = problem.architectures(pick.answer.genotypes)
     return [
         label,

@@ -135,7 +135,7 @@ def answer_of(
 ) -> ThreeSentences:
     """The answer whose design is a pick, one row; `on_device`: its times under preset `device` where they are others, ms; `witness`: of it beside the first model."""
     chosen = problem.architectures(pick.genotypes)
-    m = {name: float(column[0]) for name, column in pick.metrics.items()}
+    m = pick.first
     first = next(iter(from_models(problem.scenario.law, chosen, baselines[:1]).items()), None)
     beside = "" if first is None else f"; against {first[0]} trained alike {difference_in_words(first[1][0])}"
     beside += beside_evidence(witness) if beside else ""
@@ -166,7 +166,7 @@ def nothing_fits(problem: Problem, diagnosis: Diagnosis, *, whole: bool) -> Thre
         return _nothing_inside(problem, diagnosis.outside, among)
     budgets = " and ".join(str(budget) for budget in problem.budgets)
     size, _ = describe_in_words(problem.architectures(nearest.genotypes[:1]), problem.space.settings)
-    m = {name: float(column[0]) for name, column in nearest.metrics.items()}
+    m = nearest.first
     missed_first = sorted(problem.limits, key=lambda budget: m[budget.metric] <= budget.limit)
     took = [_with_limit(problem, b.metric, m[b.metric]) for b in missed_first]
     where = f"{devices_in_words(problem)}, {formats_in_words(problem)}"
@@ -182,7 +182,7 @@ def _nothing_inside(problem: Problem, nearest: Evaluations, among: str) -> Three
     design = problem.architectures(nearest.genotypes)
     size, rest = describe_in_words(design, problem.space.settings)
     budgets = " and ".join(str(budget) for budget in problem.limits) or "the space"
-    m = {name: float(column[0]) for name, column in nearest.metrics.items()}
+    m = nearest.first
     took = ", ".join(_with_limit(problem, b.metric, m[b.metric]) for b in problem.limits)
     return ThreeSentences(
         f"No design to recommend: of {among} none within {budgets} is inside what law {problem.scenario.law.name} was fitted on.",

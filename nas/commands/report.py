@@ -138,7 +138,7 @@ def opened(page: Path) -> bool:
         return False
 
 
-def draw_run(outcome: Outcome, folder: Path) -> None:
+def draw(outcome: Outcome, folder: Path) -> None:
     """The pictures of a run that has just ended and its page, in its folder."""
     from nas.answer.pictures import draw_all
 

@@ -14,7 +14,7 @@ from nas.answer.first_screen import show
 from nas.answer.outcome import Outcome, conclude
 from nas.answer.outcome_files import summary, write_files, write_steps
 from nas.answer.progress import ProgressFile, this_machine
-from nas.commands.report import draw_run
+from nas.commands.report import draw
 from nas.commands.requests import RunRequest
 from nas.commands.run_request import Attached, announce, assembled, attached, continued, place, refuse_moving
 from nas.errors import AllFailedError, InfeasibleError, PlasError, UsageError
@@ -258,11 +258,6 @@ def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker, config
         ticker.close()
         try_update(manifest, state="failed", ended=run_folder.now())
         raise
-
-
-def draw(outcome: Outcome, folder: Path) -> None:
-    """The run's pictures and its page."""
-    draw_run(outcome, folder)
 
 
 def best_so_far(search: Search, front: RunningFrontier) -> str:

@@ -35,6 +35,11 @@ class Evaluations:
         return np.stack([self.metrics[name] for name in self.objectives], axis=1)
 
     @property
+    def first(self) -> dict[str, float]:
+        """The metrics of the first row, by name."""
+        return {name: float(column[0]) for name, column in self.metrics.items()}
+
+    @property
     def violations(self) -> FloatArray:
         """value/limit − 1 per budget, (n, budgets); feasible at ≤ 0."""
         columns = [budget.violation(self.metrics[budget.metric]) for budget in self.budgets]

@@ -29,13 +29,14 @@ def shortened(text: str) -> str:
     return "\n".join(sentences + [f"and {len(lines) - MOST_LINES:,} more"] * (len(lines) > MOST_LINES))
 
 
-def sentence(*parts: str) -> list[Line]:
-    """A sentence as lines that fit the screen; parts may be styled, the first may hold line breaks."""
+def sentence(*parts: str, most: int | None = None) -> list[Line]:
+    """A sentence as lines that fit the screen, of at most so many columns; parts may be styled, the first may hold line breaks."""
     *before, first = (parts[0] if parts else "").split("\n")
     kept = Styled(first, parts[0].style, parts[0].link) if parts and isinstance(parts[0], Styled) else first
+    width = columns(sys.stdout)
     lines: list[Line] = []
     for line in (*([text] for text in before), [kept, *parts[1:]]):
-        lines += wrapped([shown(part, sys.stdout) for part in line], columns(sys.stdout))
+        lines += wrapped([shown(part, sys.stdout) for part in line], width if most is None else min(width, most))
     return lines
 
 

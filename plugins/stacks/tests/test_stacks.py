@@ -25,25 +25,21 @@ Exported = Callable[..., Model]
 Columns = dict[str, dict[str, Any]]
 STACKS = ("llamafactory", "megatron", "torchtitan")
 ALL = ",".join(STACKS)
-NAMES = ("dense", "top1", "top2", "untied", "qwen2", "llama", "wide heads")
+core = loaded("nas/export/test_stacks.py")
 HELD = loaded("nas/export/kinds.py").HELD
 ROW = "id,depth,width,n_kv_heads,n_experts,top_k,expert_size\none,2,128,1,4,1,96\n"
-written = loaded("nas/export/test_stacks.py").written
 
 
 @pytest.mark.parametrize("weights", [False, True])
-@pytest.mark.parametrize("case", NAMES)
+@pytest.mark.parametrize("case", core.NAMES)
 @pytest.mark.parametrize("name", STACKS)
 def test_every_field_reads_back(
     exported: Exported, small: Columns, tmp_path: Path, name: str, case: str, weights: bool
 ) -> None:
     model = exported(small[case], recipe="scaled", weights=weights)
-    wanted = stack(name).fields(model)
-    assert differences(wanted, stack(name).read(written(model, name, tmp_path))) == []
+    wanted = core.assert_reads_back(model, name, tmp_path)
     assert set(Architectures.__dataclass_fields__) - set(NOT_OF_A_MODEL) <= set(wanted)
     assert stack(name).size(model) == 0
-    assert stack(name).launch(model).strip()
-    assert all(text.strip() for text in stack(name).cautions(model))
 
 
 @pytest.mark.parametrize("name", HELD)
@@ -51,7 +47,7 @@ def test_layers_of_several_kinds_read_back(exported: Exported, tmp_path: Path, n
     model = exported(HELD[name][1], recipe="scaled", weights=True)
     for each in sorted({*STACKS} & {*family_of(model.architecture).stacks}):
         assert each == "llamafactory"
-        assert differences(stack(each).fields(model), stack(each).read(written(model, each, tmp_path))) == []
+        assert differences(stack(each).fields(model), stack(each).read(core.written(model, each, tmp_path))) == []
 
 
 @pytest.mark.parametrize(
@@ -70,17 +66,11 @@ def test_layers_of_several_kinds_read_back(exported: Exported, tmp_path: Path, n
 def test_a_changed_field_is_found(
     exported: Exported, small: Columns, tmp_path: Path, name: str, file: str, old: str, new: str, field: str
 ) -> None:
-    model = exported(small["top2"])
-    path = written(model, name, tmp_path) / file
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
-    faults = differences(stack(name).fields(model), stack(name).read(path.parent))
-    assert any(fault.startswith(f"{field}:") for fault in faults), faults
+    core.assert_change_is_found(exported(small["top2"]), name, tmp_path, file, (old, new), field)
 
 
 def test_a_torchtitan_width_is_refused(exported: Exported, small: Columns, tmp_path: Path) -> None:
-    path = written(exported(small["dense"]), "torchtitan", tmp_path) / "candidate.py"
+    path = core.written(exported(small["dense"]), "torchtitan", tmp_path) / "candidate.py"
     path.write_text(path.read_text().replace("MODEL = {", "MODEL = {'dim': 128, "))
     with pytest.raises(ValueError, match="no shapes"):
         torchtitan.read(path.parent)
@@ -92,7 +82,7 @@ def test_megatron_embeds_the_whole_vocabulary_in_every_version(
     exported: Exported, small: Columns, tmp_path: Path, added: int, parallel: int, flags: str
 ) -> None:
     """Its rule: round what the tokenizer counts (one id more before core_v0.18) up to a multiple of N times TP."""
-    text = (written(exported(small["dense"]), "megatron", tmp_path) / "train.sh").read_text()
+    text = (core.written(exported(small["dense"]), "megatron", tmp_path) / "train.sh").read_text()
     assert "# For Megatron-LM core_v0.16 to core_v0.18." in text
     assert "--make-vocab-size-divisible-by 300 / T" in text
     values = parsed(text.replace('"$@"', flags), PROGRAM)[0]
@@ -104,14 +94,14 @@ def test_megatron_embeds_the_whole_vocabulary_in_every_version(
 def test_megatron_takes_softmax_before_one_expert(
     exported: Exported, small: Columns, tmp_path: Path, case: str, present: bool
 ) -> None:
-    text = (written(exported(small[case]), "megatron", tmp_path) / "train.sh").read_text()
+    text = (core.written(exported(small[case]), "megatron", tmp_path) / "train.sh").read_text()
     assert ("--moe-router-pre-softmax" in text) is present
 
 
 def test_yaml_numbers_are_numbers(exported: Exported, small: Columns, tmp_path: Path) -> None:
     """PyYAML, which LLaMA-Factory reads with, wants a point before an exponent."""
     content = yaml.safe_load(
-        (written(exported(small["dense"]), "llamafactory", tmp_path) / "pretrain.yaml").read_text()
+        (core.written(exported(small["dense"]), "llamafactory", tmp_path) / "pretrain.yaml").read_text()
     )
     assert content["lr_scheduler_kwargs"] == {"min_lr": 1e-6}
     assert content["adam_epsilon"] == 1e-8

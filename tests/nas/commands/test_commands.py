@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nas.commands import run as running
-from nas.commands.run import draw
+from nas.commands.report import draw
 from nas.files.yaml_source import dump, parse
 from nas.search.discovery import strategy_module
 from nas.terminal.doors import COMMANDS

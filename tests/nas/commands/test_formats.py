@@ -30,6 +30,7 @@ axes:
   n_kv_heads: [1, 4, n_heads]
 """
 LINE = ("--space", "space.yaml", "--quiet", "--seed", 3, "--preset", "paper")
+EXACT = ("run", "--algo", "exact", "--preset", "paper", "--verbose", *LINE[:2])
 FORMATS = ("--precisions", "fp16,int8,int4")
 
 
@@ -65,26 +66,12 @@ def test_formats_are_searched_chosen_explained_and_repeated(inside: Callable[...
 
 
 def test_bigger_at_int4_or_smaller_at_int8_is_one_exact_frontier(inside: Callable[..., Any]) -> None:
-    free = inside("run", "--algo", "exact", "--preset", "paper", "--verbose", *LINE[:2], *FORMATS, "--out", "free")
+    free = inside(*EXACT, *FORMATS, "--out", "free")
     assert "the loss does not see precision: int8 and int4 look free; name a --set precision_law=LAW" in free.err
     assert {row["precision"] for row in rows("free/picks.csv")} == {"int4"}
     assert "precision" in json.loads(Path("free/summary.json").read_text())["law_does_not_see"]
     both = ("--set", "precision_law=post_training,kumar")
-    ran = inside(
-        "run",
-        "--algo",
-        "exact",
-        "--preset",
-        "paper",
-        "--verbose",
-        *LINE[:2],
-        *FORMATS,
-        *both,
-        "--budget",
-        "total_ms=10",
-        "--out",
-        "costly",
-    )
+    ran = inside(*EXACT, *FORMATS, *both, "--budget", "total_ms=10", "--out", "costly")
     assert ran.code == 0
     assert "prices every design, at few bits (post_training) dense ones alone" in ran.err
     assert "in int8 is right under 1 of the 2 laws that price it; under hw_codesign+kumar" in " ".join(ran.out.split())
@@ -110,25 +97,11 @@ def test_the_answer_says_what_its_format_costs_and_with_what_doubt(inside: Calla
         ("post_training", "q4_k_m", r"; q4_k_m costs 0\.0\d{3} of it, 90 % 0\.00\d+ to 0\.\d+, by post_training\)"),
         ("qat", "int4", r"; int4 costs 0\.0\d{3} of it, error unknown, by qat\)"),
     ):
-        line = (
-            "run",
-            "--algo",
-            "exact",
-            "--preset",
-            "paper",
-            "--verbose",
-            *LINE[:2],
-            "--precision",
-            format_,
-            "--set",
-            f"precision_law={law}",
-        )
+        line = (*EXACT, "--precision", format_, "--set", f"precision_law={law}")
         ran = inside(*line, "--budget", "memory_gb=2", "--out", law)
         assert ran.code == 0
         assert re.search(said, " ".join(ran.out.split())), ran.out
-    free = inside(
-        "run", "--algo", "exact", "--preset", "paper", "--verbose", *LINE[:2], "--precision", "q4_k_m", "--out", "free"
-    )
+    free = inside(*EXACT, "--precision", "q4_k_m", "--out", "free")
     assert ", as if in 16 bits)" in " ".join(free.out.split())
 
 
@@ -197,7 +170,7 @@ CACHES = ("--precisions", "int4,int4_kv8,int4_kv4")
 def test_a_kv_cache_of_few_bits_takes_less_time_and_memory_and_what_it_costs_is_said(
     inside: Callable[..., Any],
 ) -> None:
-    line = ("run", "--algo", "exact", "--preset", "paper", "--verbose", *LINE[:2], *CACHES, *LONG)
+    line = (*EXACT, *CACHES, *LONG)
     refused = inside(*line, "--set", "precision_law=kumar,qat", "--out", "refused")
     assert refused.code == 2
     assert "got int4_kv8 and int4_kv4; drop them or give --set precision_law=kumar" in refused.err
@@ -226,7 +199,7 @@ def test_down_projections_with_inputs_of_8_bits_are_a_format(inside: Callable[..
         "--set",
         "precision_law=qat,multiplier",
     )
-    ran = inside("run", "--algo", "exact", "--preset", "paper", "--verbose", *LINE[:2], *board, "--out", "run")
+    ran = inside(*EXACT, *board, "--out", "run")
     assert ran.code == 0
     assert "precision law multiplier has no constants for nvfp4_down8: taken as nvfp4, which costs more" in ran.err
     found = [row for row in rows("run/evaluations.csv") if row["state"] == "ok"]
@@ -309,20 +282,7 @@ def test_select_and_explain_solve_anew_over_formats_and_tokens(
     study = {"law": "chinchilla_epoch", "tokens": [2e9, 2e10], "precisions": "fp16,int8,int4", "precision_law": "kumar"}
     flags = ("--law", "chinchilla_epoch", "--tokens", "2B,20B", *FORMATS, "--set", "precision_law=kumar")
     training = ("--set", "training.device=h100_sxm", "--budget", "train_hours=5")
-    ran = inside(
-        "run",
-        "--algo",
-        "exact",
-        "--preset",
-        "paper",
-        "--verbose",
-        *LINE[:2],
-        *flags,
-        *training,
-        "--quiet",
-        "--out",
-        "run",
-    )
+    ran = inside(*EXACT, *flags, *training, "--quiet", "--out", "run")
     assert ran.code == 0
     _, whole = solved(**study, training={"device": "h100_sxm"}, budgets={"train_hours": 5})
     assert len(rows("run/evaluations.csv")) < len(whole.keys)

@@ -30,6 +30,27 @@ def written(model: Model, name: str, folder: Path) -> Path:
     return folder / shown(name)
 
 
+def assert_reads_back(model: Model, name: str, folder: Path) -> dict[str, Any]:
+    """See that a stack's folder holds every field of a model and can be launched; the fields."""
+    wanted: dict[str, Any] = stack(name).fields(model)
+    assert differences(wanted, stack(name).read(written(model, name, folder))) == []
+    assert stack(name).launch(model).strip()
+    assert all(text.strip() for text in stack(name).cautions(model))
+    return wanted
+
+
+def assert_change_is_found(
+    model: Model, name: str, folder: Path, file: str, change: tuple[str, str], field: str
+) -> None:
+    """See that a text of a stack's file in place of another is found as a fault of a field."""
+    path = written(model, name, folder) / file
+    text = path.read_text()
+    assert change[0] in text
+    path.write_text(text.replace(*change))
+    faults = differences(stack(name).fields(model), stack(name).read(path.parent))
+    assert any(fault.startswith(f"{field}:") for fault in faults), faults
+
+
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("case", NAMES)
 @pytest.mark.parametrize("name", STACKS)
@@ -37,13 +58,10 @@ def test_every_field_reads_back(
     exported: Exported, small: dict[str, dict[str, Any]], tmp_path: Path, name: str, case: str, weights: bool
 ) -> None:
     model = exported(small[case], recipe="scaled", weights=weights)
-    wanted = stack(name).fields(model)
-    assert differences(wanted, stack(name).read(written(model, name, tmp_path))) == []
+    wanted = assert_reads_back(model, name, tmp_path)
     if name in SHIPPED_STACKS:
         assert set(Architectures.__dataclass_fields__) - set(NOT_OF_A_MODEL) <= set(wanted)
     assert stack(name).size(model) >= 0
-    assert stack(name).launch(model).strip()
-    assert all(text.strip() for text in stack(name).cautions(model))
 
 
 @pytest.mark.parametrize(
@@ -68,13 +86,7 @@ def test_a_changed_field_is_found(
     new: str,
     field: str,
 ) -> None:
-    model = exported(small["top2"])
-    path = written(model, name, tmp_path) / file
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
-    faults = differences(stack(name).fields(model), stack(name).read(path.parent))
-    assert any(fault.startswith(f"{field}:") for fault in faults), faults
+    assert_change_is_found(exported(small["top2"]), name, tmp_path, file, (old, new), field)
 
 
 def test_what_a_stack_cannot_represent_is_said(exported: Exported, small: dict[str, dict[str, Any]]) -> None:

@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 from nas.commands import run as running
-from nas.commands.report import report
+from nas.commands.report import draw, report
 from nas.commands.requests import ReportRequest
-from nas.commands.run import draw
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.problem.evaluations import Evaluations
