@@ -23,7 +23,7 @@ from nas.export.gguf_types import FORMATS
 from nas.export.model import Model, Workload
 from nas.export.recipe import load_recipe
 from nas.export.tokenizer import byte_level
-from nas.study.baselines import architecture_of
+from nas.study.config_file import architecture_of
 from objectives import counts
 from search_spaces.architectures import Architectures
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from nas.calibrate.figure import Figure, Stated, Unusable, refuse
 from nas.errors import UsageError
-from nas.study.baselines import FAMILIES, OUTSIDE, VARIANTS, Family, baseline, config_path, read_config
+from nas.study.baselines import baseline, config_path
+from nas.study.config_file import read_config
+from nas.study.model_types import FAMILIES, OUTSIDE, VARIANTS, Family
 from objectives.calibrating.measurements import Format, format_of
 from objectives.counts import count, total
 from objectives.dimensions import Dimensions

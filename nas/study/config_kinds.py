@@ -1,13 +1,11 @@
-"""Layer kinds that a Hugging Face config.json describes, family by family, as columns of an architecture.
+"""Kinds of layers that a Hugging Face config.json describes, family by family, as columns of an architecture.
 
 Source: the configuration and modelling classes of transformers 5.23.
 """
 
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-Config = Mapping[str, Any]
 Columns = dict[str, Any]
 LARGEST = 10**9  # of any count or size, so that no product of them overflows
 KIND_OF = {
@@ -18,84 +16,183 @@ KIND_OF = {
     "mamba": "linear",
     "conv": "conv",
 }
+#: Older spellings of LFM2's keys, without a value of their own.
+LFM2_OLDER = {"tie_embedding": None, "block_ff_dim": None, "full_attn_idxs": None, "head_dim": None}
 
 
-def whole(config: Config, key: str, default: int | None = None, least: int = 1) -> int:
-    """A positive integer of a config.json, or one of at least 0.
+class Config:
+    """The keys of a config.json, each with what its class takes where the file leaves it out."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+
+    def get(self, key: str) -> Any:
+        """The value of a key; None of one that has none."""
+        return self.values.get(key)
+
+    def whole(self, key: str, *, least: int = 1) -> int:
+        """A positive integer, or one of at least 0.
+
+        Raises:
+            ValueError: another value, or one value a layer.
+        """
+        value = self.values.get(key)
+        if isinstance(value, list) and value:
+            if len(set(map(str, value))) > 1:
+                raise ValueError(
+                    f"{key}: expected one value for all layers, got several; such layers have no columns here"
+                )
+            value = value[0]
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST:
+            what = "a positive integer" if least else "0 or a positive integer"
+            what = f"at most {LARGEST:,}" if isinstance(value, (int, float)) and value > LARGEST else what
+            raise ValueError(f"{key}: expected {what}, got {written(value)}")
+        return value
+
+    def count(self, key: str) -> int:
+        """A number that may be 0, which null stands for too."""
+        return 0 if self.values.get(key) is None else self.whole(key, least=0)
+
+    def layers(self, otherwise: Callable[[int], str], other: str = "local") -> list[str]:
+        """The mixer of each layer, full or the other one: local, linear or conv; `otherwise` says it where the config does not.
+
+        Raises:
+            ValueError: another kind, or not one a layer.
+        """
+        depth, types = self.whole("num_hidden_layers"), self.get("layer_types")
+        if types is None:
+            return [otherwise(i) for i in range(depth)]
+        known = [name for name, kind in KIND_OF.items() if kind in ("full", other)]
+        return [KIND_OF[name] for name in one_each("layer_types", types, depth, known)]
+
+
+def written(value: Any) -> str:
+    """A value of a config.json, for a message."""
+    return "null" if value is None else repr(value)[:60]
+
+
+def one_each(key: str, given: Any, depth: int, known: Sequence[str] | Mapping[str, Any]) -> list[str]:
+    """Names of layers, one each.
 
     Raises:
-        ValueError: another value, or one value a layer.
+        ValueError: another number of them, or a name that is not known.
     """
-    value = config.get(key, default)
-    value = default if value is None else value
-    if isinstance(value, list) and value:
-        if len(set(map(str, value))) > 1:
-            raise ValueError(f"{key}: expected one value for all layers, got several; such layers have no columns here")
-        value = value[0]
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST:
-        what = "a positive integer" if least else "0 or a positive integer"
-        what = f"at most {LARGEST:,}" if isinstance(value, (int, float)) and value > LARGEST else what
-        raise ValueError(f"{key}: expected {what}, got {str(value)[:60]!r}")
-    return value
-
-
-def layers(config: Config, otherwise: Callable[[int], str]) -> list[str]:
-    """The mixer of each layer: full, local, linear or conv; `otherwise` says it where the config does not.
-
-    Raises:
-        ValueError: another kind, or not one a layer.
-    """
-    depth, given = whole(config, "num_hidden_layers"), config.get("layer_types")
-    if given is None:
-        return [otherwise(i) for i in range(depth)]
     if not isinstance(given, list) or len(given) != depth:
-        raise ValueError(f"layer_types: expected {depth} names, got {str(given)[:60]!r}")
+        raise ValueError(f"{key}: expected {depth} names, got {written(given)}")
     for name in given:
-        if name not in KIND_OF:
-            raise ValueError(f"layer_types: expected some of {', '.join(KIND_OF)}, got {str(name)[:60]!r}")
-    return [KIND_OF[name] for name in given]
+        if name not in known:
+            raise ValueError(f"{key}: expected some of {', '.join(known)}, got {written(name)}")
+    return given
 
 
-def attention_alone(config: Config) -> Columns:
-    """Full attention, but for windows that a config switches on (Qwen2 and 3) or has everywhere (Mistral, Phi-3)."""
-    window, first = config.get("sliding_window"), config.get("max_window_layers", 0)
-    switched = config.get("use_sliding_window", config.get("model_type") in ("mistral", "mixtral", "phi3"))
-    if not switched or window is None:
+def full_attention(config: Config) -> Columns:
+    """Full attention in every layer."""
+    return _alike(config, "full")
+
+
+def window_everywhere(config: Config) -> Columns:
+    """A window in every layer where there is one (Mistral, Mixtral, Phi-3)."""
+    return _alike(config, "local") if config.get("sliding_window") else {}
+
+
+def _alike(config: Config, kind: str) -> Columns:
+    """Layers of one kind.
+
+    Raises:
+        ValueError: layer_types says another one, which this family's class does not read.
+    """
+    if any(each != kind for each in config.layers(lambda i: kind)):
+        names = " or ".join(name for name, each in KIND_OF.items() if each == kind)
+        raise ValueError(
+            f"layer_types: expected {names} alone in this family, got {written(config.get('layer_types'))}"
+        )
+    return _local(config, [kind] * config.whole("num_hidden_layers"))
+
+
+def ministral(config: Config) -> Columns:
+    """A window in the layers that layer_types says, else in all."""
+    windowed = config.get("sliding_window") is not None
+    return _local(config, config.layers(lambda i: "local" if windowed else "full"))
+
+
+def window_if_switched_on(config: Config) -> Columns:
+    """A window in every layer where use_sliding_window says so (Qwen3-MoE)."""
+    return window_everywhere(config) if config.get("use_sliding_window") else full_attention(config)
+
+
+def window_from_a_layer(config: Config) -> Columns:
+    """A window from layer max_window_layers on where use_sliding_window says so (Qwen2, Qwen3)."""
+    if not config.get("use_sliding_window") or config.get("sliding_window") is None:
         return {}
-    return _local(config, layers(config, lambda i: "local" if i >= first else "full"), whole(config, "sliding_window"))
+    first = config.count("max_window_layers")
+    return _local(config, config.layers(lambda i: "local" if i >= first else "full"))
 
 
-def windows(period: int, window: int) -> Callable[[Config], Columns]:
+def qwen2_moe(config: Config) -> Columns:
+    """A window in every other layer below max_window_layers where use_sliding_window says so."""
+    if not config.get("use_sliding_window") or not config.get("sliding_window"):
+        return {}
+    last = config.count("max_window_layers")
+    return _local(config, config.layers(lambda i: "local" if (i + 1) % 2 and i < last else "full"))
+
+
+def smollm3(config: Config) -> Columns:
+    """A window in the layers that know positions where use_sliding_window says so."""
+    if not config.get("use_sliding_window") or config.get("sliding_window") is None:
+        return {}
+    rotated, every = config.get("no_rope_layers"), config.whole("no_rope_layer_interval")
+    has_rope = [bool((i + 1) % every) for i in range(config.whole("num_hidden_layers"))] if rotated is None else rotated
+    return _local(config, config.layers(lambda i: "full" if has_rope[i] else "local"))
+
+
+def windows(period: int) -> Callable[[Config], Columns]:
     """Every layer of a period within a window but the last one."""
 
     def read(config: Config) -> Columns:
-        every = whole(config, "sliding_window_pattern", period)
-        kinds = layers(config, lambda i: "local" if (i + 1) % every else "full")
-        return _local(config, kinds, whole(config, "sliding_window", window))
+        every = config.whole("sliding_window_pattern") if "sliding_window_pattern" in config.values else period
+        return _local(config, config.layers(lambda i: "local" if (i + 1) % every else "full"))
 
     return read
 
 
-def _local(config: Config, kinds: list[str], window: int) -> Columns:
-    count = kinds.count("local")
-    return {"n_local": count, "window": window} if count else {}
+def exaone4(config: Config) -> Columns:
+    """Windows in three layers of four, where there is a window."""
+    if config.get("sliding_window") is None:
+        return {}
+    every = config.whole("sliding_window_pattern")
+    return _local(config, config.layers(lambda i: "local" if (i + 1) % every else "full"))
+
+
+def _local(config: Config, kinds: Sequence[str]) -> Columns:
+    count = list(kinds).count("local")
+    return {"n_local": count, "window": config.whole("sliding_window")} if count else {}
+
+
+def _sharing(config: Config, kinds: list[str]) -> Columns:
+    """The last layers, which use the KV caches of others.
+
+    Raises:
+        ValueError: all of them would.
+    """
+    shared = config.count("num_kv_shared_layers")
+    if shared >= len(kinds):
+        raise ValueError(f"num_kv_shared_layers: expected fewer than the {len(kinds)} layers, got {shared}")
+    last = kinds[len(kinds) - shared :] if shared else []
+    return {"n_kv_shared": len(last), "n_kv_shared_local": last.count("local")}
 
 
 def gemma3n(config: Config) -> Columns:
     """Windows, KV caches that the last layers share, and AltUp, LAUREL and per-layer embeddings as further parameters."""
-    kinds = layers(config, lambda i: "local" if (i + 1) % 5 else "full")
-    shared = whole(config, "num_kv_shared_layers", 15, least=0)
-    sharing = kinds[len(kinds) - shared :] if shared else []
-    depth, d = len(kinds), whole(config, "hidden_size")
-    n, rank = whole(config, "altup_num_inputs", 4), whole(config, "laurel_rank", 64)
-    own, table = whole(config, "hidden_size_per_layer_input", 256), whole(config, "vocab_size_per_layer_input", 262_144)
+    kinds = config.layers(lambda i: "local" if (i + 1) % 5 else "full")
+    depth, d = len(kinds), config.whole("hidden_size")
+    n, rank = config.whole("altup_num_inputs"), config.whole("laurel_rank")
+    own, table = config.whole("hidden_size_per_layer_input"), config.whole("vocab_size_per_layer_input")
     altup = d + n * n + n**3 + n * d + d
     laurel, inputs = 2 * d * rank + d, 2 * d * own + d
     once = table * depth * own + d * depth * own + own + 2 * (n - 1) * d * d
     return {
-        **_local(config, kinds, whole(config, "sliding_window", 512)),
-        "n_kv_shared": len(sharing),
-        "n_kv_shared_local": sharing.count("local"),
+        **_local(config, kinds),
+        **_sharing(config, kinds),
         "further_parameters": once + depth * (altup + laurel + inputs),
     }
 
@@ -104,102 +201,201 @@ def gemma4(config: Config) -> Columns:
     """Windows, heads of full attention of their own, KV caches that the last layers share, and experts beside a dense FFN.
 
     Per-layer embeddings, and scales of routers, are further parameters.
-
-    Raises:
-        ValueError: an FFN of another size in some layers.
     """
-    if config.get("use_double_wide_mlp"):
-        raise ValueError(f"use_double_wide_mlp: expected False, got {str(config['use_double_wide_mlp'])[:60]}")
-    shared = whole(config, "num_kv_shared_layers", 0, least=0)
-    kinds = layers(config, lambda i: "local" if (i + 1) % 6 else "full")
-    sharing = kinds[len(kinds) - shared :] if shared else []
-    own, d = whole(config, "hidden_size_per_layer_input", 256, least=0), whole(config, "hidden_size")
-    table = whole(config, "vocab_size_per_layer_input", 262_144)
-    once, each = (table + d) * own * len(kinds) + own, 2 * d * own + d
+    kinds = config.layers(lambda i: "local" if (i + 1) % 6 else "full")
+    kinds[-1] = "full"  # as the class makes it
+    own, d = config.count("hidden_size_per_layer_input"), config.whole("hidden_size")
+    further = 0
+    if own:
+        further = (
+            (config.whole("vocab_size_per_layer_input") + d) * own * len(kinds) + own + len(kinds) * (2 * d * own + d)
+        )
+    experts = _experts_beside(config, len(kinds)) if config.get("enable_moe_block") else {}
     return {
-        **_local(config, kinds, whole(config, "sliding_window", 512)),
-        **_heads_of_full_attention(config),
-        "n_kv_shared": len(sharing),
-        "n_kv_shared_local": sharing.count("local"),
-        "further_parameters": once + len(kinds) * each if own else 0,
-        **(_experts_beside(config, len(kinds)) if config.get("enable_moe_block") else {}),
+        **_local(config, kinds),
+        **_heads_of_full_attention(config, kinds),
+        **_sharing(config, kinds),
+        **experts,
+        "further_parameters": further + experts.get("further_parameters", 0),
     }
 
 
-def _heads_of_full_attention(config: Config) -> Columns:
+def _heads_of_full_attention(config: Config, kinds: list[str]) -> Columns:
     """Heads of Gemma 4's layers of full attention, where they differ from those of layers with a window."""
-    head, heads = whole(config, "head_dim", 256), whole(config, "num_key_value_heads")
-    size, alike = whole(config, "global_head_dim", 512), bool(config.get("attention_k_eq_v"))
-    kv_heads = whole(config, "num_global_key_value_heads", heads) if alike else heads
+    head, heads, alike = (
+        config.whole("head_dim"),
+        config.whole("num_key_value_heads"),
+        bool(config.get("attention_k_eq_v")),
+    )
+    if (apart := config.get("per_layer_config")) is not None:
+        size, kv_heads = _of_full_layers(apart, kinds, head, heads)
+    else:
+        size = config.whole("global_head_dim")
+        own = config.get("num_global_key_value_heads") if alike else None
+        kv_heads = heads if own is None else config.whole("num_global_key_value_heads")
     if (size, kv_heads, alike) == (head, heads, False):
         return {}
     return {"full_head_dim": size, "full_kv_heads": kv_heads, "keys_are_values": alike}
 
 
+def _of_full_layers(apart: Any, kinds: list[str], head: int, heads: int) -> tuple[int, int]:
+    """Head size and KV heads that per_layer_config gives the layers of full attention.
+
+    Raises:
+        ValueError: it gives something else, or not the same to all of them.
+    """
+    own = {"head_dim": head, "num_key_value_heads": heads}
+    entries = {int(layer): entry for layer, entry in apart.items()} if isinstance(apart, dict) else {}
+    found = [own | dict(entries.pop(i, {})) for i, kind in enumerate(kinds) if kind == "full"]
+    if entries or any(entry != found[0] or len(entry) > len(own) for entry in found):
+        raise ValueError(
+            "per_layer_config: expected one head_dim and num_key_value_heads for all layers of full attention, got "
+            f"{written(apart)}; such layers have no columns here"
+        )
+    size, kv_heads = found[0].values()
+    if not all(isinstance(value, int) and not isinstance(value, bool) and value > 0 for value in (size, kv_heads)):
+        raise ValueError(f"per_layer_config: expected positive integers, got {written(found[0])}")
+    return size, kv_heads
+
+
 def _experts_beside(config: Config, depth: int) -> Columns:
     """Gemma 4's experts: the dense FFN is a shared expert without a gate, with three norms more and two scales of the router."""
-    experts = whole(config, "num_experts")
+    experts = config.whole("num_experts")
     return {
         "n_experts": experts,
-        "top_k": whole(config, "top_k_experts"),
-        "expert_size": whole(config, "moe_intermediate_size"),
-        "shared_expert_size": whole(config, "intermediate_size"),
+        "top_k": config.whole("top_k_experts"),
+        "expert_size": config.whole("moe_intermediate_size"),
+        "shared_expert_size": config.whole("intermediate_size"),
         "norms_per_layer": 7,
-        "further_parameters": depth * (whole(config, "hidden_size") + experts),
+        "further_parameters": depth * (config.whole("hidden_size") + experts),
     }
 
 
 def latent(config: Config) -> Columns:
-    """Latent attention (MLA), first layers with a dense FFN, and shared experts without a gate (DeepSeek V2 and V3, GLM-4.7-Flash)."""
-    rope, rank = whole(config, "qk_rope_head_dim"), config.get("q_lora_rank")
-    dense = whole(config, "first_k_dense_replace", 0, least=0)
-    size, shared = whole(config, "moe_intermediate_size"), whole(config, "n_shared_experts", 0, least=0)
+    """Latent attention (MLA), first layers with a dense FFN, and shared experts without a gate (DeepSeek V2 and V3)."""
     return {
-        "head_dim": whole(config, "qk_nope_head_dim") + rope,
-        "latent_size": whole(config, "kv_lora_rank"),
-        "latent_rope": rope,
-        "latent_queries": 0 if rank is None else whole(config, "q_lora_rank"),
-        "value_dim": whole(config, "v_head_dim"),
-        "shared_expert_size": shared * size,
-        **({"n_dense": dense, "dense_size": whole(config, "intermediate_size")} if dense else {}),
+        **_latent_sizes(config),
+        **_shared_experts(config),
+        **_dense_first(config, config.count("first_k_dense_replace")),
     }
 
 
-def gpt_oss(config: Config) -> Columns:
-    """Windows; sinks and the biases of o_proj, router and experts as further parameters."""
-    d, experts, size = (whole(config, key) for key in ("hidden_size", "num_local_experts", "intermediate_size"))
-    small = whole(config, "num_attention_heads") + d + experts + experts * (2 * size + d)
-    return {**windows(2, 128)(config), "further_parameters": whole(config, "num_hidden_layers") * small}
+def glm4_moe_lite(config: Config) -> Columns:
+    """The same with its dense layers in mlp_layer_types (GLM-4.7-Flash)."""
+    dense = _dense_layers(config, otherwise=1)
+    first = config.get("first_k_dense_replace")
+    if first not in (None, dense):
+        raise ValueError(f"first_k_dense_replace: expected {dense}, as mlp_layer_types says, got {written(first)}")
+    return {**_latent_sizes(config), **_shared_experts(config), **_dense_first(config, dense)}
 
 
-def mellum(config: Config) -> Columns:
-    """Windows where layer_types says so, and first layers with a dense FFN.
+def _latent_sizes(config: Config) -> Columns:
+    rope = config.whole("qk_rope_head_dim")
+    return {
+        "head_dim": config.whole("qk_nope_head_dim") + rope,
+        "latent_size": config.whole("kv_lora_rank"),
+        "latent_rope": rope,
+        "latent_queries": config.count("q_lora_rank"),
+        "value_dim": config.whole("v_head_dim"),
+        # its keys and values come of the latent vector, so this key sizes nothing
+        "n_kv_heads": config.whole("num_attention_heads"),
+    }
+
+
+def _shared_experts(config: Config) -> Columns:
+    return {"shared_expert_size": config.count("n_shared_experts") * config.whole("moe_intermediate_size")}
+
+
+def _dense_first(config: Config, dense: int) -> Columns:
+    return {"n_dense": dense, "dense_size": config.whole("intermediate_size")} if dense else {}
+
+
+def _dense_layers(config: Config, otherwise: int) -> int:
+    """How many first layers mlp_layer_types says have a dense FFN.
 
     Raises:
         ValueError: dense layers behind those with experts.
     """
-    local = _local(config, layers(config, lambda i: "full"), whole(config, "sliding_window", 1024))
-    types = list(config.get("mlp_layer_types") or [])
+    if config.get("mlp_layer_types") is None:
+        return otherwise
+    depth = config.whole("num_hidden_layers")
+    types = one_each("mlp_layer_types", config.get("mlp_layer_types"), depth, ("dense", "sparse"))
     dense = types.count("dense")
     if types[:dense] != ["dense"] * dense:
         raise ValueError(
             "mlp_layer_types: expected dense layers first, got others before; such layers have no columns here"
         )
-    return local | ({"n_dense": dense, "dense_size": whole(config, "intermediate_size")} if dense else {})
+    return dense
 
 
-def qwen3_next(config: Config) -> Columns:
-    """Gated DeltaNet in three layers of four, gated attention in the others."""
-    every = whole(config, "full_attention_interval", 4)
-    kinds = layers(config, lambda i: "linear" if (i + 1) % every else "full")
+def glm4_moe(config: Config) -> Columns:
+    """First layers with a dense FFN, shared experts without a gate, and norms of heads where use_qk_norm says so."""
+    norm = "head" if config.get("use_qk_norm") else "no"
+    dense = config.count("first_k_dense_replace")
+    return {**full_attention(config), "qk_norm": norm, **_shared_experts(config), **_dense_first(config, dense)}
+
+
+def dots1(config: Config) -> Columns:
+    """Windows from a layer on, first layers with a dense FFN, shared experts without a gate."""
+    first, windowed = config.count("max_window_layers"), config.get("sliding_window") is not None
+    local = _local(config, config.layers(lambda i: "local" if windowed and i >= first else "full"))
+    return {**local, **_shared_experts(config), **_dense_first(config, config.count("first_k_dense_replace"))}
+
+
+def ernie4_5_moe(config: Config) -> Columns:
+    """First layers with a dense FFN, shared experts without a gate; a bias of each router as further parameters.
+
+    Raises:
+        ValueError: dense layers behind those with experts.
+    """
+    depth, experts = config.whole("num_hidden_layers"), config.whole("moe_num_experts")
+    first, last = config.count("moe_layer_start_index"), config.get("moe_layer_end_index")
+    if last not in (-1, depth - 1):
+        raise ValueError(f"moe_layer_end_index: expected -1 or {depth - 1}, the last layer, got {written(last)}")
+    shared = config.count("moe_num_shared_experts") * config.whole("moe_intermediate_size")
+    dense = _dense_first(config, min(first, depth))
+    return {"shared_expert_size": shared, "further_parameters": (depth - first) * experts, **dense}
+
+
+def minimax_m2(config: Config) -> Columns:
+    """Full attention in every layer.
+
+    Raises:
+        ValueError: attn_type_list says another kind.
+    """
+    types = config.get("attn_type_list")
+    if types is not None and (not isinstance(types, list) or set(types) != {1}):
+        raise ValueError(f"attn_type_list: expected 1, full attention, alone, got {written(types)}")
+    return full_attention(config)
+
+
+def gpt_oss(config: Config) -> Columns:
+    """Windows; sinks and the biases of o_proj, router and experts as further parameters."""
+    d, experts, size = (config.whole(key) for key in ("hidden_size", "num_local_experts", "intermediate_size"))
+    small = config.whole("num_attention_heads") + d + experts + experts * (2 * size + d)
+    return {**windows(2)(config), "further_parameters": config.whole("num_hidden_layers") * small}
+
+
+def mellum(config: Config) -> Columns:
+    """Windows where layer_types says so, and first layers with a dense FFN."""
+    local = _local(config, config.layers(lambda i: "full"))
+    return local | _dense_first(config, _dense_layers(config, otherwise=0))
+
+
+def deltanet(config: Config) -> Columns:
+    """Gated DeltaNet in three layers of four, gated attention in the others (Qwen3-Next, Qwen3.5)."""
+    every = config.whole("full_attention_interval")
+    kinds = config.layers(lambda i: "linear" if (i + 1) % every else "full", "linear")
+    if not kinds.count("linear"):
+        return {"attention_gate": True}
     return {
         "n_linear": kinds.count("linear"),
         "linear_kind": "deltanet",
-        "linear_heads": whole(config, "linear_num_value_heads", 32),
-        "linear_key_heads": whole(config, "linear_num_key_heads", 16),
-        "linear_key_dim": whole(config, "linear_key_head_dim", 128),
-        "linear_value_dim": whole(config, "linear_value_head_dim", 128),
-        "linear_kernel": whole(config, "linear_conv_kernel_dim", 4),
+        "linear_heads": config.whole("linear_num_value_heads"),
+        "linear_key_heads": config.whole("linear_num_key_heads"),
+        "linear_key_dim": config.whole("linear_key_head_dim"),
+        "linear_value_dim": config.whole("linear_value_head_dim"),
+        "linear_kernel": config.whole("linear_conv_kernel_dim"),
         "attention_gate": True,
     }
 
@@ -207,52 +403,59 @@ def qwen3_next(config: Config) -> Columns:
 def lfm2(config: Config) -> Columns:
     """Short convolutions beside attention, and the FFN size that the class makes of the configured one."""
     full = config.get("full_attn_idxs")
-    kinds = layers(config, lambda i: "full" if full is None or i in full else "conv")
-    size = whole(config, "block_ff_dim" if "block_ff_dim" in config else "intermediate_size")
-    if config.get("block_auto_adjust_ff_dim", True):
-        size, multiple = int(2 * size / 3), whole(config, "block_multiple_of", 256)
-        if (factor := config.get("block_ffn_dim_multiplier", 1.0)) is not None:
+    kinds = config.layers(lambda i: "full" if full is None or i in full else "conv", "conv")
+    size = config.whole("intermediate_size" if config.get("block_ff_dim") is None else "block_ff_dim")
+    if config.get("block_auto_adjust_ff_dim"):
+        size, multiple = int(2 * size / 3), config.whole("block_multiple_of")
+        if (factor := config.get("block_ffn_dim_multiplier")) is not None:
             size = -(-int(factor * size) // multiple) * multiple
     return {**_convolutions(config, kinds), "expert_size": size}
 
 
 def lfm2_moe(config: Config) -> Columns:
     """Short convolutions beside attention, and first layers with a dense FFN."""
-    kinds, dense = layers(config, lambda i: "full"), whole(config, "num_dense_layers", 2, least=0)
-    sizes = {"n_dense": dense, "dense_size": whole(config, "intermediate_size")} if dense else {}
-    return {**_convolutions(config, kinds), **sizes}
+    kinds = config.layers(lambda i: "full", "conv")
+    return {**_convolutions(config, kinds), **_dense_first(config, config.count("num_dense_layers"))}
 
 
 def _convolutions(config: Config, kinds: list[str]) -> Columns:
     if config.get("conv_bias"):
         raise ValueError("conv_bias: expected False, got True")
     count = kinds.count("conv")
-    return {"n_conv": count, "conv_kernel": whole(config, "conv_L_cache", 3)} if count else {}
+    return {"n_conv": count, "conv_kernel": config.whole("conv_L_cache")} if count else {}
 
 
-def granite(config: Config) -> Columns:
+def granite_shared(config: Config) -> Columns:
+    """A shared expert without a gate, where its size is not 0."""
+    return {**full_attention(config), "shared_expert_size": config.count("shared_intermediate_size")}
+
+
+def granite_hybrid(config: Config) -> Columns:
     """Mamba2 beside attention; the FFN is experts and a shared one, or the shared one alone."""
-    kinds = Counter(layers(config, lambda i: "linear"))
-    experts = whole(config, "num_local_experts", 0, least=0)
-    shared = 0 if experts and config.get("shared_intermediate_size") == 0 else whole(config, "shared_intermediate_size")
+    kinds = config.layers(lambda i: "linear", "linear")
+    experts, shared = config.count("num_local_experts"), config.count("shared_intermediate_size")
+    if not experts and not shared:
+        raise ValueError("shared_intermediate_size: expected a positive integer without experts, got 0")
     ffn: Columns = {"expert_size": shared, "n_experts": 1, "top_k": 1}
     if experts:
-        ffn = {"expert_size": whole(config, "intermediate_size"), "n_experts": experts, "shared_expert_size": shared}
-        ffn["top_k"] = whole(config, "num_experts_per_tok")
-    if not kinds["linear"]:
+        ffn = {"expert_size": config.whole("intermediate_size"), "n_experts": experts, "shared_expert_size": shared}
+        ffn["top_k"] = config.whole("num_experts_per_tok")
+    if "linear" not in kinds:
         return ffn
     for key, plain in (("mamba_conv_bias", True), ("mamba_proj_bias", False)):
-        if config.get(key, plain) != plain:
-            raise ValueError(f"{key}: expected {plain}, got {config[key]}")
-    heads, inner = whole(config, "mamba_n_heads"), whole(config, "mamba_expand", 2) * whole(config, "hidden_size")
-    size = config.get("mamba_d_head", "auto")
+        if config.get(key) != plain:
+            raise ValueError(f"{key}: expected {plain}, got {written(config.get(key))}")
+    heads, inner = config.whole("mamba_n_heads"), config.whole("mamba_expand") * config.whole("hidden_size")
+    size = inner // heads if config.get("mamba_d_head") == "auto" else config.whole("mamba_d_head")
+    if size * heads != inner:
+        raise ValueError(f"mamba_n_heads: expected heads that divide mamba_expand x hidden_size {inner:,}, got {heads}")
     return {
         **ffn,
-        "n_linear": kinds["linear"],
+        "n_linear": kinds.count("linear"),
         "linear_kind": "mamba2",
         "linear_heads": heads,
-        "linear_key_heads": whole(config, "mamba_n_groups", 1),
-        "linear_key_dim": whole(config, "mamba_d_state", 256),
-        "linear_value_dim": inner // heads if size == "auto" else whole(config, "mamba_d_head"),
-        "linear_kernel": whole(config, "mamba_d_conv", 4),
+        "linear_key_heads": config.whole("mamba_n_groups"),
+        "linear_key_dim": config.whole("mamba_d_state"),
+        "linear_value_dim": size,
+        "linear_kernel": config.whole("mamba_d_conv"),
     }

@@ -14,7 +14,7 @@ from nas.export.gguf_types import FORMATS
 from nas.export.model import Model, Workload
 from nas.export.recipe import load_recipe
 from nas.export.tokenizer import byte_level
-from nas.study.baselines import architecture_of
+from nas.study.config_file import architecture_of
 
 MODELS = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in of_models()}
 #: llama-like families, whose numbers follow from a few keys.

@@ -11,7 +11,8 @@ import pytest
 from nas.calibrate.figure import Figure, Stated, Unusable
 from nas.calibrate.models import fits_llama_cpp_name, given_models, identified, published
 from nas.errors import UsageError
-from nas.study.baselines import FAMILIES, architecture_of, read_config
+from nas.study.config_file import architecture_of, read_config
+from nas.study.model_types import FAMILIES
 from objectives.counts import total
 
 FAMILY = {
@@ -167,8 +168,9 @@ def test_config_of_a_published_model() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model_type": "mamba"}, "model_type: expected one of llama"),
-        ({"attention_bias": True}, "attention_bias: expected False, got 'True'"),
+        ({"model_type": "lama"}, "model_type: expected a family that is read .*, got 'lama'; the nearest is llama"),
+        ({"attention_bias": "yes"}, "attention_bias: expected true or false, got 'yes'"),
+        ({"per_layer_config": {"0": {}}}, "per_layer_config: expected keys of a qwen3 model"),
         ({"hidden_size": "wide"}, "hidden_size: expected a positive integer"),
         ({"num_hidden_layers": True}, "num_hidden_layers: expected a positive integer"),
         ({"num_key_value_heads": 5}, "n_kv_heads"),
@@ -188,9 +190,11 @@ def test_every_family_is_of_llama_cpp() -> None:
         fitting = {name for name in names if fits_llama_cpp_name(name, model.architecture)}
         assert family_of(model.label) in fitting, model.label
         alike = (
-            {"llama", "phi3", "smollm3", "mistral3"},
-            {"qwen2", "qwen2vl"},
-            {"qwen3", "qwen3vl"},
+            {"llama", "phi3", "smollm3", "mistral3", "gemma", "granite", "ernie4_5"},
+            {"qwen2", "qwen2vl", "seed_oss"},
+            {"qwen3", "qwen3vl", "exaone4", "hunyuan-dense"},
+            {"gemma2", "glm4"},
+            {"llama", "granitemoe"},
             {"qwen3moe", "qwen3vlmoe"},
         )
         alike += ({"qwen3next", "qwen35moe"}, {"olmoe", "minimax-m2"})

@@ -10,7 +10,9 @@ import pytest
 
 from nas.errors import UsageError
 from nas.search.assembly import assemble
-from nas.study.baselines import OUTSIDE, architecture_of, model_named, read_config
+from nas.study.baselines import model_named
+from nas.study.config_file import architecture_of, read_config
+from nas.study.model_types import OUTSIDE
 from objectives import counts, memory
 from objectives.dimensions import Dimensions
 from objectives.precision import precision
@@ -280,7 +282,7 @@ def test_explain_prices_a_config(inside: Callable[..., Any], tmp_path: Path) -> 
         ('"hidden_size": 9223372036854775808', "hidden_size: expected at most 1,000,000,000, got"),
         ('"num_hidden_layers": 4611686018427387904', "num_hidden_layers: expected at most 1,000,000,000, got"),
         ('"tie_word_embeddings": "x"', "tie_word_embeddings: expected true or false, got 'x'"),
-        ('"intermediate_size": -1', "intermediate_size: expected 0 or a positive integer, got '-1'"),
+        ('"intermediate_size": -1', "intermediate_size: expected 0 or a positive integer, got -1"),
     ],
 )
 def test_numbers_that_no_model_has_are_a_sentence(written: str, says: str, tmp_path: Path) -> None:

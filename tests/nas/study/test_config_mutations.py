@@ -1,0 +1,223 @@
+"""config.json of every family with one key changed, left out or added: the parameters of transformers, or a refusal that names the key."""
+
+import copy
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from nas.study.config_file import architecture_of, text_part
+from nas.study.model_types import FAMILIES, TEXT_OF, model_classes
+from objectives.counts import total
+from tests.sources import ROOT
+
+Content = dict[str, Any]
+SMALL: Content = {
+    "num_hidden_layers": 4,
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 96,
+    "intermediate_size": 96,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+LOCAL = {"num_local_experts": 4, "num_experts_per_tok": 2}
+EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+SHARED = {"shared_expert_intermediate_size": 48}
+ROUTED = {"n_routed_experts": 8, "n_shared_experts": 2, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+DELTANET = {
+    "linear_num_value_heads": 4,
+    "linear_num_key_heads": 2,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 16,
+}
+SHARING = {"num_kv_shared_layers": 5, "hidden_size_per_layer_input": 8, "vocab_size_per_layer_input": 50}
+MAMBA = {"shared_intermediate_size": 48, "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_state": 12}
+LATENT = ROUTED | {
+    "num_key_value_heads": 4,
+    "kv_lora_rank": 16,
+    "q_lora_rank": 24,
+    "qk_nope_head_dim": 8,
+    "qk_rope_head_dim": 4,
+    "v_head_dim": 12,
+    "n_group": 2,
+    "topk_group": 1,
+}
+DENSE_FIRST = {"first_k_dense_replace": 1}
+CONV = {"layer_types": ["conv", "full_attention"] * 2}
+#: Keys of a small model beside those of all.
+OWN: dict[str, Content] = {
+    "mixtral": LOCAL,
+    "ministral": {"head_dim": 16},
+    "qwen2_moe": EXPERTS | SHARED,
+    "qwen3_moe": EXPERTS,
+    "qwen3_vl_moe_text": EXPERTS,
+    "qwen3_next": EXPERTS | SHARED | DELTANET,
+    "qwen3_5_text": DELTANET,
+    "qwen3_5_moe_text": EXPERTS | SHARED | DELTANET,
+    "mellum": EXPERTS,
+    "minimax_m2": LOCAL,
+    "gemma3n_text": SHARING | {"num_hidden_layers": 10, "laurel_rank": 4},
+    "gemma4_text": SHARING | {"num_hidden_layers": 12, "global_head_dim": 32},
+    "gpt_oss": LOCAL,
+    "lfm2": CONV,
+    "lfm2_moe": EXPERTS | CONV,
+    "granitemoe": LOCAL,
+    "granitemoeshared": LOCAL | {"shared_intermediate_size": 48},
+    "granitemoehybrid": LOCAL | MAMBA | {"layer_types": ["mamba", "attention"] * 2},
+    "olmoe": {"num_experts": 4, "num_experts_per_tok": 2},
+    "glm4_moe": ROUTED | DENSE_FIRST,
+    "dots1": ROUTED | DENSE_FIRST,
+    "ernie4_5_moe": {"moe_num_experts": 4, "moe_k": 2, "moe_intermediate_size": 32},
+    "hunyuan_v1_dense": {"head_dim": 16},
+    "deepseek_v2": LATENT | DENSE_FIRST,
+    "deepseek_v3": LATENT | DENSE_FIRST,
+    "glm4_moe_lite": LATENT,
+}
+FURTHER = {
+    "per_layer_config",
+    "block_configs",
+    "attn_type_list",
+    *(key for f in FAMILIES.values() for key in (*f.more, *f.plain)),
+}
+KEYS = sorted(FURTHER | {key for of in model_classes().values() for key in (*of.defaults, *of.renamed)})
+LISTS: dict[str, list[Any]] = {
+    "layer_types": [["full_attention"] * 4, ["sliding_attention", "full_attention"] * 2],
+    "per_layer_config": [{"1": {"intermediate_size": 48}}],
+    "block_configs": [[{"ffn": {"intermediate_size": 48}}] * 4],
+    "mlp_layer_types": [["dense"] * 3 + ["sparse"]],
+    "mlp_only_layers": [[1]],
+    "attn_type_list": [[0, 1, 0, 1]],
+}
+SIZED = (
+    "num",
+    "size",
+    "dim",
+    "rank",
+    "layer",
+    "expert",
+    "interval",
+    "window",
+    "_k",
+    "pattern",
+    "step",
+    "index",
+    "freq",
+)
+
+
+def changes(kind: str, base: Content) -> Iterator[tuple[str, Content]]:
+    """The small model with one key left out, changed or added."""
+    defaults = model_classes()[kind].defaults
+    for key in KEYS:
+        if key in base:
+            yield f"without {key}", {name: value for name, value in base.items() if name != key}
+        for value in values(key, base.get(key, defaults.get(key)), own=key in base or key in defaults):
+            yield f"{key}={value}", base | {key: value}
+
+
+def values(key: str, now: Any, *, own: bool) -> list[Any]:
+    """Other values of a key: of one that the family does not have, one is enough."""
+    if key in LISTS:
+        return LISTS[key]
+    if isinstance(now, bool):
+        return [not now]
+    if isinstance(now, int) and any(part in key for part in SIZED):
+        return [2 * now, max(now // 2, 1)] if own else [2 * now]
+    if now is None and any(part in key for part in SIZED):
+        return [2, 16] if own else [2]
+    return [True] if now is None and (key.startswith(("use_", "tie_")) or key.endswith("bias")) else []
+
+
+def of_transformers(kind: str, content: Content) -> int:
+    """Parameters of the decoder that transformers builds, on the meta device.
+
+    Raises:
+        Exception: transformers does not build it.
+    """
+    import torch
+    import transformers
+
+    keys = copy.deepcopy(content)
+    whole = next((name for name, text in TEXT_OF.items() if text == kind and kind.endswith("vl_text")), None)
+    whole = "qwen3_vl_moe" if kind == "qwen3_vl_moe_text" else whole
+    if whole is None:
+        config, builder = transformers.AutoConfig.for_model(kind, **keys), transformers.AutoModelForCausalLM
+    else:
+        tied = {key: keys.pop(key) for key in ("tie_word_embeddings",) if key in keys}
+        config = transformers.AutoConfig.for_model(whole, text_config=keys, **tied)
+        builder = transformers.AutoModelForImageTextToText
+    with torch.device("meta"):
+        model = builder.from_config(config)
+    return sum(p.numel() for name, p in model.named_parameters() if "visual" not in name)
+
+
+def ours(kind: str, content: Content) -> int:
+    """Parameters of the architecture that we read."""
+    if kind in TEXT_OF.values() and "_vl_" in kind:
+        whole = next(name for name, text in TEXT_OF.items() if text == kind)
+        tied = {key: content[key] for key in ("tie_word_embeddings",) if key in content}
+        return int(total(architecture_of(text_part({"model_type": whole, "text_config": content, **tied})))[0])
+    return int(total(architecture_of(content | {"model_type": kind}))[0])
+
+
+BUILT = [kind for kind in FAMILIES if not FAMILIES[kind].as_class]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", BUILT)
+def test_one_changed_key_is_counted_as_transformers_counts_it(kind: str) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    logging.disable(logging.CRITICAL)
+    base = SMALL | OWN.get(kind, {})
+    assert ours(kind, base) == of_transformers(kind, base)
+    different, tried = [], 0
+    for name, content in changes(kind, base):
+        try:
+            mine = ours(kind, content)
+            theirs = of_transformers(kind, content)
+        except Exception:  # we refuse it, or transformers does not build it
+            continue
+        tried += 1
+        if mine != theirs:
+            different.append(f"{name}: {theirs} in transformers, {mine} here")
+    logging.disable(logging.NOTSET)
+    assert not different
+    assert tried > 60  # of about 150: the others are refused by name
+
+
+@pytest.mark.slow
+def test_defaults_are_those_of_transformers() -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    script = [sys.executable, str(ROOT / ".ci" / "model_classes"), "--check"]
+    assert subprocess.run(script, capture_output=True, text=True, check=False).stderr == ""
+
+
+@pytest.mark.parametrize(
+    "key", ["per_layer_config", "block_configs", "hybrid_override_pattern", "moe_layer_freqs", "my_own_width"]
+)
+def test_a_key_that_nobody_reads_is_refused_by_its_name(key: str) -> None:
+    with pytest.raises(ValueError, match=f"{key}: expected keys of a llama model, got one that is not read"):
+        architecture_of(SMALL | {"model_type": "llama", key: 3})
+
+
+def test_two_spellings_of_one_key_must_agree() -> None:
+    content = SMALL | LOCAL | {"model_type": "mixtral", "num_experts": 8}
+    with pytest.raises(ValueError, match="num_experts: expected 4, as num_local_experts says, got 8"):
+        architecture_of(content)
+    assert total(architecture_of(content | {"num_experts": 4})) == total(
+        architecture_of(SMALL | LOCAL | {"model_type": "mixtral"})
+    )
+
+
+def test_a_key_of_another_family_counts_for_nothing() -> None:
+    """DeepSeek's class reads n_routed_experts, whatever a pruned file still says of num_experts."""
+    content = SMALL | LATENT | DENSE_FIRST | {"model_type": "deepseek_v3"}
+    assert total(architecture_of(content | {"num_experts": 99})) == total(architecture_of(content))
