@@ -13,8 +13,10 @@ from typing import Any
 from nas.errors import UsageError
 from nas.export.families import FULL, Family, family_in, family_of, in_order
 from nas.export.model import HEADS, Model
+from nas.study import config_file
+from nas.study.config_kinds import KIND_OF, Config
 from objectives.plugins import version_of
-from search_spaces.architectures import Architectures, one
+from search_spaces.architectures import Architectures
 
 SPELLINGS = (("num_experts", "num_local_experts"), ("torch_dtype", "dtype"))
 ROPE_THETA = 1_000_000
@@ -188,31 +190,28 @@ def _experts(model: Model, columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def architecture_of(config: Mapping[str, Any]) -> Architectures:
-    """The architecture that a config.json describes, read from its keys alone.
+    """The architecture that a config.json of ours describes, as exported or as training has saved it again.
 
     Raises:
-        ValueError: a missing key, two spellings that differ, or a setting that changes the model.
+        ValueError: a key that its class does not read, or a setting that changes the model.
     """
-    family = _family(config)
-    columns: dict[str, Any] = {column: _key(config, key) for key, column in column_keys(family).items()}
-    columns |= {"qk_norm": family.qk_norm, "qkv_bias": family.qkv_bias, "attention_gate": family.gate}
-    columns |= {"shared_gate": family.shared == ("gated",), "norms_per_layer": family.norms}
-    if columns.get("n_dense"):
-        columns["dense_size"] = _key(config, "intermediate_size")
-    if kinds := list(config.get("layer_types") or []) if family.mixers != ("",) else []:
-        (mixer,) = family.mixers
-        columns |= {COUNTS[mixer]: kinds.count(LAYER_TYPES[mixer])}
-        columns |= {"linear_kind": mixer} if COUNTS[mixer] == "n_linear" else {}
-        if family.kv_shared:  # how many of the last layers, which share KV caches, have the window
-            sharing = kinds[len(kinds) - columns["n_kv_shared"] :]
-            columns["n_kv_shared_local"] = sharing.count(LAYER_TYPES["local"])
-    architecture = one(columns)
-    refuse_contradictions(config)
-    if kinds and kinds != layer_types(family, in_order(architecture)):
-        raise ValueError(
-            "layer_types: expected a layer of full attention at the end of every period, got another order"
-        )
+    architecture = config_file.architecture_of(config)
+    family, settings = _family(config), config_file.settings_of(config)
+    refuse_contradictions(config, family, settings)
+    if family.mixers != ("",):
+        wanted = layer_types(family, in_order(architecture))
+        kinds = [KIND_OF[name] for name in settings.get("layer_types") or wanted]
+        if kinds != [KIND_OF[name] for name in wanted]:
+            raise ValueError(
+                "layer_types: expected a layer of full attention at the end of every period, got another order"
+            )
     return architecture
+
+
+def auxiliary_loss(config: Mapping[str, Any]) -> Any:
+    """The weight of the routers' auxiliary loss; None without experts."""
+    key = "router_aux_loss_coef"
+    return config.get(key, config_file.settings_of(config).get(key)) if _family(config).sparse else None
 
 
 def _family(config: Mapping[str, Any]) -> Family:
@@ -221,7 +220,7 @@ def _family(config: Mapping[str, Any]) -> Family:
     return family_in(config.get("model_type"), sparse=sparse, windows=bool(config.get("use_sliding_window")))
 
 
-def refuse_contradictions(config: Mapping[str, Any]) -> None:
+def refuse_contradictions(config: Mapping[str, Any], family: Family, settings: Config) -> None:
     """Refuse settings by which some reader would build another model.
 
     Raises:
@@ -230,26 +229,33 @@ def refuse_contradictions(config: Mapping[str, Any]) -> None:
     for old, new in SPELLINGS:
         if config.get(old, config.get(new)) != config.get(new, config.get(old)):
             raise ValueError(f"{new}: expected {config.get(old)!r} as {old} says, got {config.get(new)!r}")
-    family = _family(config)
-    if _key(config, "rope_parameters") != rope(family) or _key(config, "rope_theta") != ROPE_THETA:
-        raise ValueError(
-            f"rope_parameters: expected rope_theta {config['rope_theta']!r}, got {config['rope_parameters']!r}"
-        )
-    top_k = _key(config, "num_experts_per_tok") if family.sparse else 1
-    wanted = fixed(family, _key(config, "num_hidden_layers"), _key(config, "head_dim"), top_k)
+    given = config.get("rope_parameters") or {}
+    if config.get("rope_theta", ROPE_THETA) != ROPE_THETA or not _holds(given, rope(family)):
+        raise ValueError(f"rope_parameters: expected {rope(family)}, got {given!r} and {config.get('rope_theta')!r}")
+    top_k = settings.whole("num_experts_per_tok") if family.sparse else 1
+    wanted = fixed(family, settings.whole("num_hidden_layers"), _head_size(settings), top_k)
+    if settings.get("per_layer_config") is not None:
+        wanted.pop("global_head_dim", None)  # which transformers 5 writes for each layer instead
     for key, value in wanted.items():
-        if config.get(key, value) != value:
-            raise ValueError(f"{key}: expected {value!r}, got {config[key]!r}")
+        if (got := settings.values.get(key, config.get(key, value))) != value:
+            raise ValueError(f"{key}: expected {value!r}, got {got!r}")
     for key in ("bos_token_id", "eos_token_id", "pad_token_id"):
         token = config.get(key)
-        if token is not None and not 0 <= token < _key(config, "vocab_size"):
-            raise ValueError(f"{key}: expected less than vocab_size {config['vocab_size']}, got {token}")
+        if token is not None and not 0 <= token < settings.whole("vocab_size"):
+            raise ValueError(f"{key}: expected less than vocab_size {settings.whole('vocab_size')}, got {token}")
 
 
-def _key(config: Mapping[str, Any], key: str) -> Any:
-    if key not in config:
-        raise ValueError(f"{key}: expected a value, got nothing")
-    return config[key]
+def _holds(given: Any, wanted: Any) -> bool:
+    """Whether nested settings hold the wanted ones; what a class adds to them does no harm."""
+    if not isinstance(wanted, dict):
+        return bool(given == wanted)
+    return isinstance(given, dict) and all(_holds(given.get(key), value) for key, value in wanted.items())
+
+
+def _head_size(settings: Config) -> int:
+    if settings.get("head_dim") is not None:
+        return settings.whole("head_dim")
+    return settings.whole("hidden_size") // settings.whole("num_attention_heads")
 
 
 def column_keys(family: Family) -> dict[str, str]:

@@ -53,7 +53,8 @@ def check(request: ExportRequest) -> None:
         notice(f"{name}: not checked, a stack of {distribution}; add --to {name}, which imports that package's code")
     if wrong:
         raise PlasError(
-            f"{folder}: expected every field as exported, got {len(wrong)} of {len(results)} with differences; export again"
+            f"{folder}: expected every field as exported, got {len(wrong)} of {len(results)} with differences; "
+            "export into another folder to have the files as they were"
         )
 
 

@@ -48,7 +48,8 @@ HARMLESS = frozenset(
     residual_multiplier attention_multiplier embedding_scale scale_emb scale_depth dim_model_base attention_scale attn_scale
     activation_sparsity_pattern activation_sparsity use_bidirectional_attention altup_active_idx altup_coef_clip altup_correct_scale
     mamba_chunk_size chunk_size use_mamba_kernels time_step_limit time_step_min time_step_max time_step_floor conv_use_xavier_init
-    theta eos_token_ids first_k_dense_replace_note mup_base_width use_mup use_return_dict output_gate_type layer_scale
+    theta eos_token_ids use_return_dict output_gate_type block_mlp_init_scale block_norm_eps block_out_init_scale block_use_swiglu
+    block_use_xavier_init use_pos_enc _sliding_window_pattern
     """.split()  # noqa: SIM905 - a list of so many words would be longer than the table it is
 )
 #: What drafts tokens beside the model: never part of its layers.
@@ -124,9 +125,7 @@ def architecture_of(content: Mapping[str, Any]) -> Architectures:
     Raises:
         ValueError: `key: expected X, got Y`.
     """
-    name = str(content.get("model_type"))
-    family = family_named(name, content)
-    config = with_defaults(content, family, name)
+    family, config = family_named(str(content.get("model_type")), content), settings_of(content)
     for key, plain in family.plain.items():
         if config.get(key) not in (None, plain):
             raise ValueError(f"{key}: expected {plain!r}, got {written(config.get(key))}")
@@ -177,12 +176,14 @@ def family_named(name: str, content: Mapping[str, Any]) -> Family:
     return found
 
 
-def with_defaults(content: Mapping[str, Any], family: Family, name: str) -> Config:
+def settings_of(content: Mapping[str, Any]) -> Config:
     """The keys of a file, spelt as its class spells them, over what the class takes for those that are left out.
 
     Raises:
-        ValueError: a key that no class knows, or two spellings of one key that differ.
+        ValueError: no family of ours, a key that no class knows, or two spellings of one key that differ.
     """
+    name = str(content.get("model_type"))
+    family = family_named(name, content)
     of = model_classes()[family.as_class or name]
     values, given = {TIED: False, "layer_types": None, **family.more, **of.defaults}, dict[str, str]()
     for key, value in content.items():

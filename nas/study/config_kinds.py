@@ -16,8 +16,13 @@ KIND_OF = {
     "mamba": "linear",
     "conv": "conv",
 }
-#: Older spellings of LFM2's keys, without a value of their own.
-LFM2_OLDER = {"tie_embedding": None, "block_ff_dim": None, "full_attn_idxs": None, "head_dim": None}
+#: Further keys of LFM2's, without a value of their own.
+LFM2_OLDER = dict.fromkeys(
+    (
+        *("tie_embedding", "block_ff_dim", "full_attn_idxs", "head_dim"),
+        *("block_dim", "conv_dim", "conv_dim_out", "num_heads"),
+    )
+)
 
 
 class Config:
@@ -291,8 +296,10 @@ def glm4_moe_lite(config: Config) -> Columns:
 
 def _latent_sizes(config: Config) -> Columns:
     rope = config.whole("qk_rope_head_dim")
+    size = config.whole("qk_nope_head_dim") + rope
+    _refuse_other(config, "qk_head_dim", size)
     return {
-        "head_dim": config.whole("qk_nope_head_dim") + rope,
+        "head_dim": size,
         "latent_size": config.whole("kv_lora_rank"),
         "latent_rope": rope,
         "latent_queries": config.count("q_lora_rank"),
@@ -314,16 +321,16 @@ def _dense_layers(config: Config, otherwise: int) -> int:
     """How many first layers mlp_layer_types says have a dense FFN.
 
     Raises:
-        ValueError: dense layers behind those with experts.
+        ValueError: dense layers behind those with experts, or none with experts.
     """
     if config.get("mlp_layer_types") is None:
         return otherwise
     depth = config.whole("num_hidden_layers")
     types = one_each("mlp_layer_types", config.get("mlp_layer_types"), depth, ("dense", "sparse"))
     dense = types.count("dense")
-    if types[:dense] != ["dense"] * dense:
+    if types[:dense] != ["dense"] * dense or dense == depth:
         raise ValueError(
-            "mlp_layer_types: expected dense layers first, got others before; such layers have no columns here"
+            "mlp_layer_types: expected dense layers first, then sparse ones, got another order; it has no columns here"
         )
     return dense
 
@@ -400,8 +407,27 @@ def deltanet(config: Config) -> Columns:
     }
 
 
+def whole_heads(config: Config) -> Columns:
+    """Full attention whose heads fill the width, whatever head_dim says (OLMoE, Qwen2-VL)."""
+    _refuse_other(config, "head_dim", config.whole("hidden_size") // config.whole("num_attention_heads"))
+    return full_attention(config)
+
+
+def _refuse_other(config: Config, key: str, size: int) -> None:
+    """Refuse a size that the class takes from other keys.
+
+    Raises:
+        ValueError: the config gives another one.
+    """
+    if config.get(key) not in (None, size):
+        raise ValueError(f"{key}: expected {size}, as the other keys have it, got {written(config.get(key))}")
+
+
 def lfm2(config: Config) -> Columns:
     """Short convolutions beside attention, and the FFN size that the class makes of the configured one."""
+    for key in ("block_dim", "conv_dim", "conv_dim_out"):
+        _refuse_other(config, key, config.whole("hidden_size"))
+    _refuse_other(config, "num_heads", config.whole("num_attention_heads"))
     full = config.get("full_attn_idxs")
     kinds = config.layers(lambda i: "full" if full is None or i in full else "conv", "conv")
     size = config.whole("intermediate_size" if config.get("block_ff_dim") is None else "block_ff_dim")

@@ -60,7 +60,7 @@ SPARSE = {"decoder_sparse_step": 1, "mlp_only_layers": []}  # experts in every l
 LLAMA = Family(("llama",), plain=NO_BIAS, more={"head_dim": None})
 WINDOWED = Family(more={"head_dim": None}, kinds=kinds.window_everywhere)
 QWEN2 = Family(("qwen2",), bias="", qkv_bias=True, kinds=kinds.window_from_a_layer, more={"head_dim": None})
-QWEN2_VL = replace(QWEN2, llama_cpp=("qwen2vl",), more={}, plain={"head_dim": None})
+QWEN2_VL = replace(QWEN2, llama_cpp=("qwen2vl",), kinds=kinds.whole_heads)
 QWEN3 = Family(("qwen3",), "head", kinds=kinds.window_from_a_layer)
 QWEN3_MOE = Family(
     ("qwen3moe",), "head", experts=MOE, plain=SPARSE, kinds=kinds.window_if_switched_on, more={"head_dim": None}
@@ -76,6 +76,7 @@ LATENT = Family(
     shared=True,
     mixer="latent_size",
     kinds=kinds.latent,
+    more={"qk_head_dim": None},
     plain={**NO_BIAS, "moe_layer_freq": 1},
 )
 GEMMA = Family((), norms=4)
@@ -156,7 +157,7 @@ FAMILIES = {
     ),
     "olmo2": Family(("olmo2",), "full", more={"head_dim": None}),
     "olmo3": Family(("olmo3",), "full", kinds=kinds.windows(4), more={"head_dim": None}),
-    "olmoe": Family(("olmoe",), "full", experts="intermediate_size", plain={"head_dim": None}),
+    "olmoe": Family(("olmoe",), "full", experts="intermediate_size", kinds=kinds.whole_heads, more={"head_dim": None}),
     "exaone4": Family(("exaone4",), "head", bias="", kinds=kinds.exaone4, more={"head_dim": None}),
     "glm4": Family(("glm4",), bias="qkv", norms=4),
     "glm4_moe": Family(

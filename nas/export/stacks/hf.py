@@ -6,9 +6,10 @@ from typing import Any
 
 from nas.export.checkpoint import read_headers, tensors, weight_bytes, write_weights
 from nas.export.families import family_of
-from nas.export.hf_config import ACTIVATIONS, ROTARY_SHARE, architecture_of, config_of
+from nas.export.hf_config import ACTIVATIONS, ROTARY_SHARE, architecture_of, auxiliary_loss, config_of
 from nas.export.model import HEADS, Model
 from nas.export.stack_files import architecture_fields
+from nas.study import config_file
 from objectives import outside
 
 TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id")
@@ -86,14 +87,15 @@ def read(folder: Path) -> dict[str, Any]:
     """The same, from the files."""
     config = outside.json_of(folder / "config.json", outside.MB)
     generation = outside.json_of(folder / "generation_config.json", outside.MB)
+    settings = {**config_file.settings_of(config).values, **{name: config.get(name) for name in TOKENS}}
     for name in TOKENS:
-        if generation[name] != config[name]:
-            raise ValueError(f"generation_config.json: {name}: expected {config[name]}, got {generation[name]}")
+        if generation.get(name) != settings[name]:
+            raise ValueError(f"generation_config.json: {name}: expected {settings[name]}, got {generation.get(name)}")
     heads = [config[key] for key in HEADS.values() if key in config]
     return {
         **architecture_fields(architecture_of(config)),
-        **{name: config[name] for name in (*TOKENS, "initializer_range", "max_position_embeddings")},
-        "auxiliary_loss": config.get("router_aux_loss_coef"),
+        **{name: settings.get(name) for name in (*TOKENS, "initializer_range", "max_position_embeddings")},
+        "auxiliary_loss": auxiliary_loss(config),
         **({"heads_that_draft": heads[0]} if heads else {}),
         "tensors": read_headers(folder),
     }

@@ -15,7 +15,7 @@ from nas.export.hf_config import architecture_of, config_of
 from nas.export.model import Model
 from nas.export.stack_files import architecture_fields, differences
 from nas.export.stack_protocol import KIND, PIVOT, shown, stack
-from nas.study import baselines
+from nas.study import config_file
 from nas.study.catalogue import load_space
 from nas.study.entry_points import SHIPPED
 from objectives import counts
@@ -40,7 +40,7 @@ def test_a_class_holds_every_parameter_and_reads_back(exported: Exported, name: 
 def test_what_is_exported_is_a_model_by_its_config(exported: Exported, name: str) -> None:
     """`--model FOLDER/hf/config.json` reads what `plas export` wrote."""
     model = exported(HELD[name][1])
-    again = baselines.architecture_of(json.loads(json.dumps(config_of(model))))
+    again = config_file.architecture_of(json.loads(json.dumps(config_of(model))))
     assert architecture_fields(again) == architecture_fields(model.architecture)
 
 

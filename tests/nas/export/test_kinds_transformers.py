@@ -11,6 +11,7 @@ from nas.errors import UsageError
 from nas.export.families import family_of, in_order
 from nas.export.hf_config import built_parameters, config_of
 from nas.export.model import Model
+from nas.export.stack_files import differences
 from nas.export.stacks import hf
 from nas.study.catalogue import load_space
 from objectives import counts
@@ -57,6 +58,17 @@ def test_edge2026_designs_have_our_parameters(exported: Exported, tmp_path: Path
         if seen[name] <= 3:
             assert built(exported(a), tmp_path) == own_counts(a), keys[i]
     assert len(seen) >= 5
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_what_training_saves_again_is_as_exported(exported: Exported, tmp_path: Path, name: str) -> None:
+    """transformers writes only what differs from its class, and in its own spelling."""
+    from transformers import AutoConfig
+
+    model = exported(HELD[name][1])
+    hf.emit(model, tmp_path)
+    AutoConfig.from_pretrained(tmp_path).save_pretrained(tmp_path)
+    assert differences(hf.fields(model), hf.read(tmp_path)) == []
 
 
 @pytest.mark.parametrize("name", HELD)

@@ -5,11 +5,12 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nas.study.config_file import architecture_of, text_part
+from nas.study.config_file import architecture_of, read_config, text_part
 from nas.study.model_types import FAMILIES, TEXT_OF, model_classes
 from objectives.counts import total
 from tests.sources import ROOT
@@ -190,6 +191,17 @@ def test_one_changed_key_is_counted_as_transformers_counts_it(kind: str) -> None
     logging.disable(logging.NOTSET)
     assert not different
     assert tried > 60  # of about 150: the others are refused by name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in BUILT if "_vl_" not in kind])
+def test_what_transformers_saves_again_is_the_same_model(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    content = SMALL | OWN.get(kind, {})
+    transformers.AutoConfig.for_model(kind, **copy.deepcopy(content)).save_pretrained(tmp_path)
+    again = read_config(tmp_path / "config.json")
+    assert str(again.columns()) == str(architecture_of(content | {"model_type": kind}).columns())
 
 
 @pytest.mark.slow
