@@ -2,10 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from nas.compare import execution
 from nas.compare.configuration import (
@@ -25,11 +24,11 @@ from nas.compare.execution import ProcessPool, processors
 from nas.compare.external_results import MOST_BYTES
 from nas.compare.pictures import draw_all
 from nas.compare.reference import volume_of
-from nas.compare.report import comparison_document, comparison_page, left_out, seeds_too_few, sentences
+from nas.compare.report import comparison_document, comparison_page, seeds_too_few
 from nas.compare.request import CompareRequest
 from nas.compare.result import Ranking, StudyResult, rankings
 from nas.compare.scoring import DIED, Bench, Label, check_traces, label_of, scored, unmeant
-from nas.compare.tables import Rows, table_rows, write_tables
+from nas.compare.tables import table_rows, write_tables
 from nas.document.document import Document, Section, markdown
 from nas.errors import InfeasibleError, PlasError, UsageError
 from nas.files.own_files import drawing, inner_folder
@@ -176,8 +175,12 @@ def written(
     stage("writing tables and drawing pictures" if request.pictures else "writing tables")
     ranked = rankings(results)
     rows = table_rows(results, ranked)
-    data = described(folder, results, ranked, rows)
-    document = comparison_document(plan.config.name, results, ranked, data, pictures=request.pictures)
+    numbers = {
+        "comparison": str(folder),
+        **{name: rows[name] for name in ("results", "targets", "pairs", "power")},
+        "ranks": [row for ranking in ranked for row in ranking.rows()],
+    }
+    document = comparison_document(plan.config.name, results, ranked, numbers, pictures=request.pictures)
     write_tables(folder, rows, results, ranked)
     if request.pictures:
         draw(folder, document, results, ranked)
@@ -224,19 +227,6 @@ def draw(folder: Path, document: Document, results: Sequence[StudyResult], ranke
     with drawing(folder) as plots:
         draw_all(plots, results, ranked)
     write(folder / "report.html", comparison_page(document, results))
-
-
-def described(
-    folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking], rows: Mapping[str, Rows]
-) -> dict[str, Any]:
-    """The comparison as JSON."""
-    return {
-        "comparison": str(folder),
-        **{name: rows[name] for name in ("results", "targets", "pairs", "power")},
-        "ranks": [row for ranking in ranked for row in ranking.rows()],
-        "reading": {result.name: sentences(result) for result in results},
-        "left_out": left_out(results),
-    }
 
 
 def on_screen(document: Document, folder: Path, results: Sequence[StudyResult]) -> Document:

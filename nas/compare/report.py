@@ -1,6 +1,6 @@
 """A comparison as it is read: sentences and tables per study and over studies as a document, and its page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -90,10 +90,10 @@ def volumes(r: StudyResult) -> list[str]:
     """Median hypervolumes within the point and bounds that were given."""
     if r.reference is None or r.reference.volume is None:
         return []
-    best = sorted(r.strategies, key=lambda name: -float(np.median(r.last(name, VOLUME))))
-    medians = ", ".join(f"{name} {float(np.median(r.last(name, VOLUME))):.6g}" for name in best)
+    medians = {name: float(np.median(r.last(name, VOLUME))) for name in r.strategies}
+    best = ", ".join(f"{name} {medians[name]:.6g}" for name in sorted(medians, key=lambda name: -medians[name]))
     rough = f"; {APPROXIMATE}" if any(too_many(run.front) for run in r.runs) else ""
-    return [f"Hypervolume as given (median of runs, largest first{rough}): {medians}."]
+    return [f"Hypervolume as given (median of runs, largest first{rough}): {best}."]
 
 
 def whole(r: StudyResult) -> list[str]:
@@ -203,34 +203,41 @@ MANY = 3  # studies; more are folded, and a sentence on each comes first
 
 
 def comparison_document(
-    name: str, results: Sequence[StudyResult], rankings: Sequence[Ranking], data: Any, *, pictures: bool
+    name: str,
+    results: Sequence[StudyResult],
+    rankings: Sequence[Ranking],
+    numbers: Mapping[str, Any],
+    *,
+    pictures: bool,
 ) -> Document:
     """A comparison as it is read, nothing of which depends on the clock: each study, over the studies, what was left out."""
-    many = len(results) > MANY
+    many, reading, missing = len(results) > MANY, {r.name: sentences(r) for r in results}, left_out(results)
     explaining = {explained(r): r for r in reversed(results) if r.reference is not None}  # the first of each reference
     studies = [
         section
         for r in results
-        for section in _of_study(r, many=many, explain=r in explaining.values(), alone=len(results) == 1)
+        for section in _of_study(r, reading[r.name], many=many, explain=r in explaining.values())
     ]
-    over = [_over(results, ranking) for ranking in rankings if len(results) > 1]
-    brief = Section("In short", tuple(f"{r.name}: {sentences(r)[0].removeprefix(f'{r.name}: ')}" for r in results))
+    over = [_over(results, ranking) for ranking in rankings]
+    brief = Section(
+        "In short", tuple(f"{name}: {first.removeprefix(f'{name}: ')}" for name, (first, *_) in reading.items())
+    )
     sections = [brief, *over, *studies] if many else [*studies, *over]
-    sections.append(Section("Left out", tuple(left_out(results))))
+    sections.append(Section("Left out", tuple(missing)))
     if not pictures:
         sections = [replace(s, parts=tuple(part for part in s.parts if not isinstance(part, Figure))) for s in sections]
+    data = {**numbers, "reading": reading, "left_out": missing}
     return Document(name, tuple(section for section in sections if section.parts), data)
 
 
-def _of_study(r: StudyResult, *, many: bool, explain: bool, alone: bool) -> Iterator[Section]:
+def _of_study(r: StudyResult, said: Sequence[str], *, many: bool, explain: bool) -> Iterator[Section]:
     """What a study shows, and folded how it came there."""
     if r.reference is None:
-        yield Section(r.name, (r.what, *sentences(r)), folded=many)
+        yield Section(r.name, (r.what, *said), folded=many)
         return
     last = replace(result_table(r), title="", notes=(explained(r),) if explain else ())
-    shown: tuple[Part, ...] = (setting(r), *sentences(r), last)
+    shown: tuple[Part, ...] = (setting(r), *said, last)
     pictures = [Figure(f"{r.name}-{kind}", kind) for kind in r.pictures]
-    pictures += [Figure(named("targets", r.group), "targets")] if alone and r.pictures else []
     further: tuple[Part, ...] = (anytime_table(r), target_table(r), *pictures)
     if many:
         yield Section(r.name, (*shown, *further), folded=True)
@@ -240,14 +247,16 @@ def _of_study(r: StudyResult, *, many: bool, explain: bool, alone: bool) -> Iter
 
 
 def _over(results: Sequence[StudyResult], ranking: Ranking) -> Section:
-    """A group's strategies over its studies."""
+    """A group's strategies over its studies; of one study alone nothing but its picture of targets."""
+    drawn = any(r.pictures for r in results if r.group == ranking.group)
+    pictures = [Figure(named("targets", ranking.group), "targets")] * drawn
+    if len(results) == 1:
+        return Section("", tuple(pictures), folded=True)
     parts: list[Part] = [ranking.sentence()]
     if ranking.shown:
         parts.append(rank_table(course(results, ranking.group)))
         parts.append(Figure(named("ranks", ranking.group), "ranks") if can_draw() else NO_DIAGRAM)
-    if any(r.pictures for r in results if r.group == ranking.group):
-        parts.append(Figure(named("targets", ranking.group), "targets"))
-    return Section(f"Over the studies{f' of {ranking.group}' if ranking.group else ''}", tuple(parts))
+    return Section(f"Over the studies{f' of {ranking.group}' if ranking.group else ''}", (*parts, *pictures))
 
 
 NO_DIAGRAM = "The critical-difference diagram was left out: it needs pip install 'plas-codesign[stats]'."
@@ -267,21 +276,10 @@ def comparison_page(document: Document, results: Sequence[StudyResult]) -> str:
     """
     drawn = [result for result in results if result.pictures]
     legend = element("div", id="legend", class_="legend", role="group", aria_label="Strategies shown")
-    explore = (
-        element("div", id="study", class_="controls")
-        + legend
-        + "".join(
-            element("div", id=part, class_="chart", role="img", aria_label=title) for part, title in _CHARTS.items()
-        )
-    )
-    main = element(
-        "main",
-        section("Strategies side by side", explore, paragraphs([_DRAWN], "quiet"), paragraphs([_HINT], "quiet keys"))
-        if drawn
-        else "",
-        *map(section_html, document.sections),
-        id="main",
-    )
+    charts = [element("div", id=part, class_="chart", role="img", aria_label=alt) for part, alt in _CHARTS.items()]
+    said = paragraphs([_DRAWN], "quiet") + paragraphs([_HINT], "quiet keys")
+    explore = section("Strategies side by side", element("div", id="study", class_="controls"), legend, *charts, said)
+    main = element("main", explore if drawn else "", *map(section_html, document.sections), id="main")
     data = {"metrics": [], "studies": [study_data(result) for result in drawn]}
     header = element("header", element("h1", text(document.title)))
     return page(document.title, header + main + footer(), data, SCRIPTS)
@@ -300,7 +298,6 @@ def study_data(result: StudyResult) -> dict[str, Any]:
     """A study's curves and frontiers, its strategies from the smallest median gap to the largest."""
     order, reference = result.ranking(), result.reference
     assert reference is not None
-    exact = result.exact
     return {
         "name": result.name,
         "strategies": order,
@@ -308,13 +305,23 @@ def study_data(result: StudyResult) -> dict[str, Any]:
         "gap": [_quartiles(np.maximum(100 * result.matrix(name, "gap"), FLOOR)) for name in order],
         "share": [_quartiles(100 * result.matrix(name, "share")) for name in order],
         "alike": [{"said": until(names), "count": count} for names, count in same_starts(result)],
-        "gapLabel": f"Hypervolume gap to {'exact' if exact else 'union of runs'} (%)",
-        "shareLabel": f"Share of the {'exact frontier' if exact else 'union'} found (%)",
+        "gapLabel": gap_label(result),
+        "shareLabel": share_label(result),
         "referenceLabel": reference.source,
         "objectives": [{"name": o.name, "label": label(o.name), "log": o.log_scale} for o in result.objectives],
         "reference": _columns(reference.values),
         "fronts": [_columns(result.median_front(name)) for name in order],
     }
+
+
+def gap_label(r: StudyResult) -> str:
+    """The gap on an axis."""
+    return f"Hypervolume gap to {'exact' if r.exact else 'union of runs'} (%)"
+
+
+def share_label(r: StudyResult) -> str:
+    """The share on an axis."""
+    return f"Share of the {'exact frontier' if r.exact else 'union'} found (%)"
 
 
 def _quartiles(values: FloatArray) -> dict[str, Any]:
