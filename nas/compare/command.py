@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from nas.compare import execution
 from nas.compare.configuration import (
@@ -25,11 +24,12 @@ from nas.compare.execution import ProcessPool, processors
 from nas.compare.external_results import MOST_BYTES
 from nas.compare.pictures import draw_all
 from nas.compare.reference import volume_of
-from nas.compare.report import comparison_page, left_out, report, seeds_too_few, sentences, show
+from nas.compare.report import comparison_document, comparison_page, seeds_too_few
 from nas.compare.request import CompareRequest
 from nas.compare.result import Ranking, StudyResult, rankings
 from nas.compare.scoring import DIED, Bench, Label, check_traces, label_of, scored, unmeant
-from nas.compare.tables import pair_rows, power_rows, result_rows, target_rows, write_tables
+from nas.compare.tables import table_rows, write_tables
+from nas.document.document import Document, Section, markdown
 from nas.errors import InfeasibleError, PlasError, UsageError
 from nas.files.own_files import drawing, inner_folder
 from nas.files.tables import write
@@ -38,8 +38,9 @@ from nas.record.identity import difference
 from nas.search.lifecycle import terminable
 from nas.study.user_code import is_own
 from nas.study.value_parsers import split_names
-from nas.terminal.console import Stages, Ticker, notice, say_json
+from nas.terminal.console import Stages, Ticker, notice
 from nas.terminal.doors import command
+from nas.terminal.tables import show
 from objectives import outside
 from objectives.display_text import in_a_command
 
@@ -67,12 +68,11 @@ def execute(request: CompareRequest) -> None:
         if plan.studies and not request.quiet and not kept_traces(folder):
             for text in seeds_too_few(len(plan.strategies), plan.config.seeds):
                 notice(f"Warning: {text}")
-        results = compared(plan, folder, request)
-    ranked = rankings(results)
-    if request.json:
-        say_json(described(folder, results, ranked))
-    elif not request.quiet:
-        show(folder, results, ranked)
+        stage = Stages(quiet=request.quiet)
+        results = compared(plan, folder, request, stage)
+        document = written(plan, folder, request, results, stage)
+    if request.json or not request.quiet:
+        show(on_screen(document, folder, results), as_json=request.json)
     if all(result.reference is None for result in results):
         failed = next((reason for result in results for reason in result.failures.values()), "")
         if failed:
@@ -150,30 +150,43 @@ def kept_traces(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted(path for path in (folder / "traces").glob("*") if path.is_file()))
 
 
-def compared(plan: Plan, folder: Path, request: CompareRequest) -> list[StudyResult]:
-    """Run what is missing, measure everything, write every table and picture."""
-    pool, stage = ProcessPool(request.workers or processors()), Stages(quiet=request.quiet)
+def compared(plan: Plan, folder: Path, request: CompareRequest, stage: Stages) -> list[StudyResult]:
+    """Run what is missing, and measure everything."""
+    pool = ProcessPool(request.workers or processors())
     try:
         with terminable():
             if request.interim:
                 plan, failures = complete(plan, folder, pool), dict[Label, str]()
             else:
                 failures = searched(plan, folder, pool, quiet=request.quiet, retry=request.retry_failed)
-            results = scored(Bench(plan, folder, pool, failures, kept_traces(folder), stage))
+            return scored(Bench(plan, folder, pool, failures, kept_traces(folder), stage))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"Interrupted; everything evaluated is kept. Continue with: {command('compare')} {continuing(folder, plan.config)}"
         ) from None
     finally:
         pool.close()
+
+
+def written(
+    plan: Plan, folder: Path, request: CompareRequest, results: Sequence[StudyResult], stage: Stages
+) -> Document:
+    """The comparison as a document, with every table and picture in its folder."""
     stage("writing tables and drawing pictures" if request.pictures else "writing tables")
     ranked = rankings(results)
-    write_tables(folder, results, ranked)
+    rows = table_rows(results, ranked)
+    numbers = {
+        "comparison": str(folder),
+        **{name: rows[name] for name in ("results", "targets", "pairs", "power")},
+        "ranks": [row for ranking in ranked for row in ranking.rows()],
+    }
+    document = comparison_document(plan.config.name, results, ranked, numbers, pictures=request.pictures)
+    write_tables(folder, rows, results, ranked)
     if request.pictures:
-        draw(folder, results, ranked)
-    write(folder / "report.md", report(plan.config.name, results, ranked, pictures=request.pictures))
+        draw(folder, document, results, ranked)
+    write(folder / "report.md", markdown(document))
     stage.close()
-    return results
+    return document
 
 
 def complete(plan: Plan, folder: Path, pool: ProcessPool) -> Plan:
@@ -209,25 +222,24 @@ def searched(plan: Plan, folder: Path, pool: ProcessPool, *, quiet: bool, retry:
     return {label_of(cell): reason for cell, reason in zip(wanted, reasons, strict=True) if reason}
 
 
-def draw(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> None:
+def draw(folder: Path, document: Document, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> None:
     """The comparison's pictures and its page."""
     with drawing(folder) as plots:
         draw_all(plots, results, ranked)
-    write(folder / "report.html", comparison_page(folder.resolve().name, results, ranked))
+    write(folder / "report.html", comparison_page(document, results))
 
 
-def described(folder: Path, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> dict[str, Any]:
-    """The comparison as JSON."""
-    return {
-        "comparison": str(folder),
-        "results": result_rows(results),
-        "targets": target_rows(results),
-        "pairs": pair_rows(results),
-        "power": power_rows(results),
-        "ranks": [row for ranking in ranked for row in ranking.rows()],
-        "reading": {result.name: sentences(result) for result in results},
-        "left_out": left_out(results),
-    }
+def on_screen(document: Document, folder: Path, results: Sequence[StudyResult]) -> Document:
+    """What a terminal shows of a comparison: what is not folded, where its files are, how it gets more seeds."""
+    own = {run.seed for result in results for run in result.runs if run.seed is not None}
+    drawn = "".join(f", {name}" for name in ("report.html", "plots/") if (folder / name).exists())
+    lines = [
+        f"Files: {folder}/ (report.md, tables/, timing/{drawn}{', a run folder per run in cells/' if own else ''})"
+    ]
+    if own:
+        lines.append(f"More seeds: {command('compare')} --resume {in_a_command(folder)} --seeds {2 * len(own)}")
+    shown = [section for section in document.sections if not section.folded]
+    return replace(document, sections=(*shown, Section("", tuple(lines))))
 
 
 def extended(request: CompareRequest, folder: Path) -> ComparisonStudies:

@@ -20,7 +20,7 @@ from nas.answer.palette import BASELINE, EXACT, FRONTIER, INK, PICK, STYLE, labe
 from nas.answer.sentences import plot_axes
 from nas.compare.anytime import TARGETS
 from nas.compare.configuration import BASELINES
-from nas.compare.report import until
+from nas.compare.report import gap_label, share_label, until
 from nas.compare.result import Ranking, StudyResult, can_draw, named, same_starts
 from nas.compare.statistics import quantile
 from nas.files.figures import save, styled
@@ -126,8 +126,8 @@ def anytime_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
         band(left, result.counts, 100 * np.maximum(result.matrix(name, "gap"), FLOOR), styles[name])
         band(right, result.counts, 100 * result.matrix(name, "share"), styles[name])
     log_axis(left, "y", floor=100 * FLOOR)
-    left.set_ylabel(f"Hypervolume gap to {'exact' if result.exact else 'union of runs'} (%)")
-    right.set_ylabel(f"Share of the {'exact frontier' if result.exact else 'union'} found (%)")
+    left.set_ylabel(gap_label(result))
+    right.set_ylabel(share_label(result))
     for ax in (left, right):
         warm_up(ax, result, named=ax is right)
         log_axis(ax, "x")

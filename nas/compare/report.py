@@ -1,7 +1,7 @@
-"""A comparison as it is read: sentences per study and over studies; the answer on the screen, the Markdown report, the HTML page."""
+"""A comparison as it is read: sentences and tables per study and over studies as a document, and its page."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,23 +25,18 @@ from nas.compare.result import (
 )
 from nas.compare.statistics import EFFECTS, PAIRED, UNPAIRED, WANTED, Power, quantile, runs_needed, seeds_needed
 from nas.compare.tables import (
-    Table,
     against_word,
     anytime_table,
     explained,
     percent,
     rank_table,
     result_table,
+    setting,
     target_table,
 )
-from nas.pages.page import column, element, footer, page, paragraphs, section, text
-from nas.pages.page import table as html_table
+from nas.document.document import Document, Figure, Part, Section
+from nas.pages.page import column, element, footer, page, paragraphs, section, section_html, text
 from nas.problem.evaluations import APPROXIMATE, too_many
-from nas.terminal.console import say
-from nas.terminal.doors import command
-from nas.terminal.screen_text import TITLE, Styled
-from nas.terminal.tables import table
-from objectives.display_text import in_a_command
 from search_spaces.arrays import FloatArray
 
 
@@ -95,10 +90,10 @@ def volumes(r: StudyResult) -> list[str]:
     """Median hypervolumes within the point and bounds that were given."""
     if r.reference is None or r.reference.volume is None:
         return []
-    best = sorted(r.strategies, key=lambda name: -float(np.median(r.last(name, VOLUME))))
-    medians = ", ".join(f"{name} {float(np.median(r.last(name, VOLUME))):.6g}" for name in best)
+    medians = {name: float(np.median(r.last(name, VOLUME))) for name in r.strategies}
+    best = ", ".join(f"{name} {medians[name]:.6g}" for name in sorted(medians, key=lambda name: -medians[name]))
     rough = f"; {APPROXIMATE}" if any(too_many(run.front) for run in r.runs) else ""
-    return [f"Hypervolume as given (median of runs, largest first{rough}): {medians}."]
+    return [f"Hypervolume as given (median of runs, largest first{rough}): {best}."]
 
 
 def whole(r: StudyResult) -> list[str]:
@@ -204,71 +199,67 @@ def left_out(results: Sequence[StudyResult]) -> list[str]:
     ]
 
 
-def report(name: str, results: Sequence[StudyResult], rankings: Sequence[Ranking], *, pictures: bool) -> str:
-    """The comparison as a Markdown page; nothing on it depends on the clock."""
-    parts = [f"# {name}"]
-    for r in results:
-        parts += [f"## {r.name}", " ".join(sentences(r))]
-        if r.reference is not None:
-            parts += [_titled(result_table(r)), explained(r), _titled(anytime_table(r)), _titled(target_table(r))]
-        parts += [_picture(name, f"{r.name}-{name}") for name in r.pictures]
-    for ranking in rankings:
-        if len(results) > 1:
-            parts.append(f"## Over the studies{f' of {ranking.group}' if ranking.group else ''}")
-        if any(r.pictures for r in results if r.group == ranking.group):
-            parts.append(_picture("targets", named("targets", ranking.group)))
-        if ranking.shown:
-            parts.append(_titled(rank_table(course(results, ranking.group))))
-            parts += [_picture("ranks", named("ranks", ranking.group))] if can_draw() else []
-        if len(results) > 1:
-            parts.append(ranking.sentence())
-    if notes := left_out(results):
-        parts += ["## Left out", "\n".join(f"- {note}" for note in notes)]
-    return "\n\n".join(part for part in parts if pictures or not part.startswith("![")) + "\n"
+MANY = 3  # studies; more are folded, and a sentence on each comes first
 
 
-def _titled(table: Table) -> str:
-    return f"{table.title}.\n\n{table.markdown()}"
+def comparison_document(
+    name: str,
+    results: Sequence[StudyResult],
+    rankings: Sequence[Ranking],
+    numbers: Mapping[str, Any],
+    *,
+    pictures: bool,
+) -> Document:
+    """A comparison as it is read, nothing of which depends on the clock: each study, over the studies, what was left out."""
+    many, reading, missing = len(results) > MANY, {r.name: sentences(r) for r in results}, left_out(results)
+    explaining = {explained(r): r for r in reversed(results) if r.reference is not None}  # the first of each reference
+    studies = [
+        section
+        for r in results
+        for section in _of_study(r, reading[r.name], many=many, explain=r in explaining.values())
+    ]
+    over = [_over(results, ranking) for ranking in rankings]
+    brief = Section(
+        "In short", tuple(f"{name}: {first.removeprefix(f'{name}: ')}" for name, (first, *_) in reading.items())
+    )
+    sections = [brief, *over, *studies] if many else [*studies, *over]
+    sections.append(Section("Left out", tuple(missing)))
+    if not pictures:
+        sections = [replace(s, parts=tuple(part for part in s.parts if not isinstance(part, Figure))) for s in sections]
+    data = {**numbers, "reading": reading, "left_out": missing}
+    return Document(name, tuple(section for section in sections if section.parts), data)
 
 
-def _picture(what: str, file: str) -> str:
-    return f"![{what}](plots/{file}.png)"
+def _of_study(r: StudyResult, said: Sequence[str], *, many: bool, explain: bool) -> Iterator[Section]:
+    """What a study shows, and folded how it came there."""
+    if r.reference is None:
+        yield Section(r.name, (r.what, *said), folded=many)
+        return
+    last = replace(result_table(r), title="", notes=(explained(r),) if explain else ())
+    shown: tuple[Part, ...] = (setting(r), *said, last)
+    pictures = [Figure(f"{r.name}-{kind}", kind) for kind in r.pictures]
+    further: tuple[Part, ...] = (anytime_table(r), target_table(r), *pictures)
+    if many:
+        yield Section(r.name, (*shown, *further), folded=True)
+    else:
+        yield Section(r.name, shown)
+        yield Section(f"{r.name} on the way", further, folded=True)
 
 
-TABLES = 3  # studies up to which each has its table on the screen; every one is in report.md
+def _over(results: Sequence[StudyResult], ranking: Ranking) -> Section:
+    """A group's strategies over its studies; of one study alone nothing but its picture of targets."""
+    drawn = any(r.pictures for r in results if r.group == ranking.group)
+    pictures = [Figure(named("targets", ranking.group), "targets")] * drawn
+    if len(results) == 1:
+        return Section("", tuple(pictures), folded=True)
+    parts: list[Part] = [ranking.sentence()]
+    if ranking.shown:
+        parts.append(rank_table(course(results, ranking.group)))
+        parts.append(Figure(named("ranks", ranking.group), "ranks") if can_draw() else NO_DIAGRAM)
+    return Section(f"Over the studies{f' of {ranking.group}' if ranking.group else ''}", (*parts, *pictures))
 
 
-def show(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> None:
-    """Print everything a user needs from a finished comparison."""
-    for result in results:
-        if len(results) > TABLES:
-            say(f"{result.name}: {sentences(result)[0].removeprefix(f'{result.name}: ')}")
-            continue
-        if result.reference is not None:
-            _print(result_table(result))
-            if result is results[0]:
-                say(explained(result))
-        for line in sentences(result):
-            say(line)
-        say()
-    for ranking in rankings if len(results) > 1 else ():
-        if ranking.shown:
-            _print(rank_table(course(results, ranking.group)))
-        say(ranking.sentence())
-        if ranking.shown and not can_draw():
-            say("The critical-difference diagram was left out: it needs pip install 'plas-codesign[stats]'.")
-    for line in left_out(results):
-        say(line)
-    own = {run.seed for result in results for run in result.runs if run.seed is not None}
-    drawn = "".join(f", {name}" for name in ("report.html", "plots/") if (folder / name).exists())
-    say(f"Files: {folder}/ (report.md, tables/, timing/{drawn}{', a run folder per run in cells/' if own else ''})")
-    if own:
-        say(f"More seeds: {command('compare')} --resume {in_a_command(folder)} --seeds {2 * len(own)}")
-
-
-def _print(shown: Table) -> None:
-    say(Styled(shown.title, TITLE))
-    table(shown.header, shown.rows)
+NO_DIAGRAM = "The critical-difference diagram was left out: it needs pip install 'plas-codesign[stats]'."
 
 
 SCRIPTS = ("comparison.js",)
@@ -277,33 +268,21 @@ QUARTILES = {"low": 0.25, "middle": 0.5, "high": 0.75}
 MOST = 1_500  # designs of a frontier
 
 
-def comparison_page(name: str, results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> str:
-    """A comparison as one HTML file; nothing on it depends on the clock.
+def comparison_page(document: Document, results: Sequence[StudyResult]) -> str:
+    """A comparison as one HTML file: charts to explore, then the document, without its pictures.
 
     Raises:
         PlasError: no BokehJS in this environment.
     """
     drawn = [result for result in results if result.pictures]
     legend = element("div", id="legend", class_="legend", role="group", aria_label="Strategies shown")
-    explore = (
-        element("div", id="study", class_="controls")
-        + legend
-        + "".join(
-            element("div", id=part, class_="chart", role="img", aria_label=title) for part, title in _CHARTS.items()
-        )
-    )
-    main = element(
-        "main",
-        section("Strategies side by side", explore, paragraphs([_DRAWN], "quiet"), paragraphs([_HINT], "quiet keys"))
-        if drawn
-        else "",
-        *(_ranks(results, ranking) for ranking in rankings),
-        *(_study(result, first=result is results[0]) for result in results),
-        section("Left out", paragraphs(left_out(results))),
-        id="main",
-    )
+    charts = [element("div", id=part, class_="chart", role="img", aria_label=alt) for part, alt in _CHARTS.items()]
+    said = paragraphs([_DRAWN], "quiet") + paragraphs([_HINT], "quiet keys")
+    explore = section("Strategies side by side", element("div", id="study", class_="controls"), legend, *charts, said)
+    main = element("main", explore if drawn else "", *map(section_html, document.sections), id="main")
     data = {"metrics": [], "studies": [study_data(result) for result in drawn]}
-    return page(name, element("header", element("h1", text(name))) + main + footer(), data, SCRIPTS)
+    header = element("header", element("h1", text(document.title)))
+    return page(document.title, header + main + footer(), data, SCRIPTS)
 
 
 _CHARTS = {
@@ -315,32 +294,10 @@ _DRAWN = "Medians of runs with bands between quartiles. Until a dotted line the 
 _HINT = "A name hides and shows its strategy, pointing at it or Tab lifts it out, Esc shows all; drag to zoom, point to read."
 
 
-def _ranks(results: Sequence[StudyResult], ranking: Ranking) -> str:
-    title = f"Over the studies{f' of {ranking.group}' if ranking.group else ''}"
-    shown = _table(rank_table(course(results, ranking.group))) if ranking.shown else ""
-    return section(title, shown, paragraphs([ranking.sentence()])) if len(results) > 1 else ""
-
-
-def _study(result: StudyResult, *, first: bool) -> str:
-    """A section on a study, with its tables folded away."""
-    if result.reference is None:
-        folded = ""
-    else:
-        first_table, *others = map(_table, (result_table(result), anytime_table(result), target_table(result)))
-        words = paragraphs([explained(result)], "quiet")
-        folded = element("details", element("summary", "Tables"), first_table, words, *others, open=first)
-    return section(result.name, paragraphs([result.what], "quiet"), paragraphs(sentences(result)), folded)
-
-
-def _table(shown: Table) -> str:
-    return html_table(shown.header, shown.rows, shown.title)
-
-
 def study_data(result: StudyResult) -> dict[str, Any]:
     """A study's curves and frontiers, its strategies from the smallest median gap to the largest."""
     order, reference = result.ranking(), result.reference
     assert reference is not None
-    exact = result.exact
     return {
         "name": result.name,
         "strategies": order,
@@ -348,13 +305,23 @@ def study_data(result: StudyResult) -> dict[str, Any]:
         "gap": [_quartiles(np.maximum(100 * result.matrix(name, "gap"), FLOOR)) for name in order],
         "share": [_quartiles(100 * result.matrix(name, "share")) for name in order],
         "alike": [{"said": until(names), "count": count} for names, count in same_starts(result)],
-        "gapLabel": f"Hypervolume gap to {'exact' if exact else 'union of runs'} (%)",
-        "shareLabel": f"Share of the {'exact frontier' if exact else 'union'} found (%)",
+        "gapLabel": gap_label(result),
+        "shareLabel": share_label(result),
         "referenceLabel": reference.source,
         "objectives": [{"name": o.name, "label": label(o.name), "log": o.log_scale} for o in result.objectives],
         "reference": _columns(reference.values),
         "fronts": [_columns(result.median_front(name)) for name in order],
     }
+
+
+def gap_label(r: StudyResult) -> str:
+    """The gap on an axis."""
+    return f"Hypervolume gap to {'exact' if r.exact else 'union of runs'} (%)"
+
+
+def share_label(r: StudyResult) -> str:
+    """The share on an axis."""
+    return f"Share of the {'exact frontier' if r.exact else 'union'} found (%)"
 
 
 def _quartiles(values: FloatArray) -> dict[str, Any]:

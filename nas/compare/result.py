@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nas.compare.anytime import FIRST, LARGER_IS_BETTER, TARGETS, Measured, shown
-from nas.compare.reference import Reference
+from nas.compare.reference import EXACT, Reference
 from nas.compare.statistics import (
     BLOCKS,
     LEVEL,
@@ -89,7 +89,7 @@ class StudyResult:
     @property
     def exact(self) -> bool:
         """Whether the reference is an exact frontier."""
-        return self.reference is not None and self.reference.source.startswith("exact")
+        return self.reference is not None and self.reference.source == EXACT
 
     @cached_property
     def strategies(self) -> list[str]:

@@ -85,13 +85,11 @@ def study_result(bench: Bench, name: str) -> StudyResult:
     unread = {label_of(cell): run for cell, run in zip(good, read, strict=True) if isinstance(run, str)}
     reasons = {f"{s} s{seed}": why for (n, s, seed), why in {**bench.failures, **unread}.items() if n == name}
     skipped = {strategy: reason for (n, strategy), reason in plan.skipped.items() if n == name}
+    chosen = {s: setup.config.auto for (n, s), setup in plan.setups.items() if n == name and setup.config.auto}
     scored_study = result(
         name, plan.groups[name], described(study), objectives, reference, counts, runs, skipped, reasons
     )
-    setups = {strategy: setup for (n, strategy), setup in plan.setups.items() if n == name}
-    return replace(
-        scored_study, chosen={strategy: why for strategy, setup in setups.items() if (why := setup.config.auto)}
-    )
+    return replace(scored_study, chosen=chosen)
 
 
 def result(

@@ -1,8 +1,8 @@
 """Tables of a comparison: CSV in full precision, Markdown and LaTeX as read; clock times in files of their own."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,78 +12,61 @@ from nas.compare.anytime import MEASURES, SHOWN_TARGETS, TARGETS, VOLUME, shown
 from nas.compare.configuration import BASELINES
 from nas.compare.result import NONE_SHOWN, Ranking, StudyResult, against, course, pairs, powers
 from nas.compare.statistics import EFFECTS, bootstrap_interval, quantile
+from nas.document.document import Table, latex_table, markdown_table, table_of
 from nas.files.own_files import inner_folder
 from nas.files.tables import csv_text, write
 from search_spaces.arrays import FloatArray
 
+Rows = list[dict[str, Any]]
 ENDED, LEVEL = "* ended before", "= the same designs as another"
-BAR = r"\|"  # in a cell of a Markdown table
-LATEX = str.maketrans(
-    {c: rf"\{c}" for c in "&%_#${}"} | {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\textasciitilde{}"}
-)
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table as a reader sees it: its title, a header and cells of text."""
-
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    def markdown(self) -> str:
-        """The table in Markdown."""
-        lines = [f"| {' | '.join(c.replace('|', BAR) for c in cells)} |" for cells in (self.header, *self.rows)]
-        return "\n".join([lines[0], "|---" * len(self.header) + "|", *lines[1:]])
-
-    def latex(self) -> str:
-        """The table in LaTeX, for the package booktabs."""
-        lines = [" & ".join(map(_latex, cells)) + r" \\" for cells in (self.header, *self.rows)]
-        columns = "l" + "r" * (len(self.header) - 1)
-        begin = [
-            r"\begin{table}",
-            rf"\caption{{{_latex(self.title)}}}",
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-        ]
-        end = [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
-        return "\n".join([*begin, lines[0], r"\midrule", *lines[1:], *end])
+def table_rows(results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> dict[str, Rows]:
+    """The rows of every table that does not depend on the clock, by the name of its file."""
+    rows = {
+        "runs": run_rows(results),
+        "anytime": anytime_rows(results),
+        "results": result_rows(results),
+        "targets": target_rows(results),
+        "reached": reached_rows(results),
+        "pairs": pair_rows(results),
+        "power": power_rows(results),
+        "ranks": [row for stages in _courses(results, rankings) for ranking in stages for row in ranking.rows()],
+    }
+    given = any(r.reference is not None and r.reference.volume is not None for r in results)
+    return {**rows, VOLUME: volume_rows(results)} if given else rows
 
 
-def _latex(text: str) -> str:
-    return text.translate(LATEX).replace("<=", r"$\le$")
+def _courses(results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> list[list[Ranking]]:
+    """The rankings on the way of each group that has ranks."""
+    return [course(results, ranking.group) for ranking in rankings if ranking.shown]
 
 
-def write_tables(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> None:
+def write_tables(
+    folder: Path, rows: Mapping[str, Rows], results: Sequence[StudyResult], rankings: Sequence[Ranking]
+) -> None:
     """Every table that does not depend on the clock, then those that do."""
     tables, timing = inner_folder(folder, "tables"), inner_folder(folder, "timing")
-    courses = [course(results, ranking.group) for ranking in rankings if ranking.shown]
-    for name, rows in (
-        ("runs", run_rows(results)),
-        ("anytime", anytime_rows(results)),
-        ("results", result_rows(results)),
-        ("targets", target_rows(results)),
-        ("reached", reached_rows(results)),
-        ("pairs", pair_rows(results)),
-        ("power", power_rows(results)),
-        ("ranks", [row for stages in courses for ranking in stages for row in ranking.rows()]),
-    ):
-        write(tables / f"{name}.csv", as_csv(rows))
-    if any(r.reference is not None and r.reference.volume is not None for r in results):
-        write(tables / "hypervolume.csv", as_csv(volume_rows(results)))
-    _write_read(tables, "results", [result_table(r) for r in results])
-    _write_read(tables, "targets", [target_table(r) for r in results])
-    _write_read(tables, "pairs", [pair_table(r) for r in results])
-    _write_read(tables, "anytime", [anytime_table(r) for r in results])
-    _write_read(tables, "ranks", [rank_table(each) for each in courses])
+    for name, of_table in rows.items():
+        write(tables / f"{name}.csv", as_csv(of_table))
+    for name, table in PER_STUDY.items():
+        _write_read(tables, name, map(table, results))
+    _write_read(tables, "ranks", map(rank_table, _courses(results, rankings)))
     write(timing / "overhead.csv", as_csv(overhead_rows(results)))
     write(timing / "clock.csv", as_csv(clock_rows(results)))
-    _write_read(timing, "overhead", [overhead_table(r) for r in results])
+    _write_read(timing, "overhead", map(overhead_table, results))
 
 
-def _write_read(folder: Path, name: str, tables: Sequence[Table]) -> None:
-    write(folder / f"{name}.md", "\n\n".join(f"### {t.title}\n\n{t.markdown()}" for t in tables) + "\n")
-    write(folder / f"{name}.tex", "\n\n".join(t.latex() for t in tables) + "\n")
+def _write_read(folder: Path, name: str, tables: Iterable[Table]) -> None:
+    shown = list(tables)
+    write(folder / f"{name}.md", under_headings(shown))
+    write(folder / f"{name}.tex", "\n\n".join(map(latex_table, shown)) + "\n")
+
+
+def under_headings(tables: Iterable[Table]) -> str:
+    """Tables in Markdown, the title of each as a heading."""
+    blocks = [block for t in tables for block in (f"### {t.title}", *markdown_table(replace(t, title="")))]
+    return "\n\n".join(blocks) + "\n"
 
 
 def result_table(r: StudyResult) -> Table:
@@ -106,7 +89,7 @@ def result_table(r: StudyResult) -> Table:
         for s in r.ranking()
     ]
     closing = ("IGD+", "epsilon", regret_column(r), *([f"against {BASELINES[0]}"] if verdicts else []), "ended")
-    return Table(titled(r), (*header, *closing), tuple(rows))
+    return table_of((*header, *closing), rows, titled(r))
 
 
 def regret_column(r: StudyResult) -> str:
@@ -127,10 +110,15 @@ def explained(r: StudyResult) -> str:
 
 def titled(r: StudyResult) -> str:
     """The caption of a study's table."""
+    return f"{r.name}: {setting(r)}"
+
+
+def setting(r: StudyResult) -> str:
+    """What was searched, for how many evaluations, and against what it is measured."""
     against_what = (
         "nothing feasible" if r.reference is None else f"{r.reference.source} of {len(r.reference.keys):,} designs"
     )
-    return f"{r.name}: {r.what}; {r.counts[-1]:,} distinct evaluations, against the {against_what}"
+    return f"{r.what}; {r.counts[-1]:,} distinct evaluations, against the {against_what}"
 
 
 def against_word(better: str | None, strategy: str) -> str:
@@ -178,7 +166,7 @@ def target_table(r: StudyResult) -> Table:
     cells = {(row["strategy"], row["target"]): row for row in target_rows([r])}
     header = ("strategy", *(f"gap {percent(target)}" for target in SHOWN_TARGETS))
     rows = [(s, *(_target_cell(cells[s, target]) for target in SHOWN_TARGETS)) for s in r.ranking()]
-    return Table(f"{r.name}: expected distinct evaluations to a gap (runs that reached it)", header, tuple(rows))
+    return table_of(header, rows, f"{r.name}: expected distinct evaluations to a gap (runs that reached it)")
 
 
 def _target_cell(row: dict[str, Any]) -> str:
@@ -193,7 +181,7 @@ def pair_table(r: StudyResult) -> Table:
     rows = [(a, *(_pair_cell(by_names.get((a, b)), by_names.get((b, a))) for b in names)) for a in names]
     tests = " and ".join(sorted({p.test for p in by_names.values()}))
     title = f"{r.name}: gap at {r.counts[-1]:,} distinct evaluations, row against column: + better, - worse, = no difference shown; A12, how often the row's run is ahead (p of {tests or 'no test'} after Holm)"
-    return Table(title, ("strategy", *names), tuple(rows))
+    return table_of(("strategy", *names), rows, title)
 
 
 def _pair_cell(forward: Any, backward: Any) -> str:
@@ -223,7 +211,7 @@ def anytime_table(r: StudyResult) -> Table:
         for s in r.ranking()
     )
     title = f"{r.name}: median gap after distinct evaluations{_legend(rows)}"
-    return Table(title, ("strategy", *_counts(r.counts[columns])), rows)
+    return table_of(("strategy", *_counts(r.counts[columns])), rows, title)
 
 
 def rank_table(course: Sequence[Ranking]) -> Table:
@@ -239,11 +227,8 @@ def rank_table(course: Sequence[Ranking]) -> Table:
         )
         for s, _ in course[-1].ordered()
     )
-    return Table(
-        f"{course[-1].title()}; by distinct evaluations{_legend(rows)}",
-        ("strategy", *_counts([ranking.evaluations for ranking in course])),
-        rows,
-    )
+    header = ("strategy", *_counts([ranking.evaluations for ranking in course]))
+    return table_of(header, rows, f"{course[-1].title()}; by distinct evaluations{_legend(rows)}")
 
 
 def _marked(text: str, *, ended: bool, level: bool) -> str:
@@ -269,10 +254,11 @@ def overhead_table(r: StudyResult) -> Table:
         for s in sorted(r.strategies, key=lambda s: (by_names[s, CLOCK[0]]["median"], s))
     ]
     header = ("strategy", "own time per distinct evaluation (ms)", "objectives' (ms)", "whole run (s)")
-    return Table(f"{r.name}: medians over runs, on this machine", header, tuple(rows))
+    return table_of(header, rows, f"{r.name}: medians over runs, on this machine")
 
 
-Rows = list[dict[str, Any]]
+#: Tables of each study in `tables/`, by the name of their file.
+PER_STUDY = {"results": result_table, "targets": target_table, "pairs": pair_table, "anytime": anytime_table}
 PAIR_COLUMNS = ("first", "second", "test", "runs", "shared_start", "a12", "p", "p_holm", "better")
 CLOCK = ("strategy_ms", "objectives_ms", "seconds")
 

@@ -193,11 +193,11 @@ def folded(title: str, *children: str) -> str:
 
 
 def part_html(part: Part) -> str:
-    """A sentence, a table or a picture."""
+    """A sentence, a table, or a picture that came with its PNG."""
     if isinstance(part, str):
         return paragraphs([part])
     if isinstance(part, Figure):
-        return image(part.png, part.alt)
+        return image(part.png, part.alt) if part.png else ""
     return table(part.header, part.texts, part.title, part.indices) + paragraphs(part.notes, "quiet")
 
 

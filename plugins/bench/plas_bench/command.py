@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from nas.compare.result import StudyResult
-from nas.compare.tables import Table, as_csv, pair_rows, reached_rows, run_rows, target_table
+from nas.compare.tables import as_csv, pair_rows, reached_rows, run_rows, target_table, under_headings
+from nas.document.document import Column, Document, Section, Table
 from nas.errors import UsageError
 from nas.files.own_files import drawing, made_folder
 from nas.files.tables import refuse_used, write
 from nas.study.layers import parsed_settings
-from nas.terminal.console import Stages, say, say_json
-from nas.terminal.screen_text import TITLE, Styled
-from nas.terminal.tables import table
+from nas.terminal.console import Stages
+from nas.terminal.tables import show as show_document
 from plas_bench.definition import definition, names
 from plas_bench.instance import Values, bench_problem, described
 from plas_bench.logger import Logger
@@ -46,15 +46,10 @@ def list_(request: BenchRequest) -> None:
             f"bench list: expected nothing after it, got {request.names[0]}; plas bench show {request.names[0]}"
         )
     rows = [_summary(name) for name in names()]
-    if request.json:
-        say_json(rows)
-        return
-    table(
-        list(rows[0]),
-        [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row.values()] for row in rows],
-        below=("what",),
-    )
-    say("plas bench show NAME says more; plas bench run NAME --algo nsga2 searches one.")
+    columns = tuple(Column(name, format=",", narrow="below" if name == "what" else "") for name in rows[0])
+    table = Table(columns, tuple(tuple(row.values()) for row in rows))
+    more = "plas bench show NAME says more; plas bench run NAME --algo nsga2 searches one."
+    show_document(Document("", (Section("", (table, more)),), rows), as_json=request.json)
 
 
 def _summary(name: str) -> dict[str, Any]:
@@ -73,14 +68,13 @@ def _summary(name: str) -> dict[str, Any]:
 def show(request: BenchRequest) -> None:
     """One problem: its genes, objectives, constraints, exact front."""
     found = described(bench_problem(_one(request)))
-    if request.json:
-        say_json(found)
-        return
+    lines = []
     ends = {end: dict(zip(found["objectives"], found[end], strict=True)) for end in ("ideal", "nadir")}
     for name, value in {**found, **ends}.items():
         text = ", ".join(f"{k} {_in_short(v)}" for k, v in value.items()) if isinstance(value, dict) else value
         text = ", ".join(map(str, text)) if isinstance(text, list) else f"{text:,}" if isinstance(text, int) else text
-        say(f"{name.replace('_', ' '):<13}{text or 'none'}")
+        lines.append(f"{name.replace('_', ' '):<13}{text or 'none'}")
+    show_document(Document("", (Section("", tuple(lines)),), found), as_json=request.json)
 
 
 def _in_short(value: float | list[Any]) -> str:
@@ -207,22 +201,14 @@ def _finish(request: BenchRequest, results: Sequence[StudyResult], folder: Path 
     """Tables on the screen, and files where a folder is named."""
     if folder is not None:
         keep(made_folder(folder), results, request)
-    if request.json:
-        say_json({"folder": folder and str(folder), "runs": run_rows(results), "reached": reached_rows(results)})
+    if request.quiet and not request.json:
         return
-    if request.quiet:
-        return
-    for result in results:
-        for shown in tables_of(result, reference=request.reference):
-            _print(shown)
-        say()
+    sections = [Section("", tuple(tables_of(result, reference=request.reference))) for result in results]
     if folder is not None:
-        say(f"Files: {folder}/ (scores.md, scores.csv, targets.csv, pairs.csv{', plots/' if request.plots else ''})")
-
-
-def _print(shown: Table) -> None:
-    say(Styled(shown.title, TITLE))
-    table(shown.header, shown.rows)
+        drawn = ", plots/" if request.plots else ""
+        sections.append(Section("", (f"Files: {folder}/ (scores.md, scores.csv, targets.csv, pairs.csv{drawn})",)))
+    data = {"folder": folder and str(folder), "runs": run_rows(results), "reached": reached_rows(results)}
+    show_document(Document("", tuple(sections), data), as_json=request.json)
 
 
 def tables_of(result: StudyResult, *, reference: bool) -> list[Table]:
@@ -235,7 +221,7 @@ def keep(folder: Path, results: Sequence[StudyResult], request: BenchRequest) ->
     for name, rows in (("scores", run_rows), ("targets", reached_rows), ("pairs", pair_rows)):
         write(folder / f"{name}.csv", as_csv(rows(results)))
     tables = [shown for result in results for shown in tables_of(result, reference=request.reference)]
-    write(folder / "scores.md", "\n\n".join(f"### {t.title}\n\n{t.markdown()}" for t in tables) + "\n")
+    write(folder / "scores.md", under_headings(tables))
     if request.plots:
         from plas_bench.pictures import draw_all
 

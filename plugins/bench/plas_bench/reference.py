@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from nas.compare.statistics import quantile
-from nas.compare.tables import Table, distance, percent
+from nas.compare.tables import distance, percent
+from nas.document.document import Table, table_of
 from objectives import outside
 from search_spaces.arrays import FloatArray
 
@@ -100,4 +101,4 @@ def reference_table(problem: str) -> Table:
         )
         for each in found
     )
-    return Table(f"{problem}: reference results, medians", header, rows)
+    return table_of(header, rows, f"{problem}: reference results, medians")

@@ -8,7 +8,8 @@ from nas.compare.anytime import checkpoints, clock, measured
 from nas.compare.result import StudyResult
 from nas.compare.scoring import LONGEST_S, aims, result
 from nas.compare.statistics import quantile
-from nas.compare.tables import Table, distance, percent, titled
+from nas.compare.tables import distance, percent, titled
+from nas.document.document import Table, table_of
 from plas_bench.instance import BenchProblem
 from plas_bench.measures import reported
 from plas_bench.traces import GivenTrace
@@ -41,7 +42,7 @@ def gap_table(r: StudyResult) -> Table:
     rows = tuple(
         (s, f"{len(r.runs_of(s))}", *_gaps(r, s, columns), *_last(r, s), r.ended(s) or "-") for s in r.ranking()
     )
-    return Table(titled(r), header, rows)
+    return table_of(header, rows, titled(r))
 
 
 def _gaps(r: StudyResult, algorithm: str, columns: Sequence[int]) -> list[str]:

@@ -8,9 +8,10 @@ import pytest
 from nas.compare.anytime import MEASURES, TARGETS, Measured
 from nas.compare.pictures import anytime_figure, strokes
 from nas.compare.reference import exact_reference
-from nas.compare.report import rounded_up, seeds_too_few, sentences, study_data
+from nas.compare.report import MANY, comparison_document, rounded_up, seeds_too_few, sentences, study_data
 from nas.compare.result import NONE_SHOWN, StudyResult, course, pairs, rankings, same_starts
 from nas.compare.tables import anytime_rows, anytime_table, power_rows, rank_table
+from nas.document.document import Table
 from nas.problem.objective import Objective
 
 
@@ -46,6 +47,24 @@ def test_ranks_on_the_way_say_who_leads_when_and_who_had_ended() -> None:
     assert anytime_table(results[0]).rows[1] == ("slow", "10 %", "10 % *", "10 % *")
     assert rankings(results)[0].ordered() == stages[-1].ordered()
     assert [row["ended"] for row in stages[1].rows()] == [True, False, False]
+
+
+def test_many_studies_are_folded_below_a_sentence_on_each() -> None:
+    medians, held = {"slow": [0.1, 0.1, 0.1], "random": [0.5, 0.4, 0.3]}, {"slow": 200, "random": 200}
+
+    def titles(studies: int) -> list[tuple[str, bool]]:
+        results = [study_result(i, medians, held) for i in range(studies)]
+        document = comparison_document("all", results, rankings(results), {}, pictures=False)
+        explained = [
+            part.notes for s in document.sections for part in s.parts if isinstance(part, Table) and part.notes
+        ]
+        assert len(explained) == 1
+        return [(section.title, section.folded) for section in document.sections]
+
+    assert titles(1) == [("s0", False), ("s0 on the way", True)]
+    assert titles(MANY)[-1] == ("Over the studies", False)
+    folded = [(f"s{i}", True) for i in range(MANY + 1)]
+    assert titles(MANY + 1) == [("In short", False), ("Over the studies", False), *folded]
 
 
 def test_a_pair_is_led_by_whom_its_test_speaks_for() -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from nas.document.document import Column, Document, Figure, Section, Table, figures, markdown, table_of
+from nas.document.document import Column, Document, Figure, Section, Table, figures, latex_table, markdown, table_of
 from nas.pages.page import section_html
 from nas.terminal.tables import section_lines, show
 
@@ -48,6 +48,22 @@ def test_markdown_is_a_document_of_its_own() -> None:
     assert "![Loss over time](plots/frontier.png)" in lines
 
 
+def test_latex_holds_what_it_would_obey_as_text() -> None:
+    table = table_of(("strategy", "gap (%)"), [("a_b & $c$", "<= 5 %")], "50 % of {runs}^2")
+    assert latex_table(table).splitlines() == [
+        r"\begin{table}",
+        r"\caption{50 \% of \{runs\}\^{}2}",
+        r"\begin{tabular}{lr}",
+        r"\toprule",
+        r"strategy & gap (\%) \\",
+        r"\midrule",
+        r"a\_b \& \$c\$ & $\le$ 5 \% \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+
+
 def test_html_escapes_text_and_folds_what_is_folded() -> None:
     page = "".join(map(section_html, DOCUMENT.sections))
     assert "&lt;c&gt;" in page
@@ -72,7 +88,7 @@ def test_columns_are_shared_by_their_heads() -> None:
 
 
 def test_an_empty_section_is_no_section_of_a_page() -> None:
-    assert section_html(Section("Nothing", ())) == ""
+    assert section_html(Section("Nothing", ())) == section_html(Section("Files", (Figure("ranks", "ranks"),))) == ""
     with pytest.raises(StopIteration):
         DOCUMENT.section("missing")
 
