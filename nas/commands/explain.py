@@ -43,8 +43,9 @@ from nas.problem.wording import best_served, in_words
 from nas.record.candidates import read_candidates
 from nas.search.assembly import Study, assemble
 from nas.search.scenarios import doubtful_times
-from nas.study.baselines import architecture_from, model_named
+from nas.study.baselines import architecture_from, config_path, model_named
 from nas.study.catalogue import is_file
+from nas.study.config_file import content_of, left_out, stored_format
 from nas.study.layers import layered, parsed_settings
 from nas.study.metrics import check_form, parse_budget, select
 from nas.terminal.console import notice
@@ -82,7 +83,7 @@ def _document(request: ExplainRequest, study: Study, named: Baseline, chosen: Ar
     law = problem.pricing(chosen).law
     differences = {label: rows[0] for label, rows in from_models(law, chosen, others).items()}
     witnesses = {label: rows[0] for label, rows in model_witnesses(law, chosen, others).items()}
-    remarks = _remarks(study, named, chosen, differences, witnesses)
+    remarks = _file_lines(request, study.config.precision) + _remarks(study, named, chosen, differences, witnesses)
     more, bought = _more(_within(problem, request.how), float(e.metrics["loss"]))
     rivals = design_lines(problem, study.laws, chosen) if study.laws else []
     sections = [
@@ -201,7 +202,36 @@ def _named(request: ExplainRequest) -> tuple[Study, Baseline]:
             raise UsageError(f"--model: {error}") from None
     else:
         named = Baseline("Architecture", architecture_from(request.architecture or ""))
-    return assemble({**raw, **_own_head(request, raw, named.architecture), "params": {}}, origins), named
+    own = _own_head(request, raw, named.architecture) | _own_format(request)
+    return assemble({**raw, **own, "params": {}}, origins), named
+
+
+def _config_of(request: ExplainRequest) -> Mapping[str, Any] | None:
+    """The config.json that --model names."""
+    path = None if request.model is None else config_path(request.model)
+    return None if path is None else content_of(path)
+
+
+def _own_format(request: ExplainRequest) -> dict[str, Any]:
+    """The format that a config.json says its weights have as a study key, where the user gives no other."""
+    content, given = _config_of(request), {*request.flags, *parsed_settings(request.settings)}
+    if content is None or request.config is not None or "precision" in given:
+        return {}
+    name = stored_format(content)[1]
+    return {"precision": name} if name else {}
+
+
+def _file_lines(request: ExplainRequest, precision: str) -> list[str]:
+    """What a config.json says of its weights' format against the study's, and what of it the numbers leave out."""
+    if (content := _config_of(request)) is None:
+        return []
+    (words, name), others = stored_format(content), left_out(content)
+    lines = []
+    if words and name == precision:
+        lines.append(f"Its config.json stores weights as {words}: priced in {precision}; --precision takes another.")
+    elif words:
+        lines.append(f"Warning: its config.json stores weights as {words}; priced in {precision}.")
+    return [*lines, *([f"Left out: its {' and its '.join(others)}."] if others else [])]
 
 
 def _own_head(request: ExplainRequest, raw: Mapping[str, Any], chosen: Architectures) -> dict[str, Any]:

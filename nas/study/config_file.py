@@ -119,6 +119,55 @@ def text_part(content: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**text, **own, **(tied if tied[TIED] is not None else {})}
 
 
+#: Formats of ours by the quantisation that a config.json names.
+STORED = {"mxfp4": "mxfp4", "mxfp4-pack-quantized": "mxfp4", "nvfp4": "nvfp4", "nvfp4-pack-quantized": "nvfp4"}
+TOWERS = ("vision_config", "audio_config")
+
+
+def stored_format(content: Mapping[str, Any]) -> tuple[str, str]:
+    """How a config.json says its weights are stored, in its words, and as a format of ours; "" where it says nothing or we have none."""
+    text = content.get("text_config")
+    said = content.get("quantization_config") or (text.get("quantization_config") if isinstance(text, dict) else None)
+    if not isinstance(said, dict):
+        return "", ""
+    method = str(said.get("quant_method", "")).lower()
+    bits = said.get(
+        "bits", said.get("w_bit", 4 if said.get("load_in_4bit") else 8 if said.get("load_in_8bit") else None)
+    )
+    name = str(said.get("quant_algo") or (said.get("format") if method == "compressed-tensors" else method)).lower()
+    words = f"{name}, {bits} bits" if bits else name
+    if method in ("gptq", "awq") and bits == 4:
+        return words, "w4a16"
+    if method == "compressed-tensors" and name not in STORED:
+        return _compressed(said, name)
+    return words, STORED.get(name, "")
+
+
+def _compressed(said: Mapping[str, Any], name: str) -> tuple[str, str]:
+    """The format of compressed tensors, where all groups of layers have one of integers."""
+    groups = said.get("config_groups")
+    found = {
+        (
+            group.get("weights", {}).get("num_bits"),
+            group.get("weights", {}).get("type"),
+            bool(group.get("input_activations")),
+        )
+        for group in (groups.values() if isinstance(groups, dict) else ())
+        if isinstance(group, dict) and isinstance(group.get("weights"), dict)
+    }
+    known = {(4, "int", False): "w4a16", (8, "int", True): "int8"}
+    kinds = [f"{bits} bits {kind}" for bits, kind, _ in found]
+    return " and ".join([name, *kinds]), known.get(next(iter(found)), "") if len(found) == 1 else ""
+
+
+def left_out(content: Mapping[str, Any]) -> list[str]:
+    """What a config.json describes beside the decoder of text, which its numbers leave out."""
+    text = text_part(content)
+    towers = [name.removesuffix("_config") + " tower" for name in TOWERS if content.get(name)]
+    drafts = [key for key in ("num_nextn_predict_layers", "num_mtp_layers", "mtp_num_hidden_layers") if text.get(key)]
+    return [*towers, *(f"{text[key]} layer that drafts tokens ({key})" for key in drafts[:1])]
+
+
 def architecture_of(content: Mapping[str, Any]) -> Architectures:
     """The architecture that the keys of a decoder describe.
 
