@@ -5,10 +5,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from nas.devices.screen import wrapped
+
 from nas.devices import screen
 from nas.devices.cases import Cases, priced_cases
 from nas.devices.command import resolved
-from nas.devices.screen import wrapped
 from nas.errors import InfeasibleError
 from nas.files import yaml_source
 from nas.files.own_files import drawing

@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
+from nas.devices.screen import cut
 
 from nas.answer.palette import INK, OF_DEVICES, STYLE
-from nas.devices.screen import cut
 from nas.files.figures import png, save, styled
 from nas.files.own_files import inner_folder
 from plas_fleet.answers import FleetAnswer

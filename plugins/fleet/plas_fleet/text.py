@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from nas.devices.screen import columns, cut, formats, wrapped
+
 from nas.answer.design_words import describe
 from nas.answer.pick_tables import LOSS
-from nas.devices.screen import columns, cut, formats, wrapped
 from plas_fleet.answers import Described, FleetAnswer, Model, fullest
 from plas_fleet.setting import Fleet
 from plas_fleet.solution import Fleets
