@@ -322,7 +322,7 @@ def _model(row: ModelRow, memory: str) -> tuple[Cell, ...]:
         "no" if not row.fits else f"over {row.missed[0].metric}" if row.missed else "yes",
         count(row.metrics["params_total"]),
         f"{row.loss:.3f}{'*' if row.extrapolates else ''}" if np.isfinite(row.loss) else "-",
-        "; ".join(row.remarks),
+        "; ".join([*(f"over {limit}" for limit in row.missed), *row.remarks]),
     )
 
 
