@@ -1,21 +1,24 @@
 """The page of a device study: every case's pick, designs in each other's place, frontiers, published models ranked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from nas.answer.design_words import count, describe
 from nas.answer.palette import label
-from nas.answer.pick_tables import LOSS
-from nas.devices.answers import Answer
-from nas.devices.cases import Case
-from nas.devices.models import ModelRow
-from nas.devices.result import DeviceStudy, Models, architecture, shortage
-from nas.devices.screen import LETTERS, binding, cell, head, reading, short, speed_lines, warnings, workload
-from nas.devices.tables import model_columns
+from nas.devices.device_document import (
+    LETTERS,
+    cases_section,
+    cell,
+    ranking_sections,
+    reading_section,
+    short,
+    warnings,
+)
+from nas.devices.result import DeviceStudy, Models, architecture
 from nas.devices.transfer import Optimum
-from nas.pages.page import column, configuration, element, footer, page, paragraphs, section, table, text
+from nas.pages.page import column, configuration, element, footer, page, paragraphs, section, section_html, text
 from nas.terminal.doors import command
 from objectives.display_text import in_a_command
 
@@ -23,17 +26,6 @@ SCRIPTS = ("devices.js",)
 MOST_CASES = 60  # columns of designs in each other's place, and frontiers that are drawn
 MOST_MEMBERS = 500  # designs of one frontier that are drawn
 TONES = 5  # steps of shade between no loss and the largest
-MODEL_COLUMNS = {
-    "model_name": "model",
-    "tokens_per_second": "tokens/s",
-    "ttft_ms": "TTFT ms",
-    "resident_gb": "resident GB",
-    "fits": "fits",
-    "missed": "over",
-    "params_total": "parameters",
-    "loss": LOSS,
-    "remarks": "remarks",
-}
 
 
 def devices_page(name: str, study: DeviceStudy | None, models: Models, resolved: Mapping[str, Any]) -> str:
@@ -43,44 +35,16 @@ def devices_page(name: str, study: DeviceStudy | None, models: Models, resolved:
         PlasError: no BokehJS in this environment.
     """
     parts = [] if study is None else [_answer(study), _frontiers(study), _designs(study)]
-    main = element("main", *parts, _models(models), _repeat(name, resolved), id="main")
-    top = paragraphs([] if study is None else head(study), "quiet")
-    body = element("header", element("h1", text(name)), top) + main + footer()
+    main = element("main", *parts, *map(section_html, ranking_sections(models)), _repeat(name, resolved), id="main")
+    body = element("header", element("h1", text(name))) + main + footer()
     return page(name, body, {"metrics": [], **({} if study is None else frontier_data(study))}, SCRIPTS)
 
 
 def _answer(study: DeviceStudy) -> str:
-    """The summary of the study, and a row per case."""
-    design = study.design_of()
-    header = ("case", "device", "precision", "workload", LOSS, "binds", "design", "architecture")
-    rows = [(*_on(a.case), *_found(a, design.get(i))) for i, a in enumerate(study.rows)]
-    why = [f"Design {number}: {reason}." for number, reason in enumerate(study.reasons, 1)]
-    cases = [answer.case for answer in study.rows]
-    speeds = [line for line in speed_lines(cases) if len(cases) <= MOST_CASES]
-    return section(
-        "Answer",
-        paragraphs([*reading(study), *why]),
-        table(header, rows),
-        paragraphs([*speeds, *warnings(cases, designs=True)], "quiet"),
-    )
-
-
-def _on(case: Case) -> tuple[str, ...]:
-    mode = f" @{case.device.mode}" if case.device.mode else ""
-    return case.label, f"{case.device.name}{mode}", case.config.precision, workload(case)
-
-
-def _found(answer: Answer, design: int | None) -> tuple[str, ...]:
-    """The pick of a case: loss, what binds, its number and shape; else why nothing fits."""
-    if answer.pick is None:
-        return "none fits", shortage(answer), "", ""
-    chosen = architecture(answer)
-    star = "*" * bool(answer.case.problem.scenario.law.extrapolates(chosen)[0])
-    return (
-        f"{answer.loss:.4f}{star}",
-        binding(answer),
-        str(design),
-        describe(chosen, answer.case.problem.space.settings),
+    """What is to be read from the study, and a row per case."""
+    cases, notices = cases_section(study), warnings([answer.case for answer in study.rows], designs=True)
+    return section_html(reading_section(study, len(study.reasons))) + section_html(
+        replace(cases, parts=(*cases.parts, *notices))
     )
 
 
@@ -133,37 +97,6 @@ def _cell(study: DeviceStudy, optimum: Optimum, at: int, highest: float) -> str:
     else:
         tone = f"tone{int(np.ceil(TONES * max(float(t.regret[row, at]), 0.0) / highest)) if highest > 0.0 else 0}"
     return element("td", text(cell(study, row, at, own)), class_=tone)
-
-
-def _models(models: Models) -> str:
-    """Published models on each device, the first shown, the others folded."""
-    shown = (
-        element("details", element("summary", text(_title(rows))), _ranking(rows), open=rows is models[0])
-        for rows in models
-    )
-    sentence = "Loss: what the law predicts of a shape, not the published model's own; * extrapolates; empty where it has no value."
-    return section("Published models", *shown, paragraphs([sentence] if models else [], "quiet"))
-
-
-def _title(rows: Sequence[ModelRow]) -> str:
-    return ", ".join(_on(rows[0].case)[1:])
-
-
-def _ranking(rows: Sequence[ModelRow]) -> str:
-    columns = model_columns((tuple(rows),))
-    body = [[_shown(name, columns, i) for name in MODEL_COLUMNS] for i in range(len(rows))]
-    return table(tuple(MODEL_COLUMNS.values()), body)
-
-
-def _shown(name: str, columns: Mapping[str, Sequence[Any]], i: int) -> str:
-    value = columns[name][i]
-    if name == "loss":
-        return "" if not np.isfinite(value) else f"{value:.3f}{'*' if columns['extrapolates'][i] else ''}"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:,.0f}" if value >= 1000.0 else f"{value:.4g}"
-    return count(value) if isinstance(value, int) else str(value)
 
 
 def _repeat(name: str, resolved: Mapping[str, Any]) -> str:

@@ -12,8 +12,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from nas.answer.palette import INK, LABELS, OF_DEVICES, STYLE
+from nas.devices.device_document import cell
 from nas.devices.result import DeviceStudy
-from nas.devices.screen import cell, cut
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder
 
@@ -123,3 +123,8 @@ def _stroke(i: int, n: int) -> tuple[str, Any]:
     if n > MOST_LINES:
         return OF_DEVICES[-1], "-"
     return OF_DEVICES[i % len(OF_DEVICES)], DASHES[i // len(OF_DEVICES) % len(DASHES)]
+
+
+def cut(text: str, most: int) -> str:
+    """A text of at most so many characters, its middle left out."""
+    return text if len(text) <= most else f"{text[: (most - 1) // 2]}…{text[len(text) - most // 2 :]}"

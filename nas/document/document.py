@@ -40,7 +40,8 @@ class Column:
 class Table:
     """Columns and rows of values; a title; notes that stand below it.
 
-    indices: the architecture of each row on a page that can show it, None of a row without one.
+    indices: the architecture of each row on a page that can show it, None of a row without one. matrix: its columns hold
+    the same of different things, in few characters, and stand close to each other.
     """
 
     columns: tuple[Column, ...]
@@ -48,6 +49,7 @@ class Table:
     title: str = ""
     notes: tuple[str, ...] = ()
     indices: tuple[int | None, ...] = ()
+    matrix: bool = False
 
     @property
     def header(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -198,7 +198,8 @@ def part_html(part: Part) -> str:
         return paragraphs([part])
     if isinstance(part, Figure):
         return image(part.png, part.alt) if part.png else ""
-    return table(part.header, part.texts, part.title, part.indices) + paragraphs(part.notes, "quiet")
+    words = WORDS | {column.head for column in part.columns if column.words}
+    return table(part.header, part.texts, part.title, part.indices, words) + paragraphs(part.notes, "quiet")
 
 
 def footer(further: str = "") -> str:
@@ -208,26 +209,31 @@ def footer(further: str = "") -> str:
 
 
 def table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", indices: Sequence[int | None] = ()
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    caption: str = "",
+    indices: Sequence[int | None] = (),
+    words: Collection[str] = WORDS,
 ) -> str:
-    """A table of text; a row with an index shows that architecture when it is chosen."""
-    named = [element("th", text(name), scope="col", class_="words" if name in WORDS else None) for name in header]
+    """A table of text; a row with an index shows that architecture when it is chosen. words: heads of columns that may break."""
+    of_words = [name in words for name in header]
+    named = [
+        element("th", text(n), scope="col", class_="words" if w else None)
+        for n, w in zip(header, of_words, strict=True)
+    ]
     marked = list(indices) or [None] * len(rows)
-    body = [element("tr", *_cells(header, row), data_index=index) for row, index in zip(rows, marked, strict=True)]
+    body = [
+        element("tr", *map(_cell, row, of_words), data_index=index) for row, index in zip(rows, marked, strict=True)
+    ]
     top = element("caption", text(caption)) if caption else ""
     inside = element("table", top, element("thead", element("tr", *named)), element("tbody", *body))
     return element("div", inside, class_="wide")
 
 
-def _cells(header: Sequence[str], row: Sequence[str]) -> list[str]:
-    return [
-        element("td", flowing(cell), class_=_markup_kind(name, cell)) for name, cell in zip(header, row, strict=True)
-    ]
-
-
-def _markup_kind(name: str, cell: str) -> str | None:
+def _cell(content: str, words: bool) -> str:
     """Words may break; a figure with its unit stays on one line, also on paper."""
-    return "words" if name in WORDS else "figure" if 0 < len(cell) <= FIGURE else None
+    class_ = "words" if words else "figure" if 0 < len(content) <= FIGURE else None
+    return element("td", flowing(content), class_=class_)
 
 
 def facts(content: Mapping[str, str]) -> str:

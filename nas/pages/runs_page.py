@@ -10,7 +10,8 @@ from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import OWN_HEADER, own_pick
 from nas.answer.plot_data import thinned
 from nas.answer.sentences import certainty
-from nas.pages.page import column, element, folded, footer, page, paragraphs, section, table, text
+from nas.document.document import Section, table_of
+from nas.pages.page import column, element, folded, footer, page, paragraphs, section_html, text
 from nas.pages.run_data import WORDS, axes_of, metric_of
 from nas.problem.evaluations import Evaluations, Scale, non_dominated, too_many
 from nas.problem.problem import Problem
@@ -130,12 +131,13 @@ def runs_page(runs: Sequence[NamedRun]) -> str:
     label = "Frontiers of the runs over one another; the table below holds their figures."
     chart = element("div", id="overlay", class_="chart", role="img", aria_label=label)
     menus = element("div", id="axes", class_="controls") + paragraphs([_HINT], "quiet keys")
+    picks = table_of(("run", *OWN_HEADER), [(run.name, *own_pick(run.outcome)) for run in runs])
     main = element(
         "main",
         element("section", chart, menus, class_="opening", aria_label="Frontiers"),
-        section("What each found", table(HEADER, _found(runs)), paragraphs(_meaning(runs), "quiet")),
-        folded("What they differ in", paragraphs(differing(runs))),
-        folded("Lowest predicted loss within each run's budgets", table(("run", *OWN_HEADER), _picks(runs))),
+        section_html(Section("What each found", (table_of(HEADER, _found(runs), notes=_meaning(runs)),))),
+        section_html(Section("What they differ in", tuple(differing(runs)), folded=True)),
+        section_html(Section("Lowest predicted loss within each run's budgets", (picks,), folded=True)),
         folded("How sure", _sure(runs)),
         id="main",
     )
@@ -199,10 +201,6 @@ def _meaning(runs: Sequence[NamedRun]) -> list[str]:
         sentence,
         "These runs differ in what their figures mean, as listed below: read loss and time of each under its own conditions.",
     ]
-
-
-def _picks(runs: Sequence[NamedRun]) -> list[tuple[str, ...]]:
-    return [(run.name, *own_pick(run.outcome)) for run in runs]
 
 
 def _sure(runs: Sequence[NamedRun]) -> str:

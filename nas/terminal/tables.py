@@ -9,6 +9,7 @@ from nas.terminal.console import Line, say, say_json, sentence, write
 from nas.terminal.screen_text import FAINT, TITLE, Styled, cells, columns, padded, shown, wrapped
 
 ROOM = 20  # columns in which a text may wrap
+GAP = 2  # spaces between columns, but those of a matrix
 BELOW = ("architecture",)
 SAID = ("second witness",)  # columns whose cells say themselves what they are
 
@@ -45,7 +46,8 @@ def section_lines(section: Section) -> list[Line]:
 def table_lines(of: Table) -> list[Line]:
     """A table as lines that fit the screen: its title, its rows, its notes."""
     below, spare = ([c.head for c in of.columns if c.narrow == where] for where in ("below", "left out"))
-    lines, dropped = fitted(of.header, of.texts, _to_left(of), below=below, spare=spare[::-1])
+    words, gap = [c.head for c in of.columns if c.words], 1 if of.matrix else GAP
+    lines, dropped = fitted(of.header, of.texts, _to_left(of), below=below, spare=spare[::-1], words=words, gap=gap)
     lines = (sentence(Styled(of.title, TITLE)) if of.title else []) + lines
     notes = [*of.notes, *([NO_ROOM.format(", ".join(dropped))] if dropped else [])]
     return lines + [line for note in notes for line in sentence(f"{INDENT}{note}")]
@@ -73,7 +75,14 @@ def say_dropped(dropped: Sequence[str]) -> None:
 
 
 def fitted(
-    header: Row, rows: Sequence[Row], left: int = 1, *, below: Sequence[str] = BELOW, spare: Sequence[str] = ()
+    header: Row,
+    rows: Sequence[Row],
+    left: int = 1,
+    *,
+    below: Sequence[str] = BELOW,
+    spare: Sequence[str] = (),
+    words: Sequence[str] = BELOW,
+    gap: int = GAP,
 ) -> tuple[list[Line], list[str]]:
     """Lines of aligned columns, the first `left` to the left and the last where it is text, and which are left out.
 
@@ -87,10 +96,17 @@ def fitted(
         if _total(_without(content, [*dropped, *below])) <= width:
             break
         dropped.append(name)
-    return list(laid_out(_without(content, dropped), width, left, below)), dropped
+    return list(laid_out(_without(content, dropped), width, left, below, words, gap)), dropped
 
 
-def laid_out(content: Sequence[Row], width: int, left: int, below: Sequence[str]) -> Iterator[Line]:
+def laid_out(
+    content: Sequence[Row],
+    width: int,
+    left: int,
+    below: Sequence[str],
+    words: Sequence[str] = BELOW,
+    gap: int = GAP,
+) -> Iterator[Line]:
     """Lines of a table, header first, no wider than `width` where single words are not."""
     header, lowered = list(content[0]), list[str]()
     for name in (name for name in below if name in header):
@@ -98,13 +114,14 @@ def laid_out(content: Sequence[Row], width: int, left: int, below: Sequence[str]
             break
         lowered.append(name)
     under = [_under(header, row, lowered) for row in content[1:]]
-    for block in _blocks(_without(content, lowered), width, left):
-        yield from _block(block, width, left, under)
+    for block in _blocks(_without(content, lowered), width, left, gap):
+        text = block[0][-1] in words or (gap == GAP and any(_is_text(row[-1]) for row in block[1:]))
+        yield from _block(block, width, {*range(left), *([len(block[0]) - 1] if text else [])}, under, gap)
         under = []
 
 
-def _total(content: Sequence[Row]) -> int:
-    return 2 + sum(_widths(content)) + 2 * (len(content[0]) - 1)
+def _total(content: Sequence[Row], gap: int = GAP) -> int:
+    return len(INDENT) + sum(_widths(content)) + gap * (len(content[0]) - 1)
 
 
 def _widths(content: Sequence[Row]) -> list[int]:
@@ -125,12 +142,12 @@ def _under(header: list[str], row: Row, lowered: list[str]) -> list[Line]:
     return [["    ", text] for text in (*alone, figures) if text]
 
 
-def _blocks(content: Sequence[Row], width: int, left: int) -> Iterator[Sequence[Row]]:
+def _blocks(content: Sequence[Row], width: int, left: int, gap: int) -> Iterator[Sequence[Row]]:
     """Tables that fit, by columns; one column besides the first ones is always taken."""
     first, count = left, len(content[0])
     while True:
         end = min(first + 1, count)
-        while end < count and _least(_columns(content, left, first, end + 1)) <= width:
+        while end < count and _least(_columns(content, left, first, end + 1), gap) <= width:
             end += 1
         yield _columns(content, left, first, end)
         if end == count:
@@ -142,9 +159,9 @@ def _columns(content: Sequence[Row], left: int, first: int, end: int) -> list[li
     return [[*row[:left], *row[first:end]] for row in content]
 
 
-def _least(content: Sequence[Row]) -> int:
+def _least(content: Sequence[Row], gap: int) -> int:
     """The columns that a table takes when its first and last column wrap."""
-    return _total(content) - sum(_slack(content, place) for place in {0, len(content[0]) - 1})
+    return _total(content, gap) - sum(_slack(content, place) for place in {0, len(content[0]) - 1})
 
 
 def _slack(content: Sequence[Row], place: int) -> int:
@@ -153,13 +170,13 @@ def _slack(content: Sequence[Row], place: int) -> int:
     return max(_widths(content)[place] - max(longest, ROOM), 0)
 
 
-def _block(content: Sequence[Row], width: int, left: int, under: Sequence[Sequence[Line]]) -> Iterator[Line]:
-    widths, to_left = _fitting(content, width), set(range(left))
-    if content[0][-1] in BELOW or any(_is_text(row[-1]) for row in content[1:]):
-        to_left.add(len(widths) - 1)
+def _block(
+    content: Sequence[Row], width: int, to_left: set[int], under: Sequence[Sequence[Line]], gap: int
+) -> Iterator[Line]:
+    widths = _fitting(content, width, gap)
     for number, row in enumerate(content):
         styled = [Styled(cell, TITLE) for cell in row] if number == 0 else row
-        yield from _row(styled, widths, to_left)
+        yield from _row(styled, widths, to_left, gap)
         for line in under[number - 1] if number and under else ():
             yield from wrapped(line, width)
 
@@ -168,23 +185,23 @@ def _is_text(cell: str) -> bool:
     return bool(cell) and not cell.lstrip("+-−(")[:1].isdigit()
 
 
-def _fitting(content: Sequence[Row], width: int) -> list[int]:
+def _fitting(content: Sequence[Row], width: int, gap: int) -> list[int]:
     """Widths of columns, the last and then the first narrowed to the screen."""
-    widths, over = _widths(content), _total(content) - width
+    widths, over = _widths(content), _total(content, gap) - width
     for place in dict.fromkeys((len(widths) - 1, 0)):
         narrower = min(max(over, 0), _slack(content, place))
         widths[place], over = widths[place] - narrower, over - narrower
     return widths
 
 
-def _row(row: Row, widths: list[int], to_left: set[int]) -> Iterator[Line]:
+def _row(row: Row, widths: list[int], to_left: set[int], gap: int) -> Iterator[Line]:
     """The lines of one row: more than one where a cell wraps."""
     columns_of = [_cell(cell, width) for cell, width in zip(row, widths, strict=True)]
     for number in range(max(map(len, columns_of))):
         line: Line = []
         for i, (lines, width) in enumerate(zip(columns_of, widths, strict=True)):
             cell = lines[number] if number < len(lines) else ""
-            line += ["  ", *padded(cell, width, left=i in to_left)]
+            line += [" " * gap if i else INDENT, *padded(cell, width, left=i in to_left)]
         yield _trimmed(line)
 
 

@@ -180,3 +180,27 @@ def fullest(model: Model, case: int) -> tuple[str, float]:
     """The limit of a served case that its model fills most, and how far; of a case without limits nothing."""
     used = model.used[model.cases.index(case)]
     return max(used.items(), key=lambda item: item[1], default=("", 0.0))
+
+
+def percent(share: float) -> str:
+    """How full a limit is; never 100 % of one that is not quite reached."""
+    return "100 %" if share >= 1.0 else f"{min(100 * share, 99.9):.3g} %"
+
+
+def held_by(fleets: Fleets, model: Model) -> str:
+    """The case without which, alone, the model would be better, with its fullest limit there; else the fullest of all."""
+    budget = next((hold for hold in model.holds if hold.case is None), None)
+    of_cases = [hold for hold in model.holds if hold.case is not None]
+    further = f"; the training budget costs it {budget.nats:.4f} nats" if budget else ""
+    if of_cases and of_cases[0].case is not None:
+        hold = of_cases[0]
+        number = of_cases[0].case
+        metric, share = fullest(model, number)
+        return f"held by {fleets.cases[number].label} ({metric} {percent(share)}): {hold.nats:.4f} nats better without it{further}"
+    number = max(model.cases, key=lambda case: fullest(model, case)[1])
+    metric, share = fullest(model, number)
+    if not metric:
+        return f"no limit holds it{further}"
+    known = "is known to hold" if len(fleets.designs.unsettled) else "holds"
+    alone = "its limit" if len(model.cases) == 1 else f"no case alone {known} it; fullest"
+    return f"{alone}: {metric} {percent(share)} of {fleets.cases[number].label}{further}"

@@ -11,12 +11,13 @@ from nas.api.data_frames import notebook_html
 from nas.api.study import Study, plain_value
 from nas.devices.cases import priced_cases
 from nas.record.candidates import write_candidates
+from nas.terminal.tables import document_lines
 from plas_fleet.answers import FleetAnswer
 from plas_fleet.command import answer_of
+from plas_fleet.fleet_document import fleet_document, opening_lines
 from plas_fleet.inputs import asked_for
 from plas_fleet.request import FleetRequest
 from plas_fleet.tables import candidates, columns, model_rows, served_rows, summary
-from plas_fleet.text import lines_of
 
 UNITS = dict.fromkeys(("loss", "value", "bound", "buys", "worst_regret", "own_best", "regret"), "nats")
 UNITS |= {"train_flops": "FLOP", "train_hours": "h"}
@@ -60,10 +61,10 @@ class Fleets:
         write_candidates(Path(path), candidates(self.answer))
 
     def __str__(self) -> str:
-        return "\n".join(lines_of(self.answer))
+        return "\n".join("".join(line) for line in document_lines(fleet_document(self.answer)))
 
     def __repr__(self) -> str:
-        return lines_of(self.answer)[0]
+        return opening_lines(self.answer)[0]
 
     def _repr_html_(self) -> str:
         return notebook_html(repr(self), self.values, len(self.values))

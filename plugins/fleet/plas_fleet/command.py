@@ -5,25 +5,25 @@ import time
 from pathlib import Path
 from typing import Any
 
-from nas.devices import screen
 from nas.devices.cases import Cases, priced_cases
 from nas.devices.command import resolved
-from nas.devices.screen import wrapped
+from nas.devices.device_document import warnings
 from nas.errors import InfeasibleError
 from nas.files import yaml_source
 from nas.files.own_files import drawing
 from nas.files.tables import write
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
-from nas.terminal.console import Stages, Ticker, notice, say, say_json
+from nas.terminal.console import Stages, Ticker, notice, say
+from nas.terminal.tables import show
 from plas_fleet.answers import FleetAnswer, answered
+from plas_fleet.fleet_document import fleet_document, none_serves
 from plas_fleet.inputs import asked_for
 from plas_fleet.page import fleet_page
 from plas_fleet.question import FleetConfig
 from plas_fleet.request import FleetRequest
 from plas_fleet.solution import solved
-from plas_fleet.tables import described, write_tables
-from plas_fleet.text import lines_of, none_serves
+from plas_fleet.tables import write_tables
 
 
 def answer(request: FleetRequest) -> None:
@@ -38,8 +38,8 @@ def answer(request: FleetRequest) -> None:
     wanted, asked = asked_for(request)
     cases = priced_cases(wanted)
     if not request.quiet:
-        warnings = screen.warnings(cases.cases, designs=True, letters=False)
-        for text in [*(f"Warning: {said}" for said in wanted.notices), *warnings]:
+        on_cases = warnings(cases.cases, designs=True, letters=False)
+        for text in [*(f"Warning: {said}" for said in wanted.notices), *on_cases]:
             notice(text)
     folder = run_folder.create(f"fleet-{cases.base.config.name}", request.out)
     try:
@@ -94,10 +94,8 @@ def _draw(folder: Path, found: FleetAnswer) -> None:
 
 
 def _say(request: FleetRequest, found: FleetAnswer, folder: Path) -> None:
-    if request.json:
-        say_json({"folder": str(folder)} | described(found))
-    elif not request.quiet:
+    if request.json or not request.quiet:
+        show(fleet_document(found, folder), as_json=request.json)
+    if not request.json and not request.quiet:
         page = "report.html, " if request.plots else ""
-        files = f"Files: {folder}/ (fleet.csv, models.csv, candidates.csv, {page}config.yaml that repeats it)"
-        for line in [*lines_of(found), *wrapped(files)]:
-            say(line)
+        say(f"Files: {folder}/ (fleet.csv, models.csv, candidates.csv, {page}config.yaml that repeats it)")

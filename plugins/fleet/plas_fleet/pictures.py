@@ -8,7 +8,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from nas.answer.palette import INK, OF_DEVICES, STYLE
-from nas.devices.screen import cut
+from nas.devices.pictures import cut
+from nas.document import document
+from nas.document.document import Part
 from nas.files.figures import png, save, styled
 from nas.files.own_files import inner_folder
 from plas_fleet.answers import FleetAnswer
@@ -25,13 +27,14 @@ def draw_all(answer: FleetAnswer, folder: Path) -> None:
         save(served_figure(answer), folder / "served")
 
 
-def pngs(answer: FleetAnswer) -> dict[str, bytes]:
-    """Both pictures by what they show, for a page."""
+def figures(answer: FleetAnswer) -> tuple[Part, ...]:
+    """Both pictures, for a page."""
+    served = "The model that serves each case, in fleets of each number of models"
     with styled(PLAIN):
-        return {
-            "What was minimised against the number of models": png(value_figure(answer)),
-            "The model that serves each case, in fleets of each number of models": png(served_figure(answer)),
-        }
+        return (
+            document.Figure("value", "What was minimised against the number of models", png(value_figure(answer))),
+            document.Figure("served", served, png(served_figure(answer))),
+        )
 
 
 def value_figure(answer: FleetAnswer) -> Figure:

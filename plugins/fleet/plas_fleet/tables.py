@@ -9,8 +9,7 @@ from nas.devices.tables import setting_of
 from nas.errors import UsageError
 from nas.files.tables import csv_text, write, write_json
 from nas.record.candidates import write_candidates
-from plas_fleet.answers import Described, FleetAnswer, fullest
-from plas_fleet.text import held_by
+from plas_fleet.answers import Described, FleetAnswer, fullest, held_by
 
 NAN = float("nan")
 

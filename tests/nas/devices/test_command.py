@@ -22,7 +22,8 @@ def rows(path: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_the_bare_command_is_one_screen_about_twelve_devices(inside: Inside) -> None:
+def test_the_bare_command_is_one_screen_about_twelve_devices(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     answer = inside("devices", "--no-plots")
     assert answer.code == 0
     warned = answer.err.splitlines()
@@ -134,7 +135,8 @@ def test_nothing_at_all_is_exit_code_3_and_leaves_the_reasons(inside: Inside) ->
     assert inside("devices", "--models-only", "--devices", "l4", "--budget", "resident_gb=0.01").code == 3
 
 
-def test_models_alone_leave_no_folder_unless_one_is_named(inside: Inside) -> None:
+def test_models_alone_leave_no_folder_unless_one_is_named(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     answer = inside("devices", "--models-only", "--devices", "raspberry_pi_5", "--precisions", "int4")
     assert answer.code == 0
     assert answer.err.startswith(
@@ -152,7 +154,8 @@ def test_models_alone_leave_no_folder_unless_one_is_named(inside: Inside) -> Non
     assert "optima" not in found
 
 
-def test_models_on_several_devices_are_columns(inside: Inside) -> None:
+def test_models_on_several_devices_are_columns(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     answer = inside("devices", "--models-only")
     lines = answer.out.splitlines()
     assert max(map(len, lines)) <= 80

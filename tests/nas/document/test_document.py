@@ -113,3 +113,16 @@ def test_figures_are_columns_of_a_format_each() -> None:
     table = Table(figures({"order %": ".1f", "pairs": ","}), ((86.94, 12345), (float("nan"), 5)))
     assert table.texts == (("86.9", "12,345"), ("-", "5"))
     assert terminal(Section("", (table,))).splitlines()[2].split() == ["-", "5"]
+
+
+def test_a_matrix_stands_close_and_words_at_the_end_to_the_left() -> None:
+    columns = tuple(map(Column, ("", "a", "b")))
+    rows = (("1", "=", "+19%"), ("2", ".036", "="))
+    assert terminal(Section("", (Table(columns, rows, matrix=True),))).splitlines() == [
+        "       a    b",
+        "  1    = +19%",
+        "  2 .036    =",
+    ]
+    words = Table((Column("case"), Column("design", words=True)), (("a", "1 dense"), ("b", "2 of eight experts")))
+    assert terminal(Section("", (words,))).splitlines()[:2] == ["  case  design", "  a     1 dense"]
+    assert '<td class="words">1 dense</td>' in section_html(Section("Designs", (words,)))

@@ -22,12 +22,13 @@ def rows(path: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_the_bare_command_is_a_screen_about_twelve_devices(inside: Inside) -> None:
+def test_the_bare_command_is_a_screen_about_twelve_devices(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     answer = inside("fleet", "--no-plots")
     assert answer.code == 0
     lines = answer.out.splitlines()
     assert len(lines) <= 48
-    assert max(map(len, lines)) <= 100
+    assert max(map(len, lines)) <= 80
     assert "The second model buys 0.0139 nats, the third 0.0027 nats, the fourth 0.0013 nats." in " ".join(
         answer.out.split()
     )
