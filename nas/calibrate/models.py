@@ -12,7 +12,7 @@ from nas.calibrate.figure import Figure, Stated, Unusable, refuse
 from nas.errors import UsageError
 from nas.study.baselines import baseline, config_path
 from nas.study.config_file import read_config
-from nas.study.model_types import FAMILIES, OUTSIDE, VARIANTS, Family
+from nas.study.model_types import Family, model_types
 from objectives.calibrating.measurements import Format, format_of
 from objectives.counts import count, total
 from objectives.dimensions import Dimensions
@@ -202,7 +202,7 @@ def _by_numbers(figure: Figure, shipped: Sequence[Model]) -> tuple[Model, str]:
         Unusable: there is none, or several.
     """
     name = shown(figure)
-    if why := OUTSIDE.get(figure.family.replace("-", "_")):
+    if why := model_types().outside.get(figure.family.replace("-", "_")):
         raise Unusable(f"{name}: a model with {why}, which no columns hold")
     hint = f"name it with --model '{name}=config.json'"
     exact = figure.parameters is not None and figure.parameters.slack < 1e-4 * figure.parameters.value
@@ -287,7 +287,8 @@ def known(name: str) -> bool:
 
 def _called(name: str) -> list[Family]:
     """Families and their variants that llama.cpp calls so."""
-    return [family for family in (*FAMILIES.values(), *VARIANTS) if name in family.llama_cpp]
+    types = model_types()
+    return [family for family in (*types.families.values(), *types.variants) if name in family.llama_cpp]
 
 
 LONGEST, MOST_REPEATS = 2_000, 4

@@ -8,57 +8,11 @@ from typing import Any
 
 from nas.errors import UsageError
 from nas.study.config_kinds import Columns, Config, written
-from nas.study.model_types import FAMILIES, OUTSIDE, TEXT_OF, Family, model_classes
+from nas.study.model_types import Family, model_classes, model_types
 from objectives import outside
 from search_spaces.architectures import Architectures, one
 
 MOST_BYTES = 10_000_000
-#: Keys that size nothing, whatever they say: names and versions, token ids, training, generation, precision, positions, scales.
-HARMLESS = frozenset(
-    """
-    architectures auto_map model_type name model_name _name_or_path _commit_hash transformers_version vllm_version unsloth_version
-    unsloth_fixed task_specific_params tokenizer_class processor_class base_model_name model_revision revision license language
-    _attn_implementation _attn_implementation_autoset _attn_implementation_internal _experts_implementation attn_implementation
-    _flash_attn_2_enabled use_flash_attn use_flash_attention use_flash_attention_2 use_sdpa use_fused_rmsnorm
-    torch_dtype dtype params_dtype _dtype use_bfloat16 fp16 bf16 torchscript mamba_ssm_dtype mamba_ssm_cache_dtype router_dtype
-    quantization quantization_config compression_config weight_quantization kv_cache_scheme pruned_heads prefix problem_type
-    bos_token_id eos_token_id pad_token_id sep_token_id unk_token_id cls_token_id mask_token_id decoder_start_token_id
-    image_token_id video_token_id audio_token_id image_token_index video_token_index vision_start_token_id vision_end_token_id
-    vision_token_id boi_token_id eoi_token_id bos_token eos_token pad_token bad_words_ids forced_bos_token_id forced_eos_token_id
-    begin_suppress_tokens suppress_tokens is_decoder is_encoder_decoder is_llama_config is_causal add_cross_attention
-    cross_attention_hidden_size tie_encoder_decoder id2label label2id num_labels finetuning_task return_dict
-    return_dict_in_generate output_attentions output_hidden_states output_scores output_router_logits use_cache cache_implementation
-    do_sample temperature top_k top_p typical_p min_length max_length max_new_tokens num_beams num_beam_groups num_return_sequences
-    diversity_penalty early_stopping length_penalty repetition_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size
-    exponential_decay_length_penalty remove_invalid_values chunk_size_feed_forward tf_legacy_loss num_logits_to_keep
-    hidden_act hidden_activation activation_function mlp_hidden_act hidden_dropout hidden_dropout_prob attention_dropout
-    attention_probs_dropout_prob attn_pdrop embd_pdrop resid_pdrop resid_dropout dropout ffn_dropout classifier_dropout embedding_dropout
-    initializer_range initializer_factor init_std initializer_cutoff_factor rms_norm_eps layer_norm_eps layer_norm_epsilon norm_eps
-    norm_epsilon layernorm_epsilon use_rms_norm rescale_prenorm_residual residual_in_fp32 fp32_residual_connection
-    gradient_checkpointing use_liger_kernel z_loss_coefficient z_loss z_loss_coef load_balancing_loss_coef lm_head_dtype logit_scale
-    max_position_embeddings max_sequence_length max_seq_len model_max_length seq_length seq_len n_ctx initial_context_length
-    original_max_position_embeddings rope_theta rope_scaling rope_parameters rope_type rope_pct rope_local_base_freq rotary_base
-    rotary_dim rotary_pct rotary_emb_base rope_base rope_interleave partial_rotary_factor rope_scaling_factor rope_ntk_factor
-    use_rope use_mrope mrope_section mrope_interleaved no_rope_layers no_rope_layer_interval use_position_embeddings
-    position_embedding_type swa_rope_theta global_rope_theta default_theta pretraining_tp tensor_parallel_size ep_size
-    router_aux_loss_coef router_jitter_noise router_z_loss_coef aux_loss_alpha aux_loss_free_alpha seq_aux norm_topk_prob
-    routed_scaling_factor scoring_func topk_method n_group topk_group moe_router_dtype output_router_probs router_bias
-    use_routing_bias use_moe_router_bias expert_dtype experts_per_token swiglu_limit swiglu_alpha
-    attn_logit_softcapping final_logit_softcapping query_pre_attn_scalar query_pre_attn_scalar embedding_multiplier logits_scaling
-    residual_multiplier attention_multiplier embedding_scale scale_emb scale_depth dim_model_base attention_scale attn_scale
-    activation_sparsity_pattern activation_sparsity use_bidirectional_attention altup_active_idx altup_coef_clip altup_correct_scale
-    mamba_chunk_size chunk_size use_mamba_kernels time_step_limit time_step_min time_step_max time_step_floor conv_use_xavier_init
-    theta eos_token_ids use_return_dict output_gate_type block_mlp_init_scale block_norm_eps block_out_init_scale block_use_swiglu
-    block_use_xavier_init use_pos_enc _sliding_window_pattern
-    """.split()  # noqa: SIM905 - a list of so many words would be longer than the table it is
-)
-#: What drafts tokens beside the model: never part of its layers.
-DRAFTS = frozenset(
-    """
-    num_nextn_predict_layers num_mtp_layers num_mtp_modules mtp_num_hidden_layers mtp_use_dedicated_embeddings use_mtp
-    mtp_transformer_layers mtp_layer_types mtp_mlp_layer_types mtp_loss_scaling_factor mtp_lambda
-    """.split()  # noqa: SIM905
-)
 TIED = "tie_word_embeddings"
 #: Keys of how many experts there are; a class has one of them.
 EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
@@ -109,13 +63,14 @@ def text_part(content: Mapping[str, Any]) -> Mapping[str, Any]:
         ValueError: a text part that holds no keys.
     """
     text, kind = content.get("text_config", content.get("llm_config")), str(content.get("model_type"))
+    text_of = model_types().text_of
     if text is None:
-        return {**content, "model_type": TEXT_OF[kind]} if kind in TEXT_OF else content
+        return {**content, "model_type": text_of[kind]} if kind in text_of else content
     if not isinstance(text, dict):
         raise ValueError(f"text_config: expected the keys of a decoder, got {written(text)}")
-    whole = model_classes()[kind].defaults if kind in TEXT_OF else {}
+    whole = model_classes()[kind].defaults if kind in text_of else {}
     tied = {TIED: content.get(TIED, text.get(TIED, whole.get(TIED)))}
-    own = {"model_type": text.get("model_type") or TEXT_OF.get(kind, kind)}
+    own = {"model_type": text.get("model_type") or text_of.get(kind, kind)}
     return {**text, **own, **(tied if tied[TIED] is not None else {})}
 
 
@@ -211,12 +166,13 @@ def family_named(name: str, content: Mapping[str, Any]) -> Family:
     Raises:
         ValueError: none that columns hold, with the reason or the nearest one.
     """
-    found = FAMILIES.get(name)
+    types = model_types()
+    found = types.families.get(name)
     mixed = found is None and bool(content.get("kv_lora_rank"))
-    if why := OUTSIDE.get(name, MLA if mixed else ""):
+    if why := types.outside.get(name, MLA if mixed else ""):
         raise ValueError(f"model_type: expected layers that columns hold, got {name[:60]!r}, which has {why}")
     if found is None:
-        near = difflib.get_close_matches(name, FAMILIES, n=1, cutoff=0.0)[0]
+        near = difflib.get_close_matches(name, types.families, n=1, cutoff=0.0)[0]
         raise ValueError(
             f"model_type: expected a family that is read (docs/layer-kinds.md), got {name[:60]!r}; the nearest is {near}"
         )
@@ -234,13 +190,13 @@ def settings_of(content: Mapping[str, Any]) -> Config:
     name = str(content.get("model_type"))
     family = family_named(name, content)
     of = model_classes()[family.as_class or name]
-    values, given = {TIED: False, "layer_types": None, **family.more, **of.defaults}, dict[str, str]()
+    values, given = {TIED: False, "layer_types": None, "head_dim": None, **family.more, **of.defaults}, dict[str, str]()
     for key, value in content.items():
         spelt = of.renamed.get(key, key)
         if spelt in given and value != values[spelt]:
             raise ValueError(f"{key}: expected {written(values[spelt])}, as {given[spelt]} says, got {written(value)}")
         known = spelt in values or spelt in family.plain
-        if not known and key not in HARMLESS | DRAFTS and not _of_another_class(key):
+        if not known and key not in model_types().harmless and not _of_another_class(key):
             raise ValueError(
                 f"{key}: expected keys of a {name} model, got one that is not read and may change its layers; "
                 "remove it if it does not"

@@ -16,13 +16,6 @@ KIND_OF = {
     "mamba": "linear",
     "conv": "conv",
 }
-#: Further keys of LFM2's, without a value of their own.
-LFM2_OLDER = dict.fromkeys(
-    (
-        *("tie_embedding", "block_ff_dim", "full_attn_idxs", "head_dim"),
-        *("block_dim", "conv_dim", "conv_dim_out", "num_heads"),
-    )
-)
 
 
 class Config:

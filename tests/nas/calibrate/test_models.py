@@ -12,7 +12,7 @@ from nas.calibrate.figure import Figure, Stated, Unusable
 from nas.calibrate.models import fits_llama_cpp_name, given_models, identified, published
 from nas.errors import UsageError
 from nas.study.config_file import architecture_of, read_config
-from nas.study.model_types import FAMILIES
+from nas.study.model_types import model_types
 from objectives.counts import total
 
 FAMILY = {
@@ -185,7 +185,7 @@ def test_a_refused_config_is_one_line(change: dict[str, Any], message: str, tmp_
 
 def test_every_family_is_of_llama_cpp() -> None:
     """Published models are of the family that llama.cpp gives them and of no other known one, but for equal ones."""
-    names = {name for family in FAMILIES.values() for name in family.llama_cpp}
+    names = {name for family in model_types().families.values() for name in family.llama_cpp}
     for model in published():
         fitting = {name for name in names if fits_llama_cpp_name(name, model.architecture)}
         assert family_of(model.label) in fitting, model.label

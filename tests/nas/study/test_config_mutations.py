@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nas.study.config_file import architecture_of, read_config, text_part
-from nas.study.model_types import FAMILIES, TEXT_OF, model_classes
+from nas.study.model_types import model_classes, model_types
 from objectives.counts import total
 from tests.sources import ROOT
 
@@ -84,7 +84,7 @@ FURTHER = {
     "per_layer_config",
     "block_configs",
     "attn_type_list",
-    *(key for f in FAMILIES.values() for key in (*f.more, *f.plain)),
+    *(key for f in model_types().families.values() for key in (*f.more, *f.plain)),
 }
 KEYS = sorted(FURTHER | {key for of in model_classes().values() for key in (*of.defaults, *of.renamed)})
 LISTS: dict[str, list[Any]] = {
@@ -145,7 +145,9 @@ def of_transformers(kind: str, content: Content) -> int:
     import transformers
 
     keys = copy.deepcopy(content)
-    whole = next((name for name, text in TEXT_OF.items() if text == kind and kind.endswith("vl_text")), None)
+    whole = next(
+        (name for name, text in model_types().text_of.items() if text == kind and kind.endswith("vl_text")), None
+    )
     whole = "qwen3_vl_moe" if kind == "qwen3_vl_moe_text" else whole
     if whole is None:
         config, builder = transformers.AutoConfig.for_model(kind, **keys), transformers.AutoModelForCausalLM
@@ -160,14 +162,14 @@ def of_transformers(kind: str, content: Content) -> int:
 
 def ours(kind: str, content: Content) -> int:
     """Parameters of the architecture that we read."""
-    if kind in TEXT_OF.values() and "_vl_" in kind:
-        whole = next(name for name, text in TEXT_OF.items() if text == kind)
+    if kind in model_types().text_of.values() and "_vl_" in kind:
+        whole = next(name for name, text in model_types().text_of.items() if text == kind)
         tied = {key: content[key] for key in ("tie_word_embeddings",) if key in content}
         return int(total(architecture_of(text_part({"model_type": whole, "text_config": content, **tied})))[0])
     return int(total(architecture_of(content | {"model_type": kind}))[0])
 
 
-BUILT = [kind for kind in FAMILIES if not FAMILIES[kind].as_class]
+BUILT = [kind for kind, family in model_types().families.items() if not family.as_class]
 
 
 @pytest.mark.slow

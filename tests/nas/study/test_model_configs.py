@@ -12,7 +12,7 @@ from nas.errors import UsageError
 from nas.search.assembly import assemble
 from nas.study.baselines import model_named
 from nas.study.config_file import architecture_of, read_config
-from nas.study.model_types import OUTSIDE
+from nas.study.model_types import model_types
 from objectives import counts, memory
 from objectives.dimensions import Dimensions
 from objectives.precision import precision
@@ -227,11 +227,11 @@ def test_dense_layers_of_mellum_stand_first() -> None:
         architecture_of(SMALL | CACHED["mellum"] | {"model_type": "mellum", "mlp_layer_types": types})
 
 
-@pytest.mark.parametrize("kind", OUTSIDE)
+@pytest.mark.parametrize("kind", model_types().outside)
 def test_families_that_no_columns_hold_are_refused_by_name(kind: str) -> None:
     with pytest.raises(ValueError, match="model_type: expected layers that columns hold") as caught:
         architecture_of({**CONFIGS["Qwen/Qwen3-0.6B"], "model_type": kind})
-    assert str(caught.value).endswith(f"got '{kind}', which has {OUTSIDE[kind]}")
+    assert str(caught.value).endswith(f"got '{kind}', which has {model_types().outside[kind]}")
 
 
 LLAMA = CONFIGS["meta-llama/Llama-3.2-1B"]
