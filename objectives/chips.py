@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from objectives.arithmetic import FUNCTIONS, evaluated, names_of, parsed
 from objectives.device import Device
 from objectives.device_columns import NAME, Figure, refuse_taken
-from objectives.packaged import packaged
+from objectives.plugins import packaged
 from objectives.quantities import scaled, short
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 

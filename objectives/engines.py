@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict
 
-from objectives.packaged import packaged
+from objectives.plugins import packaged
 from search_spaces.architectures import Architectures
 from search_spaces.axes_schema import Rule
 from search_spaces.columns import worded

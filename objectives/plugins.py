@@ -6,6 +6,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from objectives import outside
 
@@ -27,6 +28,13 @@ def importable(package: str) -> tuple[str, ...]:
 def documents(package: str) -> dict[str, Path]:
     """YAML files by name of a package, or of a folder inside one (`objectives.devices`)."""
     return {path.stem: path for path in sorted(folder(package).glob("*.yaml"))}
+
+
+def packaged(package: str, name: str) -> Any:
+    """The content of a document of a package."""
+    import yaml
+
+    return yaml.safe_load(outside.text(documents(package)[name], outside.MB))
 
 
 def summary(package: str, name: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from objectives.device import SlowMemory
-from objectives.packaged import packaged
+from objectives.plugins import packaged
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import drafted_of, slow_share_of

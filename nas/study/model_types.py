@@ -6,11 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from nas.study import config_kinds
 from nas.study.config_kinds import Config
 from objectives import outside
+from objectives.plugins import packaged
 from search_spaces.architectures import Architectures
 from search_spaces.columns import QK_NORMS
 
@@ -61,7 +60,7 @@ class ModelTypes:
 @cache
 def model_types() -> ModelTypes:
     """What model_types.yaml says."""
-    content = yaml.safe_load(outside.text(Path(__file__).with_name("model_types.yaml"), outside.MB))
+    content = packaged("nas.study", "model_types")
     return ModelTypes(
         {name: _family(entry) for name, entry in content["families"].items()},
         tuple(map(_family, content["variants"])),

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from objectives.loss_law.draws import Row
 from objectives.loss_law.law import Law
-from objectives.packaged import packaged
+from objectives.plugins import packaged
 from search_spaces.arrays import FloatArray
 
 Searched = Literal["window", "kv_shared", "conv", "deltanet", "mamba2"]

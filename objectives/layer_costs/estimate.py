@@ -18,7 +18,7 @@ from scipy.stats import halfnorm, qmc
 
 from objectives.evidence.joint_form import in_unit
 from objectives.layer_costs.costs import KINDS, SEARCHED, Cost, Kind, LayerCosts, numbers
-from objectives.packaged import packaged
+from objectives.plugins import packaged
 from objectives.quantities import Name
 from search_spaces.arrays import FloatArray
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from objectives.device import CHIPS, Calibration, Chip, Device, Phase
 from objectives.engines import engine_of
-from objectives.packaged import packaged
+from objectives.plugins import packaged
 from objectives.precision import Precision, precision
 from objectives.transfers import Conditions
 

@@ -9,7 +9,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from objectives.device import COOLING, Cooling, Device, Sustained
-from objectives.packaged import packaged
+from objectives.plugins import packaged
 
 COVERED = 0.8  # of further devices, by an interval
 _Rate = Annotated[float, Field(gt=0)]

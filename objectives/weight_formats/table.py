@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from objectives.device import Peak
-from objectives.packaged import packaged
+from objectives.plugins import packaged
 from search_spaces.arrays import FloatArray
 
 Values = FloatArray | float

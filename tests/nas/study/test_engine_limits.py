@@ -11,7 +11,7 @@ import yaml
 from nas.answer.three_sentences import answer_of
 from nas.problem.problem import Problem
 from objectives.engines import RUNS
-from objectives.packaged import packaged
+from objectives.plugins import packaged
 
 BOARD = {"name": "Our board", "fp16": "6 TFLOP/s", "int8": "12 TOP/s", "bandwidth": "51.2 GB/s", "memory": "8 GB"}
 BUDGETS = {"total_ms": 500, "resident_gb": 4}
