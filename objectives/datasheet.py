@@ -246,32 +246,10 @@ def _with_unit(key: str, text: str, unit: str, usual: str) -> str:
     return f"write {key}: {number[1]} {number[2] or usual}{unit}" if number else "write a number and a unit"
 
 
-_NOISE = frozenset(
-    [
-        "peak",
-        "max",
-        "dense",
-        "theoretical",
-        "performance",
-        "compute",
-        "total",
-        "npu",
-        "gpu",
-        "ai",
-        "tensor",
-        "core",
-        "cores",
-        "system",
-        "device",
-        "size",
-        "of",
-        "in",
-        "per",
-        "s",
-        "sec",
-        "second",
-    ]
-)
+_NOISE = {
+    *("peak", "max", "dense", "theoretical", "performance", "compute", "total", "npu", "gpu", "ai", "tensor"),
+    *("core", "cores", "system", "device", "size", "of", "in", "per", "s", "sec", "second"),
+}
 _KEY_UNITS = {
     **{f"{prefix}ops": f"{prefix.upper()}OP/s" for prefix in "gt"},
     **{f"{prefix}flops": f"{prefix.upper()}FLOP/s" for prefix in "gt"},

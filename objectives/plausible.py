@@ -22,27 +22,10 @@ NEARER = 3.0  # the same of a figure that is proposed instead
 SLIP = 1000.0
 TWICE = (1.9, 2.1)  # times a dense figure, as rounded sparse ones are
 SAME = {"bandwidth": 1.03, "memory": 1.08}  # within which a board is a known one: rounded, GiB for GB
-MAKERS = frozenset(
-    [
-        "nvidia",
-        "apple",
-        "google",
-        "qualcomm",
-        "amd",
-        "intel",
-        "gpu",
-        "npu",
-        "cpu",
-        "name",
-        "pro",
-        "max",
-        "core",
-        "gb",
-        "generic",
-        "the",
-        "phone",
-    ]
-)
+MAKERS = {
+    *("nvidia", "apple", "google", "qualcomm", "amd", "intel", "gpu", "npu", "cpu", "name", "pro", "max", "core"),
+    *("gb", "generic", "the", "phone"),
+}
 LEFT = "or dense_confirmed: true if it is right"
 Line = tuple[tuple[str, ...], str]
 

@@ -26,22 +26,9 @@ MOST_OFF = (
     1.5  # times more or fewer bits than its format's that a file's weights may have: mixtures, rows that no blocks fill
 )
 #: Words of file names and repositories that say nothing of the shape.
-WORDLESS = {
-    "instruct",
-    "chat",
-    "it",
-    "base",
-    "pt",
-    "hf",
-    "gguf",
-    "mlx",
-    "meta",
-    "thinking",
-    "2507",
-    "2512",
-    "awq",
-    "mtp",  # heads that draft, which parameters tell
-    "model",
+WORDLESS = {  # mtp: heads that draft, which parameters tell
+    *("instruct", "chat", "it", "base", "pt", "hf", "gguf", "mlx", "meta", "thinking", "2507", "2512", "awq"),
+    *("mtp", "model"),
 }
 PARTS = re.compile(r"[^a-z0-9.]+")
 FORMAT_WORD = re.compile(r"(?:i?q\d.*|f16|bf16|fp16|f32|fp32|mxfp4|moe|ud|[468]bit|w\da\d+|xxs|xs|xl|nl|k|m|s|l|0|1)")

@@ -8,8 +8,10 @@ is of full attention, as in Gemma 4. The first `n_dense` layers have the dense F
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from nas.errors import UsageError
+from objectives.plugins import packaged
 from search_spaces.architectures import Architectures
 from search_spaces.columns import NOT_OF_A_MODEL, QK_NORMS, worded
 from search_spaces.layer_kinds import KIND_DEFAULTS, OTHER_HEADS
@@ -78,12 +80,7 @@ def order_in_words(architecture: Architectures) -> str:
 
 @dataclass(frozen=True)
 class Family:
-    """A transformers model class by its `model_type`, with what it fixes of an architecture.
-
-    mixers: kinds of layers that may stand beside full attention, "" none; gate: an output gate of attention; shared: sizes
-    of a shared expert, "no", "gated" or "plain"; dense_first: whether first layers may have a dense FFN; norms: in a layer;
-    kv_shared: whether the last layers read the KV caches of others; stacks: ours and those of plugins/stacks that hold the class, `plas train` among them.
-    """
+    """A transformers model class by its `model_type`, with what it fixes of an architecture; class_keys.yaml says what each field is."""
 
     model_type: str
     class_name: str
@@ -99,88 +96,13 @@ class Family:
     stacks: tuple[str, ...] = EVERY
 
 
-#: Those that hold the same are told apart by the keys of `model_type` and experts.
-FAMILIES = (
-    Family("qwen3", "Qwen3ForCausalLM", sparse=False),
-    Family("qwen3_moe", "Qwen3MoeForCausalLM", sparse=True),
-    Family("qwen2", "Qwen2ForCausalLM", sparse=False, qk_norm="no", qkv_bias=True),
-    Family("llama", "LlamaForCausalLM", sparse=False, qk_norm="no"),
-    Family(
-        "qwen2_moe",
-        "Qwen2MoeForCausalLM",
-        sparse=True,
-        qk_norm="no",
-        qkv_bias=True,
-        shared=("gated",),
-        stacks=("hf", "trainer"),
-    ),
-    Family("olmoe", "OlmoeForCausalLM", sparse=True, qk_norm="full", stacks=("hf", "trainer")),
-    Family(
-        "gemma2", "Gemma2ForCausalLM", sparse=False, qk_norm="no", mixers=("local",), norms=4, stacks=("hf", "trainer")
-    ),
-    # Qwen3-MoE puts every layer within the window, whatever layer_types says. vLLM's Qwen3-Next wants experts; LLaMA-Factory turns
-    # no auxiliary loss on for Mellum, Qwen3-Next, LFM2-MoE and Granite.
-    Family("qwen3", "Qwen3ForCausalLM", sparse=False, mixers=("local",), stacks=(*DIRECTORY, TRAIN, "vllm")),
-    Family(
-        "mellum",
-        "MellumForCausalLM",
-        sparse=True,
-        mixers=("local",),
-        stacks=("hf", "trainer", TRAIN, "vllm", "llama_bench"),
-    ),
-    Family("qwen3_next", "Qwen3NextForCausalLM", sparse=False, mixers=("deltanet",), gate=True, stacks=DIRECTORY),
-    Family(
-        "qwen3_next",
-        "Qwen3NextForCausalLM",
-        sparse=True,
-        mixers=("deltanet",),
-        gate=True,
-        shared=("gated",),
-        stacks=("hf", "trainer", "vllm", "llama_bench"),
-    ),
-    Family("lfm2", "Lfm2ForCausalLM", sparse=False, mixers=("conv",), stacks=(*DIRECTORY, "vllm", "llama_bench")),
-    Family(
-        "lfm2_moe",
-        "Lfm2MoeForCausalLM",
-        sparse=True,
-        mixers=("conv",),
-        dense_first=True,
-        stacks=("hf", "vllm", "llama_bench"),
-    ),
-    Family(
-        "granitemoehybrid",
-        "GraniteMoeHybridForCausalLM",
-        sparse=False,
-        qk_norm="no",
-        mixers=("mamba2",),
-        stacks=(*DIRECTORY, "vllm", "llama_bench"),
-    ),
-    Family(
-        "granitemoehybrid",
-        "GraniteMoeHybridForCausalLM",
-        sparse=True,
-        qk_norm="no",
-        mixers=("mamba2",),
-        shared=("no", "plain"),
-        stacks=("hf", "trainer", "vllm", "llama_bench"),
-    ),
-    Family(
-        "gemma3_text",
-        "Gemma3ForCausalLM",
-        sparse=False,
-        mixers=("local",),
-        norms=4,
-        stacks=(*DIRECTORY, "vllm", "llama_bench"),
-    ),
-    Family(
-        "gemma4_text",
-        "Gemma4ForCausalLM",
-        sparse=False,
-        mixers=("local",),
-        norms=4,
-        kv_shared=True,
-        stacks=(*DIRECTORY, "vllm", "llama_bench"),
-    ),
+def _listed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+FAMILIES = tuple(
+    Family(**{name: _listed(value) for name, value in entry.items()})
+    for entry in packaged("nas.export", "class_keys")["classes"]
 )
 
 
