@@ -29,6 +29,7 @@ ENGINES = {
 }
 OF_WIDTH = ("conv", "mamba2")  # kinds of layers that engines run only where n_heads * head_dim is the width
 TOP_1 = "top-1 routing"
+PREFILL_CHUNK = 8192  # tokens of prompts that an engine reads at once where nothing else is known of it
 
 
 def engine_of(name: str) -> str:
@@ -45,6 +46,7 @@ class Runs(BaseModel):
     dense: tuple[str, ...]
     sparse: tuple[str, ...]
     formats: tuple[str, ...]
+    prefill_chunk: int = PREFILL_CHUNK
     source: str
 
     def runs_format(self, precision: str) -> bool:
@@ -66,6 +68,12 @@ class Runs(BaseModel):
 
 
 RUNS: Mapping[str, Runs] = {name: Runs.model_validate(keys) for name, keys in packaged("objectives", "engines").items()}
+
+
+def prefill_chunk_of(engine: str) -> int:
+    """Tokens of prompts that an engine reads at once."""
+    known = RUNS.get(engine_of(engine))
+    return PREFILL_CHUNK if known is None else known.prefill_chunk
 
 
 def runs_format(engine: str, precision: str) -> bool:

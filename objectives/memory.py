@@ -97,7 +97,7 @@ def resident_parts_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> 
     Weights, embeddings, KV cache, states of other mixers, activations.
     """
     p = scenario.precision
-    tokens = float(scenario.batch) * float(scenario.input_tokens)
+    tokens = scenario.tokens_at_once
     shared = np.zeros(len(x.architectures)) if x.shared is None else x.shared
     ffn = 2.0 * x.activated_size + 2.0 * shared
     if x.kinds.dense is not None:
@@ -146,12 +146,12 @@ def state_bytes(x: Dimensions, scenario: Scenario) -> FloatArray | None:
 
 
 def mixer_activations(x: Dimensions, scenario: Scenario) -> FloatArray:
-    """Elements that the mixer which needs most holds of B prompts, (n,).
+    """Elements that the mixer which needs most holds of the tokens that are read at once, (n,).
 
     Attention 4 d + 2 d_m a token and, unfused, the scores; linear attention 2 d + c + 2 h_v d_v; convolution 6 d.
     """
     a, kinds, read = x.architectures, x.kinds, float(scenario.input_tokens)
-    tokens = float(scenario.batch) * read
+    tokens = scenario.tokens_at_once
     held = tokens * (4.0 * x.width + 2.0 * x.kv_dim)
     if scenario.attention == "unfused":
         seen = np.where(a.n_full > 0, read, np.minimum(read, kinds.window)) if any_of(a.n_local) else read
@@ -208,7 +208,7 @@ def _share_of_kinds(x: Dimensions, scenario: Scenario) -> Share:
     """The share of layers of other kinds in attention: states, and the memory of their mixers beyond (or below) full attention's."""
     if x.kinds.alike and x.kinds.local(scenario.input_tokens) is None:
         return Share()
-    tokens = float(scenario.batch) * float(scenario.input_tokens)
+    tokens = scenario.tokens_at_once
     full = tokens * (4.0 * x.width + 2.0 * x.kv_dim)
     if scenario.attention == "unfused":
         full = full + tokens * x.n_heads * float(scenario.input_tokens)
@@ -221,8 +221,7 @@ def resident_share(shares: PartAssessment) -> Share:
     """A part's share of `resident_gb`: weights, small tensors, embeddings, KV cache, activations."""
     scenario = shares.scenario
     p, x = scenario.precision, shares.dimensions
-    batch, read = float(scenario.batch), float(scenario.input_tokens)
-    tokens = batch * read * p.activation_bytes / GB
+    tokens = scenario.tokens_at_once * p.activation_bytes / GB
     small = small_tensors(shares.architectures, shares.part).times(p.small_bytes / GB)
     drafting = small.per_layer if scenario.serving.drafts_itself else ()
     share = weights_share(shares) + small + Share(once=drafting)
@@ -234,7 +233,7 @@ def resident_share(shares: PartAssessment) -> Share:
             share += Share(once=(np.full(len(shares.architectures), of_draft),))
         return share + Share(once=(tokens * 4.0 * x.width,))
     if shares.part == "attention":
-        scores = batch * x.n_heads * read**2 * p.activation_bytes / GB * (scenario.attention == "unfused")
+        scores = tokens * x.n_heads * float(scenario.input_tokens) * (scenario.attention == "unfused")
         cache = kv_cache_of(x, scenario) / x.depth / GB
         kinds = _share_of_kinds(x, scenario)
         drafting = (cache, *kinds.per_layer) if scenario.serving.drafts_itself else ()

@@ -65,6 +65,7 @@ class Scenario:
     formats: the same for each precision that designs may have of their own, with its calibration and energy.
     devices: the same for each device that designs may have of their own, by name, with its calibration, energy and formats; this one
     is of the first of them. Everything else is read here.
+    prefill_chunk: tokens of prompts that are read at once, of all sequences together; None, whole prompts.
     sustained: the share of its speed that the device keeps after minutes of load, by which every time is divided; None, of its first seconds.
     """
 
@@ -84,6 +85,7 @@ class Scenario:
     sustained: Sustained | None = None
     from_cache: bool = False
     engine: str = ""
+    prefill_chunk: int | None = None
     training: Training = field(default_factory=Training)
     text: Text | None = None
     serving: Serving = field(default_factory=Serving)
@@ -94,6 +96,12 @@ class Scenario:
     def figures(self) -> Mapping[str, Figure]:
         """Figures of the device that are metrics by their names."""
         return self.device.columns
+
+    @property
+    def tokens_at_once(self) -> float:
+        """Tokens whose activations are held together: those of all prompts, or of one chunk of them."""
+        tokens = float(self.batch) * float(self.input_tokens)
+        return tokens if self.prefill_chunk is None else min(tokens, float(self.prefill_chunk))
 
     def tokens(self, architectures: Architectures) -> FloatArray:
         """The tokens that each architecture is trained on, (n,): its own, or those that the law predicts for.

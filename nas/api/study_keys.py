@@ -80,6 +80,8 @@ class StudyKeys(TypedDict, total=False):
     """Share of the datasheet: typical (measured, else typical of the chip), shipped (measured alone) or datasheet, all of it."""
     engine: str | None
     """Engine whose times are predicted, llama.cpp; left out: whichever was measured."""
+    prefill_chunk: int | Literal["engine"] | None
+    """Tokens of prompts read at once, whose activations are held: a number, engine (llama.cpp 512, MLX 2048, others 8192), or none (tokens)."""
     serving: Mapping[str, Any]
     """Tokens drafted ahead, experts in slow memory, a chip for prompts."""
     sustained: bool | Number | Mapping[str, Any]

@@ -17,6 +17,7 @@ from nas.study.configuration import StudyConfig
 from nas.study.serving_keys import ServingConfig
 from nas.study.study_laws import notices_of_formats, priced_alone
 from objectives.device import OWN_PEAKS, Calibration, Device, Peak, Sustained
+from objectives.engines import prefill_chunk_of
 from objectives.loss_law.law import Law
 from objectives.plausible import unusual
 from objectives.plugins import documents
@@ -127,6 +128,9 @@ def _scenario(
         head_bytes=config.head_bytes_at(asked.precision),
         calibration=profile,
         engine=config.engine or "",
+        prefill_chunk=prefill_chunk_of(config.engine or "")
+        if config.prefill_chunk == "engine"
+        else config.prefill_chunk,
         energy=None if sustained else energy_for(device, profile, asked.precision, asked.batch),
         sustained=sustained,
         training=Training(**{**config.training.model_dump(), "device": trainer}),

@@ -262,6 +262,8 @@ class StudyConfig(BaseModel):
     """Share of the datasheet: typical (measured, else typical of the chip), shipped (measured alone) or datasheet, all of it."""
     engine: Annotated[Annotated[str, Field(max_length=60)] | None, NONE, Key(DEVICE), CASE] = None
     """Engine whose times are predicted, llama.cpp; left out: whichever was measured."""
+    prefill_chunk: Annotated[Count | Literal["engine"] | None, NONE, Key(DEVICE, unit="tokens"), CASE] = None
+    """Tokens of prompts read at once, whose activations are held: a number, engine (llama.cpp 512, MLX 2048, others 8192), or none."""
     serving: Annotated[ServingConfig, Key(DEVICE)] = ServingConfig()
     """Tokens drafted ahead, experts in slow memory, a chip for prompts."""
     sustained: Annotated[

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,26 @@ def test_bytes_and_counts_in_any_setting(
     assert found["params_active"].tolist() == [oracle.params_active(row) for row in rows]
     np.testing.assert_allclose(found["memory_gb"], [oracle.memory_gb(row, setting) for row in rows], rtol=1e-12)
     np.testing.assert_allclose(found["resident_gb"], [oracle.resident_gb(row, setting) for row in rows], rtol=1e-12)
+
+
+@pytest.mark.parametrize("attention", ["fused", "unfused"])
+def test_activations_are_those_of_one_chunk_of_the_prompt(
+    attention: Any, case: Any, random_architectures: Draw
+) -> None:
+    """By parts of a design as well; a chunk as long as the prompts is all of them."""
+    a, plain = (
+        random_architectures(50, 3, plain=False),
+        case.but(batch=2, input_tokens=3000, attention=attention).scenario,
+    )
+    whole, chunk, long = (
+        Assessment(a, replace(plain, prefill_chunk=tokens))["resident_gb"] for tokens in (None, 512, 6000)
+    )
+    x, groups = Dimensions(a), counts.count(a)
+    parts = memory.resident_parts_gb(x, groups, plain)
+    held = memory.resident_parts_gb(x, groups, replace(plain, prefill_chunk=512))
+    np.testing.assert_allclose(held["activations"], parts["activations"] * 512 / 6000, rtol=1e-12)
+    np.testing.assert_allclose(whole - chunk, parts["activations"] - held["activations"], rtol=1e-6)
+    np.testing.assert_array_equal(whole, long)
 
 
 def test_resident_is_the_sum_of_its_named_parts(case: Any, random_architectures: Draw) -> None:

@@ -234,7 +234,7 @@ def test_a_run_leaves_what_it_learned_as_tables_picture_and_page(
     run: Callable[..., tuple[str, Path, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "draw", draw)
-    printed, folder, name = run("--budget", "total_ms=20")
+    printed, folder, name = run("--preset", "paper", "--budget", "total_ms=20", "--verbose")
     assert "Picks of the whole space (corrected_picks.csv): " in printed
     picks = pd.read_csv(folder / "corrected_picks.csv")
     assert picks.question[0] == "your budgets"
@@ -265,7 +265,7 @@ def test_known_results_are_embedded_and_a_resumed_run_needs_no_file(
     (folder / "evaluations.csv").rename(again)
     line = ("run", "--config", "study.yaml", "--algo", "prior_guided", "--objectives", f"loss,{name}")
     more = ("--param", "evidence=table.csv")
-    found = inside(*line, "--evaluations", 20, "--out", "more", *more)
+    found = inside(*line, "--evaluations", 20, "--out", "more", "--verbose", *more)
     assert f"{name}: 20 evaluations and 40 known results" in found.out
     assert inside(*line, "--evaluations", 10, "--out", "parts", *more).code == 0
     again.unlink()

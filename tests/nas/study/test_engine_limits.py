@@ -10,6 +10,9 @@ import yaml
 
 from nas.answer.three_sentences import answer_of
 from nas.problem.problem import Problem
+from nas.search.assembly import assemble
+from nas.study.baselines import baseline
+from nas.study.layers import layered
 from objectives.engines import RUNS
 from objectives.plugins import packaged
 
@@ -129,3 +132,30 @@ def test_with_an_engine_or_where_parts_of_a_model_are_left_out_nothing_is_said(
 ) -> None:
     for given in (ONE | {"engine": "llama.cpp"}, ONE | {"complete": False, "precision": "fp16"}):
         assert "as trained" not in sentence(problem_of(**given), 2)
+
+
+@pytest.mark.parametrize(
+    ("keys", "tokens"),
+    [
+        ({}, None),
+        ({"preset": "device"}, 8192),
+        ({"preset": "device", "engine": "llama.cpp b4567"}, 512),
+        ({"preset": "device", "engine": "mlx-lm"}, 2048),
+        ({"preset": "device", "engine": "an engine of mine"}, 8192),
+        ({"preset": "device", "prefill_chunk": "none"}, None),
+        ({"prefill_chunk": 1000}, 1000),
+    ],
+)
+def test_the_engine_says_how_much_of_a_prompt_it_reads_at_once(keys: dict[str, Any], tokens: int | None) -> None:
+    assert assemble(*layered(keys, (), None)).problem.scenario.prefill_chunk == tokens
+
+
+def test_a_long_prompt_fits_where_engines_run_it() -> None:
+    """Qwen3.5-27B at 131,071 tokens in 4 bits on 32 GB; with the whole prompt at once it would not."""
+    keys = {"preset": "device", "precision": "q4_k_m", "input_tokens": 131_071, "output_tokens": 1}
+    chosen = baseline("qwen3.5_27b").architecture
+    needs = [
+        float(assemble(*layered(keys | more, (), None)).problem.assess(chosen)["resident_gb"][0])
+        for more in ({"engine": "llama.cpp"}, {}, {"prefill_chunk": "none"})
+    ]
+    assert needs[0] < needs[1] < 32.0 < needs[2]
