@@ -75,7 +75,7 @@ def weights_by_part(x: Dimensions, g: ParameterGroups, p: Precision) -> tuple[Fl
     if p.stored is None:
         mixing, ffn = g.attention + g.mixers, g.experts_total + g.shared_expert + g.dense
         return mixing * weights, ffn * weights
-    out = kinds.attention_layers * d * x.query_dim * p.bytes_of("weights", x.query_dim)
+    out = kinds.attention_layers * d * x.query_dim * p.bytes_of("output", x.query_dim)
     values = kinds.own_kv_layers * d * x.kv_dim * p.bytes_of("values", d)
     recurrent = x.architectures.n_linear * d * inner
     rest = g.attention + g.mixers - (kinds.attention_layers * x.query_dim + kinds.own_kv_layers * x.kv_dim) * d

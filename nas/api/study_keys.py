@@ -51,7 +51,7 @@ class StudyKeys(TypedDict, total=False):
     formats: Mapping[str, Any]
     """Weight formats of your own that precision may name, as in a plug-in's file."""
     precision: str
-    """fp16, int8, int4, nvfp4, fp32; w4a16 (AWQ, GPTQ); llama.cpp's q4_0, q4_k_m, q5_k_m, q6_k, q8_0, mxfp4; _kv8, _kv4: with a KV cache of as many bits."""
+    """fp16, fp8, int8, int4, nvfp4, fp32; w4a16 (AWQ, GPTQ); llama.cpp's q2_k to q8_0, iq4_xs, mxfp4; mlx_4bit, mlx_6bit, mlx_8bit; _kv8, _kv4: a KV cache of as many bits."""
     precisions: Listed
     """Formats that designs may have, a,b,c: an axis of the space; left out: `precision` alone."""
     precision_law: Listed

@@ -20,21 +20,8 @@ LATENCY, THROUGHPUT, SERVER = (
 )
 DTYPES = {"auto": "bf16", "bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32"}
 MARKS = (
-    "awq",
-    "gptq",
-    "fp8",
-    "int4",
-    "int8",
-    "4bit",
-    "8bit",
-    "w4a16",
-    "w8a8",
-    "w8a16",
-    "nvfp4",
-    "fp4",
-    "bnb",
-    "gguf",
-    "mxfp4",
+    *("awq", "gptq", "fp8", "int4", "int8", "4bit", "8bit", "w4a16", "w8a8", "w8a16"),
+    *("nvfp4", "fp4", "bnb", "gguf", "mxfp4"),
 )
 PLAIN = (
     "vLLM's latency file alone names neither model nor lengths: set SAVE_TO_PYTORCH_BENCHMARK_FORMAT=1 and give the "

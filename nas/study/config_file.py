@@ -75,7 +75,14 @@ def text_part(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 #: Formats of ours by the quantisation that a config.json names.
-STORED = {"mxfp4": "mxfp4", "mxfp4-pack-quantized": "mxfp4", "nvfp4": "nvfp4", "nvfp4-pack-quantized": "nvfp4"}
+STORED = {
+    "fp8": "fp8",
+    "float-quantized": "fp8",
+    "mxfp4": "mxfp4",
+    "mxfp4-pack-quantized": "mxfp4",
+    "nvfp4": "nvfp4",
+    "nvfp4-pack-quantized": "nvfp4",
+}
 TOWERS = ("vision_config", "audio_config")
 
 

@@ -218,7 +218,7 @@ class StudyConfig(BaseModel):
         ALWAYS,
         CASE,
     ] = "fp16"
-    """fp16, int8, int4, nvfp4, fp32; w4a16 (AWQ, GPTQ); llama.cpp's q4_0, q4_k_m, q5_k_m, q6_k, q8_0, mxfp4; _kv8, _kv4: with a KV cache of as many bits."""
+    """fp16, fp8, int8, int4, nvfp4, fp32; w4a16 (AWQ, GPTQ); llama.cpp's q2_k to q8_0, iq4_xs, mxfp4; mlx_4bit, mlx_6bit, mlx_8bit; _kv8, _kv4: a KV cache of as many bits."""
     precisions: Annotated[list[Format], BeforeValidator(split_names), Key(SPACE, "--precisions")] = []
     """Formats that designs may have, a,b,c: an axis of the space; left out: `precision` alone."""
     precision_law: Annotated[

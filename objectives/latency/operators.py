@@ -263,7 +263,8 @@ def _of_heads(x: Dimensions, heads: Heads, phase: Phase, scenario: Scenario) -> 
         gated = t * d_q * x.gate
         yield Operator(f"{kind}attention_gate", 5.0 * gated, 3.0 * gated * b_a, count=layers, present=x.gate)
     yield from quantise(f"{kind}quantise_o", t * d_q, p, count=layers)
-    yield linear(f"{kind}o_proj", t, t * d_q, t * d, d * d_q, p, out_bytes=b_a, count=layers)
+    out = partial(linear, f"{kind}o_proj", t, t * d_q, t * d, d * d_q, p)
+    yield out(out_bytes=b_a, count=layers, weight_bytes=p.bytes_of("output"))
 
 
 def _latent(x: Dimensions, here: Values, phase: Phase, scenario: Scenario) -> Iterator[Operator]:

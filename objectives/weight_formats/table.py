@@ -14,7 +14,7 @@ from search_spaces.arrays import FloatArray
 
 Values = FloatArray | float
 #: Classes of tensors; `weights` is of every matrix of a layer that has none of its own.
-TensorClass = Literal["weights", "values", "down", "experts", "expert_down", "head", "embedding", "small"]
+TensorClass = Literal["weights", "values", "output", "down", "experts", "expert_down", "head", "embedding", "small"]
 TypeNames = Annotated[tuple[str, ...], BeforeValidator(lambda names: (names,) if isinstance(names, str) else names)]
 
 
@@ -60,6 +60,7 @@ class WeightFormat(BaseModel):
     types: dict[str, OwnType] = {}
     weights: TypeNames
     values: TypeNames | None = None
+    output: TypeNames | None = None
     down: TypeNames | None = None
     experts: TypeNames | None = None
     expert_down: TypeNames | None = None
@@ -104,6 +105,7 @@ class WeightFormat(BaseModel):
         lists = (
             self.weights,
             self.values,
+            self.output,
             self.down,
             self.experts,
             self.expert_down,
@@ -126,7 +128,7 @@ class WeightFormat(BaseModel):
     @property
     def plain(self) -> bool:
         """Whether every matrix of a layer has one type, whatever its rows."""
-        own = {self.types_of(kind) for kind in ("weights", "values", "down", "experts", "expert_down")}
+        own = {self.types_of(kind) for kind in ("weights", "values", "output", "down", "experts", "expert_down")}
         return len(own) == 1 and all(each.fallback is None for each in self.types_of("weights"))
 
 

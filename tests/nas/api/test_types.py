@@ -116,6 +116,7 @@ KEYS: dict[str, tuple[list[str], str]] = {
     "int4_group_size": (["32", "None"], "'32'"),
     "calibration": (["'shipped'", "{'compute_efficiency': 0.7}"], "0.7"),
     "engine": (["'llama.cpp'", "None"], "3"),
+    "prefill_chunk": (["512", "'engine'", "None"], "'all'"),
     "serving": (["{'speculation': 'mtp:1'}"], "'mtp:1'"),
     "sustained": (["True", "0.7", "{'share': 0.7}"], "[0.7]"),
     "batch": (["2"], "'2'"),
