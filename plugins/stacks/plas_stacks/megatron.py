@@ -12,18 +12,34 @@ from search_spaces.architectures import one
 FILE = "train.sh"
 VERSION = "core_v0.16 to core_v0.18"
 PROGRAM = 'torchrun --nproc-per-node "${GPUS:-1}" "${MEGATRON:?folder of Megatron-LM}/pretrain_gpt.py"'
-MORE = (
-    "Data, checkpoints and parallelism follow the script's name: megatron/train.sh --data-path ...\n"
-    "# With --tensor-model-parallel-size T add --make-vocab-size-divisible-by {vocabulary} / T: Megatron pads to T times that."
-)
+MORE = "Data, checkpoints and parallelism follow the script's name: megatron/train.sh --data-path ...\n"
+PARALLEL, PADDING = (2, 4, 8), 128  # usual tensor-parallel sizes; what Megatron pads to where nothing is said
 
 
 def emit(model: Model, folder: Path) -> None:
     """train.sh, which takes further flags of Megatron behind its name."""
     line = command(PROGRAM, [*_shape(model), *_training(model)]).rstrip("\n") + ' \\\n  "$@"\n'
-    more = MORE.format(vocabulary=model.column("vocabulary"))
+    more = MORE + "\n".join(f"# {line}" for line in _in_parallel(model.column("vocabulary")))
     (folder / FILE).write_text(f"{HEAD}# For Megatron-LM {VERSION}.\n# {more}\n{line}", encoding="utf-8")
     (folder / FILE).chmod(0o755)
+
+
+def _in_parallel(vocabulary: int) -> list[str]:
+    """What to add for tensor parallelism: Megatron pads the table of T devices to T times its flag."""
+    even = [t for t in PARALLEL if vocabulary % t == 0]
+    odd = [t for t in PARALLEL if t not in even]
+    lines = [
+        f"With --tensor-model-parallel-size {t} add --make-vocab-size-divisible-by {vocabulary // t}." for t in even
+    ]
+    if odd:
+        rows = -(-vocabulary // (PADDING * odd[0])) * PADDING * odd[0]
+        sizes = ", ".join(map(str, odd))
+        lines += [
+            f"A vocabulary of {vocabulary:,} is not split evenly over {sizes} devices: Megatron's own padding, {PADDING}, makes "
+            f"{rows:,} rows for {odd[0]}.",
+            f"For the same model everywhere export a --vocabulary that {odd[-1]} divides.",
+        ]
+    return lines
 
 
 def _shape(model: Model) -> list[tuple[str, Any]]:

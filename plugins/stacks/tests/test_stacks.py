@@ -84,7 +84,8 @@ def test_megatron_embeds_the_whole_vocabulary_in_every_version(
     """Its rule: round what the tokenizer counts (one id more before core_v0.18) up to a multiple of N times TP."""
     text = (core.written(exported(small["dense"]), "megatron", tmp_path) / "train.sh").read_text()
     assert "# For Megatron-LM core_v0.16 to core_v0.18." in text
-    assert "--make-vocab-size-divisible-by 300 / T" in text
+    assert "# With --tensor-model-parallel-size 2 add --make-vocab-size-divisible-by 150.\n" in text
+    assert "300 is not split evenly over 8 devices: Megatron's own padding, 128, makes 1,024 rows for 8." in text
     values = parsed(text.replace('"$@"', flags), PROGRAM)[0]
     multiple = number(values, "--make-vocab-size-divisible-by") * parallel
     assert -(-(number(values, "--vocab-size") + added) // multiple) * multiple == 300
