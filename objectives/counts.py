@@ -26,6 +26,7 @@ class ParameterGroups:
     router: FloatArray
     small: FloatArray
     embedding: FloatArray
+    tables: FloatArray
 
     @property
     def linear(self) -> FloatArray:
@@ -35,11 +36,11 @@ class ParameterGroups:
     @property
     def total(self) -> FloatArray:
         """All parameters; embeddings only with a vocabulary."""
-        return self.linear + self.router + self.small + self.embedding
+        return self.linear + self.router + self.small + self.embedding + self.tables
 
     @property
     def active(self) -> FloatArray:
-        """Parameters that one token uses: K of E experts, everything else whole."""
+        """Parameters that one token uses: K of E experts, no table of per-layer embeddings, everything else whole."""
         used = self.attention + self.mixers + self.experts_active + self.shared_expert + self.dense
         return used + self.router + self.small + self.embedding
 
@@ -72,6 +73,7 @@ def _counted(x: Dimensions) -> ParameterGroups:
         router=kinds.expert_layers * d * x.n_experts * x.sparse,
         small=_small(x) + d,
         embedding=tables * vocabulary * d,
+        tables=a.table_parameters.astype(np.float64),
     )
 
 

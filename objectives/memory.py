@@ -86,9 +86,10 @@ def weights_by_part(x: Dimensions, g: ParameterGroups, p: Precision) -> tuple[Fl
 
 
 def embedding_bytes(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatArray:
-    """Bytes of embedding and LM head, of one table where they are tied, (n,)."""
+    """Bytes of embedding and LM head, of one table where they are tied, and of tables of per-layer embeddings, (n,)."""
     head, table = scenario.bytes_of_head(x.width), scenario.bytes_of_embedding(x.architectures.tied, x.width)
-    return g.embedding * 0.5 * (head + table)
+    apart = scenario.bytes_of_embedding(np.zeros(len(x.architectures), dtype=np.bool_))
+    return g.embedding * 0.5 * (head + table) + g.tables * apart
 
 
 def resident_parts_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> dict[str, FloatArray]:

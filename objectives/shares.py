@@ -29,9 +29,9 @@ class Share:
 
 def total_share(architectures: Architectures, part: Part) -> Share:
     """A part's share of the number of all parameters."""
-    return (
-        weights_of_a_layer(architectures, part) + small_tensors(architectures, part) + embeddings(architectures, part)
-    )
+    of_layers = weights_of_a_layer(architectures, part) + small_tensors(architectures, part)
+    tables = Share(once=(count(architectures).tables,)) if part == "base" else Share()
+    return of_layers + embeddings(architectures, part) + tables
 
 
 def active_share(architectures: Architectures, part: Part) -> Share:

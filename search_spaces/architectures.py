@@ -78,6 +78,7 @@ class Architectures:
     latent_queries: IntArray
     value_dim: IntArray
     further_parameters: IntArray
+    table_parameters: IntArray
 
     def __len__(self) -> int:
         return len(self.depth)

@@ -39,6 +39,7 @@ KIND_DEFAULTS: dict[str, int | bool | str] = {
     "latent_queries": 0,
     "value_dim": 0,
     "further_parameters": 0,
+    "table_parameters": 0,
 }
 #: Heads that one part of the layers has, and those of latent attention: published models have them, no search space does.
 OTHER_HEADS = (

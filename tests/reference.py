@@ -81,6 +81,7 @@ class Arch:
     latent_queries: int = 0
     value_dim: int = 0
     further_parameters: int = 0
+    table_parameters: int = 0
 
     @cached_property
     def layers(self) -> list[Layer]:
@@ -784,7 +785,7 @@ def _params(arch: Arch, experts: int) -> int:
 
 def params_total(arch: Arch) -> int:
     """Stored parameters, the final norm included."""
-    return _params(arch, arch.n_experts)
+    return _params(arch, arch.n_experts) + arch.table_parameters
 
 
 def params_active(arch: Arch) -> int:
@@ -843,7 +844,7 @@ def resident_gb(arch: Arch, setting: Setting) -> float:
     """Weights, embeddings, small tensors, caches and states at full context and activations, in GB."""
     small = sum(_small_params(arch, layer) for layer in arch.layers) + arch.width + arch.further_parameters
     total = _weights_bytes(arch, setting)
-    total += _embedding_params(arch) * setting.table_bytes
+    total += (_embedding_params(arch) + arch.table_parameters) * setting.table_bytes
     total += small * setting.activation_bytes
     total += sum(kept_bytes(arch, setting, layer) for layer in arch.layers)
     total += _peak_activation_bytes(arch, setting)

@@ -135,7 +135,7 @@ def windowed(architecture: Architectures) -> str:
 
 def unpriced(architecture: Architectures) -> list[str]:
     """Parameters that are counted but take no time here."""
-    further = int(architecture.further_parameters[0])
+    further = int(architecture.further_parameters[0] + architecture.table_parameters[0])
     if not further:
         return []
     return [f"{further:,} of its parameters are of tensors without an operator: counted and held in memory, no time"]

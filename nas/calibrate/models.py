@@ -83,7 +83,12 @@ class Model:
         groups, further = count(self.architecture), float(self.architecture.further_parameters[0])
         tables, head = float(groups.embedding[0]) / self.table, self.table * written.precision.head_bytes
         small = float(groups.router[0] + groups.small[0] - further) * 4.0
-        weights = float(groups.linear[0]) + further + self.table * (tables + (holds == TABLE_TWICE) - 1.0)
+        weights = (
+            float(groups.linear[0])
+            + further
+            + float(groups.tables[0])
+            + self.table * (tables + (holds == TABLE_TWICE) - 1.0)
+        )
         weights += self.drafting * (holds == NEXT_TOKEN)
         least, most = ((size.value + sign * size.slack - small - head) / weights for sign in (-1.0, 1.0))
         return 8.0 * least, 8.0 * most
@@ -256,7 +261,16 @@ def _refuse_larger(model: Model, written: str, memory: float) -> None:
 
 def _one_layer(architecture: Architectures) -> Architectures:
     """A layer of full attention with the FFN of most layers, without a vocabulary."""
-    of_kinds = ("n_local", "n_linear", "n_conv", "n_dense", "n_kv_shared", "n_kv_shared_local", "further_parameters")
+    of_kinds = (
+        "n_local",
+        "n_linear",
+        "n_conv",
+        "n_dense",
+        "n_kv_shared",
+        "n_kv_shared_local",
+        "further_parameters",
+        "table_parameters",
+    )
     none: dict[str, Any] = dict.fromkeys(of_kinds, np.zeros(1, dtype=np.int64))
     return replace(architecture, depth=np.ones(1, dtype=np.int64), **none).with_vocabulary(0)
 

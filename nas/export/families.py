@@ -26,7 +26,7 @@ EVERY = (*DIRECTORY, TRAIN, "vllm", "llama_bench", "megatron", "torchtitan")
 HELD = {
     *("shared_expert_size", "shared_gate", "qk_norm", "qkv_bias", "norms_per_layer", "tied", "vocabulary"),
     *(*KIND_DEFAULTS, *NOT_OF_A_MODEL),
-} - {*OTHER_HEADS}
+} - {*OTHER_HEADS, "table_parameters"}
 Fault = tuple[bool, str, str]
 GEMMA3_27B = 62  # layers by which llama.cpp tells that model
 

@@ -180,34 +180,32 @@ def _sharing(config: Config, kinds: list[str]) -> Columns:
 
 
 def gemma3n(config: Config) -> Columns:
-    """Windows, KV caches that the last layers share, and AltUp, LAUREL and per-layer embeddings as further parameters."""
+    """Windows, KV caches that the last layers share, tables of per-layer embeddings; AltUp and LAUREL as further parameters."""
     kinds = config.layers(lambda i: "local" if (i + 1) % 5 else "full")
     depth, d = len(kinds), config.whole("hidden_size")
     n, rank = config.whole("altup_num_inputs"), config.whole("laurel_rank")
     own, table = config.whole("hidden_size_per_layer_input"), config.whole("vocab_size_per_layer_input")
     altup = d + n * n + n**3 + n * d + d
     laurel, inputs = 2 * d * rank + d, 2 * d * own + d
-    once = table * depth * own + d * depth * own + own + 2 * (n - 1) * d * d
+    once = d * depth * own + own + 2 * (n - 1) * d * d
     return {
         **_local(config, kinds),
         **_sharing(config, kinds),
         "further_parameters": once + depth * (altup + laurel + inputs),
+        "table_parameters": table * depth * own,
     }
 
 
 def gemma4(config: Config) -> Columns:
     """Windows, heads of full attention of their own, KV caches that the last layers share, and experts beside a dense FFN.
 
-    Per-layer embeddings, and scales of routers, are further parameters.
+    Projections of per-layer embeddings, and scales of routers, are further parameters.
     """
     kinds = config.layers(lambda i: "local" if (i + 1) % 6 else "full")
     kinds[-1] = "full"  # as the class makes it
     own, d = config.count("hidden_size_per_layer_input"), config.whole("hidden_size")
-    further = 0
-    if own:
-        further = (
-            (config.whole("vocab_size_per_layer_input") + d) * own * len(kinds) + own + len(kinds) * (2 * d * own + d)
-        )
+    table = config.whole("vocab_size_per_layer_input") * own * len(kinds) if own else 0
+    further = d * own * len(kinds) + own + len(kinds) * (2 * d * own + d) if own else 0
     experts = _experts_beside(config, len(kinds)) if config.get("enable_moe_block") else {}
     return {
         **_local(config, kinds),
@@ -215,6 +213,7 @@ def gemma4(config: Config) -> Columns:
         **_sharing(config, kinds),
         **experts,
         "further_parameters": further + experts.get("further_parameters", 0),
+        "table_parameters": table,
     }
 
 

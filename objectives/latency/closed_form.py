@@ -37,12 +37,8 @@ DEVICE = (
 COLUMNS = (
     *("tokens", "precision", "device", "tied", "shared_gate", "qk_norm", "qkv_bias", "norms_per_layer"),
     *("window", "linear_kind", "linear_heads", "linear_key_heads", "linear_key_dim", "linear_value_dim"),
-    *(
-        "linear_kernel",
-        "conv_kernel",
-        "dense_size",
-        "further_parameters",
-    ),  # sizes of kinds that are not covered; weights that no pass reads
+    *("linear_kernel", "conv_kernel", "dense_size"),  # sizes of kinds that are not covered
+    *("further_parameters", "table_parameters"),  # weights that no pass reads
 )
 
 

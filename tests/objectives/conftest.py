@@ -241,6 +241,7 @@ def layer_kinds(generator: np.random.Generator, experts: Any) -> dict[str, Any]:
         "dense_size": np.where(dense > 0, generator.integers(1, 8193, n), 0),
         "attention_gate": generator.random(n) < 0.5,
         "further_parameters": np.where(generator.random(n) < 0.5, 0, generator.integers(1, 10**9, n)),
+        "table_parameters": np.where(generator.random(n) < 0.5, 0, generator.integers(1, 10**9, n)),
     }
 
 
