@@ -73,7 +73,7 @@ def _counted(x: Dimensions) -> ParameterGroups:
         router=kinds.expert_layers * d * x.n_experts * x.sparse,
         small=_small(x) + d,
         embedding=tables * vocabulary * d,
-        tables=a.table_parameters.astype(np.float64),
+        tables=np.where(vocabulary > 0, a.table_parameters, 0.0),
     )
 
 

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from objectives import outside
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,8 +34,6 @@ def documents(package: str) -> dict[str, Path]:
 
 def packaged(package: str, name: str) -> Any:
     """The content of a document of a package."""
-    import yaml
-
     return yaml.safe_load(outside.text(documents(package)[name], outside.MB))
 
 

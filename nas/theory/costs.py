@@ -123,7 +123,7 @@ def resident_gb(setting: Setting) -> Posynomial:
     """Weights, embeddings, KV cache at full context, peak activations, GB."""
     s, p = setting.scenario, setting.scenario.precision
     read, written = float(s.input_tokens), float(s.output_tokens)
-    tokens = s.batch * read * p.activation_bytes
+    tokens = s.tokens_at_once * p.activation_bytes
     scores = 0.0 if s.attention == "fused" else tokens * read / setting.head_dim
     terms = [
         *_layer(p.weight_bytes, stored=True),

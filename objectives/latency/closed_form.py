@@ -22,7 +22,7 @@ from search_spaces.formats import base_of
 #: Whatever is in none of these is refused by name as soon as it is set, also what a later version adds.
 SCENARIO = (
     *("law", "device", "precision", "batch", "input_tokens", "output_tokens", "latency"),
-    *("head_bytes", "energy", "from_cache", "engine", "training", "text", "formats", "devices"),
+    *("head_bytes", "energy", "from_cache", "engine", "prefill_chunk", "training", "text", "formats", "devices"),
 )
 PRECISION = (
     *("name", "weight_bytes", "activation_bytes", "kv_bytes", "input_bytes", "linear_peak"),

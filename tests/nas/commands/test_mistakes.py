@@ -80,7 +80,7 @@ BAD: list[str] = [
     "run --device none",
     "run --device h200@fast",
     "run --device file",
-    "run --precision fp8",
+    "run --precision fp7",
     "run --preset fast",
     "run --set latency=x",
     "run --set attention=x",

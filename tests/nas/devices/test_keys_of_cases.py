@@ -15,7 +15,7 @@ DEVICE = "jetson_orin_nano_super_8gb"
 OTHER: dict[str, Any] = {
     "precision": "fp16", "int4_group_size": 32, "batch": 2, "input_tokens": 300, "output_tokens": 64, "latency": "closed_form",
     "attention": "fused", "causal": True, "complete": True, "head_bytes": 1.0, "engine": "llama.cpp", "vocabulary": 32_000, "tied": False,
-    "input_text": "2 kB", "output_text": 300.0, "sustained": 0.6,
+    "input_text": "2 kB", "output_text": 300.0, "sustained": 0.6, "prefill_chunk": 100,
 }  # fmt: skip
 STUDY = {"precision": "int4", "vocabulary": 151_936, "budgets": {"total_ms": 4000}, "as_fast_as": "none"}
 CLOSED = {"preset": "paper", "precision": "fp16", "vocabulary": 0}  # which is all that closed forms cover
