@@ -202,8 +202,13 @@ def _named(request: ExplainRequest) -> tuple[Study, Baseline]:
             raise UsageError(f"--model: {error}") from None
     else:
         named = Baseline("Architecture", architecture_from(request.architecture or ""))
-    own = _own_head(request, raw, named.architecture) | _own_format(request)
-    return assemble({**raw, **own, "params": {}}, origins), named
+    stored = _own_format(request)
+    own = _own_head(request, raw, named.architecture) | stored
+    try:
+        return assemble({**raw, **own, "params": {}}, origins), named
+    except UsageError as error:
+        hint = "; --precision prices it in another format than its config.json says" if stored else ""
+        raise UsageError(f"{error}{hint}") from None
 
 
 def _config_of(request: ExplainRequest) -> Mapping[str, Any] | None:

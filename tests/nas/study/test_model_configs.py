@@ -11,7 +11,7 @@ import pytest
 from nas.errors import UsageError
 from nas.search.assembly import assemble
 from nas.study.baselines import model_named
-from nas.study.config_file import architecture_of, read_config
+from nas.study.config_file import architecture_of, read_config, stored_format
 from nas.study.model_types import model_types
 from objectives import counts, memory
 from objectives.dimensions import Dimensions
@@ -273,6 +273,75 @@ def test_explain_prices_a_config(inside: Callable[..., Any], tmp_path: Path) -> 
     refused = inside("explain", "--model", "nowhere/config.json")
     assert (refused.code, refused.out) == (2, "")
     assert "expected a Hugging Face config.json, got No such file" in refused.err
+
+
+W4 = {"num_bits": 4, "type": "int", "group_size": 128}
+W8A8 = {"weights": {"num_bits": 8, "type": "int"}, "input_activations": {"num_bits": 8}}
+
+
+@pytest.mark.parametrize(
+    ("said", "words", "name"),
+    [
+        ({"quant_method": "mxfp4"}, "mxfp4", "mxfp4"),
+        ({"quant_method": "awq", "bits": 4}, "awq, 4 bits", "w4a16"),
+        ({"quant_method": "gptq", "bits": 3}, "gptq, 3 bits", ""),
+        ({"quant_method": "fp8", "fmt": "e4m3"}, "fp8", "fp8"),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "nvfp4", "nvfp4"),
+        ({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"}, "mixed_precision", ""),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "bitsandbytes, 4 bits", ""),
+        ({"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {"a": {"weights": W4}}},
+         "pack-quantized and 4 bits int", "w4a16"),
+        ({"quant_method": "compressed-tensors", "format": "int-quantized", "config_groups": {"a": W8A8}},
+         "int-quantized and 8 bits int", "int8"),
+        (None, "", ""),
+    ],
+)  # fmt: skip
+def test_the_format_that_a_config_says_its_weights_have(said: Any, words: str, name: str) -> None:
+    for content in ({"quantization_config": said}, {"text_config": {"quantization_config": said}}):
+        assert stored_format(content) == (words, name)
+
+
+def test_a_config_is_priced_in_its_own_format_and_says_what_it_leaves_out(
+    inside: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Qwen3's text inside of a model that sees, its weights in 4 bits; on a device without the format it is refused with the flag."""
+    text = CONFIGS["Qwen/Qwen3-0.6B"] | {"model_type": "qwen3_vl_text", "num_nextn_predict_layers": 1}
+    whole = {"model_type": "qwen3_vl", "tie_word_embeddings": True, "text_config": text, "vision_config": {"depth": 24}}
+
+    def explained(said: dict[str, Any], *more: str) -> Any:
+        (tmp_path / "seeing.json").write_text(json.dumps(whole | {"quantization_config": said}))
+        return inside(
+            "explain", "--model", "seeing.json", "--preset", "device", "--device", "rtx_4090", *more, "--json"
+        )
+
+    found = json.loads(explained({"quant_method": "awq", "bits": 4}).out)
+    assert found["architecture"] == "seeing"
+    assert (
+        found["remarks"][0]
+        == "Its config.json stores weights as awq, 4 bits: priced in w4a16; --precision takes another."
+    )
+    assert found["remarks"][1].startswith("Left out: its vision tower and its 1 layer that drafts tokens")
+    in_16 = json.loads(explained({"quant_method": "awq", "bits": 4}, "--precision", "fp16").out)
+    assert in_16["remarks"][0] == "Warning: its config.json stores weights as awq, 4 bits; priced in fp16."
+    assert found["resident_gb"]["linear weights"] < 0.3 * in_16["resident_gb"]["linear weights"]
+    refused = explained({"quant_method": "modelopt", "quant_algo": "NVFP4"})
+    assert refused.code == 2
+    assert refused.err.strip().endswith("; --precision prices it in another format than its config.json says")
+
+
+def test_per_layer_tables_are_held_as_embeddings_are(fp32: Scenario) -> None:
+    """Gemma 3n: two billion parameters of tables, which no token uses whole."""
+    design = architecture_of(CONFIGS["google/gemma-3n-E2B"])
+    tables = 262_144 * 256 * 30
+    assert design.table_parameters.tolist() == [tables]
+    assert counts.total(design)[0] - counts.active(design)[0] == tables
+    of_file = replace(fp32, precision=precision("q4_k_m"))
+    x, groups = Dimensions(design), counts.count(design)
+    held = memory.resident_parts_gb(x, groups, of_file)["embeddings and head"][0]
+    without = memory.resident_parts_gb(x, replace(groups, tables=0.0 * groups.tables), of_file)["embeddings and head"][
+        0
+    ]
+    assert held - without == pytest.approx(tables * 4.5 / 8 / 1e9, rel=1e-12)
 
 
 @pytest.mark.parametrize(
