@@ -93,9 +93,7 @@ def _count_faults(c: Mapping[str, AnyArray]) -> Iterator[str]:
     if (i := _first((keys > 0) & (heads % np.maximum(keys, 1) != 0))) is not None:
         yield f"linear_key_heads: expected a divisor of linear_heads {heads[i]}, got {keys[i]}; choose one"
     yield from _sharing_faults(c, depth - mixers)
-    if (i := _first((c["n_dense"] > 0) & (c["n_experts"] == 1))) is not None:
-        yield f"n_dense: expected 0 without experts, got {c['n_dense'][i]}; give n_experts or drop it"
-    elif (i := _first((c["n_dense"] > 0) & (c["n_dense"] >= depth))) is not None:
+    if (i := _first((c["n_dense"] > 0) & (c["n_dense"] >= depth))) is not None:
         yield f"n_dense: expected fewer than depth {depth[i]}, got {c['n_dense'][i]}; lower it"
 
 

@@ -119,7 +119,7 @@ def layer_kinds(architecture: Architectures) -> str:
     counts = {linear: a.n_linear, "{} of short convolution": a.n_conv, "{} that share a KV cache": a.n_kv_shared}
     counts["{} of full attention with heads of their own"] = a.n_full * (a.full_head_dim > 0)
     counts["{} of latent attention"] = a.n_full * (a.latent_size > 0)
-    counts["{} with a dense FFN"] = a.n_dense
+    counts["{} with a dense FFN" if a.n_experts[0] > 1 else f"{{}} with an FFN of {a.dense_size[0]:,}"] = a.n_dense
     others = [text.format(int(count[0])) for text, count in counts.items() if count[0]]
     listed = f"Layers: {', '.join(others)}, of {depth}" if others else ""
     return "; ".join(text for text in (window, listed) if text)

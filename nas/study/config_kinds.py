@@ -212,9 +212,24 @@ def gemma4(config: Config) -> Columns:
         **_heads_of_full_attention(config, kinds),
         **_sharing(config, kinds),
         **experts,
+        **_double_wide(config),
         "further_parameters": further + experts.get("further_parameters", 0),
         "table_parameters": table,
     }
+
+
+def _double_wide(config: Config) -> Columns:
+    """FFNs twice as wide in the layers that share KV caches (Gemma 4 E2B).
+
+    Raises:
+        ValueError: experts beside them.
+    """
+    shared = config.count("num_kv_shared_layers")
+    if not config.get("use_double_wide_mlp") or not shared:
+        return {}
+    if config.get("enable_moe_block"):
+        raise ValueError("use_double_wide_mlp: expected False beside experts, got True")
+    return {"n_dense": shared, "dense_size": 2 * config.whole("intermediate_size")}
 
 
 def _heads_of_full_attention(config: Config, kinds: list[str]) -> Columns:

@@ -221,7 +221,7 @@ def layer_kinds(generator: np.random.Generator, experts: Any) -> dict[str, Any]:
     full_shared = np.where(some["shared"], generator.integers(0, np.maximum(full, 1)), 0)
     local_shared = np.where(some["shared"], generator.integers(0, np.maximum(local, 1)), 0)
     depth, keys, deltanet = full + local + linear + conv, generator.integers(1, 9, n), generator.random(n) < 0.5
-    dense = np.where(some["dense"] & (experts > 1), generator.integers(0, depth), 0)
+    dense = np.where(some["dense"], generator.integers(0, depth), 0)
     return {
         "depth": depth,
         "n_local": local,

@@ -165,6 +165,7 @@ def test_defaults_are_the_model_pages() -> None:
         "latent_queries": 0,
         "value_dim": 0,
         "further_parameters": 0,
+        "table_parameters": 0,
     }
     assert found.further_columns() == {}
 

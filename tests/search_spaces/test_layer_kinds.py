@@ -47,7 +47,6 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"n_kv_shared": 2}, "n_kv_shared_local: expected at most n_kv_shared 2, got 3; lower it"),
     ({"n_kv_shared_local": 4, "n_kv_shared": 4}, "n_kv_shared_local: expected fewer than n_local 4, got 4"),
     ({"n_kv_shared": 4}, "n_kv_shared: expected fewer than the full-attention layers, 1, got 1"),
-    ({"n_experts": 1, "top_k": 1}, "n_dense: expected 0 without experts, got 2; give n_experts or drop it"),
     ({"n_dense": 8}, "n_dense: expected fewer than depth 8, got 8; lower it"),
     ({"dense_size": 0}, "dense_size: expected a positive integer beside n_dense 2, got 0"),
     ({"n_local": 1.5}, "n_local: expected a whole number of at least 0, got 1.5; correct it"),

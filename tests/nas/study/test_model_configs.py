@@ -200,9 +200,11 @@ def fp32() -> Scenario:
 # Refused by name
 
 
-def test_a_gemma_4_of_ffns_of_two_sizes_is_refused() -> None:
-    with pytest.raises(ValueError, match="use_double_wide_mlp: expected False, got True"):
-        architecture_of(SMALL | CACHED["gemma4_text"] | {"model_type": "gemma4_text", "use_double_wide_mlp": True})
+def test_a_gemma_4_of_experts_and_ffns_of_two_sizes_is_refused() -> None:
+    wide = SMALL | CACHED["gemma4_text"] | {"model_type": "gemma4_text", "use_double_wide_mlp": True}
+    assert architecture_of(wide).n_dense.tolist() == [6]
+    with pytest.raises(ValueError, match="use_double_wide_mlp: expected False beside experts, got True"):
+        architecture_of(wide | EXPERTS | {"top_k_experts": 2, "enable_moe_block": True})
 
 
 @pytest.mark.parametrize(
