@@ -325,8 +325,8 @@ def test_six_mistakes_are_six_lines_with_line_numbers_and_the_nearest_names(writ
         ("objectives: [loss, loss]", "1: objectives.1: expected each objective once, got 'loss' twice"),
         ("objectives:\n- loss\n- 7", "3: objectives.1: expected text, got 7"),
         (
-            "precision: fp8",
-            f"1: precision: expected {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, got 'fp8'; choose one",
+            "precision: fp7",
+            f"1: precision: expected {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, got 'fp7'; choose one",
         ),
         ("preset: devise", "1: preset: expected paper or device, got 'devise'; did you mean device?"),
         ("algo: nsga3x", "did you mean nsga3?"),
