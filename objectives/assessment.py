@@ -18,6 +18,7 @@ from objectives.plugins import importable
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray, derived
+from search_spaces.columns import any_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +62,10 @@ class Assessment:
 
     @cached_property
     def _by_design(self) -> list[tuple[IntArray, "Assessment"]]:
-        """Rows of each format and vocabulary with their assessment there, where these are the architectures' own."""
-        groups = self.scenario.by_design(self.architectures)
+        """Rows of each format, vocabulary and layout with their assessment there, where these are the architectures' own."""
+        groups, layers = self.scenario.by_design(self.architectures), self.architectures.layers
+        if not groups and any_of(layers) and (layers != layers[0]).any():
+            groups = [(np.flatnonzero(layers == number), self.scenario) for number in np.unique(layers)]
         return [(rows, Assessment(self.architectures[rows], scenario)) for rows, scenario in groups]
 
     def _together(self, metric: str) -> FloatArray:

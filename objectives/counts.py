@@ -1,6 +1,7 @@
 """Parameters of an architecture, each group once."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from objectives.dimensions import Dimensions
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
-from search_spaces.columns import QK_NORMS
+from search_spaces.columns import QK_NORMS, any_of
 
 _COUNTED: WeakKeyDictionary[Architectures, "ParameterGroups"] = WeakKeyDictionary()
 
@@ -52,15 +53,41 @@ def count(architectures: Architectures, x: Dimensions | None = None) -> Paramete
     """
     found = _COUNTED.get(architectures)
     if found is None:
-        found = _COUNTED[architectures] = _counted(x or Dimensions(architectures))
+        several = np.unique(architectures.layers) if any_of(architectures.layers) else []
+        counted = _in_batches(architectures) if len(several) > 1 else _counted(x or Dimensions(architectures))
+        found = _COUNTED[architectures] = counted
     return found
 
 
+def _in_batches(architectures: Architectures) -> ParameterGroups:
+    """Parameters of architectures of several layouts."""
+    columns = {each.name: np.zeros(len(architectures)) for each in fields(ParameterGroups)}
+    for number in np.unique(architectures.layers):
+        rows = np.flatnonzero(architectures.layers == number)
+        for name, counted in vars(count(architectures[rows])).items():
+            columns[name][rows] = counted
+    return ParameterGroups(**columns)
+
+
+def _of_layout(x: Dimensions, blocks: Sequence[Dimensions]) -> ParameterGroups:
+    """Parameters of layers that differ: the sum over their blocks, with what stands once."""
+    a, groups = x.architectures, [vars(count(block.architectures, block)) for block in blocks]
+    columns = {each.name: sum(group[each.name] for group in groups) for each in fields(ParameterGroups)}
+    vocabulary = a.vocabulary.astype(np.float64)
+    columns["small"] += a.further_parameters + x.width - sum(block.width for block in blocks)
+    columns["embedding"] = np.where(a.tied, 1.0, 2.0) * vocabulary * x.width
+    columns["tables"] = np.where(vocabulary > 0, a.table_parameters, 0.0)
+    return ParameterGroups(**columns)
+
+
 def _counted(x: Dimensions) -> ParameterGroups:
+    if x.layout is not None:
+        return _of_layout(x, x.layout.blocks)
     a, d, kinds, none = x.architectures, x.width, x.kinds, np.zeros(len(x.architectures))
     shared = none if x.shared is None else x.shared
     vocabulary = none if x.vocabulary is None else x.vocabulary
-    expert = kinds.expert_layers * 3.0 * d * x.expert_size
+    one = (x.before_activation + 1.0) * d
+    expert = kinds.expert_layers * one * x.expert_size
     tables = np.where(a.tied, 1.0, 2.0)
     queries = 2.0 if x.gate is None else 2.0 + x.gate
     return ParameterGroups(
@@ -68,8 +95,8 @@ def _counted(x: Dimensions) -> ParameterGroups:
         mixers=none if kinds.alike else _mixers(x),
         experts_total=expert * x.n_experts,
         experts_active=expert * x.top_k,
-        shared_expert=kinds.expert_layers * 3.0 * d * shared,
-        dense=none if kinds.dense is None else a.n_dense * 3.0 * d * x.dense_size,
+        shared_expert=kinds.expert_layers * one * shared,
+        dense=none if kinds.dense is None else a.n_dense * one * x.dense_size,
         router=kinds.expert_layers * d * x.n_experts * x.sparse,
         small=_small(x) + d,
         embedding=tables * vocabulary * d,

@@ -1,13 +1,41 @@
 """Columns of a batch as float64 with the products that the formulas share, and the bytes of its KV cache."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from objectives.layer_kinds import LayerKinds
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray, derived
-from search_spaces.columns import any_of
+from search_spaces.columns import any_of, names_of
+from search_spaces.layer_kinds import KIND_DEFAULTS, OF_BLOCKS, Block, read_blocks
+
+#: Columns of which a block has nothing unless it says so: the other part of a layer, what stands once, sizes of other kinds.
+NOTHING = {
+    **{name: 0 for name in KIND_DEFAULTS if name not in ("ungated_ffn", "attention_gate")},
+    **{"vocabulary": 0, "norms_per_layer": 1},
+}
+NO_MIXER = {"n_heads": 0, "n_kv_heads": 0, "head_dim": 0, "qk_norm": 0, "qkv_bias": 0, "attention_gate": 0}
+NO_FFN = {"n_experts": 1, "top_k": 1, "expert_size": 0, "shared_expert_size": 0, "shared_gate": 0}
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The blocks of architectures whose layers differ, each as architectures of so many layers that have this block alone."""
+
+    mixers: "tuple[Dimensions, ...]"
+    ffns: "tuple[Dimensions, ...]"
+
+    @property
+    def blocks(self) -> "tuple[Dimensions, ...]":
+        """All of them."""
+        return (*self.mixers, *self.ffns)
+
+    def layers(self, depth: FloatArray) -> FloatArray:
+        """Blocks per layer, mean, (n,)."""
+        counts: FloatArray = sum((block.depth for block in self.blocks), 0.0 * depth) / depth
+        return counts
 
 
 class Dimensions:
@@ -15,6 +43,26 @@ class Dimensions:
 
     def __init__(self, architectures: Architectures) -> None:
         self.architectures = architectures
+
+    @derived
+    def layout(self) -> Layout | None:
+        """What `layers` lists; None where layers are as the columns say.
+
+        Raises:
+            ValueError: architectures of several layouts; a batch has one.
+        """
+        layers = self.architectures.layers
+        if not any_of(layers):
+            return None
+        if (layers != layers[0]).any():
+            raise ValueError("layers: expected one layout in a batch, got several; assess them apart")
+        blocks = read_blocks(str(names_of(layers[:1])[0]))
+        of = {place: tuple(self._of_block(each) for each in blocks if each.place == place) for place in OF_BLOCKS}
+        return Layout(of["mixer"], of["ffn"])
+
+    def _of_block(self, block: Block) -> "Dimensions":
+        nothing: Mapping[str, int] = NOTHING | (NO_FFN if block.place == "mixer" else NO_MIXER)
+        return Dimensions(self.architectures.with_values({**nothing, **block.columns, "depth": block.count}))
 
     def blocks(self, most: int) -> Iterator[tuple[slice, "Dimensions"]]:
         """At most so many rows at a time, and which these are; of no more than that all of them."""
@@ -151,7 +199,19 @@ class Dimensions:
     @derived
     def norms(self) -> FloatArray:
         """Norms per layer."""
+        if self.layout is not None:
+            return sum(block.norms * block.depth for block in self.layout.blocks) / self.depth
         return _float(self.architectures.norms_per_layer)
+
+    @derived
+    def residuals(self) -> FloatArray | float:
+        """Residual additions per layer: one behind each mixer and each FFN."""
+        return 2.0 if self.layout is None else self.layout.layers(self.depth)
+
+    @derived
+    def before_activation(self) -> FloatArray | float:
+        """Matrices of an FFN before its activation: two with a gate, one without."""
+        return 2.0 - _float(self.architectures.ungated_ffn) if any_of(self.architectures.ungated_ffn) else 2.0
 
     def touched_experts(self, tokens: float, overlap: float = 0.0) -> FloatArray:
         """A = E·(1 − (1 − K/E)^T'): expected distinct experts of T tokens under uniform routing, (n,).
@@ -178,6 +238,8 @@ def kv_cache_bytes(x: Dimensions, context: int, per_element: float) -> FloatArra
 
     Of latent attention r + c; layers of full attention with heads of their own have their own d_m. `per_element` are B b_kv.
     """
+    if x.layout is not None:
+        return sum((kv_cache_bytes(block, context, per_element) for block in x.layout.mixers), 0.0 * x.depth)
     elements = 2.0 * x.kv_dim * x.kinds.kept_tokens(context)
     if x.kinds.own_headed_kv_layers is not None:
         elements = elements + x.kinds.own_headed_kv_layers * context * 2.0 * (x.full_kv_dim - x.kv_dim)

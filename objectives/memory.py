@@ -42,8 +42,11 @@ def projection_gb(x: Dimensions, scenario: Scenario) -> FloatArray:
 
 def expert_weights_gb(x: Dimensions, g: ParameterGroups, p: Precision) -> FloatArray:
     """All routed experts, of dense designs the FFN, GB, (n,)."""
-    (up, down) = p.bytes_of_ffn(x.sparse, x.width)
-    found: FloatArray = g.experts_total * (2.0 * up + down) / 3.0 / GB
+    if x.layout is not None:
+        each = (expert_weights_gb(block, count(block.architectures, block), p) for block in x.layout.ffns)
+        return sum(each, np.zeros(len(x.architectures)))
+    (up, down), ups = p.bytes_of_ffn(x.sparse, x.width), x.before_activation
+    found: FloatArray = g.experts_total * (ups * up + down) / (ups + 1.0) / GB
     return found
 
 
@@ -75,14 +78,17 @@ def weights_by_part(x: Dimensions, g: ParameterGroups, p: Precision) -> tuple[Fl
     if p.stored is None:
         mixing, ffn = g.attention + g.mixers, g.experts_total + g.shared_expert + g.dense
         return mixing * weights, ffn * weights
+    if x.layout is not None:
+        parts = [weights_by_part(block, count(block.architectures, block), p) for block in x.layout.blocks]
+        return sum(mixer for mixer, _ in parts), sum(ffn for _, ffn in parts)
     out = kinds.attention_layers * d * x.query_dim * p.bytes_of("output", x.query_dim)
     values = kinds.own_kv_layers * d * x.kv_dim * p.bytes_of("values", d)
     recurrent = x.architectures.n_linear * d * inner
     rest = g.attention + g.mixers - (kinds.attention_layers * x.query_dim + kinds.own_kv_layers * x.kv_dim) * d
     mixing = out + values + recurrent * p.bytes_of("weights", inner) + (rest - recurrent) * weights
-    (up, down), b_down = p.bytes_of_ffn(x.sparse, d), p.bytes_of("down")
-    one = (g.shared_expert + g.dense) * (2.0 * weights + b_down)
-    return mixing, (g.experts_total * (2.0 * up + down) + one) / 3.0
+    (up, down), b_down, ups = p.bytes_of_ffn(x.sparse, d), p.bytes_of("down"), x.before_activation
+    one = (g.shared_expert + g.dense) * (ups * weights + b_down)
+    return mixing, (g.experts_total * (ups * up + down) + one) / (ups + 1.0)
 
 
 def embedding_bytes(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatArray:
@@ -99,22 +105,27 @@ def resident_parts_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> 
     """
     p = scenario.precision
     tokens = scenario.tokens_at_once
-    shared = np.zeros(len(x.architectures)) if x.shared is None else x.shared
-    ffn = 2.0 * x.activated_size + 2.0 * shared
-    if x.kinds.dense is not None:
-        ffn = np.maximum(ffn, 2.0 * x.dense_size)
     parts = {
         "linear weights": weights_gb(x, g, scenario),
         "router, norms, biases": (g.router + g.small) * p.small_bytes / GB,
         "embeddings and head": embedding_bytes(x, g, scenario) / GB,
         "kv cache": kv_cache_of(x, scenario) / GB,
-        "activations": (mixer_activations(x, scenario) + tokens * ffn) * p.activation_bytes / GB,
+        "activations": (mixer_activations(x, scenario) + tokens * _held_by_ffn(x)) * p.activation_bytes / GB,
     }
     states = state_bytes(x, scenario)
     parts |= {} if states is None else {"states": states / GB}
     serving = scenario.serving
     drafts = serving.drafts_itself or serving.with_draft
     return parts | _of_drafting(x, g, parts, scenario) if drafts else parts
+
+
+def _held_by_ffn(x: Dimensions) -> FloatArray:
+    """Elements of a token that the FFN which needs most holds before its last matrix, (n,)."""
+    if x.layout is not None:
+        return np.max([_held_by_ffn(block) for block in x.layout.ffns], axis=0)
+    shared = np.zeros(len(x.architectures)) if x.shared is None else x.shared
+    ffn: FloatArray = x.before_activation * x.activated_size + x.before_activation * shared
+    return ffn if x.kinds.dense is None else np.maximum(ffn, x.before_activation * x.dense_size)
 
 
 def _of_drafting(
@@ -138,6 +149,9 @@ def kv_cache_of(x: Dimensions, scenario: Scenario) -> FloatArray:
 def state_bytes(x: Dimensions, scenario: Scenario) -> FloatArray | None:
     """States of B sequences, (n,): recurrences in 32 bits, and the inputs that a causal convolution still needs."""
     a, kinds, b_a = x.architectures, x.kinds, scenario.precision.activation_bytes
+    if x.layout is not None:
+        each = (state_bytes(block, scenario) for block in x.layout.mixers)
+        return sum((states for states in each if states is not None), np.zeros(len(a)))
     if kinds.alike:
         return None
     buffer = kinds.channels * np.maximum(kinds.kernel - 1.0, 0.0) * b_a
@@ -151,6 +165,8 @@ def mixer_activations(x: Dimensions, scenario: Scenario) -> FloatArray:
 
     Attention 4 d + 2 d_m a token and, unfused, the scores; linear attention 2 d + c + 2 h_v d_v; convolution 6 d.
     """
+    if x.layout is not None:
+        return np.max([mixer_activations(block, scenario) for block in x.layout.mixers], axis=0)
     a, kinds, read = x.architectures, x.kinds, float(scenario.input_tokens)
     tokens = scenario.tokens_at_once
     held = tokens * (4.0 * x.width + 2.0 * x.kv_dim)
@@ -192,7 +208,8 @@ def _fast_ffn(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> tuple[Fl
     """What of the FFN of one layer fast memory holds, GB, each (n,): experts that are not slow or are hot, and shared ones."""
     p, serving = scenario.precision, scenario.serving
     fast = 1.0 - serving.slow_share * (1.0 - serving.hot.share)
-    shared = g.shared_expert * (2.0 * p.bytes_of("weights", x.width) + p.bytes_of("down")) / 3.0 / GB
+    ups = x.before_activation
+    shared = g.shared_expert * (ups * p.bytes_of("weights", x.width) + p.bytes_of("down")) / (ups + 1.0) / GB
     return expert_weights_gb(x, g, p) * fast, shared
 
 
@@ -240,4 +257,4 @@ def resident_share(shares: PartAssessment) -> Share:
         drafting = (cache, *kinds.per_layer) if scenario.serving.drafts_itself else ()
         return share + Share(per_layer=(cache,), once=(tokens * 2.0 * x.kv_dim, scores, *drafting)) + kinds
     beside = 0.0 if x.shared is None else x.shared
-    return share + Share(once=(tokens * 2.0 * (x.activated_size + beside),))
+    return share + Share(once=(tokens * x.before_activation * (x.activated_size + beside),))

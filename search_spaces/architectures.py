@@ -13,6 +13,7 @@ from search_spaces.columns import (
     FILE_COLUMNS,
     PRECISIONS,
     SHAPE,
+    TEXTS,
     ColumnReader,
     any_of,
     code,
@@ -79,6 +80,8 @@ class Architectures:
     value_dim: IntArray
     further_parameters: IntArray
     table_parameters: IntArray
+    ungated_ffn: BoolArray
+    layers: IntArray
 
     def __len__(self) -> int:
         return len(self.depth)
@@ -91,9 +94,10 @@ class Architectures:
         return type(self)(**{name: _rows(column, rows, count) for name, column in self._stored().items()})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as one table, with the names of devices that it has numbers of: a task for a worker is small and soon made."""
-        devices = names_of(np.unique(self.device)).tolist() if any_of(self.device) else []
-        return _from_table, (np.array(list(self._stored().values()), dtype=np.int64), devices)
+        """Pickled as one table, with the texts that it has numbers of: a task for a worker is small and soon made."""
+        numbers = [np.unique(getattr(self, name)) for name in TEXTS if any_of(getattr(self, name))]
+        texts = names_of(np.concatenate(numbers)).tolist() if numbers else []
+        return _from_table, (np.array(list(self._stored().values()), dtype=np.int64), texts)
 
     def _stored(self) -> dict[str, AnyArray]:
         return dict(vars(self))
@@ -135,17 +139,17 @@ class Architectures:
 
     def with_vocabulary(self, vocabulary: int, *, tied: bool | None = None) -> Self:
         """The same layers with another vocabulary (0: no embedding, no LM head)."""
-        return self._with({"vocabulary": vocabulary} | ({} if tied is None else {"tied": tied}))
+        return self.with_values({"vocabulary": vocabulary} | ({} if tied is None else {"tied": tied}))
 
     def with_full_attention(self) -> Self:
         """The same layers with attention to the whole context where it has a window."""
         sharing = any_of(self.n_kv_shared)
         if any_of(self.full_head_dim):
             return self  # which layers are local decides their heads
-        return self._with({"n_local": 0, "window": 0} | ({"n_kv_shared_local": 0} if sharing else {}))
+        return self.with_values({"n_local": 0, "window": 0} | ({"n_kv_shared_local": 0} if sharing else {}))
 
-    def _with(self, values: Mapping[str, int | bool]) -> Self:
-        """The same architectures with a value for all in some columns."""
+    def with_values(self, values: Mapping[str, int | bool]) -> Self:
+        """The same architectures with a value for all in some columns, unchecked."""
         if not any(_differs(getattr(self, name), value) for name, value in values.items()):
             return self
         changed = {name: constant(value, len(self), dtype_of(name)) for name, value in values.items()}
@@ -153,15 +157,15 @@ class Architectures:
 
     def with_tokens(self, tokens: int) -> Self:
         """The same architectures trained on so many tokens (0: as many as what prices them says)."""
-        return self._with({"tokens": tokens})
+        return self.with_values({"tokens": tokens})
 
     def served(self, speculation: int, experts_in: int) -> Self:
         """The same architectures served otherwise, words by their places in `CODES`."""
-        return self._with({"speculation": speculation, "experts_in": experts_in})
+        return self.with_values({"speculation": speculation, "experts_in": experts_in})
 
     def on(self, device: str) -> Self:
         """The same architectures on a device of a study with several; "" the study's own."""
-        return self._with({"device": code("device", device)})
+        return self.with_values({"device": code("device", device)})
 
     def in_formats(self) -> Iterator[tuple[str, IntArray]]:
         """Each format that rows have ("" the study's own) with its rows."""
@@ -219,10 +223,10 @@ if unlike := {field.name for field in fields(Architectures)} ^ {*SHAPE, *CODED}:
     )
 
 
-def _from_table(table: IntArray, devices: Sequence[str]) -> Architectures:
-    """Architectures from all their columns, (columns, n), whose devices have these names."""
-    for name in devices:
-        number_of(name)
+def _from_table(table: IntArray, texts: Sequence[str]) -> Architectures:
+    """Architectures from all their columns, (columns, n), with the texts that some are numbers of."""
+    for text in texts:
+        number_of(text)
     names = [field.name for field in fields(Architectures)]
     columns: dict[str, Any] = {n: frozen(row.astype(dtype_of(n))) for n, row in zip(names, table, strict=True)}
     return Architectures(**columns)

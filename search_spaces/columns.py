@@ -10,7 +10,7 @@ import numpy as np
 
 from search_spaces.arrays import AnyArray, FloatArray, IntArray, frozen
 from search_spaces.formats import FORMATS
-from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, kind_faults
+from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, kind_faults, read_blocks
 
 MOST_DRAFTED = 16
 SPECULATION = ("", "none", *(f"{kind}:{n}" for kind in ("mtp", "draft") for n in range(1, MOST_DRAFTED + 1)))
@@ -33,7 +33,7 @@ _NAMES = {0: ""}  # 0 is the study's own device
 
 
 def number_of(name: str) -> int:
-    """The number of a device's name, the same in every process and from then on read back by `names_of`; "" is 0."""
+    """The number of a device's name or another text, the same in every process and from then on read back by `names_of`; "" is 0."""
     if not name:
         return 0
     number = int.from_bytes(blake2b(name.encode(), digest_size=BYTES).digest(), "big") or 1
@@ -62,7 +62,8 @@ CODES = {  # stored as places among words
     "speculation": SPECULATION,
     "experts_in": EXPERTS_IN,
 }
-WORDED = (*CODES, "device")  # columns that are read and written as words
+TEXTS = ("device", "layers")  # columns of any text, stored as numbers of it
+WORDED = (*CODES, *TEXTS)  # columns that are read and written as words
 DEFAULTS: dict[str, int | bool | str] = {
     "shared_expert_size": 0,
     "shared_gate": False,
@@ -115,8 +116,8 @@ def dtype_of(name: str) -> Any:
 
 
 def code(name: str, value: Any) -> Any:
-    """A value as it is stored: a word as its place in `CODES`, a device as the number of its name."""
-    if name == "device":
+    """A value as it is stored: a word as its place in `CODES`, a text as its number."""
+    if name in TEXTS:
         return number_of(value)
     return CODES[name].index(value) if name in CODES else value
 
@@ -132,7 +133,7 @@ def defaults(n: int) -> Mapping[str, AnyArray]:
 
 def worded(name: str, column: AnyArray) -> AnyArray:
     """A stored column as it is read and written, (n,): words where it has them."""
-    if name == "device":
+    if name in TEXTS:
         return names_of(column)
     found: AnyArray = np.asarray(CODES[name], dtype=object)[column] if name in CODES else column
     return found
@@ -269,7 +270,9 @@ _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def _further_value(name: str, value: Any) -> Any:
-    if name == "device":
+    if name == "layers" and value:
+        read_blocks(str(value))
+    if name in TEXTS:
         return number_of(str(value))
     if name in CODES:
         word = "no" if value is False else str(value)

@@ -5,9 +5,16 @@ family, short convolution. How many there are of each is a column; full attentio
 order changes no cost. Beside windows, layers of full attention may have heads of their own (`full_head_dim`,
 `full_kv_heads`, Gemma 4). Latent attention (`latent_size`, DeepSeek's MLA) keeps one vector of `latent_size` + `latent_rope`
 elements a token for all heads, whose size `head_dim` is without and with position (`latent_rope`), and values have `value_dim`.
+An FFN has a gate, three matrices, or none, two (`ungated_ffn`).
+
+Where sizes differ from layer to layer, or a layer has a mixer or an FFN alone, `layers` lists them: see `Block`.
 """
 
+import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -40,11 +47,65 @@ KIND_DEFAULTS: dict[str, int | bool | str] = {
     "value_dim": 0,
     "further_parameters": 0,
     "table_parameters": 0,
+    "ungated_ffn": False,
+    "layers": "",
 }
+Place = Literal["mixer", "ffn"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Mixers or FFNs of one size: how many layers have one, and the columns in which they differ from the architecture's.
+
+    In files `layers` is JSON: `[["mixer", 24, {"n_kv_heads": 2}], ["ffn", 23, {}], ["ffn", 1, {"expert_size": 768}]]`.
+    """
+
+    place: Place
+    count: int
+    columns: Mapping[str, int]
+
+
+def written_blocks(blocks: list[Block]) -> str:
+    """The value of `layers` for these blocks, alike ones together."""
+    counts: dict[tuple[Place, str], int] = {}
+    for block in blocks:
+        key = block.place, json.dumps(dict(block.columns), sort_keys=True)
+        counts[key] = counts.get(key, 0) + block.count
+    return json.dumps([[place, count, json.loads(columns)] for (place, columns), count in counts.items()])
+
+
+@lru_cache(maxsize=256)
+def read_blocks(text: str) -> tuple[Block, ...]:
+    """The blocks that a value of `layers` lists.
+
+    Raises:
+        ValueError: `layers: expected X, got Y`.
+    """
+    try:
+        items = json.loads(text)
+        blocks = tuple(Block(place, count, columns) for place, count, columns in items)
+    except (ValueError, TypeError):
+        raise ValueError(f'layers: expected a list like [["ffn", 2, {{"expert_size": 768}}]], got {text[:60]!r}') from None
+    for block in blocks:
+        if block.place not in get_args(Place) or not _is_whole(block.count, 1) or not isinstance(block.columns, dict):
+            raise ValueError(f"layers: expected mixer or ffn, a number of layers and columns, got {text[:60]!r}")
+        for name, value in block.columns.items():
+            if name not in OF_BLOCKS[block.place] or not _is_whole(value, -(2**40)):
+                raise ValueError(f"layers: expected sizes of a {block.place} in whole numbers, got {name}: {value!r}")
+    if {block.place for block in blocks} != {*get_args(Place)}:
+        raise ValueError("layers: expected mixers and FFNs, got one of them alone; list both")
+    return blocks
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= 2**40
+
+
 #: Heads that one part of the layers has, and those of latent attention: published models have them, no search space does.
 OTHER_HEADS = (
     *("full_head_dim", "full_kv_heads", "keys_are_values"),
     *("latent_size", "latent_rope", "latent_queries", "value_dim"),
+    *("ungated_ffn", "layers"),
 )
 #: What a kind's layers are made of: nothing without such layers, something with them.
 SIZES = {
@@ -54,6 +115,16 @@ SIZES = {
     ),
     "n_conv": ("conv_kernel",),
     "n_dense": ("dense_size",),
+}
+_SHARED = ("norms_per_layer", "further_parameters", "width")
+_OF_FFN = ("n_experts", "top_k", "expert_size", "shared_expert_size", "shared_gate", "ungated_ffn")
+#: Columns that blocks may have of their own; codes of words as numbers.
+OF_BLOCKS: dict[Place, tuple[str, ...]] = {
+    "mixer": (
+        *("head_dim", "n_heads", "n_kv_heads", "qk_norm", "qkv_bias", "attention_gate", *_SHARED),
+        *(name for name in KIND_DEFAULTS if not name.startswith(("n_dense", "dense", "table", "layers", *_OF_FFN, *_SHARED))),
+    ),
+    "ffn": (*_OF_FFN, *_SHARED),
 }
 #: Columns that say how many layers are not of full attention and experts, and whether attention has a gate.
 COUNTS = (*SIZES, "n_kv_shared", "attention_gate")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import UsageError
+from nas.study.config_blocks import BY_LAYER, blocks_by_layer, typical_sizes
 from nas.study.config_kinds import Columns, Config, written
 from nas.study.model_types import Family, model_classes, model_types
 from objectives import outside
@@ -136,14 +137,18 @@ def architecture_of(content: Mapping[str, Any]) -> Architectures:
     Raises:
         ValueError: `key: expected X, got Y`.
     """
-    family, config = family_named(str(content.get("model_type")), content), settings_of(content)
+    family = family_named(str(content.get("model_type")), content)
+    by_layer = {} if "per_layer_config" in family.more else {key: content[key] for key in BY_LAYER if content.get(key)}
+    plain = {key: value for key, value in content.items() if key not in by_layer}
+    config = settings_of({**plain, **typical_sizes(content)} if by_layer else plain)
     for key, plain in family.plain.items():
         if config.get(key) not in (None, plain):
             raise ValueError(f"{key}: expected {plain!r}, got {written(config.get(key))}")
     experts = next((key for key in EXPERTS if key in config.values), "")
     sparse = bool(family.experts) and config.get(experts) != 0
+    own = family.kinds(config)
     columns: Columns = {
-        "depth": config.whole("num_hidden_layers"),
+        "depth": own["depth"] if "depth" in own else config.whole("num_hidden_layers"),
         "width": config.whole("hidden_size"),
         "n_heads": config.whole("num_attention_heads"),
         **_key_value_heads(config, family),
@@ -157,14 +162,14 @@ def architecture_of(content: Mapping[str, Any]) -> Architectures:
     }
     if family.shared and sparse and config.get("shared_expert_intermediate_size") is not None:
         columns |= {"shared_expert_size": config.whole("shared_expert_intermediate_size"), "shared_gate": True}
-    own = family.kinds(config)
     further = columns.pop("further_parameters", 0) + own.get("further_parameters", 0)
     columns |= own | {"further_parameters": further}
     if "expert_size" not in columns:
         columns["expert_size"] = config.whole(family.experts if sparse else "intermediate_size")
     for key in SIZES:
         config.count(key)
-    return one(columns)
+    found = one(columns)
+    return one({**columns, **blocks_by_layer(by_layer, found, config)}) if by_layer else found
 
 
 def family_named(name: str, content: Mapping[str, Any]) -> Family:
@@ -237,7 +242,7 @@ def _key_value_heads(config: Config, family: Family) -> Columns:
 
 def _chosen(config: Config) -> str:
     """The key of how many experts a token takes."""
-    return next(key for key in ("num_experts_per_tok", "moe_k", "top_k_experts") if key in config.values)
+    return next(key for key in ("num_experts_per_tok", "moe_k", "moe_topk", "top_k_experts") if key in config.values)
 
 
 def _biases(config: Config, family: Family) -> Columns:

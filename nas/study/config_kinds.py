@@ -304,7 +304,7 @@ def glm4_moe_lite(config: Config) -> Columns:
 def _latent_sizes(config: Config) -> Columns:
     rope = config.whole("qk_rope_head_dim")
     size = config.whole("qk_nope_head_dim") + rope
-    _refuse_other(config, "qk_head_dim", size)
+    refuse_other(config, "qk_head_dim", size)
     return {
         "head_dim": size,
         "latent_size": config.whole("kv_lora_rank"),
@@ -416,11 +416,11 @@ def deltanet(config: Config) -> Columns:
 
 def whole_heads(config: Config) -> Columns:
     """Full attention whose heads fill the width, whatever head_dim says (OLMoE, Qwen2-VL)."""
-    _refuse_other(config, "head_dim", config.whole("hidden_size") // config.whole("num_attention_heads"))
+    refuse_other(config, "head_dim", config.whole("hidden_size") // config.whole("num_attention_heads"))
     return full_attention(config)
 
 
-def _refuse_other(config: Config, key: str, size: int) -> None:
+def refuse_other(config: Config, key: str, size: int) -> None:
     """Refuse a size that the class takes from other keys.
 
     Raises:
@@ -433,8 +433,8 @@ def _refuse_other(config: Config, key: str, size: int) -> None:
 def lfm2(config: Config) -> Columns:
     """Short convolutions beside attention, and the FFN size that the class makes of the configured one."""
     for key in ("block_dim", "conv_dim", "conv_dim_out"):
-        _refuse_other(config, key, config.whole("hidden_size"))
-    _refuse_other(config, "num_heads", config.whole("num_attention_heads"))
+        refuse_other(config, key, config.whole("hidden_size"))
+    refuse_other(config, "num_heads", config.whole("num_attention_heads"))
     full = config.get("full_attn_idxs")
     kinds = config.layers(lambda i: "full" if full is None or i in full else "conv", "conv")
     size = config.whole("intermediate_size" if config.get("block_ff_dim") is None else "block_ff_dim")

@@ -6,14 +6,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nas.study import config_kinds
+from nas.study import config_blocks, config_kinds
 from nas.study.config_kinds import Config
 from objectives import outside
 from objectives.plugins import packaged
 from search_spaces.architectures import Architectures
 from search_spaces.columns import QK_NORMS
 
-MIXERS = ("n_conv", "n_linear", "n_kv_shared", "latent_size", "full_head_dim")
+MIXERS = ("layers", "ungated_ffn", "n_conv", "n_linear", "n_kv_shared", "latent_size", "full_head_dim")
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ def model_types() -> ModelTypes:
 
 def _family(entry: dict[str, Any]) -> Family:
     period, name = entry.pop("period", 0), entry.pop("kinds", "full_attention")
-    read = config_kinds.windows(period) if period else getattr(config_kinds, name)
+    module = config_kinds if hasattr(config_kinds, name) else config_blocks
+    read = config_kinds.windows(period) if period else getattr(module, name)
     return Family(**{**entry, "llama_cpp": tuple(entry.get("llama_cpp", ())), "kinds": read})
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -17,14 +18,34 @@ def mixer_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator
     """Everything of a layer but its FFN: norms, what mixes tokens (attention or another kind), residual adds."""
     p, t, d, b_a = scenario.precision, phase.tokens, x.width, scenario.precision.activation_bytes
     yield Operator("norm", 4.0 * t * d, 2.0 * t * d * b_a, count=x.norms)
-    yield from quantise("quantise_attention", t * d, p)
+    for block, share in blocks_of(x, "mixers"):
+        yield from _shared_out(_mixer(block, phase, scenario), share)
+    if scenario.complete:
+        yield Operator("residual_add", t * d, 3.0 * t * d * b_a, count=x.residuals)
+    if scenario.serving.link and phase.name == "prefill":
+        yield handed_over(x, phase, scenario)
+
+
+def _mixer(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
+    """What mixes tokens, of each kind that layers have."""
+    yield from quantise("quantise_attention", phase.tokens * x.width, scenario.precision)
     yield from attention_operators(x, phase, scenario)
     yield from linear_attention_operators(x, phase, scenario)
     yield from short_convolution_operators(x, phase, scenario)
-    if scenario.complete:
-        yield Operator("residual_add", t * d, 3.0 * t * d * b_a, count=2.0)
-    if scenario.serving.link and phase.name == "prefill":
-        yield handed_over(x, phase, scenario)
+
+
+def blocks_of(x: Dimensions, place: Literal["mixers", "ffns"]) -> Iterator[tuple[Dimensions, FloatArray | None]]:
+    """The blocks of layers that differ with the share of the layers that have them; all layers where they are alike."""
+    if x.layout is None:
+        yield x, None
+        return
+    for block in getattr(x.layout, place):
+        yield block, block.depth / x.depth
+
+
+def _shared_out(operators: Iterator[Operator], share: FloatArray | None) -> Iterator[Operator]:
+    """Operators of a share of the layers."""
+    return operators if share is None else (replace(each, count=each.count * share) for each in operators)
 
 
 def handed_over(x: Dimensions, phase: Phase, scenario: Scenario) -> Operator:
@@ -35,7 +56,13 @@ def handed_over(x: Dimensions, phase: Phase, scenario: Scenario) -> Operator:
 
 
 def ffn_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
-    """Every FFN of a layer: router, experts, shared expert, and the dense FFN of layers without experts."""
+    """Every FFN of a layer."""
+    for block, share in blocks_of(x, "ffns"):
+        yield from _shared_out(_ffn(block, phase, scenario), share)
+
+
+def _ffn(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
+    """Router, experts, shared expert, and the dense FFN of layers without experts."""
     p, t, d, layers = scenario.precision, phase.tokens, x.width, x.kinds.experts
     b_a, active, out = p.activation_bytes, t * x.activated_size, t * x.top_k * d
     if x.sparse.any():
@@ -50,8 +77,9 @@ def ffn_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[O
     expert = partial(linear, weights=weights, weight_flops=applied, routed=x.sparse, out_bytes=b_a)
     up = partial(expert, p=p, weight_bytes=b_up, expert_bytes=one * b_up)
     down = partial(expert, p=p.of_down, weight_bytes=b_down, expert_bytes=one * b_down)
-    yield from placed(up("gate_proj, up_proj", t, out, active, count=2.0 * layers), phase, scenario)
-    yield Operator("gated_activation", 5.0 * active, 3.0 * active * b_a, count=layers)
+    ups = x.before_activation
+    yield from placed(up("gate_proj, up_proj", t, out, active, count=ups * layers), phase, scenario)
+    yield Operator("gated_activation", (3.0 * ups - 1.0) * active, (ups + 1.0) * active * b_a, count=layers)
     yield from quantise("quantise_down", active, p, count=layers)
     yield from placed(down("down_proj", t, active, out, count=layers), phase, scenario, last=True)
     if scenario.complete and x.sparse.any():
@@ -78,8 +106,10 @@ def _one_ffn(
     here = (size > 0).astype(float)
     rows, active, up = t * here, t * size, f"{name}_gate_proj, {name}_up_proj"
     one = partial(linear, rows=t, weights=d * size, out_bytes=b_a, present=here)
-    yield one(up, n_in=rows * d, n_out=active, p=p, count=2.0 * layers)
-    yield Operator(f"{name}_activation", 5.0 * active, 3.0 * active * b_a, count=layers, present=here)
+    ups = x.before_activation
+    yield one(up, n_in=rows * d, n_out=active, p=p, count=ups * layers)
+    work = (3.0 * ups - 1.0) * active, (ups + 1.0) * active * b_a
+    yield Operator(f"{name}_activation", *work, count=layers, present=here)
     yield from quantise(f"quantise_{name}_down", active, p, here, count=layers)
     yield one(
         f"{name}_down_proj", n_in=active, n_out=rows * d, p=p.of_down, count=layers, weight_bytes=p.bytes_of("down")

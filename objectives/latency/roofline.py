@@ -9,7 +9,7 @@ import numpy as np
 
 from objectives.dimensions import Dimensions
 from objectives.latency.operator import CHUNK, Operator, Pass, Phase, Values, passes, total_work
-from objectives.latency.operators import OF_PART, drafting_operators, ffn_operators, head_operators, mixer_operators
+from objectives.latency.operators import OF_PART, blocks_of, drafting_operators, ffn_operators, head_operators, mixer_operators
 from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
@@ -345,6 +345,10 @@ def part_working_set(x: Dimensions, phase: Phase, scenario: Scenario, part: Part
     moved = total_work(OF_PART[part](x, phase, plain), phase)[1] / phase.passes
     if part != "ffn":
         return moved
-    left = x.kinds.experts * (x.n_experts - x.touched_experts(phase.tokens)) * x.expert_size * x.width
-    up, down = plain.precision.bytes_of_ffn(x.sparse)
-    return moved + 0.5 * left * (2.0 * up + down)
+    left: Values = 0.0
+    for block, share in blocks_of(x, "ffns"):
+        layers = block.kinds.experts * (1.0 if share is None else share)
+        unread = layers * (block.n_experts - block.touched_experts(phase.tokens)) * block.expert_size * block.width
+        up, down = plain.precision.bytes_of_ffn(block.sparse)
+        left = left + 0.5 * unread * (block.before_activation * up + down)
+    return moved + left

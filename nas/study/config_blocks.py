@@ -1,0 +1,279 @@
+"""Layers that differ from each other, as a config.json lists them: sizes by layer, and layers with a mixer or an FFN alone.
+
+Source: the configuration and modelling classes of transformers 5.23; NVIDIA's DeciLM and Puzzletron for `block_configs`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from nas.study.config_kinds import Columns, Config, refuse_other, written
+from search_spaces.architectures import Architectures
+from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, Block, written_blocks
+
+#: Keys of a config.json that list layers one by one, beside those of its family.
+BY_LAYER = ("per_layer_config", "block_configs")
+COLUMN_OF = {
+    "num_attention_heads": "n_heads",
+    "num_key_value_heads": "n_kv_heads",
+    "head_dim": "head_dim",
+    "intermediate_size": "expert_size",
+}
+OF_ATTENTION = ("num_attention_heads", "num_key_value_heads", "head_dim")
+SKIPPED = {"attention": "mixer", "self_attn": "mixer", "mlp": "ffn"}
+
+
+def blocks_by_layer(given: Mapping[str, Any], base: Architectures, config: Config) -> Columns:
+    """The column `layers` of a model whose config.json gives its layers own sizes.
+
+    Raises:
+        ValueError: layers of several kinds besides, a layer or a key that is not read.
+    """
+    key = next(iter(given))
+    if len(given) > 1:
+        raise ValueError(f"{' and '.join(given)}: expected one of them, got both")
+    plain = ("further_parameters", "ungated_ffn")
+    mixed = [name for name in KIND_DEFAULTS if name not in plain and getattr(base, name)[0]]
+    if mixed or base.n_experts[0] > 1 or base.further_parameters[0]:
+        raise ValueError(f"{key}: expected layers of full attention and a dense FFN beside it, got others")
+    depth, of = config.whole("num_hidden_layers"), {"per_layer_config": _overrides, "block_configs": _blocks}[key]
+    norms = int(base.norms_per_layer[0]) // 2
+    return {"layers": written_blocks([_with_norms(each, norms) for each in of(given[key], depth, config)])}
+
+
+def _with_norms(block: Block, norms: int) -> Block:
+    return Block(block.place, block.count, {**block.columns, "norms_per_layer": norms})
+
+
+def _overrides(given: Any, depth: int, config: Config) -> Iterator[Block]:
+    """The blocks of `per_layer_config`: own sizes of some layers, by their number."""
+    if not isinstance(given, dict) or not all(isinstance(entry, dict) for entry in given.values()):
+        raise ValueError(f"per_layer_config: expected sizes by the number of a layer, got {written(given)}")
+    by_layer = {str(number): dict(entry) for number, entry in given.items()}
+    for layer in range(depth):
+        own = by_layer.pop(str(layer), {})
+        skipped = own.pop("skip", [])
+        if not isinstance(skipped, list) or not {*map(str, skipped)} <= SKIPPED.keys():
+            raise ValueError(f"per_layer_config: expected skip of {', '.join(SKIPPED)}, got {written(skipped)}")
+        if other := [key for key in own if key not in COLUMN_OF]:
+            raise ValueError(f"per_layer_config: expected {', '.join(COLUMN_OF)} or skip, got {other[0]}")
+        sizes = Config({**config.values, **own})
+        for place in ("mixer", "ffn"):
+            if place not in {SKIPPED[name] for name in skipped}:
+                keys = [key for key in own if (key in OF_ATTENTION) == (place == "mixer")]
+                yield Block(place, 1, {COLUMN_OF[key]: sizes.whole(key) for key in keys})
+    if by_layer:
+        raise ValueError(f"per_layer_config: expected numbers from 0 to {depth - 1}, got {next(iter(by_layer))!r}")
+
+
+def _blocks(given: Any, depth: int, config: Config) -> Iterator[Block]:
+    """The blocks of `block_configs`: attention and FFN of every layer, each with its size or left out."""
+    if not isinstance(given, list) or len(given) != depth:
+        raise ValueError(f"block_configs: expected {depth} layers, got {written(given)}")
+    heads, width = config.whole("num_attention_heads"), config.whole("hidden_size")
+    for entry in given:
+        if not isinstance(entry, dict) or not {*entry} <= {"attention", "ffn"}:
+            raise ValueError(f"block_configs: expected attention and ffn of each layer, got {written(entry)}")
+        attention, ffn = (_part(entry.get(name)) for name in ("attention", "ffn"))
+        if attention is not None:
+            kv_heads, group = attention.pop("num_key_value_heads", None), attention.pop("n_heads_in_group", None)
+            if kv_heads is None and group is not None:
+                kv_heads = heads // Config({"n_heads_in_group": group}).whole("n_heads_in_group")
+            _refuse(attention)
+            yield Block("mixer", 1, _size("num_key_value_heads", kv_heads))
+        if ffn is not None:
+            size, mult = ffn.pop("intermediate_size", None), ffn.pop("ffn_mult", None)
+            if size is None and isinstance(mult, (int, float)):
+                size = -(-int(2 * mult * width / 3) // 256) * 256
+            _refuse(ffn)
+            yield Block("ffn", 1, _size("intermediate_size", size))
+
+
+def _part(given: Any) -> dict[str, Any] | None:
+    """The keys of an attention or FFN that say something; None of one that is left out."""
+    if not isinstance(given, dict):
+        raise ValueError(f"block_configs: expected keys of attention and of ffn, got {written(given)}")
+    return None if given.get("no_op") else {key: value for key, value in given.items() if value not in (None, False)}
+
+
+def _refuse(rest: Mapping[str, Any]) -> None:
+    if rest:
+        raise ValueError(f"block_configs: expected sizes, got {next(iter(rest))}, which is not read")
+
+
+def _size(key: str, value: Any) -> Columns:
+    return {COLUMN_OF[key]: Config({key: value}).whole(key)}
+
+
+def typical_sizes(content: Mapping[str, Any]) -> Columns:
+    """Sizes that `block_configs` gives in place of the model's own keys, from the first layer that has them."""
+    if "block_configs" not in content or content.get("intermediate_size") is not None:
+        return {}
+    depth, first = Config(content).whole("num_hidden_layers"), Columns()
+    for block in _blocks(content["block_configs"], depth, Config(content)):
+        first = {**block.columns, **first}
+    sizes = {key: first[column] for key, column in COLUMN_OF.items() if column in first}
+    if missing := {"num_key_value_heads", "intermediate_size"} - sizes.keys():
+        raise ValueError(f"block_configs: expected one layer with {missing.pop()} at least, got none")
+    return sizes
+
+
+def mamba2(config: Config, keys: Sequence[str], *, count: int) -> Columns:
+    """Columns of `count` layers of Mamba2 from the keys of heads, groups, state, head size and kernel."""
+    heads, groups, state, size, kernel = (config.whole(key) for key in keys)
+    return {
+        "n_linear": count,
+        "linear_kind": LINEAR_KINDS.index("mamba2"),
+        "linear_heads": heads,
+        "linear_key_heads": groups,
+        "linear_key_dim": state,
+        "linear_value_dim": size,
+        "linear_kernel": kernel,
+    }
+
+
+NEMOTRON_LAYERS = {
+    **{"M": "mamba", "mamba": "mamba", "linear_attention": "mamba", "*": "attention", "attention": "attention"},
+    **{"full_attention": "attention", "-": "mlp", "mlp": "mlp", "E": "moe", "moe": "moe"},
+}
+
+
+def nemotron_h(config: Config) -> Columns:
+    """Layers of Mamba2, of attention, of an FFN or of experts alone; experts may work on fewer features than the model."""
+    refuse_other(config, "attention_head_dim", config.whole("head_dim"))
+    types, pattern = config.get("layers_block_type"), config.get("hybrid_override_pattern")
+    listed = types if types is not None else list(pattern) if isinstance(pattern, str) else [*"ME*-"]
+    if not isinstance(listed, list) or not listed or not {*map(str, listed)} <= NEMOTRON_LAYERS.keys():
+        raise ValueError(f"layers_block_type: expected {', '.join(NEMOTRON_LAYERS)}, got {written(listed)}")
+    names = [NEMOTRON_LAYERS[str(name)] for name in listed]
+    count = {name: names.count(name) for name in ("mamba", "attention", "mlp", "moe")}
+    keys = ("mamba_num_heads", "n_groups", "ssm_state_size", "mamba_head_dim", "conv_kernel")
+    blocks = []
+    if count["mamba"]:
+        if not config.get("use_conv_bias"):
+            raise ValueError(f"use_conv_bias: expected True, got {written(config.get('use_conv_bias'))}")
+        blocks += [Block("mixer", count["mamba"], mamba2(config, keys, count=count["mamba"]))]
+    if count["attention"]:
+        blocks += [Block("mixer", count["attention"], {})]
+    if count["mlp"]:
+        blocks += [Block("ffn", count["mlp"], {"expert_size": config.whole("intermediate_size")})]
+    if count["moe"]:
+        blocks += _experts_of_nemotron(config, count["moe"])
+    dense = "intermediate_size" if count["mlp"] else "moe_intermediate_size"
+    own: Columns = {"depth": len(names), "ungated_ffn": True, "layers": written_blocks(blocks)}
+    return own | {"n_experts": 1, "top_k": 1, "expert_size": config.whole(dense)}
+
+
+def _experts_of_nemotron(config: Config, count: int) -> list[Block]:
+    """Routed experts, on the model's features or on latent ones between two projections, beside a shared one."""
+    shared, width = config.whole("moe_shared_expert_intermediate_size"), config.whole("hidden_size")
+    experts = config.whole("n_routed_experts")
+    routed: Columns = {
+        "n_experts": experts,
+        "top_k": config.whole("num_experts_per_tok"),
+        "expert_size": config.whole("moe_intermediate_size"),
+    }
+    if config.get("moe_latent_size") is None:
+        return [Block("ffn", count, {**routed, "shared_expert_size": shared})]
+    latent = config.whole("moe_latent_size")
+    # the router reads the model's features; each block but the first has no norm of its own
+    routed |= {"width": latent, "norms_per_layer": 0, "further_parameters": count * (width - latent) * experts}
+    no_norm = {"norms_per_layer": 0}
+    return [
+        Block("ffn", count, routed),
+        Block("ffn", count, {"expert_size": shared}),
+        Block("ffn", count, {"expert_size": latent, **no_norm}),
+    ]
+
+
+def falcon_h1(config: Config) -> Columns:
+    """Attention and Mamba2 side by side in every layer, before a dense FFN."""
+    depth, heads = config.whole("num_hidden_layers"), config.whole("mamba_n_heads")
+    expanded = config.whole("mamba_expand") * config.whole("hidden_size")
+    inner = expanded if config.get("mamba_d_ssm") is None else config.whole("mamba_d_ssm")
+    auto = config.get("mamba_d_head") == "auto"
+    size = inner // heads if auto else config.whole("mamba_d_head")
+    if size * heads != inner:
+        raise ValueError(f"mamba_n_heads: expected heads that divide mamba_d_ssm {inner:,}, got {heads}")
+    if not config.get("mamba_conv_bias"):
+        raise ValueError(f"mamba_conv_bias: expected True, got {written(config.get('mamba_conv_bias'))}")
+    sized = Config({**config.values, "mamba_d_head": size})
+    keys = ("mamba_n_heads", "mamba_n_groups", "mamba_d_state", "mamba_d_head", "mamba_d_conv")
+    normless = 0 if config.get("mamba_rms_norm") else depth * inner  # the norm that other Mamba2 layers have
+    mamba = mamba2(sized, keys, count=depth)
+    blocks = [
+        Block("mixer", depth, {**mamba, "norms_per_layer": 0, "further_parameters": -normless}),
+        Block("mixer", depth, {}),
+        Block("ffn", depth, {}),
+    ]
+    return {"layers": written_blocks(blocks)}
+
+
+def step3p5(config: Config) -> Columns:
+    """Windows in layers with another number of heads, a gate per head, first layers with a dense FFN, shared experts."""
+    depth, d = config.whole("num_hidden_layers"), config.whole("hidden_size")
+    kinds = config.layers(lambda i: "full")
+    other = config.get("attention_other_setting") or {}
+    stated = config.get("num_sliding_attention_heads") or other.get("num_attention_heads")
+    heads = config.whole("num_attention_heads")
+    of_local = heads if stated is None else Config({"heads": stated}).whole("heads")
+    full, local = kinds.count("full"), kinds.count("local")
+    types = config.get("mlp_layer_types")
+    dense = types.count("dense") if isinstance(types, list) else 3
+    if not 0 <= dense < depth:
+        raise ValueError(f"mlp_layer_types: expected sparse layers too, got {written(types)}")
+    sparse = {
+        "n_experts": config.whole("n_routed_experts"),
+        "top_k": config.whole("num_experts_per_tok"),
+        "expert_size": config.whole("moe_intermediate_size"),
+        "shared_expert_size": config.whole("share_expert_dim"),
+    }
+    blocks = [Block("ffn", depth - dense, sparse)]
+    if dense:
+        size = config.whole("intermediate_size")
+        blocks += [Block("ffn", dense, {"n_experts": 1, "top_k": 1, "shared_expert_size": 0, "expert_size": size})]
+    if full:
+        blocks += [Block("mixer", full, {"further_parameters": full * d * heads})]
+    if local:
+        window = {"n_local": local, "window": config.whole("sliding_window"), "n_heads": of_local}
+        blocks += [Block("mixer", local, {**window, "further_parameters": local * d * of_local})]
+    return {"layers": written_blocks(blocks)}
+
+
+def llama4(config: Config) -> Columns:
+    """Attention within chunks, priced as windows of their size; experts in every so many layers beside a shared one, others dense."""
+    depth, size = config.whole("num_hidden_layers"), config.whole("intermediate_size")
+    step, given = config.whole("interleave_moe_layer_step"), config.get("moe_layers")
+    sparse = list(range(step - 1, depth, step)) if given is None else given
+    if not isinstance(sparse, list) or not sparse or not all(isinstance(i, int) and 0 <= i < depth for i in sparse):
+        raise ValueError(f"moe_layers: expected numbers from 0 to {depth - 1}, got {written(given)}")
+    dense = depth - len(set(sparse))
+    every, types = config.whole("no_rope_layer_interval"), config.get("layer_types")
+    rope = config.get("no_rope_layers") or [(i + 1) % every for i in range(depth)]
+    if types is None:
+        types = ["chunked_attention" if each else "full_attention" for each in rope]
+    if not isinstance(types, list) or len(types) != depth or not {*types} <= {"chunked_attention", "full_attention"}:
+        raise ValueError(f"layer_types: expected {depth} of chunked_attention or full_attention, got {written(types)}")
+    local = types.count("chunked_attention") if config.get("attention_chunk_size") is not None else 0
+    columns: Columns = {"shared_expert_size": size}
+    columns |= {"n_dense": dense, "dense_size": config.whole("intermediate_size_mlp")} if dense else {}
+    return columns | ({"n_local": local, "window": config.whole("attention_chunk_size")} if local else {})
+
+
+def hunyuan_moe(config: Config) -> Columns:
+    """Full attention in every layer, experts beside a shared one of the same size."""
+    return {"shared_expert_size": config.whole("intermediate_size")}
+
+
+def layer_norms(config: Config) -> Columns:
+    """An FFN of two matrices, and norms that have a bias; biases of projections where the config says so."""
+    depth, d, size = (config.whole(key) for key in ("num_hidden_layers", "hidden_size", "intermediate_size"))
+    biases = depth * (size + d) if config.get("mlp_bias") or config.get("use_bias") else 0
+    out = depth * d if config.get("use_bias") else 0
+    found: Columns = {"ungated_ffn": True, "further_parameters": (2 * depth + 1) * d + biases + out}
+    return found | ({"qkv_bias": True} if config.get("use_bias") else {})
+
+
+def relu2(config: Config) -> Columns:
+    """An FFN of two matrices, with biases where mlp_bias says so."""
+    depth, d, size = (config.whole(key) for key in ("num_hidden_layers", "hidden_size", "intermediate_size"))
+    return {"ungated_ffn": True, "further_parameters": depth * (size + d) if config.get("mlp_bias") else 0}
