@@ -108,7 +108,7 @@ def _attention(x: Dimensions, queries: FloatArray | float) -> FloatArray:
     """Projections of attention, `queries` d d_q + 2 d d_m a layer; those of heads of full attention alone, and of latent attention.
 
     Latent, of n_h heads with r elements kept and c with position: r_q (d + d_q), or d d_q without r_q; d (r + c);
-    r n_h (d_h − c) and r n_h d_v; n_h d_v d.
+    r n_h (d_h − c) and r n_h d_v; n_h d_v d. An indexer of h heads of size i: r_q h i; d (i + h).
     """
     d, kinds = x.width, x.kinds
     found: FloatArray = kinds.attention_layers * queries * d * x.query_dim + kinds.own_kv_layers * 2.0 * d * x.kv_dim
@@ -120,6 +120,8 @@ def _attention(x: Dimensions, queries: FloatArray | float) -> FloatArray:
         of_queries = np.where(x.latent_queries > 0, x.latent_queries * (d + x.query_dim), d * x.query_dim)
         of_latent = d * x.latent_kept + x.latent_size * (x.latent_plain + x.latent_values)
         each = of_queries + of_latent + x.latent_values * d
+        if x.index_dim is not None:
+            each = each + x.latent_queries * x.index_queries + d * (x.index_dim + x.architectures.index_heads)
         found = np.where(x.latent > 0, kinds.attention_layers * each, found)
     return found
 
@@ -152,6 +154,8 @@ def _small(x: Dimensions) -> FloatArray:
         small = small + (kinds.own_headed_layers + kinds.own_headed_kv_layers) * normed
     if x.latent is not None:
         small = small + attention * (x.latent_size + x.latent_queries)
+    if x.index_dim is not None:
+        small = small + attention * 2.0 * x.index_dim
     if not kinds.alike:
         small = small + a.n_linear * kinds.linear_small + a.n_conv * x.width * kinds.conv_kernel
     return small + a.further_parameters

@@ -182,6 +182,16 @@ class Dimensions:
         return self.latent_size + _float(self.architectures.latent_rope)
 
     @derived
+    def index_dim(self) -> FloatArray | None:
+        """Features of the key by which an indexer chooses tokens; None when no row has one."""
+        return _if_any(self.architectures.index_dim)
+
+    @derived
+    def index_queries(self) -> FloatArray:
+        """Features of an indexer's queries, all heads together."""
+        return _float(self.architectures.index_heads * self.architectures.index_dim)
+
+    @derived
     def latent_queries(self) -> FloatArray:
         """Size of the vector that queries are made of, 0 where they are projected at once."""
         return _float(self.architectures.latent_queries)
@@ -236,7 +246,7 @@ def _if_any(column: AnyArray) -> FloatArray | None:
 def kv_cache_bytes(x: Dimensions, context: int, per_element: float) -> FloatArray:
     """2 d_m for every token that a layer keeps, all of the context or as many as its window is long, times bytes (n,).
 
-    Of latent attention r + c; layers of full attention with heads of their own have their own d_m. `per_element` are B b_kv.
+    Of latent attention r + c, and an indexer's key; layers of full attention with heads of their own have their own d_m. `per_element` are B b_kv.
     """
     if x.layout is not None:
         return sum((kv_cache_bytes(block, context, per_element) for block in x.layout.mixers), 0.0 * x.depth)
@@ -244,6 +254,7 @@ def kv_cache_bytes(x: Dimensions, context: int, per_element: float) -> FloatArra
     if x.kinds.own_headed_kv_layers is not None:
         elements = elements + x.kinds.own_headed_kv_layers * context * 2.0 * (x.full_kv_dim - x.kv_dim)
     if x.latent is not None:
-        elements = np.where(x.latent > 0, x.kinds.own_kv_layers * context * x.latent_kept, elements)
+        kept_of_a_token = x.latent_kept if x.index_dim is None else x.latent_kept + x.index_dim
+        elements = np.where(x.latent > 0, x.kinds.own_kv_layers * context * kept_of_a_token, elements)
     kept: FloatArray = elements * per_element
     return kept

@@ -80,6 +80,8 @@ class Architectures:
     value_dim: IntArray
     further_parameters: IntArray
     table_parameters: IntArray
+    index_heads: IntArray
+    index_dim: IntArray
     ungated_ffn: BoolArray
     layers: IntArray
 

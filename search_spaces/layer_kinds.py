@@ -5,7 +5,8 @@ family, short convolution. How many there are of each is a column; full attentio
 order changes no cost. Beside windows, layers of full attention may have heads of their own (`full_head_dim`,
 `full_kv_heads`, Gemma 4). Latent attention (`latent_size`, DeepSeek's MLA) keeps one vector of `latent_size` + `latent_rope`
 elements a token for all heads, whose size `head_dim` is without and with position (`latent_rope`), and values have `value_dim`.
-An FFN has a gate, three matrices, or none, two (`ungated_ffn`).
+Blocks of it (see `Block`) may attend to the `window` tokens alone that an indexer of `index_heads` heads of `index_dim` chooses
+(DeepSeek's sparse attention); a block with a window and without an indexer takes another block's choice. An FFN has a gate, three matrices, or none, two (`ungated_ffn`).
 
 Where sizes differ from layer to layer, or a layer has a mixer or an FFN alone, `layers` lists them: see `Block`.
 """
@@ -47,6 +48,8 @@ KIND_DEFAULTS: dict[str, int | bool | str] = {
     "value_dim": 0,
     "further_parameters": 0,
     "table_parameters": 0,
+    "index_heads": 0,
+    "index_dim": 0,
     "ungated_ffn": False,
     "layers": "",
 }
@@ -105,7 +108,7 @@ def _is_whole(value: Any, least: int) -> bool:
 OTHER_HEADS = (
     *("full_head_dim", "full_kv_heads", "keys_are_values"),
     *("latent_size", "latent_rope", "latent_queries", "value_dim"),
-    *("ungated_ffn", "layers"),
+    *("index_heads", "index_dim", "ungated_ffn", "layers"),
 )
 #: What a kind's layers are made of: nothing without such layers, something with them.
 SIZES = {

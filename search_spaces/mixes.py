@@ -9,8 +9,8 @@ import numpy as np
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, BoolArray, IntArray, frozen
 from search_spaces.axes_schema import Conditions, Rule
-from search_spaces.columns import CODED, code, worded
-from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, SIZES
+from search_spaces.columns import CODED, code, names_of, worded
+from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, SIZES, read_blocks
 
 SHARING_NORMS = 4  # norms of a layer where caches are shared, as in Gemma 3n and 4
 MOST_SHARED = 2  # at most one layer in so many reads another's cache: Sun et al. 2024 (2405.05254) share half of them
@@ -135,7 +135,23 @@ def in_words(architectures: Architectures) -> list[str]:
     a = architectures
     names = ("n_full", "n_local", "window", "n_linear", "linear_kind", "n_conv", "n_kv_shared")
     rows = zip(*(worded(name, getattr(a, name)).tolist() for name in names), strict=True)
-    return [_one_in_words(*row) for row in rows]
+    listed = names_of(a.layers).tolist()
+    return [_blocks_in_words(text) if text else _one_in_words(*row) for text, row in zip(listed, rows, strict=True)]
+
+
+def _blocks_in_words(text: str) -> str:
+    """Blocks as `layers` lists them: `23 mamba2 + 6 full, 23 FFNs`, with the sizes of FFNs where there are several."""
+    mixers, ffns = dict[str, int](), dict[str, int]()
+    for block in read_blocks(text):
+        size = block.columns.get
+        kind = "full" if not size("n_local") else "sparse" if size("latent_size") else f"within {size('window'):,}"
+        kind = LINEAR_KINDS[size("linear_kind", 0)] if size("n_linear") else kind
+        kind += f" of {size('n_kv_heads')} KV heads" if size("n_kv_heads") and not size("latent_size") else ""
+        counts, name = (mixers, kind) if block.place == "mixer" else (ffns, f"{size('expert_size', 0):,}")
+        counts[name] = counts.get(name, 0) + block.count
+    kinds = " + ".join(f"{count} {name}" for name, count in mixers.items())
+    sizes = f" of {', '.join(ffns)}" if len(ffns) > 1 and "0" not in ffns else ""
+    return f"{kinds}, {sum(ffns.values())} FFNs{sizes}"
 
 
 def _one_in_words(full: int, local: int, window: int, linear: int, family: str, conv: int, shared: int) -> str:

@@ -114,6 +114,8 @@ def unseen_kinds(architecture: Architectures, law: Law) -> str:
 def layer_kinds(architecture: Architectures) -> str:
     """The layers of one architecture (n = 1) by kind; "" where every layer is one of full attention and experts."""
     a = architecture
+    if a.layers[0]:
+        return f"Layers differ: {in_words(a)[0]}"
     depth, window = int(a.depth[0]), windowed(a)
     linear = f"{{}} of linear attention ({LINEAR_KINDS[int(a.linear_kind[0])]})"
     counts = {linear: a.n_linear, "{} of short convolution": a.n_conv, "{} that share a KV cache": a.n_kv_shared}

@@ -6,7 +6,7 @@ Source: the configuration and modelling classes of transformers 5.23; NVIDIA's D
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nas.study.config_kinds import Columns, Config, refuse_other, written
+from nas.study.config_kinds import Columns, Config, latent_sizes, one_each, refuse_other, written
 from search_spaces.architectures import Architectures
 from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, Block, written_blocks
 
@@ -19,6 +19,7 @@ COLUMN_OF = {
     "intermediate_size": "expert_size",
 }
 OF_ATTENTION = ("num_attention_heads", "num_key_value_heads", "head_dim")
+DENSE = {"n_experts": 1, "top_k": 1, "shared_expert_size": 0}
 SKIPPED = {"attention": "mixer", "self_attn": "mixer", "mlp": "ffn"}
 
 
@@ -154,34 +155,36 @@ def nemotron_h(config: Config) -> Columns:
         blocks += [Block("mixer", count["mamba"], mamba2(config, keys, count=count["mamba"]))]
     if count["attention"]:
         blocks += [Block("mixer", count["attention"], {})]
+    routed = _routed(config) if count["moe"] else DENSE | {"expert_size": config.whole("intermediate_size")}
     if count["mlp"]:
-        blocks += [Block("ffn", count["mlp"], {"expert_size": config.whole("intermediate_size")})]
+        blocks += [Block("ffn", count["mlp"], {**DENSE, "expert_size": config.whole("intermediate_size")})]
     if count["moe"]:
         blocks += _experts_of_nemotron(config, count["moe"])
-    dense = "intermediate_size" if count["mlp"] else "moe_intermediate_size"
-    own: Columns = {"depth": len(names), "ungated_ffn": True, "layers": written_blocks(blocks)}
-    return own | {"n_experts": 1, "top_k": 1, "expert_size": config.whole(dense)}
+    return {**routed, "depth": len(names), "ungated_ffn": True, "layers": written_blocks(blocks)}
+
+
+def _routed(config: Config) -> Columns:
+    """Routed experts by DeepSeek's keys."""
+    return {
+        "n_experts": config.whole("n_routed_experts"),
+        "top_k": config.whole("num_experts_per_tok"),
+        "expert_size": config.whole("moe_intermediate_size"),
+    }
 
 
 def _experts_of_nemotron(config: Config, count: int) -> list[Block]:
     """Routed experts, on the model's features or on latent ones between two projections, beside a shared one."""
     shared, width = config.whole("moe_shared_expert_intermediate_size"), config.whole("hidden_size")
-    experts = config.whole("n_routed_experts")
-    routed: Columns = {
-        "n_experts": experts,
-        "top_k": config.whole("num_experts_per_tok"),
-        "expert_size": config.whole("moe_intermediate_size"),
-    }
+    routed = _routed(config)
     if config.get("moe_latent_size") is None:
         return [Block("ffn", count, {**routed, "shared_expert_size": shared})]
     latent = config.whole("moe_latent_size")
     # the router reads the model's features; each block but the first has no norm of its own
-    routed |= {"width": latent, "norms_per_layer": 0, "further_parameters": count * (width - latent) * experts}
-    no_norm = {"norms_per_layer": 0}
+    routed |= {"width": latent, "norms_per_layer": 0, "further_parameters": count * (width - latent) * routed["n_experts"]}
     return [
         Block("ffn", count, routed),
-        Block("ffn", count, {"expert_size": shared}),
-        Block("ffn", count, {"expert_size": latent, **no_norm}),
+        Block("ffn", count, {**DENSE, "expert_size": shared}),
+        Block("ffn", count, {**DENSE, "expert_size": latent, "norms_per_layer": 0}),
     ]
 
 
@@ -208,6 +211,37 @@ def falcon_h1(config: Config) -> Columns:
     return {"layers": written_blocks(blocks)}
 
 
+def sparse_latent(config: Config) -> Columns:
+    """Latent attention to the tokens that an indexer chooses, its own or the last one's before it (DeepSeek V3.2, GLM-5)."""
+    depth, heads = config.whole("num_hidden_layers"), config.whole("num_attention_heads")
+    types = config.get("indexer_types")
+    pattern, given = config.get("index_topk_pattern"), config.get("num_experts")
+    if types is None and pattern is not None:
+        types = [{"F": "full", "S": "shared"}.get(str(each), each) for each in (pattern if isinstance(pattern, (str, list)) else [pattern])]
+    if types is None:
+        every, first = max(config.count("index_topk_freq"), 1), config.count("index_skip_topk_offset")
+        types = ["shared" if max(i - first + 1, 0) % every else "full" for i in range(depth)]
+    owners = one_each("indexer_types", types, depth, ("full", "shared")).count("full")
+    if not owners:
+        raise ValueError("indexer_types: expected a layer with an indexer, got none")
+    mlps, dense = config.get("mlp_layer_types"), min(config.count("first_k_dense_replace"), depth)
+    if mlps is not None:
+        dense = one_each("mlp_layer_types", mlps, depth, ("dense", "sparse")).count("dense")
+    experts = _routed(config if given is None else Config({**config.values, "n_routed_experts": given}))
+    experts["shared_expert_size"] = config.count("n_shared_experts") * experts["expert_size"]
+    sizes = {**latent_sizes(config), "n_heads": heads}
+    index = {"index_heads": config.whole("index_n_heads"), "index_dim": config.whole("index_head_dim")}
+    chosen = config.whole("index_topk")
+    counted = [
+        Block("mixer", owners, {**sizes, **index, "n_local": owners, "window": chosen}),
+        Block("mixer", depth - owners, {**sizes, "n_local": depth - owners, "window": chosen}),
+        Block("ffn", depth - dense, experts),
+        Block("ffn", dense, {**DENSE, "expert_size": config.whole("intermediate_size")}),
+    ]
+    blocks = [block for block in counted if block.count]
+    return {**sizes, **experts, "layers": written_blocks(blocks)}
+
+
 def step3p5(config: Config) -> Columns:
     """Windows in layers with another number of heads, a gate per head, first layers with a dense FFN, shared experts."""
     depth, d = config.whole("num_hidden_layers"), config.whole("hidden_size")
@@ -221,16 +255,10 @@ def step3p5(config: Config) -> Columns:
     dense = types.count("dense") if isinstance(types, list) else 3
     if not 0 <= dense < depth:
         raise ValueError(f"mlp_layer_types: expected sparse layers too, got {written(types)}")
-    sparse = {
-        "n_experts": config.whole("n_routed_experts"),
-        "top_k": config.whole("num_experts_per_tok"),
-        "expert_size": config.whole("moe_intermediate_size"),
-        "shared_expert_size": config.whole("share_expert_dim"),
-    }
+    sparse = {**_routed(config), "shared_expert_size": config.whole("share_expert_dim")}
     blocks = [Block("ffn", depth - dense, sparse)]
     if dense:
-        size = config.whole("intermediate_size")
-        blocks += [Block("ffn", dense, {"n_experts": 1, "top_k": 1, "shared_expert_size": 0, "expert_size": size})]
+        blocks += [Block("ffn", dense, {**DENSE, "expert_size": config.whole("intermediate_size")})]
     if full:
         blocks += [Block("mixer", full, {"further_parameters": full * d * heads})]
     if local:

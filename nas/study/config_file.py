@@ -144,7 +144,8 @@ def architecture_of(content: Mapping[str, Any]) -> Architectures:
     for key, plain in family.plain.items():
         if config.get(key) not in (None, plain):
             raise ValueError(f"{key}: expected {plain!r}, got {written(config.get(key))}")
-    experts = next((key for key in EXPERTS if key in config.values), "")
+    counted = [key for key in EXPERTS if key in config.values]
+    experts = next((key for key in counted if config.get(key) is not None), *counted[:1] or [""])
     sparse = bool(family.experts) and config.get(experts) != 0
     own = family.kinds(config)
     columns: Columns = {
@@ -188,7 +189,7 @@ def family_named(name: str, content: Mapping[str, Any]) -> Family:
         raise ValueError(
             f"model_type: expected a family that is read (docs/layer-kinds.md), got {name[:60]!r}; the nearest is {near}"
         )
-    if found.mixer != "latent_size" and content.get("kv_lora_rank"):
+    if found.mixer not in ("latent_size", "layers") and content.get("kv_lora_rank"):
         raise ValueError(f"model_type: expected layers that columns hold, got {name!r}, which has {MLA}")
     return found
 

@@ -286,7 +286,7 @@ def _experts_beside(config: Config, depth: int) -> Columns:
 def latent(config: Config) -> Columns:
     """Latent attention (MLA), first layers with a dense FFN, and shared experts without a gate (DeepSeek V2 and V3)."""
     return {
-        **_latent_sizes(config),
+        **latent_sizes(config),
         **_shared_experts(config),
         **_dense_first(config, config.count("first_k_dense_replace")),
     }
@@ -298,10 +298,10 @@ def glm4_moe_lite(config: Config) -> Columns:
     first = config.get("first_k_dense_replace")
     if first not in (None, dense):
         raise ValueError(f"first_k_dense_replace: expected {dense}, as mlp_layer_types says, got {written(first)}")
-    return {**_latent_sizes(config), **_shared_experts(config), **_dense_first(config, dense)}
+    return {**latent_sizes(config), **_shared_experts(config), **_dense_first(config, dense)}
 
 
-def _latent_sizes(config: Config) -> Columns:
+def latent_sizes(config: Config) -> Columns:
     rope = config.whole("qk_rope_head_dim")
     size = config.whole("qk_nope_head_dim") + rope
     refuse_other(config, "qk_head_dim", size)

@@ -263,6 +263,7 @@ def _heads(x: Dimensions, context: int) -> Iterator[Heads]:
     if x.latent is not None:
         plain = 1.0 - x.latent
         layers, own_kv, full = layers * plain, own_kv * plain, full * plain
+        local = None if local is None else local * plain
     yield Heads("", layers, own_kv, shared, full, local, d_q, d_m, 2.0, 2.0 * d_m, d_q, d_q)
 
 
@@ -315,11 +316,35 @@ def _latent(x: Dimensions, here: Values, phase: Phase, scenario: Scenario) -> It
         yield Operator("latent_rope_norm", 8.0 * t * (d_q + kept), 2.0 * t * (d_q + kept) * b_a, count=layers)
     plain, values = x.latent_plain, x.latent_values
     yield linear("latent_k_up", t, t * plain, t * n_h * r, r * plain, p, out_bytes=b_a, count=layers)
-    one = Heads("latent_", layers, layers, None, layers, None, d_q, kept, 1.0, kept, n_h * kept, n_h * r)
+    yield from _indexer(x, layers, phase, scenario)
+    context = phase.last_kv
+    full, local = here * x.kinds.full(context), x.kinds.local(context)
+    one = Heads("latent_", layers, layers, None, full, local, d_q, kept, 1.0, kept, n_h * kept, n_h * r)
     yield from attention_core(x, one, phase, scenario)
     yield linear("latent_v_up", t, t * n_h * r, t * values, r * values, p, out_bytes=b_a, count=layers)
     yield from quantise("latent_quantise_o", t * values, p, count=layers)
     yield linear("latent_o_proj", t, t * values, t * d, d * values, p, out_bytes=b_a, count=layers)
+
+
+def _indexer(x: Dimensions, layers: Values, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
+    """What chooses the tokens that latent attention attends to: queries, a key and weights of heads, and scores of all tokens.
+
+    Source: DeepSeek-AI 2025, DeepSeek-V3.2-Exp, equation 1.
+    """
+    if x.index_dim is None:
+        return
+    p, t, d, size, b_a = scenario.precision, phase.tokens, x.width, x.index_queries, scenario.precision.activation_bytes
+    heads, here = x.architectures.index_heads.astype(np.float64), (x.index_dim > 0).astype(float)
+    rank, keys = x.latent_queries * here, x.index_dim
+    made = partial(linear, rows=t, p=p, count=layers, present=here)
+    yield made("index_q", n_in=t * rank, n_out=t * size, weights=rank * size, out_bytes=b_a)
+    yield made("index_k", n_in=t * d * here, n_out=t * keys, weights=d * keys, out_bytes=p.kv_bytes)
+    yield made("index_weights", n_in=t * d * here, n_out=t * heads, weights=d * heads, out_bytes=b_a)
+    pairs, moved = 2.0 * (size + heads), phase.batch * keys * p.kv_bytes
+    halved = scenario.causal and phase.name == "prefill"
+    once, per_kv = (pairs * t * share for share in ((0.5, 0.5) if halved else (0.0, 1.0)))
+    scores = partial(Operator, "index_scores", once, t * size * b_a, kind="attention", count=layers, present=here)
+    yield scores(flops_per_kv=per_kv, bytes_per_kv=moved)
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,6 +80,8 @@ OWN: dict[str, Content] = {
     "deepseek_v2": LATENT | DENSE_FIRST,
     "deepseek_v3": LATENT | DENSE_FIRST,
     "glm4_moe_lite": LATENT,
+    "deepseek_v32": LATENT | DENSE_FIRST,
+    "glm_moe_dsa": LATENT | DENSE_FIRST | {"index_topk_freq": 2},
     "llama4_text": LOCAL | {"head_dim": 16, "intermediate_size_mlp": 80, "interleave_moe_layer_step": 2},
     "hunyuan_v1_moe": {"num_experts": 4, "moe_topk": 2, "head_dim": 16},
     "nemotron_h": ROUTED
@@ -103,6 +105,7 @@ LISTS: dict[str, list[Any]] = {
     "hybrid_override_pattern": ["M*E-", "MM-*EE"],
     "layers_block_type": [["linear_attention", "full_attention", "mlp", "mlp"]],
     "moe_layers": [[0, 3]],
+    "indexer_types": [["full", "shared", "shared", "full"]],
     "no_rope_layers": [[1, 0, 1, 1]],
     "block_configs": [[{"ffn": {"intermediate_size": 48}}] * 4],
     "mlp_layer_types": [["dense"] * 3 + ["sparse"]],
