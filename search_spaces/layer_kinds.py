@@ -203,6 +203,8 @@ def _head_faults(c: Mapping[str, AnyArray]) -> Iterator[str]:
         yield "qkv_bias, qk_norm: expected no bias and a norm of heads beside full_head_dim, none beside latent_size, got another; drop it"
     elif (i := _first((c["keys_are_values"] > 0) & ~own)) is not None:
         yield "keys_are_values: expected false without full_head_dim, got true; drop it"
+    if (i := _first(((c["index_heads"] > 0) != (c["index_dim"] > 0)) | (c["index_dim"] > 0) & (c["latent_queries"] == 0))) is not None:
+        yield f"index_dim: expected it beside index_heads and latent_queries, got {c['index_dim'][i]}; correct them"
     sizes = (c["value_dim"] > 0) & (c["latent_rope"] > 0) & (c["latent_rope"] < c["head_dim"])
     if (i := _first(latent & ~sizes)) is not None:
         yield f"latent_size: expected value_dim above 0 and latent_rope from 1 to below head_dim {c['head_dim'][i]} beside it; correct them"

@@ -82,6 +82,9 @@ class Arch:
     value_dim: int = 0
     further_parameters: int = 0
     table_parameters: int = 0
+    index_heads: int = 0
+    index_dim: int = 0
+    ungated_ffn: bool = False
 
     @cached_property
     def layers(self) -> list[Layer]:
@@ -470,6 +473,13 @@ def _latent_attention(arch: Arch, setting: Setting, phase: Phase, s_kv: int, t: 
     rows += product("q_up", rank or d, d_q, (rank or d) * d_q)
     rows += product("kv_down", d, r + c, d * (r + c), b_kv)
     rows += product("k_up", d_q - n_h * c, n_h * r, r * (d_q - n_h * c))
+    if arch.index_dim:
+        h, i = arch.index_heads, arch.index_dim
+        rows += product("index_q", rank, h * i, rank * h * i)
+        rows += product("index_k", d, i, d * i, b_kv)
+        rows += product("index_weights", d, h, d * h)
+        seen = _score_pairs(arch, setting, phase, _queries(setting, phase), s_kv, Layer())
+        rows.append(("index_scores", 2.0 * b * seen * h * (i + 1), t * h * i * b_a + b * s_kv * i * b_kv, FP16))
     pairs = _score_pairs(arch, setting, phase, _queries(setting, phase), s_kv, layer)
     vectors, kept = b * _queries(setting, phase) * n_h * b_a, b * s_kv * (r + c) * b_kv
     scores = n_h * b * pairs * b_a
@@ -525,9 +535,12 @@ def _ffn(
     up_bytes = weights + t * k * d * b_i + t * r_d * b_a
     eight = setting.down_inputs_of_8_bits
     down_bytes = weights + t * r_d * (1.0 if eight else b_i) + t * k * d * b_a
-    rows = _linear(setting, f"{prefix}gate_proj", flops, up_bytes, t * r_d)
-    rows += _linear(setting, f"{prefix}up_proj", flops, up_bytes, t * r_d)
-    rows.append((f"{prefix}gated_activation", 5.0 * t * r_d, 3.0 * t * r_d * b_a, FP16))
+    rows = _linear(setting, f"{prefix}up_proj", flops, up_bytes, t * r_d)
+    if arch.ungated_ffn:
+        rows.append((f"{prefix}activation", 2.0 * t * r_d, 2.0 * t * r_d * b_a, FP16))
+    else:
+        rows += _linear(setting, f"{prefix}gate_proj", flops, up_bytes, t * r_d)
+        rows.append((f"{prefix}gated_activation", 5.0 * t * r_d, 3.0 * t * r_d * b_a, FP16))
     rows += _quantise(setting, f"{prefix}down_proj_input", t * r_d)
     rows += _linear(setting, f"{prefix}down_proj", flops, down_bytes, t * k * d, INT8 if eight else None)
     return rows
@@ -591,7 +604,7 @@ def vocabulary_operators(arch: Arch, setting: Setting, phase: Phase) -> list[Ope
     ]
 
 
-ATTENTION = ("qk_matmul", "softmax", "sv_matmul", "fused_attention")
+ATTENTION = ("index_scores", "qk_matmul", "softmax", "sv_matmul", "fused_attention")
 EXPERTS = ("gate_proj", "up_proj", "down_proj")
 
 
@@ -672,7 +685,7 @@ def _working_set(arch: Arch, setting: Setting) -> float:
         moved += sum(traffic for _, _, traffic, _ in vocabulary_operators(arch, uniform, "decode"))
     left = arch.n_experts - _expected_experts(arch.n_experts, arch.top_k, setting.batch)
     with_experts = sum(not layer.dense for layer in arch.layers)
-    half = 0.5 * 3.0 * with_experts * left * arch.expert_size * arch.width * setting.weight_bytes
+    half = 0.5 * (2.0 if arch.ungated_ffn else 3.0) * with_experts * left * arch.expert_size * arch.width * setting.weight_bytes
     return moved / len(steps) + half
 
 
@@ -723,7 +736,8 @@ def _mixer_params(arch: Arch, layer: Layer) -> int:
         d, n_h, r, c, rank = arch.width, arch.n_heads, arch.latent_size, arch.latent_rope, arch.latent_queries
         queries = rank * (d + arch.query_dim) if rank else d * arch.query_dim
         ups = r * n_h * (arch.head_dim - c) + r * n_h * arch.value_dim
-        return queries + d * (r + c) + ups + n_h * arch.value_dim * d
+        index = rank * arch.index_heads * arch.index_dim + d * (arch.index_dim + arch.index_heads)
+        return queries + d * (r + c) + ups + n_h * arch.value_dim * d + index
     d, d_q, d_m = arch.width, arch.query_dim, arch.kv_dim
     if layer.mixer == "linear":
         inner, _, projected = _linear_sizes(arch)
@@ -736,16 +750,17 @@ def _mixer_params(arch: Arch, layer: Layer) -> int:
 
 def _ffn_params(arch: Arch, experts: int, layer: Layer) -> int:
     """Weights of that many routed experts and of the shared expert, or of the dense FFN, in one layer."""
+    matrices = 2 if arch.ungated_ffn else 3
     if layer.dense:
-        return 3 * arch.width * arch.dense_size
-    return 3 * arch.width * arch.expert_size * experts + 3 * arch.width * arch.shared_expert_size
+        return matrices * arch.width * arch.dense_size
+    return matrices * arch.width * (arch.expert_size * experts + arch.shared_expert_size)
 
 
 def _mixer_small_params(arch: Arch, layer: Layer) -> int:
     """QK-norm and biases of attention, norms of latents; convolution, steps, decays and norm of the others."""
     arch = arch.seen_by(layer)
     if arch.latent_size and layer.mixer == "full":
-        return arch.latent_size + arch.latent_queries
+        return arch.latent_size + arch.latent_queries + 2 * arch.index_dim
     keys, d_q, d_m = int(layer.own_kv), arch.query_dim, arch.kv_dim
     if layer.mixer == "conv":
         return arch.width * arch.conv_kernel
@@ -811,7 +826,7 @@ def kept_bytes(arch: Arch, setting: Setting, layer: Layer) -> float:
     if not layer.own_kv:
         return 0.0
     tokens = min(context, arch.window) if layer.mixer == "local" else context
-    kept = arch.latent_size + arch.latent_rope if arch.latent_size else 2 * arch.seen_by(layer).kv_dim
+    kept = arch.latent_size + arch.latent_rope + arch.index_dim if arch.latent_size else 2 * arch.seen_by(layer).kv_dim
     return b * tokens * kept * setting.kv_bytes
 
 
@@ -831,8 +846,9 @@ def _peak_activation_bytes(arch: Arch, setting: Setting) -> float:
     """The mixer that holds most and, 2 features each, the FFN that holds most, at b_a."""
     tokens = setting.batch * setting.input_tokens
     mixer = max(_mixer_activations(arch, setting, layer) for layer in set(arch.layers))
-    experts = 2 * arch.top_k * arch.expert_size + 2 * arch.shared_expert_size
-    return (mixer + tokens * max(experts, 2 * arch.dense_size)) * setting.activation_bytes
+    held = 1 if arch.ungated_ffn else 2
+    experts = held * arch.top_k * arch.expert_size + held * arch.shared_expert_size
+    return (mixer + tokens * max(experts, held * arch.dense_size)) * setting.activation_bytes
 
 
 def memory_gb(arch: Arch, setting: Setting) -> float:

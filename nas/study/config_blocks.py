@@ -6,7 +6,19 @@ Source: the configuration and modelling classes of transformers 5.23; NVIDIA's D
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nas.study.config_kinds import Columns, Config, latent_sizes, one_each, refuse_other, written
+from nas.study.config_kinds import (
+    Columns,
+    Config,
+    dense_first,
+    dense_layers,
+    exaone4,
+    latent_sizes,
+    local,
+    one_each,
+    refuse_other,
+    whole_heads,
+    written,
+)
 from search_spaces.architectures import Architectures
 from search_spaces.layer_kinds import KIND_DEFAULTS, LINEAR_KINDS, Block, written_blocks
 
@@ -292,16 +304,82 @@ def hunyuan_moe(config: Config) -> Columns:
     return {"shared_expert_size": config.whole("intermediate_size")}
 
 
-def layer_norms(config: Config) -> Columns:
-    """An FFN of two matrices, and norms that have a bias; biases of projections where the config says so."""
-    depth, d, size = (config.whole(key) for key in ("num_hidden_layers", "hidden_size", "intermediate_size"))
-    biases = depth * (size + d) if config.get("mlp_bias") or config.get("use_bias") else 0
-    out = depth * d if config.get("use_bias") else 0
-    found: Columns = {"ungated_ffn": True, "further_parameters": (2 * depth + 1) * d + biases + out}
-    return found | ({"qkv_bias": True} if config.get("use_bias") else {})
-
-
-def relu2(config: Config) -> Columns:
+def two_matrices(config: Config) -> Columns:
     """An FFN of two matrices, with biases where mlp_bias says so."""
-    depth, d, size = (config.whole(key) for key in ("num_hidden_layers", "hidden_size", "intermediate_size"))
-    return {"ungated_ffn": True, "further_parameters": depth * (size + d) if config.get("mlp_bias") else 0}
+    return {"ungated_ffn": True, "further_parameters": _ffn_biases(config) if config.get("mlp_bias") else 0}
+
+
+def _ffn_biases(config: Config) -> int:
+    return config.whole("num_hidden_layers") * (config.whole("intermediate_size") + config.whole("hidden_size"))
+
+
+def norm_biases(config: Config) -> Columns:
+    """Two norms a layer and a last one that have a bias (StableLM)."""
+    if config.get("use_parallel_residual") or config.get("qk_layernorm"):
+        raise ValueError("use_parallel_residual, qk_layernorm: expected False, got True")
+    whole_heads(config)
+    further = (2 * config.whole("num_hidden_layers") + 1) * config.whole("hidden_size")
+    return {"qkv_bias": bool(config.get("use_qkv_bias")), "further_parameters": further}
+
+
+def nemotron(config: Config) -> Columns:
+    """Norms with a bias, an FFN of two matrices."""
+    of_ffn, norms = two_matrices(config), (2 * config.whole("num_hidden_layers") + 1) * config.whole("hidden_size")
+    return of_ffn | {"further_parameters": of_ffn["further_parameters"] + norms}
+
+
+def starcoder2(config: Config) -> Columns:
+    """Norms with a bias, an FFN of two matrices, and biases everywhere where use_bias says so."""
+    biased, depth, d = bool(config.get("use_bias")), config.whole("num_hidden_layers"), config.whole("hidden_size")
+    of_matrices = _ffn_biases(config) + depth * d if biased else 0
+    return {"ungated_ffn": True, "qkv_bias": biased, "further_parameters": (2 * depth + 1) * d + of_matrices}
+
+
+def gpt_neox(config: Config) -> Columns:
+    """Full attention of as many KV heads as heads, norms and an FFN of two matrices with a bias."""
+    biased, depth, d = bool(config.get("attention_bias")), config.whole("num_hidden_layers"), config.whole("hidden_size")
+    further = (2 * depth + 1) * d + _ffn_biases(config) + depth * d * biased
+    whole_heads(config)
+    return {"ungated_ffn": True, "qkv_bias": biased, "further_parameters": further}
+
+
+def phi(config: Config) -> Columns:
+    """One norm a layer, an FFN of two matrices, and biases everywhere, the LM head's too."""
+    depth, d = config.whole("num_hidden_layers"), config.whole("hidden_size")
+    further = (depth + 1) * d + _ffn_biases(config) + depth * d + config.whole("vocab_size")
+    return {"ungated_ffn": True, "further_parameters": further}
+
+
+def apertus(config: Config) -> Columns:
+    """An FFN of two matrices whose activation has two parameters."""
+    return {"ungated_ffn": True, "further_parameters": 2 * config.whole("num_hidden_layers")}
+
+
+def exaone_moe(config: Config) -> Columns:
+    """Windows, first layers with a dense FFN, shared experts."""
+    dense = config.count("first_k_dense_replace")
+    shared = config.count("num_shared_experts") * config.whole("moe_intermediate_size")
+    return {**exaone4(config), "shared_expert_size": shared, **dense_first(config, dense_layers(config, dense))}
+
+
+def solar_open(config: Config) -> Columns:
+    """Full attention, shared experts without a gate."""
+    return {"shared_expert_size": config.count("n_shared_experts") * config.whole("moe_intermediate_size")}
+
+
+def afmoe(config: Config) -> Columns:
+    """Windows, attention with a gate, first layers with a dense FFN, shared experts; a bias of each expert as further parameters."""
+    depth, dense = config.whole("num_hidden_layers"), config.count("num_dense_layers")
+    every = config.whole("global_attn_every_n_layers")
+    kinds = config.layers(lambda i: "local" if (i + 1) % every else "full")
+    shared = config.count("num_shared_experts") * config.whole("moe_intermediate_size")
+    biases = max(depth - dense, 0) * config.whole("num_experts")
+    own: Columns = {"attention_gate": True, "shared_expert_size": shared, "further_parameters": biases}
+    return {**local(config, kinds), **own, **dense_first(config, dense)}
+
+
+def latent_alone(config: Config) -> Columns:
+    """Latent attention before a dense FFN (MiniCPM 3, Youtu)."""
+    heads = config.whole("num_attention_heads")
+    value = config.get("v_head_dim") or config.whole("hidden_size") // heads
+    return latent_sizes(Config({**config.values, "v_head_dim": value}))

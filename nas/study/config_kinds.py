@@ -104,13 +104,13 @@ def _alike(config: Config, kind: str) -> Columns:
         raise ValueError(
             f"layer_types: expected {names} alone in this family, got {written(config.get('layer_types'))}"
         )
-    return _local(config, [kind] * config.whole("num_hidden_layers"))
+    return local(config, [kind] * config.whole("num_hidden_layers"))
 
 
 def ministral(config: Config) -> Columns:
     """A window in the layers that layer_types says, else in all."""
     windowed = config.get("sliding_window") is not None
-    return _local(config, config.layers(lambda i: "local" if windowed else "full"))
+    return local(config, config.layers(lambda i: "local" if windowed else "full"))
 
 
 def window_if_switched_on(config: Config) -> Columns:
@@ -123,7 +123,7 @@ def window_from_a_layer(config: Config) -> Columns:
     if not config.get("use_sliding_window") or config.get("sliding_window") is None:
         return {}
     first = config.count("max_window_layers")
-    return _local(config, config.layers(lambda i: "local" if i >= first else "full"))
+    return local(config, config.layers(lambda i: "local" if i >= first else "full"))
 
 
 def qwen2_moe(config: Config) -> Columns:
@@ -131,7 +131,7 @@ def qwen2_moe(config: Config) -> Columns:
     if not config.get("use_sliding_window") or not config.get("sliding_window"):
         return {}
     last = config.count("max_window_layers")
-    return _local(config, config.layers(lambda i: "local" if (i + 1) % 2 and i < last else "full"))
+    return local(config, config.layers(lambda i: "local" if (i + 1) % 2 and i < last else "full"))
 
 
 def smollm3(config: Config) -> Columns:
@@ -140,7 +140,7 @@ def smollm3(config: Config) -> Columns:
         return {}
     rotated, every = config.get("no_rope_layers"), config.whole("no_rope_layer_interval")
     has_rope = [bool((i + 1) % every) for i in range(config.whole("num_hidden_layers"))] if rotated is None else rotated
-    return _local(config, config.layers(lambda i: "full" if has_rope[i] else "local"))
+    return local(config, config.layers(lambda i: "full" if has_rope[i] else "local"))
 
 
 def windows(period: int) -> Callable[[Config], Columns]:
@@ -148,7 +148,7 @@ def windows(period: int) -> Callable[[Config], Columns]:
 
     def read(config: Config) -> Columns:
         every = config.whole("sliding_window_pattern") if "sliding_window_pattern" in config.values else period
-        return _local(config, config.layers(lambda i: "local" if (i + 1) % every else "full"))
+        return local(config, config.layers(lambda i: "local" if (i + 1) % every else "full"))
 
     return read
 
@@ -158,10 +158,10 @@ def exaone4(config: Config) -> Columns:
     if config.get("sliding_window") is None:
         return {}
     every = config.whole("sliding_window_pattern")
-    return _local(config, config.layers(lambda i: "local" if (i + 1) % every else "full"))
+    return local(config, config.layers(lambda i: "local" if (i + 1) % every else "full"))
 
 
-def _local(config: Config, kinds: Sequence[str]) -> Columns:
+def local(config: Config, kinds: Sequence[str]) -> Columns:
     count = list(kinds).count("local")
     return {"n_local": count, "window": config.whole("sliding_window")} if count else {}
 
@@ -189,7 +189,7 @@ def gemma3n(config: Config) -> Columns:
     laurel, inputs = 2 * d * rank + d, 2 * d * own + d
     once = d * depth * own + own + 2 * (n - 1) * d * d
     return {
-        **_local(config, kinds),
+        **local(config, kinds),
         **_sharing(config, kinds),
         "further_parameters": once + depth * (altup + laurel + inputs),
         "table_parameters": table * depth * own,
@@ -208,7 +208,7 @@ def gemma4(config: Config) -> Columns:
     further = d * own * len(kinds) + own + len(kinds) * (2 * d * own + d) if own else 0
     experts = _experts_beside(config, len(kinds)) if config.get("enable_moe_block") else {}
     return {
-        **_local(config, kinds),
+        **local(config, kinds),
         **_heads_of_full_attention(config, kinds),
         **_sharing(config, kinds),
         **experts,
@@ -288,17 +288,17 @@ def latent(config: Config) -> Columns:
     return {
         **latent_sizes(config),
         **_shared_experts(config),
-        **_dense_first(config, config.count("first_k_dense_replace")),
+        **dense_first(config, config.count("first_k_dense_replace")),
     }
 
 
 def glm4_moe_lite(config: Config) -> Columns:
     """The same with its dense layers in mlp_layer_types (GLM-4.7-Flash)."""
-    dense = _dense_layers(config, otherwise=1)
+    dense = dense_layers(config, otherwise=1)
     first = config.get("first_k_dense_replace")
     if first not in (None, dense):
         raise ValueError(f"first_k_dense_replace: expected {dense}, as mlp_layer_types says, got {written(first)}")
-    return {**latent_sizes(config), **_shared_experts(config), **_dense_first(config, dense)}
+    return {**latent_sizes(config), **_shared_experts(config), **dense_first(config, dense)}
 
 
 def latent_sizes(config: Config) -> Columns:
@@ -320,11 +320,11 @@ def _shared_experts(config: Config) -> Columns:
     return {"shared_expert_size": config.count("n_shared_experts") * config.whole("moe_intermediate_size")}
 
 
-def _dense_first(config: Config, dense: int) -> Columns:
+def dense_first(config: Config, dense: int) -> Columns:
     return {"n_dense": dense, "dense_size": config.whole("intermediate_size")} if dense else {}
 
 
-def _dense_layers(config: Config, otherwise: int) -> int:
+def dense_layers(config: Config, otherwise: int) -> int:
     """How many first layers mlp_layer_types says have a dense FFN.
 
     Raises:
@@ -346,14 +346,14 @@ def glm4_moe(config: Config) -> Columns:
     """First layers with a dense FFN, shared experts without a gate, and norms of heads where use_qk_norm says so."""
     norm = "head" if config.get("use_qk_norm") else "no"
     dense = config.count("first_k_dense_replace")
-    return {**full_attention(config), "qk_norm": norm, **_shared_experts(config), **_dense_first(config, dense)}
+    return {**full_attention(config), "qk_norm": norm, **_shared_experts(config), **dense_first(config, dense)}
 
 
 def dots1(config: Config) -> Columns:
     """Windows from a layer on, first layers with a dense FFN, shared experts without a gate."""
     first, windowed = config.count("max_window_layers"), config.get("sliding_window") is not None
-    local = _local(config, config.layers(lambda i: "local" if windowed and i >= first else "full"))
-    return {**local, **_shared_experts(config), **_dense_first(config, config.count("first_k_dense_replace"))}
+    windowed_layers = local(config, config.layers(lambda i: "local" if windowed and i >= first else "full"))
+    return {**windowed_layers, **_shared_experts(config), **dense_first(config, config.count("first_k_dense_replace"))}
 
 
 def ernie4_5_moe(config: Config) -> Columns:
@@ -367,7 +367,7 @@ def ernie4_5_moe(config: Config) -> Columns:
     if last not in (-1, depth - 1):
         raise ValueError(f"moe_layer_end_index: expected -1 or {depth - 1}, the last layer, got {written(last)}")
     shared = config.count("moe_num_shared_experts") * config.whole("moe_intermediate_size")
-    dense = _dense_first(config, min(first, depth))
+    dense = dense_first(config, min(first, depth))
     return {"shared_expert_size": shared, "further_parameters": (depth - first) * experts, **dense}
 
 
@@ -392,8 +392,8 @@ def gpt_oss(config: Config) -> Columns:
 
 def mellum(config: Config) -> Columns:
     """Windows where layer_types says so, and first layers with a dense FFN."""
-    local = _local(config, config.layers(lambda i: "full"))
-    return local | _dense_first(config, _dense_layers(config, otherwise=0))
+    windowed = local(config, config.layers(lambda i: "full"))
+    return windowed | dense_first(config, dense_layers(config, otherwise=0))
 
 
 def deltanet(config: Config) -> Columns:
@@ -448,7 +448,7 @@ def lfm2(config: Config) -> Columns:
 def lfm2_moe(config: Config) -> Columns:
     """Short convolutions beside attention, and first layers with a dense FFN."""
     kinds = config.layers(lambda i: "full", "conv")
-    return {**_convolutions(config, kinds), **_dense_first(config, config.count("num_dense_layers"))}
+    return {**_convolutions(config, kinds), **dense_first(config, config.count("num_dense_layers"))}
 
 
 def _convolutions(config: Config, kinds: list[str]) -> Columns:

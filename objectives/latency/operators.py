@@ -319,6 +319,7 @@ def _latent(x: Dimensions, here: Values, phase: Phase, scenario: Scenario) -> It
     yield from _indexer(x, layers, phase, scenario)
     context = phase.last_kv
     full, local = here * x.kinds.full(context), x.kinds.local(context)
+    local = None if local is None else here * local
     one = Heads("latent_", layers, layers, None, full, local, d_q, kept, 1.0, kept, n_h * kept, n_h * r)
     yield from attention_core(x, one, phase, scenario)
     yield linear("latent_v_up", t, t * n_h * r, t * values, r * values, p, out_bytes=b_a, count=layers)

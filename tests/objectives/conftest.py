@@ -242,13 +242,14 @@ def layer_kinds(generator: np.random.Generator, experts: Any) -> dict[str, Any]:
         "attention_gate": generator.random(n) < 0.5,
         "further_parameters": np.where(generator.random(n) < 0.5, 0, generator.integers(1, 10**9, n)),
         "table_parameters": np.where(generator.random(n) < 0.5, 0, generator.integers(1, 10**9, n)),
+        "ungated_ffn": generator.random(n) < 0.3,
     }
 
 
 @pytest.fixture(scope="session")
 def as_reference(reference: ModuleType) -> Callable[[Architectures], list[Any]]:
     """The oracle's scalar architectures of a batch; formats, tokens and how a design is served are no part of the oracle."""
-    names = [name for name in (*SHAPE, *DEFAULTS) if name not in NOT_OF_A_MODEL]
+    names = [name for name in (*SHAPE, *DEFAULTS) if name not in (*NOT_OF_A_MODEL, "layers")]
 
     def convert(architectures: Architectures) -> list[Any]:
         columns = {name: worded(name, getattr(architectures, name)).tolist() for name in names}

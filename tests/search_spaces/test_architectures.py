@@ -166,6 +166,10 @@ def test_defaults_are_the_model_pages() -> None:
         "value_dim": 0,
         "further_parameters": 0,
         "table_parameters": 0,
+        "index_heads": 0,
+        "index_dim": 0,
+        "ungated_ffn": False,
+        "layers": "",
     }
     assert found.further_columns() == {}
 

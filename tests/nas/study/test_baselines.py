@@ -46,14 +46,14 @@ def test_a_mixed_family_stands_beside_published_names_and_in_the_run(
         ("{config: nowhere.json}", r"study.yaml:1: baselines.0: .*nowhere.json: expected a Hugging Face config.json"),
         (
             "{config: other.json}",
-            r"study.yaml:1: baselines.0: .*model_type: expected layers that columns hold, got 'nemotron_h'",
+            r"study.yaml:1: baselines.0: .*model_type: expected layers that columns hold, got 'deepseek_v4'",
         ),
         ("{config: 3}", r"study.yaml:1: baselines.0: config: expected the path of a config.json, got 3"),
         ("{config: other.json, depth: 3}", r"study.yaml:1: baselines.0: depth: expected config and name alone"),
     ],
 )
 def test_what_is_no_such_model_is_refused_by_its_place(written: str, said: str, tmp_path: Path) -> None:
-    (tmp_path / "other.json").write_text(json.dumps({"model_type": "nemotron_h"}))
+    (tmp_path / "other.json").write_text(json.dumps({"model_type": "deepseek_v4"}))
     (tmp_path / "study.yaml").write_text(f"baselines: [{written}]\n")
     with pytest.raises(UsageError, match=said):
         assemble(*layered({}, [], str(tmp_path / "study.yaml")))

@@ -87,6 +87,12 @@ OWN: dict[str, Content] = {
     "nemotron_h": ROUTED
     | {"mamba_num_heads": 8, "mamba_head_dim": 16, "ssm_state_size": 12, "n_groups": 2, "head_dim": 16}
     | {"moe_shared_expert_intermediate_size": 40, "moe_latent_size": 24, "hybrid_override_pattern": "ME*-"},
+    "exaone_moe": EXPERTS | DENSE_FIRST,
+    "solar_open": ROUTED | {"head_dim": 16},
+    "afmoe": EXPERTS | {"head_dim": 16, "num_shared_experts": 1},
+    "helium": {"head_dim": 16},
+    "youtu": {key: value for key, value in LATENT.items() if key not in ROUTED},
+    "minicpm3": {key: value for key, value in LATENT.items() if key not in ROUTED},
     "falcon_h1": {"mamba_d_ssm": 128, "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_state": 12},
 }
 FURTHER = {

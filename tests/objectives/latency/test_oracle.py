@@ -59,6 +59,7 @@ OTHER_HEADS = [
     WINDOWS | {"keys_are_values": True, "n_kv_shared": 2, "n_kv_shared_local": 2},
     LATENT,
     LATENT | {"latent_queries": 40, "n_dense": 1, "dense_size": 300},
+    LATENT | {"latent_queries": 40, "index_heads": 3, "index_dim": 20, "ungated_ffn": True},
     {name: WINDOWS[name] for name in ("depth", "width", "head_dim", "n_heads", "n_kv_heads", "expert_size")},
 ]
 
