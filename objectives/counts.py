@@ -53,8 +53,8 @@ def count(architectures: Architectures, x: Dimensions | None = None) -> Paramete
     """
     found = _COUNTED.get(architectures)
     if found is None:
-        several = np.unique(architectures.layers) if any_of(architectures.layers) else []
-        counted = _in_batches(architectures) if len(several) > 1 else _counted(x or Dimensions(architectures))
+        several = any_of(architectures.layers) and len(np.unique(architectures.layers)) > 1
+        counted = _in_batches(architectures) if several else _counted(x or Dimensions(architectures))
         found = _COUNTED[architectures] = counted
     return found
 

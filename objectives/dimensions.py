@@ -14,7 +14,8 @@ from search_spaces.layer_kinds import KIND_DEFAULTS, OF_BLOCKS, Block, read_bloc
 #: Columns of which a block has nothing unless it says so: the other part of a layer, what stands once, sizes of other kinds.
 NOTHING = {
     **{name: 0 for name in KIND_DEFAULTS if name not in ("ungated_ffn", "attention_gate")},
-    **{"vocabulary": 0, "norms_per_layer": 1},
+    "vocabulary": 0,
+    "norms_per_layer": 1,
 }
 NO_MIXER = {"n_heads": 0, "n_kv_heads": 0, "head_dim": 0, "qk_norm": 0, "qkv_bias": 0, "attention_gate": 0}
 NO_FFN = {"n_experts": 1, "top_k": 1, "expert_size": 0, "shared_expert_size": 0, "shared_gate": 0}

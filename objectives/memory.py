@@ -80,7 +80,8 @@ def weights_by_part(x: Dimensions, g: ParameterGroups, p: Precision) -> tuple[Fl
         return mixing * weights, ffn * weights
     if x.layout is not None:
         parts = [weights_by_part(block, count(block.architectures, block), p) for block in x.layout.blocks]
-        return sum(mixer for mixer, _ in parts), sum(ffn for _, ffn in parts)
+        none = np.zeros(len(x.architectures))
+        return sum((mixer for mixer, _ in parts), none), sum((ffn for _, ffn in parts), none)
     out = kinds.attention_layers * d * x.query_dim * p.bytes_of("output", x.query_dim)
     values = kinds.own_kv_layers * d * x.kv_dim * p.bytes_of("values", d)
     recurrent = x.architectures.n_linear * d * inner
@@ -122,7 +123,7 @@ def resident_parts_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> 
 def _held_by_ffn(x: Dimensions) -> FloatArray:
     """Elements of a token that the FFN which needs most holds before its last matrix, (n,)."""
     if x.layout is not None:
-        return np.max([_held_by_ffn(block) for block in x.layout.ffns], axis=0)
+        return np.asarray(np.max([_held_by_ffn(block) for block in x.layout.ffns], axis=0))
     shared = np.zeros(len(x.architectures)) if x.shared is None else x.shared
     ffn: FloatArray = x.before_activation * x.activated_size + x.before_activation * shared
     return ffn if x.kinds.dense is None else np.maximum(ffn, x.before_activation * x.dense_size)
@@ -166,7 +167,7 @@ def mixer_activations(x: Dimensions, scenario: Scenario) -> FloatArray:
     Attention 4 d + 2 d_m a token and, unfused, the scores; linear attention 2 d + c + 2 h_v d_v; convolution 6 d.
     """
     if x.layout is not None:
-        return np.max([mixer_activations(block, scenario) for block in x.layout.mixers], axis=0)
+        return np.asarray(np.max([mixer_activations(block, scenario) for block in x.layout.mixers], axis=0))
     a, kinds, read = x.architectures, x.kinds, float(scenario.input_tokens)
     tokens = scenario.tokens_at_once
     held = tokens * (4.0 * x.width + 2.0 * x.kv_dim)

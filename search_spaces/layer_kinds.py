@@ -88,7 +88,9 @@ def read_blocks(text: str) -> tuple[Block, ...]:
         items = json.loads(text)
         blocks = tuple(Block(place, count, columns) for place, count, columns in items)
     except (ValueError, TypeError):
-        raise ValueError(f'layers: expected a list like [["ffn", 2, {{"expert_size": 768}}]], got {text[:60]!r}') from None
+        raise ValueError(
+            f'layers: expected a list like [["ffn", 2, {{"expert_size": 768}}]], got {text[:60]!r}'
+        ) from None
     for block in blocks:
         if block.place not in get_args(Place) or not _is_whole(block.count, 1) or not isinstance(block.columns, dict):
             raise ValueError(f"layers: expected mixer or ffn, a number of layers and columns, got {text[:60]!r}")
@@ -125,7 +127,11 @@ _OF_FFN = ("n_experts", "top_k", "expert_size", "shared_expert_size", "shared_ga
 OF_BLOCKS: dict[Place, tuple[str, ...]] = {
     "mixer": (
         *("head_dim", "n_heads", "n_kv_heads", "qk_norm", "qkv_bias", "attention_gate", *_SHARED),
-        *(name for name in KIND_DEFAULTS if not name.startswith(("n_dense", "dense", "table", "layers", *_OF_FFN, *_SHARED))),
+        *(
+            name
+            for name in KIND_DEFAULTS
+            if not name.startswith(("n_dense", "dense", "table", "layers", *_OF_FFN, *_SHARED))
+        ),
     ),
     "ffn": (*_OF_FFN, *_SHARED),
 }
@@ -203,7 +209,11 @@ def _head_faults(c: Mapping[str, AnyArray]) -> Iterator[str]:
         yield "qkv_bias, qk_norm: expected no bias and a norm of heads beside full_head_dim, none beside latent_size, got another; drop it"
     elif (i := _first((c["keys_are_values"] > 0) & ~own)) is not None:
         yield "keys_are_values: expected false without full_head_dim, got true; drop it"
-    if (i := _first(((c["index_heads"] > 0) != (c["index_dim"] > 0)) | (c["index_dim"] > 0) & (c["latent_queries"] == 0))) is not None:
+    if (
+        i := _first(
+            ((c["index_heads"] > 0) != (c["index_dim"] > 0)) | (c["index_dim"] > 0) & (c["latent_queries"] == 0)
+        )
+    ) is not None:
         yield f"index_dim: expected it beside index_heads and latent_queries, got {c['index_dim'][i]}; correct them"
     sizes = (c["value_dim"] > 0) & (c["latent_rope"] > 0) & (c["latent_rope"] < c["head_dim"])
     if (i := _first(latent & ~sizes)) is not None:

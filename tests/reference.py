@@ -685,7 +685,15 @@ def _working_set(arch: Arch, setting: Setting) -> float:
         moved += sum(traffic for _, _, traffic, _ in vocabulary_operators(arch, uniform, "decode"))
     left = arch.n_experts - _expected_experts(arch.n_experts, arch.top_k, setting.batch)
     with_experts = sum(not layer.dense for layer in arch.layers)
-    half = 0.5 * (2.0 if arch.ungated_ffn else 3.0) * with_experts * left * arch.expert_size * arch.width * setting.weight_bytes
+    half = (
+        0.5
+        * (2.0 if arch.ungated_ffn else 3.0)
+        * with_experts
+        * left
+        * arch.expert_size
+        * arch.width
+        * setting.weight_bytes
+    )
     return moved / len(steps) + half
 
 

@@ -145,8 +145,16 @@ def mamba2(config: Config, keys: Sequence[str], *, count: int) -> Columns:
 
 
 NEMOTRON_LAYERS = {
-    **{"M": "mamba", "mamba": "mamba", "linear_attention": "mamba", "*": "attention", "attention": "attention"},
-    **{"full_attention": "attention", "-": "mlp", "mlp": "mlp", "E": "moe", "moe": "moe"},
+    "M": "mamba",
+    "mamba": "mamba",
+    "linear_attention": "mamba",
+    "*": "attention",
+    "attention": "attention",
+    "full_attention": "attention",
+    "-": "mlp",
+    "mlp": "mlp",
+    "E": "moe",
+    "moe": "moe",
 }
 
 
@@ -192,7 +200,11 @@ def _experts_of_nemotron(config: Config, count: int) -> list[Block]:
         return [Block("ffn", count, {**routed, "shared_expert_size": shared})]
     latent = config.whole("moe_latent_size")
     # the router reads the model's features; each block but the first has no norm of its own
-    routed |= {"width": latent, "norms_per_layer": 0, "further_parameters": count * (width - latent) * routed["n_experts"]}
+    routed |= {
+        "width": latent,
+        "norms_per_layer": 0,
+        "further_parameters": count * (width - latent) * routed["n_experts"],
+    }
     return [
         Block("ffn", count, routed),
         Block("ffn", count, {**DENSE, "expert_size": shared}),
@@ -229,7 +241,10 @@ def sparse_latent(config: Config) -> Columns:
     types = config.get("indexer_types")
     pattern, given = config.get("index_topk_pattern"), config.get("num_experts")
     if types is None and pattern is not None:
-        types = [{"F": "full", "S": "shared"}.get(str(each), each) for each in (pattern if isinstance(pattern, (str, list)) else [pattern])]
+        types = [
+            {"F": "full", "S": "shared"}.get(str(each), each)
+            for each in (pattern if isinstance(pattern, (str, list)) else [pattern])
+        ]
     if types is None:
         every, first = max(config.count("index_topk_freq"), 1), config.count("index_skip_topk_offset")
         types = ["shared" if max(i - first + 1, 0) % every else "full" for i in range(depth)]
@@ -337,7 +352,11 @@ def starcoder2(config: Config) -> Columns:
 
 def gpt_neox(config: Config) -> Columns:
     """Full attention of as many KV heads as heads, norms and an FFN of two matrices with a bias."""
-    biased, depth, d = bool(config.get("attention_bias")), config.whole("num_hidden_layers"), config.whole("hidden_size")
+    biased, depth, d = (
+        bool(config.get("attention_bias")),
+        config.whole("num_hidden_layers"),
+        config.whole("hidden_size"),
+    )
     further = (2 * depth + 1) * d + _ffn_biases(config) + depth * d * biased
     whole_heads(config)
     return {"ungated_ffn": True, "qkv_bias": biased, "further_parameters": further}

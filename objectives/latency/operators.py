@@ -16,7 +16,7 @@ from search_spaces.arrays import FloatArray
 
 def mixer_operators(x: Dimensions, phase: Phase, scenario: Scenario) -> Iterator[Operator]:
     """Everything of a layer but its FFN: norms, what mixes tokens (attention or another kind), residual adds."""
-    p, t, d, b_a = scenario.precision, phase.tokens, x.width, scenario.precision.activation_bytes
+    t, d, b_a = phase.tokens, x.width, scenario.precision.activation_bytes
     yield Operator("norm", 4.0 * t * d, 2.0 * t * d * b_a, count=x.norms)
     for block, share in blocks_of(x, "mixers"):
         yield from _shared_out(_mixer(block, phase, scenario), share)

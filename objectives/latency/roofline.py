@@ -9,7 +9,14 @@ import numpy as np
 
 from objectives.dimensions import Dimensions
 from objectives.latency.operator import CHUNK, Operator, Pass, Phase, Values, passes, total_work
-from objectives.latency.operators import OF_PART, blocks_of, drafting_operators, ffn_operators, head_operators, mixer_operators
+from objectives.latency.operators import (
+    OF_PART,
+    blocks_of,
+    drafting_operators,
+    ffn_operators,
+    head_operators,
+    mixer_operators,
+)
 from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part

@@ -264,9 +264,7 @@ def test_defaults_are_those_of_transformers() -> None:
     assert subprocess.run(script, capture_output=True, text=True, check=False).stderr == ""
 
 
-@pytest.mark.parametrize(
-    "key", ["hybrid_override_patterns", "moe_layer_freqs", "my_own_width"]
-)
+@pytest.mark.parametrize("key", ["hybrid_override_patterns", "moe_layer_freqs", "my_own_width"])
 def test_a_key_that_nobody_reads_is_refused_by_its_name(key: str) -> None:
     with pytest.raises(ValueError, match=f"{key}: expected keys of a llama model, got one that is not read"):
         architecture_of(SMALL | {"model_type": "llama", key: 3})

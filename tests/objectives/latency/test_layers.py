@@ -27,7 +27,7 @@ def as_blocks(row: dict[str, Any]) -> str:
     """The layers of a design of several kinds, one block a kind of mixer and of FFN."""
     depth, norms = row["depth"], row["norms_per_layer"]
     apart = ("n_local", "window", "n_linear", "n_conv", "n_kv_shared", "n_kv_shared_local")
-    plain = {name: 0 for name in apart}
+    plain = dict.fromkeys(apart, 0)
     codes = {name: int(code(name, row[name])) for name in ("linear_kind",)}
     linear = {name: row[name] for name in OF_BLOCKS["mixer"] if name.startswith("linear_")} | codes
     full = depth - row["n_local"] - row["n_linear"] - row["n_conv"]
@@ -59,9 +59,7 @@ def test_blocks_that_are_the_layers_cost_what_the_layers_cost(
     scenario = replace(case.but(**options).scenario)
     rows = [row_of(designs, i) for i in range(len(designs))]
     columns = [{name: row[name] for name in (*SHAPE, *DEFAULTS)} for row in rows]
-    listed = Architectures.concatenate(
-        [one(row | {"layers": as_blocks(row)}) for row in columns]
-    )
+    listed = Architectures.concatenate([one(row | {"layers": as_blocks(row)}) for row in columns])
     before, found = Assessment(designs, scenario), Assessment(listed, scenario)
     for metric in METRICS:
         np.testing.assert_allclose(found[metric], before[metric], rtol=1e-12, err_msg=metric)
@@ -116,7 +114,10 @@ def test_a_chosen_part_of_the_tokens_costs_less_time_and_no_less_memory(case: An
         ("[1]", "layers: expected a list like"),
         ('[["mixer", 0, {}], ["ffn", 1, {}]]', "layers: expected mixer or ffn, a number of layers and columns"),
         ('[["mixer", 1, {}], ["head", 1, {}]]', "layers: expected mixer or ffn"),
-        ('[["mixer", 1, {"depth": 3}], ["ffn", 1, {}]]', "layers: expected sizes of a mixer in whole numbers, got depth"),
+        (
+            '[["mixer", 1, {"depth": 3}], ["ffn", 1, {}]]',
+            "layers: expected sizes of a mixer in whole numbers, got depth",
+        ),
         ('[["mixer", 1, {"n_kv_heads": 1.5}], ["ffn", 1, {}]]', "got n_kv_heads: 1.5"),
         ('[["mixer", 1, {}]]', "layers: expected mixers and FFNs, got one of them alone"),
     ],
