@@ -314,9 +314,19 @@ def llama4(config: Config) -> Columns:
     return columns | ({"n_local": local, "window": config.whole("attention_chunk_size")} if local else {})
 
 
+def hunyuan(config: Config) -> Columns:
+    """Full attention in every layer."""
+    if config.get("head_dim") is not None:
+        refuse_other(config, "attention_head_dim", config.whole("head_dim"))
+    return {}
+
+
 def hunyuan_moe(config: Config) -> Columns:
-    """Full attention in every layer, experts beside a shared one of the same size."""
-    return {"shared_expert_size": config.whole("intermediate_size")}
+    """The same with experts beside a shared one of the same size."""
+    for key, size in (("num_shared_expert", 1), ("moe_intermediate_size", config.whole("intermediate_size"))):
+        if config.get(key) is not None and config.whole(key) != size:
+            raise ValueError(f"{key}: expected {size}, as the class has it, got {written(config.get(key))}")
+    return {**hunyuan(config), "shared_expert_size": config.whole("intermediate_size")}
 
 
 def two_matrices(config: Config) -> Columns:

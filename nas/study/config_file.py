@@ -189,7 +189,7 @@ def family_named(name: str, content: Mapping[str, Any]) -> Family:
         raise ValueError(
             f"model_type: expected a family that is read (docs/layer-kinds.md), got {name[:60]!r}; the nearest is {near}"
         )
-    if found.mixer not in ("latent_size", "layers") and content.get("kv_lora_rank"):
+    if found.mixer not in ("latent_size", "layers") and content.get("kv_lora_rank") and content.get("use_mla", True):
         raise ValueError(f"model_type: expected layers that columns hold, got {name!r}, which has {MLA}")
     return found
 
