@@ -130,6 +130,44 @@ def typical_sizes(content: Mapping[str, Any]) -> Columns:
     return sizes
 
 
+OPENELM = {
+    "model_dim": "hidden_size",
+    "num_transformer_layers": "num_hidden_layers",
+    "share_input_output_layers": "tie_word_embeddings",
+}
+OF_OPENELM = {  # keys that lead to the sizes above, or size nothing
+    *("ffn_dim_divisor", "ffn_multipliers", "num_query_heads", "num_kv_heads", "num_gqa_groups", "qkv_multipliers"),
+    *("activation_fn_name", "normalization_layer_name", "max_context_length", "rope_freq_constant", "rope_max_length"),
+}
+
+
+def openelm(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An OpenELM file in the keys of Llama, with the sizes of its layers as `per_layer_config`.
+
+    Raises:
+        ValueError: a list that has not one entry a layer.
+    """
+    config = Config(content)
+    depth, width, step = (config.whole(key) for key in ("num_transformer_layers", "model_dim", "ffn_dim_divisor"))
+    layers: dict[str, list[Any]] = {}
+    for key in ("num_query_heads", "num_kv_heads", "ffn_multipliers"):
+        given = content.get(key)
+        if not isinstance(given, list) or len(given) != depth:
+            raise ValueError(f"{key}: expected {depth} numbers, got {written(given)}")
+        layers[key] = given
+    for key in ("ffn_with_glu", "normalize_qk_projections"):
+        if content.get(key) is not True:
+            raise ValueError(f"{key}: expected True, got {written(content.get(key))}")
+    sizes = [max(step, int(m * width + step / 2) // step * step) for m in layers["ffn_multipliers"]]
+    sizes = [n + step if n < 0.9 * m * width else n for n, m in zip(sizes, layers["ffn_multipliers"], strict=True)]
+    names = ("num_attention_heads", "num_key_value_heads", "intermediate_size")
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*[*layers.values()][:2], sizes, strict=True)]
+    read = {*OF_OPENELM, "ffn_with_glu", "normalize_qk_projections", *OPENELM}
+    renamed = {new: content[old] for old, new in OPENELM.items() if old in content}
+    own = {key: value for key, value in content.items() if key not in read}
+    return {**own, **renamed, **rows[0], "per_layer_config": {str(i): row for i, row in enumerate(rows)}}
+
+
 def mamba2(config: Config, keys: Sequence[str], *, count: int) -> Columns:
     """Columns of `count` layers of Mamba2 from the keys of heads, groups, state, head size and kernel."""
     heads, groups, state, size, kernel = (config.whole(key) for key in keys)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nas.errors import UsageError
-from nas.study.config_blocks import BY_LAYER, blocks_by_layer, typical_sizes
+from nas.study.config_blocks import BY_LAYER, blocks_by_layer, openelm, typical_sizes
 from nas.study.config_kinds import Columns, Config, written
 from nas.study.model_types import Family, model_classes, model_types
 from objectives import outside
@@ -137,6 +137,7 @@ def architecture_of(content: Mapping[str, Any]) -> Architectures:
     Raises:
         ValueError: `key: expected X, got Y`.
     """
+    content = openelm(content) if content.get("model_type") == "openelm" else content
     family = family_named(str(content.get("model_type")), content)
     by_layer = {} if "per_layer_config" in family.more else {key: content[key] for key in BY_LAYER if content.get(key)}
     plain = {key: value for key, value in content.items() if key not in by_layer}
