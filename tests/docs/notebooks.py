@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
@@ -34,7 +35,8 @@ def written(content: dict[str, Any]) -> str:
 def run(content: dict[str, Any]) -> dict[str, Any]:
     """The notebook with what its cells show now, in an empty folder."""
     cells, namespace, count = list[dict[str, Any]](), dict[str, Any](), 0
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    screen = patch.dict(os.environ, COLUMNS="120")  # pytest's workers have 80
+    with screen, tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for cell in content["cells"]:
             if cell["cell_type"] == "code":
                 count += 1
