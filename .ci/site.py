@@ -1,7 +1,7 @@
 """Hooks of mkdocs.yml: what makes a site of pages that are plain Markdown on a code host.
 
 `<!-- api: NAME -->` in a page becomes the documentation of that name from its docstring. CHANGELOG.md and CONTRIBUTING.md, which stand
-beside docs/, become pages; links to packages under plugins/, which bring pages of their own, become their words. A built page that would load anything from another host fails the build.
+beside docs/, become pages; links to packages, studies and benchmarks, which have pages of their own, become their words. A built page that would load anything from another host fails the build.
 """
 
 import re
@@ -13,7 +13,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTER = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
-PACKAGE = re.compile(r"\[([^\]]*)\]\((?:\.\./)?plugins/[^)]*\)")
+PACKAGE = re.compile(r"\[([^\]]*)\]\((?:\.\./)?(?:plugins|studies|benchmarks)/[^)]*\)")
 API = re.compile(r"^<!-- api: (\S+) -->$", re.MULTILINE)
 REMOTE = re.compile(
     r"""<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*(?:src|data)=["']?(?:https?:)?//[^"'\s>]+"""

@@ -1,4 +1,4 @@
-"""Stage `page` of the miniature headline: the table of trainings, the figures between the marks of docs/headline.md, its pictures.
+"""Stage `page` of the miniature headline: the table of trainings, the figures between the marks of results.md, its pictures.
 
 What a stage has not made yet is said as missing; nothing is filled in.
 """
@@ -6,6 +6,7 @@ What a stage has not made yet is said as missing; nothing is filled in.
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import spearmanr, ttest_ind
@@ -31,7 +32,7 @@ from studies.headline.pictures import draw_latency, draw_law
 from studies.headline.search import QUESTIONS, predicted_times
 from studies.headline.training import HEAD, PARTS, SEEDS, table
 
-PAGE, TABLE = DOCS / "headline.md", DOCS / "data" / "trained.csv"
+PAGE, TABLE = Path(__file__).with_name("results.md"), DOCS / "data" / "trained.csv"
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 HOLDS, FAILS, OPEN = "holds here", "fails here", "is not decided"
 SLOWER, BYTES_PER_TOKEN = 1.05, 4

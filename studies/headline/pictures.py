@@ -1,4 +1,4 @@
-"""The pictures of docs/headline.md."""
+"""The pictures of results.md."""
 
 from collections.abc import Mapping
 

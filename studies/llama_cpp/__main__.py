@@ -2,7 +2,7 @@
 
 python -m studies.llama_cpp all --programs FOLDER --out FOLDER
 python -m studies.llama_cpp STAGE --out FOLDER    design, files, machine, measure or page
-python -m studies.llama_cpp figures               the page's figures again from docs/llama-cpp.csv, without measuring
+python -m studies.llama_cpp figures               the page's figures again from studies/llama_cpp/llama-cpp.csv, without measuring
 
 The design is in studies/llama_cpp/design.md; `studies/llama_cpp/build.py` builds the programs. `machine` needs the extra hf.
 `machine` and `measure` take times: run them on an idle machine; they refuse to begin on another, unless --rehearse is given.

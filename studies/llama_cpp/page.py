@@ -1,4 +1,4 @@
-"""Stages `page` and `figures` of the llama.cpp measurement: the table of all rows, and what stands between the marks of docs/llama-cpp.md."""
+"""Stages `page` and `figures` of the llama.cpp measurement: the table of all rows, and what stands between the marks of results.md."""
 
 import json
 import shutil
@@ -11,26 +11,26 @@ from nas.study.catalogue import load_device
 from studies.llama_cpp.judging import ALONE, HEAD, LINES, PHASES, Line, batch_errors, by_length, judged, rows_of, worst
 from studies.llama_cpp.measuring import BATCH, FORMATS, Plan
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+HERE = Path(__file__).resolve().parent
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
 def write_page(plan: Plan) -> None:
     """Table, device file and page; those of a rehearsal stay in its own folder."""
-    docs = plan.root / "docs" if plan.rehearsed else DOCS
-    docs.mkdir(exist_ok=True)
-    shutil.copyfile(plan.root / "rows.csv", docs / "llama-cpp.csv")
-    shutil.copyfile(plan.board, docs / "llama-cpp-board.yaml")
-    parts = [of_record(plan), *figures(docs / "llama-cpp.csv", docs / "llama-cpp-board.yaml")]
-    write(docs / "llama-cpp.md", filled((DOCS / "llama-cpp.md").read_text(encoding="utf-8"), parts))
+    folder = plan.root / "page" if plan.rehearsed else HERE
+    folder.mkdir(exist_ok=True)
+    shutil.copyfile(plan.root / "rows.csv", folder / "llama-cpp.csv")
+    shutil.copyfile(plan.board, folder / "llama-cpp-board.yaml")
+    parts = [of_record(plan), *figures(folder / "llama-cpp.csv", folder / "llama-cpp-board.yaml")]
+    write(folder / "results.md", filled((HERE / "results.md").read_text(encoding="utf-8"), parts))
 
 
 def refresh_page() -> None:
     """The figures of the page again from the table that ships, after a change of the model or of its fit."""
-    page = DOCS / "llama-cpp.md"
+    page = HERE / "results.md"
     text = page.read_text(encoding="utf-8")
     record = text.partition(f"{BEGIN}\n\n")[2].partition("\n\n")[0]
-    write(page, filled(text, [record, *figures(DOCS / "llama-cpp.csv", DOCS / "llama-cpp-board.yaml")]))
+    write(page, filled(text, [record, *figures(HERE / "llama-cpp.csv", HERE / "llama-cpp-board.yaml")]))
 
 
 def filled(page: str, parts: Sequence[str]) -> str:

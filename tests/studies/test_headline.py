@@ -26,7 +26,7 @@ from studies.headline.search import QUESTIONS, merged, pick
 from studies.headline.training import PARTS, part_of
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE, PAGE = ROOT / "docs" / "data" / "trained.csv", ROOT / "docs" / "headline.md"
+TABLE, PAGE = ROOT / "docs" / "data" / "trained.csv", ROOT / "studies" / "headline" / "results.md"
 
 SHAPE = {
     "depth": "2",

@@ -19,7 +19,8 @@ from studies.llama_cpp.measuring import BATCH, FORMATS, LENGTHS, Plan, command, 
 from studies.llama_cpp.page import figures, verdicts, write_page
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE, BOARD, PAGE = (ROOT / "docs" / name for name in ("llama-cpp.csv", "llama-cpp-board.yaml", "llama-cpp.md"))
+FOLDER = ROOT / "studies" / "llama_cpp"
+TABLE, BOARD, PAGE = (FOLDER / name for name in ("llama-cpp.csv", "llama-cpp-board.yaml", "results.md"))
 
 DEVICE = "name: B\nfp16: 200 GFLOP/s\nint8: 400 GOP/s\nbandwidth: 20 GB/s\nmemory: 16 GB\ncache: 32 MB\n"
 TRUE = Calibration(
@@ -124,14 +125,14 @@ def test_times_of_known_efficiencies_are_within_the_rules(measured: Plan) -> Non
         assert not line.faults()
     assert by_length(measured.root / "rows.csv", str(measured.board), "f16")["decode", 64].endswith("holds")
     write_page(measured)
-    page = (measured.root / "docs" / "llama-cpp.md").read_text(encoding="utf-8")
+    page = (measured.root / "page" / "results.md").read_text(encoding="utf-8")
     assert page.count("**with MoE: holds**") == 3
     assert "84 rows of 6 models, 0 failed, 0 contended" in page
     assert "### 4 sequences at once" in page
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not TABLE.exists(), reason="docs/llama-cpp.csv comes with the measurement of record")
+@pytest.mark.skipif(not TABLE.exists(), reason="llama-cpp.csv comes with the measurement of record")
 def test_the_page_follows_from_the_table() -> None:
     page = PAGE.read_text(encoding="utf-8")
     for part in figures(TABLE, BOARD):
@@ -140,7 +141,7 @@ def test_the_page_follows_from_the_table() -> None:
         assert len({row["model"] for row in csv.DictReader(file)}) == len(rows_of(MODELS))
 
 
-@pytest.mark.skipif(not TABLE.exists(), reason="docs/llama-cpp.csv comes with the measurement of record")
+@pytest.mark.skipif(not TABLE.exists(), reason="llama-cpp.csv comes with the measurement of record")
 def test_the_fit_finds_the_binding_side() -> None:
     """Without a model whose every head has keys of its own, bytes seem to bind from where the fit begins, and arithmetic fits better."""
     seen = chosen(TABLE, "q4_0", lambda row: row["batch"] == "1" and row["n_experts"] == "1" and row["model"] != "d-11")
@@ -151,7 +152,7 @@ def test_the_fit_finds_the_binding_side() -> None:
     assert found.attention_bandwidth > 0.5
 
 
-@pytest.mark.skipif(not TABLE.exists(), reason="docs/llama-cpp.csv comes with the measurement of record")
+@pytest.mark.skipif(not TABLE.exists(), reason="llama-cpp.csv comes with the measurement of record")
 def test_decoding_from_longer_contexts_costs_by_query_head() -> None:
     """What the page says: microseconds a layer and query head from 256 to 2,048 tokens, in q4_0, however many KV heads there are."""
     steps = {
