@@ -18,6 +18,7 @@ from nas.problem.steps import VOCABULARIES
 from nas.problem.uncertainty import Difference, differences, has_doubt
 from nas.search.assembly import Study, in_format
 from objectives.engines import engine_of, runs_format
+from search_spaces.arrays import IntArray
 
 STEP = 0.1  # of a budget
 NARROWER = {"fp16": "int8", "bf16": "int8", "int8": "int4"}  # the next format of fewer bits
@@ -73,8 +74,8 @@ def changes_of(study: Study, pick: Evaluations, found: Evaluations, *, solved: b
     problem = replace(study.problem, queries=())
     whole = problem.analytic and (solved or problem.space.size <= SMALL)
     try:
-        lowest = _over_the_space(problem) if whole else _among(problem, found)
-        least = lowest(problem)
+        lowest = _over_the_space(problem, found[found.ok].genotypes) if whole else _among(problem, found)
+        least = pick if solved else lowest(problem)
         within = pick if least is None or _loss(pick) < _loss(least) else least
         before = _loss(within)
         tried = [*_budgets(problem, within, lowest, found), *_others(study, problem, within, lowest, found)]
@@ -87,13 +88,14 @@ def changes_of(study: Study, pick: Evaluations, found: Evaluations, *, solved: b
     return Changes(tuple(tried), tuple(_unpriced(study, tried)), binding, whole_memory, among, whole, before)
 
 
-def _over_the_space(problem: Problem) -> Lowest:
+def _over_the_space(problem: Problem, good: IntArray) -> Lowest:
     """The lowest loss of every design; all that is priced as the problem itself is covered once."""
-    own = covered(problem)
+    own = covered(problem, good=good)
 
     def lowest(variant: Problem) -> Evaluations | None:
         priced_alike = variant.scenario is problem.scenario
-        return (own if priced_alike else covered(variant)).lowest(variant.budgets)
+        kept = good if variant.space is problem.space else None
+        return (own if priced_alike else covered(variant, good=kept)).lowest(variant.budgets)
 
     return lowest
 

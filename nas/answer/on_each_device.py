@@ -18,6 +18,7 @@ from nas.problem.quantiles import refuse_unclaimed
 from nas.problem.settings import in_setting
 from nas.search.assembly import Study
 from nas.search.scenarios import with_preset
+from search_spaces.arrays import IntArray
 from search_spaces.columns import code
 
 MOST = 64  # devices that are answered one by one
@@ -116,7 +117,8 @@ def held_on_device(study: Study, on_device: Problem, found: Evaluations, *, solv
     problem = replace(on_device, objectives=shipped, budgets=_budgets(study), queries=queries, columns=asked)
     try:
         refuse_unclaimed(problem)
-        return _solved_on_device(problem) if solved else answers(problem, problem.evaluate(found.genotypes[found.ok]))
+        good = found.genotypes[found.ok]
+        return _solved_on_device(problem, good) if solved else answers(problem, problem.evaluate(good))
     except (Exceeded, UsageError):
         return ()
 
@@ -131,11 +133,11 @@ def _budgets(study: Study) -> tuple[Budget, ...]:
     return budgets if any(b.metric == metric for b in budgets) else (*budgets, Budget(metric, limit))
 
 
-def _solved_on_device(problem: Problem) -> tuple[Pick, ...]:
-    """The pick of each of the problem's questions, of the whole space."""
+def _solved_on_device(problem: Problem, good: IntArray) -> tuple[Pick, ...]:
+    """The pick of each of the problem's questions, of the whole space; `good` designs are found elsewhere."""
     rules = tuple(PickRule.for_query(question) for question in problem.queries)
     alone = replace(problem, objectives=(), queries=())
-    whole = covered(alone, rules)
+    whole = covered(alone, rules, good)
     found = [whole.lowest((*problem.budgets, *rule.limits)) for rule in rules]
     rows = [None if row is None else problem.evaluate(row.genotypes) for row in found]
     return tuple(Pick(question, row) for question, row in zip(problem.queries, rows, strict=True))

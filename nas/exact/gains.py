@@ -14,6 +14,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, built_in
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
+from search_spaces.arrays import IntArray
 from search_spaces.space import SearchSpace
 from search_spaces.specification import (
     OF_HEADS,
@@ -71,10 +72,12 @@ def gains(problem: Problem) -> Gains | None:
     return Gains(pick, tuple(_budget_gain(whole, pick, b) for b in problem.limits), tuple(_axis_gains(problem, pick)))
 
 
-def covered(problem: Problem, rules: tuple[PickRule, ...] = (PickRule(None),)) -> Enumerated | SettingBySetting:
+def covered(
+    problem: Problem, rules: tuple[PickRule, ...] = (PickRule(None),), good: IntArray | None = None
+) -> Enumerated | SettingBySetting:
     """Every architecture, evaluated where that is quicker than sums of parts; a user's own metrics are never called for it.
 
-    rules: picks whose metrics will be asked for. An answer that would take more than a few seconds raises `Exceeded`.
+    rules: picks whose metrics will be asked for. good: genotypes from which answers are found sooner. An answer that would take more than a few seconds raises `Exceeded`.
     """
     metrics = solution.metrics_of(problem, rules)
     if problem.space.size <= solution.SMALL and not problem.functions:
@@ -82,7 +85,7 @@ def covered(problem: Problem, rules: tuple[PickRule, ...] = (PickRule(None),)) -
     _, obstacle = solution.way_of(problem, rules)
     if obstacle:
         raise UsageError(obstacle)
-    return SettingBySetting(problem, metrics, most=solution.SECONDS)
+    return SettingBySetting(problem, metrics, most=solution.SECONDS, good=good)
 
 
 def best_within(whole: Enumerated | SettingBySetting, budgets: tuple[Budget, ...]) -> Evaluations | None:

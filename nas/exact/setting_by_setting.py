@@ -26,6 +26,8 @@ FEW = 2000  # architectures of each setting that say which to solve first
 class SettingBySetting:
     """Sums of parts of the problem of every setting; answers are in genotypes of the whole.
 
+    good: genotypes that are thought to be good, where there is one setting: branch and bound begins with them.
+
     Raises:
         BrokenSum: parts that do not add up to the whole.
         Exceeded: seconds do not suffice (`most` is given) for tables that do not fit into memory together.
@@ -37,7 +39,9 @@ class SettingBySetting:
         metrics: tuple[str, ...],
         checkpoint: SolverCheckpoint | None = None,
         most: int | None = None,
+        good: IntArray | None = None,
     ) -> None:
+        self.good = good if len(each_setting(problem)) == 1 else None
         self.problem, self.problems = problem, each_setting(problem)
         self.together = backbones(problem.space) * len(self.problems) <= MOST_BACKBONES
         if most is not None and not self.together:
@@ -52,6 +56,8 @@ class SettingBySetting:
                 self._held[other].forget()
         if number not in self._held:
             self._held[number] = self._made(self.problems[number])
+        if self.good is not None:
+            self._held[number].good, self.good = self.good[:FIRST], None
         return self._held[number]
 
     @property
