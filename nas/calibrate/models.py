@@ -17,7 +17,8 @@ from objectives.calibrating.measurements import Format, format_of
 from objectives.counts import count, total
 from objectives.dimensions import Dimensions
 from objectives.memory import weights_by_part
-from objectives.plugins import documents
+from objectives.plugins import normalised
+from objectives.published_models import model_ids, models_named
 from search_spaces.architectures import Architectures
 
 ANY = ""  # the name of models that a log does not name
@@ -25,13 +26,6 @@ SIZE_SLACK = 0.07  # tensors kept in other formats than the file's, as a share o
 MOST_OFF = (
     1.5  # times more or fewer bits than its format's that a file's weights may have: mixtures, rows that no blocks fill
 )
-#: Words of file names and repositories that say nothing of the shape.
-WORDLESS = {  # mtp: heads that draft, which parameters tell
-    *("instruct", "chat", "it", "base", "pt", "hf", "gguf", "mlx", "meta", "thinking", "2507", "2512", "awq"),
-    *("mtp", "model"),
-}
-PARTS = re.compile(r"[^a-z0-9.]+")
-FORMAT_WORD = re.compile(r"(?:i?q\d.*|f16|bf16|fp16|f32|fp32|mxfp4|moe|ud|[468]bit|w\da\d+|xxs|xs|xl|nl|k|m|s|l|0|1)")
 TABLE_TWICE, NEXT_TOKEN = (
     "; the file holds its table of embeddings twice",
     "; the file holds its layer that drafts tokens too",
@@ -129,7 +123,7 @@ def _model(text: str, name: str) -> Model:
 @cache
 def published() -> tuple[Model, ...]:
     """All published models that ship."""
-    found = (baseline(name) for name in documents("search_spaces.models"))
+    found = map(baseline, model_ids())
     return tuple(Model(each.label, each.architecture) for each in found)
 
 
@@ -149,22 +143,13 @@ def identified(figure: Figure, given: Mapping[str, Model], shipped: Sequence[Mod
         return own[0], f"as given{_agreeing(own[0], figure)}"
     if not figure.names and figure.parameters is None:
         raise Unusable("the log names no model: give it with --model MODEL")
-    alike = [model for model in shipped if any(_words(name) == _words(model.label) for name in figure.names)]
+    ids = next(filter(None, map(models_named, figure.names)), ())
+    alike = [model for model in shipped if normalised(model.label) in ids]
+    if len(alike) > 1:
+        raise Unusable(f"{shown(figure)}: {' or '.join(model.label for model in alike)} by its name; {_hint(figure)}")
     if alike:
         return alike[0], f"by its name{_agreeing(alike[0], figure)}"
     return _by_numbers(figure, shipped)
-
-
-def _words(name: str) -> list[str]:
-    """Parts of a name that give the shape: `Meta-Llama-3.1-8B-Instruct-Q4_K_M` is llama, 3.1, 8b."""
-    words = [
-        word.removeprefix("v") if re.match(r"v\d", word) else word
-        for word in PARTS.split(name.rpartition("/")[2].lower())
-        if word
-    ]
-    while words and FORMAT_WORD.fullmatch(words[-1]):
-        words.pop()
-    return [word for word in words if word not in WORDLESS]
 
 
 def _agreeing(model: Model, figure: Figure) -> str:
@@ -196,7 +181,7 @@ def _by_numbers(figure: Figure, shipped: Sequence[Model]) -> tuple[Model, str]:
     name = shown(figure)
     if why := model_types().outside.get(figure.family.replace("-", "_")):
         raise Unusable(f"{name}: a model with {why}, which no columns hold")
-    hint = f"name it with --model '{name}=config.json'"
+    hint = _hint(figure)
     exact = figure.parameters is not None and figure.parameters.slack < 1e-4 * figure.parameters.value
     if figure.parameters is None or not (known(figure.family) or (exact and not figure.family)):
         raise Unusable(f"{name}: not the name of a published model; {hint}")
@@ -214,6 +199,11 @@ def _by_numbers(figure: Figure, shipped: Sequence[Model]) -> tuple[Model, str]:
     (model,) = apart.values()
     how = f"family {figure.family} and " * bool(figure.family)
     return model, f"by {how}{stated.value / 1e9:.4g} billion parameters{model.holds(stated)}"
+
+
+def _hint(figure: Figure) -> str:
+    """What to do about a model that is not certain."""
+    return f"name it with --model '{shown(figure)}=config.json'"
 
 
 def shown(figure: Figure) -> str:

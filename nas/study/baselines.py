@@ -15,9 +15,8 @@ from nas.problem.problem import Problem
 from nas.study.config_file import read_config
 from objectives.display_text import shown_name
 from objectives.plugins import documents, normalised
+from objectives.published_models import MODELS, further_models, model_ids, models_named
 from search_spaces.architectures import Architectures, one
-
-MODELS = "search_spaces.models"
 
 
 def baselines_of(given: Sequence[str | Mapping[str, Any]], faults: Faults) -> list[Baseline]:
@@ -83,7 +82,7 @@ def config_path(text: str) -> Path | None:
     path = Path(text)
     if path.suffix == ".json":
         return path
-    return path / "config.json" if normalised(text) not in documents(MODELS) and path.is_dir() else None
+    return path / "config.json" if normalised(text) not in model_ids() and path.is_dir() else None
 
 
 def _of_columns(item: str | Mapping[str, Any]) -> tuple[str, Architectures]:
@@ -103,12 +102,16 @@ def _published(name: str) -> Mapping[str, Any]:
     """The columns of a published model, with its name and source.
 
     Raises:
-        UsageError: none has that name.
+        UsageError: none has that name, or several.
     """
-    models = documents(MODELS)
-    if normalised(name) not in models:
-        raise UsageError(unknown("a published model", name, models))
-    content: dict[str, Any] = yaml_source.read(models[normalised(name)])[0]
+    ids = models_named(name)
+    if len(ids) > 1:
+        raise UsageError(
+            f"expected one published model, got {name!r}, which may be {' or '.join(ids)}; take one of these"
+        )
+    if not ids:
+        raise UsageError(unknown("a published model", name, model_ids()))
+    content: Mapping[str, Any] = further_models().get(ids[0]) or yaml_source.read(documents(MODELS)[ids[0]])[0]
     return content
 
 
