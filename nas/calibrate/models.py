@@ -2,17 +2,15 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
-
-import numpy as np
 
 from nas.calibrate.figure import Figure, Stated, Unusable, refuse
 from nas.errors import UsageError
 from nas.study.baselines import baseline, config_path
 from nas.study.config_file import read_config
 from nas.study.model_types import Family, model_types
+from nas.study.towers import drafting
 from objectives.calibrating.measurements import Format, format_of
 from objectives.counts import count, total
 from objectives.dimensions import Dimensions
@@ -51,12 +49,8 @@ class Model:
 
     @cached_property
     def drafting(self) -> float:
-        """Elements of a layer that predicts the token after next: one of full attention, a projection of 2 d to d, two norms.
-
-        Source: DeepSeek-AI 2024 (arXiv 2412.19437), section 2.2.
-        """
-        width = float(self.architecture.width[0])
-        return float(total(_one_layer(self.architecture))[0]) + 2.0 * width * width + 2.0 * width
+        """Elements of a layer that predicts the token after next."""
+        return drafting(self.architecture)
 
     def holds(self, stated: Stated) -> str | None:
         """The content of a file of so many elements: "" the model, a note on what is in it besides, None another model."""
@@ -247,22 +241,6 @@ def _refuse_larger(model: Model, written: str, memory: float) -> None:
         raise Unusable(
             f"{model.label}: {weights / 1e9:.1f} GB of weights, where the GPU has {memory / 1e9:.1f}: some layers ran on the CPU"
         )
-
-
-def _one_layer(architecture: Architectures) -> Architectures:
-    """A layer of full attention with the FFN of most layers, without a vocabulary."""
-    of_kinds = (
-        "n_local",
-        "n_linear",
-        "n_conv",
-        "n_dense",
-        "n_kv_shared",
-        "n_kv_shared_local",
-        "further_parameters",
-        "table_parameters",
-    )
-    none: dict[str, Any] = dict.fromkeys(of_kinds, np.zeros(1, dtype=np.int64))
-    return replace(architecture, depth=np.ones(1, dtype=np.int64), **none).with_vocabulary(0)
 
 
 def fits_llama_cpp_name(name: str, architecture: Architectures) -> bool:
