@@ -15,8 +15,8 @@ from objectives.calibrating.measurements import Format, format_of
 from objectives.counts import count, total
 from objectives.dimensions import Dimensions
 from objectives.memory import weights_by_part
-from objectives.plugins import normalised
-from objectives.published_models import model_ids, models_named
+from objectives.plugins import documents, normalised
+from objectives.published_models import MODELS, model_ids, models_named
 from search_spaces.architectures import Architectures
 
 ANY = ""  # the name of models that a log does not name
@@ -137,7 +137,10 @@ def identified(figure: Figure, given: Mapping[str, Model], shipped: Sequence[Mod
         return own[0], f"as given{_agreeing(own[0], figure)}"
     if not figure.names and figure.parameters is None:
         raise Unusable("the log names no model: give it with --model MODEL")
-    ids = next(filter(None, map(models_named, figure.names)), ())
+    of_family = (
+        f"{figure.family} " if figure.family and figure.parameters else "\n"
+    )  # llama.cpp's `qwen2 7B`: numbers say more
+    ids = next(filter(None, (models_named(name) for name in figure.names if not name.startswith(of_family))), ())
     alike = [model for model in shipped if normalised(model.label) in ids]
     if len(alike) > 1:
         raise Unusable(f"{shown(figure)}: {' or '.join(model.label for model in alike)} by its name; {_hint(figure)}")
@@ -167,7 +170,7 @@ def _agreeing(model: Model, figure: Figure) -> str:
 
 
 def _by_numbers(figure: Figure, shipped: Sequence[Model]) -> tuple[Model, str]:
-    """The only published architecture of so many parameters and of that family.
+    """The only published architecture of so many parameters and of that family, or the only one of those that are ranked.
 
     Raises:
         Unusable: there is none, or several.
@@ -188,11 +191,17 @@ def _by_numbers(figure: Figure, shipped: Sequence[Model]) -> tuple[Model, str]:
     apart = {str({name: column[0] for name, column in m.architecture.columns().items()}): m for m in reversed(fitting)}
     if not apart:
         raise Unusable(f"{name}: no published model has its {stated.value / 1e9:.4g} billion parameters; {hint}")
-    if len(apart) > 1:
-        raise Unusable(f"{name}: {' or '.join(sorted(m.label for m in apart.values()))} by its parameters; {hint}")
-    (model,) = apart.values()
+    labels = sorted(m.label for m in apart.values())
+    ranked = (
+        [m for m in apart.values() if normalised(m.label) in documents(MODELS)] if len(apart) > 1 else [*apart.values()]
+    )
+    if len(ranked) != 1:
+        raise Unusable(f"{name}: {' or '.join(labels)} by its parameters; {hint}")
+    (model,) = ranked
+    labels.remove(model.label)
     how = f"family {figure.family} and " * bool(figure.family)
-    return model, f"by {how}{stated.value / 1e9:.4g} billion parameters{model.holds(stated)}"
+    others = f", as {' and '.join(labels)} too" if labels else ""
+    return model, f"by {how}{stated.value / 1e9:.4g} billion parameters{others}{model.holds(stated)}"
 
 
 def _hint(figure: Figure) -> str:

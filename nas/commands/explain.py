@@ -238,7 +238,7 @@ def _file_lines(request: ExplainRequest, precision: str) -> list[str]:
     elif words:
         lines.append(f"Warning: its config.json stores weights as {words}; priced in {precision}.")
     stored = str(
-        next(filter(None, (part.get(key) for part in (content, text_part(content)) for key in DTYPES)), "bfloat16")
+        next(filter(None, (part.get(key) for part in (content, text_part(content)) for key in DTYPES)), "16 bits")
     )
     parts = [f"{name} ({_size(parameters, stored)})" for name, parameters in others.items()]
     return [*lines, *([f"Left out: its {' and its '.join(parts)}."] if parts else [])]

@@ -86,7 +86,7 @@ def config_path(text: str) -> Path | None:
     path = Path(text)
     if path.suffix == ".json":
         return path
-    return path / "config.json" if normalised(text) not in model_ids() and path.is_dir() else None
+    return path / "config.json" if normalised(text) not in documents(MODELS) and path.is_dir() else None
 
 
 def _of_columns(item: str | Mapping[str, Any]) -> tuple[str, Architectures]:
