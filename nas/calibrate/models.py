@@ -7,8 +7,7 @@ from functools import cache, cached_property
 
 from nas.calibrate.figure import Figure, Stated, Unusable, refuse
 from nas.errors import UsageError
-from nas.study.baselines import baseline, config_path
-from nas.study.config_file import read_config
+from nas.study.baselines import baseline, config_path, model_named
 from nas.study.model_types import Family, model_types
 from nas.study.towers import drafting
 from objectives.calibrating.measurements import Format, format_of
@@ -104,14 +103,13 @@ def given_models(texts: Sequence[str]) -> dict[str, Model]:
 
 def _model(text: str, name: str) -> Model:
     """A published model, or the config.json of one that is called as the log calls it."""
-    path = config_path(text)
-    if path is not None:
-        return Model(name or path.parent.name or path.stem, read_config(path))
     try:
-        known_model = baseline(text)
+        known_model = model_named(text)
     except UsageError as error:
         raise UsageError(f"--model: {error}; or give a config.json") from None
-    return Model(known_model.label, known_model.architecture)
+    return Model(
+        known_model.label if config_path(text) is None else name or known_model.label, known_model.architecture
+    )
 
 
 @cache
@@ -137,9 +135,8 @@ def identified(figure: Figure, given: Mapping[str, Model], shipped: Sequence[Mod
         return own[0], f"as given{_agreeing(own[0], figure)}"
     if not figure.names and figure.parameters is None:
         raise Unusable("the log names no model: give it with --model MODEL")
-    of_family = (
-        f"{figure.family} " if figure.family and figure.parameters else "\n"
-    )  # llama.cpp's `qwen2 7B`: numbers say more
+    # of llama.cpp's own `qwen2 7B` numbers say more
+    of_family = f"{figure.family} " if figure.family and figure.parameters else "\n"
     ids = next(filter(None, (models_named(name) for name in figure.names if not name.startswith(of_family))), ())
     alike = [model for model in shipped if normalised(model.label) in ids]
     if len(alike) > 1:
@@ -192,12 +189,10 @@ def _by_numbers(figure: Figure, shipped: Sequence[Model]) -> tuple[Model, str]:
     if not apart:
         raise Unusable(f"{name}: no published model has its {stated.value / 1e9:.4g} billion parameters; {hint}")
     labels = sorted(m.label for m in apart.values())
-    ranked = (
-        [m for m in apart.values() if normalised(m.label) in documents(MODELS)] if len(apart) > 1 else [*apart.values()]
-    )
-    if len(ranked) != 1:
+    ranked = [m for m in apart.values() if normalised(m.label) in documents(MODELS)]
+    if len(apart) > 1 and len(ranked) != 1:
         raise Unusable(f"{name}: {' or '.join(labels)} by its parameters; {hint}")
-    (model,) = ranked
+    model = (ranked or [*apart.values()])[0]
     labels.remove(model.label)
     how = f"family {figure.family} and " * bool(figure.family)
     others = f", as {' and '.join(labels)} too" if labels else ""
@@ -274,18 +269,8 @@ LONGEST, MOST_REPEATS = 2_000, 4
 PLAIN_PATTERN, REPEATED = re.compile(r"[\w\\.|()\[\]*+?^$-]{1,300}"), re.compile(r"[)\]*+?][*+?]")
 EXPERTS = ("ffn_up_exps", "ffn_gate_exps", "ffn_down_exps")
 OTHERS = (
-    *(
-        "attn_norm",
-        "attn_q",
-        "attn_k",
-        "attn_v",
-        "attn_output",
-        "attn_q_norm",
-        "attn_k_norm",
-        "ffn_norm",
-        "ffn_gate_inp",
-    ),
-    *("ffn_up_shexp", "ffn_gate_shexp", "ffn_down_shexp", "ffn_up", "ffn_gate", "ffn_down"),
+    *("attn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "attn_q_norm", "attn_k_norm", "ffn_norm"),
+    *("ffn_gate_inp", "ffn_up_shexp", "ffn_gate_shexp", "ffn_down_shexp", "ffn_up", "ffn_gate", "ffn_down"),
 )
 NOT_PLAIN = "-ot {pattern}: not the experts of whole layers in host memory, which alone have a formula"
 

@@ -237,18 +237,14 @@ def _file_lines(request: ExplainRequest, precision: str) -> list[str]:
         lines.append(f"Its config.json stores weights as {words}: priced in {precision}; --precision takes another.")
     elif words:
         lines.append(f"Warning: its config.json stores weights as {words}; priced in {precision}.")
-    stored = str(
-        next(filter(None, (part.get(key) for part in (content, text_part(content)) for key in DTYPES)), "16 bits")
-    )
-    parts = [f"{name} ({_size(parameters, stored)})" for name, parameters in others.items()]
-    return [*lines, *([f"Left out: its {' and its '.join(parts)}."] if parts else [])]
-
-
-def _size(parameters: int | None, stored: str) -> str:
-    """Parameters and bytes of what is left out, as they are stored."""
-    if parameters is None:
-        return "size not known"
-    return f"{count(parameters)} parameters, {parameters * BYTES.get(stored, 2) / 1e9:.3g} GB in {stored}"
+    stored = next((part[key] for part in (content, text_part(content)) for key in DTYPES if part.get(key)), "16 bits")
+    sizes = [
+        f"{name} ({count(n)} parameters, {n * BYTES.get(str(stored), 2) / 1e9:.3g} GB in {stored})"
+        if n is not None
+        else f"{name} (size not known)"
+        for name, n in others.items()
+    ]
+    return [*lines, *([f"Left out: its {' and its '.join(sizes)}."] if sizes else [])]
 
 
 def _own_head(request: ExplainRequest, raw: Mapping[str, Any], chosen: Architectures) -> dict[str, Any]:

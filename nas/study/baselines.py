@@ -61,9 +61,7 @@ def _of_config(item: Mapping[str, Any]) -> tuple[str, Architectures]:
         UsageError: other keys beside it, or a config.json that columns do not hold.
     """
     if others := [str(key) for key in item if key not in ("config", "name", "towers")]:
-        raise UsageError(
-            f"{', '.join(others)}: expected config, name and towers alone, got it beside config; the file says it"
-        )
+        raise UsageError(f"{', '.join(others)}: expected config, name and towers alone, got more; the file says it")
     given, towers = item["config"], item.get("towers", False)
     if not isinstance(towers, bool):
         raise UsageError(f"towers: expected true or false, got {towers!r}; write towers: true")

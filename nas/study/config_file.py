@@ -33,7 +33,11 @@ def read_config(path: Path, *, towers: bool = False) -> Architectures:
     try:
         content = content_of(path)
         architecture = architecture_of(text_part(content))
-        return with_towers(architecture, content) if towers else architecture
+        sizes = left_out(content) if towers else {}
+        if unknown := [name for name, size in sizes.items() if size is None]:
+            raise ValueError(f"towers: expected towers of a known kind, got its {' and its '.join(unknown)}")
+        held = architecture.table_parameters + sum(size or 0 for size in sizes.values())
+        return replace(architecture, table_parameters=held)
     except OSError as error:
         raise UsageError(f"{path}: expected a Hugging Face config.json, got {error.strerror}; check the path") from None
     except ValueError as error:
@@ -130,20 +134,6 @@ def left_out(content: Mapping[str, Any]) -> dict[str, int | None]:
     """Parameters of what a config.json describes beside the decoder of text, by its name; None where they are not known."""
     text = text_part(content)
     return beside(content, text, architecture_of(text))
-
-
-def with_towers(architecture: Architectures, content: Mapping[str, Any]) -> Architectures:
-    """The architecture with what its config.json has beside it, held in memory as tables are.
-
-    Raises:
-        ValueError: a tower of no known size.
-    """
-    sizes = left_out(content)
-    if unknown := [name for name, size in sizes.items() if size is None]:
-        raise ValueError(
-            f"towers: expected towers of a known kind, got its {' and its '.join(unknown)}; leave towers out"
-        )
-    return replace(architecture, table_parameters=architecture.table_parameters + sum(filter(None, sizes.values())))
 
 
 def architecture_of(content: Mapping[str, Any]) -> Architectures:

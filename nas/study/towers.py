@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from search_spaces.architectures import Architectures
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 DRAFTS = ("num_nextn_predict_layers", "num_mtp_layers", "mtp_num_hidden_layers")
 #: Columns of kinds of layers, of which the layer that drafts tokens has none.
+COUNTS = ("further_parameters", "table_parameters")
 OF_KINDS = ("n_local", "n_linear", "n_conv", "n_dense", "n_kv_shared", "n_kv_shared_local")
 
 
@@ -22,15 +22,15 @@ def beside(content: Mapping[str, Any], text: Mapping[str, Any], decoder: Archite
     """Parameters of what is beside the decoder of text, by its name; None where the kind of a tower is not known."""
     parts = [name for name in ("vision", "audio") if content.get(f"{name}_config")]
     sizes = {f"{part} tower": tower(content, part, int(decoder.width[0])) for part in parts}
-    drafts = next((key for key in DRAFTS if text.get(key)), None)
-    if drafts is None:
-        return sizes
-    return sizes | {f"{text[drafts]} layer that drafts tokens ({drafts})": int(text[drafts]) * int(drafting(decoder))}
+    for key in DRAFTS:
+        if text.get(key):
+            return sizes | {f"{text[key]} layer that drafts tokens ({key})": int(text[key]) * int(drafting(decoder))}
+    return sizes
 
 
 def tower(content: Mapping[str, Any], part: str, width: int) -> int | None:
     """Parameters of a tower, `vision` or `audio`, and of what joins it to a decoder of that width; None of a kind that is not known."""
-    known, own = _known(), content[f"{part}_config"]
+    known, own = packaged("nas.study", "towers"), content[f"{part}_config"]
     expected = known["models"].get(content.get("model_type"), {}).get(part)
     if not expected or not isinstance(own, Mapping):
         return None
@@ -44,9 +44,7 @@ def tower(content: Mapping[str, Any], part: str, width: int) -> int | None:
     if not all(isinstance(value, int) and 0 <= value < 10**9 for value in values.values()):
         return None
     columns = {symbol: np.array([value]) for symbol, value in {**values, "w": width}.items()}
-    return sum(
-        int(evaluated(formula, columns.__getitem__)[0]) for formula in (known["towers"][kind]["parameters"], joint)
-    )
+    return int(evaluated(f"{known['towers'][kind]['parameters']} + {joint}", columns.__getitem__)[0])
 
 
 def drafting(decoder: Architectures) -> float:
@@ -54,16 +52,8 @@ def drafting(decoder: Architectures) -> float:
 
     Source: DeepSeek-AI 2024 (arXiv 2412.19437), section 2.2, and MiMo-7B's file.
     """
-    none: dict[str, Any] = dict.fromkeys(
-        (*OF_KINDS, "further_parameters", "table_parameters"), np.zeros(1, dtype=np.int64)
-    )
+    none: dict[str, Any] = dict.fromkeys((*OF_KINDS, *COUNTS), np.zeros(1, dtype=np.int64))
     layer = replace(decoder, depth=np.ones(1, dtype=np.int64), **none).with_vocabulary(0)
     width = float(decoder.width[0])
     # the layer alone has a last norm already
     return float(total(layer)[0]) + 2.0 * width * width + 2.0 * width
-
-
-@cache
-def _known() -> dict[str, Any]:
-    content: dict[str, Any] = packaged("nas.study", "towers")
-    return content
