@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,14 @@ OF_KINDS = ("n_local", "n_linear", "n_conv", "n_dense", "n_kv_shared", "n_kv_sha
 
 
 def beside(content: Mapping[str, Any], text: Mapping[str, Any], decoder: Architectures) -> dict[str, int | None]:
-    """Parameters of what is beside the decoder of text, by its name; None where the kind of a tower is not known."""
+    """Parameters of what is beside the decoder of text, by its name; None where its size is not known."""
     parts = [name for name in ("vision", "audio") if content.get(f"{name}_config")]
     sizes = {f"{part} tower": tower(content, part, int(decoder.width[0])) for part in parts}
     for key in DRAFTS:
         if text.get(key):
-            return sizes | {f"{text[key]} layer that drafts tokens ({key})": int(text[key]) * int(drafting(decoder))}
+            size = int(text[key]) * drafting(decoder)
+            sizes[f"{text[key]} layer that drafts tokens ({key})"] = None if isnan(size) else int(size)
+            break
     return sizes
 
 
@@ -36,7 +39,7 @@ def tower(content: Mapping[str, Any], part: str, width: int) -> int | None:
         return None
     ((kind, joint),) = expected.items()
     named = str(own.get("model_type") or kind)
-    if kind not in (named, f"{named.removesuffix('_moe')}_vision"):
+    if kind not in (named := named.replace("_moe", ""), f"{named}_vision"):
         return None
     keys = known["towers"][kind]["keys"]
     given = {symbol: own.get(key, content.get(key, default)) for symbol, (key, default) in keys.items()}
@@ -50,8 +53,12 @@ def tower(content: Mapping[str, Any], part: str, width: int) -> int | None:
 def drafting(decoder: Architectures) -> float:
     """Parameters of a layer that predicts the token after next: one of full attention, a projection of 2 d to d, three norms.
 
+    NaN of a decoder whose layers have sizes of their own: which of them that layer has is not known.
+
     Source: DeepSeek-AI 2024 (arXiv 2412.19437), section 2.2, and MiMo-7B's file.
     """
+    if decoder.layers[0]:
+        return nan
     none: dict[str, Any] = dict.fromkeys((*OF_KINDS, *COUNTS), np.zeros(1, dtype=np.int64))
     layer = replace(decoder, depth=np.ones(1, dtype=np.int64), **none).with_vocabulary(0)
     width = float(decoder.width[0])

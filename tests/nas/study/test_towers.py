@@ -9,7 +9,7 @@ import pytest
 from nas.errors import UsageError
 from nas.study.baselines import baseline
 from nas.study.config_file import architecture_of, left_out
-from nas.study.towers import tower
+from nas.study.towers import drafting, tower
 from objectives.counts import total
 
 VIT = {
@@ -96,6 +96,26 @@ def test_towers_have_the_parameters_of_published_files(
     kind: str, own: dict[str, Any], width: int, published: int
 ) -> None:
     assert tower({"model_type": kind, "vision_config": own}, "vision", width) == published
+
+
+#: Qwen3.5's files: decoder of text, tower, and the layer that drafts tokens.
+WHOLE = [
+    ("qwen3.5_27b", 5120, 27_781_427_952),
+    ("qwen3.5_35b_a3b", 2048, 35_951_822_704),
+    ("qwen3.5_122b_a10b", 3072, 125_086_497_008),
+]
+
+
+@pytest.mark.parametrize(("model", "width", "published"), WHOLE)
+def test_a_file_holds_a_decoder_a_tower_and_a_layer_that_drafts(model: str, width: int, published: int) -> None:
+    decoder = baseline(model).architecture
+    seeing = tower(
+        {"model_type": "qwen3_5_moe", "vision_config": {"model_type": "qwen3_5_moe", "out_hidden_size": width}},
+        "vision",
+        width,
+    )
+    assert seeing is not None
+    assert int(total(decoder)[0]) + seeing + int(drafting(decoder)) == published
 
 
 MIMO = {
