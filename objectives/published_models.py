@@ -13,6 +13,7 @@ from objectives import outside
 from objectives.plugins import documents, folder, normalised
 
 MODELS = "search_spaces.models"
+LONGEST = 500  # characters of a name or path
 Words = tuple[str, ...]
 #: What a name may have besides: how a model was trained on, which program its file is for; a date, 2507 or 0528.
 BESIDES = re.compile(
@@ -21,7 +22,8 @@ BESIDES = re.compile(
 )
 FORMAT = re.compile(
     r"[\W_]+(?:ud[\W_]+)?(?:[it]?q\d+(?:f\d+)?(?:[\W_]+(?:\d|k|nl|xxs|xs|xl|s|m|l|small|medium|large|f16))*|b?f16|fp?(?:8|16|32)|"
-    r"(?:mx|nv)fp4(?:[\W_]+moe)?|[2-8][\W_]?bit|int[48]|w\d+a\d+|awq|gptq|bnb|gguf|mlx|mlc|onnx|dynamic)$"
+    r"(?:mx|nv)fp4(?:[\W_]+moe)?|[2-8][\W_]?bit|int[48]|w\d+a\d+|g\d+|"
+    r"\d{5}-of-\d{5}|rk\d{4}|awq|gptq|bnb|dwq|gguf|ggml|mlx|mlc|onnx|ov|mnn|rkllm|pte|litertlm|safetensors|dynamic)$"
 )
 WORD, VERSION = re.compile(r"\d+(?:\.\d+)*|[a-z]+"), re.compile(r"(?<![a-z])v(?=\d)")
 
@@ -32,7 +34,7 @@ def models_named(text: str) -> tuple[str, ...]:
     Read past are owners (`meta-llama/`, `Qwen_`), words such as Instruct and dates where a model's own name has none, formats (`-Q4_K_M`), and, in
     a name without dots, how the digits of a version are parted (`llama_v3_2_1b`).
     """
-    for reading in _readings(text):
+    for reading in _readings(text) if len(text) < LONGEST else ():
         words = WORD.findall(reading)
         for shape in (_shape, _parted) if "." not in reading else (_shape,):
             alike = _by_words(shape).get(shape(words), set())

@@ -59,7 +59,8 @@ def test_a_shape_has_the_parameters_of_transformers(name: str) -> None:
         ("meta-llama/Llama-3.2-1B-Instruct-Q4_K_M", "llama_3.2_1b"), ("Llama-3.2-1B-Instruct-q4f16_1-MLC", "llama_3.2_1b"),
         ("models--Qwen--Qwen3-0.6B", "qwen3_0.6b"), ("Qwen3-4B-Instruct-2507-UD-Q4_K_XL.gguf", "qwen3_4b"), ("llama_v3_2_1b_instruct", "llama_3.2_1b"),
         ("DeepSeek-R1-Distill-Qwen-7B", "qwen2.5_7b"), ("deepseek-ai_DeepSeek-R1-Distill-Qwen-1.5B-Q4_K_M", "deepseek_r1_distill_qwen_1.5b"),
-        ("gpt-oss 20B MXFP4 MoE", "gpt_oss_20b"), ("qwen2.5:7b-instruct-q4_K_M", "qwen2.5_7b"), ("QwQ-32B-Preview", "qwen2.5_32b"),
+        ("deepseek-r1:1.5b", "deepseek_r1_distill_qwen_1.5b"), ("Qwen3-235B-A22B-Q4_K_M-00001-of-00003.gguf", "qwen3_235b_a22b"),
+        ("OpenVINO/Phi-4-mini-instruct-int4-ov", "phi_4_mini"), ("Qwen3-1.7B_w8a8_RK3588.rkllm", "qwen3_1.7b"), ("gpt-oss 20B MXFP4 MoE", "gpt_oss_20b"), ("qwen2.5:7b-instruct-q4_K_M", "qwen2.5_7b"), ("QwQ-32B-Preview", "qwen2.5_32b"),
         ("mlx-community/Qwen3-8B-4bit", "qwen3_8b"), ("Mixtral-8x22B-Instruct-v0.1", "mixtral_8x22b_instruct_v0.1"),
         ("Mixtral-8x22B-v0.1", "mixtral_8x22b_v0.1"), ("Mistral-Small-Instruct-2409", "mistral_small_2409"), ("phi_3_5_mini_instruct", "phi_3.5_mini"),
         ("gemma-3-4b-it-qat-q4_0", "gemma_3_4b"), ("Meta-Llama-3.1-405B-Instruct-FP8", "llama_3.1_405b"),
@@ -76,6 +77,7 @@ def test_names(name: str, model: str) -> None:
 def test_a_name_of_another_shape_means_none(name: str) -> None:
     """Digits parted otherwise, another date, base where instruct is known, a tower."""
     assert models_named(name) == ()
+    assert models_named(name + "_" * 10**6) == ()
 
 
 def test_every_name_means_its_own_shape() -> None:
