@@ -84,16 +84,7 @@ OF_RUNNING = (*OF_SERVING, "device")  # of where and how a model runs, which no 
 NOT_OF_A_MODEL = ("precision", "tokens", *OF_RUNNING)  # columns of how a model is trained or run
 Part = Literal["base", "attention", "ffn"]  # depth and width; n_kv_heads; n_experts, top_k and expert_size
 ALIASES = ("gqa", "activation_rate", "expert_ffn_ratio", "ffn_ratio", "query_dim", "kv_dim")
-SHAPE = (
-    "depth",
-    "width",
-    "head_dim",
-    "n_heads",
-    "n_kv_heads",
-    "n_experts",
-    "top_k",
-    "expert_size",
-)
+SHAPE = ("depth", "width", "head_dim", "n_heads", "n_kv_heads", "n_experts", "top_k", "expert_size")
 FILE_COLUMNS = (
     *("depth", "width", "head_dim", "n_heads", "n_kv_heads", "gqa", "n_experts", "top_k"),
     *("activation_rate", "expert_ffn_ratio", "expert_size", "ffn_ratio"),

@@ -30,11 +30,7 @@ class Heads:
 
     @classmethod
     def from_axes(
-        cls,
-        widths: Sequence[int],
-        head_dims: Sequence[int],
-        n_heads: Sequence[int] | None,
-        ratios: tuple[float, float],
+        cls, widths: Sequence[int], head_dims: Sequence[int], n_heads: Sequence[int] | None, ratios: tuple[float, float]
     ) -> "Heads":
         """All of them; `ratios` are the least and the largest d_q / d of an axis of n_heads."""
         width, size = np.array(widths, dtype=np.int64)[:, None, None], np.array(head_dims, dtype=np.int64)[:, None]

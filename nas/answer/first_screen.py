@@ -343,10 +343,7 @@ def next_steps(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
         opening := relaxed(outcome.diagnosis, outcome.study.problem.scenario.device.memory_gb)
     ):
         steps.append(
-            (
-                f"{command('run')} --config {in_a_command(folder / 'config.yaml')} {opening}",
-                "relax until a design fits",
-            )
+            (f"{command('run')} --config {in_a_command(folder / 'config.yaml')} {opening}", "relax until a design fits")
         )
     if outcome.diagnosis is not None and (smaller := outcome.diagnosis.vocabulary):
         again = f"{command('run')} --config {in_a_command(folder / 'config.yaml')} --vocabulary {smaller.size}"

@@ -110,12 +110,7 @@ Stage = Callable[[str], None]  # is told what begins
 
 
 def conclude(
-    study: Study,
-    search: Search,
-    found: Evaluations,
-    batches: IntArray,
-    reason: str,
-    stage: Stage = lambda begun: None,
+    study: Study, search: Search, found: Evaluations, batches: IntArray, reason: str, stage: Stage = lambda begun: None
 ) -> Outcome:
     """Everything that is derived from what a search evaluated."""
     whole = study.config.algo == "exact"

@@ -312,11 +312,7 @@ def _problem(run: RecordedRun, shipped: Problem) -> Problem:
     ]
     questions = (shipped.queries[0], *asked, *shipped.queries[1:])
     return replace(
-        shipped,
-        objectives=run.objectives,
-        budgets=run.evaluations.budgets,
-        functions=own,
-        queries=questions,
+        shipped, objectives=run.objectives, budgets=run.evaluations.budgets, functions=own, queries=questions
     )
 
 

@@ -6,15 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nas.answer.design_words import blind_spots, count, describe, equal_heads
-from nas.answer.device_times import (
-    PREFIX,
-    alike,
-    limits,
-    misses,
-    ranges_in_words,
-    times_of,
-    verdict,
-)
+from nas.answer.device_times import PREFIX, alike, limits, misses, ranges_in_words, times_of, verdict
 from nas.answer.doubt import PickRegret
 from nas.answer.on_each_device import OnDevice
 from nas.answer.outcome import Outcome

@@ -114,10 +114,7 @@ def answer_in_numbers(outcome: Outcome) -> dict[str, Any] | None:
         row |= {} if each.witness is None else {"evidence": witness_in_numbers(each.witness)}
     binding = [budget.metric for budget in changes.binding]
     among = {"among": changes.among, "whole_space": changes.whole}
-    untried = {
-        "not_priced": list(changes.unpriced),
-        "whole_memory": [budget.metric for budget in changes.whole_memory],
-    }
+    untried = {"not_priced": list(changes.unpriced), "whole_memory": [budget.metric for budget in changes.whole_memory]}
     return content | {"binding": binding, "changes": tried, **untried, **among}
 
 

@@ -49,9 +49,7 @@ def calibration_document(content: Content) -> Document:
     fits = (group_section(content, group) for group in content["groups"])
     served = (served_section(content, group) for group in content.get("served", ()))
     return Document(
-        head(content),
-        (Section(head(content), parts), *fits, *served, *map(energy_section, content["energy"])),
-        content,
+        head(content), (Section(head(content), parts), *fits, *served, *map(energy_section, content["energy"])), content
     )
 
 

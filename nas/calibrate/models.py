@@ -2,22 +2,20 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
-
-import numpy as np
 
 from nas.calibrate.figure import Figure, Stated, Unusable, refuse
 from nas.errors import UsageError
-from nas.study.baselines import baseline, config_path
-from nas.study.config_file import read_config
+from nas.study.baselines import baseline, config_path, model_named
 from nas.study.model_types import Family, model_types
+from nas.study.towers import drafting
 from objectives.calibrating.measurements import Format, format_of
 from objectives.counts import count, total
 from objectives.dimensions import Dimensions
 from objectives.memory import weights_by_part
-from objectives.plugins import documents
+from objectives.plugins import documents, normalised
+from objectives.published_models import MODELS, model_ids, models_named
 from search_spaces.architectures import Architectures
 
 ANY = ""  # the name of models that a log does not name
@@ -25,13 +23,6 @@ SIZE_SLACK = 0.07  # tensors kept in other formats than the file's, as a share o
 MOST_OFF = (
     1.5  # times more or fewer bits than its format's that a file's weights may have: mixtures, rows that no blocks fill
 )
-#: Words of file names and repositories that say nothing of the shape.
-WORDLESS = {  # mtp: heads that draft, which parameters tell
-    *("instruct", "chat", "it", "base", "pt", "hf", "gguf", "mlx", "meta", "thinking", "2507", "2512", "awq"),
-    *("mtp", "model"),
-}
-PARTS = re.compile(r"[^a-z0-9.]+")
-FORMAT_WORD = re.compile(r"(?:i?q\d.*|f16|bf16|fp16|f32|fp32|mxfp4|moe|ud|[468]bit|w\da\d+|xxs|xs|xl|nl|k|m|s|l|0|1)")
 TABLE_TWICE, NEXT_TOKEN = (
     "; the file holds its table of embeddings twice",
     "; the file holds its layer that drafts tokens too",
@@ -57,12 +48,8 @@ class Model:
 
     @cached_property
     def drafting(self) -> float:
-        """Elements of a layer that predicts the token after next: one of full attention, a projection of 2 d to d, two norms.
-
-        Source: DeepSeek-AI 2024 (arXiv 2412.19437), section 2.2.
-        """
-        width = float(self.architecture.width[0])
-        return float(total(_one_layer(self.architecture))[0]) + 2.0 * width * width + 2.0 * width
+        """Elements of a layer that predicts the token after next."""
+        return drafting(self.architecture)
 
     def holds(self, stated: Stated) -> str | None:
         """The content of a file of so many elements: "" the model, a note on what is in it besides, None another model."""
@@ -116,20 +103,19 @@ def given_models(texts: Sequence[str]) -> dict[str, Model]:
 
 def _model(text: str, name: str) -> Model:
     """A published model, or the config.json of one that is called as the log calls it."""
-    path = config_path(text)
-    if path is not None:
-        return Model(name or path.parent.name or path.stem, read_config(path))
     try:
-        known_model = baseline(text)
+        known_model = model_named(text)
     except UsageError as error:
         raise UsageError(f"--model: {error}; or give a config.json") from None
-    return Model(known_model.label, known_model.architecture)
+    return Model(
+        known_model.label if config_path(text) is None else name or known_model.label, known_model.architecture
+    )
 
 
 @cache
 def published() -> tuple[Model, ...]:
     """All published models that ship."""
-    found = (baseline(name) for name in documents("search_spaces.models"))
+    found = map(baseline, model_ids())
     return tuple(Model(each.label, each.architecture) for each in found)
 
 
@@ -149,22 +135,15 @@ def identified(figure: Figure, given: Mapping[str, Model], shipped: Sequence[Mod
         return own[0], f"as given{_agreeing(own[0], figure)}"
     if not figure.names and figure.parameters is None:
         raise Unusable("the log names no model: give it with --model MODEL")
-    alike = [model for model in shipped if any(_words(name) == _words(model.label) for name in figure.names)]
+    # of llama.cpp's own `qwen2 7B` numbers say more
+    of_family = f"{figure.family} " if figure.family and figure.parameters else "\n"
+    ids = next(filter(None, (models_named(name) for name in figure.names if not name.startswith(of_family))), ())
+    alike = [model for model in shipped if normalised(model.label) in ids]
+    if len(alike) > 1:
+        raise Unusable(f"{shown(figure)}: {' or '.join(model.label for model in alike)} by its name; {_hint(figure)}")
     if alike:
         return alike[0], f"by its name{_agreeing(alike[0], figure)}"
     return _by_numbers(figure, shipped)
-
-
-def _words(name: str) -> list[str]:
-    """Parts of a name that give the shape: `Meta-Llama-3.1-8B-Instruct-Q4_K_M` is llama, 3.1, 8b."""
-    words = [
-        word.removeprefix("v") if re.match(r"v\d", word) else word
-        for word in PARTS.split(name.rpartition("/")[2].lower())
-        if word
-    ]
-    while words and FORMAT_WORD.fullmatch(words[-1]):
-        words.pop()
-    return [word for word in words if word not in WORDLESS]
 
 
 def _agreeing(model: Model, figure: Figure) -> str:
@@ -188,7 +167,7 @@ def _agreeing(model: Model, figure: Figure) -> str:
 
 
 def _by_numbers(figure: Figure, shipped: Sequence[Model]) -> tuple[Model, str]:
-    """The only published architecture of so many parameters and of that family.
+    """The only published architecture of so many parameters and of that family, or the only one of those that are ranked.
 
     Raises:
         Unusable: there is none, or several.
@@ -196,7 +175,7 @@ def _by_numbers(figure: Figure, shipped: Sequence[Model]) -> tuple[Model, str]:
     name = shown(figure)
     if why := model_types().outside.get(figure.family.replace("-", "_")):
         raise Unusable(f"{name}: a model with {why}, which no columns hold")
-    hint = f"name it with --model '{name}=config.json'"
+    hint = _hint(figure)
     exact = figure.parameters is not None and figure.parameters.slack < 1e-4 * figure.parameters.value
     if figure.parameters is None or not (known(figure.family) or (exact and not figure.family)):
         raise Unusable(f"{name}: not the name of a published model; {hint}")
@@ -209,11 +188,20 @@ def _by_numbers(figure: Figure, shipped: Sequence[Model]) -> tuple[Model, str]:
     apart = {str({name: column[0] for name, column in m.architecture.columns().items()}): m for m in reversed(fitting)}
     if not apart:
         raise Unusable(f"{name}: no published model has its {stated.value / 1e9:.4g} billion parameters; {hint}")
-    if len(apart) > 1:
-        raise Unusable(f"{name}: {' or '.join(sorted(m.label for m in apart.values()))} by its parameters; {hint}")
-    (model,) = apart.values()
+    labels = sorted(m.label for m in apart.values())
+    ranked = [m for m in apart.values() if normalised(m.label) in documents(MODELS)]
+    if len(apart) > 1 and len(ranked) != 1:
+        raise Unusable(f"{name}: {' or '.join(labels)} by its parameters; {hint}")
+    model = (ranked or [*apart.values()])[0]
+    labels.remove(model.label)
     how = f"family {figure.family} and " * bool(figure.family)
-    return model, f"by {how}{stated.value / 1e9:.4g} billion parameters{model.holds(stated)}"
+    others = f", as {' and '.join(labels)} too" if labels else ""
+    return model, f"by {how}{stated.value / 1e9:.4g} billion parameters{others}{model.holds(stated)}"
+
+
+def _hint(figure: Figure) -> str:
+    """What to do about a model that is not certain."""
+    return f"name it with --model '{shown(figure)}=config.json'"
 
 
 def shown(figure: Figure) -> str:
@@ -259,22 +247,6 @@ def _refuse_larger(model: Model, written: str, memory: float) -> None:
         )
 
 
-def _one_layer(architecture: Architectures) -> Architectures:
-    """A layer of full attention with the FFN of most layers, without a vocabulary."""
-    of_kinds = (
-        "n_local",
-        "n_linear",
-        "n_conv",
-        "n_dense",
-        "n_kv_shared",
-        "n_kv_shared_local",
-        "further_parameters",
-        "table_parameters",
-    )
-    none: dict[str, Any] = dict.fromkeys(of_kinds, np.zeros(1, dtype=np.int64))
-    return replace(architecture, depth=np.ones(1, dtype=np.int64), **none).with_vocabulary(0)
-
-
 def fits_llama_cpp_name(name: str, architecture: Architectures) -> bool:
     """Whether llama.cpp would call an architecture so; True for a name that is not known here."""
     own = _called(name)
@@ -297,18 +269,8 @@ LONGEST, MOST_REPEATS = 2_000, 4
 PLAIN_PATTERN, REPEATED = re.compile(r"[\w\\.|()\[\]*+?^$-]{1,300}"), re.compile(r"[)\]*+?][*+?]")
 EXPERTS = ("ffn_up_exps", "ffn_gate_exps", "ffn_down_exps")
 OTHERS = (
-    *(
-        "attn_norm",
-        "attn_q",
-        "attn_k",
-        "attn_v",
-        "attn_output",
-        "attn_q_norm",
-        "attn_k_norm",
-        "ffn_norm",
-        "ffn_gate_inp",
-    ),
-    *("ffn_up_shexp", "ffn_gate_shexp", "ffn_down_shexp", "ffn_up", "ffn_gate", "ffn_down"),
+    *("attn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "attn_q_norm", "attn_k_norm", "ffn_norm"),
+    *("ffn_gate_inp", "ffn_up_shexp", "ffn_gate_shexp", "ffn_down_shexp", "ffn_up", "ffn_gate", "ffn_down"),
 )
 NOT_PLAIN = "-ot {pattern}: not the experts of whole layers in host memory, which alone have a formula"
 

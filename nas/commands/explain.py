@@ -31,10 +31,9 @@ from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.device_gains import DeviceGain, device_gains, on_its_device
 from nas.exact.gains import gains
 from nas.problem.breakdown import KINDS, Explanation, OperatorRow, Step, explained
-from nas.problem.energy_words import about_energy
 from nas.problem.evaluations import Evaluations
 from nas.problem.law_caveats import active_experts_lines, blind_axes, blind_lines
-from nas.problem.objective import Baseline
+from nas.problem.objective import Baseline, about_energy
 from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_in_words
 from nas.problem.steps import AT_EQUAL_TEXT, AtContext, HeadStep, along_contexts, has_long_contexts
@@ -45,9 +44,10 @@ from nas.search.assembly import Study, assemble
 from nas.search.scenarios import doubtful_times
 from nas.study.baselines import architecture_from, config_path, model_named
 from nas.study.catalogue import is_file
-from nas.study.config_file import content_of, left_out, stored_format
+from nas.study.config_file import content_of, left_out, stored_format, text_part
 from nas.study.layers import layered, parsed_settings
 from nas.study.metrics import check_form, parse_budget, select
+from nas.study.towers import BYTES
 from nas.terminal.console import notice
 from nas.terminal.doors import command
 from nas.terminal.tables import show
@@ -57,6 +57,7 @@ from search_spaces.architectures import Architectures
 from search_spaces.columns import any_of
 
 SIDES = ("compute", "memory")
+DTYPES = ("dtype", "torch_dtype")
 
 
 def explain(request: ExplainRequest) -> None:
@@ -236,7 +237,14 @@ def _file_lines(request: ExplainRequest, precision: str) -> list[str]:
         lines.append(f"Its config.json stores weights as {words}: priced in {precision}; --precision takes another.")
     elif words:
         lines.append(f"Warning: its config.json stores weights as {words}; priced in {precision}.")
-    return [*lines, *([f"Left out: its {' and its '.join(others)}."] if others else [])]
+    stored = next((part[key] for part in (content, text_part(content)) for key in DTYPES if part.get(key)), "16 bits")
+    sizes = [
+        f"{name} ({count(n)} parameters, {n * BYTES.get(str(stored), 2) / 1e9:.3g} GB in {stored})"
+        if n is not None
+        else f"{name} (size not known)"
+        for name, n in others.items()
+    ]
+    return [*lines, *([f"Left out: its {' and its '.join(sizes)}."] if sizes else [])]
 
 
 def _own_head(request: ExplainRequest, raw: Mapping[str, Any], chosen: Architectures) -> dict[str, Any]:

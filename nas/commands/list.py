@@ -11,13 +11,14 @@ from nas.document.document import Column, Document, Section, Table
 from nas.errors import UsageError
 from nas.export.stack_protocol import shown
 from nas.files.yaml_source import read
-from nas.problem.expensive_objectives import EXPENSIVE
 from nas.search.discovery import EXTRAS, in_working_folder
 from nas.study import entry_points
+from nas.study.baselines import baseline
 from nas.study.catalogue import installed_format, load_device, load_law, load_space
 from nas.study.entry_points import AUTO, PlugIn
 from nas.study.study_laws import LEFT_OUT, RIGHT, records, records_of, rules, strongest_rules
 from nas.terminal.console import notice
+from nas.terminal.doors import EXPENSIVE
 from nas.terminal.tables import show as show_document
 from objectives import outside
 from objectives.device import Calibration
@@ -25,6 +26,7 @@ from objectives.loss_law.precision_cost import CAVEATS, SOURCES, priced
 from objectives.plugins import documents, first_line, importable, imports, normalised, summary
 from objectives.precision import PRECISIONS, Precision, of_format
 from objectives.profile_choice import measured_elsewhere
+from objectives.published_models import model_ids
 from objectives.token_curve import TokenCurve
 from objectives.weight_formats.table import WEIGHT_FORMATS, WeightFormat
 from search_spaces.formats import FORMATS, base_of
@@ -268,16 +270,15 @@ def _profile_row(profile: Calibration) -> Row:
 
 def models() -> list[Row]:
     """Published models that can be baselines."""
-    content = {name: read(path)[0] for name, path in documents("search_spaces.models").items()}
     return [
         {
             "name": name,
-            "depth": own["depth"],
-            "width": own["width"],
-            "experts": own["n_experts"],
-            "what": own["name"] + (", sliding window" if "window" in own else ""),
+            **{column: int(getattr(a, column)[0]) for column in ("depth", "width")},
+            "experts": int(a.n_experts[0]),
+            "what": model.label + (", sliding window" if a.n_local[0] else ""),
         }
-        for name, own in content.items()
+        for name, model in ((name, baseline(name)) for name in model_ids())
+        for a in (model.architecture,)
     ]
 
 

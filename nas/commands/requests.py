@@ -29,10 +29,7 @@ WHICH = "Which architecture"
 class RunRequest:
     """A study to search, or a run folder to continue; `flags` are keys of the study."""
 
-    flags: Annotated[
-        Mapping[str, Any],
-        Keys((SEARCH, SPACE, DEVICE)),
-    ] = field(default_factory=dict)
+    flags: Annotated[Mapping[str, Any], Keys((SEARCH, SPACE, DEVICE))] = field(default_factory=dict)
     settings: Annotated[tuple[str, ...], Settings] = ()
     config: Annotated[str | None, Config] = None
     resume: Annotated[Path | None, Flag("--resume", "Continue or extend a run folder.", SEARCH)] = None
@@ -122,10 +119,7 @@ class ExplainRequest:
             brief=True,
         ),
     ] = None
-    flags: Annotated[
-        Mapping[str, Any],
-        Keys((SPACE, DEVICE)),
-    ] = field(default_factory=dict)
+    flags: Annotated[Mapping[str, Any], Keys((SPACE, DEVICE))] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()
     contexts: Annotated[bool, Flag("--contexts", "Times and memory along prompts of 1k to 128k tokens, too.")] = False
@@ -140,10 +134,7 @@ class ExplainRequest:
 class ReportRequest:
     """Runs, or the folder of a fit or a calibration, and the page to write."""
 
-    runs: Annotated[
-        tuple[Path, ...],
-        Word("Run folders, or the folder of a fit's or a calibration's --report.", "RUN"),
-    ]
+    runs: Annotated[tuple[Path, ...], Word("Run folders, or the folder of a fit's or a calibration's --report.", "RUN")]
     out: Annotated[
         Path | None,
         Flag(

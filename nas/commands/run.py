@@ -180,12 +180,7 @@ def restarted(request: RunRequest, folder: Path) -> Outcome:
 
 
 def searched(
-    study: Study,
-    store: RunStore,
-    recorded: Recorded | None,
-    manifest: Manifest,
-    request: RunRequest,
-    besides: Attached,
+    study: Study, store: RunStore, recorded: Recorded | None, manifest: Manifest, request: RunRequest, besides: Attached
 ) -> Outcome:
     """Search, and leave a run that can be continued whatever happens."""
     config, mirror = study.config, besides.mirror

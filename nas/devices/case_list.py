@@ -26,7 +26,7 @@ from nas.devices.request import OWN, DevicesRequest
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
 from nas.files.faults import Path as Place
-from nas.problem.energy_words import is_energy
+from nas.problem.objective import is_energy
 from nas.search.reading import read
 from nas.study import entry_points
 from nas.study.catalogue import is_file, load_device, named_device

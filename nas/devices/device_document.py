@@ -15,7 +15,7 @@ from nas.devices.models import ModelRow, memory_limit, speed_note
 from nas.devices.result import DeviceStudy, Models, architecture, perplexity_percent, shortage, spread
 from nas.devices.tables import described
 from nas.document.document import SHARED, Cell, Column, Document, Part, Section, Table
-from nas.problem.energy_words import is_energy
+from nas.problem.objective import is_energy
 from nas.search.scenarios import larger_rows
 from objectives.quantities import bytes_in_words
 from search_spaces.architectures import Architectures

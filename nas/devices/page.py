@@ -7,15 +7,7 @@ from typing import Any
 import numpy as np
 
 from nas.answer.palette import label
-from nas.devices.device_document import (
-    LETTERS,
-    cases_section,
-    cell,
-    ranking_sections,
-    reading_section,
-    short,
-    warnings,
-)
+from nas.devices.device_document import LETTERS, cases_section, cell, ranking_sections, reading_section, short, warnings
 from nas.devices.result import DeviceStudy, Models, architecture
 from nas.devices.transfer import Optimum
 from nas.pages.page import column, configuration, element, footer, page, paragraphs, section, section_html, text

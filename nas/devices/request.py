@@ -57,10 +57,7 @@ class DevicesRequest:
     models_only: Annotated[
         bool, Flag("--models-only", "Rank published models alone: speed, memory, what fits.", MODELS, brief=True)
     ] = False
-    flags: Annotated[
-        Mapping[str, Any],
-        Keys((SPACE, DEVICE), without=("device",)),
-    ] = field(default_factory=dict)
+    flags: Annotated[Mapping[str, Any], Keys((SPACE, DEVICE), without=("device",))] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()
     out: Annotated[

@@ -14,6 +14,7 @@ from nas.study.baselines import baseline
 from nas.study.catalogue import id_and_mode
 from objectives.calibrating.shared import KIND, VERSION, SharedDevice, SharedMeasurements, SharedRow
 from objectives.plugins import DISTRIBUTION, documents, normalised, version_of
+from objectives.published_models import model_ids
 from search_spaces.arrays import FloatArray
 
 FIELDS = ("engine", "precision", "batch", "prompt_len", "gen_len", "metric", "value", "min", "q1", "q3", "samples")
@@ -73,7 +74,7 @@ def shared(
 
 def public_names(candidates: dict[str, dict[str, Any]]) -> dict[str, str]:
     """What each candidate is called in a file for others: published models by their names, others by their number."""
-    published = {baseline(name).label for name in documents("search_spaces.models")}
+    published = {baseline(name).label for name in model_ids()}
     own = [name for name in candidates if name not in published]
     return {name: name for name in candidates} | {name: f"design-{i}" for i, name in enumerate(own, 1)}
 

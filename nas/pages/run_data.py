@@ -146,10 +146,7 @@ def run_data(outcome: Outcome, rows: Rows) -> dict[str, Any]:
         "detailed": column(detailed),
         "details": details(problem, found.genotypes[rows.chosen[detailed]]),
         "solved": _solved(outcome),
-        "commands": {
-            "select": f"{command('select')} RUN --select best",
-            "explain": f"{command('explain')} RUN",
-        },
+        "commands": {"select": f"{command('select')} RUN --select best", "explain": f"{command('explain')} RUN"},
     }
 
 
@@ -280,12 +277,7 @@ def _convergence(outcome: Outcome) -> dict[str, Any] | None:
     found = convergence(outcome)
     if found is None:
         return None
-    return {
-        "counts": column(found.counts),
-        "values": column(found.values),
-        "label": found.label,
-        "log": found.to_exact,
-    }
+    return {"counts": column(found.counts), "values": column(found.values), "label": found.label, "log": found.to_exact}
 
 
 ENDS = (0.05, 0.95)

@@ -10,11 +10,7 @@ from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import figure
 from nas.answer.plot_data import HEADER as OF_CONTEXTS
 from nas.answer.plot_data import UNSEEN, cells, convergence, curves
-from nas.answer.sentences import (
-    devices_in_words,
-    formats_in_words,
-    headline,
-)
+from nas.answer.sentences import devices_in_words, formats_in_words, headline
 from nas.answer.three_sentences import three_sentences
 from nas.document.document import Section, Table
 from nas.pages.page import (

@@ -6,9 +6,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from nas.problem.energy_words import energies
 from nas.problem.law_caveats import leaves
-from nas.problem.objective import EXTRAPOLATION, INSIDE, unit_of
+from nas.problem.objective import EXTRAPOLATION, INSIDE, energies, unit_of
 from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_factors, share_of, time_ranges
 from nas.problem.steps import HeadStep, head_steps

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from nas.errors import NotRunError, PlasError, UsageError
-from nas.problem.energy_words import is_energy
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Budget, Objective, PickQuery
+from nas.problem.objective import Budget, Objective, PickQuery, is_energy
 from objectives.assessment import Assessment
 from objectives.latency.mixer_table import MixerTable, holds
 from objectives.loss_law.law import Law

@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from nas.errors import UsageError
 from nas.files.faults import Faults, Path
-from nas.problem.expensive_objectives import EXPENSIVE
 from nas.problem.objective import Baseline, Objective
 from nas.problem.problem import Problem
 from nas.search.discovery import ChosenStrategy, chosen_strategy, given_designs, strategy_module
@@ -33,6 +32,7 @@ from nas.study.study_devices import (
 )
 from nas.study.study_laws import cost_beside, in_tokens, of_own_vocabulary, refuse_both, study_laws, with_request
 from nas.study.study_space import narrowed, run_by_engine, study_space, without_axes
+from nas.terminal.doors import EXPENSIVE
 from objectives.device import Device
 from objectives.device_columns import Figure
 from objectives.loss_law.law import Law

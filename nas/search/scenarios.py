@@ -8,7 +8,7 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.files import yaml_source
-from nas.problem.energy_words import about_energy
+from nas.problem.objective import about_energy
 from nas.problem.problem import Problem
 from nas.problem.wording import about_training
 from nas.study import entry_points

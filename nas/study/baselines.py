@@ -12,12 +12,11 @@ from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
 from nas.problem.objective import Baseline, Budget, PickQuery
 from nas.problem.problem import Problem
-from nas.study.config_file import read_config
+from nas.study.config_file import architecture_of, read_config
 from objectives.display_text import shown_name
 from objectives.plugins import documents, normalised
+from objectives.published_models import MODELS, further_models, model_ids, models_named
 from search_spaces.architectures import Architectures, one
-
-MODELS = "search_spaces.models"
 
 
 def baselines_of(given: Sequence[str | Mapping[str, Any]], faults: Faults) -> list[Baseline]:
@@ -32,7 +31,7 @@ def baselines_of(given: Sequence[str | Mapping[str, Any]], faults: Faults) -> li
 
 
 def baseline(item: str | Mapping[str, Any]) -> Baseline:
-    """A published model by name, the model of a config.json (`{config: path}`, with a `name` where it is to have another), or columns.
+    """A published model by name, the model of a config.json (`{config: path}`; `name` gives another, `towers: true` holds them too), or columns.
 
     Raises:
         UsageError: no such model, or a config.json that columns do not hold.
@@ -61,15 +60,17 @@ def _of_config(item: Mapping[str, Any]) -> tuple[str, Architectures]:
     Raises:
         UsageError: other keys beside it, or a config.json that columns do not hold.
     """
-    if others := [str(key) for key in item if key not in ("config", "name")]:
-        raise UsageError(f"{', '.join(others)}: expected config and name alone, got it beside config; the file says it")
-    given = item["config"]
+    if others := [str(key) for key in item if key not in ("config", "name", "towers")]:
+        raise UsageError(f"{', '.join(others)}: expected config, name and towers alone, got more; the file says it")
+    given, towers = item["config"], item.get("towers", False)
+    if not isinstance(towers, bool):
+        raise UsageError(f"towers: expected true or false, got {towers!r}; write towers: true")
     if not isinstance(given, str):
         raise UsageError(
             f"config: expected the path of a config.json, got {given!r}; write {{config: model/config.json}}"
         )
     path = Path(given, "config.json") if Path(given).is_dir() else Path(given)
-    return str(item.get("name", _name_of(path))), read_config(path)
+    return str(item.get("name", _name_of(path))), read_config(path, towers=towers)
 
 
 def _name_of(path: Path) -> str:
@@ -93,23 +94,28 @@ def _of_columns(item: str | Mapping[str, Any]) -> tuple[str, Architectures]:
         UsageError: no such model.
         ValueError: columns that are no architecture.
     """
-    content = _published(item) if isinstance(item, str) else item
-    columns = {key: value for key, value in content.items() if key not in ("name", "source")}
-    return str(content.get("name", "custom")), one(columns)
+    if isinstance(item, str):
+        return _published(item)
+    columns = {key: value for key, value in item.items() if key not in ("name", "source")}
+    return str(item.get("name", "custom")), one(columns)
 
 
 @lru_cache
-def _published(name: str) -> Mapping[str, Any]:
-    """The columns of a published model, with its name and source.
+def _published(name: str) -> tuple[str, Architectures]:
+    """Name and architecture of a published model.
 
     Raises:
-        UsageError: none has that name.
+        UsageError: none has that name, or several.
     """
-    models = documents(MODELS)
-    if normalised(name) not in models:
-        raise UsageError(unknown("a published model", name, models))
-    content: dict[str, Any] = yaml_source.read(models[normalised(name)])[0]
-    return content
+    ids = models_named(name)
+    if len(ids) > 1:
+        raise UsageError(f"expected one published model, got {name!r}, which may be {' or '.join(ids)}; take one")
+    if not ids:
+        raise UsageError(unknown("a published model", name, model_ids()))
+    if ids[0] in further_models():
+        entry = further_models()[ids[0]]
+        return entry["name"], architecture_of(entry["config"])
+    return _of_columns(yaml_source.read(documents(MODELS)[ids[0]])[0])
 
 
 def architecture_from(text: str) -> Architectures:

@@ -3,6 +3,7 @@
 import difflib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from nas.errors import UsageError
 from nas.study.config_blocks import BY_LAYER, blocks_by_layer, openelm, typical_sizes
 from nas.study.config_kinds import Columns, Config, written
 from nas.study.model_types import Family, model_classes, model_types
+from nas.study.towers import beside
 from objectives import outside
 from search_spaces.architectures import Architectures, one
 
@@ -22,14 +24,20 @@ SIZES = ("intermediate_size", "moe_intermediate_size", "shared_expert_intermedia
 MLA = "latent attention (MLA) beside something else"
 
 
-def read_config(path: Path) -> Architectures:
-    """The architecture of a config.json, of its text part where the model also sees or hears.
+def read_config(path: Path, *, towers: bool = False) -> Architectures:
+    """The architecture of a config.json, of its text part where the model also sees or hears; with `towers` what is beside it takes memory.
 
     Raises:
         UsageError: no such file, a family or a key that is not read, or a value that no columns hold.
     """
     try:
-        return architecture_of(text_part(content_of(path)))
+        content = content_of(path)
+        architecture = architecture_of(text_part(content))
+        sizes = left_out(content) if towers else {}
+        if unknown := [name for name, size in sizes.items() if size is None]:
+            raise ValueError(f"towers: expected towers of a known kind, got its {' and its '.join(unknown)}")
+        held = architecture.table_parameters + sum(size or 0 for size in sizes.values())
+        return replace(architecture, table_parameters=held)
     except OSError as error:
         raise UsageError(f"{path}: expected a Hugging Face config.json, got {error.strerror}; check the path") from None
     except ValueError as error:
@@ -84,7 +92,6 @@ STORED = {
     "nvfp4": "nvfp4",
     "nvfp4-pack-quantized": "nvfp4",
 }
-TOWERS = ("vision_config", "audio_config")
 
 
 def stored_format(content: Mapping[str, Any]) -> tuple[str, str]:
@@ -123,12 +130,10 @@ def _compressed(said: Mapping[str, Any], name: str) -> tuple[str, str]:
     return " and ".join([name, *kinds]), known.get(next(iter(found)), "") if len(found) == 1 else ""
 
 
-def left_out(content: Mapping[str, Any]) -> list[str]:
-    """What a config.json describes beside the decoder of text, which its numbers leave out."""
+def left_out(content: Mapping[str, Any]) -> dict[str, int | None]:
+    """Parameters of what a config.json describes beside the decoder of text, by its name; None where they are not known."""
     text = text_part(content)
-    towers = [name.removesuffix("_config") + " tower" for name in TOWERS if content.get(name)]
-    drafts = [key for key in ("num_nextn_predict_layers", "num_mtp_layers", "mtp_num_hidden_layers") if text.get(key)]
-    return [*towers, *(f"{text[key]} layer that drafts tokens ({key})" for key in drafts[:1])]
+    return beside(content, text, architecture_of(text))
 
 
 def architecture_of(content: Mapping[str, Any]) -> Architectures:

@@ -12,7 +12,7 @@ from importlib.metadata import Distribution, EntryPoint, distributions
 from pathlib import Path
 
 from nas.errors import UsageError
-from nas.problem.expensive_objectives import EXPENSIVE
+from nas.terminal.doors import EXPENSIVE
 from objectives.plugins import DISTRIBUTION, documents, first_line, importable, located, normalised
 from search_spaces.columns import ALIASES, DEFAULTS, SHAPE
 from search_spaces.formats import FORMATS

@@ -12,7 +12,6 @@ import numpy as np
 from nas.errors import UsageError
 from nas.files.faults import Faults, Path, nearest, unknown
 from nas.problem.evaluations import Evaluations, Scale, frontier_rows
-from nas.problem.expensive_objectives import EXPENSIVE
 from nas.problem.objective import KEEP, Budget, Objective, built_in, costs, is_rate, limit_on_cost, rate_of, unit_of
 from nas.problem.picks import best_row
 from nas.problem.quantiles import at_a_quantile
@@ -21,7 +20,7 @@ from nas.study import entry_points
 from nas.study.entry_points import PlugIn
 from nas.study.user_code import code_named, loaded_code
 from nas.study.value_parsers import ascending, split_budget
-from nas.terminal.doors import command
+from nas.terminal.doors import EXPENSIVE, command
 from objectives.device_columns import NONE, Figure, taken
 from objectives.plugins import importable
 from objectives.quantities import quantity_in

@@ -17,10 +17,10 @@ from types import ModuleType, TracebackType
 
 from nas.errors import PlasError, UsageError
 from nas.files.import_rights import refuse_import
-from nas.problem.expensive_objectives import EXPENSIVE
 from nas.problem.problem import printed_aside
 from nas.study import entry_points
 from nas.study.entry_points import PlugIn
+from nas.terminal.doors import EXPENSIVE
 
 STORE = "evaluations.sqlite"
 RUN_MARKS = ("manifest.json", STORE)

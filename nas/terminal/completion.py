@@ -11,9 +11,10 @@ from typing import get_args
 
 from nas.errors import UsageError
 from nas.files.faults import unknown
-from nas.problem.expensive_objectives import EXPENSIVE
+from nas.terminal.doors import EXPENSIVE
 from nas.terminal.flags import study_keys
 from objectives.plugins import documents, importable
+from objectives.published_models import model_ids
 from search_spaces.formats import FORMATS
 
 WORDS = "words"  # `plas completion words RUN --al` prints what the last word may become
@@ -50,7 +51,7 @@ VALUES: dict[str, Names] = {
     "--device": yaml_names("objectives.devices"),
     "--space": yaml_names("search_spaces.spaces"),
     "--law": yaml_names("objectives.laws"),
-    "--model": yaml_names("search_spaces.models"),
+    "--model": model_ids,
     "--config": yaml_names("configs"),
     "--from": yaml_names("configs"),
     "--studies": yaml_names("configs"),

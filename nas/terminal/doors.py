@@ -14,6 +14,11 @@ COMMANDS = (
     *("train", "measure", "evidence", "calibrate", "report", "watch", "list", "init"),
 )
 
+#: Objectives that ship and cost, by the module of their command. A module has `UNIT`, `LOG_SCALE`, `PRIOR` and `COST_S`, as shipped metrics and functions
+#: of one's own have; `resolved_settings`, which checks the study's settings before anything runs and completes them; `refuse_here`, what this
+#: machine lacks; and the function.
+EXPENSIVE = {"measure": "nas.measure.objective", "train": "nas.train.objective"}
+
 
 def door(command: str) -> str:
     """The module that `python -m nas.COMMAND` runs."""

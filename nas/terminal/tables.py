@@ -100,12 +100,7 @@ def fitted(
 
 
 def laid_out(
-    content: Sequence[Row],
-    width: int,
-    left: int,
-    below: Sequence[str],
-    words: Sequence[str] = BELOW,
-    gap: int = GAP,
+    content: Sequence[Row], width: int, left: int, below: Sequence[str], words: Sequence[str] = BELOW, gap: int = GAP
 ) -> Iterator[Line]:
     """Lines of a table, header first, no wider than `width` where single words are not."""
     header, lowered = list(content[0]), list[str]()

@@ -49,7 +49,8 @@ def test_a_mixed_family_stands_beside_published_names_and_in_the_run(
             r"study.yaml:1: baselines.0: .*model_type: expected layers that columns hold, got 'deepseek_v4'",
         ),
         ("{config: 3}", r"study.yaml:1: baselines.0: config: expected the path of a config.json, got 3"),
-        ("{config: other.json, depth: 3}", r"study.yaml:1: baselines.0: depth: expected config and name alone"),
+        ("{config: other.json, towers: 1}", r"study.yaml:1: baselines.0: towers: expected true or false, got 1"),
+        ("{config: other.json, depth: 3}", r"study.yaml:1: baselines.0: depth: expected config, name and towers alone"),
     ],
 )
 def test_what_is_no_such_model_is_refused_by_its_place(written: str, said: str, tmp_path: Path) -> None:

@@ -322,7 +322,9 @@ def test_a_config_is_priced_in_its_own_format_and_says_what_it_leaves_out(
         found["remarks"][0]
         == "Its config.json stores weights as awq, 4 bits: priced in w4a16; --precision takes another."
     )
-    assert found["remarks"][1].startswith("Left out: its vision tower and its 1 layer that drafts tokens")
+    assert found["remarks"][1].startswith(
+        "Left out: its vision tower (521 M parameters, 1.04 GB in 16 bits) and its 1 layer that drafts"
+    )
     in_16 = json.loads(explained({"quant_method": "awq", "bits": 4}, "--precision", "fp16").out)
     assert in_16["remarks"][0] == "Warning: its config.json stores weights as awq, 4 bits; priced in fp16."
     assert found["resident_gb"]["linear weights"] < 0.3 * in_16["resident_gb"]["linear weights"]
