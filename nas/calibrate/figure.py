@@ -34,12 +34,22 @@ class Document:
 
     @cached_property
     def objects(self) -> list[Mapping[str, Any]]:
-        """Objects of a JSON array, one object alone, or those of lines of JSON among others; empty where there are none."""
-        if self.json is None:
-            found = [_json(line) for line in self.text.splitlines() if line.startswith("{")]
-        else:
-            found = self.json if isinstance(self.json, list) else [self.json]
+        """Objects of JSON: of a list, one alone, or those that begin lines among others; empty where there are none."""
+        found = self._scanned[0] if self.json is None else self.json if isinstance(self.json, list) else [self.json]
         return found if all(isinstance(each, dict) for each in found) else []
+
+    @cached_property
+    def cut(self) -> list[str]:
+        """Why objects of a file that has others cannot be read, each with its line."""
+        if self.json is not None or not self.objects:
+            return []
+        unclosed = self.text.lstrip().startswith("[") and not self.text.rstrip().endswith("]") and not self._scanned[1]
+        ends = ["the file ends before its list does"] * unclosed
+        return [f"the JSON object at line {line} of the file is cut" for line in self._scanned[1]] + ends
+
+    @cached_property
+    def _scanned(self) -> tuple[list[Any], list[int]]:
+        return outside.objects_in(self.text)
 
     @cached_property
     def header(self) -> tuple[str, ...]:
@@ -79,7 +89,7 @@ def document(path: Path) -> Document:
     try:
         text = decoded(outside.content(path, MOST_BYTES)).replace("\x00", "")
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "bytes that are no UTF-8 text"
+        reason = error.strerror if isinstance(error, OSError) else "bytes that are no text"
         raise UsageError(f"{path}: expected a CSV file or a log, got {reason}; {PAGE}") from None
     return Document(path, text)
 

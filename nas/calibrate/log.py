@@ -79,6 +79,7 @@ def read_logs(documents: Sequence[tuple[Document, Reader]], wanted: Wanted) -> L
     figures = [
         figure for reader in readers() for figure in reader.figures([d for d, own in documents if own is reader])
     ]
+    figures += [Figure((), fault=reason) for document, _ in documents for reason in document.cut]
     if len(figures) > MOST_FIGURES:
         raise UsageError(
             f"{documents[0][0].path}: expected at most {MOST_FIGURES:,} figures, got {len(figures):,}; split it"
