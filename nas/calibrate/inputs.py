@@ -83,11 +83,11 @@ def read_input(request: CalibrateRequest) -> tuple[list[str], list[str]]:
         other = next(path for path, each in zip(paths, read_as, strict=True) if each is None or each[1] is None)
         known, more = expected_formats()
         raise UsageError(f"{other}: expected {known} beside the others, got something else; {more}")
-    log = read_logs(logs, Wanted(given_models(request.models), request.precision, request.measured_on))
-    modes = load_device(id_and_mode(request.device)[0]).modes
-    named = id_and_mode(request.device)[1] or "the default one"
-    mode = [f"No log names the power mode: {named} is taken ({', '.join(modes)} can be named with @)"] if modes else []
-    return log.lines, [*log.told, *mode]
+    device, mode = load_device(id_and_mode(request.device)[0]), id_and_mode(request.device)[1]
+    log = read_logs(logs, Wanted(given_models(request.models), request.precision, request.measured_on, device))
+    choices = f"{mode or 'the default one'} is taken ({', '.join(device.modes)} can be named with @)"
+    noted = [f"No log names the power mode: {choices}"] if device.modes else []
+    return log.lines, [*log.told, *noted]
 
 
 def _shared(shared: Sequence[Document], paths: Sequence[Path], stray: str | None) -> tuple[list[str], list[str]]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, cast
 
-from nas.calibrate import llama_batched, llama_bench, llama_markdown, llama_server, localscore, mlx, rkllm, vllm
+from nas.calibrate import llama_batched, llama_bench, llama_markdown, llama_server, localscore, mlx, vllm
+from nas.calibrate.devices import contradicts, is_same
 from nas.calibrate.figure import PAGE, Document, Figure, Reader, Unusable
 from nas.calibrate.models import ANY, Model, file_bits, identified, key, published, shown, slow_share
 from nas.errors import UsageError
@@ -15,9 +16,10 @@ from nas.files.tables import csv_text
 from nas.study.entry_points import offered
 from nas.study.user_code import modules
 from objectives.calibrating.measurements import FORMATS
+from objectives.device import Device
 
 #: In the order in which they are asked whether a document is theirs: what stands in other logs too comes last.
-READERS: tuple[Reader, ...] = (llama_bench, localscore, vllm, llama_markdown, llama_batched, rkllm, mlx, llama_server)
+READERS: tuple[Reader, ...] = (llama_bench, localscore, vllm, llama_markdown, llama_batched, mlx, llama_server)
 MOST_FIGURES = 20_000
 SQL = "llama-bench's SQL"
 ELSEWHERE = 8  # formats that plugins/logs reads
@@ -25,11 +27,12 @@ ELSEWHERE = 8  # formats that plugins/logs reads
 
 @dataclass(frozen=True)
 class Wanted:
-    """Facts that a log lacks or gives twice: models by its names, its weight format, the device as it calls it."""
+    """Facts that a log lacks or gives twice: models by its names, its weight format, the device as it calls it, the one to calibrate."""
 
     models: Mapping[str, Model]
     precision: str = ""
     measured_on: str = ""
+    device: Device | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ def read_logs(documents: Sequence[tuple[Document, Reader]], wanted: Wanted) -> L
     if not figures:
         raise UsageError(f"{documents[0][0].path}: expected figures, got none; {PAGE}")
     _refuse_unknown_names(figures, wanted.models)
-    figures = list(_of_one_device(figures, wanted.measured_on))
+    figures = list(_of_one_device(figures, wanted.measured_on, wanted.device))
     found: dict[str, str] = {}
     rows = [_row(figure, wanted, found) for figure in figures]
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -114,20 +117,26 @@ def _refuse_unknown_names(figures: Sequence[Figure], models: Mapping[str, Model]
             )
 
 
-def _of_one_device(figures: Sequence[Figure], wanted: str) -> Iterator[Figure]:
-    """Figures with those of other devices than the wanted one left out.
+def _of_one_device(figures: Sequence[Figure], wanted: str, device: Device | None) -> Iterator[Figure]:
+    """Figures with those of other devices than the wanted one left out; of several, the one that is to be calibrated.
 
     Raises:
-        UsageError: several devices and none is wanted, or one that is not there.
+        UsageError: several devices and none is wanted, one that is not there, or another than the one that is calibrated.
     """
     seen = Counter(figure.device for figure in figures if figure.device)
-    listed = ", ".join(f"{name} ({n})" for name, n in seen.most_common(12))
+    listed = ", ".join(f"{name} ({n})" for name, n in seen.most_common(12)) + ", …" * (len(seen) > 12)
+    own = [name for name in seen if device is not None and is_same(name, device)]
     if wanted and not any(_same(name, wanted) for name in seen):
         raise UsageError(
             f"--measured-on: expected a device of the log ({listed or 'it names none'}), got {wanted!r}; take one of these"
         )
     if not wanted and len(seen) > 1:
-        raise UsageError(f"measured: expected figures of one device, got {listed}; choose one with --measured-on")
+        if len(own) != 1:
+            raise UsageError(f"measured: expected figures of one device, got {listed}; choose one with --measured-on")
+        wanted = own[0]
+    here = wanted or next(iter(seen), "")
+    if device is not None and contradicts(here, device):
+        raise UsageError(f"--device: expected {here}, which the log was measured on, got {device.name}; give its file")
     for figure in figures:
         other = wanted and not _same(figure.device, wanted)
         yield replace(figure, fault=f"measured on {figure.device or 'a device without a name'}") if other else figure

@@ -181,6 +181,16 @@ def test_mlperf_client(rows: Rows, brief: Brief, sample: Sample) -> None:
     assert {row["engine"] for row in found if row["engine"]} == {"MLPerf Client OpenVINO"}
 
 
+def test_rkllm(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """Stages of every table, of the file and in the format that the log names."""
+    found = rows(sample("rkllm.txt"))
+    assert [brief(row) for row in found] == [
+        ("Qwen2.5-3B", "prefill_ms", 2201.45, 1, 321, 0, "int8"),
+        ("Qwen2.5-3B", "tpot_ms", 121.76, 1, 321, 102, "int8"),
+    ]
+    assert {row["engine"] for row in found} == {"RKLLM 1.2.1"}
+
+
 def test_reasons_are_grouped(inside: Any, sample: Sample) -> None:
     """A line a reason with its rows, whose numbers are those of the log."""
     answer = inside("calibrate", sample("perf.yaml"), "--device", "snapdragon_8_elite", "--out", "mine.yaml")

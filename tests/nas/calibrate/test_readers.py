@@ -336,13 +336,3 @@ def test_mlx(rows: Rows, brief: Brief, sample: Sample) -> None:
         ("Qwen3-4B", "prefill_tok_s", 34.744, 1, 13, 0, "mlx_8bit"),
         ("Qwen3-4B", "decode_tok_s", 174.251, 1, 13, 256, "mlx_8bit"),
     ]
-
-
-def test_rkllm(rows: Rows, brief: Brief, sample: Sample) -> None:
-    """Stages of every table, of the file and in the format that the log names."""
-    found = rows(sample("rkllm.txt"))
-    assert [brief(row) for row in found] == [
-        ("Qwen2.5-3B", "prefill_ms", 2201.45, 1, 321, 0, "int8"),
-        ("Qwen2.5-3B", "tpot_ms", 121.76, 1, 321, 102, "int8"),
-    ]
-    assert {row["engine"] for row in found} == {"RKLLM 1.2.1"}
