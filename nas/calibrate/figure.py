@@ -105,6 +105,10 @@ EVERY_LAYER = 1_000_000  # more layers than any model has
 UNCOUNTED = 4_096
 #: What follows the type in `llama_model_ftype_name`: the mixture's size, or its bits; XL is unsloth's, whose bytes tell it.
 MIXTURES = {"medium": "_m", "small": "_s", "large": "_l", "xl": "_m"}
+WRITTEN = re.compile(
+    r"(?<=[-_.: ])(i?q\d_\w+|q8|iq4|mxfp4|nvfp4|bf16|f16|fp16|f32|fp32|fp8|awq|gptq|w8a8|w4a16)(?=[-_.: ]|$)", re.IGNORECASE
+)
+QUANTISED = {"awq": "int4_awq", "gptq": "int4_gptq", "w8a8": "int8", "fp16": "f16"}
 
 
 class Stated(NamedTuple):
@@ -183,6 +187,17 @@ def precision(file_type: str) -> str:
     if found is None:
         raise Unusable(f"weights in {file_type!r}: no profile is of that format")
     return found
+
+
+def format_in(name: str) -> str:
+    """The weight format that the name of a file or a repository states, "" where it states none.
+
+    Raises:
+        Unusable: a format that no profile is of.
+    """
+    match = WRITTEN.search(name)
+    stated = match[1].lower().replace("_xl", "_m") if match else ""
+    return precision(QUANTISED.get(stated, stated))
 
 
 def cells(line: str) -> list[str]:

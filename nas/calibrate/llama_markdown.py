@@ -22,6 +22,8 @@ COLUMNS = {
     "sm": "split_mode",
     "fa": "flash_attn",
     "dev": "devices",
+    "mg": "main_gpu",
+    "ts": "tensor_split",
     "ot": "tensor_buft_overrides",
     "embd": "embeddings",
     "nkvo": "no_kv_offload",

@@ -8,13 +8,14 @@ from typing import Any, cast
 
 from nas.calibrate import llama_batched, llama_bench, llama_markdown, llama_server, localscore, mlx, vllm
 from nas.calibrate.devices import contradicts, is_same
-from nas.calibrate.figure import PAGE, Document, Figure, Reader, Unusable
+from nas.calibrate.figure import PAGE, Document, Figure, Reader, Unusable, format_in
 from nas.calibrate.models import ANY, Model, file_bits, identified, key, published, shown, slow_share
 from nas.errors import UsageError
 from nas.export.candidates import columns
 from nas.files.tables import csv_text
 from nas.study.entry_points import offered
 from nas.study.user_code import modules
+from nas.terminal.console import notice
 from objectives.calibrating.measurements import FORMATS
 from objectives.device import Device
 
@@ -53,13 +54,24 @@ def reader_of(document: Document) -> Reader | None:
         raise UsageError(
             f"{document.path}: expected json, jsonl, csv or md of llama-bench, got {SQL}; run it with -o json"
         )
-    return next((reader for reader in readers() if reader.recognises(document)), None)
+    return next((reader for reader in readers() if _recognises(reader, document)), None)
+
+
+def _recognises(reader: Reader, document: Document) -> bool:
+    """Whether a document is of a format; what a package's reader stumbles over is said and is not its own."""
+    try:
+        return reader.recognises(document)
+    except Exception as error:
+        if reader in READERS:
+            raise
+        notice(f"log reader {reader.NAME}: {type(error).__name__} on {document.path}; mend its package")
+        return False
 
 
 @cache
 def readers() -> tuple[Reader, ...]:
     """Every format in the order in which it is asked: ours, those of installed packages (group `plas.logs`), and the broadest of ours last."""
-    theirs = (cast(Reader, module) for _, module in modules("logs", "NAME", "recognises", "figures"))
+    theirs = (cast(Reader, module) for _, module in modules("logs", "NAME", "recognises", "figures", broken=notice))
     return (*READERS[:-1], *theirs, READERS[-1])
 
 
@@ -89,7 +101,7 @@ def read_logs(documents: Sequence[tuple[Document, Reader]], wanted: Wanted) -> L
         )
     if not figures:
         raise UsageError(f"{documents[0][0].path}: expected figures, got none; {PAGE}")
-    _refuse_unknown_names(figures, wanted.models)
+    _refuse_unused(figures, wanted)
     figures = list(_of_one_device(figures, wanted.measured_on, wanted.device))
     found: dict[str, str] = {}
     rows = [_row(figure, wanted, found) for figure in figures]
@@ -106,15 +118,26 @@ def read_logs(documents: Sequence[tuple[Document, Reader]], wanted: Wanted) -> L
     )
 
 
-def _refuse_unknown_names(figures: Sequence[Figure], models: Mapping[str, Model]) -> None:
+def _refuse_unused(figures: Sequence[Figure], wanted: Wanted) -> None:
+    """Stop at a name that no figure has, and at a model or a format for figures without where all state their own.
+
+    Raises:
+        UsageError: such a flag.
+    """
     there = {key(name) for figure in figures for name in figure.names}
-    for name in models:
+    choices = list(dict.fromkeys(shown(figure) for figure in figures if figure.names))
+    listed = ", ".join(sorted(choices)[:12]) + " …" * (len(choices) > 12)
+    used = [figure for figure in figures if not figure.fault]
+    for name in wanted.models:
         if name != ANY and name not in there:
-            choices = sorted({shown(figure) for figure in figures if figure.names})
-            listed = ", ".join(choices[:12]) + " …" * (len(choices) > 12)
             raise UsageError(
                 f"--model: expected a name of the log ({listed or 'it has none'}), got {name!r}; take one of these"
             )
+        if name == ANY and used and all(figure.names for figure in used):
+            raise UsageError(f"--model: expected NAME=MODEL of a log that names its models ({listed}), got a model alone")
+    if wanted.precision and used and all(figure.cells.get("precision") for figure in used):
+        formats = ", ".join(sorted({str(figure.cells["precision"]) for figure in used}))
+        raise UsageError(f"--precision: expected none for a log that states its own ({formats}), got {wanted.precision}")
 
 
 def _of_one_device(figures: Sequence[Figure], wanted: str, device: Device | None) -> Iterator[Figure]:
@@ -152,9 +175,7 @@ def _row(figure: Figure, wanted: Wanted, found: dict[str, str]) -> dict[str, Any
     try:
         if figure.fault:
             raise Unusable(figure.fault)
-        figure = replace(
-            figure, cells={**figure.cells, "precision": figure.cells.get("precision") or _given(wanted.precision)}
-        )
+        figure = replace(figure, cells={**figure.cells, "precision": _stated(figure) or _given(wanted.precision)})
         model, how = identified(figure, wanted.models, published())
         bits, slow = file_bits(model, figure), slow_share(model, figure)
         if slow and figure.cells.get("drafted"):
@@ -170,6 +191,11 @@ def _row(figure: Figure, wanted: Wanted, found: dict[str, str]) -> dict[str, Any
             f"{bits:.4g} bits a weight by the file's size, and priced so",
         )
     return {**figure.cells, **own, "model": model.label, **columns(model.architecture)}
+
+
+def _stated(figure: Figure) -> str:
+    """The weight format that a figure or one of its names states."""
+    return str(figure.cells.get("precision") or next(filter(None, map(format_in, figure.names)), ""))
 
 
 def _given(precision: str) -> str:

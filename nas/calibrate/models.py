@@ -23,6 +23,9 @@ SIZE_SLACK = 0.07  # tensors kept in other formats than the file's, as a share o
 MOST_OFF = (
     1.5  # times more or fewer bits than its format's that a file's weights may have: mixtures, rows that no blocks fill
 )
+#: Sizes in names, in billions, and the factors by which parameters may differ from a published model's and from a rounded size.
+NAMED_SIZE = re.compile(r"(?<![A-Za-z\d.])(\d{1,4}(?:\.\d{1,3})?)[bB](?![A-Za-z\d])")
+NAME_SLACK, ROUNDED_NAME = 1.05, 1.6
 TABLE_TWICE, NEXT_TOKEN = (
     "; the file holds its table of embeddings twice",
     "; the file holds its layer that drafts tokens too",
@@ -132,6 +135,7 @@ def identified(figure: Figure, given: Mapping[str, Model], shipped: Sequence[Mod
     """
     own = [given[key(name)] for name in figure.names or (ANY,) if key(name) in given]
     if own:
+        _refuse_other_name(own[0], figure, shipped)
         return own[0], f"as given{_agreeing(own[0], figure)}"
     if not figure.names and figure.parameters is None:
         raise Unusable("the log names no model: give it with --model MODEL")
@@ -144,6 +148,24 @@ def identified(figure: Figure, given: Mapping[str, Model], shipped: Sequence[Mod
     if alike:
         return alike[0], f"by its name{_agreeing(alike[0], figure)}"
     return _by_numbers(figure, shipped)
+
+
+def _refuse_other_name(given: Model, figure: Figure, shipped: Sequence[Model]) -> None:
+    """Stop where the log's name is of a model of another size than the one that is given for it.
+
+    Raises:
+        Unusable: with both names.
+    """
+    for name in figure.names:
+        ids = models_named(name)
+        sizes = {m.label: m.parameters for m in shipped if normalised(m.label) in ids}
+        slack = NAME_SLACK if sizes else ROUNDED_NAME
+        sizes = sizes or {f"{size} billion parameters": float(size) * 1e9 for size in NAMED_SIZE.findall(name)}
+        if sizes and not any(1 / slack < given.parameters / size < slack for size in sizes.values()):
+            raise Unusable(
+                f"{name}: {' or '.join(sizes)} by its name, where --model gives {given.label} of {given.parameters / 1e9:.4g} "
+                "billion parameters; name the one that was measured"
+            )
 
 
 def _agreeing(model: Model, figure: Figure) -> str:
