@@ -14,6 +14,7 @@ from nas.errors import UsageError
 from objectives import outside
 from objectives.calibrating.measurements import FORMATS
 from objectives.display_text import escaped
+from objectives.published_models import models_named
 from objectives.table import decoded, sheet_of
 
 MOST_BYTES = 32_000_000
@@ -50,6 +51,27 @@ class Document:
     @cached_property
     def _scanned(self) -> tuple[list[Any], list[int]]:
         return outside.objects_in(self.text)
+
+    def segments(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Parts of the text with the headings that they stand under, the nearest first, the file's name last where it is a model's.
+
+        A part ends at a Markdown heading outside code and at a command of llama.cpp's that names a model.
+        """
+        stem = (self.path.stem,) * bool(models_named(self.path.stem))
+        stack: list[tuple[int, str]] = []
+        lines: list[str] = []
+        code = False
+        for line in self.text.splitlines():
+            code ^= line.lstrip().startswith("```")
+            heading = None if code else HEADING.match(line)
+            if heading or COMMAND.search(line):
+                yield (*(name for _, name in reversed(stack)), *stem), "\n".join(lines)
+                lines = []
+            if heading:
+                stack = [above for above in stack if above[0] < len(heading[1])]
+                stack.append((len(heading[1]), MARKS.sub("", heading[2]).strip()))
+            lines.append(line)
+        yield (*(name for _, name in reversed(stack)), *stem), "\n".join(lines)
 
     @cached_property
     def header(self) -> tuple[str, ...]:
@@ -94,6 +116,9 @@ def document(path: Path) -> Document:
     return Document(path, text)
 
 
+HEADING = re.compile(r" {0,3}(#{1,6}) +(\S.{0,200})")
+MARKS = re.compile(r"[*`\[]|\]\([^)]*\)|\]| +#+$")
+COMMAND = re.compile(r"\bllama-[\w-]{1,30}(?:\.exe)?\b.{0,300}?\s(?:-m|--model|-hf|--hf-repo)[ =]\S")
 LONGEST_NAME = 120
 SCATTER = 0.2  # deviation of repetitions, as a share of their middle, from which a machine was not quiet
 

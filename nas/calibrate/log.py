@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, cast
 
-from nas.calibrate import llama_batched, llama_bench, llama_markdown, llama_server, localscore, mlx, vllm
+from nas.calibrate import llama_batched, llama_bench, llama_markdown, llama_server, localscore, mlx
 from nas.calibrate.devices import contradicts, is_same
 from nas.calibrate.figure import PAGE, Document, Figure, Reader, Unusable, format_in
 from nas.calibrate.models import ANY, Model, file_bits, identified, key, published, shown, slow_share
@@ -20,10 +20,10 @@ from objectives.calibrating.measurements import FORMATS
 from objectives.device import Device
 
 #: In the order in which they are asked whether a document is theirs: what stands in other logs too comes last.
-READERS: tuple[Reader, ...] = (llama_bench, localscore, vllm, llama_markdown, llama_batched, mlx, llama_server)
+READERS: tuple[Reader, ...] = (llama_bench, localscore, llama_markdown, llama_batched, mlx, llama_server)
 MOST_FIGURES = 20_000
 SQL = "llama-bench's SQL"
-ELSEWHERE = 8  # formats that plugins/logs reads
+ELSEWHERE = 14  # formats that plugins/logs reads
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,32 @@ def reader_of(document: Document) -> Reader | None:
 
 
 def _recognises(reader: Reader, document: Document) -> bool:
-    """Whether a document is of a format; what a package's reader stumbles over is said and is not its own."""
+    """Whether a document is of a format; one that a package's reader stumbles over is not."""
     try:
         return reader.recognises(document)
     except Exception as error:
         if reader in READERS:
             raise
-        notice(f"log reader {reader.NAME}: {type(error).__name__} on {document.path}; mend its package")
+        notice(f"{_stumbled(reader, error)}; {document.path} is not read by it")
         return False
+
+
+def _figures(reader: Reader, documents: Sequence[Document]) -> list[Figure]:
+    """Every figure of documents of one format.
+
+    Raises:
+        UsageError: a package's reader stumbles over them.
+    """
+    try:
+        return list(reader.figures(documents))
+    except Exception as error:
+        if reader in READERS or isinstance(error, UsageError):
+            raise
+        raise UsageError(f"{documents[0].path}: {_stumbled(reader, error)}; mend its package") from None
+
+
+def _stumbled(reader: Reader, error: Exception) -> str:
+    return f"expected a log reader that works, got {type(error).__name__} of {reader.NAME}: {error}"[:300]
 
 
 @cache
@@ -91,9 +109,8 @@ def read_logs(documents: Sequence[tuple[Document, Reader]], wanted: Wanted) -> L
     Raises:
         UsageError: too much, several devices, or a name that no log has.
     """
-    figures = [
-        figure for reader in readers() for figure in reader.figures([d for d, own in documents if own is reader])
-    ]
+    by_reader = {reader: [d for d, own in documents if own is reader] for _, reader in documents}
+    figures = [figure for reader in readers() if reader in by_reader for figure in _figures(reader, by_reader[reader])]
     figures += [Figure((), fault=reason) for document, _ in documents for reason in document.cut]
     if len(figures) > MOST_FIGURES:
         raise UsageError(
@@ -175,14 +192,15 @@ def _row(figure: Figure, wanted: Wanted, found: dict[str, str]) -> dict[str, Any
     try:
         if figure.fault:
             raise Unusable(figure.fault)
-        figure = replace(figure, cells={**figure.cells, "precision": _stated(figure) or _given(wanted.precision)})
+        written = _stated(figure)
+        figure = replace(figure, cells={**figure.cells, "precision": written or _given(wanted.precision)})
         model, how = identified(figure, wanted.models, published())
         bits, slow = file_bits(model, figure), slow_share(model, figure)
         if slow and figure.cells.get("drafted"):
             raise Unusable("tokens drafted ahead and experts in slow memory together: no formula gives their time")
     except Unusable as error:
         return {"device": device, "left_out": str(error)}
-    found.setdefault(shown(figure), f"{model.label}, {how}")
+    found.setdefault(shown(figure), f"{model.label}, {how}{'' if written else f'; in {wanted.precision}, as given'}")
     own: dict[str, Any] = {"slow_share": f"{slow:.6g}"} if slow else {}
     if bits is not None:
         own["weight_bits"] = f"{bits:.4g}"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import product
 
 from nas.calibrate.figure import Figure, Stated, Unusable, refuse
 from nas.errors import UsageError
@@ -139,15 +140,23 @@ def identified(figure: Figure, given: Mapping[str, Model], shipped: Sequence[Mod
         return own[0], f"as given{_agreeing(own[0], figure)}"
     if not figure.names and figure.parameters is None:
         raise Unusable("the log names no model: give it with --model MODEL")
-    # of llama.cpp's own `qwen2 7B` numbers say more
-    of_family = f"{figure.family} " if figure.family and figure.parameters else "\n"
-    ids = next(filter(None, (models_named(name) for name in figure.names if not name.startswith(of_family))), ())
-    alike = [model for model in shipped if normalised(model.label) in ids]
+    alike, *others = [
+        [model for model in shipped if normalised(model.label) in ids] for ids in map(models_named, _names(figure)) if ids
+    ] or [[]]
+    for one, other in product(alike[:1], (model for each in others for model in each)):
+        if not 1 / NAME_SLACK < one.parameters / other.parameters < NAME_SLACK:
+            raise Unusable(f"{figure.names[0]}: {one.label} by one name, {other.label} by the heading or another name")
     if len(alike) > 1:
         raise Unusable(f"{shown(figure)}: {' or '.join(model.label for model in alike)} by its name; {_hint(figure)}")
     if alike:
         return alike[0], f"by its name{_agreeing(alike[0], figure)}"
     return _by_numbers(figure, shipped)
+
+
+def _names(figure: Figure) -> list[str]:
+    """Names without llama.cpp's of a family and a size (`qwen2 7B`), of which the numbers beside them say more."""
+    kind = f"{figure.family} " if figure.family and figure.parameters else ""
+    return [name for name in figure.names if not (kind and name.startswith(kind))]
 
 
 def _refuse_other_name(given: Model, figure: Figure, shipped: Sequence[Model]) -> None:
@@ -156,7 +165,7 @@ def _refuse_other_name(given: Model, figure: Figure, shipped: Sequence[Model]) -
     Raises:
         Unusable: with both names.
     """
-    for name in figure.names:
+    for name in _names(figure):
         ids = models_named(name)
         sizes = {m.label: m.parameters for m in shipped if normalised(m.label) in ids}
         slack = NAME_SLACK if sizes else ROUNDED_NAME

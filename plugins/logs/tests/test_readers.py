@@ -191,6 +191,48 @@ def test_rkllm(rows: Rows, brief: Brief, sample: Sample) -> None:
     assert {row["engine"] for row in found} == {"RKLLM 1.2.1"}
 
 
+def test_vllm(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """T(1) is a prefill, (T(129) - T(1)) / 128 a step; a longer run alone tells neither."""
+    assert [brief(row) for row in rows(sample("latency.pytorch.json"))] == [
+        ("several GPUs at once",),
+        ("a quantised checkpoint whose weight format is not stated",),
+        ("Qwen3-0.6B", "prefill_ms", 31.0, 1, 1024, 0, "bf16"),
+        ("Qwen3-0.6B", "tpot_ms", 4.0, 1, 1024, 128, "bf16"),
+        ("a whole request: one more run with --output-len 1 separates prefill from decoding",),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ({"avg_latency": 1.0, "latencies": [1.0], "percentiles": {}}, "SAVE_TO_PYTORCH_BENCHMARK_FORMAT=1"),
+        ({"elapsed_time": 1.0, "num_requests": 9, "requests_per_second": 9.0, "tokens_per_second": 99.0}, "run vllm bench latency"),
+        ({"model_id": "Qwen/Qwen3-0.6B", "median_ttft_ms": 30.0, "median_tpot_ms": 4.0, "max_concurrency": 8}, "--max-concurrency 1"),
+    ],
+)  # fmt: skip
+def test_vllm_without_settings(content: dict[str, Any], reason: str, rows: Rows, tmp_path: Path) -> None:
+    """Files that do not say what was run are left out with what to run instead."""
+    (tmp_path / "log.json").write_text(json.dumps(content))
+    assert all(reason in row["left_out"] for row in rows(tmp_path / "log.json"))
+
+
+def test_vllm_server(rows: Rows, brief: Brief, tmp_path: Path) -> None:
+    """One request at a time: medians at the mean lengths, in the format that is given."""
+    served = {
+        "model_id": "Qwen/Qwen3-0.6B",
+        "max_concurrency": 1,
+        "completed": 10,
+        "total_input_tokens": 10_240,
+        "total_output_tokens": 1_280,
+    }
+    (tmp_path / "log.json").write_text(json.dumps(served | {"median_ttft_ms": 30.0, "median_tpot_ms": 4.0}))
+    assert "--precision" in rows(tmp_path / "log.json")[0]["left_out"]
+    assert [brief(row) for row in rows(tmp_path / "log.json", precision="bf16")] == [
+        ("Qwen3-0.6B", "ttft_ms", 30.0, 1, 1024, 128, "bf16"),
+        ("Qwen3-0.6B", "tpot_ms", 4.0, 1, 1024, 128, "bf16"),
+    ]
+
+
 def test_reasons_are_grouped(inside: Any, sample: Sample) -> None:
     """A line a reason with its rows, whose numbers are those of the log."""
     answer = inside("calibrate", sample("perf.yaml"), "--device", "snapdragon_8_elite", "--out", "mine.yaml")
@@ -208,8 +250,15 @@ def test_reasons_are_grouped(inside: Any, sample: Sample) -> None:
         b'PyTorchObserver {"prompt_tokens":[]}\nPyTorchObserver {]\nPyTorchObserver {"inference_start_ms":1e400}\n'
         + b"a" * 100_000,
         b"] Input token size: 0, Output size: 0\nFirst token latency: 0.0 ms/00tokens\nbenchmark.py " + b"a" * 100_000,
+        b'{"benchmark": {"name": "vLLM benchmark"}, "model": 1, "metric": []}',
+        b'[{"benchmark": {"name": "vllm", "extra_info": {"args": 3}}, "model": {}, "metric": {"name": "latency", "benchmark_values": [[]]}}]',
+        b"Stage  Total Time (ms)  Tokens    Time per Token (ms)\nPrefill 0.0 0\nGenerate 1.0 0\n" + b"a" * 100_000,
+        b"eval count: 9 token(s)\neval duration: 1h2q\nprompt eval count: " + b"9" * 50_000 + b"\n",
+        b"============ Serving Benchmark Result ============\nSuccessful requests: nan\n==========================\n",
+        b"|Chip|pp512|tg128|\n|-|-|-|\n|" + b"a" * 50_000 + b"|1e400|nan|\n|\x1b[31mred|1|\n",
+        b"|Model|Dtype|Seqlen|New_tokens|TTFT(ms)|Tokens/s|\n|-|-|-|-|-|-|\n||w9|x|nan|1e400|-1|\n|a|w8a8|\n",
     ],
-    ids=range(5),
+    ids=range(12),
 )
 def test_hostile_files(content: bytes, inside: Any, tmp_path: Path) -> None:
     """Anything is left out or refused in lines that a terminal only shows, never a traceback."""

@@ -51,10 +51,10 @@ def test_a_log_of_no_known_format_is_told_which_are_known(
     with pytest.raises(UsageError) as caught:
         csv_lines(tmp_path / "log")
     said = str(caught.value)
-    columns, log = "columns metric, value, prompt_len", "a log (llama-bench, LocalScore, vLLM benchmark, "
+    columns, log = "columns metric, value, prompt_len", "a log (llama-bench, LocalScore, llama-bench table, "
     assert said.startswith(f"{tmp_path / 'log'}: expected {columns}, or {log}")
     assert f", got a file that begins {begins}; " in said
-    assert ("pip install ./plugins/logs reads 8 more formats, " in said) is not installed
+    assert ("pip install ./plugins/logs reads 14 more formats, " in said) is not installed
     assert said.endswith("see docs/calibrate.md")
 
 

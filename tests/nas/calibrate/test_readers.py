@@ -194,48 +194,6 @@ def test_localscore_as_it_is_sent_to_the_site(rows: Rows, brief: Brief, sample: 
     assert rows(tmp_path / "sent.json") == rows(sample("localscore_site.json"))
 
 
-def test_vllm(rows: Rows, brief: Brief, sample: Sample) -> None:
-    """T(1) is a prefill, (T(129) - T(1)) / 128 a step; a longer run alone tells neither."""
-    assert [brief(row) for row in rows(sample("latency.pytorch.json"))] == [
-        ("several GPUs at once",),
-        ("a quantised checkpoint whose weight format is not stated",),
-        ("Qwen3-0.6B", "prefill_ms", 31.0, 1, 1024, 0, "bf16"),
-        ("Qwen3-0.6B", "tpot_ms", 4.0, 1, 1024, 128, "bf16"),
-        ("a whole request: one more run with --output-len 1 separates prefill from decoding",),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ({"avg_latency": 1.0, "latencies": [1.0], "percentiles": {}}, "SAVE_TO_PYTORCH_BENCHMARK_FORMAT=1"),
-        ({"elapsed_time": 1.0, "num_requests": 9, "requests_per_second": 9.0, "tokens_per_second": 99.0}, "run vllm bench latency"),
-        ({"model_id": "Qwen/Qwen3-0.6B", "median_ttft_ms": 30.0, "median_tpot_ms": 4.0, "max_concurrency": 8}, "--max-concurrency 1"),
-    ],
-)  # fmt: skip
-def test_vllm_without_settings(content: dict[str, Any], reason: str, rows: Rows, tmp_path: Path) -> None:
-    """Files that do not say what was run are left out with what to run instead."""
-    (tmp_path / "log.json").write_text(json.dumps(content))
-    assert all(reason in row["left_out"] for row in rows(tmp_path / "log.json"))
-
-
-def test_vllm_server(rows: Rows, brief: Brief, tmp_path: Path) -> None:
-    """One request at a time: medians at the mean lengths, in the format that is given."""
-    served = {
-        "model_id": "Qwen/Qwen3-0.6B",
-        "max_concurrency": 1,
-        "completed": 10,
-        "total_input_tokens": 10_240,
-        "total_output_tokens": 1_280,
-    }
-    (tmp_path / "log.json").write_text(json.dumps(served | {"median_ttft_ms": 30.0, "median_tpot_ms": 4.0}))
-    assert "--precision" in rows(tmp_path / "log.json")[0]["left_out"]
-    assert [brief(row) for row in rows(tmp_path / "log.json", precision="bf16")] == [
-        ("Qwen3-0.6B", "ttft_ms", 30.0, 1, 1024, 128, "bf16"),
-        ("Qwen3-0.6B", "tpot_ms", 4.0, 1, 1024, 128, "bf16"),
-    ]
-
-
 def test_every_sample_is_of_one_format(sample: Sample) -> None:
     """No two readers claim the same file, and a measured CSV is nobody's."""
     for path in sorted(sample(".").iterdir()):
