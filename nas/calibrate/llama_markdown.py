@@ -32,7 +32,10 @@ COLUMNS = {
 TEST = re.compile(r"(?:pp ?(\d{1,9}))?(?:\+?tg ?(\d{1,9}))?(?: ?@ ?d(\d{1,9}))?")
 RATE = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(?: *± *(\d{1,12}(?:\.\d{1,9})?))?")
 BUILD = re.compile(r"build: ([0-9a-f]{4,40})\b")
-GPU = re.compile(r"(?:Device \d{1,3}: ([^,|]{1,100}),|ggml_vulkan: \d{1,3} = ([^|(]{1,100})|GPU name: +(\S.{0,99}))")
+GPU = re.compile(
+    r"(?:Device \d{1,3}: ([^,|]{1,100}),|GPU name: +(\S.{0,99})"
+    r"|ggml_vulkan: \d{1,3} = ([^|]{1,100}?)(?: \((?!RADV)[^()|]{0,60}\))* *(?:\||$))"
+)
 
 
 def recognises(document: Document) -> bool:

@@ -233,6 +233,77 @@ def test_vllm_server(rows: Rows, brief: Brief, tmp_path: Path) -> None:
     ]
 
 
+def test_ollama(rows: Rows, brief: Brief, sample: Sample, tmp_path: Path) -> None:
+    """Durations as Go writes them, each answer of the model of the command above it; a result of the API; a split model."""
+    assert [brief(row) for row in rows(sample("ollama.txt"))] == [
+        ("Mistral-7B-v0.3", "prefill_ms", 204.563, 1, 11, 0, "q4_k_m"),
+        ("Mistral-7B-v0.3", "tpot_ms", 40.6399, 1, 11, 120, "q4_k_m"),
+        ("a prompt of more than 512 tokens: before version 0.12.7 its last part was timed alone",),
+        ("Llama-3.1-8B", "tpot_ms", 112.694, 1, 613, 1133, "q8_0"),
+    ]
+    assert [brief(row) for row in rows(sample("ollama.json"))] == [
+        ("Qwen3-8B", "prefill_ms", 558.791, 1, 42, 0, "q4_k_m"),
+        ("Qwen3-8B", "tpot_ms", 26.3724, 1, 42, 110, "q4_k_m"),
+    ]
+    log = tmp_path / "log.txt"
+    log.write_text("NAME ID SIZE PROCESSOR\nqwen3:8b 5 9 GB 48%/52% CPU/GPU\n" + sample("ollama.txt").read_text())
+    assert {row["left_out"] for row in rows(log)} == {"some layers on the GPU, the others on the CPU"}
+
+
+def test_ollama_without_a_command_is_of_its_heading(rows: Rows, sample: Sample, tmp_path: Path) -> None:
+    """Answers under headings of two models are of these; without any the model is asked for."""
+    answer = "\n".join(sample("ollama.txt").read_text().splitlines()[3:11])
+    log = tmp_path / "log.md"
+    log.write_text(f"## Qwen3-8B Q8_0\n{answer}\n## Qwen3-4B Q4_K_M\n{answer}\n")
+    found = rows(log)
+    assert [(row["model"], row["precision"]) for row in found] == [("Qwen3-8B", "q8_0")] * 2 + [("Qwen3-4B", "q4_k_m")] * 2
+    log.write_text(answer)
+    assert {row["left_out"] for row in rows(log, precision="q8_0")} == {"the log names no model: give it with --model MODEL"}
+
+
+def test_printed_serving_benchmarks(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """Medians at mean lengths where requests came one at a time, of the model of the command above each block."""
+    assert [brief(row) for row in rows(sample("serving.txt"), precision="bf16")] == [
+        ("Llama-3.1-8B", "ttft_ms", 2648.65, 1, 1023, 350, "bf16"),
+        ("Llama-3.1-8B", "tpot_ms", 51.75, 1, 1023, 350, "bf16"),
+        *[("a server's figures of several requests at once, whose batch changes: give --max-concurrency 1",)] * 2,
+    ]
+
+
+def test_scoreboards(rows: Rows, brief: Brief, sample: Sample, inside: Any) -> None:
+    """Of the chip that is calibrated alone, without and with flash attention apart; several GPUs are another device."""
+    assert [brief(row) for row in rows(sample("scoreboard_cuda.md"), measured_on="RTX 4090") if row.get("value")] == [
+        ("Llama-2-7B", "prefill_tok_s", 13944.4, 1, 512, 0, "q4_0"),
+        ("Llama-2-7B", "decode_tok_s", 182.68, 1, 0, 128, "q4_0"),
+        ("Llama-2-7B", "prefill_tok_s", 14770.6, 1, 512, 0, "q4_0"),
+        ("Llama-2-7B", "decode_tok_s", 188.96, 1, 0, 128, "q4_0"),
+    ]
+    chip = "Apple M1 (7-core GPU)"
+    found = [brief(row) for row in rows(sample("scoreboard_apple.md"), measured_on=chip) if row.get("value")]
+    assert found == [
+        ("Llama-2-7B", f"{phase}_tok_s", value, 1, *lengths, written)
+        for written, values in (("f16", (108.21, 7.92)), ("q8_0", (107.81, 14.19)), ("q4_0", (106.28, 24.11)))
+        for phase, value, lengths in zip(("prefill", "decode"), values, ((512, 0), (0, 128)), strict=True)
+    ]
+    answer = inside("calibrate", sample("scoreboard_apple.md"), "--device", "m1_7c", "--out", "mine.yaml")
+    assert "6 rows, line 7, 8, 9, 10, 11, 12: measured on Apple M1 (8-core GPU)" in answer.out
+
+
+def test_rknn_llm(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """Rows of the board in the heading, a row without a name of the model above it; groups apart; stages with images counted."""
+    found = rows(sample("rknn_llm.md"), measured_on="RK3588")
+    assert [brief(row) for row in found][2:4] == [
+        ("Qwen3-0.6B", "prefill_ms", 199.09, 1, 128, 0, "int8"),
+        ("Qwen3-0.6B", "decode_tok_s", 32.91, 1, 128, 64, "int8"),
+    ]
+    assert sum(row.get("left_out") == "measured on RK3576" for row in found) == 4
+    of_3576 = rows(sample("rknn_llm.md"), measured_on="RK3576", models=("Qwen2 0.5B=qwen2.5_0.5b",))[-5:-1]
+    assert [(row["precision"], row["engine"]) for row in of_3576] == [
+        *[("w4a16", "rknn-llm")] * 2,
+        *[("w4a16", "rknn-llm, groups of 128")] * 2,
+    ]
+
+
 def test_reasons_are_grouped(inside: Any, sample: Sample) -> None:
     """A line a reason with its rows, whose numbers are those of the log."""
     answer = inside("calibrate", sample("perf.yaml"), "--device", "snapdragon_8_elite", "--out", "mine.yaml")
