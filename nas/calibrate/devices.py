@@ -29,7 +29,9 @@ ALIASES = {"gfx1151": "8060s", "strix halo": "8060s", "rk3588s": "rk3588"}
 MEMORY, FORM = re.compile(r"\b(\d{1,3}) ?gi?b\b"), re.compile(r"\b(sxm|pcie|nvl|\d{1,2} core gpu)\d?\b")
 SEVERAL = re.compile(r"\b[2-9] ?x [a-z]|\bx ?[2-9]$")
 GPU = re.compile(r"\b(?:geforce|rtx|gtx|radeon|quadro|tesla|arc|adreno|mali|cuda|metal|vulkan|rocm)\b")
-PROCESSOR = re.compile(r"^cpu$|\b(?:ryzen [3579]|ryzen threadripper|epyc|xeon|core i\d|core ultra|cortex|armv\d|processor)\b")
+PROCESSOR = re.compile(
+    r"^cpu$|\b(?:ryzen [3579]|ryzen threadripper|epyc|xeon|core i\d|core ultra|cortex|armv\d|processor)\b"
+)
 MEMORY_SLACK = 0.15  # of a memory's size, by which names round it
 
 
@@ -54,7 +56,11 @@ def contradicts(name: str, device: Device) -> bool:
     text, own = plain(name), plain(device.name)
     makers, own_makers = _makers(text), _makers(own)
     theirs, ours = chips(name), chips(device.name)
-    if SEVERAL.search(text) or (makers and own_makers and not makers & own_makers) or (theirs and ours and not theirs & ours):
+    if (
+        SEVERAL.search(text)
+        or (makers and own_makers and not makers & own_makers)
+        or (theirs and ours and not theirs & ours)
+    ):
         return True
     if GPU.search(text) is None and PROCESSOR.search(text) and device.chip in ("gpu", "server_gpu"):
         return True

@@ -31,7 +31,9 @@ FILE_TYPE = re.compile(r"\b(all F32|BF16|F16|MXFP4(?: MoE)?|I?Q\d\w*(?: mix)?(?:
 #: Backends in the fields of builds before `backends`.
 SWITCHES = ("cuda", "vulkan", "kompute", "metal", "sycl", "opencl", "gpu_blas", "blas")
 #: GPUs of processors, on which llama.cpp puts layers only where no other is there.
-INTEGRATED = re.compile(r"\b(?:UHD|HD|Iris\S*(?: Xe)?) Graphics|Radeon(?:\(TM\))? (?:Vega \d+ |\d{3}M )?Graphics", re.IGNORECASE)
+INTEGRATED = re.compile(
+    r"\b(?:UHD|HD|Iris\S*(?: Xe)?) Graphics|Radeon(?:\(TM\))? (?:Vega \d+ |\d{3}M )?Graphics", re.IGNORECASE
+)
 CPU_BACKENDS = ("CPU", "BLAS", "ZenDNN")
 
 
@@ -90,7 +92,10 @@ def _refuse_settings(entry: Mapping[str, Any]) -> None:
                 any(text[key] not in ("", "f16") for key in ("type_k", "type_v")),
                 "a KV cache in another format than f16",
             ),
-            ("/" in text["devices"] or len(together) > 1, f"several GPUs at once ({text['devices'] or ', '.join(together)})"),
+            (
+                "/" in text["devices"] or len(together) > 1,
+                f"several GPUs at once ({text['devices'] or ', '.join(together)})",
+            ),
             (_remote(entry), "layers on other machines (RPC)"),
         )
     )
@@ -113,7 +118,9 @@ def computing(entry: Mapping[str, Any]) -> list[str]:
     main, shares = str(entry.get("main_gpu") or "0"), str(entry.get("tensor_split") or "").split("/")
     if str(entry.get("split_mode")) == "none" and re.fullmatch(r"\d{1,2}", main):
         return seen[int(main) : int(main) + 1] or seen
-    if len(shares) == len(seen) > 1 and (held := [gpu for gpu, share in zip(seen, shares, strict=True) if share.strip("0.")]):
+    if len(shares) == len(seen) > 1 and (
+        held := [gpu for gpu, share in zip(seen, shares, strict=True) if share.strip("0.")]
+    ):
         return held
     return [gpu for gpu in seen if not INTEGRATED.search(gpu)] or seen
 

@@ -151,10 +151,14 @@ def _refuse_unused(figures: Sequence[Figure], wanted: Wanted) -> None:
                 f"--model: expected a name of the log ({listed or 'it has none'}), got {name!r}; take one of these"
             )
         if name == ANY and used and all(figure.names for figure in used):
-            raise UsageError(f"--model: expected NAME=MODEL of a log that names its models ({listed}), got a model alone")
+            raise UsageError(
+                f"--model: expected NAME=MODEL of a log that names its models ({listed}), got a model alone"
+            )
     if wanted.precision and used and all(figure.cells.get("precision") for figure in used):
         formats = ", ".join(sorted({str(figure.cells["precision"]) for figure in used}))
-        raise UsageError(f"--precision: expected none for a log that states its own ({formats}), got {wanted.precision}")
+        raise UsageError(
+            f"--precision: expected none for a log that states its own ({formats}), got {wanted.precision}"
+        )
 
 
 def _of_one_device(figures: Sequence[Figure], wanted: str, device: Device | None) -> Iterator[Figure]:

@@ -10,7 +10,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nas.calibrate.figure import Document, Figure, Unusable, format_in, named, positive, refuse, refuse_scatter, whole
+from nas.calibrate.figure import (
+    WRITTEN,
+    Document,
+    Figure,
+    Unusable,
+    format_in,
+    named,
+    positive,
+    refuse,
+    refuse_scatter,
+    whole,
+)
 
 NAME = "llmfit"
 KEYS = {"schemaVersion", "tool", "hardware", "results"}
@@ -48,7 +59,7 @@ def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def _of_result(entry: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[Figure]:
     hardware = _part(entry, "hardware")
     file = str(result.get("model") or "").removesuffix(".gguf")
-    names = named(file)
+    names = named(file, WRITTEN.split(file)[0].rstrip("-_.:"))
     device = next(iter(named(hardware.get("hardwareName"), hardware.get("cpu"))), "")
     try:
         refuse(

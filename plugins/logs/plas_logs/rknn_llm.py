@@ -55,7 +55,7 @@ def _of_row(entry: Mapping[str, str], model: str, heads: Sequence[str]) -> Itera
         try:
             refuse([(dtype not in DTYPES, f"weights in {dtype!r}: no profile is of that format")])
             lengths = {"batch": 1, "prompt_len": whole(read, "Seqlen"), "gen_len": whole(output, "New_tokens")}
-            shared = {"engine": engine, "precision": DTYPES[dtype], **lengths}
+            shared: dict[str, str | float] = {"engine": engine, "precision": DTYPES[dtype], **lengths}
             yield Figure(names, {"metric": metric, "value": positive(entry[column], column), **shared}, device=device)
         except Unusable as error:
             yield Figure(names, device=device, fault=str(error))

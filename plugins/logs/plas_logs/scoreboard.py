@@ -11,7 +11,9 @@ from nas.calibrate.figure import Document, Figure, Unusable, cells, named, posit
 
 NAME = "llama.cpp scoreboard"
 CHIP = re.compile(r"chip|gpu|device|soc|hardware|(?:llama|qwen|gemma).*|", re.IGNORECASE)
-TEST = re.compile(r"(?:(I?Q\d\w*|B?F16|MXFP4)[ ,]+)?(pp|tg) ?(\d{1,6})?(?: *(?:\[t/s\]|\(t/s\)|t/s|tok/s))?", re.IGNORECASE)
+TEST = re.compile(
+    r"(?:(I?Q\d\w*|B?F16|MXFP4)[ ,]+)?(pp|tg) ?(\d{1,6})?(?: *(?:\[t/s\]|\(t/s\)|t/s|tok/s))?", re.IGNORECASE
+)
 DEFAULT = {"pp": "512", "tg": "128"}
 COLUMN_MODELS = {"llama 7b": "Llama-2-7B"}  # of discussion 4167, whose commands name models/llama-7b-v2
 VALUE = re.compile(r"(\d{1,3}(?:,\d{3})+|\d{1,9})(\.\d{1,6})?(?: *± *\d{1,9}(?:\.\d{1,6})?)?")
@@ -75,9 +77,11 @@ def _of_chip(
             rate = positive((value[1].replace(",", "") + (value[2] or "")) if value else "", name)
             written = precision((test[1] or (stated[2] if stated else "")).lower())
             tokens, prefill = int(test[3] or DEFAULT[test[2].lower()]), test[2].lower() == "pp"
-            lengths = {"prompt_len": tokens, "gen_len": 0} if prefill else {"prompt_len": 0, "gen_len": tokens}
+            lengths: dict[str, str | float] = (
+                {"prompt_len": tokens, "gen_len": 0} if prefill else {"prompt_len": 0, "gen_len": tokens}
+            )
             metric = "prefill_tok_s" if prefill else "decode_tok_s"
-            shared = {"engine": engine, "precision": written, "batch": 1}
+            shared: dict[str, str | float] = {"engine": engine, "precision": written, "batch": 1}
             yield Figure(names, {"metric": metric, "value": rate, **shared, **lengths}, device=device)
         except Unusable as error:
             yield Figure(names, device=device, fault=str(error))

@@ -45,7 +45,17 @@ def _of_block(text: str, before: str, names: tuple[str, ...]) -> Iterator[Figure
             requests = positive(lines.get("Successful requests"), "Successful requests")
             kinds = (lines.get(f"Total {kind} tokens") for kind in ("input", "generated"))
             read, written = (round(positive(tokens, "tokens") / requests) for tokens in kinds)
-            cells = {"metric": metric, "value": positive(lines.get(line), line), "prompt_len": read, "gen_len": written}
-            yield Figure(names, {**cells, "engine": engine, "batch": 1, "precision": ""})
+            lengths: dict[str, str | float] = {"prompt_len": read, "gen_len": written}
+            yield Figure(
+                names,
+                {
+                    "metric": metric,
+                    "value": positive(lines.get(line), line),
+                    **lengths,
+                    "engine": engine,
+                    "batch": 1,
+                    "precision": "",
+                },
+            )
         except Unusable as error:
             yield Figure(names, fault=str(error))

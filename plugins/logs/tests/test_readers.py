@@ -256,9 +256,13 @@ def test_ollama_without_a_command_is_of_its_heading(rows: Rows, sample: Sample, 
     log = tmp_path / "log.md"
     log.write_text(f"## Qwen3-8B Q8_0\n{answer}\n## Qwen3-4B Q4_K_M\n{answer}\n")
     found = rows(log)
-    assert [(row["model"], row["precision"]) for row in found] == [("Qwen3-8B", "q8_0")] * 2 + [("Qwen3-4B", "q4_k_m")] * 2
+    assert [(row["model"], row["precision"]) for row in found] == [("Qwen3-8B", "q8_0")] * 2 + [
+        ("Qwen3-4B", "q4_k_m")
+    ] * 2
     log.write_text(answer)
-    assert {row["left_out"] for row in rows(log, precision="q8_0")} == {"the log names no model: give it with --model MODEL"}
+    assert {row["left_out"] for row in rows(log, precision="q8_0")} == {
+        "the log names no model: give it with --model MODEL"
+    }
 
 
 def test_printed_serving_benchmarks(rows: Rows, brief: Brief, sample: Sample) -> None:

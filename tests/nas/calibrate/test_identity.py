@@ -48,12 +48,18 @@ HEADINGS = {
 
 def test_a_device_is_itself_and_none_of_its_neighbours() -> None:
     """No shipped device contradicts its own name, and only those of one chip are open to each other."""
-    twins = {frozenset(("rk3588_cpu", "rk3588_npu")), frozenset(("jetson_orin_nano_8gb_original", "jetson_orin_nano_super_8gb"))}
+    twins = {
+        frozenset(("rk3588_cpu", "rk3588_npu")),
+        frozenset(("jetson_orin_nano_8gb_original", "jetson_orin_nano_super_8gb")),
+    }
     of_a_maker = ("core_ultra_9_288v", "mi300x", "rx_7900_xt", "ryzen_ai_max_395")  # which a generic x86 may have
     for name, device in DEVICES.items():
         assert not contradicts(device.name, device), name
         others = {o for o, other in DEVICES.items() if o != name and not contradicts(device.name, other)}
-        assert all(frozenset((name, other)) in twins for other in others - {"x86_desktop_generic"} - {*of_a_maker}), (name, others)
+        assert all(frozenset((name, other)) in twins for other in others - {"x86_desktop_generic"} - {*of_a_maker}), (
+            name,
+            others,
+        )
 
 
 @pytest.mark.parametrize(
@@ -127,7 +133,9 @@ def test_a_table_is_of_the_model_in_its_heading(rows: Rows, tmp_path: Path) -> N
 def test_flags_do_not_override_the_log(inside: Any, tmp_path: Path) -> None:
     """A model or a format alone is for logs that have none: elsewhere it is refused with what the log says."""
     (tmp_path / "log.md").write_text("".join(f"\n## {heading}\n{BATCHED}" for heading in HEADINGS))
-    answer = inside("calibrate", "log.md", "--device", "dgx_spark_gb10", "--model", "gpt_oss_20b", "--precision", "mxfp4")
+    answer = inside(
+        "calibrate", "log.md", "--device", "dgx_spark_gb10", "--model", "gpt_oss_20b", "--precision", "mxfp4"
+    )
     assert answer.code == 2
     assert "--model: expected NAME=MODEL of a log that names its models (" in answer.err
     (tmp_path / "one.md").write_text(TABLE.format(gpu="NVIDIA GeForce RTX 4090", backend="Vulkan"))
@@ -148,7 +156,9 @@ def test_two_names_of_a_figure_must_agree() -> None:
     """The file of one model under the heading of another is refused with both; names of one size are not held apart."""
     with pytest.raises(Unusable, match="gpt-oss-20b by one name, Qwen3-8B by the heading"):
         identified(Figure(("gpt-oss-20b.gguf", "Qwen3-8B")), {}, published())
-    same = Figure(("Mistral-7B-Instruct-v0.3-Q4_K_M", "llama 7B"), family="llama", parameters=Stated(7_248_023_552, 4096))
+    same = Figure(
+        ("Mistral-7B-Instruct-v0.3-Q4_K_M", "llama 7B"), family="llama", parameters=Stated(7_248_023_552, 4096)
+    )
     assert identified(same, {}, published())[0].label == "Mistral-7B-v0.3"
 
 

@@ -101,7 +101,10 @@ def test_markdown(rows: Rows, brief: Brief, sample: Sample) -> None:
         ({"n_prompt": 0, "n_gen": 0}, "a test of no tokens"),
         ({"n_prompt": "many"}, "n_prompt: expected a number"),
         ({"model_type": "qwen2 1.5B TQ1_0 - 1.69 bpw ternary"}, "weights in 'TQ1_0 - 1.69 bpw ternary'"),
-        ({"model_type": "qwen2 1.5B", "model_filename": "m.gguf"}, "the weights' format is not stated: give it with --precision"),
+        (
+            {"model_type": "qwen2 1.5B", "model_filename": "m.gguf"},
+            "the weights' format is not stated: give it with --precision",
+        ),
         ({"model_size": 1_400_000_000}, "where q4_0 has 4.50: another format or model than it says"),
     ],
 )
