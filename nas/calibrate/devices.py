@@ -54,27 +54,23 @@ def is_same(name: str, device: Device) -> bool:
 def contradicts(name: str, device: Device) -> bool:
     """Return True if a log's name cannot be of the device."""
     text, own = plain(name), plain(device.name)
-    makers, own_makers = _makers(text), _makers(own)
     theirs, ours = chips(name), chips(device.name)
-    if (
+    sizes = [(int(m), int(o)) for m in MEMORY.findall(text) for o in MEMORY.findall(own)]
+    other_memory = sizes and all(abs(m - o) > MEMORY_SLACK * o for m, o in sizes)
+    on_gpu = GPU.search(text) is not None
+    return bool(
         SEVERAL.search(text)
-        or (makers and own_makers and not makers & own_makers)
-        or (theirs and ours and not theirs & ours)
-    ):
-        return True
-    if GPU.search(text) is None and PROCESSOR.search(text) and device.chip in ("gpu", "server_gpu"):
-        return True
-    if GPU.search(text) and device.chip == "cpu":
-        return True
-    memory, own_memory = _sizes(text), _sizes(own)
-    forms, own_forms = set(FORM.findall(text)), set(FORM.findall(own))
-    other_memory = memory and own_memory and all(abs(m - o) > MEMORY_SLACK * o for m in memory for o in own_memory)
-    return bool(theirs & ours and (other_memory or (forms and own_forms and not forms & own_forms)))
+        or _apart(_makers(text), _makers(own))
+        or _apart(theirs, ours)
+        or (theirs & ours and (other_memory or _apart({*FORM.findall(text)}, {*FORM.findall(own)})))
+        or (on_gpu and device.chip == "cpu")
+        or (not on_gpu and PROCESSOR.search(text) and device.chip in ("gpu", "server_gpu"))
+    )
+
+
+def _apart(one: set[str], other: set[str]) -> bool:
+    return bool(one and other and not one & other)
 
 
 def _makers(text: str) -> set[str]:
     return {maker for maker, words in MAKERS.items() if re.search(rf"\b(?:{words})\b", text)}
-
-
-def _sizes(text: str) -> list[int]:
-    return [int(size) for size in MEMORY.findall(text)]

@@ -83,7 +83,7 @@ def _names(entry: Mapping[str, Any], kind: str, file_type: str) -> tuple[str, ..
 def _refuse_settings(entry: Mapping[str, Any]) -> None:
     """Settings under which the operators are not those of the model, or run in several places."""
     text = {key: str(entry.get(key, "")).strip().lower() for key in ("type_k", "type_v", "split_mode", "devices")}
-    together = computing(entry) if text["devices"] in ("", "auto", "none") else []
+    together = computing(entry) if text["devices"] in ("", "auto", "none") else text["devices"].split("/")
     refuse(
         (
             (_on(entry, "embeddings"), "embeddings instead of generation"),
@@ -92,10 +92,7 @@ def _refuse_settings(entry: Mapping[str, Any]) -> None:
                 any(text[key] not in ("", "f16") for key in ("type_k", "type_v")),
                 "a KV cache in another format than f16",
             ),
-            (
-                "/" in text["devices"] or len(together) > 1,
-                f"several GPUs at once ({text['devices'] or ', '.join(together)})",
-            ),
+            (len(together) > 1, f"several GPUs at once ({', '.join(together)})"),
             (_remote(entry), "layers on other machines (RPC)"),
         )
     )
@@ -118,10 +115,8 @@ def computing(entry: Mapping[str, Any]) -> list[str]:
     main, shares = str(entry.get("main_gpu") or "0"), str(entry.get("tensor_split") or "").split("/")
     if str(entry.get("split_mode")) == "none" and re.fullmatch(r"\d{1,2}", main):
         return seen[int(main) : int(main) + 1] or seen
-    if len(shares) == len(seen) > 1 and (
-        held := [gpu for gpu, share in zip(seen, shares, strict=True) if share.strip("0.")]
-    ):
-        return held
+    if len(shares) == len(seen) and any(share.strip("0.") for share in shares):
+        return [gpu for gpu, share in zip(seen, shares, strict=True) if share.strip("0.")]
     return [gpu for gpu in seen if not INTEGRATED.search(gpu)] or seen
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from nas.calibrate import llama_batched, llama_bench, llama_markdown, llama_server, localscore, mlx
 from nas.calibrate.devices import contradicts, is_same
-from nas.calibrate.figure import PAGE, Document, Figure, Reader, Unusable, format_in
+from nas.calibrate.figure import PAGE, WRITTEN, Document, Figure, Reader, Unusable, format_in
 from nas.calibrate.models import ANY, Model, file_bits, identified, key, published, shown, slow_share
 from nas.errors import UsageError
 from nas.export.candidates import columns
@@ -62,9 +62,7 @@ def _recognises(reader: Reader, document: Document) -> bool:
     try:
         return reader.recognises(document)
     except Exception as error:
-        if reader in READERS:
-            raise
-        notice(f"{_stumbled(reader, error)}; {document.path} is not read by it")
+        notice(_stumbled(reader, document, error))
         return False
 
 
@@ -76,14 +74,18 @@ def _figures(reader: Reader, documents: Sequence[Document]) -> list[Figure]:
     """
     try:
         return list(reader.figures(documents))
+    except UsageError:
+        raise
     except Exception as error:
-        if reader in READERS or isinstance(error, UsageError):
-            raise
-        raise UsageError(f"{documents[0].path}: {_stumbled(reader, error)}; mend its package") from None
+        raise UsageError(_stumbled(reader, documents[0], error)) from None
 
 
-def _stumbled(reader: Reader, error: Exception) -> str:
-    return f"expected a log reader that works, got {type(error).__name__} of {reader.NAME}: {error}"[:300]
+def _stumbled(reader: Reader, document: Document, error: Exception) -> str:
+    """The fault of a package's reader in one line; ours are raised."""
+    if reader in READERS:
+        raise error
+    fault = f"{type(error).__name__} of the log reader {reader.NAME} ({str(error)[:100]})"
+    return f"{document.path}: expected figures or none, got {fault}; mend its package"
 
 
 @cache
@@ -142,8 +144,8 @@ def _refuse_unused(figures: Sequence[Figure], wanted: Wanted) -> None:
         UsageError: such a flag.
     """
     there = {key(name) for figure in figures for name in figure.names}
-    choices = list(dict.fromkeys(shown(figure) for figure in figures if figure.names))
-    listed = ", ".join(sorted(choices)[:12]) + " …" * (len(choices) > 12)
+    choices = sorted({shown(figure) for figure in figures if figure.names})
+    listed = ", ".join(choices[:12]) + " …" * (len(choices) > 12)
     used = [figure for figure in figures if not figure.fault]
     for name in wanted.models:
         if name != ANY and name not in there:
@@ -151,14 +153,9 @@ def _refuse_unused(figures: Sequence[Figure], wanted: Wanted) -> None:
                 f"--model: expected a name of the log ({listed or 'it has none'}), got {name!r}; take one of these"
             )
         if name == ANY and used and all(figure.names for figure in used):
-            raise UsageError(
-                f"--model: expected NAME=MODEL of a log that names its models ({listed}), got a model alone"
-            )
-    if wanted.precision and used and all(figure.cells.get("precision") for figure in used):
-        formats = ", ".join(sorted({str(figure.cells["precision"]) for figure in used}))
-        raise UsageError(
-            f"--precision: expected none for a log that states its own ({formats}), got {wanted.precision}"
-        )
+            raise UsageError(f"--model: expected NAME=MODEL of a log that has names ({listed}), got a model alone")
+    if wanted.precision and used and all(figure.cells.get("precision") or _written(figure) for figure in used):
+        raise UsageError(f"--precision: expected none for a log that states its own formats, got {wanted.precision}")
 
 
 def _of_one_device(figures: Sequence[Figure], wanted: str, device: Device | None) -> Iterator[Figure]:
@@ -196,7 +193,7 @@ def _row(figure: Figure, wanted: Wanted, found: dict[str, str]) -> dict[str, Any
     try:
         if figure.fault:
             raise Unusable(figure.fault)
-        written = _stated(figure)
+        written = str(figure.cells.get("precision") or format_in(_written(figure)))
         figure = replace(figure, cells={**figure.cells, "precision": written or _given(wanted.precision)})
         model, how = identified(figure, wanted.models, published())
         bits, slow = file_bits(model, figure), slow_share(model, figure)
@@ -215,9 +212,9 @@ def _row(figure: Figure, wanted: Wanted, found: dict[str, str]) -> dict[str, Any
     return {**figure.cells, **own, "model": model.label, **columns(model.architecture)}
 
 
-def _stated(figure: Figure) -> str:
-    """The weight format that a figure or one of its names states."""
-    return str(figure.cells.get("precision") or next(filter(None, map(format_in, figure.names)), ""))
+def _written(figure: Figure) -> str:
+    """The name of a figure's that states a weight format, "" where none does."""
+    return next(filter(WRITTEN.search, figure.names), "")
 
 
 def _given(precision: str) -> str:

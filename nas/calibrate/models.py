@@ -141,7 +141,9 @@ def identified(figure: Figure, given: Mapping[str, Model], shipped: Sequence[Mod
     if not figure.names and figure.parameters is None:
         raise Unusable("the log names no model: give it with --model MODEL")
     alike, *others = [
-        [model for model in shipped if normalised(model.label) in ids] for ids in map(models_named, _names(figure)) if ids
+        [model for model in shipped if normalised(model.label) in ids]
+        for ids in map(models_named, _names(figure))
+        if ids
     ] or [[]]
     for one, other in product(alike[:1], (model for each in others for model in each)):
         if not 1 / NAME_SLACK < one.parameters / other.parameters < NAME_SLACK:
