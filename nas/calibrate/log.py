@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, cast
 
-from nas.calibrate import llama_batched, llama_bench, llama_markdown, llama_server, localscore, mlx
+from nas.calibrate import llama_batched, llama_bench, llama_markdown, llama_server, mlx
 from nas.calibrate.devices import contradicts, is_same
 from nas.calibrate.figure import PAGE, WRITTEN, Document, Figure, Reader, Unusable, format_in
 from nas.calibrate.models import ANY, Model, file_bits, identified, key, published, shown, slow_share
@@ -20,10 +20,10 @@ from objectives.calibrating.measurements import FORMATS
 from objectives.device import Device
 
 #: In the order in which they are asked whether a document is theirs: what stands in other logs too comes last.
-READERS: tuple[Reader, ...] = (llama_bench, localscore, llama_markdown, llama_batched, mlx, llama_server)
+READERS: tuple[Reader, ...] = (llama_bench, llama_markdown, llama_batched, mlx, llama_server)
 MOST_FIGURES = 20_000
 SQL = "llama-bench's SQL"
-ELSEWHERE = 14  # formats that plugins/logs reads
+ELSEWHERE = 15  # formats that plugins/logs reads
 
 
 @dataclass(frozen=True)

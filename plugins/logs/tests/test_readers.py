@@ -308,6 +308,50 @@ def test_rknn_llm(rows: Rows, brief: Brief, sample: Sample) -> None:
     ]
 
 
+def test_localscore(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """Prefill and decoding of every test apart, decoding after its prompt."""
+    found = rows(sample("localscore.json"))
+    assert [brief(row) for row in found] == [
+        ("Llama-3.2-1B", "prefill_tok_s", 9000.0, 1, 1024, 0, "q4_k_m"),
+        ("Llama-3.2-1B", "decode_tok_s", 260.0, 1, 1024, 16, "q4_k_m"),
+        ("Llama-3.2-1B", "prefill_tok_s", 8800.0, 1, 2048, 0, "q4_k_m"),
+        ("Llama-3.2-1B", "decode_tok_s", 250.0, 1, 2048, 256, "q4_k_m"),
+    ]
+    assert {row["engine"] for row in found} == {"llamafile 0.9.3 c293359, LocalScore"}
+
+
+def test_localscore_of_the_site(rows: Rows, brief: Brief, sample: Sample) -> None:
+    """A result of the API, whose file holds its tied table twice; a rate of 0 is none."""
+    assert [brief(row) for row in rows(sample("localscore_site.json"))] == [
+        ("Qwen2.5-3B", "prefill_tok_s", 4300.0, 1, 1024, 0, "q4_k_m"),
+        ("Qwen2.5-3B", "decode_tok_s", 120.0, 1, 1024, 16, "q4_k_m"),
+        ("prompt_tps: expected more than 0, got 0",),
+        ("Qwen2.5-3B", "decode_tok_s", 118.0, 1, 16, 1536, "q4_k_m"),
+    ]
+
+
+def test_localscore_as_csv(rows: Rows, brief: Brief, sample: Sample, tmp_path: Path) -> None:
+    """Columns of the tests alone."""
+    tests = json.loads(sample("localscore.json").read_text())["results"]
+    lines = [",".join(tests[0])] + [",".join(f'"{value}"' for value in test.values()) for test in tests]
+    (tmp_path / "log.csv").write_text("\n".join(lines).replace('"[', '"').replace(']"', '"'))
+    assert [brief(row) for row in rows(tmp_path / "log.csv")] == [brief(row) for row in rows(sample("localscore.json"))]
+
+
+def test_localscore_as_it_is_sent_to_the_site(rows: Rows, brief: Brief, sample: Sample, tmp_path: Path) -> None:
+    """The body that the site's API takes: the format and the parameters stand beside each test."""
+    site = json.loads(sample("localscore_site.json").read_text())
+    own = {"model_name": "qwen2.5-3b-instruct", "model_quant_str": "Q4_K - Medium", "model_n_params": 3397103616}
+    sent = {
+        "system_info": site["system"],
+        "accelerator_info": site["accelerator"],
+        "runtime_info": {"name": "llamafile", "version": "0.9.3", "commit": "c293359"},
+        "results": [test | own for test in site["results"]],
+    }
+    (tmp_path / "sent.json").write_text(json.dumps(sent))
+    assert rows(tmp_path / "sent.json") == rows(sample("localscore_site.json"))
+
+
 def test_reasons_are_grouped(inside: Any, sample: Sample) -> None:
     """A line a reason with its rows, whose numbers are those of the log."""
     answer = inside("calibrate", sample("perf.yaml"), "--device", "snapdragon_8_elite", "--out", "mine.yaml")
@@ -332,8 +376,9 @@ def test_reasons_are_grouped(inside: Any, sample: Sample) -> None:
         b"============ Serving Benchmark Result ============\nSuccessful requests: nan\n==========================\n",
         b"|Chip|pp512|tg128|\n|-|-|-|\n|" + b"a" * 50_000 + b"|1e400|nan|\n|\x1b[31mred|1|\n",
         b"|Model|Dtype|Seqlen|New_tokens|TTFT(ms)|Tokens/s|\n|-|-|-|-|-|-|\n||w9|x|nan|1e400|-1|\n|a|w8a8|\n",
+        b'{"results": [{"n_prompt": null, "n_gen": true, "prompt_tps": "1", "gen_tps": []}, 4], "model": 3}',
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_hostile_files(content: bytes, inside: Any, tmp_path: Path) -> None:
     """Anything is left out or refused in lines that a terminal only shows, never a traceback."""
