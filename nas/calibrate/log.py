@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from nas.calibrate import llama_batched, llama_bench, llama_markdown, llama_server, mlx
 from nas.calibrate.devices import contradicts, is_same
-from nas.calibrate.figure import PAGE, WRITTEN, Document, Figure, Reader, Unusable, format_in
+from nas.calibrate.figure import PAGE, WRITTEN, Document, Figure, Reader, Unusable, format_in, refuse
 from nas.calibrate.models import ANY, Model, file_bits, identified, key, published, shown, slow_share
 from nas.errors import UsageError
 from nas.export.candidates import columns
@@ -196,6 +196,8 @@ def _row(figure: Figure, wanted: Wanted, found: dict[str, str]) -> dict[str, Any
         written = str(figure.cells.get("precision") or format_in(_written(figure)))
         figure = replace(figure, cells={**figure.cells, "precision": written or _given(wanted.precision)})
         model, how = identified(figure, wanted.models, published())
+        dense = not written and wanted.precision == "mxfp4" and model.architecture.n_experts[0] <= 1
+        refuse([(dense, f"--precision mxfp4, a format of experts, which {model.label} has not")])
         bits, slow = file_bits(model, figure), slow_share(model, figure)
         if slow and figure.cells.get("drafted"):
             raise Unusable("tokens drafted ahead and experts in slow memory together: no formula gives their time")

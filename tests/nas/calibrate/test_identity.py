@@ -162,6 +162,14 @@ def test_two_names_of_a_figure_must_agree() -> None:
     assert identified(same, {}, published())[0].label == "Mistral-7B-v0.3"
 
 
+def test_a_format_of_experts_is_not_given_to_a_dense_model(rows: Rows, tmp_path: Path) -> None:
+    (tmp_path / "log.md").write_text(f"## gpt-oss-20b\n{BATCHED}\n## Qwen3-8B\n{BATCHED}")
+    found = rows(tmp_path / "log.md", precision="mxfp4")
+    assert [row["model"] for row in found[:4]] == ["gpt-oss-20b"] * 4
+    reason = "--precision mxfp4, a format of experts, which Qwen3-8B has not"
+    assert {row["left_out"] for row in found[4:]} == {reason}
+
+
 def test_the_file_s_name_names_a_table_that_nothing_else_does(rows: Rows, tmp_path: Path) -> None:
     (tmp_path / "Qwen3-8B-Q8_0.txt").write_text(BATCHED)
     assert {(row["model"], row["precision"]) for row in rows(tmp_path / "Qwen3-8B-Q8_0.txt")} == {("Qwen3-8B", "q8_0")}
