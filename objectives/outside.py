@@ -8,6 +8,7 @@ or a gigabyte of brackets under any name. Every refusal is an `OSError` whose `s
 import errno
 import json
 import os
+import re
 import stat
 from io import BufferedReader
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Any
 
 MB = 1_000_000
 DEEPEST = 200
+MOST_BROKEN = 20  # objects that are not whole, after which no more are looked for
+OBJECT = re.compile(r"(?:^|(?<=[}\],]))[ \t]*[\[,]?[ \t]*(?=\{\s*\")", re.MULTILINE)
 KINDS = {
     stat.S_IFLNK: "a link",
     stat.S_IFDIR: "a folder",
@@ -126,6 +129,23 @@ def parsed(source: str, *, exact: bool = False, once: bool = False) -> Any:
         if not level:
             return found
     raise ValueError(f"lists within lists, more than {DEEPEST} levels")
+
+
+def objects_in(source: str) -> tuple[list[Any], list[int]]:
+    """JSON objects that begin a line among other text, of lists that need not be closed too, and the lines of those that are not whole."""
+    objects: list[Any] = []
+    broken: list[int] = []
+    place = 0
+    while len(broken) < MOST_BROKEN and (start := OBJECT.search(source, place)):
+        place = start.end()
+        try:
+            _, end = json.JSONDecoder().raw_decode(source, place)
+            objects.append(parsed(source[place:end]))
+            place = end
+        except (ValueError, RecursionError):
+            broken.append(source.count("\n", 0, place) + 1)
+            place += 1
+    return objects, broken
 
 
 def whole_number(digits: str) -> int | float:

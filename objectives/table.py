@@ -102,7 +102,7 @@ def resaved(path: Path, options: str) -> str:
 
 
 def _text(path: Path, most_bytes: int) -> str:
-    """The text of a file in UTF-8, or in UTF-16 that begins with its mark."""
+    """The text of a file."""
     try:
         data = outside.content(path, most_bytes)
     except OSError as error:
@@ -112,22 +112,25 @@ def _text(path: Path, most_bytes: int) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        encoding = "utf-16-be" if data[:1] == b"\0" else "utf-16-le" if data[1:2] == b"\0" else "cp1252"
-        remedy = resaved(path, f'encoding="{encoding}"')
-        if data.startswith(b"PK"):
-            remedy = f'pd.read_excel("{path.name}").to_csv("{MENDED}", index=False)'
-        raise ValueError(f"{path}: expected text in UTF-8, or UTF-16 with its mark, got other bytes; {remedy}")
+        remedy = f'pd.read_excel("{path.name}").to_csv("{MENDED}", index=False)'
+        remedy = remedy if data.startswith(b"PK") else "save it as UTF-8"
+        raise ValueError(f"{path}: expected text, got other bytes; {remedy}")
     return text
 
 
 def decoded(data: bytes) -> str:
-    """Text in UTF-8, or in UTF-16 that begins with its mark.
+    """Text in UTF-8, UTF-16 with or without its mark, or Windows-1252, as programs and redirections on Windows write it.
 
     Raises:
-        UnicodeDecodeError: neither.
+        UnicodeDecodeError: none of these.
     """
-    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    return data.decode("utf-16" if wide else "utf-8-sig")
+    first, second = data[:1] == b"\0", data[1:2] == b"\0"
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or first != second:
+        return data.decode("utf-16-be" if first else "utf-16-le" if second else "utf-16")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252")
 
 
 def _cells(path: Path, text: str) -> list[tuple[int, list[str]]]:

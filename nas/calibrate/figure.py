@@ -14,6 +14,7 @@ from nas.errors import UsageError
 from objectives import outside
 from objectives.calibrating.measurements import FORMATS
 from objectives.display_text import escaped
+from objectives.published_models import models_named
 from objectives.table import decoded, sheet_of
 
 MOST_BYTES = 32_000_000
@@ -34,12 +35,43 @@ class Document:
 
     @cached_property
     def objects(self) -> list[Mapping[str, Any]]:
-        """Objects of a JSON array, one object alone, or those of lines of JSON among others; empty where there are none."""
-        if self.json is None:
-            found = [_json(line) for line in self.text.splitlines() if line.startswith("{")]
-        else:
-            found = self.json if isinstance(self.json, list) else [self.json]
+        """Objects of JSON: of a list, one alone, or those that begin lines among others; empty where there are none."""
+        found = self._scanned[0] if self.json is None else self.json if isinstance(self.json, list) else [self.json]
         return found if all(isinstance(each, dict) for each in found) else []
+
+    @cached_property
+    def cut(self) -> list[str]:
+        """Why objects of a file that has others cannot be read, each with its line."""
+        if self.json is not None or not self.objects:
+            return []
+        unclosed = self.text.lstrip().startswith("[") and not self.text.rstrip().endswith("]") and not self._scanned[1]
+        ends = ["the file ends before its list does"] * unclosed
+        return [f"the JSON object at line {line} of the file is cut" for line in self._scanned[1]] + ends
+
+    @cached_property
+    def _scanned(self) -> tuple[list[Any], list[int]]:
+        return outside.objects_in(self.text)
+
+    def segments(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Parts of the text with the headings that they stand under, the nearest first, the file's name last where it is a model's.
+
+        A part ends at a Markdown heading outside code and at a command of llama.cpp's that names a model.
+        """
+        stem = (self.path.stem,) * bool(models_named(self.path.stem))
+        stack: list[tuple[int, str]] = []
+        lines: list[str] = []
+        code = False
+        for line in self.text.splitlines():
+            code ^= line.lstrip().startswith("```")
+            heading = None if code else HEADING.match(line)
+            if heading or COMMAND.search(line):
+                yield (*(name for _, name in reversed(stack)), *stem), "\n".join(lines)
+                lines = []
+            if heading:
+                stack = [above for above in stack if above[0] < len(heading[1])]
+                stack.append((len(heading[1]), MARKS.sub("", heading[2]).strip()))
+            lines.append(line)
+        yield (*(name for _, name in reversed(stack)), *stem), "\n".join(lines)
 
     @cached_property
     def header(self) -> tuple[str, ...]:
@@ -79,11 +111,14 @@ def document(path: Path) -> Document:
     try:
         text = decoded(outside.content(path, MOST_BYTES)).replace("\x00", "")
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "bytes that are no UTF-8 text"
+        reason = error.strerror if isinstance(error, OSError) else "bytes that are no text"
         raise UsageError(f"{path}: expected a CSV file or a log, got {reason}; {PAGE}") from None
     return Document(path, text)
 
 
+HEADING = re.compile(r" {0,3}(#{1,6}) +(\S.{0,200})")
+MARKS = re.compile(r"[*`\[]|\]\([^)]*\)|\]| +#+$")
+COMMAND = re.compile(r"\bllama-[\w-]{1,30}(?:\.exe)?\b.{0,300}?\s(?:-m|--model|-hf|--hf-repo)[ =]\S")
 LONGEST_NAME = 120
 SCATTER = 0.2  # deviation of repetitions, as a share of their middle, from which a machine was not quiet
 
@@ -95,6 +130,11 @@ EVERY_LAYER = 1_000_000  # more layers than any model has
 UNCOUNTED = 4_096
 #: What follows the type in `llama_model_ftype_name`: the mixture's size, or its bits; XL is unsloth's, whose bytes tell it.
 MIXTURES = {"medium": "_m", "small": "_s", "large": "_l", "xl": "_m"}
+WRITTEN = re.compile(
+    r"(?<=[-_.: ])(i?q\d_\w+|q8|iq4|mxfp4|nvfp4|bf16|f16|fp16|f32|fp32|fp8|awq|gptq|w8a8|w4a16)(?=[-_.: ]|$)",
+    re.IGNORECASE,
+)
+QUANTISED = {"awq": "int4_awq", "gptq": "int4_gptq", "w8a8": "int8", "fp16": "f16"}
 
 
 class Stated(NamedTuple):
@@ -173,6 +213,17 @@ def precision(file_type: str) -> str:
     if found is None:
         raise Unusable(f"weights in {file_type!r}: no profile is of that format")
     return found
+
+
+def format_in(name: str) -> str:
+    """The weight format that the name of a file or a repository states, "" where it states none.
+
+    Raises:
+        Unusable: a format that no profile is of.
+    """
+    match = WRITTEN.search(name)
+    stated = match[1].lower().replace("_xl", "_m") if match else ""
+    return precision(QUANTISED.get(stated, stated))
 
 
 def cells(line: str) -> list[str]:

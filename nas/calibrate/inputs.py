@@ -1,6 +1,7 @@
 """The rows that files of measurements hold: a measured CSV, an export, or logs of other programs."""
 
 import io
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,7 +28,7 @@ from nas.study.catalogue import id_and_mode, load_device
 from nas.terminal.doors import command
 from objectives import outside
 from objectives.calibrating.shared import KIND, VERSION, SharedMeasurements
-from objectives.table import read_sheet
+from objectives.table import sheet_of
 
 NEEDED = ("metric", "value", "prompt_len")
 
@@ -82,11 +83,11 @@ def read_input(request: CalibrateRequest) -> tuple[list[str], list[str]]:
         other = next(path for path, each in zip(paths, read_as, strict=True) if each is None or each[1] is None)
         known, more = expected_formats()
         raise UsageError(f"{other}: expected {known} beside the others, got something else; {more}")
-    log = read_logs(logs, Wanted(given_models(request.models), request.precision, request.measured_on))
-    modes = load_device(id_and_mode(request.device)[0]).modes
-    named = id_and_mode(request.device)[1] or "the default one"
-    mode = [f"No log names the power mode: {named} is taken ({', '.join(modes)} can be named with @)"] if modes else []
-    return log.lines, [*log.told, *mode]
+    device, mode = load_device(id_and_mode(request.device)[0]), id_and_mode(request.device)[1]
+    log = read_logs(logs, Wanted(given_models(request.models), request.precision, request.measured_on, device))
+    choices = f"{mode or 'the default one'} is taken ({', '.join(device.modes)} can be named with @)"
+    noted = [f"No log names the power mode: {choices}"] if device.modes else []
+    return log.lines, [*log.told, *noted]
 
 
 def _shared(shared: Sequence[Document], paths: Sequence[Path], stray: str | None) -> tuple[list[str], list[str]]:
@@ -117,32 +118,24 @@ def csv_lines(path: Path) -> list[str]:
     Raises:
         UsageError: it is none, or lacks columns.
     """
+    given = document(path)
+    first = next((line for line in given.text.splitlines() if line.strip()), "")
+    if first and (first.lstrip()[0] in "{[" or not {*re.findall(r"\w+", first)} & {*NEEDED, "min"}):
+        raise _unknown(given, first)
     try:
-        sheet = read_sheet(path)
+        sheet = sheet_of(path, given.text)
     except ValueError as error:
-        first = _first_line(path)
-        if first.lstrip().startswith(("{", "[")):
-            raise _unknown(path, first) from None
         raise UsageError(str(error)) from None
-    if any(sheet.header) and not {*sheet.header} & {*NEEDED, "min"}:
-        raise _unknown(path, _first_line(path))
     _refuse_header(path, sheet.header)
     return list(io.StringIO(sheet.text, newline=None))
 
 
-def _first_line(path: Path) -> str:
-    """The first line of a file; "" where it is no text."""
-    try:
-        return outside.text(path, 100 * outside.MB, encoding="utf-8-sig").partition("\n")[0]
-    except (OSError, ValueError):
-        return ""
-
-
-def _unknown(path: Path, first: str) -> UsageError:
+def _unknown(given: Document, first: str) -> UsageError:
     """A file of no columns of ours is a log of a format that nobody here reads."""
     log, more = expected_formats()
+    kind = "JSON that is not whole" if first.lstrip()[0] in "{[" and given.json is None else "a file"
     return UsageError(
-        f"{path}: expected columns {', '.join(NEEDED)}, or {log}, got a file that begins {first[:40]!r}; {more}"
+        f"{given.path}: expected columns {', '.join(NEEDED)}, or {log}, got {kind} that begins {first[:40]!r}; {more}"
     )
 
 

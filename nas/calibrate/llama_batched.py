@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from nas.calibrate import llama_server
-from nas.calibrate.figure import Document, Figure, Unusable, cells, positive, refuse, rule, whole
+from nas.calibrate.figure import Document, Figure, Unusable, cells, named, positive, refuse, rule, whole
 
 NAME = "llama-batched-bench"
 HEADER = {"PP", "TG", "B", "N_KV"}
@@ -42,15 +42,23 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
             for entry in document.objects:
                 yield from _of_row(entry, loaded, entry)
         else:
-            yield from of_text(document.text)
+            yield from of_text(document, {})
 
 
-def of_text(text: str) -> Iterator[Figure]:
-    """Two figures a row of every table in a text."""
-    for part in llama_server.loads(text):
-        settings, loaded = dict(SETTING.findall(part)), llama_server.figure(part, NAME)
-        for row in _rows(part):
-            yield from _of_row(row, loaded, settings)
+def of_text(document: Document, beside: Mapping[tuple[str, ...], Figure]) -> Iterator[Figure]:
+    """Two figures a row of every table in a text, of the model that was loaded, or that its headings or another table under them name."""
+    loaded, above, device = Figure(()), None, llama_server.figure(document.text, NAME).device
+    for heads, part in document.segments():
+        for text in llama_server.loads(part):
+            own = llama_server.figure(text, NAME)
+            if own.names:
+                loaded, above = own, heads
+            elif above is None or heads[len(heads) - len(above) :] != above:
+                loaded, above = beside.get(heads, own), None
+            model = replace(loaded, names=named(*loaded.names, *heads), device=loaded.device or device)
+            settings = dict(SETTING.findall(text))
+            for row in _rows(text):
+                yield from _of_row(row, model, settings)
 
 
 def _rows(text: str) -> Iterator[dict[str, str]]:

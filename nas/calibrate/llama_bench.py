@@ -30,6 +30,10 @@ FIELDS = {"model_type", "n_prompt", "n_gen"}
 FILE_TYPE = re.compile(r"\b(all F32|BF16|F16|MXFP4(?: MoE)?|I?Q\d\w*(?: mix)?(?: - .*)?|TQ\d\w*(?: - .*)?)$")
 #: Backends in the fields of builds before `backends`.
 SWITCHES = ("cuda", "vulkan", "kompute", "metal", "sycl", "opencl", "gpu_blas", "blas")
+#: GPUs of processors, on which llama.cpp puts layers only where no other is there.
+INTEGRATED = re.compile(
+    r"\b(?:UHD|HD|Iris\S*(?: Xe)?) Graphics|Radeon(?:\(TM\))? (?:Vega \d+ |\d{3}M )?Graphics", re.IGNORECASE
+)
 CPU_BACKENDS = ("CPU", "BLAS", "ZenDNN")
 
 
@@ -79,7 +83,7 @@ def _names(entry: Mapping[str, Any], kind: str, file_type: str) -> tuple[str, ..
 def _refuse_settings(entry: Mapping[str, Any]) -> None:
     """Settings under which the operators are not those of the model, or run in several places."""
     text = {key: str(entry.get(key, "")).strip().lower() for key in ("type_k", "type_v", "split_mode", "devices")}
-    shared = text["split_mode"] != "none" and text["devices"] in ("", "auto", "none")
+    together = computing(entry) if text["devices"] in ("", "auto", "none") else text["devices"].split("/")
     refuse(
         (
             (_on(entry, "embeddings"), "embeddings instead of generation"),
@@ -88,8 +92,8 @@ def _refuse_settings(entry: Mapping[str, Any]) -> None:
                 any(text[key] not in ("", "f16") for key in ("type_k", "type_v")),
                 "a KV cache in another format than f16",
             ),
-            ("/" in text["devices"] or (len(gpus(entry)) > 1 and shared), "several GPUs at once"),
-            ("RPC" in backend(entry), "layers on other machines (RPC)"),
+            (len(together) > 1, f"several GPUs at once ({', '.join(together)})"),
+            (_remote(entry), "layers on other machines (RPC)"),
         )
     )
 
@@ -105,12 +109,28 @@ def gpus(entry: Mapping[str, Any]) -> list[str]:
     return [part for part in parts if part] if ", " in text or len(set(parts)) == 1 else [text]
 
 
+def computing(entry: Mapping[str, Any]) -> list[str]:
+    """GPUs that layers were put on: one by -sm none, those with a share by -ts, else all that have their own memory, if any has."""
+    seen = gpus(entry)
+    main, shares = str(entry.get("main_gpu") or "0"), str(entry.get("tensor_split") or "").split("/")
+    if str(entry.get("split_mode")) == "none" and re.fullmatch(r"\d{1,2}", main):
+        return seen[int(main) : int(main) + 1] or seen
+    if len(shares) == len(seen) and any(share.strip("0.") for share in shares):
+        return [gpu for gpu, share in zip(seen, shares, strict=True) if share.strip("0.")]
+    return [gpu for gpu in seen if not INTEGRATED.search(gpu)] or seen
+
+
+def _remote(entry: Mapping[str, Any]) -> bool:
+    """Whether layers were on other machines: those are named as GPUs; a build that could use them says nothing."""
+    return "RPC" in str(entry.get("gpu_info")) or "RPC" in str(entry.get("devices")).upper() or bool(entry.get("rpc"))
+
+
 def backend(entry: Mapping[str, Any]) -> str:
     """The processor, as llama-bench names it; CPU where nothing else computed."""
     text = entry.get("backends") or entry.get("backend")
     if not text:
         text = ",".join(name.upper() if name == "cuda" else name.capitalize() for name in SWITCHES if _on(entry, name))
-    return str(text or "")
+    return ",".join(part for part in str(text or "").split(",") if part != "RPC")
 
 
 def _on_cpu(entry: Mapping[str, Any]) -> bool:
@@ -136,7 +156,8 @@ def _device(entry: Mapping[str, Any]) -> str:
     cpu, gpu = (str(entry.get(key) or "").strip() for key in ("cpu_info", "gpu_info"))
     chosen = str(entry.get("devices") or "").strip()
     several = len(gpus(entry)) > 1 and chosen not in ("", "auto", "none")
-    found = cpu if _on_cpu(entry) else f"{gpu} ({chosen})" if several else gpu
+    used = computing(entry)
+    found = cpu if _on_cpu(entry) else f"{gpu} ({chosen})" if several else used[0] if len(used) == 1 else gpu
     return next(iter(named(found, backend(entry))), "")
 
 

@@ -22,6 +22,8 @@ COLUMNS = {
     "sm": "split_mode",
     "fa": "flash_attn",
     "dev": "devices",
+    "mg": "main_gpu",
+    "ts": "tensor_split",
     "ot": "tensor_buft_overrides",
     "embd": "embeddings",
     "nkvo": "no_kv_offload",
@@ -30,7 +32,10 @@ COLUMNS = {
 TEST = re.compile(r"(?:pp ?(\d{1,9}))?(?:\+?tg ?(\d{1,9}))?(?: ?@ ?d(\d{1,9}))?")
 RATE = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(?: *± *(\d{1,12}(?:\.\d{1,9})?))?")
 BUILD = re.compile(r"build: ([0-9a-f]{4,40})\b")
-GPU = re.compile(r"(?:Device \d{1,3}: ([^,|]{1,100}),|ggml_vulkan: \d{1,3} = ([^|(]{1,100})|GPU name: +(\S.{0,99}))")
+GPU = re.compile(
+    r"(?:Device \d{1,3}: ([^,|]{1,100}),|GPU name: +(\S.{0,99})"
+    r"|ggml_vulkan: \d{1,3} = ([^|]{1,100}?)(?: \((?!RADV)[^()|]{0,60}\))* *(?:\||$))"
+)
 
 
 def recognises(document: Document) -> bool:
@@ -43,7 +48,18 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
     for document in documents:
         yield from map(_figure, entries(document.text))
         if llama_batched.has_table(document.text):
-            yield from llama_batched.of_text(document.text)
+            yield from llama_batched.of_text(document, _models(document))
+
+
+def _models(document: Document) -> dict[tuple[str, ...], Figure]:
+    """The model of all rows under the same headings, where it is one."""
+    found: dict[tuple[str, ...], Figure] = {}
+    for heads, part in document.segments():
+        rows = [row for row in map(_figure, entries(part)) if not row.fault]
+        if len({row.names for row in rows}) == 1:
+            engine = str(rows[0].cells["engine"]).replace(llama_bench.NAME, llama_batched.NAME)
+            found[heads] = replace(rows[0], cells={"engine": engine, "precision": rows[0].cells["precision"]})
+    return found
 
 
 def entries(text: str) -> list[dict[str, Any]]:
@@ -52,6 +68,7 @@ def entries(text: str) -> list[dict[str, Any]]:
     header: list[str] = []
     gpus: list[str] = []
     unbuilt = 0
+    remote = "--rpc " in text
     for line in text.splitlines():
         row = cells(line)
         if match := GPU.search(line):
@@ -60,7 +77,7 @@ def entries(text: str) -> list[dict[str, Any]]:
         if set(row) >= NEEDED:
             header = row
         elif header and row and not rule(row):
-            found.append(_entry(dict(zip(header, row, strict=False)), gpus))
+            found.append(_entry(dict(zip(header, row, strict=False)), gpus) | {"rpc": remote})
         elif not row and header:
             header, gpus = [], []
         if match := BUILD.search(line):

@@ -200,7 +200,8 @@ def _drafts(text: str, before: re.Match[str] | None, one: re.Match[str]) -> bool
 def figure(text: str, program: str) -> Figure:
     """A figure without times of the model that a log says was loaded first; it names nothing that the log does not."""
     info = {KEYS.get(key, key): value.strip() for key, value in reversed(INFO.findall(text))}
-    file = next((match[1] for pattern in (LOADED, FILE) if (match := pattern.search(text))), "")
+    named_files = dict.fromkeys(LOADED.findall(text)[:1] or FILE.findall(text))
+    file = next(iter(named_files), "") if len(named_files) == 1 else ""
     size = info.get("file size", "").partition(" (")[0]
     found: dict[str, Any] = {
         "names": named(PureWindowsPath(file).name.removesuffix(".gguf"), info.get("general.name", "")),
@@ -214,6 +215,7 @@ def figure(text: str, program: str) -> Figure:
     try:
         refuse(
             (
+                (len(named_files) > 1, f"commands of {len(named_files)} models, and no line says which one was loaded"),
                 (len(_devices(text)) > 1, "several GPUs at once"),
                 (
                     OVERRIDDEN in text and not found["experts_on_cpu"] and not found["placed"],

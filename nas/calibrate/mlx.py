@@ -42,8 +42,9 @@ def recognises(document: Document) -> bool:
 def figures(documents: Sequence[Document]) -> Iterator[Figure]:
     """Two figures a benchmark, the medians of its trials, and two a generation."""
     for document in documents:
-        for run in _runs(document.text):
-            yield from _of_run(run)
+        for heads, part in document.segments():
+            for run in _runs(part):
+                yield from _of_run(run, heads)
 
 
 def _runs(text: str) -> Iterator[Run]:
@@ -71,7 +72,8 @@ def _runs(text: str) -> Iterator[Run]:
         yield run
 
 
-def _of_run(run: Run) -> Iterator[Figure]:
+def _of_run(run: Run, heads: Sequence[str]) -> Iterator[Figure]:
+    names = named(run.model, *heads)
     bits = BITS.search(run.model)
     precision = "" if bits is None else f"mlx_{bits[1]}bit" if bits[1] else bits[2].lower()
     for metric, rates, written in (("prefill_tok_s", run.prefill, "0"), ("decode_tok_s", run.decode, run.written)):
@@ -81,6 +83,6 @@ def _of_run(run: Run) -> Iterator[Figure]:
             value = middle([positive(rate, metric) for rate in rates])
             lengths = {"batch": whole(run.batch, "batch_size"), "prompt_len": int(run.read), "gen_len": int(written)}
             cells = {"metric": metric, "value": value, **lengths, "engine": "MLX", "precision": precision}
-            yield Figure(named(run.model), cells)
+            yield Figure(names, cells)
         except Unusable as error:
-            yield Figure(named(run.model), fault=str(error))
+            yield Figure(names, fault=str(error))

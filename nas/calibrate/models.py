@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import product
 
 from nas.calibrate.figure import Figure, Stated, Unusable, refuse
 from nas.errors import UsageError
@@ -23,6 +24,9 @@ SIZE_SLACK = 0.07  # tensors kept in other formats than the file's, as a share o
 MOST_OFF = (
     1.5  # times more or fewer bits than its format's that a file's weights may have: mixtures, rows that no blocks fill
 )
+#: Sizes in names, in billions, and the factors by which parameters may differ from a published model's and from a rounded size.
+NAMED_SIZE = re.compile(r"(?<![A-Za-z\d.])(\d{1,4}(?:\.\d{1,3})?)[bB](?![A-Za-z\d])")
+NAME_SLACK, ROUNDED_NAME = 1.05, 1.6
 TABLE_TWICE, NEXT_TOKEN = (
     "; the file holds its table of embeddings twice",
     "; the file holds its layer that drafts tokens too",
@@ -132,18 +136,47 @@ def identified(figure: Figure, given: Mapping[str, Model], shipped: Sequence[Mod
     """
     own = [given[key(name)] for name in figure.names or (ANY,) if key(name) in given]
     if own:
+        _refuse_other_name(own[0], figure, shipped)
         return own[0], f"as given{_agreeing(own[0], figure)}"
     if not figure.names and figure.parameters is None:
         raise Unusable("the log names no model: give it with --model MODEL")
-    # of llama.cpp's own `qwen2 7B` numbers say more
-    of_family = f"{figure.family} " if figure.family and figure.parameters else "\n"
-    ids = next(filter(None, (models_named(name) for name in figure.names if not name.startswith(of_family))), ())
-    alike = [model for model in shipped if normalised(model.label) in ids]
+    alike, *others = [
+        [model for model in shipped if normalised(model.label) in ids]
+        for ids in map(models_named, _names(figure))
+        if ids
+    ] or [[]]
+    for one, other in product(alike[:1], (model for each in others for model in each)):
+        if not 1 / NAME_SLACK < one.parameters / other.parameters < NAME_SLACK:
+            raise Unusable(f"{figure.names[0]}: {one.label} by one name, {other.label} by the heading or another name")
     if len(alike) > 1:
         raise Unusable(f"{shown(figure)}: {' or '.join(model.label for model in alike)} by its name; {_hint(figure)}")
     if alike:
         return alike[0], f"by its name{_agreeing(alike[0], figure)}"
     return _by_numbers(figure, shipped)
+
+
+def _names(figure: Figure) -> list[str]:
+    """Names without llama.cpp's of a family and a size (`qwen2 7B`), of which the numbers beside them say more."""
+    kind = f"{figure.family} " if figure.family and figure.parameters else ""
+    return [name for name in figure.names if not (kind and name.startswith(kind))]
+
+
+def _refuse_other_name(given: Model, figure: Figure, shipped: Sequence[Model]) -> None:
+    """Stop where the log's name is of a model of another size than the one that is given for it.
+
+    Raises:
+        Unusable: with both names.
+    """
+    for name in _names(figure):
+        ids = models_named(name)
+        sizes = {m.label: m.parameters for m in shipped if normalised(m.label) in ids}
+        slack = NAME_SLACK if sizes else ROUNDED_NAME
+        sizes = sizes or {f"{size} billion parameters": float(size) * 1e9 for size in NAMED_SIZE.findall(name)}
+        if sizes and not any(1 / slack < given.parameters / size < slack for size in sizes.values()):
+            raise Unusable(
+                f"{name}: {' or '.join(sizes)} by its name, where --model gives {given.label} of {given.parameters / 1e9:.4g} "
+                "billion parameters; name the one that was measured"
+            )
 
 
 def _agreeing(model: Model, figure: Figure) -> str:

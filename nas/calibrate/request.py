@@ -15,7 +15,7 @@ class CalibrateRequest:
         tuple[Path, ...],
         Word(
             "A CSV of measured latencies and energies, an export whose bench.sh ran, or logs: llama-bench (json, jsonl, csv, "
-            "Markdown tables), llama-batched-bench, llama-server, LocalScore, vLLM bench, MLX, RKLLM, and what installed "
+            "Markdown tables), llama-batched-bench, llama-server, MLX, and what installed "
             "packages read. Each by example: docs/calibrate.md.",
             "FILE...",
         ),

@@ -7,7 +7,7 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
@@ -60,18 +60,28 @@ def loaded_code(code: PlugIn, *, typed: bool = True) -> Iterator[ModuleType]:
         raise UsageError(f"{code}: {error}" if code.distribution else str(error)) from None
 
 
-def modules(kind: str, *holding: str) -> Iterator[tuple[PlugIn, ModuleType]]:
+def modules(
+    kind: str, *holding: str, broken: Callable[[str], None] | None = None
+) -> Iterator[tuple[PlugIn, ModuleType]]:
     """Every module of a kind that is asked without being named (answers, logs, solvers), imported one after the other.
+
+    broken: gets the fault of a module that cannot be used; without it the first one is raised.
 
     Raises:
         UsageError: one cannot be imported or lacks what it must hold, with its distribution.
     """
     for plug_in in (each for several in entry_points.offered(kind).values() for each in several):
-        with loaded_code(plug_in) as module:
-            if missing := [name for name in holding if not hasattr(module, name)]:
-                raise UsageError(
-                    f"expected {', '.join(holding)} in {plug_in.place}, got no {missing[0]}; mend the package"
-                )
+        try:
+            with loaded_code(plug_in) as module:
+                if missing := [name for name in holding if not hasattr(module, name)]:
+                    raise UsageError(
+                        f"expected {', '.join(holding)} in {plug_in.place}, got no {missing[0]}; mend the package"
+                    )
+        except UsageError as error:
+            if broken is None:
+                raise
+            broken(f"{error}; left out")
+            continue
         yield plug_in, module
 
 

@@ -1,1 +1,1 @@
-"""Readers of eight formats of logs for `plas calibrate`, a module each, found by their entry points."""
+"""Readers of fifteen formats of logs for `plas calibrate`, a module each, found by their entry points."""

@@ -10,7 +10,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nas.calibrate.figure import Document, Figure, Unusable, named, positive, precision, refuse, refuse_scatter, whole
+from nas.calibrate.figure import (
+    WRITTEN,
+    Document,
+    Figure,
+    Unusable,
+    format_in,
+    named,
+    positive,
+    refuse,
+    refuse_scatter,
+    whole,
+)
 
 NAME = "llmfit"
 KEYS = {"schemaVersion", "tool", "hardware", "results"}
@@ -22,7 +33,7 @@ ENGINES = {
     "vllm": "vLLM, whole requests",
     "mlx": "MLX, whole requests",
 }
-FORMAT = re.compile(r"[-_.:](i?q\d\w*|mxfp4|bf16|f16|f32)$", re.IGNORECASE)
+MLX_BITS = re.compile(r"-([468]bit)$", re.IGNORECASE)
 FEW = 32  # tokens of an output, below which a request is more its beginning than its steps
 
 
@@ -48,8 +59,7 @@ def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def _of_result(entry: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[Figure]:
     hardware = _part(entry, "hardware")
     file = str(result.get("model") or "").removesuffix(".gguf")
-    kind = FORMAT.search(file)
-    names = named(file, file[: kind.start()] if kind else "")
+    names = named(file, WRITTEN.split(file)[0].rstrip("-_.:"))
     device = next(iter(named(hardware.get("hardwareName"), hardware.get("cpu"))), "")
     try:
         refuse(
@@ -58,12 +68,18 @@ def _of_result(entry: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[
                 (whole(hardware.get("gpuCount") or 0, "gpuCount") > 1, "several GPUs"),
             ]
         )
-        cells = {**_rate(entry, result), "precision": precision(kind[1]) if kind else ""}
+        cells = {**_rate(entry, result), "precision": _written(file, str(result.get("provider")))}
         yield Figure(names, cells, device=device, gpu_bytes=_gpu_bytes(hardware))
     except Unusable as error:
         yield Figure(names, device=device, fault=str(error))
     if result.get("avgTtftMs") is not None:
         yield Figure(names, device=device, fault="time to first token of prompts whose length is not stated")
+
+
+def _written(file: str, provider: str) -> str:
+    """The weight format that a name states; MLX's by its bits."""
+    bits = MLX_BITS.search(file)
+    return f"mlx_{bits[1].lower()}" if bits and provider == "mlx" else format_in(file)
 
 
 def _gpu_bytes(hardware: Mapping[str, Any]) -> float | None:

@@ -19,7 +19,7 @@ HEADER, ROW = "model,metric,value,prompt_len", "qwen3_8b,prefill_ms,9.5,512"
         ("model,metric,value [s],prompt_len", "expected columns value, got model, metric, value [s], prompt_len; add"),
         (HEADER.replace(",", ";"), 'got model;metric;value;prompt_len; pd.read_csv("own.csv", sep=";"'),
         (HEADER.replace(",", "\t"), r'pd.read_csv("own.csv", sep="\t"'),
-        ("a", "expected 1 cells, got 4"),
+        ("a", "or a log (llama-bench, llama-bench table, "),
     ],
 )  # fmt: skip
 def test_a_header_that_lacks_columns_is_one_line(header: str, said: str, tmp_path: Path) -> None:
@@ -51,10 +51,10 @@ def test_a_log_of_no_known_format_is_told_which_are_known(
     with pytest.raises(UsageError) as caught:
         csv_lines(tmp_path / "log")
     said = str(caught.value)
-    columns, log = "columns metric, value, prompt_len", "a log (llama-bench, LocalScore, vLLM benchmark, "
+    columns, log = "columns metric, value, prompt_len", "a log (llama-bench, llama-bench table, "
     assert said.startswith(f"{tmp_path / 'log'}: expected {columns}, or {log}")
     assert f", got a file that begins {begins}; " in said
-    assert ("pip install ./plugins/logs reads 8 more formats, " in said) is not installed
+    assert ("pip install ./plugins/logs reads 15 more formats, " in said) is not installed
     assert said.endswith("see docs/calibrate.md")
 
 

@@ -93,14 +93,18 @@ def test_markdown(rows: Rows, brief: Brief, sample: Sample) -> None:
         ({"gpu_info": "Example GPU, Example GPU"}, "several GPUs"),
         ({"gpu_info": "Example GPU/Example GPU"}, "several GPUs"),
         ({"devices": "CUDA0/CUDA1"}, "several GPUs"),
-        ({"backends": "CUDA,RPC"}, "(RPC)"),
+        ({"gpu_info": "Example GPU, RPC[192.0.2.1:50052]"}, "several GPUs"),
+        ({"devices": "RPC0"}, "(RPC)"),
         ({"n_gpu_layers": 28}, "some layers on the GPU"),
         ({"samples_ns": [1e7, 2e7, 3e7]}, "scatter by more than 20 %"),
         ({"samples_ns": [0]}, "samples_ns: expected more than 0"),
         ({"n_prompt": 0, "n_gen": 0}, "a test of no tokens"),
         ({"n_prompt": "many"}, "n_prompt: expected a number"),
         ({"model_type": "qwen2 1.5B TQ1_0 - 1.69 bpw ternary"}, "weights in 'TQ1_0 - 1.69 bpw ternary'"),
-        ({"model_type": "qwen2 1.5B"}, "the weights' format is not stated: give it with --precision"),
+        (
+            {"model_type": "qwen2 1.5B", "model_filename": "m.gguf"},
+            "the weights' format is not stated: give it with --precision",
+        ),
         ({"model_size": 1_400_000_000}, "where q4_0 has 4.50: another format or model than it says"),
     ],
 )
@@ -147,92 +151,6 @@ def test_builds_before_backends(sample: Sample) -> None:
         llama_bench.figure(entry | {"cuda": True, "flash_attn": True}).cells["engine"]
         == "llama-bench 1a2b3c4d CUDA, fa"
     )
-
-
-def test_localscore(rows: Rows, brief: Brief, sample: Sample) -> None:
-    """Prefill and decoding of every test apart, decoding after its prompt."""
-    found = rows(sample("localscore.json"))
-    assert [brief(row) for row in found] == [
-        ("Llama-3.2-1B", "prefill_tok_s", 9000.0, 1, 1024, 0, "q4_k_m"),
-        ("Llama-3.2-1B", "decode_tok_s", 260.0, 1, 1024, 16, "q4_k_m"),
-        ("Llama-3.2-1B", "prefill_tok_s", 8800.0, 1, 2048, 0, "q4_k_m"),
-        ("Llama-3.2-1B", "decode_tok_s", 250.0, 1, 2048, 256, "q4_k_m"),
-    ]
-    assert {row["engine"] for row in found} == {"llamafile 0.9.3 c293359, LocalScore"}
-
-
-def test_localscore_of_the_site(rows: Rows, brief: Brief, sample: Sample) -> None:
-    """A result of the API, whose file holds its tied table twice; a rate of 0 is none."""
-    assert [brief(row) for row in rows(sample("localscore_site.json"))] == [
-        ("Qwen2.5-3B", "prefill_tok_s", 4300.0, 1, 1024, 0, "q4_k_m"),
-        ("Qwen2.5-3B", "decode_tok_s", 120.0, 1, 1024, 16, "q4_k_m"),
-        ("prompt_tps: expected more than 0, got 0",),
-        ("Qwen2.5-3B", "decode_tok_s", 118.0, 1, 16, 1536, "q4_k_m"),
-    ]
-
-
-def test_localscore_as_csv(rows: Rows, brief: Brief, sample: Sample, tmp_path: Path) -> None:
-    """Columns of the tests alone."""
-    tests = json.loads(sample("localscore.json").read_text())["results"]
-    lines = [",".join(tests[0])] + [",".join(f'"{value}"' for value in test.values()) for test in tests]
-    (tmp_path / "log.csv").write_text("\n".join(lines).replace('"[', '"').replace(']"', '"'))
-    assert [brief(row) for row in rows(tmp_path / "log.csv")] == [brief(row) for row in rows(sample("localscore.json"))]
-
-
-def test_localscore_as_it_is_sent_to_the_site(rows: Rows, brief: Brief, sample: Sample, tmp_path: Path) -> None:
-    """The body that the site's API takes: the format and the parameters stand beside each test."""
-    site = json.loads(sample("localscore_site.json").read_text())
-    own = {"model_name": "qwen2.5-3b-instruct", "model_quant_str": "Q4_K - Medium", "model_n_params": 3397103616}
-    sent = {
-        "system_info": site["system"],
-        "accelerator_info": site["accelerator"],
-        "runtime_info": {"name": "llamafile", "version": "0.9.3", "commit": "c293359"},
-        "results": [test | own for test in site["results"]],
-    }
-    (tmp_path / "sent.json").write_text(json.dumps(sent))
-    assert rows(tmp_path / "sent.json") == rows(sample("localscore_site.json"))
-
-
-def test_vllm(rows: Rows, brief: Brief, sample: Sample) -> None:
-    """T(1) is a prefill, (T(129) - T(1)) / 128 a step; a longer run alone tells neither."""
-    assert [brief(row) for row in rows(sample("latency.pytorch.json"))] == [
-        ("several GPUs at once",),
-        ("a quantised checkpoint whose weight format is not stated",),
-        ("Qwen3-0.6B", "prefill_ms", 31.0, 1, 1024, 0, "bf16"),
-        ("Qwen3-0.6B", "tpot_ms", 4.0, 1, 1024, 128, "bf16"),
-        ("a whole request: one more run with --output-len 1 separates prefill from decoding",),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ({"avg_latency": 1.0, "latencies": [1.0], "percentiles": {}}, "SAVE_TO_PYTORCH_BENCHMARK_FORMAT=1"),
-        ({"elapsed_time": 1.0, "num_requests": 9, "requests_per_second": 9.0, "tokens_per_second": 99.0}, "run vllm bench latency"),
-        ({"model_id": "Qwen/Qwen3-0.6B", "median_ttft_ms": 30.0, "median_tpot_ms": 4.0, "max_concurrency": 8}, "--max-concurrency 1"),
-    ],
-)  # fmt: skip
-def test_vllm_without_settings(content: dict[str, Any], reason: str, rows: Rows, tmp_path: Path) -> None:
-    """Files that do not say what was run are left out with what to run instead."""
-    (tmp_path / "log.json").write_text(json.dumps(content))
-    assert all(reason in row["left_out"] for row in rows(tmp_path / "log.json"))
-
-
-def test_vllm_server(rows: Rows, brief: Brief, tmp_path: Path) -> None:
-    """One request at a time: medians at the mean lengths, in the format that is given."""
-    served = {
-        "model_id": "Qwen/Qwen3-0.6B",
-        "max_concurrency": 1,
-        "completed": 10,
-        "total_input_tokens": 10_240,
-        "total_output_tokens": 1_280,
-    }
-    (tmp_path / "log.json").write_text(json.dumps(served | {"median_ttft_ms": 30.0, "median_tpot_ms": 4.0}))
-    assert "--precision" in rows(tmp_path / "log.json")[0]["left_out"]
-    assert [brief(row) for row in rows(tmp_path / "log.json", precision="bf16")] == [
-        ("Qwen3-0.6B", "ttft_ms", 30.0, 1, 1024, 128, "bf16"),
-        ("Qwen3-0.6B", "tpot_ms", 4.0, 1, 1024, 128, "bf16"),
-    ]
 
 
 def test_every_sample_is_of_one_format(sample: Sample) -> None:
@@ -336,13 +254,3 @@ def test_mlx(rows: Rows, brief: Brief, sample: Sample) -> None:
         ("Qwen3-4B", "prefill_tok_s", 34.744, 1, 13, 0, "mlx_8bit"),
         ("Qwen3-4B", "decode_tok_s", 174.251, 1, 13, 256, "mlx_8bit"),
     ]
-
-
-def test_rkllm(rows: Rows, brief: Brief, sample: Sample) -> None:
-    """Stages of every table, of the file and in the format that the log names."""
-    found = rows(sample("rkllm.txt"))
-    assert [brief(row) for row in found] == [
-        ("Qwen2.5-3B", "prefill_ms", 2201.45, 1, 321, 0, "int8"),
-        ("Qwen2.5-3B", "tpot_ms", 121.76, 1, 321, 102, "int8"),
-    ]
-    assert {row["engine"] for row in found} == {"RKLLM 1.2.1"}
