@@ -90,6 +90,11 @@ def _refuse_misspelt(table: pd.DataFrame) -> None:
             raise UsageError(f"architectures: expected names of columns, got {column!r}; did you mean {close[0]}?")
 
 
+def designs_table(architectures: Architectures) -> pd.DataFrame:
+    """The columns of architectures, a row each."""
+    return pd.DataFrame(file_columns(architectures, {}))
+
+
 def metrics_table(
     problem: Problem, architectures: Architectures, metrics: Mapping[str, Any], **more: Any
 ) -> pd.DataFrame:

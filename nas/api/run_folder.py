@@ -138,6 +138,10 @@ class Run:
         frame.attrs["units"] = {name: unit for name in metrics if (unit := unit_of(name, chosen.workload.figures))}
         return frame
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as its folder, which is read again."""
+        return read_run, (self.folder.resolve(),)
+
     def __repr__(self) -> str:
         found = self.recorded.evaluations
         return f"Run {self.folder}: {len(found):,} of {self.recorded.space.size:,} architectures evaluated, {int(found.feasible.sum()):,} feasible"

@@ -139,6 +139,14 @@ class ChosenStrategy:
         found: Traits = self.module.TRAITS
         return found
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A module is pickled by its name, as its parameters' class is."""
+        return _chosen_again, (self.module.__name__, self.parameters)
+
+
+def _chosen_again(module: str, parameters: BaseModel) -> ChosenStrategy:
+    return ChosenStrategy(importlib.import_module(module), parameters)
+
 
 def chosen_strategy(algo: str, params: Mapping[str, Any], faults: Faults) -> ChosenStrategy | None:
     """The strategy that a study names, with its parameters; it is built later.

@@ -11,7 +11,7 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.record import folder as run_folder
 from nas.record.candidates import read_rows
-from nas.record.store import FILE, begun, final
+from nas.record.store import FILE, GENE, begun, final
 from objectives.display_text import LACKING, lacking_row, read_cell, shown_name
 from objectives.fitting.columns import ALIAS, bare, inexact
 from plas_bench.instance import BenchProblem
@@ -19,7 +19,6 @@ from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import IntArray
 from search_spaces.columns import ALIASES, DEFAULTS, FILE_COLUMNS
 
-GENE = "gene_"
 ALGORITHM, RUN = ("algorithm", "strategy"), ("run", "seed")
 Row = Mapping[str, Any]
 
