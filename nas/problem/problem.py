@@ -27,6 +27,7 @@ from search_spaces.space import Mixers, SearchSpace
 
 SMALL = 20_000  # designs of a space that is priced as a whole, which takes as long as some ten batches
 REPAID = 2000  # mixers of a space for each batch that is priced before their times are made: a search prices dozens of batches, who asks for one design one
+LARGEST = 1e100  # of a user's value; a larger one is a penalty for what failed, as sys.float_info.max is
 MIXERS = 10_000  # of a space; the times of more are not made
 Caller = Callable[[Objective, Architectures, Scenario], tuple[FloatArray, list[str]]]
 METRIC_ORDER = (  # what is always computed; other shipped metrics are where something asks for them
@@ -309,8 +310,9 @@ def checked(metric: Objective, architectures: Architectures, returned: Any) -> t
 
 def reason_against(metric: Objective, value: float) -> str:
     """Why a user's value cannot be used; "" when it can."""
-    if not math.isfinite(value):
-        return f"{metric.name}: {value}"
+    if not abs(value) <= LARGEST:
+        huge = math.isfinite(value)
+        return f"{metric.name}: {value:g}" + (f", beyond {LARGEST:g}, where squares overflow: taken as a failure" if huge else "")
     return f"{metric.name}: {value}, which has no logarithm (LOG_SCALE)" if metric.log_scale and value <= 0 else ""
 
 

@@ -2,8 +2,8 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from nas.errors import UsageError
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.problem.evaluations import Evaluations
-from nas.problem.problem import Problem
+from nas.problem.problem import Problem, printed_aside
 from nas.search.archive import KeyIndex
 from nas.study import entry_points
 from nas.study.user_code import ForeignError, naming_user_code
@@ -283,9 +283,14 @@ def sections_of(strategy: Strategy, evaluations: Evaluations) -> tuple[ReportSec
         return tuple(section for section in found or () if isinstance(section, ReportSection))
 
 
-def _blamed(module: str, what: str) -> AbstractContextManager[None]:
-    """Name the place of an error raised by a user's module; an error of our own keeps its traceback."""
-    return nullcontext() if _ours(module) else naming_user_code(_owner(module), what, sys.modules.get(module))
+@contextmanager
+def _blamed(module: str, what: str) -> Iterator[None]:
+    """Name the place of an error raised by a user's module, and print what it prints aside; an error of our own keeps its traceback."""
+    if _ours(module):
+        yield
+        return
+    with naming_user_code(_owner(module), what, sys.modules.get(module)), printed_aside():
+        yield
 
 
 def _ours(module: str) -> bool:
