@@ -15,7 +15,7 @@ from nas.errors import InfeasibleError, UsageError
 from nas.exact.solution import pick_of
 from nas.problem.evaluations import Distance, Evaluations, Scale, distance
 from nas.problem.objective import Baseline, Budget
-from nas.problem.picks import PickRule
+from nas.problem.picks import PickRule, least_of
 from nas.problem.problem import Problem
 from nas.problem.quantiles import named_in, refuse_unclaimed, with_metrics
 from nas.record.identity import PRICING, difference
@@ -64,6 +64,7 @@ class Frontier:
     def pick(self, *budgets: str | Mapping[str, Any]) -> pd.Series:
         """The architecture of lowest loss within the study's budgets and these ("total_ms<=100", or {"total_ms": 100}).
 
+        Where the loss is no objective: the least of the first objective.
         Of an exact frontier: of the whole space. Of a search: of everything it evaluated. Ties, judged at 12
         digits, go to the lower value of the first budget's metric, the lower total_ms, the smaller genotype.
         Under a law that says how sure it is, `difference_MODEL` (nats), `difference_MODEL_low`, `_high` (90 %) and
@@ -91,7 +92,7 @@ class Frontier:
 
     def _pick(self, budgets: Iterable[str | Mapping[str, Any]]) -> pd.Series:
         asked = budgets_of(budgets, self.problem.metric_names, self.problem.scenario)
-        rule = PickRule(asked[0] if asked else None, asked[1:])
+        rule = PickRule(asked[0] if asked else None, asked[1:], least=least_of(self.members.objectives))
         row = self._solved(rule) if self.evaluated is None else _found(self.evaluated, rule)
         if row is None:
             limits = within((*self.problem.budgets, *asked))

@@ -247,7 +247,7 @@ OWN = "your budgets"
 
 @dataclass(frozen=True)
 class PickQuery:
-    """Which feasible architecture of lowest loss also satisfies this budget, and those of `within`?
+    """Which feasible architecture of lowest loss, or of the `least` of another metric, also satisfies this budget, and those of `within`?
 
     No budget: the study's own are all that is asked. `vocabulary` is the one that both sides of a
     comparison are given (None: the study's own); `baseline` names the model whose figures are the
@@ -260,6 +260,7 @@ class PickQuery:
     baseline: str = ""
     within: tuple[Budget, ...] = ()
     dense: bool = False
+    least: str = "loss"
 
     @property
     def budgets(self) -> tuple[Budget, ...]:

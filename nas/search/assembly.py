@@ -27,6 +27,7 @@ from nas.problem.objective import (
     rates_by_cost,
     unit_of,
 )
+from nas.problem.picks import least_of
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.quantiles import about_quantiles, refuse_unclaimed
 from nas.search.cluster import few_whole_values, idle_workers, refuse_misplaced
@@ -260,10 +261,10 @@ def _searched_by(asked: ReadStudy, problem: Problem, notices: list[str], note: s
 
 def _questions(asked: ReadStudy, problem: Problem) -> tuple[tuple[PickQuery, ...], list[str]]:
     """What is asked of the problem's frontier, and the baselines that are left out of it, with the reason."""
-    limits = asked.applications.items()
+    limits, least = asked.applications.items(), least_of([objective.name for objective in problem.objectives])
     found = [
-        PickQuery(OWN, None),
-        *(PickQuery(label, limit_on_cost(*limit, problem.scenario)) for label, limit in limits),
+        PickQuery(OWN, None, least=least),
+        *(PickQuery(label, limit_on_cost(*limit, problem.scenario), least=least) for label, limit in limits),
     ]
     left_out = []
     for known in asked.baselines:
