@@ -326,6 +326,8 @@ def _waits(problem: Problem, chosen: Architectures, metric: str) -> str:
 
 
 def _buys(problem: Problem, chosen: Architectures, loss: float, changes: Changes | None) -> str:
+    if changes is None and least_of([o.name for o in problem.objectives]) != "loss":
+        return "What one change buys is computed for the loss alone, which is no objective here."
     if changes is None:
         return "What one change buys was not computed: in this space it would take more than seconds to solve."
     left = "".join(f"; {reason}" for reason in _untried(changes))

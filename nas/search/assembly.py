@@ -31,7 +31,7 @@ from nas.problem.picks import least_of
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.quantiles import about_quantiles, refuse_unclaimed
 from nas.search.cluster import few_whole_values, idle_workers, refuse_misplaced
-from nas.search.discovery import ChosenStrategy, ConstraintHandling, handling_of, penalised, penalised_problem, start_of
+from nas.search.discovery import ChosenStrategy, ConstraintHandling, handling_of, penalised, penalised_problem, start_of, without_effect
 from nas.search.known_results import KNOWN_FILE, Known, known_of
 from nas.search.reading import ReadStudy, read, with_choice
 from nas.search.scenarios import (
@@ -240,6 +240,7 @@ def _searched_by(asked: ReadStudy, problem: Problem, notices: list[str], note: s
     refuse_more_objectives(config.algo, traits, len(problem.objectives))
     refuse_misplaced(config, traits, problem)
     handling = handling_of(config, traits, problem, notices)
+    notices += without_effect(config, traits, problem, handling)
     notices += [*idle_workers(config, asked.strategy.parameters, problem), *few_whole_values(config, traits, problem)]
     start, known = start_of(asked.start, config.algo, traits, problem), known_of(config, problem)
     laws = asked.laws if len(asked.laws) > 1 else ()

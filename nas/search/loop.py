@@ -11,7 +11,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem, is_mute
 from nas.record.store import KNOWN, STRATEGY, BatchRecord, Recorded, RunStore
 from nas.search.archive import Archive, RunningFrontier
-from nas.search.strategy import Restorable, Strategy, ask_strategy, finished_of, restored, state_of, tell_strategy
+from nas.search.strategy import Restorable, Strategy, ask_strategy, finished_of, refuse_silence, restored, state_of, tell_strategy
 from nas.search.worker_pool import Pace
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
@@ -127,6 +127,7 @@ class Search:
         """One ask, its evaluations and its tell; a reason when the search ends here."""
         genotypes, keys, new = self._question(remaining)
         if len(genotypes) == 0:
+            refuse_silence(self.strategy, self.archive)
             return self._unreplayed() or finished_of(self.strategy) or "nothing left to ask"
         complete = self._evaluate(genotypes[new], len(genotypes), remaining)
         self.progress.batch += 1

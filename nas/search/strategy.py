@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -34,7 +34,8 @@ class Traits:
     horizon: whether its schedule depends on the number of evaluations, so that an extended run
     differs from one asked for at once; objectives: how many it can handle at most (None: any);
     informed: whether it knows shipped metrics of the whole space beforehand, so that `all` of a comparison leaves it out;
-    asynchronous: whether it may be asked again before it was told everything (the laws are `Strategy`'s).
+    asynchronous: whether it may be asked again before it was told everything (the laws are `Strategy`'s); learns: whether what
+    it is told changes what it asks.
     """
 
     evaluations: int | None = 5000
@@ -46,6 +47,7 @@ class Traits:
     objectives: int | None = None
     informed: bool = False
     asynchronous: bool = False
+    learns: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,6 +271,16 @@ def finished_of(strategy: Strategy) -> str:
     """
     with _blamed(type(strategy).__module__, "finished"):
         return str(getattr(strategy, "finished", "") or "")
+
+
+def refuse_silence(strategy: Strategy, evaluated: Sized) -> None:
+    """Say so when a strategy asks for nothing at all, and not why.
+
+    Raises:
+        PlasError: nothing was evaluated either.
+    """
+    if not len(evaluated) and not finished_of(strategy):
+        raise ForeignError(f"{_owner(type(strategy).__module__)}: ask: expected designs when first asked, got none; return genotypes (k, g)")
 
 
 def sections_of(strategy: Strategy, evaluations: Evaluations) -> tuple[ReportSection, ...]:
