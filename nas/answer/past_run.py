@@ -38,11 +38,12 @@ from objectives.scenario import Requests
 from objectives.transfers import Conditions
 from objectives.typical.sustained import about_load
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import AnyArray, IntArray
+from search_spaces.arrays import AnyArray, IntArray, brief
 from search_spaces.columns import worded
 from search_spaces.space import SearchSpace
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class RecordedRun:
     """Evaluations of a run, with its space and the scale of its objectives.

@@ -146,7 +146,9 @@ class Frontier:
             raise UsageError(f"distance_to: expected a Frontier, got {type(exact).__name__}; give study.solve()")
         there, here = exact.study.resolved(), self.study.resolved()
         if other := difference(there, here, PRICING, ("there", "here")):
-            raise UsageError(f"distance_to: expected a frontier of the same problem, got another ({other}); solve this study")
+            raise UsageError(
+                f"distance_to: expected a frontier of the same problem, got another ({other}); solve this study"
+            )
         common = len(set(self.members.keys.tolist()) & set(exact.members.keys.tolist()))
         return distance(exact.scale, self.members.values, exact.members.values, common)
 

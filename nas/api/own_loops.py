@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, Trial
 from pymoo.core.problem import Problem as PymooBase
 
 from nas.answer.progress import this_machine
-from nas.api.data_frames import Given, architectures_of, designs_table, evaluations_table
+from nas.api.data_frames import Given, designs_of, designs_table, evaluations_table
 from nas.api.frontier import Frontier
 from nas.commands.run_request import within_horizon
 from nas.errors import UsageError
@@ -31,7 +31,6 @@ from nas.search.discovery import able_to
 from nas.search.known_results import Known
 from nas.search.lifecycle import OWN_LOOP, create_run, lay_out, read_manifest, store_of, told_search
 from objectives.assessment import Assessment
-from objectives.metrics import perplexity
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -64,7 +63,11 @@ class Optimizer:
                 store, manifest = store_of(self.study.problem, folder), read_manifest(folder, self.study)
             opened.callback(store.close)
             manifest.update(state="running", limit=self.study.limit, host=this_machine(), evaluated_by=OWN_LOOP)
-            opened.callback(lambda: manifest.update(state="finished" if self.finished else "interrupted", stop_reason=self.finished or None))
+            opened.callback(
+                lambda: manifest.update(
+                    state="finished" if self.finished else "interrupted", stop_reason=self.finished or None
+                )
+            )
             search = told_search(self.study, store, recorded)
             self._opened = opened.pop_all()
         return search
@@ -81,9 +84,13 @@ class Optimizer:
         if other := difference(run.resolved, self.study.resolved()):
             raise UsageError(f"log: {other}; give another folder for another study")
         if len(recorded.evaluations) > len(recorded.known) and not asks:
-            raise UsageError(f"log: expected a log of study.optimizer, got a run of plas run in {folder}; give another folder")
+            raise UsageError(
+                f"log: expected a log of study.optimizer, got a run of plas run in {folder}; give another folder"
+            )
         if self.study.limit is not None and self.study.limit < recorded.charged:
-            raise UsageError(f"evaluations: expected at least {recorded.charged}, which {folder} holds, got {self.study.limit}; ask for more")
+            raise UsageError(
+                f"evaluations: expected at least {recorded.charged}, which {folder} holds, got {self.study.limit}; ask for more"
+            )
         if len(recorded.known):
             self.study = replace(self.study, known=Known(recorded.known))
         self.study = within_horizon(self.study, run.resolved["evaluations"], quiet=False)
@@ -141,7 +148,9 @@ class Optimizer:
         keys = problem.space.find(problem.headed(designs_of(problem, designs)))
         for row, key in enumerate(keys.tolist()):
             if key not in search.out or key in keys[:row]:
-                raise UsageError(f"tell: expected designs that are asked for and not told, each once, got another in row {row + 1}; tell rows of ask()")
+                raise UsageError(
+                    f"tell: expected designs that are asked for and not told, each once, got another in row {row + 1}; tell rows of ask()"
+                )
         told, reasons = told_values(problem, values, len(keys))
         search.answer(with_told(problem, np.stack([search.pending[key] for key in keys.tolist()]), told, reasons))
 
@@ -155,7 +164,9 @@ class Optimizer:
         evaluations, config = self.search.archive.all(), self.study.config
         how = f"{config.algo}, seed {config.seed}, {len(evaluations):,} architectures told"
         members = evaluations[frontier_rows(evaluations)]
-        return Frontier(self.study.problem, members, False, how, evaluations, self.log, self.study.baselines, study=self.study)
+        return Frontier(
+            self.study.problem, members, False, how, evaluations, self.log, self.study.baselines, study=self.study
+        )
 
     def close(self) -> None:
         """Let go of the log; it can be resumed."""
@@ -164,7 +175,9 @@ class Optimizer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -180,32 +193,24 @@ class Optimizer:
         return f"Optimizer: {config.algo}, seed {config.seed}{so_far}{place}"
 
 
-def designs_of(problem: Problem, given: Given) -> Architectures:
-    """Architectures of columns of architectures, or of genes' indices, `gene_depth`, as traces and trials have them.
-
-    Raises:
-        UsageError: neither.
-    """
-    table = given if isinstance(given, pd.DataFrame) else None
-    columns = [f"{GENE}{gene}" for gene in problem.space.genes]
-    if table is None or not set(columns) <= set(table.columns):
-        return architectures_of(given)
-    genotypes = table[columns].to_numpy(dtype=np.float64)
-    if not np.array_equal(genotypes, np.rint(genotypes)):
-        raise UsageError(f"{GENE}…: expected whole numbers, got others; give every gene as its index")
-    return problem.architectures(problem.space.repair(genotypes.astype(np.int64)))
-
-
 def told_values(problem: Problem, values: Values, n: int) -> tuple[dict[str, FloatArray], list[str]]:
     """Metrics that were told by name, each (n,), and why rows failed, as they say.
 
     Raises:
         UsageError: other metrics or another number of rows.
     """
+    if isinstance(values, Sequence) and len(values) and isinstance(values[0], Mapping):
+        values = pd.DataFrame(values)
     if not isinstance(values, (pd.DataFrame, Mapping)):
-        rows = np.asarray(values, dtype=np.float64).reshape(n, -1) if np.size(values) == n * len(problem.objectives) else np.zeros((0, 0))
+        rows = (
+            np.asarray(values, dtype=np.float64).reshape(n, -1)
+            if np.size(values) == n * len(problem.objectives)
+            else np.zeros((0, 0))
+        )
         if rows.shape != (n, len(problem.objectives)):
-            raise UsageError(f"values: expected {n} rows of {', '.join(o.name for o in problem.objectives)}, got shape {np.shape(values)}; give columns by name")
+            raise UsageError(
+                f"values: expected {n} rows of {', '.join(o.name for o in problem.objectives)}, got shape {np.shape(values)}; give columns by name"
+            )
         values = dict(zip((o.name for o in problem.objectives), rows.T, strict=True))
     short = {metric.name.rpartition(":")[2]: metric.name for metric in problem.functions}
     designs, told = designs_table(problem.architectures(problem.space.genotypes(np.zeros(1, np.int64)))).columns, {}
@@ -214,11 +219,15 @@ def told_values(problem: Problem, values: Values, n: int) -> tuple[dict[str, Flo
         if name not in problem.metric_names:
             if column in BESIDE or column in designs:
                 continue
-            raise UsageError(f"values: expected metrics of this study, got {column}; {nearest(column, problem.metric_names)}")
+            raise UsageError(
+                f"values: expected metrics of this study, got {column}; {nearest(column, problem.metric_names)}"
+            )
         try:
             told[name] = np.asarray(values[column], dtype=np.float64).reshape(-1)
         except (TypeError, ValueError):
-            raise UsageError(f"values: {name}: expected numbers, got something else; give NaN for what failed") from None
+            raise UsageError(
+                f"values: {name}: expected numbers, got something else; give NaN for what failed"
+            ) from None
         if len(told[name]) != n:
             raise UsageError(f"values: {name}: expected {n} numbers, got {len(told[name])}; give one for each design")
     if not told:
@@ -229,23 +238,42 @@ def told_values(problem: Problem, values: Values, n: int) -> tuple[dict[str, Flo
     return told, [str(reason or "") for reason in values["reason"]] if "reason" in values else [""] * n
 
 
-def with_told(problem: Problem, genotypes: IntArray, told: Mapping[str, FloatArray], reasons: Sequence[str]) -> Evaluations:
+def with_told(
+    problem: Problem, genotypes: IntArray, told: dict[str, FloatArray], reasons: Sequence[str]
+) -> Evaluations:
     """Evaluations of canonical genotypes (n, g) where metrics that were told stand in the place of the study's own."""
-    assessment = Assessment(problem.architectures(genotypes), problem.scenario, {name: column.copy() for name, column in told.items()})
+    assessment = Assessment(
+        problem.architectures(genotypes), problem.scenario, {name: column.copy() for name, column in told.items()}
+    )
     called = np.array([not reason for reason in problem.screened(assessment) or [""] * len(genotypes)])
 
     def call(metric: Any, chosen: Architectures, scenario: Any) -> tuple[FloatArray, list[str]]:
-        return checked(metric, chosen, told[metric.name][called]) if metric.name in told else call_user_metric(metric, chosen, scenario)
+        return (
+            checked(metric, chosen, told[metric.name][called])
+            if metric.name in told
+            else call_user_metric(metric, chosen, scenario)
+        )
 
     found = problem.evaluate(genotypes, call=call, assessment=assessment)
     why = list(found.reasons or [""] * len(genotypes))
     for objective in (o for o in problem.objectives if o.name in told):
-        why = [a or reason_against(objective, value) for a, value in zip(why, told[objective.name].tolist(), strict=True)]
+        why = [
+            a or reason_against(objective, value) for a, value in zip(why, told[objective.name].tolist(), strict=True)
+        ]
+    for name, column in reversed(told.items()):  # the first counts
+        why = [
+            f"{name}: {value}, as told" if not np.isfinite(value) else a
+            for a, value in zip(why, column.tolist(), strict=True)
+        ]
     why = [a or b for a, b in zip(reasons, why, strict=True)]
     if not any(why):
         return found
     failed = np.array([bool(reason) for reason in why])
-    return replace(found, reasons=tuple(why), metrics={name: np.where(failed, np.nan, column) for name, column in found.metrics.items()})
+    return replace(
+        found,
+        reasons=tuple(why),
+        metrics={name: np.where(failed, np.nan, column) for name, column in found.metrics.items()},
+    )
 
 
 def genes_table(problem: Problem, genotypes: Any) -> pd.DataFrame:
@@ -261,9 +289,10 @@ class PymooProblem(PymooBase):  # type: ignore[misc]
     designs can fail, breaks a last constraint. `architectures(result.X)` are designs again, `pareto_front()` is exact.
     """
 
-    def __init__(self, problem: Problem, vtype: type = float) -> None:
+    def __init__(self, problem: Problem, vtype: type = float, *, can_fail: bool | None = None) -> None:
         self.problem = problem
-        self.can_fail = not problem.analytic or problem.scenario.law.partial
+        able = not problem.analytic or problem.scenario.law.partial
+        self.can_fail = able if can_fail is None else can_fail
         super().__init__(
             vtype=vtype,
             n_var=len(problem.space.genes),
@@ -348,8 +377,12 @@ class OptunaObjective:
         names = [f"{GENE}{name}" for name in self.problem.space.genes]
         for trial in chosen:
             if lacking := [name for name in names if name not in trial.params]:
-                raise UsageError(f"architectures: expected trials of this objective, got trial {trial.number} without {lacking[0]}; give its own")
-        return genes_table(self.problem, [[trial.params[name] for name in names] for trial in chosen] or np.zeros((0, len(names))))
+                raise UsageError(
+                    f"architectures: expected trials of this objective, got trial {trial.number} without {lacking[0]}; give its own"
+                )
+        return genes_table(
+            self.problem, [[trial.params[name] for name in names] for trial in chosen] or np.zeros((0, len(names)))
+        )
 
     def __repr__(self) -> str:
         return f"OptunaObjective of {self.problem.space.size:,} architectures: {len(self.directions)} objectives, all minimised"

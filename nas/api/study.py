@@ -15,7 +15,15 @@ import pandas as pd
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import devices_in_words
 from nas.answer.three_sentences import solved_answer, three_sentences
-from nas.api.data_frames import Given, architectures_of, evaluations_table, metrics_table, notebook_html, units
+from nas.api.data_frames import (
+    Given,
+    architectures_of,
+    designs_of,
+    evaluations_table,
+    metrics_table,
+    notebook_html,
+    units,
+)
 from nas.api.frontier import Frontier, within
 from nas.api.study_keys import StudyKeys
 from nas.commands.requests import RunRequest
@@ -93,7 +101,7 @@ class Study:
         Raises:
             UsageError: rows that are no architectures, or that the latency model does not cover.
         """
-        problem, chosen = self.problem, self._with_vocabulary(architectures_of(architectures))
+        problem, chosen = self.problem, self._with_vocabulary(designs_of(self.problem, architectures))
         try:
             metrics, reasons = problem.metrics(chosen, assessment=(assessment := problem.assess(chosen)))
         except ValueError as error:
@@ -178,14 +186,17 @@ class Study:
             raise UsageError("resume: expected out, the run folder to go on with, got none; name it")
         request = _Request(quiet=not progress, json=True, pictures=out is not None, callback=callback)
         if out is not None:
-            going_on = resume and begun(Path(out) / FILE)
-            return study._searched(replace(request, **{"resume" if going_on else "out": Path(out)}), Path(out))
+            place = Path(out)
+            going_on = resume and begun(place / FILE)
+            return study._searched(replace(request, resume=place) if going_on else replace(request, out=place), place)
         folder = Path(mkdtemp(prefix="plas-"))
         try:
             found = study._searched(replace(request, out=folder / "run"), None)
-        finally:
-            if sys.exc_info()[0] is None or not begun(folder / "run" / FILE):
+        except BaseException:
+            if not begun(folder / "run" / FILE):  # else it is kept, and the message says where
                 rmtree(folder, ignore_errors=True)
+            raise
+        rmtree(folder, ignore_errors=True)
         return found
 
     def optimizer(
@@ -212,10 +223,14 @@ class Study:
         config = assembled.config
         for key in ("workers", "executor", "optuna_storage"):
             if getattr(config, key) is not None:
-                raise UsageError(f"optimizer: expected no {key}, got {getattr(config, key)}; your loop evaluates: leave it out")
+                raise UsageError(
+                    f"optimizer: expected no {key}, got {getattr(config, key)}; your loop evaluates: leave it out"
+                )
         if at_once and not assembled.traits.asynchronous:
             able = ", ".join(able_to("asynchronous"))
-            raise UsageError(f"asynchronous: expected a strategy that need not wait ({able}), got {algo}; choose one, or leave it out")
+            raise UsageError(
+                f"asynchronous: expected a strategy that need not wait ({able}), got {algo}; choose one, or leave it out"
+            )
         assembled = replace(assembled, config=config.model_copy(update={"asynchronous": at_once}))
         return Optimizer(assembled, None if log is None else Path(log), resume=resume)
 

@@ -151,7 +151,9 @@ def resumed(request: RunRequest, folder: Path, given: Study | None = None) -> tu
             )
         manifest = read_manifest(folder, study)
         if manifest.content.get("evaluated_by") == OWN_LOOP:
-            raise UsageError(f"resume: expected a run of plas run, got {folder}, whose values {OWN_LOOP} was told; go on with it there")
+            raise UsageError(
+                f"resume: expected a run of plas run, got {folder}, whose values {OWN_LOOP} was told; go on with it there"
+            )
         refuse_moving(manifest, request)
         besides = attached(study, folder, recorded)
         announce(study, request)

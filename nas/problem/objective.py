@@ -17,7 +17,7 @@ from objectives.plugins import importable
 from objectives.quantities import day_in_words
 from objectives.scenario import Workload
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import FloatArray, brief
 from search_spaces.columns import SHAPE
 
 
@@ -268,6 +268,7 @@ class PickQuery:
         return (*(() if self.budget is None else (self.budget,)), *self.within)
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Baseline:
     """A published model, or any architecture, to compare with."""

@@ -4,7 +4,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from itertools import count
 from threading import current_thread, main_thread
@@ -22,7 +22,7 @@ from objectives.loss_law.law import Law
 from objectives.metrics.perplexity import LARGEST_LOSS
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray, brief
 from search_spaces.space import Mixers, SearchSpace
 
 SMALL = 20_000  # designs of a space that is priced as a whole, which takes as long as some ten batches
@@ -36,6 +36,7 @@ METRIC_ORDER = (  # what is always computed; other shipped metrics are where som
 )
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Space, scenario, objectives and budgets; `functions` are a user's own metrics.
@@ -53,6 +54,10 @@ class Problem:
     tied: bool = True
     queries: tuple[PickQuery, ...] = ()
     columns: tuple[str, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled without what was computed of it."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @cached_property
     def asked(self) -> tuple[str, ...]:
@@ -312,7 +317,9 @@ def reason_against(metric: Objective, value: float) -> str:
     """Why a user's value cannot be used; "" when it can."""
     if not abs(value) <= LARGEST:
         huge = math.isfinite(value)
-        return f"{metric.name}: {value:g}" + (f", beyond {LARGEST:g}, where squares overflow: taken as a failure" if huge else "")
+        return f"{metric.name}: {value:g}" + (
+            f", beyond {LARGEST:g}, where squares overflow: taken as a failure" if huge else ""
+        )
     return f"{metric.name}: {value}, which has no logarithm (LOG_SCALE)" if metric.log_scale and value <= 0 else ""
 
 

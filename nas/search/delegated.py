@@ -297,7 +297,9 @@ class ToldSearch(Search):
     ) -> None:
         super().__init__(problem, strategy, store, recorded, shown=shown, known=known)
         self.limits, self.waits, self.started = limits, waits, time.monotonic()
-        self.pending: dict[int, IntArray] = {}  # genotypes by key that nobody has answered, in the order they were asked for
+        self.pending: dict[
+            int, IntArray
+        ] = {}  # genotypes by key that nobody has answered, in the order they were asked for
         self.out: set[int] = set()  # those of them that are handed out
         self.last: IntArray = np.zeros(0, dtype=np.int64)
         self.new, self.whole, self.asks, self.ended = 0, True, 0, ""
@@ -312,7 +314,9 @@ class ToldSearch(Search):
 
     def hand_out(self, n: int) -> IntArray:
         """At most n genotypes to evaluate, (k, g): none where the search has `ended`, or where answers must come first."""
-        while (room := n - len(self.pending) + len(self.out)) > 0 and not self.ended and not (self.waits and self.pending):
+        while (
+            (room := n - len(self.pending) + len(self.out)) > 0 and not self.ended and not (self.waits and self.pending)
+        ):
             left = None if self.limits.evaluations is None else self.limits.evaluations - self.charged
             self.ended = self._limit(self.limits, left, self.started)
             room = room if left is None else min(room, left - len(self.pending))

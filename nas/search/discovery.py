@@ -25,9 +25,9 @@ from nas.study.entry_points import PlugIn
 from nas.study.user_code import code_named, in_run_folder, is_own, loaded_code
 from objectives import outside
 from objectives.plugins import importable
-from objectives.precision import base_of
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import IntArray
+from search_spaces.formats import base_of
 
 EXTRAS = {"torch": "gp", "threadpoolctl": "gp", "numba": "numba"}
 KIND = "strategies"
@@ -239,17 +239,25 @@ def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: 
 
 def without_effect(config: StudyConfig, traits: Traits, problem: Problem, handling: ConstraintHandling) -> list[str]:
     """One notice of the keys that change nothing in this study, each with the reason; none where every key counts."""
-    formats = {base_of(name) for name in (problem.scenario.precision.name, *(s.precision.name for s in problem.scenario.formats))}
+    formats = {
+        base_of(name)
+        for name in (problem.scenario.precision.name, *(s.precision.name for s in problem.scenario.formats))
+    }
     reasons = {
         "int4_group_size": "int4" not in formats and "no design is in int4",
         "constraints": config.constraints not in (None, "native")
-        and (not problem.budgets and "there is no budget" or not traits.learns and f"{config.algo} learns nothing from what it is told"),
+        and (
+            (not problem.budgets and "there is no budget")
+            or (not traits.learns and f"{config.algo} learns nothing from what it is told")
+        ),
         "penalty_weight": handling != "penalty" and "constraints are no penalty",
         "workers": problem.analytic and "no metric is your own",
         "known_as": not config.known and "no results are known",
     }
     idle = [
-        f"{key} ({reason})" for key, reason in reasons.items() if reason and getattr(config, key) != StudyConfig.model_fields[key].get_default(call_default_factory=True)
+        f"{key} ({reason})"
+        for key, reason in reasons.items()
+        if reason and getattr(config, key) != StudyConfig.model_fields[key].get_default(call_default_factory=True)
     ]
     return [f"without effect in this study: {', '.join(idle)}"] if idle else []
 

@@ -178,9 +178,7 @@ def told_search(study: Study, store: RunStore, recorded: Recorded | None) -> Tol
     shown = partial(penalised, handling=study.handling, weight=config.penalty_weight)
     known = None if study.known is None else study.known.evaluations
     limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
-    return ToldSearch(
-        study.problem, strategy, store, recorded, shown, known, limits, waits=not config.asynchronous
-    )
+    return ToldSearch(study.problem, strategy, store, recorded, shown, known, limits, waits=not config.asynchronous)
 
 
 def retry_failed(search: Search, store: RunStore, recorded: Recorded) -> None:

@@ -11,7 +11,16 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem, is_mute
 from nas.record.store import KNOWN, STRATEGY, BatchRecord, Recorded, RunStore
 from nas.search.archive import Archive, RunningFrontier
-from nas.search.strategy import Restorable, Strategy, ask_strategy, finished_of, refuse_silence, restored, state_of, tell_strategy
+from nas.search.strategy import (
+    Restorable,
+    Strategy,
+    ask_strategy,
+    finished_of,
+    refuse_silence,
+    restored,
+    state_of,
+    tell_strategy,
+)
 from nas.search.worker_pool import Pace
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray

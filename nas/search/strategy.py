@@ -280,7 +280,9 @@ def refuse_silence(strategy: Strategy, evaluated: Sized) -> None:
         PlasError: nothing was evaluated either.
     """
     if not len(evaluated) and not finished_of(strategy):
-        raise ForeignError(f"{_owner(type(strategy).__module__)}: ask: expected designs when first asked, got none; return genotypes (k, g)")
+        raise ForeignError(
+            f"{_owner(type(strategy).__module__)}: ask: expected designs when first asked, got none; return genotypes (k, g)"
+        )
 
 
 def sections_of(strategy: Strategy, evaluations: Evaluations) -> tuple[ReportSection, ...]:
