@@ -17,10 +17,11 @@ from objectives.parts import OF_NO_DEVICE
 from objectives.plugins import importable
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray, IntArray, derived
+from search_spaces.arrays import FloatArray, IntArray, brief, derived
 from search_spaces.columns import any_of
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Assessment:
     """`assessment["total_ms"]` is that metric as (n,); modules of `objectives.metrics` define them.

@@ -11,6 +11,7 @@ from objectives.datasheet import MISSING, UNITS, Figure, OtherPeaks, as_printed,
 from objectives.device_columns import Figures
 from objectives.plugins import normalised
 from objectives.quantities import Name, joules, milliseconds, watts
+from search_spaces.arrays import brief
 
 _UNITS = UNITS | {"base_power": "W", "per_flop": "J", "per_byte": "J"}
 SPARSE_SMELL_FLOP_PER_BYTE = 500.0
@@ -43,6 +44,7 @@ _OfBurst = Annotated[float, Field(gt=0, le=1)]
 _Milliseconds = Annotated[float, BeforeValidator(lambda v: v if v == 0 else milliseconds(v))]
 
 
+@brief
 class Calibration(BaseModel):
     """Achieved share of the datasheet: an operator takes max(F/(η_c π), bytes/(η_b β)) + τ.
 
@@ -255,6 +257,7 @@ class SlowMemory(BaseModel):
         return self.capacity / 1e9
 
 
+@brief
 class Device(BaseModel):
     """One accelerator: dense peaks in operations/s (1 multiply-accumulate = 2), bytes/s, bytes.
 

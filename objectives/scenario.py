@@ -17,7 +17,7 @@ from objectives.training import Training
 from objectives.transfers import Conditions
 from objectives.weight_formats.table import Values
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray, brief
 from search_spaces.columns import EXPERTS_IN, SPECULATION, any_of, names_of
 
 _DATASHEET = Calibration()  # made once: rates are asked for by every operator of every batch
@@ -57,6 +57,7 @@ def _law_of(law: Law, serving: Serving) -> Law:
     return law if law.mtp == nats else law.model_copy(update={"mtp": nats})
 
 
+@brief
 @dataclass(frozen=True)
 class Scenario:
     """Law, device, precision and workload, with the options of the latency model; where and how models are trained.

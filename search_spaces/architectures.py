@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray, frozen
+from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray, brief, frozen
 from search_spaces.columns import (
     ALIASES,
     CODED,
@@ -26,6 +26,7 @@ from search_spaces.columns import (
 )
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Architectures:
     """Architectures as read-only columns of shape (n,).

@@ -40,3 +40,26 @@ class derived(Generic[Owner, Value]):  # noqa: N801  (a decorator)
             return self
         value = owner.__dict__[self.name] = self.made(owner)
         return value
+
+
+Class = TypeVar("Class", bound=type)
+
+
+def brief(kind: Class) -> Class:
+    """Give a dataclass or a pydantic model a `repr` of one line: its fields, arrays and everything nested by size or type."""
+
+    def shown(self: Any) -> str:
+        fields = getattr(kind, "__dataclass_fields__", None) or getattr(kind, "model_fields", {})
+        text = ", ".join(f"{name}={_brief_value(getattr(self, name))}" for name in fields)
+        return f"{kind.__name__}({text if len(text) <= 300 else text[:299] + '…'})"
+
+    kind.__repr__ = shown  # type: ignore[assignment]
+    return kind
+
+
+def _brief_value(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"array{value.shape}"
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return f"{value!r:.40}"
+    return f"{type(value).__name__} of {len(value)}" if hasattr(value, "__len__") else type(value).__name__

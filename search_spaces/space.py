@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import BoolArray, FloatArray, IntArray, frozen
+from search_spaces.arrays import BoolArray, FloatArray, IntArray, brief, frozen
 from search_spaces.axes import DEPTH, Axes, DependentGene, position, position_in_rows
 from search_spaces.columns import NOT_OF_A_MODEL, SHAPE, worded
 from search_spaces.layer_kinds import KIND_DEFAULTS
@@ -20,6 +20,7 @@ from search_spaces.specification import OF_LAYERS, SpaceSpecification
 WRITTEN = 50_000  # genotypes, valid or not, whose keys are kept: as long to find as those of some ten batches
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class SearchSpace(Axes):
     """Architectures numbered 0 … size − 1 in the order of their genotypes.

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from search_spaces.arrays import BoolArray, IntArray
+from search_spaces.arrays import BoolArray, IntArray, brief
 from search_spaces.axes_schema import Axes, Conditions, Positive, Rule
 from search_spaces.columns import code
 from search_spaces.mixes import LINEAR, Mixes
@@ -66,6 +66,7 @@ MOST = 2**63  # a key, the number of an architecture, is a signed 64-bit integer
 MOST_CELLS = 10_000_000  # of a table that says which values of one axis go with which of another
 
 
+@brief
 class SpaceSpecification(BaseModel):
     """A search space as YAML; `chip` are genes of chips, which a study takes in and no space keeps."""
 

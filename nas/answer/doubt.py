@@ -119,6 +119,7 @@ def _regrets(problem: Problem, picks: Sequence[Pick], frontier: Evaluations) -> 
         for at, pick in enumerate(picks)
         if pick.answer is not None
         and not pick.question.baseline
+        and pick.question.least == "loss"
         and not own & set(PickRule.for_query(pick.question).metrics)
     ]
     if not asked:

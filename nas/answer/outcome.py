@@ -187,7 +187,11 @@ def _coverage(ending: Ending, exact: ExactSolution | None, found: Evaluations, p
 def _changes(study: Study, own: Pick, found: Evaluations, stage: Stage, *, solved: bool) -> Changes | None:
     """What one change of the study would buy beside the pick within your budgets; None without one."""
     stage("What one change would buy")
-    return None if own.answer is None else changes_of(study, own.answer, found, solved=solved)
+    return (
+        None
+        if own.answer is None or own.question.least != "loss"
+        else changes_of(study, own.answer, found, solved=solved)
+    )
 
 
 def _held(

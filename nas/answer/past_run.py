@@ -15,7 +15,7 @@ from nas.exact.solution import solve
 from nas.files import yaml_source
 from nas.problem.evaluations import Evaluations, Scale, distinct, frontier_rows
 from nas.problem.objective import Baseline, Budget, Objective, PickQuery, built_in
-from nas.problem.picks import PickRule
+from nas.problem.picks import PickRule, least_of
 from nas.problem.problem import Problem
 from nas.problem.quantiles import named_in, refuse_unclaimed, ships, with_metrics
 from nas.problem.uncertainty import tied
@@ -38,11 +38,12 @@ from objectives.scenario import Requests
 from objectives.transfers import Conditions
 from objectives.typical.sustained import about_load
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import AnyArray, IntArray
+from search_spaces.arrays import AnyArray, IntArray, brief
 from search_spaces.columns import worded
 from search_spaces.space import SearchSpace
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class RecordedRun:
     """Evaluations of a run, with its space and the scale of its objectives.
@@ -262,7 +263,8 @@ def solvable(run: RecordedRun) -> Problem | None:
 def solved_within(run: RecordedRun, problem: Problem, budgets: tuple[Budget, ...], pick: Budget | None) -> RecordedRun:
     """The run as if it had these budgets; `pick` is one more, for a single answer."""
     problem = replace(problem, budgets=budgets)
-    solution = solve(problem, (PickRule(None), *([PickRule(pick)] if pick else [])))
+    least = least_of(run.evaluations.objectives)
+    solution = solve(problem, (PickRule(None, least=least), *([PickRule(pick, least=least)] if pick else [])))
     return _holding(run, [solution.frontier, *(p for p in solution.picks if p is not None)])
 
 
@@ -305,7 +307,7 @@ def _problem(run: RecordedRun, shipped: Problem) -> Problem:
     units = run.run.meta.get("units", {})  # which earlier runs do not hold
     own = tuple(Objective(name, units.get(name, ""), scales.get(name, False)) for name in names)
     asked = [
-        PickQuery(str(label), Budget(metric, limit))
+        PickQuery(str(label), Budget(metric, limit), least=least_of(run.evaluations.objectives))
         for label, limits in run.run.resolved["applications"].items()
         for metric, limit in limits.items()
         if metric in run.evaluations.metrics

@@ -21,7 +21,7 @@ from nas.problem.diagnosis import Diagnosis, at_least
 from nas.problem.evaluations import Evaluations
 from nas.problem.law_caveats import leaves
 from nas.problem.objective import OWN, Baseline, PickQuery
-from nas.problem.picks import Pick, PickRule
+from nas.problem.picks import Pick, PickRule, least_of
 from nas.problem.problem import Problem
 from nas.problem.quantiles import PHASES, measured_at, own_in_words
 from nas.problem.uncertainty import FROM_LOSS, from_models, has_doubt
@@ -81,13 +81,14 @@ def three_sentences(outcome: Outcome) -> ThreeSentences | None:
 def solved_answer(study: Study, frontier: Evaluations) -> ThreeSentences | None:
     """The answer of a study whose whole space was solved for its frontier."""
     problem = study.problem
-    found = pick_of(problem, PickRule(None))
+    rule = PickRule(None, least=least_of(frontier.objectives))
+    found = pick_of(problem, rule)
     if found is None:
         return nothing_fits(problem, diagnosed(problem, frontier), whole=True)
     best = problem.evaluate(found.genotypes)  # with what is minimised
     pick, on_device = Pick(PickQuery(OWN, None), best), under_preset(study, "device")
     there = device_times(on_device, pick)
-    changes = changes_of(study, best, frontier, solved=True)
+    changes = changes_of(study, best, frontier, solved=True) if rule.least == "loss" else None
     (witness,) = of_picks(problem, study.baselines, [pick], frontier)
     return answer_of(problem, best, changes, study.baselines, _elsewhere(problem, pick, there), witness)
 
@@ -322,6 +323,8 @@ def _waits(problem: Problem, chosen: Architectures, metric: str) -> str:
 
 
 def _buys(problem: Problem, chosen: Architectures, loss: float, changes: Changes | None) -> str:
+    if changes is None and least_of([o.name for o in problem.objectives]) != "loss":
+        return "What one change buys is computed for the loss alone, which is no objective here."
     if changes is None:
         return "What one change buys was not computed: in this space it would take more than seconds to solve."
     left = "".join(f"; {reason}" for reason in _untried(changes))

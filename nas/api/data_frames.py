@@ -18,6 +18,7 @@ from nas.problem.objective import Baseline, unit_of
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import from_models
 from nas.record.candidates import read_candidates
+from nas.record.store import GENE
 from nas.study.baselines import baseline
 from objectives.loss_law.law import Law
 from objectives.plugins import importable
@@ -49,6 +50,22 @@ def architectures_of(given: Given) -> Architectures:
         return Architectures.from_columns({name: table[name].to_numpy() for name in KNOWN if name in table})
     except ValueError as error:
         raise UsageError(str(error)) from None
+
+
+def designs_of(problem: Problem, given: Given) -> Architectures:
+    """Architectures of columns of architectures, or of genes' indices, `gene_depth`, as traces and trials have them.
+
+    Raises:
+        UsageError: neither.
+    """
+    table = given if isinstance(given, pd.DataFrame) else None
+    columns = [f"{GENE}{gene}" for gene in problem.space.genes]
+    if table is None or not set(columns) <= set(table.columns):
+        return architectures_of(given)
+    genotypes = table[columns].to_numpy(dtype=np.float64)
+    if not np.array_equal(genotypes, np.rint(genotypes)):
+        raise UsageError(f"{GENE}…: expected whole numbers, got others; give every gene as its index")
+    return problem.architectures(problem.space.repair(genotypes.astype(np.int64)))
 
 
 def _of_file_or_model(given: str | Path) -> Architectures:
@@ -88,6 +105,11 @@ def _refuse_misspelt(table: pd.DataFrame) -> None:
         close = get_close_matches(column, absent, n=1, cutoff=0.85)
         if close and column not in (*KNOWN, *importable("objectives.metrics")):
             raise UsageError(f"architectures: expected names of columns, got {column!r}; did you mean {close[0]}?")
+
+
+def designs_table(architectures: Architectures) -> pd.DataFrame:
+    """The columns of architectures, a row each."""
+    return pd.DataFrame(file_columns(architectures, {}))
 
 
 def metrics_table(
@@ -131,6 +153,10 @@ class Design(pd.Series):
         return pd.Series
 
     def __repr__(self) -> str:
+        text = ", ".join(f"{name}={value}" for name, value, _ in with_units(self).to_numpy().tolist())
+        return f"Design({text if len(text) <= 300 else text[:299] + '…'})"
+
+    def __str__(self) -> str:
         rows = with_units(self).to_numpy().tolist()
         name, value, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
         return "\n".join(f"{row[0]:<{name}}  {row[1]:>{value}}  {row[2]}".rstrip() for row in rows)

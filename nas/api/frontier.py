@@ -15,10 +15,10 @@ from nas.errors import InfeasibleError, UsageError
 from nas.exact.solution import pick_of
 from nas.problem.evaluations import Distance, Evaluations, Scale, distance
 from nas.problem.objective import Baseline, Budget
-from nas.problem.picks import PickRule
+from nas.problem.picks import PickRule, least_of
 from nas.problem.problem import Problem
 from nas.problem.quantiles import named_in, refuse_unclaimed, with_metrics
-from nas.problem.uncertainty import FROM_LOSS
+from nas.record.identity import PRICING, difference
 from nas.search.assembly import Study
 from nas.study.metrics import check_form, parse_budget, select
 from objectives.scenario import Workload
@@ -40,7 +40,7 @@ class Frontier:
     evaluated: Evaluations | None = None
     folder: Path | None = None
     baselines: tuple[Baseline, ...] = ()
-    answering: Callable[[], ThreeSentences | None] = lambda: None
+    answering: Callable[[], ThreeSentences | None] | ThreeSentences | None = None
     study: Study = field(kw_only=True)
 
     @cached_property
@@ -51,7 +51,7 @@ class Frontier:
             >>> print(nas.load_study(budgets={"total_ms": 100}).solve().answer.splitlines()[0])
             Train 16 layers, width 2,304, 8 experts of which one is used: loss 3.1446 nats (predicted, error unknown), FFN ratio 0.5 each, 36 heads (4 KV).
         """
-        return str(self.answering() or "")
+        return str((self.answering() if callable(self.answering) else self.answering) or "")
 
     def __len__(self) -> int:
         return len(self.members)
@@ -64,6 +64,7 @@ class Frontier:
     def pick(self, *budgets: str | Mapping[str, Any]) -> pd.Series:
         """The architecture of lowest loss within the study's budgets and these ("total_ms<=100", or {"total_ms": 100}).
 
+        Where the loss is no objective: the least of the first objective.
         Of an exact frontier: of the whole space. Of a search: of everything it evaluated. Ties, judged at 12
         digits, go to the lower value of the first budget's metric, the lower total_ms, the smaller genotype.
         Under a law that says how sure it is, `difference_MODEL` (nats), `difference_MODEL_low`, `_high` (90 %) and
@@ -91,7 +92,7 @@ class Frontier:
 
     def _pick(self, budgets: Iterable[str | Mapping[str, Any]]) -> pd.Series:
         asked = budgets_of(budgets, self.problem.metric_names, self.problem.scenario)
-        rule = PickRule(asked[0] if asked else None, asked[1:])
+        rule = PickRule(asked[0] if asked else None, asked[1:], least=least_of(self.members.objectives))
         row = self._solved(rule) if self.evaluated is None else _found(self.evaluated, rule)
         if row is None:
             limits = within((*self.problem.budgets, *asked))
@@ -139,29 +140,17 @@ class Frontier:
             True
 
         Raises:
-            UsageError: no frontier, one of another space or other objectives, or losses of another law.
+            UsageError: no frontier, or one of another space, law, device, workload, other objectives or budgets.
         """
         if not isinstance(exact, Frontier):
             raise UsageError(f"distance_to: expected a Frontier, got {type(exact).__name__}; give study.solve()")
-        for what, mine, other in (
-            ("space", self.problem.space.mapping(), exact.problem.space.mapping()),
-            ("objectives", [o.name for o in self.problem.objectives], [o.name for o in exact.problem.objectives]),
-        ):
-            if mine != other:
-                raise UsageError(f"distance_to: expected a frontier of the same {what}, got another; solve this study")
-        self._refuse_other_law(exact)
+        there, here = exact.study.resolved(), self.study.resolved()
+        if other := difference(there, here, PRICING, ("there", "here")):
+            raise UsageError(
+                f"distance_to: expected a frontier of the same problem, got another ({other}); solve this study"
+            )
         common = len(set(self.members.keys.tolist()) & set(exact.members.keys.tolist()))
         return distance(exact.scale, self.members.values, exact.members.values, common)
-
-    def _refuse_other_law(self, other: "Frontier") -> None:
-        """Losses of different laws are of different tokenizers and data, on no common scale."""
-        mine, theirs = self.problem.scenario.law, other.problem.scenario.law
-        of_law = FROM_LOSS.keys() & {o.name.partition("@")[0] for o in self.problem.objectives}
-        if of_law and mine.mapping() != theirs.mapping():
-            raise UsageError(
-                f"distance_to: expected losses of one law, got {mine.name} and {theirs.name}, which are not compared "
-                "(only regrets are: --set laws=a,b); solve this study"
-            )
 
     def save(self, path: str | Path) -> None:
         """Write a candidate file (.csv or .jsonl) over whatever is there, its study beside it; every command reads both.

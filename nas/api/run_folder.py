@@ -14,7 +14,7 @@ from nas.api.frontier import budgets_of, texts_of, within
 from nas.errors import InfeasibleError, UsageError
 from nas.problem.evaluations import frontier_rows
 from nas.problem.objective import Budget, unit_of
-from nas.problem.picks import PickRule
+from nas.problem.picks import PickRule, least_of
 from nas.record.candidates import read_rows
 from nas.study.metrics import check_form, select
 from nas.terminal.doors import command
@@ -115,7 +115,8 @@ class Run:
     def _pick(self, budgets: Iterable[str | Mapping[str, Any]]) -> pd.Series:
         asked = budgets_of(budgets, tuple(self.recorded.evaluations.metrics), self.recorded.workload)
         found = self._answering(asked)
-        row = PickRule(asked[0] if asked else None, asked[1:]).row(found.evaluations)
+        rule = PickRule(asked[0] if asked else None, asked[1:], least=least_of(found.evaluations.objectives))
+        row = rule.row(found.evaluations)
         if row is None:
             limits = within((*self.recorded.evaluations.budgets, *asked))
             raise InfeasibleError(f"pick: expected an evaluated architecture within {limits}, got none; raise a limit")
@@ -137,6 +138,10 @@ class Run:
         metrics = (name for name in chosen.evaluations.metrics if name in frame)
         frame.attrs["units"] = {name: unit for name in metrics if (unit := unit_of(name, chosen.workload.figures))}
         return frame
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as its folder, which is read again."""
+        return read_run, (self.folder.resolve(),)
 
     def __repr__(self) -> str:
         found = self.recorded.evaluations

@@ -1,10 +1,12 @@
 """A study from Python: the keys, presets and defaults of the command line."""
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
@@ -13,23 +15,34 @@ import pandas as pd
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import devices_in_words
 from nas.answer.three_sentences import solved_answer, three_sentences
-from nas.api.data_frames import Given, architectures_of, metrics_table, notebook_html, units
+from nas.api.data_frames import (
+    Given,
+    architectures_of,
+    designs_of,
+    evaluations_table,
+    metrics_table,
+    notebook_html,
+    units,
+)
 from nas.api.frontier import Frontier, within
 from nas.api.study_keys import StudyKeys
 from nas.commands.requests import RunRequest
-from nas.commands.run import ran
+from nas.commands.run import ran, resumed
 from nas.errors import UsageError
 from nas.exact.solution import solve
 from nas.problem.breakdown import Explanation, explained
 from nas.problem.problem import Problem
+from nas.record.store import FILE, begun
 from nas.search import assembly
+from nas.search.discovery import able_to
+from nas.search.loop import Search
 from nas.study.entry_points import refuse_contested
 from nas.study.layers import layered
 from nas.study.user_code import script_module
 from search_spaces.architectures import Architectures
 
 if TYPE_CHECKING:
-    from nas.api.own_loops import OptunaObjective, PymooProblem
+    from nas.api.own_loops import Optimizer, OptunaObjective, PymooProblem
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +101,7 @@ class Study:
         Raises:
             UsageError: rows that are no architectures, or that the latency model does not cover.
         """
-        problem, chosen = self.problem, self._with_vocabulary(architectures_of(architectures))
+        problem, chosen = self.problem, self._with_vocabulary(designs_of(self.problem, architectures))
         try:
             metrics, reasons = problem.metrics(chosen, assessment=(assessment := problem.assess(chosen)))
         except ValueError as error:
@@ -140,15 +153,24 @@ class Study:
             exact=True,
             how=found.explanation,
             baselines=self.assembled.baselines,
-            answering=lambda: solved_answer(self.assembled, found.frontier),
+            answering=partial(solved_answer, self.assembled, found.frontier),
             study=self.assembled,
         )
 
-    def search(self, *, out: str | Path | None = None, **keys: Unpack[StudyKeys]) -> Frontier:
-        """The frontier that a strategy finds, as `plas run` does it; `out` keeps the run folder.
+    def search(
+        self,
+        *,
+        out: str | Path | None = None,
+        resume: bool = False,
+        callback: Callable[[pd.DataFrame], object] | None = None,
+        progress: bool = False,
+        **keys: Unpack[StudyKeys],
+    ) -> Frontier:
+        """The frontier that a strategy finds, as `plas run` does it; `out` keeps the run folder, and `resume` goes on with it.
 
         Keys are the study's (`algo="nsga2"`, `evaluations=2000`, `seed=1`, `params={"population": 50}`).
-        `algo` may be a module of your own, which is then imported.
+        `algo` may be a module of your own, which is then imported. `callback` is given what was just evaluated, as a table; `progress`
+        shows the line and the warnings of `plas run`. What was evaluated when an exception ends it is kept, and the message says where.
 
         Examples:
             >>> found = nas.load_study().search(algo="nsga2", evaluations=300, seed=1)
@@ -160,10 +182,57 @@ class Study:
         """
         study = self.replace(**keys) if keys else self
         study._refuse_unimportable()
+        if resume and out is None:
+            raise UsageError("resume: expected out, the run folder to go on with, got none; name it")
+        request = _Request(quiet=not progress, json=True, pictures=out is not None, callback=callback)
         if out is not None:
-            return study._searched(Path(out), Path(out), pictures=True)
-        with TemporaryDirectory() as folder:
-            return study._searched(Path(folder) / "run", None, pictures=False)
+            place = Path(out)
+            going_on = resume and begun(place / FILE)
+            return study._searched(replace(request, resume=place) if going_on else replace(request, out=place), place)
+        folder = Path(mkdtemp(prefix="plas-"))
+        try:
+            found = study._searched(replace(request, out=folder / "run"), None)
+        except BaseException:
+            if not begun(folder / "run" / FILE):  # else it is kept, and the message says where
+                rmtree(folder, ignore_errors=True)
+            raise
+        rmtree(folder, ignore_errors=True)
+        return found
+
+    def optimizer(
+        self, algo: str, /, *, log: str | Path | None = None, resume: bool = False, **keys: Unpack[StudyKeys]
+    ) -> "Optimizer":
+        """A strategy for a loop of your own, which asks it for designs, evaluates them and tells it their values.
+
+        Keys are the study's, `seed` and `evaluations` among them; it proposes what `plas run` does with the same. `log` is a run folder
+        that keeps what was told; `resume` goes on with it where there is one. `asynchronous` lets a strategy that need not wait be asked
+        while values are missing.
+
+        Examples:
+            >>> optimizer = nas.load_study().optimizer("nsga2", seed=1, evaluations=200)
+            >>> designs = optimizer.ask(10)
+            >>> optimizer.tell(designs, nas.load_study().evaluate(designs))
+
+        Raises:
+            UsageError: a strategy that waits with `asynchronous`; workers, which a loop of your own has none of; a log of another study.
+        """
+        from nas.api.own_loops import Optimizer
+
+        at_once = bool(keys.pop("asynchronous", False))
+        assembled = self.replace(**cast(StudyKeys, {**keys, "algo": algo})).assembled
+        config = assembled.config
+        for key in ("workers", "executor", "optuna_storage"):
+            if getattr(config, key) is not None:
+                raise UsageError(
+                    f"optimizer: expected no {key}, got {getattr(config, key)}; your loop evaluates: leave it out"
+                )
+        if at_once and not assembled.traits.asynchronous:
+            able = ", ".join(able_to("asynchronous"))
+            raise UsageError(
+                f"asynchronous: expected a strategy that need not wait ({able}), got {algo}; choose one, or leave it out"
+            )
+        assembled = replace(assembled, config=config.model_copy(update={"asynchronous": at_once}))
+        return Optimizer(assembled, None if log is None else Path(log), resume=resume)
 
     def _refuse_unimportable(self) -> None:
         """Worker processes import a user's function; one of a notebook has no module."""
@@ -174,8 +243,11 @@ class Study:
                 f"{'executor' if config.executor else 'workers'}: expected functions of a module, got {here[0]}; write it into a file and import it"
             )
 
-    def _searched(self, place: Path, folder: Path | None, *, pictures: bool) -> Frontier:
-        outcome: Outcome = ran(self.assembled, RunRequest(out=place, quiet=True, pictures=pictures))[0]
+    def _searched(self, request: RunRequest, folder: Path | None) -> Frontier:
+        if request.resume is not None:
+            outcome: Outcome = resumed(request, request.resume, self.assembled)[0]
+        else:
+            outcome = ran(self.assembled, request)[0]
         config, problem = self.assembled.config, self.problem
         covers = config.algo == "exact" or len(outcome.evaluations) == problem.space.size
         how = (
@@ -188,9 +260,7 @@ class Study:
         evaluated = None if config.algo == "exact" else outcome.evaluations
         beside = self.assembled.baselines
         said = three_sentences(outcome)
-        return Frontier(
-            problem, outcome.frontier, covers, how, evaluated, folder, beside, lambda: said, study=self.assembled
-        )
+        return Frontier(problem, outcome.frontier, covers, how, evaluated, folder, beside, said, study=self.assembled)
 
     def explain(self, architecture: Given) -> Explanation:
         """One architecture broken down: operators, bytes, terms of the loss, budgets, steps along each axis.
@@ -254,6 +324,20 @@ class Study:
         return notebook_html(
             repr(self), pd.DataFrame({"key": shown.keys(), "value": map(str, shown.values())}), len(shown)
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Request(RunRequest):
+    """A run from Python, whose callback is given what was evaluated since it was last called, as a table."""
+
+    callback: Callable[[pd.DataFrame], object] | None = None
+    heard: list[int] = field(default_factory=lambda: [0])
+
+    def hear(self, search: Search) -> None:
+        """Call it."""
+        start, self.heard[0] = self.heard[0], len(search.archive)
+        if self.callback is not None and start < self.heard[0]:
+            self.callback(evaluations_table(search.problem, search.archive.rows(np.arange(start, self.heard[0]))))
 
 
 def load_study(config: str | Path | None = None, **keys: Unpack[StudyKeys]) -> Study:

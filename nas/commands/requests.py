@@ -54,6 +54,9 @@ class RunRequest:
     quiet: Annotated[bool, Quiet] = False
     json: Annotated[bool, Json] = False
 
+    def hear(self, search: Any) -> None:
+        """Hear of a search (nas.search.loop.Search) that has just evaluated something; a command has nobody to tell."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectRequest:

@@ -28,6 +28,7 @@ from nas.search.archive import RunningFrontier
 from nas.search.assembly import Study
 from nas.search.known_results import Known
 from nas.search.lifecycle import (
+    OWN_LOOP,
     changed_modules,
     continuing,
     create_run,
@@ -125,8 +126,8 @@ def begin(study: Study, folder: Path, request: RunRequest, besides: Attached) ->
     return searched(study, store, None, manifest, request, besides)
 
 
-def resumed(request: RunRequest, folder: Path) -> tuple[Outcome, Path]:
-    """A recorded run replayed and continued."""
+def resumed(request: RunRequest, folder: Path, given: Study | None = None) -> tuple[Outcome, Path]:
+    """A recorded run replayed and continued, as the study that is `given` where one is."""
     if request.config is not None or request.out is not None:
         raise UsageError(
             "resume: expected --resume without --config and --out, got both; the run folder holds its own configuration"
@@ -136,9 +137,9 @@ def resumed(request: RunRequest, folder: Path) -> tuple[Outcome, Path]:
         if (folder / "plots").is_symlink():
             own_files.inner_folder(folder, "plots")  # refused now, not after the search
         if not begun(folder / FILE):
-            return restarted(request, folder), folder
+            return restarted(request, folder, given), folder
         probe = run_folder.open_run(folder)
-        study = continued(request, probe)
+        study = continued(request, probe, given)
         probe.store.check()
         recorded = probe.store.read()
         probe.store.close()
@@ -149,6 +150,10 @@ def resumed(request: RunRequest, folder: Path) -> tuple[Outcome, Path]:
                 f"evaluations: expected at least {recorded.charged}, which {folder} holds, got {study.limit}; ask for more"
             )
         manifest = read_manifest(folder, study)
+        if manifest.content.get("evaluated_by") == OWN_LOOP:
+            raise UsageError(
+                f"resume: expected a run of plas run, got {folder}, whose values {OWN_LOOP} was told; go on with it there"
+            )
         refuse_moving(manifest, request)
         besides = attached(study, folder, recorded)
         announce(study, request)
@@ -165,14 +170,14 @@ def resumed(request: RunRequest, folder: Path) -> tuple[Outcome, Path]:
         return searched(study, store, recorded, manifest, request, besides), folder
 
 
-def restarted(request: RunRequest, folder: Path) -> Outcome:
+def restarted(request: RunRequest, folder: Path, given: Study | None = None) -> Outcome:
     """A run that was killed before its store was laid out starts from its configuration."""
     run_folder.refuse_other(folder, (FILE,) if (folder / "manifest.json").exists() else ("config.yaml",))
     if (folder / "manifest.json").exists():
         raise PlasError(
             f"{folder}: expected a store with the run's evaluations, got an empty one; start a new run with --config {folder}"
         )
-    study = assembled(*layered(request.flags, request.settings, str(folder / "config.yaml")), request)
+    study = given or assembled(*layered(request.flags, request.settings, str(folder / "config.yaml")), request)
     besides = attached(study, folder, None)
     for leftover in folder.glob(f"{FILE}*"):
         leftover.unlink()
@@ -195,6 +200,7 @@ def searched(
         if mirror is not None:
             mirror.follow(search)
         noted()
+        request.hear(search)
 
     with ExitStack() as opened:
         opened.callback(besides.close)

@@ -82,8 +82,8 @@ def typed_storage(raw: Mapping[str, Any], request: RunRequest) -> Mapping[str, A
     return {key: value for key, value in raw.items() if key != "optuna_storage"}
 
 
-def continued(request: RunRequest, run: OpenRun) -> Study:
-    """The run's own study with another limit; anything else that differs is refused by name."""
+def continued(request: RunRequest, run: OpenRun, given: Study | None = None) -> Study:
+    """The run's own study with another limit, or the one that is `given`; anything else that differs is refused by name."""
     if request.flags.get("algo") == AUTO and run.resolved.get("auto"):
         request = replace(request, flags={key: value for key, value in request.flags.items() if key != "algo"})
     algo = request.flags.get("algo", run.resolved["algo"])
@@ -92,7 +92,7 @@ def continued(request: RunRequest, run: OpenRun) -> Study:
             f"resume: strategy.algo: {run.resolved['algo']} in the run, {algo} now; start a new run instead"
         )
     _refuse_taken_in(request, run)
-    study = assembled(*over(run_folder.current(run), {}, request.flags, request.settings), request)
+    study = given or assembled(*over(run_folder.current(run), {}, request.flags, request.settings), request)
     found = difference(run.resolved, study.resolved())
     if found:
         raise UsageError(f"resume: {found}; start a new run instead")

@@ -25,7 +25,7 @@ from objectives.latency.roofline import (
 )
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import FloatArray, IntArray, brief
 from search_spaces.columns import WORDED, worded
 from search_spaces.mixes import in_words
 from search_spaces.space import SearchSpace
@@ -89,6 +89,7 @@ class Step:
     change: dict[str, float]
 
 
+@brief
 @dataclass(frozen=True)
 class Explanation:
     """Everything `explain` shows; times in ms, memory in GB, loss in nats.

@@ -9,9 +9,10 @@ import moocore
 import numpy as np
 
 from nas.problem.objective import Budget, Objective
-from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray, brief
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Evaluations:
     """Genotypes with their metrics; a failed row has a reason and NaN metrics.

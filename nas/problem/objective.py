@@ -18,7 +18,7 @@ from objectives.profile_choice import energy_named, energy_unseen
 from objectives.quantities import day_in_words
 from objectives.scenario import Scenario, Workload
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import FloatArray, brief
 from search_spaces.columns import SHAPE
 
 
@@ -269,7 +269,7 @@ OWN = "your budgets"
 
 @dataclass(frozen=True)
 class PickQuery:
-    """Which feasible architecture of lowest loss also satisfies this budget, and those of `within`?
+    """Which feasible architecture of lowest loss, or of the `least` of another metric, also satisfies this budget, and those of `within`?
 
     No budget: the study's own are all that is asked. `vocabulary` is the one that both sides of a
     comparison are given (None: the study's own); `baseline` names the model whose figures are the
@@ -282,6 +282,7 @@ class PickQuery:
     baseline: str = ""
     within: tuple[Budget, ...] = ()
     dense: bool = False
+    least: str = "loss"
 
     @property
     def budgets(self) -> tuple[Budget, ...]:
@@ -289,6 +290,7 @@ class PickQuery:
         return (*(() if self.budget is None else (self.budget,)), *self.within)
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Baseline:
     """A published model, or any architecture, to compare with."""

@@ -1,6 +1,6 @@
 """Picks: the architecture of lowest loss within the study's budgets and those of a question."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,6 +52,11 @@ def allowed(
     return found
 
 
+def least_of(objectives: Sequence[str]) -> str:
+    """The metric that a pick has least: the loss, or the first objective where the loss is none of them."""
+    return "loss" if not objectives or any(name.partition("@")[0] == "loss" for name in objectives) else objectives[0]
+
+
 @dataclass(frozen=True)
 class PickRule:
     """A pick that can be kept while a space is enumerated block by block: the least of a metric within budgets."""
@@ -64,7 +69,7 @@ class PickRule:
     @classmethod
     def for_query(cls, question: PickQuery) -> "PickRule":
         """The rule that answers a question."""
-        return cls(question.budget, question.within, question.dense)
+        return cls(question.budget, question.within, question.dense, question.least)
 
     @property
     def metrics(self) -> tuple[str, ...]:

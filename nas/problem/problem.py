@@ -4,7 +4,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from itertools import count
 from threading import current_thread, main_thread
@@ -21,11 +21,12 @@ from objectives.loss_law.law import Law
 from objectives.metrics.perplexity import LARGEST_LOSS
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray, brief
 from search_spaces.space import Mixers, SearchSpace
 
 SMALL = 20_000  # designs of a space that is priced as a whole, which takes as long as some ten batches
 REPAID = 2000  # mixers of a space for each batch that is priced before their times are made: a search prices dozens of batches, who asks for one design one
+LARGEST = 1e100  # of a user's value; a larger one is a penalty for what failed, as sys.float_info.max is
 MIXERS = 10_000  # of a space; the times of more are not made
 Caller = Callable[[Objective, Architectures, Scenario], tuple[FloatArray, list[str]]]
 METRIC_ORDER = (  # what is always computed; other shipped metrics are where something asks for them
@@ -34,6 +35,7 @@ METRIC_ORDER = (  # what is always computed; other shipped metrics are where som
 )
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Space, scenario, objectives and budgets; `functions` are a user's own metrics.
@@ -51,6 +53,10 @@ class Problem:
     tied: bool = True
     queries: tuple[PickQuery, ...] = ()
     columns: tuple[str, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled without what was computed of it."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @cached_property
     def asked(self) -> tuple[str, ...]:
@@ -308,8 +314,11 @@ def checked(metric: Objective, architectures: Architectures, returned: Any) -> t
 
 def reason_against(metric: Objective, value: float) -> str:
     """Why a user's value cannot be used; "" when it can."""
-    if not math.isfinite(value):
-        return f"{metric.name}: {value}"
+    if not abs(value) <= LARGEST:
+        huge = math.isfinite(value)
+        return f"{metric.name}: {value:g}" + (
+            f", beyond {LARGEST:g}, where squares overflow: taken as a failure" if huge else ""
+        )
     return f"{metric.name}: {value}, which has no logarithm (LOG_SCALE)" if metric.log_scale and value <= 0 else ""
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -124,21 +124,32 @@ def fingerprints(resolved: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def difference(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """The first difference between two resolved studies that forbids continuing one as the other."""
-    for name in parts():
+#: What decides the numbers of designs, and which of them are feasible.
+PRICING = ("space", "objectives", "law", "device", "scenario", "budgets")
+
+
+def difference(
+    recorded: Mapping[str, Any],
+    now: Mapping[str, Any],
+    among: Collection[str] | None = None,
+    sides: tuple[str, str] = ("in the run", "now"),
+) -> str | None:
+    """The first difference between two resolved studies, in all parts or `among` some, that forbids taking one for the other."""
+    for name in parts() if among is None else among:
         old, new = section(recorded, name), section(now, name)
+        if name == "objectives" and among is not None:  # further columns decide nothing
+            old, new = ({**content, "columns": []} for content in (old, new))
         if old != new:
-            return _first_difference(name, old, new)
+            return _first_difference(name, old, new, sides)
     return None
 
 
-def _first_difference(path: str, old: Any, new: Any) -> str:
+def _first_difference(path: str, old: Any, new: Any, sides: tuple[str, str]) -> str:
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(k for k in new if k not in old)]:
             if old.get(key) != new.get(key):
-                return _first_difference(f"{path}.{key}", old.get(key, "nothing"), new.get(key, "nothing"))
-    return f"{path}: {_short(old)} in the run, {_short(new)} now"
+                return _first_difference(f"{path}.{key}", old.get(key, "nothing"), new.get(key, "nothing"), sides)
+    return f"{path}: {_short(old)} {sides[0]}, {_short(new)} {sides[1]}"
 
 
 def _short(value: Any) -> str:

@@ -14,6 +14,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from nas.errors import UsageError
+from nas.record.store import GENE
 from objectives import outside
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import BoolArray, FloatArray
@@ -24,7 +25,7 @@ MOST_BYTES = 1_000 * outside.MB  # of a journal
 def read_trials(path: Path, name: str, *, database: bool) -> tuple[Architectures, Mapping[str, FloatArray], BoolArray]:
     """Architectures of a study's finished trials, their values and attributes by name, each (n,), and which failed, (n,).
 
-    Parameters are called as columns of architectures are. Values are called as the study calls its objectives, else
+    Parameters are called as columns of architectures are, or as genes (`gene_depth`), beside attributes that are so called. Values are called as the study calls its objectives, else
     `value`, or `value_0`, `value_1` of several.
 
     Raises:
@@ -33,13 +34,18 @@ def read_trials(path: Path, name: str, *, database: bool) -> tuple[Architectures
     study = _study(path, name, database=database)
     trials = [trial for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()]
     try:
-        architectures = architectures_of([trial.params for trial in trials])
+        architectures = architectures_of([_design(trial) for trial in trials])
     except ValueError as error:
         raise UsageError(f"{path}: study {study.study_name!r:.60}: {error}") from None
     rows = [_numbers(trial, _value_names(study)) for trial in trials]
     names = dict.fromkeys(name for row in rows for name in row)
     numbers = {name: np.array([row.get(name, math.nan) for row in rows]) for name in names}
     return architectures, numbers, np.array([trial.state != TrialState.COMPLETE for trial in trials])
+
+
+def _design(trial: FrozenTrial) -> dict[str, Any]:
+    """Columns of a trial's architecture: its parameters, or its attributes where the parameters are indices of genes."""
+    return trial.user_attrs if any(name.startswith(GENE) for name in trial.params) else trial.params
 
 
 def _study(path: Path, name: str, *, database: bool) -> Study:

@@ -19,6 +19,7 @@ from search_spaces.arrays import AnyArray, FloatArray, IntArray
 from search_spaces.space import SearchSpace
 from search_spaces.specification import GENES
 
+GENE = "gene_"  # before the name of a gene: the column of its indices
 KNOWN = -1  # the batch of results from before a run, which nobody is charged for
 
 
@@ -108,7 +109,7 @@ class RunStore:
         known: tuple[Evaluations, Mapping[str, AnyArray]] | None = None,
     ) -> None:
         """Lay out a store; `columns` are the architecture columns with their SQL types, `known` its first rows with theirs."""
-        genes = ", ".join(f"gene_{gene} INTEGER NOT NULL" for gene in self.genes)
+        genes = ", ".join(f"{GENE}{gene} INTEGER NOT NULL" for gene in self.genes)
         described = "".join(f", {_quoted(name)} {kind}" for name, kind in columns.items())
         values = "".join(f", {_quoted(name)} REAL" for name in (*self.metrics, *self._violation_names()))
         with explained(self.path), self.connection:
@@ -187,7 +188,7 @@ class RunStore:
             "batch",
             "key",
             "reason",
-            *(f"gene_{gene}" for gene in self.genes),
+            *(f"{GENE}{gene}" for gene in self.genes),
             *map(_quoted, self.metrics),
         ]
         with explained(self.path), self._snapshot():

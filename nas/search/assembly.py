@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from nas.errors import UsageError
 from nas.exact.checkpoint import SolverCheckpoint
-from nas.exact.solution import FEW, SOLVERS
+from nas.exact.solution import FEW, SMALL, SOLVERS
 from nas.files.faults import Path
 from nas.problem.objective import (
     EXTRAPOLATION,
@@ -27,10 +27,19 @@ from nas.problem.objective import (
     rates_by_cost,
     unit_of,
 )
+from nas.problem.picks import least_of
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.quantiles import about_quantiles, refuse_unclaimed
 from nas.search.cluster import few_whole_values, idle_workers, refuse_misplaced
-from nas.search.discovery import ChosenStrategy, ConstraintHandling, handling_of, penalised, penalised_problem, start_of
+from nas.search.discovery import (
+    ChosenStrategy,
+    ConstraintHandling,
+    handling_of,
+    penalised,
+    penalised_problem,
+    start_of,
+    without_effect,
+)
 from nas.search.known_results import KNOWN_FILE, Known, known_of
 from nas.search.reading import ReadStudy, read, with_choice
 from nas.search.scenarios import (
@@ -61,10 +70,11 @@ from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
 from objectives.scores.curves import Scores
 from objectives.transfers import Conditions
-from search_spaces.arrays import IntArray
+from search_spaces.arrays import IntArray, brief
 from search_spaces.columns import OF_SERVING, SHAPE, worded
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Study:
     """An assembled study: what to search, what to ask of the result, how to search.
@@ -199,6 +209,7 @@ class Study:
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
+QUICK_OBJECTIVES = 3  # whose exact frontier in a large space takes seconds or minutes
 MOST_CHECKED = 64  # devices; more are made alike, from genes
 
 
@@ -239,6 +250,12 @@ def _searched_by(asked: ReadStudy, problem: Problem, notices: list[str], note: s
     refuse_more_objectives(config.algo, traits, len(problem.objectives))
     refuse_misplaced(config, traits, problem)
     handling = handling_of(config, traits, problem, notices)
+    if config.algo == "exact" and problem.space.size > SMALL and len(problem.objectives) > QUICK_OBJECTIVES:
+        notices.append(
+            f"exact: the frontier of {len(problem.objectives)} objectives holds a large part of {problem.space.size:,} architectures and may take "
+            "hours; cheaper: --algo nsga2, or two or three objectives and a limit on each other (--budget)"
+        )
+    notices += without_effect(config, traits, problem, handling)
     notices += [*idle_workers(config, asked.strategy.parameters, problem), *few_whole_values(config, traits, problem)]
     start, known = start_of(asked.start, config.algo, traits, problem), known_of(config, problem)
     laws = asked.laws if len(asked.laws) > 1 else ()
@@ -260,10 +277,10 @@ def _searched_by(asked: ReadStudy, problem: Problem, notices: list[str], note: s
 
 def _questions(asked: ReadStudy, problem: Problem) -> tuple[tuple[PickQuery, ...], list[str]]:
     """What is asked of the problem's frontier, and the baselines that are left out of it, with the reason."""
-    limits = asked.applications.items()
+    limits, least = asked.applications.items(), least_of([objective.name for objective in problem.objectives])
     found = [
-        PickQuery(OWN, None),
-        *(PickQuery(label, limit_on_cost(*limit, problem.scenario)) for label, limit in limits),
+        PickQuery(OWN, None, least=least),
+        *(PickQuery(label, limit_on_cost(*limit, problem.scenario), least=least) for label, limit in limits),
     ]
     left_out = []
     for known in asked.baselines:

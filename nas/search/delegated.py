@@ -10,9 +10,9 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.record.database import Ask
-from nas.record.store import Recorded, RunStore
+from nas.record.store import BatchRecord, Recorded, RunStore
 from nas.search.in_worker import Answer
-from nas.search.loop import Search
+from nas.search.loop import Limits, Search
 from nas.search.strategy import Strategy, ask_strategy, finished_of, tell_strategy
 from nas.search.successive_halving import SuccessiveHalving
 from nas.search.worker_pool import Task, WorkerPool
@@ -199,7 +199,7 @@ class AsynchronousSearch(Search):
         if not self.pending:
             return self._unreplayed() or ended
         start = time.perf_counter()
-        keys = self._replayed() if self._left() else self._arrived()
+        keys = self._replayed(self.pending) if self._left() else self._arrived()
         self._spent("objectives", start)
         for key in keys:
             del self.pending[key]
@@ -260,18 +260,6 @@ class AsynchronousSearch(Search):
         unknown = [row for row, key in enumerate(keys) if key not in self.logged]
         self.delegated.expect(genotypes[unknown])
 
-    def _replayed(self) -> list[int]:
-        """The next batch of the log."""
-        assert self.recorded is not None
-        start = self.progress.replayed
-        count = int((self.recorded.batches[start:] == self.progress.batch).sum())
-        part = self.recorded.evaluations[slice(start, start + count)]
-        keys: list[int] = part.keys.tolist()
-        if not keys or any(key not in self.pending for key in keys):
-            raise self._mismatch(0, f"{len(self.pending)} architectures asked for", f"{keys} recorded as arrived")
-        self._take(part)
-        return keys
-
     def _arrived(self) -> list[int]:
         """Wait until designs are complete, and log them in the order of their proposal."""
         start = time.perf_counter()
@@ -286,3 +274,91 @@ class AsynchronousSearch(Search):
         """Pending designs that are complete, in the order of their proposal; a single one is looked up directly."""
         found = {key for key in keys if key in self.pending and self.delegated.complete(key)}
         return list(found) if len(found) < 2 else [key for key in self.pending if key in found]
+
+
+class ToldSearch(Search):
+    """Designs that somebody else evaluates, in any order and grouping; asks and answers are logged before they count.
+
+    A strategy that waits is told its last ask whole and in order, and so asks what it asks in `Search`; one that does not is told
+    at once. A resumed search repeats the asks and answers of its log; what nobody answered is handed out again.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        strategy: Strategy,
+        store: RunStore,
+        recorded: Recorded | None,
+        shown: Callable[[Evaluations], Evaluations],
+        known: Evaluations | None,
+        limits: Limits,
+        *,
+        waits: bool,
+    ) -> None:
+        super().__init__(problem, strategy, store, recorded, shown=shown, known=known)
+        self.limits, self.waits, self.started = limits, waits, time.monotonic()
+        self.pending: dict[
+            int, IntArray
+        ] = {}  # genotypes by key that nobody has answered, in the order they were asked for
+        self.out: set[int] = set()  # those of them that are handed out
+        self.last: IntArray = np.zeros(0, dtype=np.int64)
+        self.new, self.whole, self.asks, self.ended = 0, True, 0, ""
+        asks = deque(store.under_way.asks() if recorded else [])
+        self._know()
+        while asks or self._left():
+            while asks and asks[0].batch == self.progress.batch:
+                self._ask(asks[0].at_most, asks.popleft())
+            if not self._left():
+                break
+            self._answered(self._replayed(self.pending))
+
+    def hand_out(self, n: int) -> IntArray:
+        """At most n genotypes to evaluate, (k, g): none where the search has `ended`, or where answers must come first."""
+        while (
+            (room := n - len(self.pending) + len(self.out)) > 0 and not self.ended and not (self.waits and self.pending)
+        ):
+            left = None if self.limits.evaluations is None else self.limits.evaluations - self.charged
+            self.ended = self._limit(self.limits, left, self.started)
+            room = room if left is None else min(room, left - len(self.pending))
+            if self.ended or room <= 0:
+                break
+            self._ask(room)
+        keys = [key for key in self.pending if key not in self.out][:n]
+        self.out.update(keys)
+        space = self.problem.space
+        return np.stack([self.pending[key] for key in keys]) if keys else space.genotypes(np.zeros(0, dtype=np.int64))
+
+    def _ask(self, at_most: int, recorded: Ask | None = None) -> None:
+        """One ask of the strategy, or one of the log, which must propose what it proposed then."""
+        left = None if self.limits.evaluations is None else self.limits.evaluations - self.charged
+        genotypes, self.last, unseen = self._question(left if self.waits else at_most)
+        unseen = unseen[[int(key) not in self.pending for key in self.last[unseen]]]
+        rows = unseen if left is None else unseen[: left - len(self.pending)]
+        self.new, self.whole, keys = len(unseen), len(rows) == len(unseen), self.last[rows].tolist()
+        if recorded is None:
+            self.store.under_way.ask(self.asks, Ask(self.progress.batch, at_most, tuple(keys)))
+        elif tuple(keys[: len(recorded.keys)]) != recorded.keys:
+            raise self._mismatch(self.asks, f"architectures {keys[:8]}", f"{list(recorded.keys[:8])} recorded")
+        self.asks += 1
+        self.pending.update(zip(keys, genotypes[rows], strict=True))
+        if len(genotypes) == 0 or not (keys or self.waits):
+            self.ended = finished_of(self.strategy) or "nothing left to ask"
+        elif not keys:
+            self.ended = self._answer(self.last, 0) or ""
+
+    def answer(self, evaluations: Evaluations) -> None:
+        """Log the values of pending designs, and tell the strategy what it is to hear now."""
+        record = BatchRecord(self.progress.batch, len(evaluations), 0.0, 0.0)
+        self._keep(record, evaluations, self.problem.architectures(evaluations.genotypes))
+        self._answered(evaluations.keys.tolist())
+
+    def _answered(self, keys: Sequence[int]) -> None:
+        for key in keys:
+            del self.pending[key]
+        self.out.difference_update(keys)
+        self.progress.batch += 1
+        if not self.waits:
+            tell_strategy(self.strategy, self.shown(self.archive.rows(self.archive.index.rows(np.array(keys)))))
+            self.ended = "space exhausted" if len(self.archive) == self.problem.space.size else self.ended
+        elif self.whole and not self.pending:
+            self.ended = self._answer(self.last, self.new) or ""

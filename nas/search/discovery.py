@@ -27,6 +27,7 @@ from objectives import outside
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import IntArray
+from search_spaces.formats import base_of
 
 EXTRAS = {"torch": "gp", "threadpoolctl": "gp", "numba": "numba"}
 KIND = "strategies"
@@ -139,6 +140,14 @@ class ChosenStrategy:
         found: Traits = self.module.TRAITS
         return found
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A module is pickled by its name, as its parameters' class is."""
+        return _chosen_again, (self.module.__name__, self.parameters)
+
+
+def _chosen_again(module: str, parameters: BaseModel) -> ChosenStrategy:
+    return ChosenStrategy(importlib.import_module(module), parameters)
+
 
 def chosen_strategy(algo: str, params: Mapping[str, Any], faults: Faults) -> ChosenStrategy | None:
     """The strategy that a study names, with its parameters; it is built later.
@@ -226,6 +235,31 @@ def handling_of(config: StudyConfig, traits: Traits, problem: Problem, notices: 
         "--set constraints=reject is the alternative"
     )
     return "penalty"
+
+
+def without_effect(config: StudyConfig, traits: Traits, problem: Problem, handling: ConstraintHandling) -> list[str]:
+    """One notice of the keys that change nothing in this study, each with the reason; none where every key counts."""
+    formats = {
+        base_of(name)
+        for name in (problem.scenario.precision.name, *(s.precision.name for s in problem.scenario.formats))
+    }
+    reasons = {
+        "int4_group_size": "int4" not in formats and "no design is in int4",
+        "constraints": config.constraints not in (None, "native")
+        and (
+            (not problem.budgets and "there is no budget")
+            or (not traits.learns and f"{config.algo} learns nothing from what it is told")
+        ),
+        "penalty_weight": handling != "penalty" and "constraints are no penalty",
+        "workers": problem.analytic and "no metric is your own",
+        "known_as": not config.known and "no results are known",
+    }
+    idle = [
+        f"{key} ({reason})"
+        for key, reason in reasons.items()
+        if reason and getattr(config, key) != StudyConfig.model_fields[key].get_default(call_default_factory=True)
+    ]
+    return [f"without effect in this study: {', '.join(idle)}"] if idle else []
 
 
 def penalised_problem(problem: Problem, handling: ConstraintHandling) -> Problem:

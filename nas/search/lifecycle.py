@@ -24,10 +24,10 @@ from nas.record.identity import fingerprints
 from nas.record.store import FILE, SOLVING, Recorded, RunStore, final
 from nas.search.archive import one_of
 from nas.search.assembly import Study
-from nas.search.delegated import AsynchronousSearch, Delegated
+from nas.search.delegated import AsynchronousSearch, Delegated, ToldSearch
 from nas.search.discovery import penalised
 from nas.search.known_results import KNOWN_FILE, known_columns
-from nas.search.loop import TELLING, Search
+from nas.search.loop import TELLING, Limits, Search
 from nas.search.successive_halving import STOPPED
 from nas.search.worker_pool import Pace, WorkerPool
 from nas.study.configuration import StudyConfig
@@ -37,26 +37,30 @@ from objectives import outside
 from objectives.display_text import in_a_command
 from search_spaces.arrays import AnyArray
 
+OWN_LOOP = "study.optimizer"  # what evaluates a run that `plas run` does not go on with
 MOST_OF_MODULE = 10 * outside.MB
 
 
 def create_run(study: Study, folder: Path) -> tuple[RunStore, Manifest]:
     """A run folder with its configuration, an empty store and a manifest that says it is running."""
-    resolved, problem = study.resolved(), study.problem
     if study.known is not None:
-        write(folder / KNOWN_FILE, csv_text(known_columns(study.known.evaluations, problem)))
-    write(folder / "config.yaml", yaml_source.dump(resolved))
-    store = store_of(problem, folder)
-    scales = {o.name: o.log_scale for o in problem.objectives}
-    told = {"resolved": resolved | {"known": []}}  # its own first rows are what was known
-    units = {function.name: function.unit for function in problem.functions}
-    meta = {**told, "metrics": list(problem.metric_names), "log_scale": scales, "units": units}
-    store.create(
-        meta, store_columns(problem), None if study.known is None else with_columns(study.known.evaluations, problem)
-    )
+        write(folder / KNOWN_FILE, csv_text(known_columns(study.known.evaluations, study.problem)))
+    write(folder / "config.yaml", yaml_source.dump(study.resolved()))
+    store = store_of(study.problem, folder)
+    lay_out(store, study)
     manifest = new_manifest(folder, study)
     manifest.update(state="running")
     return store, manifest
+
+
+def lay_out(store: RunStore, study: Study) -> None:
+    """Lay out a store with the study that it is of, and what was known before."""
+    problem, known = study.problem, study.known
+    scales = {o.name: o.log_scale for o in problem.objectives}
+    described = {"resolved": study.resolved() | {"known": []}}  # its own first rows are what was known
+    units = {function.name: function.unit for function in problem.functions}
+    meta = {**described, "metrics": list(problem.metric_names), "log_scale": scales, "units": units}
+    store.create(meta, store_columns(problem), None if known is None else with_columns(known.evaluations, problem))
 
 
 def with_columns(found: Evaluations, problem: Problem) -> tuple[Evaluations, dict[str, AnyArray]]:
@@ -64,10 +68,11 @@ def with_columns(found: Evaluations, problem: Problem) -> tuple[Evaluations, dic
     return found, problem.architectures(found.genotypes).columns(problem.space.further)
 
 
-def store_of(problem: Problem, folder: Path) -> RunStore:
-    """The store of a problem's run, to write to."""
+def store_of(problem: Problem, folder: Path | None) -> RunStore:
+    """The store of a problem's run, to write to; in memory without a folder."""
     names = tuple(objective.name for objective in problem.objectives)
-    return RunStore(folder / FILE, problem.metric_names, names, problem.budgets, genes=problem.space.genes)
+    place = Path(":memory:") if folder is None else folder / FILE
+    return RunStore(place, problem.metric_names, names, problem.budgets, genes=problem.space.genes)
 
 
 def new_manifest(folder: Path, study: Study) -> Manifest:
@@ -164,6 +169,16 @@ def search_of(
     return Search(
         problem, strategy, store, recorded, evaluate=delegated, expect=expect, pace=pace, shown=shown, known=known
     )
+
+
+def told_search(study: Study, store: RunStore, recorded: Recorded | None) -> ToldSearch:
+    """The search of a study whose designs somebody else evaluates, which replays what is recorded first."""
+    config = study.config
+    strategy = study.strategy(SolverCheckpoint(store.kept(SOLVING), partial(store.keep, SOLVING)))
+    shown = partial(penalised, handling=study.handling, weight=config.penalty_weight)
+    known = None if study.known is None else study.known.evaluations
+    limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
+    return ToldSearch(study.problem, strategy, store, recorded, shown, known, limits, waits=not config.asynchronous)
 
 
 def retry_failed(search: Search, store: RunStore, recorded: Recorded) -> None:

@@ -1,7 +1,7 @@
 """The loop between strategy and objectives: repairs, answers repeats, charges, logs, tells, stops."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,7 +11,16 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem, is_mute
 from nas.record.store import KNOWN, STRATEGY, BatchRecord, Recorded, RunStore
 from nas.search.archive import Archive, RunningFrontier
-from nas.search.strategy import Restorable, Strategy, ask_strategy, finished_of, restored, state_of, tell_strategy
+from nas.search.strategy import (
+    Restorable,
+    Strategy,
+    ask_strategy,
+    finished_of,
+    refuse_silence,
+    restored,
+    state_of,
+    tell_strategy,
+)
 from nas.search.worker_pool import Pace
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
@@ -125,36 +134,43 @@ class Search:
 
     def _step(self, remaining: int | None) -> str | None:
         """One ask, its evaluations and its tell; a reason when the search ends here."""
-        progress, start = self.progress, time.perf_counter()
-        space = self.problem.space
-        proposed = ask_strategy(
-            self.strategy, space.size if remaining is None else max(remaining, 1), len(space.gene_sizes)
-        )
-        genotypes = space.repair(proposed)
-        self._spent("strategy", start)
+        genotypes, keys, new = self._question(remaining)
         if len(genotypes) == 0:
+            refuse_silence(self.strategy, self.archive)
             return self._unreplayed() or finished_of(self.strategy) or "nothing left to ask"
-        keys = self.problem.space.keys(genotypes)
-        new = self.archive.index.unknown(keys)
-        progress.repeats += len(genotypes) - len(new)
         complete = self._evaluate(genotypes[new], len(genotypes), remaining)
-        progress.batch += 1
+        self.progress.batch += 1
         if not complete:
             return None
-        start = time.perf_counter()
-        tell_strategy(self.strategy, self.shown(self.archive.rows(self.archive.index.rows(keys))))
-        self._spent("strategy", start)
-        ended = self._stalled(len(genotypes), len(new))
+        ended = self._answer(keys, len(new))
         if (
             self.restorable
             and isinstance(self.strategy, Restorable)
             and not self._left()
-            and (remaining is None or len(proposed) < remaining)
+            and (remaining is None or len(genotypes) < remaining)
         ):
             start = time.perf_counter()
             self.store.keep(STRATEGY, {**self._counters(), "strategy": state_of(self.strategy)})
             self._spent("store", start)
         return ended
+
+    def _question(self, remaining: int | None) -> tuple[IntArray, IntArray, IntArray]:
+        """What a strategy that waits asks next: repaired genotypes (k, g), their keys (k,), and the rows that are new."""
+        start, space = time.perf_counter(), self.problem.space
+        at_most = space.size if remaining is None else max(remaining, 1)
+        genotypes = space.repair(ask_strategy(self.strategy, at_most, len(space.gene_sizes)))
+        self._spent("strategy", start)
+        keys = space.keys(genotypes)
+        new = self.archive.index.unknown(keys)
+        self.progress.repeats += len(genotypes) - len(new)
+        return genotypes, keys, new
+
+    def _answer(self, keys: IntArray, new: int) -> str | None:
+        """Tell a strategy that waits all rows of its last ask, so many of them new; a reason when the search ends here."""
+        start = time.perf_counter()
+        tell_strategy(self.strategy, self.shown(self.archive.rows(self.archive.index.rows(keys))))
+        self._spent("strategy", start)
+        return self._stalled(len(keys), new)
 
     def _counters(self) -> dict[str, int]:
         """The loop's own part of a stored state: rows evaluated and the loop's counters."""
@@ -222,13 +238,17 @@ class Search:
             architectures = self.problem.architectures(found.genotypes)
         record = BatchRecord(self.progress.batch, asked, self.progress.seconds["strategy"] - self._logged, spent)
         self._logged = self.progress.seconds["strategy"]
-        self.store.append(len(self.archive), record, found, architectures, self.problem.space.further)
+        self._keep(record, found, architectures)
         self._spent("store", start)
-        self.archive.add(found)
-        self.report(self)
         reason = self.archive.only_reason(self.charged) if self.charged >= TELLING else ""
         if reason and not is_mute(self.problem, self.archive.latest):
             raise AllFailedError(reason, self.charged)
+
+    def _keep(self, record: BatchRecord, found: Evaluations, architectures: Architectures) -> None:
+        """Log a block and add it to the archive."""
+        self.store.append(len(self.archive), record, found, architectures, self.problem.space.further)
+        self.archive.add(found)
+        self.report(self)
 
     _logged = 0.0
 
@@ -248,6 +268,18 @@ class Search:
             raise self._mismatch(i, f"genotype {new[i].tolist()}", f"{part.genotypes[i].tolist()} recorded")
         self._take(part)
         return count
+
+    def _replayed(self, pending: Collection[int]) -> list[int]:
+        """Take the next batch of the log, whose designs, by their keys, must have been asked for."""
+        assert self.recorded is not None
+        start = self.progress.replayed
+        count = int((self.recorded.batches[start:] == self.progress.batch).sum())
+        part = self.recorded.evaluations[slice(start, start + count)]
+        keys: list[int] = part.keys.tolist()
+        if not keys or any(key not in pending for key in keys):
+            raise self._mismatch(0, f"{len(pending)} architectures asked for", f"{keys} recorded as arrived")
+        self._take(part)
+        return keys
 
     def _take(self, part: Evaluations) -> None:
         """Recorded rows of the current batch, as if they had just been evaluated."""

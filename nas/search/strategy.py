@@ -2,8 +2,8 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sized
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from nas.errors import UsageError
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.problem.evaluations import Evaluations
-from nas.problem.problem import Problem
+from nas.problem.problem import Problem, printed_aside
 from nas.search.archive import KeyIndex
 from nas.study import entry_points
 from nas.study.user_code import ForeignError, naming_user_code
@@ -34,7 +34,8 @@ class Traits:
     horizon: whether its schedule depends on the number of evaluations, so that an extended run
     differs from one asked for at once; objectives: how many it can handle at most (None: any);
     informed: whether it knows shipped metrics of the whole space beforehand, so that `all` of a comparison leaves it out;
-    asynchronous: whether it may be asked again before it was told everything (the laws are `Strategy`'s).
+    asynchronous: whether it may be asked again before it was told everything (the laws are `Strategy`'s); learns: whether what
+    it is told changes what it asks.
     """
 
     evaluations: int | None = 5000
@@ -46,6 +47,7 @@ class Traits:
     objectives: int | None = None
     informed: bool = False
     asynchronous: bool = False
+    learns: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,6 +273,18 @@ def finished_of(strategy: Strategy) -> str:
         return str(getattr(strategy, "finished", "") or "")
 
 
+def refuse_silence(strategy: Strategy, evaluated: Sized) -> None:
+    """Say so when a strategy asks for nothing at all, and not why.
+
+    Raises:
+        PlasError: nothing was evaluated either.
+    """
+    if not len(evaluated) and not finished_of(strategy):
+        raise ForeignError(
+            f"{_owner(type(strategy).__module__)}: ask: expected designs when first asked, got none; return genotypes (k, g)"
+        )
+
+
 def sections_of(strategy: Strategy, evaluations: Evaluations) -> tuple[ReportSection, ...]:
     """What a strategy says of everything evaluated, where it says anything.
 
@@ -283,9 +297,14 @@ def sections_of(strategy: Strategy, evaluations: Evaluations) -> tuple[ReportSec
         return tuple(section for section in found or () if isinstance(section, ReportSection))
 
 
-def _blamed(module: str, what: str) -> AbstractContextManager[None]:
-    """Name the place of an error raised by a user's module; an error of our own keeps its traceback."""
-    return nullcontext() if _ours(module) else naming_user_code(_owner(module), what, sys.modules.get(module))
+@contextmanager
+def _blamed(module: str, what: str) -> Iterator[None]:
+    """Name the place of an error raised by a user's module, and print what it prints aside; an error of our own keeps its traceback."""
+    if _ours(module):
+        yield
+        return
+    with naming_user_code(_owner(module), what, sys.modules.get(module)), printed_aside():
+        yield
 
 
 def _ours(module: str) -> bool:

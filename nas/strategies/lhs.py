@@ -7,7 +7,7 @@ from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._front import latin_hypercube
 from search_spaces.arrays import IntArray
 
-TRAITS = Traits(asynchronous=True)
+TRAITS = Traits(asynchronous=True, learns=False)
 
 
 class Parameters(BaseModel):

@@ -7,7 +7,7 @@ from nas.search.archive import draw_unseen
 from nas.search.strategy import StrategyContext, Traits
 from search_spaces.arrays import IntArray
 
-TRAITS = Traits(asynchronous=True)
+TRAITS = Traits(asynchronous=True, learns=False)
 
 
 class Parameters(BaseModel):

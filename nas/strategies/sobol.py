@@ -10,7 +10,7 @@ from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._front import filled
 from search_spaces.arrays import FloatArray, IntArray
 
-TRAITS = Traits(asynchronous=True)
+TRAITS = Traits(asynchronous=True, learns=False)
 LENGTH = 2**30
 
 

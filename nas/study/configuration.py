@@ -53,6 +53,7 @@ from objectives.loss_law.precision_cost import PrecisionLaw
 from objectives.precision import define
 from objectives.quantities import Name, bytes_in_words, counted
 from objectives.weight_formats.table import WeightFormat
+from search_spaces.arrays import brief
 from search_spaces.axes_schema import CAPABILITIES
 from search_spaces.formats import Format, base_of
 
@@ -127,6 +128,7 @@ class TrainingConfig(BaseModel):
     ] = 0.0
 
 
+@brief
 class StudyConfig(BaseModel):
     """A study; names refer to shipped spaces, laws and devices, mappings and files give one's own."""
 

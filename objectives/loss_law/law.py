@@ -26,12 +26,13 @@ from objectives.loss_law.precision_cost import FULL, GROUP, TOKENS, FewBits, Pen
 from objectives.quantities import Name
 from objectives.text.vocabulary_cost import VocabularyCost
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import BoolArray, FloatArray
+from search_spaces.arrays import BoolArray, FloatArray, brief
 from search_spaces.columns import Part
 
 BLOCK = 65_536
 
 
+@brief
 class Law(BaseModel):
     """A fitted loss law: natural-log loss per token of an architecture.
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from nas.compare.anytime import Trace
 from nas.compare.reference import Reference, exact_reference
-from nas.errors import PlasError
+from nas.errors import PlasError, UsageError
 from nas.exact.solution import solve
 from nas.problem.evaluations import Evaluations, Scale, non_dominated
 from nas.problem.problem import Problem
@@ -107,8 +107,26 @@ class BenchProblem:
         return Scale.from_frontier(self.problem.objectives, np.stack([self.ideal, self.nadir]))
 
     def repair(self, genotypes: Any) -> IntArray:
-        """The genotypes of the architectures that any integers (n, g) stand for."""
-        found: IntArray = self.problem.space.repair(np.rint(np.asarray(genotypes, dtype=np.float64)).astype(np.int64))
+        """The genotypes of the architectures that any integers (n, g) stand for.
+
+        Raises:
+            UsageError: another shape, or what is no finite number.
+        """
+        try:
+            given = np.asarray(genotypes, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise UsageError(
+                f"{self.name}: expected genotypes of numbers, got something else; give integers (n, {len(self.genes)})"
+            ) from None
+        if given.ndim != 2 or given.shape[1] != len(self.genes):
+            raise UsageError(
+                f"{self.name}: expected genotypes of shape (n, {len(self.genes)}), got {given.shape}; give a row a design"
+            )
+        if not np.isfinite(given).all():
+            raise UsageError(
+                f"{self.name}: expected finite genes, got {given[~np.isfinite(given)][0]}; give integers from 0 to `upper`"
+            )
+        found: IntArray = self.problem.space.repair(np.rint(given).astype(np.int64))
         return found
 
     def sample(self, n: int, seed: int) -> IntArray:

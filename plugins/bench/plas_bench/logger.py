@@ -13,9 +13,9 @@ import numpy as np
 from nas.errors import UsageError
 from nas.files import own_files
 from nas.files.tables import refuse_existing, write_json
+from nas.record.store import GENE
 from objectives.plugins import DISTRIBUTION, version_of
 from plas_bench.instance import BenchProblem, Values
-from plas_bench.traces import GENE
 
 
 class Logger:

@@ -11,7 +11,7 @@ from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.record import folder as run_folder
 from nas.record.candidates import read_rows
-from nas.record.store import FILE, begun, final
+from nas.record.store import FILE, GENE, begun, final
 from objectives.display_text import LACKING, lacking_row, read_cell, shown_name
 from objectives.fitting.columns import ALIAS, bare, inexact
 from plas_bench.instance import BenchProblem
@@ -19,7 +19,7 @@ from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import IntArray
 from search_spaces.columns import ALIASES, DEFAULTS, FILE_COLUMNS
 
-GENE = "gene_"
+SAME = 1e-6  # relative; beyond it a value is another
 ALGORITHM, RUN = ("algorithm", "strategy"), ("run", "seed")
 Row = Mapping[str, Any]
 
@@ -70,6 +70,7 @@ def read_traces(path: Path, bench: BenchProblem) -> list[GivenTrace]:
         )
     _refuse_blanks(path, rows)
     genotypes = _genotypes(path, rows, bench)
+    _refuse_other_values(path, rows, genotypes, bench)
     return [_trace(path, rows, chosen, genotypes, info) for chosen in _grouped(rows)]
 
 
@@ -122,21 +123,56 @@ def _order(path: Path, place: int, row: Row) -> float:
 
 def _genotypes(path: Path, rows: Sequence[Row], bench: BenchProblem) -> IntArray:
     """Genotypes by columns `gene_NAME`, else by the columns of architectures, (n, g)."""
-    columns = [f"{GENE}{name}" for name in bench.genes]
-    if any(column in rows[0] for column in columns):
-        return bench.repair(
-            [[_whole(path, place, row, column) for column in columns] for place, row in enumerate(rows)]
+    columns = {f"{GENE}{name}": int(most) for name, most in zip(bench.genes, bench.upper, strict=True)}
+    if unknown := [name for name in rows[0] if name.startswith(GENE) and name not in columns]:
+        raise UsageError(
+            f"{path}: expected genes of {bench.name} ({', '.join(columns)}), got {shown_name(unknown[0])}; leave it out"
         )
+    if any(column in rows[0] for column in columns):
+        genes = [[_whole(path, place, row, *column) for column in columns.items()] for place, row in enumerate(rows)]
+        return bench.repair(genes)
     return _by_architecture(path, rows, bench)
 
 
-def _whole(path: Path, place: int, row: Row, column: str) -> int:
+def _whole(path: Path, place: int, row: Row, column: str, most: int) -> int:
     try:
-        return int(str(row.get(column)))
+        found = int(str(row.get(column)))
     except ValueError:
-        raise UsageError(
-            f"{path}: row {place + 1}: {column}: expected a whole number, got {row.get(column)!r}; give every gene as its index"
-        ) from None
+        found = -1
+    if 0 <= found <= most:
+        return found
+    raise UsageError(
+        f"{path}: row {place + 1}: {column}: expected a whole number from 0 to {most}, got {row.get(column)!r}; give every gene as its index"
+    )
+
+
+def _refuse_other_values(path: Path, rows: Sequence[Row], genotypes: IntArray, bench: BenchProblem) -> None:
+    """Refuse values of a trace that the problem does not have: it is of another problem, or of another version.
+
+    Raises:
+        UsageError: the first of them, with the problem's own.
+    """
+    names = [name for name in bench.objectives if name in rows[0]]
+    if not names:
+        return
+    values = bench.evaluate(genotypes).objectives
+    for column in (bench.objectives.index(name) for name in names):
+        name = bench.objectives[column]
+        for place, row in enumerate(rows):
+            own, written = float(values[place, column]), row.get(name)
+            if written in (None, "") or _close(written, own):
+                continue
+            raise UsageError(
+                f"{path}: row {place + 1}: {name}: expected {own:.9g}, as {bench.name} has it of this design, got {written}; "
+                "name the problem that it is of, or leave the column out"
+            )
+
+
+def _close(written: object, own: float) -> bool:
+    try:
+        return bool(np.isclose(float(str(written)), own, rtol=SAME, equal_nan=True))
+    except ValueError:
+        return False
 
 
 def _by_architecture(path: Path, rows: Sequence[Row], bench: BenchProblem) -> IntArray:

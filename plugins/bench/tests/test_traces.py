@@ -116,10 +116,10 @@ def test_a_logger_writes_what_is_read_back(bench: BenchProblem, tmp_path: Path) 
             "depth,width,expert_ffn_ratio,n_kv_heads\n4,768,1,3\n",
             "row 1: expected a design of plas1-paper-loss-latency, got values that are there, but not together",
         ),
-        ("gene_depth,gene_width\n1,2\n", "row 1: gene_n_experts: expected a whole number, got None"),
+        ("gene_depth,gene_width\n1,2\n", "row 1: gene_n_experts: expected a whole number from 0 to 4, got None"),
         (
             "gene_depth,gene_width,gene_n_experts,gene_top_k,gene_ffn,gene_n_kv_heads\n0,0,0,0,x,0\n",
-            "row 1: gene_ffn: expected a whole number, got 'x'",
+            "row 1: gene_ffn: expected a whole number from 0 to 7, got 'x'",
         ),
         (
             "evaluation,depth,width,expert_ffn_ratio,n_kv_heads\n1,4,768,1,1\nlast,4,768,2,1\n",

@@ -144,9 +144,16 @@ def test_a_distance_is_to_a_frontier_of_the_same_study(small: nas.Study, paper: 
     found = small.search(algo="random", evaluations=30)
     for other, said in (
         (found.frame, "expected a Frontier, got DataFrame"),
-        (paper.solve(), "expected a frontier of the same space"),
-        (small.replace(objectives=["loss", "memory_gb"]).solve(), "expected a frontier of the same objectives"),
-        (small.replace(law="sparsity_iso").solve(), "expected losses of one law, got hw_codesign and sparsity_iso"),
+        (paper.solve(), r"same problem, got another \(space\.axes\.depth: "),
+        (
+            small.replace(objectives=["loss", "memory_gb"]).solve(),
+            r"another \(objectives\.objectives: \[.loss., .memory_gb.\] there",
+        ),
+        (small.replace(law="sparsity_iso").solve(), r"another \(law\."),
+        (small.replace(device="l4").solve(), r"another \(device\."),
+        (small.replace(precision="int8").solve(), r"another \(scenario\.precision: \"int8\" there, \"fp16\" here"),
+        (small.replace(input_tokens=64).solve(), r"another \(scenario\.input_tokens: 64 there"),
+        (small.replace(budgets={"total_ms": 30}).solve(), r"another \(budgets\."),
     ):
         with pytest.raises(nas.UsageError, match=said):
             found.distance_to(other)

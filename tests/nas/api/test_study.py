@@ -1,6 +1,8 @@
 """Studies and frontiers from Python: what the commands answer, as tables."""
 
+import pickle
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -141,8 +143,112 @@ def test_optuna_minimises_it(small: nas.Study) -> None:
     assert study.best_trials
     for trial in study.best_trials:
         assert trial.values[1] <= 30
+        assert set(trial.params) == {f"gene_{name}" for name in small.problem.space.genes}
         row = small.problem.space.repair(np.array([[trial.params[name] for name in trial.params]]))
         assert small.problem.evaluate(row).values[0].tolist() == trial.values
+
+
+def test_designs_come_back_from_every_tool_in_the_same_columns(small: nas.Study, tmp_path: Path) -> None:
+    """pymoo's individuals, Optuna's trials and rows of genes are designs again; a storage of trials is known results."""
+    problem, exact = small.as_pymoo(), small.solve()
+    assert problem.pareto_front().tolist() == exact.members.values.tolist()
+    assert problem.architectures(problem.pareto_set()).equals(
+        exact.frame[list(problem.architectures(problem.pareto_set()))]
+    )
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+    objective = small.as_optuna_objective()
+    storage = f"sqlite:///{tmp_path}/trials.db"
+    study = optuna.create_study(
+        directions=objective.directions, storage=storage, sampler=optuna.samplers.RandomSampler(seed=0)
+    )
+    study.optimize(objective, n_trials=12)
+    table = small.evaluate(objective.architectures(study.trials))
+    assert table[["loss", "total_ms"]].to_numpy().tolist() == [trial.values for trial in study.trials]
+    assert [trial.user_attrs["depth"] for trial in study.trials] == table.depth.tolist()
+    assert small.evaluate(pd.DataFrame([trial.params for trial in study.trials])).equals(table)
+    found = small.search(algo="random", evaluations=20, known=f"{tmp_path}/trials.db")
+    assert found.evaluated is not None
+    assert len(found.evaluated) == 20 + len(table.drop_duplicates())
+
+
+def rough(architectures: Any) -> Any:
+    """Fails for half of the designs, and is large where it does not."""
+    return np.where(architectures.depth > 8, np.nan, 1e18 * architectures.width)
+
+
+def test_what_failed_is_infinite_and_breaks_a_constraint_in_pymoo(tiny: dict[str, Any]) -> None:
+    study = nas.load_study(space=tiny, objectives=["loss", rough], **KEYS)
+    problem = study.as_pymoo()
+    everything = study.problem.space.genotypes(np.arange(study.problem.space.size))
+    out = problem.evaluate(everything.astype(float), return_as_dictionary=True)
+    failed = study.problem.architectures(everything).depth > 8
+    assert np.isposinf(out["F"][failed]).all()
+    assert (out["G"][failed] > 0).all()
+    assert (out["G"][~failed] <= 0).all()
+    result = minimize(problem, NSGA2(pop_size=20), ("n_gen", 5), seed=1)
+    assert (problem.architectures(result.X).depth <= 8).all()
+
+
+def test_every_public_object_pickles_and_has_a_short_repr(small: nas.Study, tmp_path: Path) -> None:
+    found, exact = small.search(algo="random", evaluations=40, out=tmp_path / "run"), small.solve()
+    problem, run = small.problem, nas.read_run(tmp_path / "run")
+    rows = nas.load_study().sample(40, seed=7)
+    fitted = nas.fit_law(rows, tokens=10e9, bootstraps=5)
+    designs = problem.architectures(exact.members.genotypes)
+    parts = [problem, problem.space, problem.space.specification, problem.scenario, problem.scenario.law]
+    parts += [problem.scenario.device, problem.assess(designs), designs, exact.members, exact.distance_to(exact)]
+    whole = [small, found, exact, run, fitted, small.as_pymoo(), small.as_optuna_objective()]
+    whole += [small.optimizer("nsga2"), small.explain(exact.frame.iloc[[0]]), exact.pick(), run.pick(), small.assembled]
+    for each in (*parts, *whole):
+        assert len(repr(each)) < 500, type(each)
+        copy = pickle.loads(pickle.dumps(each))
+        assert repr(copy) == repr(each), type(each)
+    assert pickle.loads(pickle.dumps(exact)).answer == exact.answer
+    assert pickle.loads(pickle.dumps(found)).pick().equals(found.pick())
+    assert pickle.loads(pickle.dumps(small)).solve().frame.equals(exact.frame)
+
+
+def test_a_search_is_followed_and_resumed(small: nas.Study, tmp_path: Path) -> None:
+    tables: list[pd.DataFrame] = []
+    keys: Any = {"algo": "random", "params": {"batch": 10}, "seed": 1, "callback": tables.append}
+    whole = small.search(**keys, evaluations=40)
+    assert pd.concat(tables).loss.tolist() == whole.evaluated.metrics["loss"].tolist()  # type: ignore[union-attr]
+    assert [len(table) for table in tables] == [10] * 4
+    small.search(**keys, evaluations=20, out=tmp_path / "run")
+    longer = small.search(**keys, evaluations=40, out=tmp_path / "run", resume=True)
+    assert longer.frame.equals(whole.frame)
+    with pytest.raises(nas.UsageError, match=r"resume: .*seed: 1 in the run, 2 now"):
+        small.search(**{**keys, "seed": 2}, evaluations=40, out=tmp_path / "run", resume=True)
+    with pytest.raises(nas.UsageError, match="resume: expected out"):
+        small.search(**keys, resume=True)
+
+
+def test_what_an_exception_ended_is_kept_where_the_message_says(small: nas.Study) -> None:
+    def stop(table: pd.DataFrame) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="10 evaluations, all kept") as caught:
+        small.search(algo="random", params={"batch": 10}, callback=stop)
+    folder = Path(str(caught.value).rpartition("--resume ")[2])
+    try:
+        assert len(nas.read_run(folder).evaluations) == 10
+    finally:
+        shutil.rmtree(folder.parent)
+
+
+def test_picks_are_the_least_of_the_first_objective_where_the_loss_is_none(
+    tiny: dict[str, Any], tmp_path: Path
+) -> None:
+    study = nas.load_study(space=tiny, objectives=["tpot_ms", "memory_gb"], **KEYS)
+    exact, everything = study.solve(), study.sample(10**6)
+    assert exact.pick().tpot_ms == exact.select("best").tpot_ms.iloc[0] == everything.tpot_ms.min()
+    assert "computed for the loss alone" in exact.answer
+    found = study.search(algo="random", evaluations=50, out=tmp_path / "run")
+    best = found.evaluated.metrics["tpot_ms"].min()  # type: ignore[union-attr]
+    run = nas.read_run(tmp_path / "run")
+    assert {found.pick().tpot_ms, run.pick().tpot_ms, run.select("best").tpot_ms.iloc[0], run.picks.tpot_ms[0]} == {
+        best
+    }
 
 
 def test_a_run_folder_is_read(small: nas.Study, tmp_path: Path) -> None:
