@@ -7,7 +7,7 @@ FOLDER holds latency/measured_latency.csv and latency/devices3/m_*.csv, which ar
 devices of the catalogue at batch 1 in their default power mode, a group for each device, engine and format.
 
 The form, chosen on the same rows among some thirty variants of its effects and of `SHAPE`: a phase takes exp(y) times what
-`SHAPE` predicts, with y = level + class of chip + family of formats + engine of that class + device + rest, each but the level
+`SHAPE` predicts, with y = level + class of chip + its kind + family of formats + engine of that class + device + rest, each but the level
 normal about 0. A group's y is the median over its rows. The standard deviations are of the largest restricted likelihood, with
 log(sd) normal about `USUAL`, as classes and engines are few.
 Of a class the left-out devices' residuals are divided by a scale of its own and phase, exp(n/(n + `SHRUNK`) ln(r)) with r the median |residual|
@@ -18,6 +18,7 @@ devices of its class were seen with.
 """
 
 import argparse
+import math
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +34,8 @@ from scipy.optimize import minimize
 
 from benchmarks.calibration import device, measurements, public_rows
 from nas.calibrate.command import LAW, resolve
+from nas.calibrate.inputs import read_input
+from nas.calibrate.request import CalibrateRequest
 from nas.files import yaml_source
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
@@ -42,75 +45,136 @@ from objectives.calibrating.held_out import Group, choose, leave_one_out
 from objectives.calibrating.measurements import Measurement, read
 from objectives.calibrating.terms import Terms, predict, terms
 from objectives.counts import total
-from objectives.device import Calibration, Chip, Phase
+from objectives.device import Calibration, Chip, Device, Phase
 from objectives.engines import engine_of
 from objectives.measured_bounds import beyond, conformal_factor
-from objectives.typical.efficiencies import FAMILIES, Cell, Level, Typical, family_of, profile_of
+from objectives.typical.efficiencies import FAMILIES, Cell, Level, Typical, family_of, chip_kind, profile_of
 from search_spaces.arrays import AnyArray, FloatArray
 
-#: What phases are of before classes differ: efficiencies and overheads that `calibrate` begins from, and an attention core at 40 %
-#: of the compute and half of the bandwidth of other operators, the best of a few pairs tried.
+#: What phases are of before classes differ: efficiencies and overheads that `calibrate` begins from, the attention core of builds that
+#: fuse it, as rows up to 65,792 tokens have it (Strix Halo), and the recurrence of linear attention, as Qwen3.5 beside models without has it there.
 SHAPE = Calibration(
     compute_efficiency=0.5,
     bandwidth_efficiency=0.8,
     overhead=0.005,
     prefill_overhead=0.015,
-    attention_compute=0.4,
-    attention_bandwidth=0.5,
+    attention_compute=0.5,
+    scan_compute=0.04,
     expert_bandwidth=0.9,
     routing_overlap=0.45,
 )
+#: Where it is otherwise: attention on matrix units that run like other products; chips without fast INT8, whose arithmetic binds when a
+#: vector is multiplied by weights of few bits (Apple's M1 Max and M2 Ultra, and three processors: 6 to 12 % of the FP16 peak); several vectors share what unpacking costs, at half of the
+#: rate of prefills, which no row here decides.
+DIFFERS = {
+    "gpu int8": {"attention_compute": 1.0},
+    "server_gpu int8": {"attention_compute": 1.0},
+    "soc int8": {"attention_compute": 1.0},
+    "npu": {"scan_compute": 0.01},
+    "cpu": {"decode_compute": 0.25, "batched_compute": 0.5},
+    "gpu fp16": {"decode_compute": 0.13, "batched_compute": 0.5},
+    "soc fp16": {"decode_compute": 0.13, "batched_compute": 0.5},
+}
+#: Builds whose attention writes its scores, and what of the profile is theirs alone.
+OLD = ("llama-bench May-2024", "llama-bench 8e672ef")
+UNFUSED = {"attention_compute": 0.4, "attention_bandwidth": 0.5}
 USUAL, LOOSE = np.log(0.3), 1.0
 SHRUNK = 4.0  # devices of a class that weigh as much as those of all
 SHARE = Fraction(8, 10)
+HELPS = 0.9  # of the error without an engine, which stating it must save
 KEPT = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles that stand for the rows of a device
 FILES = {"m_5070.csv": "rtx_5070", "m_xt.csv": "rx_7900_xt", "m_rk3588.csv": "rk3588_npu"}
+LOGS = {"strix_1b.jsonl": "ryzen_ai_max_395", "strix_vulkan.md": "ryzen_ai_max_395"}
+#: Boards that the catalogue has under another name, or not: cores x clock x operations a cycle, and the memory's rate.
+BOARDS = {
+    "intel_n150": {"fp16": 0.23, "int8": 0.92, "bandwidth": 25.6},  # 4 x 3.6 GHz x 16 (AVX2), VNNI, DDR4-3200
+    "radxa_dragon_q8b": {"fp16": 1.07, "int8": 2.14, "bandwidth": 68.3},  # SC8280XP: 4 X1C at 3.0 and 4 A78C at 2.4 GHz
+    "raspberry_pi_500plus": {"fp16": 0.307, "int8": 0.614, "bandwidth": 17.1},
+}
 TARGET = Path(__file__).parents[1] / "objectives" / "typical" / "efficiencies.yaml"
+
+
+SHARED = Typical(
+    shape=SHAPE, differs=DIFFERS, devices=1, rows=1, residuals={}, with_engine={}, unscaled={}, cells=[], source=""
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of one device, engine and format."""
+    """Rows of one device, engine and format; `old`: of builds that do not fuse attention."""
 
     device: str
     chip: Chip
+    kind: str
     family: str
     engine: str
     measured: Sequence[Measurement]
     terms: Terms
+    old: bool = False
+
+    @property
+    def board(self) -> Device:
+        """The device in the mode of the rows."""
+        return board_of(self.measured[0].device or self.device)
+
+    def as_built(self, profile: Calibration) -> Calibration:
+        """A profile of today's builds as of the rows' own."""
+        return profile.model_copy(update=UNFUSED) if self.old else profile
 
     @cached_property
     def off(self) -> FloatArray:
         """log(measured / predicted) under the shape, (n,)."""
-        return np.log(self.terms.ms / predict(self.terms, SHAPE))
+        return np.log(self.terms.ms / predict(self.terms, self.as_built(SHARED.shaped(self.chip, self.kind))))
 
     def of(self, phase: Phase) -> Any:
         """Which rows are of a phase."""
         return (self.terms.requests > 0) == (phase == "prefill")
 
 
+def board_of(name: str) -> Device:
+    """A device of the catalogue, or one of `BOARDS`."""
+    stated = BOARDS.get(name)
+    named = Device.model_validate({"name": name, "memory": 16, "chip": "cpu"} | stated) if stated else device(name)
+    assert named is not None
+    return named
+
+
+def of_file(path: Path, name: str) -> list[Measurement]:
+    """The rows of a table, or of a log."""
+    if path.suffix == ".csv":
+        return read(path.read_text(encoding="utf-8").splitlines(), name, resolve)[0]
+    return read(read_input(CalibrateRequest((path,), name))[0], name, resolve)[0]
+
+
 def public_groups(folder: Path) -> list[Rows]:
-    """Every group of the tables."""
-    found = measurements(public_rows(folder), lambda m, r: m.batch == 1)
-    for name, of in FILES.items():
-        with (folder / "latency" / "devices3" / name).open(encoding="utf-8") as file:
-            found[of] = read(file.read().splitlines(), of, resolve)[0]
+    """Every group of the tables and logs; of decode rows without lengths a short context is taken.
+
+    Rows of BF16 are left out of the logs, whose chip says that it has none.
+    """
+    table = public_rows(folder)
+    short = {"prompt_len": "64", "gen_len": "128"}
+    rows = [r | {key: r[key] or n for key, n in short.items()} if r["metric"] == "decode_tok_s" else r for r in table]
+    by_device = measurements(rows, lambda m, r: m.batch == 1)
+    for name, of in (FILES | LOGS).items():
+        place = "devices3" if name in FILES else "logs"
+        rows_of = of_file(folder / "latency" / place / name, of)
+        by_device.setdefault(of, []).extend(m for m in rows_of if name in FILES or m.format.family != "fp16")
     law, made = load_law(LAW), []
-    for name, members in found.items():
-        known = device(name)
-        if known is None or (known.mode and known.mode != "super"):
+    for name, members in by_device.items():
+        if name not in BOARDS and (device(name) is None or board_of(name).mode not in ("", "super")):
             continue
-        for (engine, _, _), rows in groups(members).items():
-            family = family_of(rows[0].format.precision)
-            made.append(
-                Rows(name.partition("@")[0], known.chip, family, engine_of(engine), rows, terms(rows, known, law))
-            )
+        board = board_of(name)
+        for (engine, _, _), group in groups(members).items():
+            family = family_of(group[0].format.precision)
+            place = (name.partition("@")[0], board.chip, chip_kind(board), family, engine_of(engine))
+            made.append(Rows(*place, group, terms(group, board, law), engine in OLD))
     return made
 
 
 Terms_of = Callable[[Rows], tuple[str, ...]]
 EFFECTS: tuple[Terms_of, ...] = (
     lambda g: (g.chip,),
+    lambda g: (g.chip, g.kind),
     lambda g: (g.family,),
     lambda g: (g.chip, g.engine),
     lambda g: (g.device,),
@@ -127,20 +191,25 @@ class Mixed:
     inverse: FloatArray
     weights: FloatArray
 
-    def at(self, chip: Chip, family: str, engine: str) -> Level:
-        """The median and the standard deviation of a device that was not seen; `any` chip and the engine "" are any that was, in equal parts of devices."""
-        seen = {(g.chip, g.engine, g.device) for g in self.seen if chip in ("any", g.chip) and engine in ("", g.engine)}
+    def at(self, chip: Chip, kind: str, family: str, engine: str) -> Level:
+        """The median and the standard deviation of a device that was not seen, with today's builds.
+
+        `any` chip and the engine "" are any that was, in equal parts of devices; the kind "" is one that was not.
+        """
+        seen = {
+            (g.chip, g.kind if chip == "any" else kind, g.engine, g.device)
+            for g in self.seen
+            if chip in ("any", g.chip) and (not kind or kind == g.kind) and engine in ("", g.engine)
+        }
         means, variances = np.array(
-            [self._one(of, family, by) for of, by, _ in sorted(seen)] or [self._one(chip, family, engine)]
+            [self._one(of, its, family, by) for of, its, by, _ in sorted(seen)] or [self._one(chip, kind, family, engine)]
         ).T
         return Level(ratio=_rounded(np.exp(means.mean())), sd=_rounded(np.sqrt(variances.mean() + means.var())))
 
-    def _one(self, chip: Chip, family: str, engine: str) -> tuple[float, float]:
-        """Mean and variance of y of a class with an engine."""
-        wanted, shared = (
-            replace(self.seen[0], device="", chip=chip, family=family, engine=engine),
-            np.zeros(len(self.seen)),
-        )
+    def _one(self, chip: Chip, kind: str, family: str, engine: str) -> tuple[float, float]:
+        """Mean and variance of y of a kind with an engine."""
+        wanted = replace(self.seen[0], device="", chip=chip, kind=kind, family=family, engine=engine, old=False)
+        shared = np.zeros(len(self.seen))
         for effect, sd in zip(EFFECTS[:-1], self.sds, strict=False):
             shared += sd**2 * np.array([effect(g) == effect(wanted) for g in self.seen], dtype=float)
         left = float((self.sds**2).sum()) - shared @ self.inverse @ shared
@@ -175,11 +244,12 @@ def fitted(found: Sequence[Rows], phase: Phase) -> Mixed:
 
 
 Scales = Mapping[tuple[str, Phase], float]
+Place = tuple[Chip, str, str, str]  # of a cell: class, kind, family, engine
 
 
 def made(
     found: Sequence[Rows],
-    cells: Iterable[tuple[Chip, str, str]],
+    cells: Iterable[Place],
     residuals: Mapping[bool, dict[Phase, list[float]]],
     scales: Mapping[bool, Scales] = MappingProxyType({}),
     unscaled: Mapping[Phase, list[float]] = MappingProxyType({}),
@@ -188,6 +258,8 @@ def made(
     forms = {phase: fitted(found, phase) for phase in PHASES}
     return Typical(
         shape=SHAPE,
+        differs=DIFFERS,
+        builds=builds_of(found),
         devices=len({g.device for g in found}),
         rows=sum(len(g.terms.ms) for g in found),
         residuals=residuals.get(False, {}),
@@ -196,27 +268,35 @@ def made(
         cells=[
             Cell(
                 chip=chip,
+                kind=kind,
                 family=family,
                 engine=engine,
                 **{
                     p: forms[p]
-                    .at(chip, family, engine)
-                    .model_copy(update={"scale": scales.get(bool(engine), {}).get((chip, p))})
+                    .at(chip, kind, family, engine)
+                    .model_copy(update={"scale": scales.get(bool(engine), {}).get((f"{chip} {kind}", p))})
                     for p in PHASES
                 },
             )
-            for chip, family, engine in cells
+            for chip, kind, family, engine in cells
         ],
         source="benchmarks/typical.py on public tables",
     )
 
 
-def cells_of(found: Sequence[Rows]) -> Iterator[tuple[Chip, str, str]]:
-    """Every class and family, with no engine and with each that was seen in the class."""
+def builds_of(found: Sequence[Rows]) -> dict[str, list[str]]:
+    """The builds of each engine, as the rows name them."""
+    names = {(g.engine, m.engine) for g in found for m in g.measured}
+    return {engine: sorted(name for of, name in names if of == engine) for engine in sorted({of for of, _ in names})}
+
+
+def cells_of(found: Sequence[Rows]) -> Iterator[Place]:
+    """Every kind of every class and family, with no engine and with each that was seen of it; "" is a kind that was not seen."""
     for chip in get_args(Chip):
-        engines = sorted({g.engine for g in found if g.chip == chip})
-        for family in FAMILIES:
-            yield from ((chip, family, engine) for engine in ("", *engines))
+        for kind in ("", *sorted({g.kind for g in found if g.chip == chip})):
+            engines = sorted({g.engine for g in found if g.chip == chip and kind in ("", g.kind)})
+            for family in FAMILIES:
+                yield from ((chip, kind, family, engine) for engine in ("", *engines))
 
 
 @dataclass(frozen=True)
@@ -224,28 +304,48 @@ class Judged:
     """A row of a device that was left out: log(measured / predicted), and its standard deviation."""
 
     device: str
-    chip: Chip
+    kind: str
+    engine: str
     phase: Phase
     off: float
     sd: float
 
+    @property
+    def chip(self) -> str:
+        """Of the class."""
+        return self.kind.partition(" ")[0]
 
-def left_out(found: Sequence[Rows], *, engines: bool) -> list[Judged]:
-    """Every row predicted from the other devices, with its engine or as of an engine that is not stated."""
+
+def left_out(found: Sequence[Rows], *, engines: bool, kinds: bool = False) -> list[Judged]:
+    """Every row predicted from the other devices (or those of other kinds), with its engine or as of an engine that is not stated."""
     judged = []
     for name in sorted({g.device for g in found}):
-        here, others = [g for g in found if g.device == name], [g for g in found if g.device != name]
-        asked = [(g.chip, g.family, g.engine if engines else "") for g in here]
-        known = made(others, dict.fromkeys(asked), {})
-        for group, (chip, family, engine) in zip(here, asked, strict=True):
-            cell = known.cell(chip, family, engine)
-            off = np.log(group.terms.ms / predict(group.terms, profile_of(known, cell)))
+        here = [g for g in found if g.device == name]
+        own = {(g.chip, g.kind) for g in here} if kinds else set()
+        others = [g for g in found if g.device != name and (g.chip, g.kind) not in own]
+        asked = [(g.chip, g.kind, g.family, g.engine if engines else "") for g in here]
+        typical = made(others, dict.fromkeys(asked), {})
+        for group, place in zip(here, asked, strict=True):
+            cell = next(c for c in typical.cells if (c.chip, c.kind, c.family, c.engine) == place)
+            off = np.log(group.terms.ms / predict(group.terms, group.as_built(profile_of(typical, cell))))
             judged += [
-                Judged(name, chip, phase, float(value), cell.level(phase).sd)
+                Judged(name, f"{group.chip} {group.kind}", group.engine, phase, float(value), cell.level(phase).sd)
                 for phase in PHASES
                 for value in off[group.of(phase)]
             ]
     return judged
+
+
+def helpful(judged: Mapping[bool, Sequence[Judged]]) -> list[str]:
+    """Kinds and engines, `soc int8 vLLM`: of devices left out the median error of their rows, phases alike, is less with the engine stated."""
+    means: dict[str, dict[bool, float]] = defaultdict(dict)
+    for stated, rows in judged.items():
+        for place in {(row.kind, row.engine) for row in rows}:
+            own = [row for row in rows if (row.kind, row.engine) == place]
+            of_phases = [[abs(math.exp(-row.off) - 1.0) for row in own if row.phase == phase] for phase in PHASES]
+            if len({row.device for row in own}) > 1:
+                means[" ".join(place)][stated] = float(np.mean([np.median(errors) for errors in of_phases if errors]))
+    return sorted(name for name, error in means.items() if error[True] < HELPS * error[False])
 
 
 def few_rows(group: Rows) -> AnyArray:
@@ -262,23 +362,23 @@ def narrowed(found: Sequence[Rows]) -> dict[str, list[Judged]]:
     """The same rows predicted as typical of the class, after three rows of the device, and by its other models or lengths."""
     judged: dict[str, list[Judged]] = {"no profile": [], "three rows of a log": [], "calibrated": []}
     for group in found:
-        board, seen = device(group.measured[0].device or group.device), few_rows(group)
+        board, seen = group.board, few_rows(group)
         if seen.all():
             continue
-        assert board is not None
-        known = made([g for g in found if g.device != group.device], [(group.chip, group.family, group.engine)], {})
+        place = (group.chip, group.kind, group.family, group.engine)
+        known = made([g for g in found if g.device != group.device], [place], {})
         cell, rest = known.cells[0], group.terms.rows(~seen)
         models = np.array([m.model for m in group.measured])
         single = len(set(models.tolist())) == 1
-        few = Group(group.terms.rows(seen), models[seen], board, priors=class_priors(cell, SHAPE, _phases(group, seen)))
+        few = Group(group.terms.rows(seen), models[seen], board, priors=class_priors(cell, SHARED.shaped(group.chip, group.kind), _phases(group, seen)))
         every = leave_one_out(Group(group.terms, models, board), by=group.terms.lengths if single else None)[~seen]
         for name, ms in (
-            ("no profile", predict(rest, profile_of(known, cell))),
+            ("no profile", predict(rest, group.as_built(profile_of(known, cell)))),
             ("three rows of a log", predict(rest, few.fitted(choose(few).kept))),
             ("calibrated", every),
         ):
             judged[name] += [
-                Judged(group.device, group.chip, phase, float(off), 1.0)
+                Judged(group.device, f"{group.chip} {group.kind}", group.engine, phase, float(off), 1.0)
                 for phase in PHASES
                 for off in np.log(rest.ms / ms)[(rest.requests > 0) == (phase == "prefill")]
                 if np.isfinite(off)
@@ -302,10 +402,9 @@ def overshoots(
         models = {m.model for m in group.measured}
         if len(models) < 2 or not (group.of("prefill").any() and group.of("decode").any()):
             continue
-        board = device(group.measured[0].device or group.device)
-        assert board is not None
+        board = group.board
         others = [g for g in found if g.device != group.device]
-        asked = [(group.chip, group.family, group.engine if engines else "")]
+        asked = [(group.chip, group.kind, group.family, group.engine if engines else "")]
         known = made(others, asked, residuals, scales, residuals[engines])
         own = calibrate(list(group.measured), board, load_law(LAW), "").profile
         name = {"int8": "int8", "fp4": "nvfp4", "fp16": "fp16"}.get(group.family, "int4")
@@ -343,7 +442,7 @@ def of_devices(judged: Sequence[Judged], scales: Scales = MappingProxyType({})) 
     """Errors in standard deviations times the scale of their class, by device."""
     by_device = defaultdict(list)
     for row in judged:
-        by_device[row.device].append(row.off / (row.sd * scales.get((row.chip, row.phase), 1.0)))
+        by_device[row.device].append(row.off / (row.sd * scales.get((row.kind, row.phase), 1.0)))
     return by_device
 
 
@@ -353,10 +452,11 @@ def scales_of(judged: Sequence[Judged]) -> Scales:
     for phase in dict.fromkeys(row.phase for row in judged):
         rows = [row for row in judged if row.phase == phase]
         usual = _middle(of_devices(rows))
-        for chip in sorted({row.chip for row in rows}):
-            own = of_devices([row for row in rows if row.chip == chip])
+        for kind in sorted({row.kind for row in rows}):
+            own = of_devices([row for row in rows if row.kind == kind])
             weight = len(own) / (len(own) + SHRUNK)
-            found[chip, phase] = _rounded(float(np.exp(weight * np.log(_middle(own) / usual))))
+            wider = float(np.exp(weight * np.log(_middle(own) / usual)))
+            found[kind, phase] = _rounded(wider if len(own) >= SHRUNK else max(1.0, wider))
     return found
 
 
@@ -380,7 +480,7 @@ def coverage(judged: Sequence[Judged], phase: Phase, *, scaled: bool) -> dict[st
         outside = beyond(len(known), count, (1 - SHARE) / 2)
         assert upper is not None
         share = float((z <= upper).mean()), float(((known[outside] <= z) & (z <= known[-1 - outside])).mean())
-        for group in (here[0].chip, "all"):
+        for group in (here[0].kind, "all"):
             shares[group].append(share)
     return {group: tuple(np.mean(each, axis=0).tolist()) for group, each in shares.items()}
 
@@ -393,7 +493,7 @@ def print_coverage(judged: Mapping[bool, Sequence[Judged]]) -> None:
             print(f"upper ends at q80 and ranges of 80 % hold, {phase}, engine {'stated' if engines else 'not stated'}")
             for group in one:
                 cells = (f"{100 * a:.0f} % and {100 * b:.0f} %" for a, b in (one[group], own[group]))
-                print(f"  {group:<11}one spread {'; own '.join(cells)}")
+                print(f"  {group:<16}one spread {'; own '.join(cells)}")
             off = (np.mean([abs(a - 0.8) for g, (a, _) in each.items() if g != "all"]) for each in (one, own))
             print(f"  from 80 %, mean of classes: {' to '.join(f'{100 * v:.1f}' for v in off)}")
 
@@ -407,8 +507,8 @@ def print_errors(judged: Sequence[Judged]) -> None:
     for phase in PHASES:
         rows = [row for row in judged if row.phase == phase]
         print(f"{phase:<9}{_summary(rows)}")
-        for chip in dict.fromkeys(row.chip for row in rows):
-            print(f"  {chip:<11}{_summary([row for row in rows if row.chip == chip])}")
+        for kind in sorted({row.kind for row in rows}):
+            print(f"  {kind:<16}{_summary([row for row in rows if row.kind == kind])}")
 
 
 def _summary(rows: Sequence[Judged]) -> str:
@@ -431,8 +531,9 @@ def main() -> None:
     scales = {engines: scales_of(rows) for engines, rows in judged.items()}
     residuals = {engines: residuals_of(rows, scales[engines]) for engines, rows in judged.items()}
     print("the shape alone")
-    print_errors([Judged(g.device, g.chip, p, float(v), 1.0) for g in found for p in PHASES for v in g.off[g.of(p)]])
-    for name, those in narrowed(found).items():
+    print_errors([Judged(g.device, f"{g.chip} {g.kind}", g.engine, p, float(v), 1.0) for g in found for p in PHASES for v in g.off[g.of(p)]])
+    after = narrowed(found)
+    for name, those in after.items():
         print(f"rows that three others of the device leave: {name}")
         for phase in PHASES:
             print(f"  {phase:<9}{_summary([row for row in those if row.phase == phase])}")
@@ -443,10 +544,12 @@ def main() -> None:
             f"their budget, {(shares <= 1.0).sum()} within it, the worst {shares.max():.2f}"
         )
     if asked.write:
-        content = made(found, cells_of(found), residuals, scales, residuals_of(judged[False])).model_dump(
-            mode="json", exclude_defaults=True
+        unseen = residuals_of(left_out(found, engines=False, kinds=True))
+        of_few = {p: [round(math.exp(z), 3) for z in zs] for p, zs in residuals_of(after["three rows of a log"]).items()}
+        content = made(found, cells_of(found), residuals, scales, unseen).model_copy(
+            update={"few": of_few, "helpful": helpful(judged)}
         )
-        TARGET.write_text(yaml_source.dump(content), encoding="utf-8")
+        TARGET.write_text(yaml_source.dump(content.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")
 
 
 if __name__ == "__main__":
