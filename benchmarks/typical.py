@@ -7,7 +7,7 @@ FOLDER holds latency/measured_latency.csv and latency/devices3/m_*.csv, which ar
 devices of the catalogue at batch 1 in their default power mode, a group for each device, engine and format.
 
 The form, chosen on the same rows among some thirty variants of its effects and of `SHAPE`: a phase takes exp(y) times what
-`SHAPE` predicts, with y = level + class of chip + its kind + family of formats + engine of that class + device + rest, each but the level
+`SHAPE` predicts, with y = level + slope · ln(FLOPs a byte; of prefill alone) + class of chip + its kind + family of formats + engine of that class + device + rest, each but the level
 normal about 0. A group's y is the median over its rows. The standard deviations are of the largest restricted likelihood, with
 log(sd) normal about `USUAL`, as classes and engines are few.
 Of a class the left-out devices' residuals are divided by a scale of its own and phase, exp(n/(n + `SHRUNK`) ln(r)) with r the median |residual|
@@ -44,11 +44,11 @@ from objectives.calibrating.group import PHASES, calibrate, groups
 from objectives.calibrating.held_out import Group, choose, leave_one_out
 from objectives.calibrating.measurements import Measurement, read
 from objectives.calibrating.terms import Terms, predict, terms
-from objectives.counts import total
+from objectives.counts import active, total
 from objectives.device import Calibration, Chip, Device, Phase
 from objectives.engines import engine_of
 from objectives.measured_bounds import beyond, conformal_factor
-from objectives.typical.efficiencies import FAMILIES, Cell, Level, Typical, family_of, chip_kind, profile_of
+from objectives.typical.efficiencies import FAMILIES, Cell, Level, Typical, chip_kind, family_of, log_ridge, profile_of
 from search_spaces.arrays import AnyArray, FloatArray
 
 #: What phases are of before classes differ: efficiencies and overheads that `calibrate` begins from, the attention core of builds that
@@ -81,6 +81,8 @@ UNFUSED = {"attention_compute": 0.4, "attention_bandwidth": 0.5}
 USUAL, LOOSE = np.log(0.3), 1.0
 SHRUNK = 4.0  # devices of a class that weigh as much as those of all
 SHARE = Fraction(8, 10)
+RULE = 0.55  # of the bandwidth at which active weights are read in decoding: llmfit 2026-08, llmfit-core/src/fit.rs (estimate_tps)
+BYTES = {"fp16": 2.0, "w8": 1.0, "int8": 1.0, "w4": 0.5, "fp4": 0.5}  # a weight: the same, models.rs (quant_bytes_per_param)
 HELPS = 0.9  # of the error without an engine, which stating it must save
 KEPT = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles that stand for the rows of a device
 FILES = {"m_5070.csv": "rtx_5070", "m_xt.csv": "rx_7900_xt", "m_rk3588.csv": "rk3588_npu"}
@@ -125,6 +127,13 @@ class Rows:
     def off(self) -> FloatArray:
         """log(measured / predicted) under the shape, (n,)."""
         return np.log(self.terms.ms / predict(self.terms, self.as_built(SHARED.shaped(self.chip, self.kind))))
+
+    @property
+    def by_rule(self) -> FloatArray:
+        """log(measured / predicted) by `RULE`, (n,), NaN of prefills."""
+        read = [BYTES[self.family] * float(active(m.architecture)[0]) for m in self.measured]
+        ms = 1e3 * np.array(read) / (RULE * self.board.bandwidth)
+        return np.where(self.of("decode"), np.log(self.terms.ms / ms), np.nan)
 
     def of(self, phase: Phase) -> Any:
         """Which rows are of a phase."""
@@ -187,6 +196,7 @@ class Mixed:
 
     seen: Sequence[Rows]
     level: float
+    slope: float
     sds: FloatArray
     inverse: FloatArray
     weights: FloatArray
@@ -221,26 +231,27 @@ def fitted(found: Sequence[Rows], phase: Phase) -> Mixed:
     seen = [g for g in found if g.of(phase).any()]
     y = np.array([np.median(g.off[g.of(phase)]) for g in seen])
     alike = [np.array([[f(a) == f(b) for b in seen] for a in seen], dtype=float) for f in EFFECTS]
-    ones = np.ones(len(y))
+    ridges = [log_ridge(g.board) for g in seen] if phase == "prefill" else []
+    columns = np.stack([np.ones(len(y)), *([np.array(ridges)] if ridges else [])], axis=1)
 
-    def solved(logs: FloatArray) -> tuple[FloatArray, float, FloatArray, float]:
+    def solved(logs: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
         covariance = np.exp(2 * logs[-1]) * np.eye(len(y)) + sum(
             np.exp(2 * s) * z for s, z in zip(logs, alike, strict=False)
         )
         inverse = np.linalg.inv(covariance)
-        information = float(ones @ inverse @ ones)
-        level = float(ones @ inverse @ y) / information
-        rest = y - level
-        deviance = np.linalg.slogdet(covariance)[1] + np.log(information) + rest @ inverse @ rest
-        return inverse, level, inverse @ rest, 0.5 * float(deviance)
+        information = columns.T @ inverse @ columns
+        fixed = np.linalg.solve(information, columns.T @ inverse @ y)
+        rest = y - columns @ fixed
+        deviance = np.linalg.slogdet(covariance)[1] + np.linalg.slogdet(information)[1] + rest @ inverse @ rest
+        return inverse, fixed, inverse @ rest, 0.5 * float(deviance)
 
     def cost(logs: FloatArray) -> float:
         return solved(logs)[3] + 0.5 * float((((logs - USUAL) / LOOSE) ** 2).sum())
 
     start = np.full(len(EFFECTS) + 1, USUAL)
     logs = minimize(cost, start, method="L-BFGS-B", bounds=[(-5.0, 1.0)] * len(start)).x
-    inverse, level, weights, _ = solved(logs)
-    return Mixed(seen, level, np.exp(logs), inverse, weights)
+    inverse, fixed, weights, _ = solved(logs)
+    return Mixed(seen, float(fixed[0]), float(fixed[1]) if ridges else 0.0, np.exp(logs), inverse, weights)
 
 
 Scales = Mapping[tuple[str, Phase], float]
@@ -260,6 +271,7 @@ def made(
         shape=SHAPE,
         differs=DIFFERS,
         builds=builds_of(found),
+        slope=_rounded(forms["prefill"].slope),
         devices=len({g.device for g in found}),
         rows=sum(len(g.terms.ms) for g in found),
         residuals=residuals.get(False, {}),
@@ -301,7 +313,7 @@ def cells_of(found: Sequence[Rows]) -> Iterator[Place]:
 
 @dataclass(frozen=True)
 class Judged:
-    """A row of a device that was left out: log(measured / predicted), and its standard deviation."""
+    """A row of a device that was left out: log(measured / predicted), its standard deviation, and the same at datasheet peaks and by `RULE`."""
 
     device: str
     kind: str
@@ -309,6 +321,8 @@ class Judged:
     phase: Phase
     off: float
     sd: float
+    at_peaks: float = math.nan
+    by_rule: float = math.nan
 
     @property
     def chip(self) -> str:
@@ -325,13 +339,14 @@ def left_out(found: Sequence[Rows], *, engines: bool, kinds: bool = False) -> li
         others = [g for g in found if g.device != name and (g.chip, g.kind) not in own]
         asked = [(g.chip, g.kind, g.family, g.engine if engines else "") for g in here]
         typical = made(others, dict.fromkeys(asked), {})
-        for group, place in zip(here, asked, strict=True):
-            cell = next(c for c in typical.cells if (c.chip, c.kind, c.family, c.engine) == place)
+        for group, (_, _, family, engine) in zip(here, asked, strict=True):
+            cell = typical.cell(group.board, family, engine)
             off = np.log(group.terms.ms / predict(group.terms, group.as_built(profile_of(typical, cell))))
+            others_off = np.stack([off, np.log(group.terms.ms / predict(group.terms, Calibration())), group.by_rule])
             judged += [
-                Judged(name, f"{group.chip} {group.kind}", group.engine, phase, float(value), cell.level(phase).sd)
+                Judged(name, f"{group.chip} {group.kind}", group.engine, phase, o, cell.level(phase).sd, peaks, rule)
                 for phase in PHASES
-                for value in off[group.of(phase)]
+                for o, peaks, rule in others_off[:, group.of(phase)].T.tolist()
             ]
     return judged
 
@@ -367,7 +382,7 @@ def narrowed(found: Sequence[Rows]) -> dict[str, list[Judged]]:
             continue
         place = (group.chip, group.kind, group.family, group.engine)
         known = made([g for g in found if g.device != group.device], [place], {})
-        cell, rest = known.cells[0], group.terms.rows(~seen)
+        cell, rest = known.cell(board, group.family, group.engine), group.terms.rows(~seen)
         models = np.array([m.model for m in group.measured])
         single = len(set(models.tolist())) == 1
         few = Group(group.terms.rows(seen), models[seen], board, priors=class_priors(cell, SHARED.shaped(group.chip, group.kind), _phases(group, seen)))
@@ -411,7 +426,7 @@ def overshoots(
         study = {"algo": "exact", "preset": "device", "device": board.mapping(), "precision": name}
         problem = assemble(study, {}).problem
         whole = problem.space.genotypes(np.arange(problem.space.size))
-        typical = profile_of(known, known.cells[0])
+        typical = profile_of(known, known.cell(board, group.family, group.engine if engines else ""))
         ours, theirs = (
             replace(problem, scenario=replace(problem.scenario, calibration=profile))
             .evaluate(whole, ("loss", metric))

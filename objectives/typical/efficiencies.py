@@ -56,7 +56,7 @@ class Typical(BaseModel):
     predicted) in standard deviations of its cell times its scale, of rows of devices whose cell had not seen them, as many for each of
     the `devices`; with_engine: the same where the engine was stated; unscaled: the same of devices whose kind was left out whole, in
     standard deviations alone, for kinds without a scale; few: measured / predicted of rows of devices of which three others had been seen.
-    helpful: kinds and engines of which stating the engine brings rows of devices left out nearer. builds: engines' builds of the rows.
+    slope: power of a device's FLOPs a byte by which its prefill takes longer (see `log_ridge`). helpful: kinds and engines of which stating the engine brings rows of devices left out nearer. builds: engines' builds of the rows.
 
     Source: `python -m benchmarks.typical`, which writes the file.
     """
@@ -64,6 +64,7 @@ class Typical(BaseModel):
     model_config = ConfigDict(extra="forbid")
     shape: Calibration
     differs: dict[str, dict[str, float]] = {}
+    slope: float = 0.0
     devices: Annotated[int, Field(ge=1)]
     rows: Annotated[int, Field(ge=1)]
     residuals: dict[Phase, list[float]]
@@ -82,11 +83,12 @@ class Typical(BaseModel):
         )
 
     def cell(self, device: Device, family: str, engine: str) -> Cell:
-        """The cell of a device's kind, of any engine where there is none of this one, of a kind that was not seen where its own was not."""
-        ways = ((kind, by) for kind in (chip_kind(device), "") for by in (engine, ""))
-        return next(
-            cell for kind, by in ways if (cell := self._cells.get((device.chip, kind, family, by))) is not None
-        )
+        """The cell of a device's kind with its own prefill, of any engine where there is none of this one, of a kind that was not seen where its own was not."""
+        places = ((device.chip, kind, family, by) for kind in (chip_kind(device), "") for by in (engine, ""))
+        cell = next(self._cells[place] for place in places if place in self._cells)
+        longer = math.exp(self.slope * log_ridge(device))
+        prefill = cell.prefill.model_copy(update={"ratio": cell.prefill.ratio * longer})
+        return cell.model_copy(update={"prefill": prefill})
 
     def shaped(self, chip: Chip, kind: str) -> Calibration:
         """The profile that all classes share, with what is otherwise in a class and a kind of it."""
@@ -96,6 +98,11 @@ class Typical(BaseModel):
     @cached_property
     def _cells(self) -> Mapping[tuple[str, str, str, str], Cell]:
         return {(cell.chip, cell.kind, cell.family, cell.engine): cell for cell in self.cells}
+
+
+def log_ridge(device: Device) -> float:
+    """ln of the peak of 16 bits (of INT8 where there is none) over the bandwidth, FLOPs a byte, of 100."""
+    return math.log(device.rate("fp16") / device.bandwidth / 100.0) if device.fp16 or device.int8 else 0.0
 
 
 def chip_kind(device: Device) -> str:
@@ -138,6 +145,7 @@ def profile_of(known: Typical, cell: Cell, mode: str = "") -> Calibration:
             "compute_efficiency": shape.compute_efficiency / prefill,
             "prefill_bandwidth_efficiency": shape.bandwidth_efficiency / prefill,
             "bandwidth_efficiency": shape.bandwidth_efficiency / decode,
+            "decode_compute": shape.decode_compute * prefill / decode,
             "prefill_overhead": (shape.prefill_overhead or shape.overhead) * prefill,
             "overhead": shape.overhead * decode,
             "held_out": {phase: _errors(known, cell, phase) for phase in known.unscaled},
