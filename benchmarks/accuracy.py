@@ -187,7 +187,13 @@ def of_classes(judged: Sequence[Judged]) -> list[dict[str, str]]:
             errors = [[getattr(row, what) for row in own] for what in ("off", "at_peaks", "by_rule")]
             ours, peaks, rule = (100 * np.abs(np.exp(-np.array(off)) - 1.0) for off in errors)
             by_rule = f"{np.median(rule):.1f}" if phase == "decode" else ""
-            figures = (f"{np.median(ours):.1f}", f"{np.quantile(ours, 0.9):.1f}", inside, f"{np.median(peaks):.1f}", by_rule)
+            figures = (
+                f"{np.median(ours):.1f}",
+                f"{np.quantile(ours, 0.9):.1f}",
+                inside,
+                f"{np.median(peaks):.1f}",
+                by_rule,
+            )
             lines.append(dict(zip(CLASSES, (kind, name, phase, *counts, *figures), strict=True)))
     return lines
 
@@ -252,9 +258,7 @@ Off by more than {100 * WORST:.0f} %, the worst first: {len(worst)} of {len(rows
 def main() -> None:
     """Write the four files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--out", type=Path, required=True, help="folder of accuracy.md and of three tables"
-    )
+    parser.add_argument("--out", type=Path, required=True, help="folder of accuracy.md and of three tables")
     out, folder = parser.parse_args().out, Path(os.environ["PLAS_EXTERNAL_DATA"])
     groups = list(every_row(folder))
     classes = of_classes(left_out(public_groups(folder), engines=False))

@@ -52,28 +52,29 @@ from objectives.typical.efficiencies import FAMILIES, Cell, Level, Typical, chip
 from search_spaces.arrays import AnyArray, FloatArray
 
 #: What phases are of before classes differ: efficiencies and overheads that `calibrate` begins from, the attention core of builds that
-#: fuse it, as rows up to 65,792 tokens have it (Strix Halo), and the recurrence of linear attention, as Qwen3.5 beside models without has it there.
+#: fuse it, as rows up to 65,792 tokens have it (Strix Halo), and the recurrence of linear attention, as Qwen3.5 beside models without has it there. Arithmetic of
+#: decoding one token: 6 % of INT8's peak, as Apple's M1 Max and M2 Ultra and three processors have it (4 to 6 %).
 SHAPE = Calibration(
     compute_efficiency=0.5,
     bandwidth_efficiency=0.8,
     overhead=0.005,
     prefill_overhead=0.015,
     attention_compute=0.5,
+    decode_compute=0.25,
     scan_compute=0.04,
     expert_bandwidth=0.9,
     routing_overlap=0.45,
 )
-#: Where it is otherwise: attention on matrix units that run like other products; chips without fast INT8, whose arithmetic binds when a
-#: vector is multiplied by weights of few bits (Apple's M1 Max and M2 Ultra, and three processors: 6 to 12 % of the FP16 peak); several vectors share what unpacking costs, at half of the
-#: rate of prefills, which no row here decides.
+#: Where it is otherwise: attention on matrix units that run like other products; without fast INT8 several vectors at half of the rate of
+#: prefills, which no row here decides.
 DIFFERS = {
     "gpu int8": {"attention_compute": 1.0},
     "server_gpu int8": {"attention_compute": 1.0},
     "soc int8": {"attention_compute": 1.0},
     "npu": {"scan_compute": 0.01},
-    "cpu": {"decode_compute": 0.25, "batched_compute": 0.5},
-    "gpu fp16": {"decode_compute": 0.13, "batched_compute": 0.5},
-    "soc fp16": {"decode_compute": 0.13, "batched_compute": 0.5},
+    "cpu": {"batched_compute": 0.5},
+    "gpu fp16": {"batched_compute": 0.5},
+    "soc fp16": {"batched_compute": 0.5},
 }
 #: Builds whose attention writes its scores, and what of the profile is theirs alone.
 OLD = ("llama-bench May-2024", "llama-bench 8e672ef")
@@ -82,7 +83,13 @@ USUAL, LOOSE = np.log(0.3), 1.0
 SHRUNK = 4.0  # devices of a class that weigh as much as those of all
 SHARE = Fraction(8, 10)
 RULE = 0.55  # of the bandwidth at which active weights are read in decoding: llmfit 2026-08, llmfit-core/src/fit.rs (estimate_tps)
-BYTES = {"fp16": 2.0, "w8": 1.0, "int8": 1.0, "w4": 0.5, "fp4": 0.5}  # a weight: the same, models.rs (quant_bytes_per_param)
+BYTES = {
+    "fp16": 2.0,
+    "w8": 1.0,
+    "int8": 1.0,
+    "w4": 0.5,
+    "fp4": 0.5,
+}  # a weight: the same, models.rs (quant_bytes_per_param)
 HELPS = 0.9  # of the error without an engine, which stating it must save
 KEPT = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles that stand for the rows of a device
 FILES = {"m_5070.csv": "rtx_5070", "m_xt.csv": "rx_7900_xt", "m_rk3588.csv": "rk3588_npu"}
@@ -126,7 +133,7 @@ class Rows:
     @cached_property
     def off(self) -> FloatArray:
         """log(measured / predicted) under the shape, (n,)."""
-        return np.log(self.terms.ms / predict(self.terms, self.as_built(SHARED.shaped(self.chip, self.kind))))
+        return np.log(self.terms.ms / predict(self.terms, self.as_built(SHARED.shaped(self.board))))
 
     @property
     def by_rule(self) -> FloatArray:
@@ -212,7 +219,8 @@ class Mixed:
             if chip in ("any", g.chip) and (not kind or kind == g.kind) and engine in ("", g.engine)
         }
         means, variances = np.array(
-            [self._one(of, its, family, by) for of, its, by, _ in sorted(seen)] or [self._one(chip, kind, family, engine)]
+            [self._one(of, its, family, by) for of, its, by, _ in sorted(seen)]
+            or [self._one(chip, kind, family, engine)]
         ).T
         return Level(ratio=_rounded(np.exp(means.mean())), sd=_rounded(np.sqrt(variances.mean() + means.var())))
 
@@ -341,7 +349,7 @@ def left_out(found: Sequence[Rows], *, engines: bool, kinds: bool = False) -> li
         typical = made(others, dict.fromkeys(asked), {})
         for group, (_, _, family, engine) in zip(here, asked, strict=True):
             cell = typical.cell(group.board, family, engine)
-            off = np.log(group.terms.ms / predict(group.terms, group.as_built(profile_of(typical, cell))))
+            off = np.log(group.terms.ms / predict(group.terms, group.as_built(profile_of(typical, cell, group.board))))
             others_off = np.stack([off, np.log(group.terms.ms / predict(group.terms, Calibration())), group.by_rule])
             judged += [
                 Judged(name, f"{group.chip} {group.kind}", group.engine, phase, o, cell.level(phase).sd, peaks, rule)
@@ -385,10 +393,15 @@ def narrowed(found: Sequence[Rows]) -> dict[str, list[Judged]]:
         cell, rest = known.cell(board, group.family, group.engine), group.terms.rows(~seen)
         models = np.array([m.model for m in group.measured])
         single = len(set(models.tolist())) == 1
-        few = Group(group.terms.rows(seen), models[seen], board, priors=class_priors(cell, SHARED.shaped(group.chip, group.kind), _phases(group, seen)))
+        few = Group(
+            group.terms.rows(seen),
+            models[seen],
+            board,
+            priors=class_priors(cell, SHARED.shaped(group.board), _phases(group, seen)),
+        )
         every = leave_one_out(Group(group.terms, models, board), by=group.terms.lengths if single else None)[~seen]
         for name, ms in (
-            ("no profile", predict(rest, group.as_built(profile_of(known, cell)))),
+            ("no profile", predict(rest, group.as_built(profile_of(known, cell, board)))),
             ("three rows of a log", predict(rest, few.fitted(choose(few).kept))),
             ("calibrated", every),
         ):
@@ -426,7 +439,7 @@ def overshoots(
         study = {"algo": "exact", "preset": "device", "device": board.mapping(), "precision": name}
         problem = assemble(study, {}).problem
         whole = problem.space.genotypes(np.arange(problem.space.size))
-        typical = profile_of(known, known.cell(board, group.family, group.engine if engines else ""))
+        typical = profile_of(known, known.cell(board, group.family, group.engine if engines else ""), board)
         ours, theirs = (
             replace(problem, scenario=replace(problem.scenario, calibration=profile))
             .evaluate(whole, ("loss", metric))
@@ -546,7 +559,14 @@ def main() -> None:
     scales = {engines: scales_of(rows) for engines, rows in judged.items()}
     residuals = {engines: residuals_of(rows, scales[engines]) for engines, rows in judged.items()}
     print("the shape alone")
-    print_errors([Judged(g.device, f"{g.chip} {g.kind}", g.engine, p, float(v), 1.0) for g in found for p in PHASES for v in g.off[g.of(p)]])
+    print_errors(
+        [
+            Judged(g.device, f"{g.chip} {g.kind}", g.engine, p, float(v), 1.0)
+            for g in found
+            for p in PHASES
+            for v in g.off[g.of(p)]
+        ]
+    )
     after = narrowed(found)
     for name, those in after.items():
         print(f"rows that three others of the device leave: {name}")
@@ -560,7 +580,9 @@ def main() -> None:
         )
     if asked.write:
         unseen = residuals_of(left_out(found, engines=False, kinds=True))
-        of_few = {p: [round(math.exp(z), 3) for z in zs] for p, zs in residuals_of(after["three rows of a log"]).items()}
+        of_few = {
+            p: [round(math.exp(z), 3) for z in zs] for p, zs in residuals_of(after["three rows of a log"]).items()
+        }
         content = made(found, cells_of(found), residuals, scales, unseen).model_copy(
             update={"few": of_few, "helpful": helpful(judged)}
         )

@@ -132,7 +132,9 @@ class Calibration(BaseModel):
         if kind == "attention":
             own = self.decode_attention_compute if phase == "decode" else None
             return own or self.attention_compute, self.attention_bandwidth
-        of_flops = float(self.decode_share(tokens)) if phase == "decode" else self.scan_compute if kind == "scan" else 1.0
+        of_flops = (
+            float(self.decode_share(tokens)) if phase == "decode" else self.scan_compute if kind == "scan" else 1.0
+        )
         return (of_flops * self.expert_compute, self.expert_bandwidth) if kind == "experts" else (of_flops, 1.0)
 
     def missed(self, phase: Phase) -> float | None:

@@ -16,7 +16,7 @@ from objectives.engines import engine_of
 from objectives.loss_law.law import Law
 from objectives.profile_choice import FAR_OFF
 from objectives.transfers import priced_otherwise
-from objectives.typical.efficiencies import chip_kind, family_of, shipped
+from objectives.typical.efficiencies import family_of, shipped
 from search_spaces.arrays import FloatArray
 
 MISFIT = 0.25  # in-sample error from which a row is named
@@ -154,7 +154,7 @@ def _priors(rows: Sequence[Measurement], device: Device) -> Priors:
         return PARAMETERS
     known, first = shipped(), rows[0]
     cell = known.cell(device, family_of(first.format.precision), engine_of(first.engine))
-    shape = known.shaped(cell.chip, cell.kind)
+    shape = known.shaped(device)
     return class_priors(cell, shape, {phase for phase in PHASES if any(m.phase == phase for m in rows)})
 
 
@@ -169,7 +169,7 @@ def _profile(
         if (known & here).any():
             ratios[phase] = sorted(_rounded(r) for r in table.ms[known & here] / unseen[known & here])
     shares = np.abs(unseen[known] / table.ms[known] - 1.0)
-    first, batched = rows[0], shipped().shaped(device.chip, chip_kind(device)).batched_compute
+    first, batched = rows[0], shipped().shaped(device).batched_compute
     return Calibration.model_validate(
         numbers
         | {

@@ -90,10 +90,11 @@ class Typical(BaseModel):
         prefill = cell.prefill.model_copy(update={"ratio": cell.prefill.ratio * longer})
         return cell.model_copy(update={"prefill": prefill})
 
-    def shaped(self, chip: Chip, kind: str) -> Calibration:
-        """The profile that all classes share, with what is otherwise in a class and a kind of it."""
-        otherwise = self.differs.get(chip, {}) | self.differs.get(f"{chip} {kind}", {})
-        return self.shape.model_copy(update=otherwise)
+    def shaped(self, device: Device) -> Calibration:
+        """The profile that all classes share for a device; arithmetic of decoding runs at units of INT8, so that its share follows INT8 over twice FP16."""
+        otherwise = self.differs.get(device.chip, {}) | self.differs.get(f"{device.chip} {chip_kind(device)}", {})
+        integers = (device.int8 or device.rate("fp16")) / (2.0 * device.rate("fp16"))
+        return self.shape.model_copy(update={**otherwise, "decode_compute": self.shape.decode_compute * integers})
 
     @cached_property
     def _cells(self) -> Mapping[tuple[str, str, str, str], Cell]:
@@ -131,17 +132,17 @@ def typical_profile(device: Device, asked: Conditions) -> Calibration:
     """The profile of a device of which nothing is measured: that of its class, with the errors of devices left out."""
     known = shipped()
     cell = known.cell(device, family_of(precision(asked.precision)), engine_of(asked.engine))
-    return profile_of(known, cell, device.mode)
+    return profile_of(known, cell, device)
 
 
-def profile_of(known: Typical, cell: Cell, mode: str = "") -> Calibration:
+def profile_of(known: Typical, cell: Cell, device: Device) -> Calibration:
     """The profile of a cell: the shape's phases by as much slower as the cell says, with errors of its standard deviation."""
-    prefill, decode, shape = cell.prefill.ratio, cell.decode.ratio, known.shaped(cell.chip, cell.kind)
+    prefill, decode, shape = cell.prefill.ratio, cell.decode.ratio, known.shaped(device)
     return shape.model_copy(
         update={
             "typical": cell.chip,
             "engine": cell.engine,
-            "mode": mode,
+            "mode": device.mode,
             "compute_efficiency": shape.compute_efficiency / prefill,
             "prefill_bandwidth_efficiency": shape.bandwidth_efficiency / prefill,
             "bandwidth_efficiency": shape.bandwidth_efficiency / decode,

@@ -8,7 +8,19 @@ from pathlib import Path
 import pytest
 
 from benchmarks import typical
-from benchmarks.accuracy import BY_LENGTH, BY_MODEL, FITTED, Row, cells, classes_csv, every_row, groups_csv, of_classes, page, unused
+from benchmarks.accuracy import (
+    BY_LENGTH,
+    BY_MODEL,
+    FITTED,
+    Row,
+    cells,
+    classes_csv,
+    every_row,
+    groups_csv,
+    of_classes,
+    page,
+    unused,
+)
 from benchmarks.typical import Judged
 from nas.calibrate.command import resolve
 from objectives.calibrating.measurements import read
@@ -60,10 +72,18 @@ def stored() -> list[dict[str, str]]:
 def test_classes_count_devices_and_the_rule_reads_active_weights() -> None:
     """Two devices of a kind whose rows are 10 % and 30 % too fast, twice that at datasheet peaks, 50 % by the rule."""
     off = [("a", 0.9), ("b", 0.7)]
-    judged = [Judged(name, "gpu int8", "E", "decode", *map(math.log, (1 / by, 1.2, 1 / (2 * by - 1), 2))) for name, by in off]
+    judged = [
+        Judged(name, "gpu int8", "E", "decode", *map(math.log, (1 / by, 1.2, 1 / (2 * by - 1), 2))) for name, by in off
+    ]
     judged += [Judged(f"{i}", "soc fp16", "E", "decode", 0.1 * i + 0.1, 1.0, 0.0, 0.0) for i in range(8)]
     (line,) = (line for line in of_classes(judged) if (line["class"], line["device"]) == ("gpu int8", ""))
-    assert [line[name] for name in ("devices", "rows", "median", "datasheet", "llmfit")] == ["2", "2", "20.0", "40.0", "50.0"]
+    assert [line[name] for name in ("devices", "rows", "median", "datasheet", "llmfit")] == [
+        "2",
+        "2",
+        "20.0",
+        "40.0",
+        "50.0",
+    ]
 
 
 @pytest.mark.slow

@@ -16,7 +16,10 @@ SIZE = {"cpu": 2048, "cuda": 8192}
 SMALL, SMALL_SECONDS = {"cpu": 256, "cuda": 2048}, 0.05  # of the products that show which kernels are worth measuring
 REFERENCE = 4.0  # times as long as single precision: no kernel for this machine, which no engine would run
 READ_BYTES = {"cpu": 512 << 20, "cuda": 4 << 30}
-MATRICES = {"cpu": 8, "cuda": 4}  # that share them: of 1 GiB on a GPU, which take 100 times as long as starting to read one
+MATRICES = {
+    "cpu": 8,
+    "cuda": 4,
+}  # that share them: of 1 GiB on a GPU, which take 100 times as long as starting to read one
 WIDTH = 4096  # columns of the matrices that are read
 HELD = 0.25  # of the last-level cache: more than the caches before it hold, and what other programs leave of it
 
