@@ -2,9 +2,9 @@
 
     PLAS_EXTERNAL_DATA=FOLDER python -m benchmarks.accuracy --out DOCS
 
-FOLDER holds latency/measured_latency.csv and latency/llamacpp_cpu_two_cores.csv, which are not part of the project.
-DOCS gets accuracy.csv, with the measured times of others, and what has errors alone, accuracy-groups.csv and accuracy.md: docs/ has the
-former, and the latter in docs/measure-and-calibrate.md.
+FOLDER holds the tables and logs of latency/, which are not part of the project.
+DOCS gets accuracy.csv, with the measured times of others, and what has errors alone, accuracy-groups.csv, accuracy-classes.csv and accuracy.md:
+docs/ has the former two, and the latter in docs/measure-and-calibrate.md. Of classes every device is left out whole.
 A row is predicted from other models of its group, else from other lengths of its only model, else it was fitted to.
 """
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from benchmarks.calibration import calibrations, device, measurements, public_rows, unread
 from benchmarks.held_out import CPU, SHORT, cpu_rows
+from benchmarks.typical import Judged, coverage, left_out, public_groups
 from nas.calibrate.command import LAW
 from nas.files.tables import csv_text
 from nas.study.catalogue import load_law
@@ -79,7 +80,7 @@ def every_row(folder: Path) -> Iterator[list[Row]]:
     yield judged(calibrate(cpu_rows(folder), CPU, load_law(LAW), "llama.cpp"), CPU)
 
 
-def left_out(folder: Path) -> list[str]:
+def unused(folder: Path) -> list[str]:
     """Which rows were not used, and why."""
     rows = public_rows(folder)
     unknown = Counter(
@@ -169,13 +170,52 @@ def _named(row: Row) -> Cells:
     return (*where, m.model, m.phase, length, f"{100 * abs(row.error):.0f} % too {slow}", row.seen)
 
 
+CLASSES = ("class", "device", "phase", "devices", "rows", "median", "p90", "in range", "datasheet", "llmfit")
+
+
+def of_classes(judged: Sequence[Judged]) -> list[dict[str, str]]:
+    """Of each phase a line for all devices, for each kind and for each device of it, %: errors, how many are in the range of 80 %, errors by the datasheet and by llmfit's rule."""
+    lines = []
+    for phase in (p for p in PHASES if any(row.phase == p for row in judged)):
+        held = coverage(judged, phase, scaled=True)
+        rows = [row for row in judged if row.phase == phase]
+        places = [("all", ""), *sorted({(row.kind, name) for row in rows for name in ("", row.device)})]
+        for kind, name in places:
+            own = [row for row in rows if kind in ("all", row.kind) and name in ("", row.device)]
+            inside = "" if name else f"{100 * held[kind][1]:.0f}"
+            counts = (str(len({row.device for row in own})), str(len(own)))
+            errors = [[getattr(row, what) for row in own] for what in ("off", "at_peaks", "by_rule")]
+            ours, peaks, rule = (100 * np.abs(np.exp(-np.array(off)) - 1.0) for off in errors)
+            by_rule = f"{np.median(rule):.1f}" if phase == "decode" else ""
+            figures = (
+                f"{np.median(ours):.1f}",
+                f"{np.quantile(ours, 0.9):.1f}",
+                inside,
+                f"{np.median(peaks):.1f}",
+                by_rule,
+            )
+            lines.append(dict(zip(CLASSES, (kind, name, phase, *counts, *figures), strict=True)))
+    return lines
+
+
+def classes_csv(classes: Sequence[dict[str, str]]) -> str:
+    """The lines as a table."""
+    return csv_text({name: [line[name] for line in classes] for name in CLASSES})
+
+
+def class_table(classes: Sequence[dict[str, str]]) -> str:
+    """A line for each kind, in Markdown."""
+    shown = [name for name in CLASSES if name != "device"]
+    return table(shown, [[line[name] for name in shown] for line in classes if not line["device"]])
+
+
 def table(header: Cells, body: Sequence[Cells]) -> str:
     """A Markdown table."""
     lines = [header, ["---"] * len(header), *body]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def page(groups: Sequence[Sequence[Row]], unused: Sequence[str]) -> str:
+def page(groups: Sequence[Sequence[Row]], unused: Sequence[str], classes: Sequence[dict[str, str]]) -> str:
     """A section of the page: how many rows, errors by engine, the worst rows by name, and what was left out."""
     rows = [row for group in groups for row in group]
     counts = Counter(row.seen for row in rows)
@@ -199,6 +239,10 @@ By engine, medians of the rows that were held out, with 90th percentiles in brac
 
 {table(of_engines, _engines(groups))}
 
+By kind of chip, every device [left out whole](#without-a-profile), %; llmfit: active weights at 55 % of the bandwidth; each device in [accuracy-classes.csv](accuracy-classes.csv):
+
+{class_table(classes)}
+
 ### The worst rows
 
 Off by more than {100 * WORST:.0f} %, the worst first: {len(worst)} of {len(rows)}.
@@ -212,20 +256,20 @@ Off by more than {100 * WORST:.0f} %, the worst first: {len(worst)} of {len(rows
 
 
 def main() -> None:
-    """Write the three files."""
+    """Write the four files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--out", type=Path, required=True, help="folder of accuracy.md, accuracy.csv, accuracy-groups.csv"
-    )
+    parser.add_argument("--out", type=Path, required=True, help="folder of accuracy.md and of three tables")
     out, folder = parser.parse_args().out, Path(os.environ["PLAS_EXTERNAL_DATA"])
     groups = list(every_row(folder))
+    classes = of_classes(left_out(public_groups(folder), engines=False))
     told = [cells(row) for group in groups for row in group]
     out.mkdir(parents=True, exist_ok=True)
     (out / "accuracy.csv").write_text(
         csv_text({name: [row[name] for row in told] for name in told[0]}), encoding="utf-8"
     )
+    (out / "accuracy-classes.csv").write_text(classes_csv(classes), encoding="utf-8")
     (out / "accuracy-groups.csv").write_text(groups_csv(groups), encoding="utf-8")
-    (out / "accuracy.md").write_text(page(groups, left_out(folder)), encoding="utf-8")
+    (out / "accuracy.md").write_text(page(groups, unused(folder), classes), encoding="utf-8")
     print(f"{len(told)} rows: {out / 'accuracy.md'}, {out / 'accuracy.csv'}")
 
 

@@ -7,7 +7,7 @@ FOLDER holds latency/measured_latency.csv and latency/devices3/m_*.csv, which ar
 devices of the catalogue at batch 1 in their default power mode, a group for each device, engine and format.
 
 The form, chosen on the same rows among some thirty variants of its effects and of `SHAPE`: a phase takes exp(y) times what
-`SHAPE` predicts, with y = level + class of chip + family of formats + engine of that class + device + rest, each but the level
+`SHAPE` predicts, with y = level + slope · ln(FLOPs a byte; of prefill alone) + class of chip + its kind + family of formats + engine of that class + device + rest, each but the level
 normal about 0. A group's y is the median over its rows. The standard deviations are of the largest restricted likelihood, with
 log(sd) normal about `USUAL`, as classes and engines are few.
 Of a class the left-out devices' residuals are divided by a scale of its own and phase, exp(n/(n + `SHRUNK`) ln(r)) with r the median |residual|
@@ -18,6 +18,7 @@ devices of its class were seen with.
 """
 
 import argparse
+import math
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +34,8 @@ from scipy.optimize import minimize
 
 from benchmarks.calibration import device, measurements, public_rows
 from nas.calibrate.command import LAW, resolve
+from nas.calibrate.inputs import read_input
+from nas.calibrate.request import CalibrateRequest
 from nas.files import yaml_source
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
@@ -41,76 +44,153 @@ from objectives.calibrating.group import PHASES, calibrate, groups
 from objectives.calibrating.held_out import Group, choose, leave_one_out
 from objectives.calibrating.measurements import Measurement, read
 from objectives.calibrating.terms import Terms, predict, terms
-from objectives.counts import total
-from objectives.device import Calibration, Chip, Phase
+from objectives.counts import active, total
+from objectives.device import Calibration, Chip, Device, Phase
 from objectives.engines import engine_of
 from objectives.measured_bounds import beyond, conformal_factor
-from objectives.typical.efficiencies import FAMILIES, Cell, Level, Typical, family_of, profile_of
+from objectives.typical.efficiencies import FAMILIES, Cell, Level, Typical, chip_kind, family_of, log_ridge, profile_of
 from search_spaces.arrays import AnyArray, FloatArray
 
-#: What phases are of before classes differ: efficiencies and overheads that `calibrate` begins from, and an attention core at 40 %
-#: of the compute and half of the bandwidth of other operators, the best of a few pairs tried.
+#: What phases are of before classes differ: efficiencies and overheads that `calibrate` begins from, the attention core of builds that
+#: fuse it, as rows up to 65,792 tokens have it (Strix Halo), and the recurrence of linear attention, as Qwen3.5 beside models without has it there. Arithmetic of
+#: decoding one token: 6 % of INT8's peak, as Apple's M1 Max and M2 Ultra and three processors have it (4 to 6 %).
 SHAPE = Calibration(
     compute_efficiency=0.5,
     bandwidth_efficiency=0.8,
     overhead=0.005,
     prefill_overhead=0.015,
-    attention_compute=0.4,
-    attention_bandwidth=0.5,
+    attention_compute=0.5,
+    decode_compute=0.25,
+    scan_compute=0.04,
     expert_bandwidth=0.9,
     routing_overlap=0.45,
 )
+#: Where it is otherwise: attention on matrix units that run like other products; without fast INT8 several vectors at half of the rate of
+#: prefills, which no row here decides.
+DIFFERS = {
+    "gpu int8": {"attention_compute": 1.0},
+    "server_gpu int8": {"attention_compute": 1.0},
+    "soc int8": {"attention_compute": 1.0},
+    "npu": {"scan_compute": 0.01},
+    "cpu": {"batched_compute": 0.5},
+    "gpu fp16": {"batched_compute": 0.5},
+    "soc fp16": {"batched_compute": 0.5},
+}
+#: Builds whose attention writes its scores, and what of the profile is theirs alone.
+OLD = ("llama-bench May-2024", "llama-bench 8e672ef")
+UNFUSED = {"attention_compute": 0.4, "attention_bandwidth": 0.5}
 USUAL, LOOSE = np.log(0.3), 1.0
 SHRUNK = 4.0  # devices of a class that weigh as much as those of all
 SHARE = Fraction(8, 10)
+RULE = 0.55  # of the bandwidth at which active weights are read in decoding: llmfit 2026-08, llmfit-core/src/fit.rs (estimate_tps)
+BYTES = {
+    "fp16": 2.0,
+    "w8": 1.0,
+    "int8": 1.0,
+    "w4": 0.5,
+    "fp4": 0.5,
+}  # a weight: the same, models.rs (quant_bytes_per_param)
+HELPS = 0.9  # of the error without an engine, which stating it must save
 KEPT = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles that stand for the rows of a device
 FILES = {"m_5070.csv": "rtx_5070", "m_xt.csv": "rx_7900_xt", "m_rk3588.csv": "rk3588_npu"}
+LOGS = {"strix_1b.jsonl": "ryzen_ai_max_395", "strix_vulkan.md": "ryzen_ai_max_395"}
+#: Boards that the catalogue has under another name, or not: cores x clock x operations a cycle, and the memory's rate.
+BOARDS = {
+    "intel_n150": {"fp16": 0.23, "int8": 0.92, "bandwidth": 25.6},  # 4 x 3.6 GHz x 16 (AVX2), VNNI, DDR4-3200
+    "radxa_dragon_q8b": {"fp16": 1.07, "int8": 2.14, "bandwidth": 68.3},  # SC8280XP: 4 X1C at 3.0 and 4 A78C at 2.4 GHz
+    "raspberry_pi_500plus": {"fp16": 0.307, "int8": 0.614, "bandwidth": 17.1},
+}
 TARGET = Path(__file__).parents[1] / "objectives" / "typical" / "efficiencies.yaml"
+
+
+SHARED = Typical(
+    shape=SHAPE, differs=DIFFERS, devices=1, rows=1, residuals={}, with_engine={}, unscaled={}, cells=[], source=""
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of one device, engine and format."""
+    """Rows of one device, engine and format; `old`: of builds that do not fuse attention."""
 
     device: str
     chip: Chip
+    kind: str
     family: str
     engine: str
     measured: Sequence[Measurement]
     terms: Terms
+    old: bool = False
+
+    @property
+    def board(self) -> Device:
+        """The device in the mode of the rows."""
+        return board_of(self.measured[0].device or self.device)
+
+    def as_built(self, profile: Calibration) -> Calibration:
+        """A profile of today's builds as of the rows' own."""
+        return profile.model_copy(update=UNFUSED) if self.old else profile
 
     @cached_property
     def off(self) -> FloatArray:
         """log(measured / predicted) under the shape, (n,)."""
-        return np.log(self.terms.ms / predict(self.terms, SHAPE))
+        return np.log(self.terms.ms / predict(self.terms, self.as_built(SHARED.shaped(self.board))))
+
+    @property
+    def by_rule(self) -> FloatArray:
+        """log(measured / predicted) by `RULE`, (n,), NaN of prefills."""
+        read = [BYTES[self.family] * float(active(m.architecture)[0]) for m in self.measured]
+        ms = 1e3 * np.array(read) / (RULE * self.board.bandwidth)
+        return np.where(self.of("decode"), np.log(self.terms.ms / ms), np.nan)
 
     def of(self, phase: Phase) -> Any:
         """Which rows are of a phase."""
         return (self.terms.requests > 0) == (phase == "prefill")
 
 
+def board_of(name: str) -> Device:
+    """A device of the catalogue, or one of `BOARDS`."""
+    stated = BOARDS.get(name)
+    named = Device.model_validate({"name": name, "memory": 16, "chip": "cpu"} | stated) if stated else device(name)
+    assert named is not None
+    return named
+
+
+def of_file(path: Path, name: str) -> list[Measurement]:
+    """The rows of a table, or of a log."""
+    if path.suffix == ".csv":
+        return read(path.read_text(encoding="utf-8").splitlines(), name, resolve)[0]
+    return read(read_input(CalibrateRequest((path,), name))[0], name, resolve)[0]
+
+
 def public_groups(folder: Path) -> list[Rows]:
-    """Every group of the tables."""
-    found = measurements(public_rows(folder), lambda m, r: m.batch == 1)
-    for name, of in FILES.items():
-        with (folder / "latency" / "devices3" / name).open(encoding="utf-8") as file:
-            found[of] = read(file.read().splitlines(), of, resolve)[0]
+    """Every group of the tables and logs; of decode rows without lengths a short context is taken.
+
+    Rows of BF16 are left out of the logs, whose chip says that it has none.
+    """
+    table = public_rows(folder)
+    short = {"prompt_len": "64", "gen_len": "128"}
+    rows = [r | {key: r[key] or n for key, n in short.items()} if r["metric"] == "decode_tok_s" else r for r in table]
+    by_device = measurements(rows, lambda m, r: m.batch == 1)
+    for name, of in (FILES | LOGS).items():
+        place = "devices3" if name in FILES else "logs"
+        rows_of = of_file(folder / "latency" / place / name, of)
+        by_device.setdefault(of, []).extend(m for m in rows_of if name in FILES or m.format.family != "fp16")
     law, made = load_law(LAW), []
-    for name, members in found.items():
-        known = device(name)
-        if known is None or (known.mode and known.mode != "super"):
+    for name, members in by_device.items():
+        if name not in BOARDS and (device(name) is None or board_of(name).mode not in ("", "super")):
             continue
-        for (engine, _, _), rows in groups(members).items():
-            family = family_of(rows[0].format.precision)
-            made.append(
-                Rows(name.partition("@")[0], known.chip, family, engine_of(engine), rows, terms(rows, known, law))
-            )
+        board = board_of(name)
+        for (engine, _, _), group in groups(members).items():
+            family = family_of(group[0].format.precision)
+            place = (name.partition("@")[0], board.chip, chip_kind(board), family, engine_of(engine))
+            made.append(Rows(*place, group, terms(group, board, law), engine in OLD))
     return made
 
 
 Terms_of = Callable[[Rows], tuple[str, ...]]
 EFFECTS: tuple[Terms_of, ...] = (
     lambda g: (g.chip,),
+    lambda g: (g.chip, g.kind),
     lambda g: (g.family,),
     lambda g: (g.chip, g.engine),
     lambda g: (g.device,),
@@ -123,24 +203,31 @@ class Mixed:
 
     seen: Sequence[Rows]
     level: float
+    slope: float
     sds: FloatArray
     inverse: FloatArray
     weights: FloatArray
 
-    def at(self, chip: Chip, family: str, engine: str) -> Level:
-        """The median and the standard deviation of a device that was not seen; `any` chip and the engine "" are any that was, in equal parts of devices."""
-        seen = {(g.chip, g.engine, g.device) for g in self.seen if chip in ("any", g.chip) and engine in ("", g.engine)}
+    def at(self, chip: Chip, kind: str, family: str, engine: str) -> Level:
+        """The median and the standard deviation of a device that was not seen, with today's builds.
+
+        `any` chip and the engine "" are any that was, in equal parts of devices; the kind "" is one that was not.
+        """
+        seen = {
+            (g.chip, g.kind if chip == "any" else kind, g.engine, g.device)
+            for g in self.seen
+            if chip in ("any", g.chip) and (not kind or kind == g.kind) and engine in ("", g.engine)
+        }
         means, variances = np.array(
-            [self._one(of, family, by) for of, by, _ in sorted(seen)] or [self._one(chip, family, engine)]
+            [self._one(of, its, family, by) for of, its, by, _ in sorted(seen)]
+            or [self._one(chip, kind, family, engine)]
         ).T
         return Level(ratio=_rounded(np.exp(means.mean())), sd=_rounded(np.sqrt(variances.mean() + means.var())))
 
-    def _one(self, chip: Chip, family: str, engine: str) -> tuple[float, float]:
-        """Mean and variance of y of a class with an engine."""
-        wanted, shared = (
-            replace(self.seen[0], device="", chip=chip, family=family, engine=engine),
-            np.zeros(len(self.seen)),
-        )
+    def _one(self, chip: Chip, kind: str, family: str, engine: str) -> tuple[float, float]:
+        """Mean and variance of y of a kind with an engine."""
+        wanted = replace(self.seen[0], device="", chip=chip, kind=kind, family=family, engine=engine, old=False)
+        shared = np.zeros(len(self.seen))
         for effect, sd in zip(EFFECTS[:-1], self.sds, strict=False):
             shared += sd**2 * np.array([effect(g) == effect(wanted) for g in self.seen], dtype=float)
         left = float((self.sds**2).sum()) - shared @ self.inverse @ shared
@@ -152,34 +239,36 @@ def fitted(found: Sequence[Rows], phase: Phase) -> Mixed:
     seen = [g for g in found if g.of(phase).any()]
     y = np.array([np.median(g.off[g.of(phase)]) for g in seen])
     alike = [np.array([[f(a) == f(b) for b in seen] for a in seen], dtype=float) for f in EFFECTS]
-    ones = np.ones(len(y))
+    ridges = [log_ridge(g.board) for g in seen] if phase == "prefill" else []
+    columns = np.stack([np.ones(len(y)), *([np.array(ridges)] if ridges else [])], axis=1)
 
-    def solved(logs: FloatArray) -> tuple[FloatArray, float, FloatArray, float]:
+    def solved(logs: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
         covariance = np.exp(2 * logs[-1]) * np.eye(len(y)) + sum(
             np.exp(2 * s) * z for s, z in zip(logs, alike, strict=False)
         )
         inverse = np.linalg.inv(covariance)
-        information = float(ones @ inverse @ ones)
-        level = float(ones @ inverse @ y) / information
-        rest = y - level
-        deviance = np.linalg.slogdet(covariance)[1] + np.log(information) + rest @ inverse @ rest
-        return inverse, level, inverse @ rest, 0.5 * float(deviance)
+        information = columns.T @ inverse @ columns
+        fixed = np.linalg.solve(information, columns.T @ inverse @ y)
+        rest = y - columns @ fixed
+        deviance = np.linalg.slogdet(covariance)[1] + np.linalg.slogdet(information)[1] + rest @ inverse @ rest
+        return inverse, fixed, inverse @ rest, 0.5 * float(deviance)
 
     def cost(logs: FloatArray) -> float:
         return solved(logs)[3] + 0.5 * float((((logs - USUAL) / LOOSE) ** 2).sum())
 
     start = np.full(len(EFFECTS) + 1, USUAL)
     logs = minimize(cost, start, method="L-BFGS-B", bounds=[(-5.0, 1.0)] * len(start)).x
-    inverse, level, weights, _ = solved(logs)
-    return Mixed(seen, level, np.exp(logs), inverse, weights)
+    inverse, fixed, weights, _ = solved(logs)
+    return Mixed(seen, float(fixed[0]), float(fixed[1]) if ridges else 0.0, np.exp(logs), inverse, weights)
 
 
 Scales = Mapping[tuple[str, Phase], float]
+Place = tuple[Chip, str, str, str]  # of a cell: class, kind, family, engine
 
 
 def made(
     found: Sequence[Rows],
-    cells: Iterable[tuple[Chip, str, str]],
+    cells: Iterable[Place],
     residuals: Mapping[bool, dict[Phase, list[float]]],
     scales: Mapping[bool, Scales] = MappingProxyType({}),
     unscaled: Mapping[Phase, list[float]] = MappingProxyType({}),
@@ -188,6 +277,9 @@ def made(
     forms = {phase: fitted(found, phase) for phase in PHASES}
     return Typical(
         shape=SHAPE,
+        differs=DIFFERS,
+        builds=builds_of(found),
+        slope=_rounded(forms["prefill"].slope),
         devices=len({g.device for g in found}),
         rows=sum(len(g.terms.ms) for g in found),
         residuals=residuals.get(False, {}),
@@ -196,56 +288,87 @@ def made(
         cells=[
             Cell(
                 chip=chip,
+                kind=kind,
                 family=family,
                 engine=engine,
                 **{
                     p: forms[p]
-                    .at(chip, family, engine)
-                    .model_copy(update={"scale": scales.get(bool(engine), {}).get((chip, p))})
+                    .at(chip, kind, family, engine)
+                    .model_copy(update={"scale": scales.get(bool(engine), {}).get((f"{chip} {kind}", p))})
                     for p in PHASES
                 },
             )
-            for chip, family, engine in cells
+            for chip, kind, family, engine in cells
         ],
         source="benchmarks/typical.py on public tables",
     )
 
 
-def cells_of(found: Sequence[Rows]) -> Iterator[tuple[Chip, str, str]]:
-    """Every class and family, with no engine and with each that was seen in the class."""
+def builds_of(found: Sequence[Rows]) -> dict[str, list[str]]:
+    """The builds of each engine, as the rows name them."""
+    names = {(g.engine, m.engine) for g in found for m in g.measured}
+    return {engine: sorted(name for of, name in names if of == engine) for engine in sorted({of for of, _ in names})}
+
+
+def cells_of(found: Sequence[Rows]) -> Iterator[Place]:
+    """Every kind of every class and family, with no engine and with each that was seen of it; "" is a kind that was not seen."""
     for chip in get_args(Chip):
-        engines = sorted({g.engine for g in found if g.chip == chip})
-        for family in FAMILIES:
-            yield from ((chip, family, engine) for engine in ("", *engines))
+        for kind in ("", *sorted({g.kind for g in found if g.chip == chip})):
+            engines = sorted({g.engine for g in found if g.chip == chip and kind in ("", g.kind)})
+            for family in FAMILIES:
+                yield from ((chip, kind, family, engine) for engine in ("", *engines))
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A row of a device that was left out: log(measured / predicted), and its standard deviation."""
+    """A row of a device that was left out: log(measured / predicted), its standard deviation, and the same at datasheet peaks and by `RULE`."""
 
     device: str
-    chip: Chip
+    kind: str
+    engine: str
     phase: Phase
     off: float
     sd: float
+    at_peaks: float = math.nan
+    by_rule: float = math.nan
+
+    @property
+    def chip(self) -> str:
+        """Of the class."""
+        return self.kind.partition(" ")[0]
 
 
-def left_out(found: Sequence[Rows], *, engines: bool) -> list[Judged]:
-    """Every row predicted from the other devices, with its engine or as of an engine that is not stated."""
+def left_out(found: Sequence[Rows], *, engines: bool, kinds: bool = False) -> list[Judged]:
+    """Every row predicted from the other devices (or those of other kinds), with its engine or as of an engine that is not stated."""
     judged = []
     for name in sorted({g.device for g in found}):
-        here, others = [g for g in found if g.device == name], [g for g in found if g.device != name]
-        asked = [(g.chip, g.family, g.engine if engines else "") for g in here]
-        known = made(others, dict.fromkeys(asked), {})
-        for group, (chip, family, engine) in zip(here, asked, strict=True):
-            cell = known.cell(chip, family, engine)
-            off = np.log(group.terms.ms / predict(group.terms, profile_of(known, cell)))
+        here = [g for g in found if g.device == name]
+        own = {(g.chip, g.kind) for g in here} if kinds else set()
+        others = [g for g in found if g.device != name and (g.chip, g.kind) not in own]
+        asked = [(g.chip, g.kind, g.family, g.engine if engines else "") for g in here]
+        typical = made(others, dict.fromkeys(asked), {})
+        for group, (_, _, family, engine) in zip(here, asked, strict=True):
+            cell = typical.cell(group.board, family, engine)
+            off = np.log(group.terms.ms / predict(group.terms, group.as_built(profile_of(typical, cell, group.board))))
+            others_off = np.stack([off, np.log(group.terms.ms / predict(group.terms, Calibration())), group.by_rule])
             judged += [
-                Judged(name, chip, phase, float(value), cell.level(phase).sd)
+                Judged(name, f"{group.chip} {group.kind}", group.engine, phase, o, cell.level(phase).sd, peaks, rule)
                 for phase in PHASES
-                for value in off[group.of(phase)]
+                for o, peaks, rule in others_off[:, group.of(phase)].T.tolist()
             ]
     return judged
+
+
+def helpful(judged: Mapping[bool, Sequence[Judged]]) -> list[str]:
+    """Kinds and engines, `soc int8 vLLM`: of devices left out the median error of their rows, phases alike, is less with the engine stated."""
+    means: dict[str, dict[bool, float]] = defaultdict(dict)
+    for stated, rows in judged.items():
+        for place in {(row.kind, row.engine) for row in rows}:
+            own = [row for row in rows if (row.kind, row.engine) == place]
+            of_phases = [[abs(math.exp(-row.off) - 1.0) for row in own if row.phase == phase] for phase in PHASES]
+            if len({row.device for row in own}) > 1:
+                means[" ".join(place)][stated] = float(np.mean([np.median(errors) for errors in of_phases if errors]))
+    return sorted(name for name, error in means.items() if error[True] < HELPS * error[False])
 
 
 def few_rows(group: Rows) -> AnyArray:
@@ -262,23 +385,28 @@ def narrowed(found: Sequence[Rows]) -> dict[str, list[Judged]]:
     """The same rows predicted as typical of the class, after three rows of the device, and by its other models or lengths."""
     judged: dict[str, list[Judged]] = {"no profile": [], "three rows of a log": [], "calibrated": []}
     for group in found:
-        board, seen = device(group.measured[0].device or group.device), few_rows(group)
+        board, seen = group.board, few_rows(group)
         if seen.all():
             continue
-        assert board is not None
-        known = made([g for g in found if g.device != group.device], [(group.chip, group.family, group.engine)], {})
-        cell, rest = known.cells[0], group.terms.rows(~seen)
+        place = (group.chip, group.kind, group.family, group.engine)
+        known = made([g for g in found if g.device != group.device], [place], {})
+        cell, rest = known.cell(board, group.family, group.engine), group.terms.rows(~seen)
         models = np.array([m.model for m in group.measured])
         single = len(set(models.tolist())) == 1
-        few = Group(group.terms.rows(seen), models[seen], board, priors=class_priors(cell, SHAPE, _phases(group, seen)))
+        few = Group(
+            group.terms.rows(seen),
+            models[seen],
+            board,
+            priors=class_priors(cell, SHARED.shaped(group.board), _phases(group, seen)),
+        )
         every = leave_one_out(Group(group.terms, models, board), by=group.terms.lengths if single else None)[~seen]
         for name, ms in (
-            ("no profile", predict(rest, profile_of(known, cell))),
+            ("no profile", predict(rest, group.as_built(profile_of(known, cell, board)))),
             ("three rows of a log", predict(rest, few.fitted(choose(few).kept))),
             ("calibrated", every),
         ):
             judged[name] += [
-                Judged(group.device, group.chip, phase, float(off), 1.0)
+                Judged(group.device, f"{group.chip} {group.kind}", group.engine, phase, float(off), 1.0)
                 for phase in PHASES
                 for off in np.log(rest.ms / ms)[(rest.requests > 0) == (phase == "prefill")]
                 if np.isfinite(off)
@@ -302,17 +430,16 @@ def overshoots(
         models = {m.model for m in group.measured}
         if len(models) < 2 or not (group.of("prefill").any() and group.of("decode").any()):
             continue
-        board = device(group.measured[0].device or group.device)
-        assert board is not None
+        board = group.board
         others = [g for g in found if g.device != group.device]
-        asked = [(group.chip, group.family, group.engine if engines else "")]
+        asked = [(group.chip, group.kind, group.family, group.engine if engines else "")]
         known = made(others, asked, residuals, scales, residuals[engines])
         own = calibrate(list(group.measured), board, load_law(LAW), "").profile
         name = {"int8": "int8", "fp4": "nvfp4", "fp16": "fp16"}.get(group.family, "int4")
         study = {"algo": "exact", "preset": "device", "device": board.mapping(), "precision": name}
         problem = assemble(study, {}).problem
         whole = problem.space.genotypes(np.arange(problem.space.size))
-        typical = profile_of(known, known.cells[0])
+        typical = profile_of(known, known.cell(board, group.family, group.engine if engines else ""), board)
         ours, theirs = (
             replace(problem, scenario=replace(problem.scenario, calibration=profile))
             .evaluate(whole, ("loss", metric))
@@ -343,7 +470,7 @@ def of_devices(judged: Sequence[Judged], scales: Scales = MappingProxyType({})) 
     """Errors in standard deviations times the scale of their class, by device."""
     by_device = defaultdict(list)
     for row in judged:
-        by_device[row.device].append(row.off / (row.sd * scales.get((row.chip, row.phase), 1.0)))
+        by_device[row.device].append(row.off / (row.sd * scales.get((row.kind, row.phase), 1.0)))
     return by_device
 
 
@@ -353,10 +480,11 @@ def scales_of(judged: Sequence[Judged]) -> Scales:
     for phase in dict.fromkeys(row.phase for row in judged):
         rows = [row for row in judged if row.phase == phase]
         usual = _middle(of_devices(rows))
-        for chip in sorted({row.chip for row in rows}):
-            own = of_devices([row for row in rows if row.chip == chip])
+        for kind in sorted({row.kind for row in rows}):
+            own = of_devices([row for row in rows if row.kind == kind])
             weight = len(own) / (len(own) + SHRUNK)
-            found[chip, phase] = _rounded(float(np.exp(weight * np.log(_middle(own) / usual))))
+            wider = float(np.exp(weight * np.log(_middle(own) / usual)))
+            found[kind, phase] = _rounded(wider if len(own) >= SHRUNK else max(1.0, wider))
     return found
 
 
@@ -380,7 +508,7 @@ def coverage(judged: Sequence[Judged], phase: Phase, *, scaled: bool) -> dict[st
         outside = beyond(len(known), count, (1 - SHARE) / 2)
         assert upper is not None
         share = float((z <= upper).mean()), float(((known[outside] <= z) & (z <= known[-1 - outside])).mean())
-        for group in (here[0].chip, "all"):
+        for group in (here[0].kind, "all"):
             shares[group].append(share)
     return {group: tuple(np.mean(each, axis=0).tolist()) for group, each in shares.items()}
 
@@ -393,7 +521,7 @@ def print_coverage(judged: Mapping[bool, Sequence[Judged]]) -> None:
             print(f"upper ends at q80 and ranges of 80 % hold, {phase}, engine {'stated' if engines else 'not stated'}")
             for group in one:
                 cells = (f"{100 * a:.0f} % and {100 * b:.0f} %" for a, b in (one[group], own[group]))
-                print(f"  {group:<11}one spread {'; own '.join(cells)}")
+                print(f"  {group:<16}one spread {'; own '.join(cells)}")
             off = (np.mean([abs(a - 0.8) for g, (a, _) in each.items() if g != "all"]) for each in (one, own))
             print(f"  from 80 %, mean of classes: {' to '.join(f'{100 * v:.1f}' for v in off)}")
 
@@ -407,8 +535,8 @@ def print_errors(judged: Sequence[Judged]) -> None:
     for phase in PHASES:
         rows = [row for row in judged if row.phase == phase]
         print(f"{phase:<9}{_summary(rows)}")
-        for chip in dict.fromkeys(row.chip for row in rows):
-            print(f"  {chip:<11}{_summary([row for row in rows if row.chip == chip])}")
+        for kind in sorted({row.kind for row in rows}):
+            print(f"  {kind:<16}{_summary([row for row in rows if row.kind == kind])}")
 
 
 def _summary(rows: Sequence[Judged]) -> str:
@@ -431,8 +559,16 @@ def main() -> None:
     scales = {engines: scales_of(rows) for engines, rows in judged.items()}
     residuals = {engines: residuals_of(rows, scales[engines]) for engines, rows in judged.items()}
     print("the shape alone")
-    print_errors([Judged(g.device, g.chip, p, float(v), 1.0) for g in found for p in PHASES for v in g.off[g.of(p)]])
-    for name, those in narrowed(found).items():
+    print_errors(
+        [
+            Judged(g.device, f"{g.chip} {g.kind}", g.engine, p, float(v), 1.0)
+            for g in found
+            for p in PHASES
+            for v in g.off[g.of(p)]
+        ]
+    )
+    after = narrowed(found)
+    for name, those in after.items():
         print(f"rows that three others of the device leave: {name}")
         for phase in PHASES:
             print(f"  {phase:<9}{_summary([row for row in those if row.phase == phase])}")
@@ -443,10 +579,14 @@ def main() -> None:
             f"their budget, {(shares <= 1.0).sum()} within it, the worst {shares.max():.2f}"
         )
     if asked.write:
-        content = made(found, cells_of(found), residuals, scales, residuals_of(judged[False])).model_dump(
-            mode="json", exclude_defaults=True
+        unseen = residuals_of(left_out(found, engines=False, kinds=True))
+        of_few = {
+            p: [round(math.exp(z), 3) for z in zs] for p, zs in residuals_of(after["three rows of a log"]).items()
+        }
+        content = made(found, cells_of(found), residuals, scales, unseen).model_copy(
+            update={"few": of_few, "helpful": helpful(judged)}
         )
-        TARGET.write_text(yaml_source.dump(content), encoding="utf-8")
+        TARGET.write_text(yaml_source.dump(content.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")
 
 
 if __name__ == "__main__":

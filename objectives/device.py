@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from objectives.datasheet import MISSING, UNITS, Figure, OtherPeaks, as_printed, computed, hint
 from objectives.device_columns import Figures
 from objectives.plugins import normalised
 from objectives.quantities import Name, joules, milliseconds, watts
-from search_spaces.arrays import brief
+from search_spaces.arrays import FloatArray, brief
 
 _UNITS = UNITS | {"base_power": "W", "per_flop": "J", "per_byte": "J"}
 SPARSE_SMELL_FLOP_PER_BYTE = 500.0
@@ -35,7 +36,7 @@ COOLING: dict[Cooling, str] = {"phone": "phones", "passive": "fanless devices", 
 #: 4.2 of 6 GB (13 Pro, a-ghorbani/pocketpal-ai/pull/651), 6 of 8 GB (15 Pro, introlab/rtabmap/pull/1446), each with the entitlement
 #: for more memory that iOS has; of Android no such row was found.
 OF_AN_APP = 0.7
-Kind = Literal["plain", "attention", "experts"]  # operators with efficiencies of their own
+Kind = Literal["plain", "attention", "experts", "scan"]  # operators with efficiencies of their own
 ModeName = Annotated[Name, AfterValidator(normalised)]  # as `id@mode` reads it
 _Share = Annotated[float, Field(gt=0, le=2)]
 _Tokens = Annotated[int, Field(ge=0)]
@@ -55,7 +56,8 @@ class Calibration(BaseModel):
     whose weights stream by as in decoding. In the attention core
     (scores, softmax, values) and in the linear operators of routed experts (E > 1) the factors `attention_compute`,
     `attention_bandwidth`, `expert_compute` and `expert_bandwidth` multiply η_c and η_b; in decoding `decode_attention_compute`
-    takes the place of the first where it is given. `routing_overlap` ρ: of T tokens
+    takes the place of the first where it is given. In decoding `decode_compute` multiplies η_c of all other operators, as products with
+    one vector are no matrix products, and of T tokens the lesser of T times it and `batched_compute`; in prefills `scan_compute` that of the recurrence of linear attention. `routing_overlap` ρ: of T tokens
     1 + (1 − ρ)(T − 1) choose their experts independently, the others choose what is read already.
     `slow_bandwidth_efficiency` is that of the memory beside the device's own (`slow_memory`). `position_cost`: share of a plain
     step that a further position of a step that drafts takes beside its operators; None: not measured.
@@ -65,7 +67,8 @@ class Calibration(BaseModel):
     format: the weight format that was measured where it is not `precision` itself (q4_k_m under int4); "" where it is, or is not known.
     held_out: measured / predicted of every row whose model the fit had not seen, by phase; `held_out_models`
     counts these models where it is told. typical: the class of chips that it is typical of; then these are of devices that it
-    had not seen, as many ratios of each, and are counted by devices. between: the measured power modes that it lies between.
+    had not seen, as many ratios of each, and are counted by devices. borrowed: the class whose devices' errors these reach at least as far
+    as, since another engine or format is asked for than was measured; counted so too. between: the measured power modes that it lies between.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -86,6 +89,9 @@ class Calibration(BaseModel):
     attention_compute: _Factor = 1.0
     decode_attention_compute: _Factor | None = None
     attention_bandwidth: _Factor = 1.0
+    decode_compute: _Factor = 1.0
+    batched_compute: _Factor = 1.0
+    scan_compute: _Factor = 1.0
     expert_compute: _Factor = 1.0
     expert_bandwidth: _Factor = 1.0
     routing_overlap: Annotated[float, Field(ge=0, lt=1)] = 0.0
@@ -98,8 +104,14 @@ class Calibration(BaseModel):
     contexts: tuple[_Tokens, _Tokens] | None = None
     experts: bool | None = None
     typical: Literal[""] | Chip = ""
+    borrowed: Literal[""] | Chip = ""
     between: str = ""
     source: str = ""
+
+    @property
+    def by_device(self) -> bool:
+        """Whether errors held out are of devices, as many ratios of each."""
+        return bool(self.typical or self.borrowed)
 
     def overhead_s(self, phase: Phase) -> float:
         """τ of a phase, seconds per operator instance."""
@@ -111,12 +123,20 @@ class Calibration(BaseModel):
         own = self.prefill_bandwidth_efficiency if phase == "prefill" else None
         return own or self.bandwidth_efficiency
 
-    def factors(self, kind: Kind, phase: Phase) -> tuple[float, float]:
-        """Factors on η_c and η_b in operators of a kind."""
+    def decode_share(self, tokens: FloatArray | float) -> FloatArray | float:
+        """What multiplies η_c in decode steps of T tokens, attention apart."""
+        share: FloatArray = np.minimum(self.decode_compute * tokens, self.batched_compute)
+        return np.where(np.asarray(tokens) > 1, share, self.decode_compute)
+
+    def factors(self, kind: Kind, phase: Phase, tokens: float = 1.0) -> tuple[float, float]:
+        """Factors on η_c and η_b in operators of a kind, in decode steps of so many tokens."""
         if kind == "attention":
             own = self.decode_attention_compute if phase == "decode" else None
             return own or self.attention_compute, self.attention_bandwidth
-        return (self.expert_compute, self.expert_bandwidth) if kind == "experts" else (1.0, 1.0)
+        of_flops = (
+            float(self.decode_share(tokens)) if phase == "decode" else self.scan_compute if kind == "scan" else 1.0
+        )
+        return (of_flops * self.expert_compute, self.expert_bandwidth) if kind == "experts" else (of_flops, 1.0)
 
     def missed(self, phase: Phase) -> float | None:
         """The median error of a phase on models held out, |predicted / measured − 1|; None where none was."""

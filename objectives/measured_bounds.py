@@ -13,6 +13,7 @@ import numpy as np
 from objectives.device import Calibration, Energy, Phase
 from objectives.scenario import Scenario
 from objectives.transfers import error_factor
+from objectives.typical.efficiencies import held_out_of
 from objectives.typical.sustained import slower_than
 from search_spaces.arrays import AnyArray, FloatArray
 
@@ -125,20 +126,19 @@ def _factor(scenario: Scenario, errors: Errors, share: Fraction) -> Factor:
         return _of_energy(scenario.energy, scenario.batch, share)
     scenario = scenario.of_phase(errors)
     profile = scenario.calibration
-    rows = [] if profile is None else profile.held_out.get(errors, [])
-    if profile is None or not rows:
+    asked = scenario.conditions(experts=False)
+    seen = None if profile is None else held_out_of(profile, errors, scenario.device, asked)
+    if profile is None or seen is None or not seen.ratios:
         raise ValueError(
             f"expected a calibrated profile with held-out errors of {errors}, got {_named(scenario, profile)}; "
             "use --preset device with a device that has one (plas list devices), or plas calibrate"
         )
-    models = min(len(rows), profile.held_out_models or len(rows))
-    what: Literal["model", "device"] = "device" if profile.typical else "model"
-    held_out = _claimed(rows, models, share, what, rows=len(rows) if profile.typical else None)
+    held_out = _claimed(seen.ratios, seen.count, share, seen.what, rows=seen.ranks)
     dense, sparse = (
-        _at_load(held_out * _wider(profile, scenario, errors, share, experts=with_them), rows, scenario, share)
+        _at_load(held_out * _wider(profile, scenario, errors, share, experts=with_them), seen.ratios, scenario, share)
         for with_them in (False, True)
     )
-    return Factor(held_out, dense, sparse, models, what)
+    return Factor(held_out, dense, sparse, seen.count, seen.what)
 
 
 def _at_load(factor: float, ratios: Sequence[float], scenario: Scenario, share: Fraction) -> float:

@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any, TypeVar
 
 from objectives.device import CHIPS, Calibration, Device, Energy
-from objectives.engines import engine_of
-from objectives.transfers import Conditions, computing_as, extrapolations, rows_in
-from objectives.typical.efficiencies import shipped, typical_profile
+from objectives.engines import RUNS, engine_of
+from objectives.precision import precision
+from objectives.transfers import MEASURED_FORMATS, Conditions, computing_as, extrapolations, rows_in, takes_as_measured
+from objectives.typical.efficiencies import as_far, chip_kind, family_of, shipped, typical_profile
 from search_spaces.formats import base_of
 
 OF_DEVICE = ("shipped", "typical")  # words for the profiles of a device, without and with what is typical of its class
@@ -29,12 +31,14 @@ TRANSFERABLE: dict[str, tuple[str, ...]] = {
 def calibration_for(device: Device, asked: Conditions, *, typical: bool = True) -> tuple[Calibration | None, str]:
     """The profile that prices a device in its power mode, and how to name it.
 
-    Of the engine that is asked for, if any; among profiles of one precision those measured in the format itself, then the nearest
+    Of the engine that is asked for, if any, or that alone runs the format; among profiles of one precision those measured in the format itself, then the nearest
     batch, then the one that was measured with the most like lengths and experts, then the smallest held-out error. Where none computes
     alike what is typical of the class of chip, if wanted; (None, reason) of rates that were measured themselves, and of FP32, of which no class
     has rows.
     """
     here = [p for p in device.profiles if p.mode == device.mode]
+    if here and not asked.engine and all(p.engine for p in here):
+        asked = replace(asked, engine=_only_engine(base_of(asked.precision)))
     base, alike = base_of(asked.precision), computing_as(asked.precision)
     sources = tuple(dict.fromkeys([base, *TRANSFERABLE.get(alike, (alike, ""))]))
     usable = _of_engine([p for p in here if p.precision in sources], device, asked, typical)
@@ -48,14 +52,34 @@ def calibration_for(device: Device, asked: Conditions, *, typical: bool = True) 
         return sources.index(p.precision), otherwise, apart, outside, p.held_out_error is None, p.held_out_error or 0.0
 
     best = min(usable, key=distance)
-    return best, f"calibrated ({_named(best, asked)})"
+    return _doubted(best, device, asked), f"calibrated ({_named(best, asked)})"
+
+
+def _only_engine(base: str) -> str:
+    """The engine that alone is known to run a format of weights, as llama.cpp its own; "" of others."""
+    names = [name for name, runs in RUNS.items() if runs.runs_format(base)]
+    return names[0] if len(names) == 1 and family_of(precision(base)) in ("w4", "w8") else ""
+
+
+def _doubted(profile: Calibration, device: Device, asked: Conditions) -> Calibration:
+    """A profile with errors that reach at least as far as those of devices of the class, where another engine or kind of format is asked for."""
+    base, engine = base_of(asked.precision), engine_of(profile.engine)
+    another = bool(asked.engine) and engine_of(asked.engine) != engine
+    alike = takes_as_measured(profile, base) or base == profile.precision
+    seen_to_transfer = {profile.precision, computing_as(base)} == MEASURED_FORMATS
+    if not another and (alike or seen_to_transfer or (engine in RUNS and RUNS[engine].runs_format(base))):
+        return profile
+    usual = typical_profile(device, asked)
+    errors = {phase: as_far(profile.held_out.get(phase, []), ratios) for phase, ratios in usual.held_out.items()}
+    counted = {"borrowed": device.chip, "held_out": errors, "held_out_models": usual.held_out_models}
+    return profile.model_copy(update=counted)
 
 
 def _of_engine(profiles: list[Calibration], device: Device, asked: Conditions, typical: bool) -> list[Calibration]:
     """Those of the engine that is asked for; others where nothing is known of it in the class."""
     engine = engine_of(asked.engine)
     own = [p for p in profiles if not engine or engine_of(p.engine) == engine]
-    return own if own or (typical and shipped().knows(device.chip, engine)) else profiles
+    return own if own or (typical and shipped().knows(device, engine)) else profiles
 
 
 def _without_profile(
@@ -164,13 +188,20 @@ def measured_elsewhere() -> str:
 
 def _typical(device: Device, calibration: Calibration) -> str:
     """What times of a class are worth."""
-    engine = f" with {calibration.engine}" if calibration.engine else " with any engine (--set engine=NAME states one)"
+    engine = f" with {calibration.engine}" if calibration.engine else f" with any engine{_nearer(device)}"
     kind, comma, why = CHIPS[device.chip].partition(",")
     chip = "; chip in its file (gpu, soc, npu, …) would narrow them" if device.chip == "any" else ""
     return (
         f"nothing of this device is measured{' in this format or with this engine' * bool(device.profiles)}, times are typical of {kind}{engine}{comma}{why}{chip}; a limit at a quantile, "
         f"total_ms@q80, holds with that probability; {CURE}"
     )
+
+
+def _nearer(device: Device) -> str:
+    """Engines of which stating one brought times of devices left out nearer."""
+    start = f"{device.chip} {chip_kind(device)} "
+    names = [name.removeprefix(start) for name in shipped().helpful if name.startswith(start)]
+    return f" (--set engine={' or '.join(names)} brings them nearer)" if names else ""
 
 
 def _took(phase: str, ratio: tuple[float, float, float]) -> str:

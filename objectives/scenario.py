@@ -391,9 +391,9 @@ class Scenario:
         """τ of a phase, s per operator instance."""
         return 0.0 if self.calibration is None else self.calibration.overhead_s(phase) * self.slower
 
-    def factors(self, kind: Kind, phase: Phase) -> tuple[float, float]:
-        """Factors on η_c and η_b in operators of a kind."""
-        return (1.0, 1.0) if self.calibration is None else self.calibration.factors(kind, phase)
+    def factors(self, kind: Kind, phase: Phase, tokens: float) -> tuple[float, float]:
+        """Factors on η_c and η_b in operators of a kind, of so many tokens at once."""
+        return (1.0, 1.0) if self.calibration is None else self.calibration.factors(kind, phase, tokens)
 
     @property
     def routing_overlap(self) -> float:

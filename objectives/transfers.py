@@ -219,7 +219,7 @@ def _unmeasured_phase(profile: Calibration) -> list[Transfer]:
     phase, other = ("prefill", "decode") if profile.prompts is None else ("decode", "prefill")
     return [
         Transfer(
-            f"{phase} was not measured, {other} alone: it is as is typical of the class of chip, and nothing says how far off",
+            f"{phase} was not measured, {other} alone: it is as is typical of the class of chip, and as far off as its devices are",
             {},
         )
     ]

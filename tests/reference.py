@@ -165,6 +165,9 @@ class Setting:
     attention_compute: float = 1.0
     attention_bandwidth: float = 1.0
     decode_attention_compute: float | None = None
+    decode_compute: float = 1.0
+    batched_compute: float = 1.0
+    scan_compute: float = 1.0
     expert_compute: float = 1.0
     expert_bandwidth: float = 1.0
     routing_overlap: float = 0.0
@@ -614,9 +617,16 @@ def _factors(arch: Arch, setting: Setting, name: str, phase: Phase) -> tuple[flo
         return setting.decode_attention_compute, setting.attention_bandwidth
     if name in ATTENTION:
         return setting.attention_compute, setting.attention_bandwidth
+    share = 1.0
+    if phase == "decode":
+        share = setting.decode_compute
+        if setting.batch > 1:
+            share = min(setting.batch * setting.decode_compute, setting.batched_compute)
+    elif name == "linear_scan":
+        share = setting.scan_compute
     if name in EXPERTS and arch.n_experts > 1:
-        return setting.expert_compute, setting.expert_bandwidth
-    return 1.0, 1.0
+        return share * setting.expert_compute, setting.expert_bandwidth
+    return share, 1.0
 
 
 def operator_s(arch: Arch, setting: Setting, operator: Operator, phase: Phase) -> float:

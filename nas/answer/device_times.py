@@ -82,7 +82,7 @@ def speeds(scenario: Scenario) -> str:
     if profile is None:
         return "datasheet peaks"
     if profile.typical:
-        return typical_in_words(profile)
+        return typical_in_words(profile, scenario)
     batch = "" if profile.batch == scenario.batch else f" at batch {profile.batch}"
     engine = profile.engine or "an unnamed engine"
     where = "; ".join([f"{batch} with {engine}", *far_off(profile)])
@@ -95,11 +95,11 @@ def speeds(scenario: Scenario) -> str:
     return f"efficiencies transferred from {article(profile.format or profile.precision)} measurement{where}"
 
 
-def typical_in_words(profile: Calibration) -> str:
+def typical_in_words(profile: Calibration, scenario: Scenario) -> str:
     """Of what a profile is typical, and how far devices of the class lie from it."""
     engine = f" with {profile.engine}" if profile.engine else ""
     chips = CHIPS[profile.typical or "any"]
-    ranges = {phase: phase_range(profile, phase) for phase in PHASES["total_ms"]}
+    ranges = {phase: phase_range(profile, phase, scenario) for phase in PHASES["total_ms"]}
     took = [f"{phase} {r.least:.2g} to {r.most:.2g}" for phase, r in ranges.items() if r is not None]
     return f"typical of {chips}{engine}, of which 80 % take {', '.join(took)} times as long as predicted"
 
@@ -121,7 +121,7 @@ def ranges_of_what(
     scenario: Scenario, chosen: Architectures, metrics: Mapping[str, float], names: Sequence[str]
 ) -> str:
     """The same with what it is 80 % of: `80 % of devices of its class: total 110 to 205 ms`."""
-    typical = scenario.calibration is not None and bool(scenario.calibration.typical)
+    typical = scenario.calibration is not None and scenario.calibration.by_device
     of = "% of devices of its class:" if typical else "% of what was held out:"
     return ranges_in_words(scenario, chosen, metrics, names).replace("%:", of)
 

@@ -30,6 +30,7 @@ FURTHER = {
     "attention_compute": ("of the compute efficiency", "scores, softmax and values where arithmetic binds"),
     "attention_bandwidth": ("of the bandwidth efficiency", "scores, softmax and values where memory binds"),
     "decode_attention_compute": ("of the compute efficiency", "the arithmetic of the same for one token at a time"),
+    "scan_compute": ("of the compute efficiency", "the recurrence of linear attention in the prefill"),
     "expert_compute": ("of the compute efficiency", "products of routed experts where arithmetic binds"),
     "expert_bandwidth": ("of the bandwidth efficiency", "products of routed experts where memory binds"),
     "routing_overlap": ("of further tokens", "choose experts that another token of the pass has chosen"),

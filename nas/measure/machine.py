@@ -94,7 +94,7 @@ def device_content(measured: dict[str, Any], threads: int, cache: int) -> dict[s
         "confidence": "measured",
         "dense_confirmed": True,
         "source": f"measured on {day} with {measured['engine']}, {threads} threads: {best} matrix products, {int8}, "
-        "matrices of 4,096 × 4,096 read" + ", and one of a quarter of the last-level cache" * bool(held),
+        "matrices read that no cache holds" + ", and one of a quarter of the last-level cache" * bool(held),
         "other_peaks": {name: f"{value / 1e12:.4g} TFLOP/s" for name, value in rates.items() if name != "int8"},
     } | held
 

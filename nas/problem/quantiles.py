@@ -16,6 +16,7 @@ from objectives.measured_bounds import MEASURED, Factor, beyond, factors_of, in_
 from objectives.plugins import importable
 from objectives.scenario import Scenario
 from objectives.transfers import error_factor
+from objectives.typical.efficiencies import held_out_of
 from objectives.typical.sustained import COVERED, slower_than
 from search_spaces.architectures import Architectures
 
@@ -170,18 +171,17 @@ class Range:
         return value * self.least, value * self.most
 
 
-def phase_range(calibration: Calibration, phase: Phase) -> Range | None:
+def phase_range(calibration: Calibration, phase: Phase, scenario: Scenario | None = None) -> Range | None:
     """The range of a phase of which 80 % of what was not seen lie inside, or as many as so few can claim; None with nothing held out.
 
-    Of n models the rank (n + 1)·q from either end; of what is typical of a class the same quantile of the ratios of its devices, as
-    many of each.
+    Of n models the rank (n + 1)·q from either end; of devices the same quantile of their ratios, as many of each.
     """
-    ratios = sorted(calibration.held_out.get(phase, []))
-    if not ratios:
+    place = (scenario.device, scenario.conditions(experts=False)) if scenario else ()
+    seen = held_out_of(calibration, phase, *place)
+    if not seen.ratios:
         return None
-    models = calibration.held_out_models or len(ratios)
-    tail = max((1 - SHARE) / 2, Fraction(1, models + 1))
-    outside = beyond(len(ratios) if calibration.typical else models, models, tail)
+    ratios, tail = sorted(seen.ratios), max((1 - SHARE) / 2, Fraction(1, seen.count + 1))
+    outside = beyond(seen.ranks, seen.count, tail)
     return Range(ratios[outside], ratios[-1 - outside], 1 - 2 * tail)
 
 
@@ -214,11 +214,11 @@ def _ranges(scenario: Scenario, chosen: Architectures) -> dict[Phase, Range]:
     experts, found = bool(chosen.n_experts[0] > 1), dict[Phase, Range]()
     for phase in PHASES["total_ms"]:
         own = scenario.of_phase(phase)
-        known = None if own.calibration is None else phase_range(own.calibration, phase)
+        known = None if own.calibration is None else phase_range(own.calibration, phase, own)
         if own.calibration is not None and known is not None:
             further = error_factor(own.calibration, own.conditions(experts=experts), phase, (1 + known.share) / 2)
             wider = replace(known, most=known.most * further)
-            load, ratios = own.sustained, own.calibration.held_out[phase]
+            load, ratios = own.sustained, own.calibration.held_out.get(phase) or [1.0]
             found[phase] = wider if load is None else _at_load(wider, median(ratios), load)
     return found
 

@@ -51,6 +51,7 @@ PARAMETERS = {
     "attention_compute": Parameter(1.0, 1.0, 0.02, 2.0, unused=1.0),
     "attention_bandwidth": Parameter(1.0, 1.0, 0.02, 2.0, unused=1.0),
     "decode_attention_compute": Parameter(0.5, 1.0, 0.005, 2.0),
+    "scan_compute": Parameter(0.04, 1.0, 1e-3, 2.0),
     "cache_efficiency": Parameter(0.8, 0.5, 0.05, 2.0),
     "expert_compute": Parameter(1.0, 0.5, 0.05, 2.0, unused=1.0),
     "expert_bandwidth": Parameter(0.9, 0.1, 0.2, 1.0),
@@ -88,7 +89,7 @@ def class_priors(cell: Cell, shape: Calibration, measured: Collection[Phase]) ->
     Of a phase with rows it stays the general one: with the class's instead, models held out are further off in six groups of
     docs/measure-and-calibrate.md and nearer in none but two.
     """
-    found = dict(PARAMETERS)
+    found = PARAMETERS | {"scan_compute": replace(PARAMETERS["scan_compute"], prior=shape.scan_compute)}
     for name, phase, usual in (
         ("compute", "prefill", shape.compute_efficiency),
         ("second", "prefill", shape.compute_efficiency),
@@ -141,6 +142,7 @@ def freedom(
         "attention_bandwidth": _long(terms.lengths[~reading]),
         "decode_attention_compute": _long(terms.lengths[~reading]) and _near(terms, ~reading),
         "cache_efficiency": bool((terms.hits > FITS).any() and (terms.hits[~reading] < FITS).any()),
+        "scan_compute": bool((terms.scan.any(axis=1) & reading).any()),
         "expert_compute": bool((routed & reading).any()),
         "expert_bandwidth": bool((routed & ~reading).any()),
         "routing_overlap": bool((routed & (terms.routing[:, 2] > 1) & ~reading).any()),
@@ -216,7 +218,14 @@ def calibration(free: Freedom, vector: FloatArray, second: Peak) -> tuple[Calibr
     value: dict[str, Any] = {name: p.prior if p.unused is None else p.unused for name, p in free.priors.items()}
     value |= dict(zip(free.names, np.exp(vector).tolist(), strict=True))
     value |= {name: None for name in _ABSENT if name not in free.names}
-    alike = ("attention_compute", "attention_bandwidth", "expert_compute", "expert_bandwidth", "routing_overlap")
+    alike = (
+        "attention_compute",
+        "attention_bandwidth",
+        "expert_compute",
+        "expert_bandwidth",
+        "routing_overlap",
+        "scan_compute",
+    )
     found: dict[str, Any] = {name: value[name] for name in (*alike, "decode_attention_compute", "cache_efficiency")}
     if "second" in free.names:
         found[f"compute_efficiency_{second}"] = value["second"]

@@ -21,8 +21,8 @@ from search_spaces.arrays import FloatArray
 
 MISFIT = 0.25  # in-sample error from which a row is named
 AT_BOUND = 0.995
-LEAST_ORDER = 0.5  # Kendall's τ of models held out below which their order is not predicted: 3 of 4 pairs
 PHASES: tuple[Phase, Phase] = ("prefill", "decode")
+LEAST_ORDER = 0.5  # Kendall's τ of models held out below which their order is not predicted: 3 of 4 pairs
 Key = tuple[str, str, int]
 
 
@@ -153,8 +153,9 @@ def _priors(rows: Sequence[Measurement], device: Device) -> Priors:
     if device.confidence == "measured":
         return PARAMETERS
     known, first = shipped(), rows[0]
-    cell = known.cell(device.chip, family_of(first.format.precision), engine_of(first.engine))
-    return class_priors(cell, known.shape, {phase for phase in PHASES if any(m.phase == phase for m in rows)})
+    cell = known.cell(device, family_of(first.format.precision), engine_of(first.engine))
+    shape = known.shaped(device)
+    return class_priors(cell, shape, {phase for phase in PHASES if any(m.phase == phase for m in rows)})
 
 
 def _profile(
@@ -168,10 +169,11 @@ def _profile(
         if (known & here).any():
             ratios[phase] = sorted(_rounded(r) for r in table.ms[known & here] / unseen[known & here])
     shares = np.abs(unseen[known] / table.ms[known] - 1.0)
-    first = rows[0]
+    first, batched = rows[0], shipped().shaped(device).batched_compute
     return Calibration.model_validate(
         numbers
         | {
+            "batched_compute": batched if first.batch == 1 else 1.0,
             "engine": first.engine,
             "precision": first.format.study or first.format.family,
             "format": first.format.family if first.format.study not in ("", first.format.family) else "",

@@ -23,7 +23,7 @@ class Terms:
     """Datasheet seconds per operator, (n, operators): `compute` and `memory` sides and which peak.
 
     Where `second_peak` marks operators at the peak `second` instead of FP16's, `attention` the attention core's and
-    `experts` routed experts'; `expert_memory` is the part of `memory` that one touched expert adds; `routing` E, K
+    `experts` routed experts', `scan` the recurrence of linear attention; `expert_memory` is the part of `memory` that one touched expert adds; `routing` E, K
     and T of each row, (n, 3); `epilogue` are seconds at the FP16 peak after the operator's max, (n,); `launches`
     operators started, (n,); `requests` prefills, (n,); `lengths` the KV length of the phase's last token, (n,); `hits`
     the share of traffic that the last-level cache serves, (n,), at `cache_speed` times the bandwidth (0: no such figure);
@@ -35,6 +35,7 @@ class Terms:
     second_peak: AnyArray
     attention: AnyArray
     experts: AnyArray
+    scan: AnyArray
     expert_memory: FloatArray
     routing: FloatArray
     epilogue: FloatArray
@@ -61,7 +62,7 @@ def terms(measurements: Sequence[Measurement], device: Device, law: Law) -> Term
     """
     timed = [_operators(m, device, law) for m in measurements]
     width = max((len(times) for _, times in timed), default=0)
-    table = np.zeros((6, len(timed), width))
+    table = np.zeros((7, len(timed), width))
     epilogue, launches, hits = np.zeros((3, len(timed)))
     for i, (scenario, times) in enumerate(timed):
         phase = _phase(measurements[i], scenario)
@@ -75,6 +76,7 @@ def terms(measurements: Sequence[Measurement], device: Device, law: Law) -> Term
                 time.operator.peak != "fp16",
                 time.operator.kind == "attention",
                 expert,
+                time.operator.kind == "scan",
                 count * passes * _expert_seconds(time.operator, scenario) if expert else 0.0,
             )
             launches[i] += count * _scalar(time.operator.present) * passes
@@ -98,7 +100,8 @@ def _per_step(
         table[2] > 0,
         table[3] > 0,
         table[4] > 0,
-        table[5] / steps[:, None],
+        table[5] > 0,
+        table[6] / steps[:, None],
         np.reshape(np.array(shapes, dtype=float), (-1, 3)),
         epilogue / steps,
         launches / steps,
@@ -249,15 +252,10 @@ def _bound(
 ) -> tuple[FloatArray, Slopes]:
     """Seconds of the larger sides, (n,), and the slopes of the efficiencies; `streamed` is the share that experts get."""
     reading, own = (t.requests > 0)[:, None], c.decode_attention_compute is not None
-    in_prefill, in_decode, experts = (
-        c.factors("attention", "prefill"),
-        c.factors("attention", "decode"),
-        c.factors("experts", "decode"),
-    )
-    of_flops, of_bytes = (
-        np.where(t.attention, np.where(reading, p, d), np.where(t.experts, e, 1.0))
-        for p, d, e in zip(in_prefill, in_decode, experts, strict=True)
-    )
+    core = np.where(reading, c.attention_compute, c.factors("attention", "decode")[0])
+    plain = np.where(reading, np.where(t.scan, c.scan_compute, 1.0), c.decode_share(t.routing[:, 2:]))
+    of_flops = np.where(t.attention, core, np.where(t.experts, c.expert_compute, 1.0) * plain)
+    of_bytes = np.where(t.attention, c.attention_bandwidth, np.where(t.experts, c.expert_bandwidth, 1.0))
     fewer, slope = _fewer_experts(t, c.routing_overlap)
     rate = of_bytes * np.where(t.experts, streamed[:, None], speed[:, None])
     compute, memory = t.compute / (share * of_flops), (t.memory + t.expert_memory * fewer[:, None]) / rate
@@ -271,6 +269,7 @@ def _bound(
         "attention_compute": -np.where(t.attention & (reading | (not own)), flops, 0.0).sum(axis=1),
         "decode_attention_compute": -np.where(t.attention & ~reading & own, flops, 0.0).sum(axis=1),
         "attention_bandwidth": -np.where(t.attention, traffic, 0.0).sum(axis=1),
+        "scan_compute": -np.where(t.scan & reading, flops, 0.0).sum(axis=1),
         "expert_compute": -np.where(t.experts, flops, 0.0).sum(axis=1),
         "expert_bandwidth": -np.where(t.experts, traffic, 0.0).sum(axis=1),
         "routing_overlap": overlap,

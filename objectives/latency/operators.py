@@ -198,7 +198,7 @@ def linear_attention_operators(x: Dimensions, phase: Phase, scenario: Scenario) 
     yield Operator("linear_conv", 2.0 * t * taps, moved, count=layers)
     state = 2.0 * batch * kinds.state * STATE_BYTES
     scan = kinds.scan_flops * t * kinds.state
-    yield Operator("linear_scan", scan, t * (channels + inner) * b_a + state, count=layers)
+    yield Operator("linear_scan", scan, t * (channels + inner) * b_a + state, count=layers, kind="scan")
     yield Operator("gated_norm", 9.0 * t * inner, 3.0 * t * inner * b_a, count=layers)
     yield from quantise("quantise_linear_out", t * inner, p, count=layers)
     yield linear("linear_out_proj", t, t * inner, t * d, d * inner, p, out_bytes=b_a, count=layers)

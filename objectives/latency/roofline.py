@@ -112,12 +112,13 @@ def rates(
     if hits is not None:
         (per_flop, slow), (_, fast) = (rates(operator, phase, each) for each in (scenario, scenario.in_cache()))
         return per_flop, (1.0 - hits) * slow + hits * fast
-    of_flops, of_bytes = scenario.factors(operator.kind, phase.name)
+    of_flops, of_bytes = scenario.factors(operator.kind, phase.name, phase.tokens)
     per_flop, per_byte = scenario.seconds_per_flop(operator.peak), scenario.seconds_per_byte(phase.name)
     if operator.routed is None:
         return per_flop / of_flops, per_byte / of_bytes
     streamed = scenario.seconds_per_byte(phase.name, routed=True) / of_bytes
-    return _of_experts(per_flop / of_flops, per_flop, operator.routed), _of_experts(streamed, per_byte, operator.routed)
+    dense = per_flop / scenario.factors("plain", phase.name, phase.tokens)[0]
+    return _of_experts(per_flop / of_flops, dense, operator.routed), _of_experts(streamed, per_byte, operator.routed)
 
 
 def _of_experts(routed: float, plain: float, where: FloatArray) -> Values:

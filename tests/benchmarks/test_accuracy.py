@@ -1,11 +1,27 @@
 """The page of public rows: what its medians are of, which rows it names, and that the shipped one follows from the tables."""
 
+import csv
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.accuracy import BY_LENGTH, BY_MODEL, FITTED, Row, cells, every_row, groups_csv, left_out, page
+from benchmarks import typical
+from benchmarks.accuracy import (
+    BY_LENGTH,
+    BY_MODEL,
+    FITTED,
+    Row,
+    cells,
+    classes_csv,
+    every_row,
+    groups_csv,
+    of_classes,
+    page,
+    unused,
+)
+from benchmarks.typical import Judged
 from nas.calibrate.command import resolve
 from objectives.calibrating.measurements import read
 
@@ -23,10 +39,10 @@ def rows() -> list[Row]:
 
 
 def test_medians_are_of_what_was_held_out(rows: list[Row]) -> None:
-    assert "| E | 1 | 22.5 % (36.5 %), n 2 | 15.0 % (19.0 %), n 2 | 60 % |" in page([rows], [])
+    assert "| E | 1 | 22.5 % (36.5 %), n 2 | 15.0 % (19.0 %), n 2 | 60 % |" in page([rows], [], [])
     assert groups_csv([rows]).splitlines()[1] == "board,E,int4,1,2,other models,22.5,36.5,2,15.0,19.0,2,60"
     known = [replace(rows[0], seen=FITTED), replace(rows[1], seen=FITTED), replace(rows[2], seen=BY_LENGTH)]
-    told = page([known], ["3 rows: why"])
+    told = page([known], ["3 rows: why"], [])
     assert "| E | 1 | 40.0 % (40.0 %), n 1 | - | 60 % |" in told
     assert groups_csv([known]).splitlines()[1] == "board,E,int4,1,2,other lengths,40.0,40.0,1,,,0,60"
     assert "0 are predicted from other models of their group, 1, of more than 1,024 tokens" in told
@@ -34,7 +50,7 @@ def test_medians_are_of_what_was_held_out(rows: list[Row]) -> None:
 
 
 def test_rows_far_off_are_named_and_all_are_in_the_table(rows: list[Row]) -> None:
-    told = page([rows], [])
+    told = page([rows], [], [])
     assert "Off by more than 25 %, the worst first: 1 of 4." in told
     assert "| board | E | int4 | 1 | Qwen3-4B | prefill | 512 | 40 % too slow | other models |" in told
     assert cells(rows[2]) | {
@@ -45,8 +61,46 @@ def test_rows_far_off_are_named_and_all_are_in_the_table(rows: list[Row]) -> Non
     } == cells(rows[2])
 
 
+WORSE = 1.2  # times the median that a class shipped with, from which its predictions are a step back
+
+
+def stored() -> list[dict[str, str]]:
+    """The lines by class and device that ship."""
+    return list(csv.DictReader(PAGE.with_name("accuracy-classes.csv").read_text(encoding="utf-8").splitlines()))
+
+
+def test_classes_count_devices_and_the_rule_reads_active_weights() -> None:
+    """Two devices of a kind whose rows are 10 % and 30 % too fast, twice that at datasheet peaks, 50 % by the rule."""
+    off = [("a", 0.9), ("b", 0.7)]
+    judged = [
+        Judged(name, "gpu int8", "E", "decode", *map(math.log, (1 / by, 1.2, 1 / (2 * by - 1), 2))) for name, by in off
+    ]
+    judged += [Judged(f"{i}", "soc fp16", "E", "decode", 0.1 * i + 0.1, 1.0, 0.0, 0.0) for i in range(8)]
+    (line,) = (line for line in of_classes(judged) if (line["class"], line["device"]) == ("gpu int8", ""))
+    assert [line[name] for name in ("devices", "rows", "median", "datasheet", "llmfit")] == [
+        "2",
+        "2",
+        "20.0",
+        "40.0",
+        "50.0",
+    ]
+
+
+@pytest.mark.slow
+def test_no_class_gets_worse_by_a_fifth(external_data: Path) -> None:
+    """Errors of devices left out, estimated again: no kind's median is above `WORSE` times what the shipped page says, or one point."""
+    now = of_classes(typical.left_out(typical.public_groups(external_data), engines=False))
+    again = {(line["class"], line["phase"]): float(line["median"]) for line in now if not line["device"]}
+    for line in stored():
+        if not line["device"]:
+            most = max(WORSE * float(line["median"]), float(line["median"]) + 1.0)
+            assert again[line["class"], line["phase"]] <= most, line
+
+
 @pytest.mark.slow
 def test_the_shipped_page_follows_from_the_tables(external_data: Path) -> None:
     groups = list(every_row(external_data))
-    assert page(groups, left_out(external_data)) in PAGE.read_text(encoding="utf-8")
+    classes = of_classes(typical.left_out(typical.public_groups(external_data), engines=False))
+    assert page(groups, unused(external_data), classes) in PAGE.read_text(encoding="utf-8")
+    assert classes_csv(classes) == PAGE.with_name("accuracy-classes.csv").read_text(encoding="utf-8")
     assert groups_csv(groups) == PAGE.with_name("accuracy-groups.csv").read_text(encoding="utf-8")

@@ -35,7 +35,7 @@ def test_what_is_typical_of_a_class_is_doubted_and_says_of_which() -> None:
     ]
     anything = board.model_copy(update={"chip": "any"})
     assert (
-        "typical of devices of every class with any engine (--set engine=NAME states one), since its file states no chip; chip in its file"
+        "typical of devices of every class with any engine, since its file states no chip; chip in its file"
         in doubts(anything, calibration_for(anything, Conditions("fp16"))[0])[0]
     )
 
@@ -69,6 +69,6 @@ def test_the_profile_of_the_format_itself_is_taken() -> None:
 def test_a_phase_that_was_not_measured_is_named() -> None:
     decode = Calibration(precision="fp16", contexts=(128, 256))
     assert [t.sentence for t in extrapolations(decode, Conditions("fp16", context=200))] == [
-        "prefill was not measured, decode alone: it is as is typical of the class of chip, and nothing says how far off"
+        "prefill was not measured, decode alone: it is as is typical of the class of chip, and as far off as its devices are"
     ]
     assert not extrapolations(Calibration(precision="fp16", contexts=(9, 9), prompts=(9, 9)), Conditions("fp16"))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from nas.problem.quantiles import phase_range
 from objectives.device import Device
 from objectives.profile_choice import calibration_for
 from objectives.transfers import MEASURED_FORMATS, Conditions
@@ -78,7 +79,8 @@ def test_profiles_of_the_engine_that_is_asked_for_come_first() -> None:
     ours, _ = calibration_for(two, Conditions("int4", engine="llama.cpp"))
     assert ours is two.profiles[0]
     theirs, note = calibration_for(two, Conditions("int4", engine="MLC"))
-    assert theirs is two.profiles[1]
+    assert theirs is not None
+    assert (theirs.held_out_error, theirs.borrowed) == (two.profiles[1].held_out_error, "gpu")
     assert "nothing is known of MLC here, times are those of E" in note
     typical, _ = calibration_for(
         two.model_copy(update={"profiles": two.profiles[1:]}), Conditions("int4", engine="ollama")
@@ -99,3 +101,35 @@ def test_a_phase_far_off_is_said() -> None:
     """More than 25 % off on held-out models stands in every answer that uses the profile."""
     off = board("int4", held_out={"prefill": [2.0, 1.0, 1.9], "decode": [1.0, 1.2, 1.1]})
     assert calibration_for(off, Conditions("int4"))[1] == "calibrated (E, int4; prefill 47 % off on models held out)"
+
+
+def test_doubt_grows_where_another_engine_or_kind_of_format_was_measured() -> None:
+    """Errors of a profile then reach at least as far as those of a device of which nothing was measured; of its own engine and format they stay."""
+    narrow = {"held_out": {"prefill": [0.99, 1.01], "decode": [0.5, 1.0, 1.01]}, "held_out_models": 2}
+    orin = board("int4", **narrow).model_copy(update={"chip": "soc"})
+    own, _ = calibration_for(orin, Conditions("int4"))
+    assert own is orin.profiles[0]
+    theirs = None
+    for asked in (Conditions("int4", engine="SGLang"), Conditions("fp8"), Conditions("int8")):
+        theirs, nothing = (calibration_for(each, asked)[0] for each in (orin, orin.model_copy(update={"profiles": []})))
+        assert theirs is not None
+        assert nothing is not None
+        assert theirs.compute_efficiency == own.compute_efficiency
+        for phase in ("prefill", "decode"):
+            ours, usual = phase_range(theirs, phase), phase_range(nothing, phase)
+            assert ours is not None
+            assert usual is not None
+            assert ours.least <= usual.least
+            assert ours.most >= usual.most
+    assert min(theirs.held_out["decode"]) <= 0.5
+
+
+def test_a_format_of_one_engine_is_priced_as_of_that_engine() -> None:
+    """llama.cpp's q4_0 on a device that was measured with another engine: as is typical with llama.cpp, of another class as measured, with doubt."""
+    orin = board("int4").model_copy(update={"chip": "soc"})
+    typical, _ = calibration_for(orin, Conditions("q4_0"))
+    assert typical is not None
+    assert (typical.typical, typical.engine) == ("soc", "llama.cpp")
+    own, _ = calibration_for(orin.model_copy(update={"chip": "npu"}), Conditions("q4_0"))
+    assert own is not None
+    assert (own.engine, own.borrowed) == ("E", "npu")

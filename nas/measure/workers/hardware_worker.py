@@ -8,6 +8,7 @@ bytes (0: none) one is read again and again that it holds.
 import json
 import sys
 import time
+from itertools import pairwise
 
 import torch
 
@@ -15,6 +16,10 @@ SIZE = {"cpu": 2048, "cuda": 8192}
 SMALL, SMALL_SECONDS = {"cpu": 256, "cuda": 2048}, 0.05  # of the products that show which kernels are worth measuring
 REFERENCE = 4.0  # times as long as single precision: no kernel for this machine, which no engine would run
 READ_BYTES = {"cpu": 512 << 20, "cuda": 4 << 30}
+MATRICES = {
+    "cpu": 8,
+    "cuda": 4,
+}  # that share them: of 1 GiB on a GPU, which take 100 times as long as starting to read one
 WIDTH = 4096  # columns of the matrices that are read
 HELD = 0.25  # of the last-level cache: more than the caches before it hold, and what other programs leave of it
 
@@ -67,7 +72,8 @@ def product(name, n, place, seconds):
 def reading(place, seconds, rows, count):
     """Bytes per second at which `count` matrices of rows × 4,096 are read, one after the other, again and again.
 
-    The faster of their products with a vector and of their sums: either may have more arithmetic than the memory leaves time for.
+    The fastest of their products with a vector, of their sums, and, of several, of copying one to the next, which moves each byte twice:
+    each may have more arithmetic than the memory leaves time for, or a kernel that fills no large GPU.
     Values are random, so that no two pages are alike and none stands for several.
     """
     dtype = torch.float16 if place == "cuda" else torch.float32
@@ -76,13 +82,14 @@ def reading(place, seconds, rows, count):
     vector = torch.rand(WIDTH, dtype=dtype, device=place)
     products = rate(lambda: [w @ vector for w in weights], place, seconds)
     sums = rate(lambda: [w.sum() for w in weights], place, seconds)
-    return count * rows * WIDTH * width * max(products, sums)
+    copies = rate(lambda: [b.copy_(a) for a, b in pairwise(weights)], place, seconds) if count > 1 else 0.0
+    return rows * WIDTH * width * max(count * products, count * sums, 2 * (count - 1) * copies)
 
 
 def from_memory(place, seconds):
-    """Bytes per second from memory: square matrices that together exceed any cache."""
-    width = 2 if place == "cuda" else 4
-    return reading(place, seconds, WIDTH, READ_BYTES[place] // (WIDTH * WIDTH * width))
+    """Bytes per second from memory: matrices that together exceed any cache."""
+    width, count = 2 if place == "cuda" else 4, MATRICES[place]
+    return reading(place, seconds, READ_BYTES[place] // (count * WIDTH * width), count)
 
 
 def from_cache(cache, seconds):
