@@ -166,7 +166,7 @@ def test_a_format_of_experts_is_not_given_to_a_dense_model(rows: Rows, tmp_path:
     (tmp_path / "log.md").write_text(f"## gpt-oss-20b\n{BATCHED}\n## Qwen3-8B\n{BATCHED}")
     found = rows(tmp_path / "log.md", precision="mxfp4")
     assert [row["model"] for row in found[:4]] == ["gpt-oss-20b"] * 4
-    reason = "--precision mxfp4, a format of experts, which Qwen3-8B has not"
+    reason = "mxfp4 by --precision, a format of experts, which Qwen3-8B has not"
     assert {row["left_out"] for row in found[4:]} == {reason}
 
 
