@@ -11,11 +11,10 @@ Blocks of it (see `Block`) may attend to the `window` tokens alone that an index
 Where sizes differ from layer to layer, or a layer has a mixer or an FFN alone, `layers` lists them: see `Block`.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -60,7 +59,7 @@ Place = Literal["mixer", "ffn"]
 class Block:
     """Mixers or FFNs of one size: how many layers have one, and the columns in which they differ from the architecture's.
 
-    In files `layers` is JSON: `[["mixer", 24, {"n_kv_heads": 2}], ["ffn", 23, {}], ["ffn", 1, {"expert_size": 768}]]`.
+    In files `layers` lists them: `mixer 24 n_kv_heads=2; ffn 23; ffn 1 expert_size=768`.
     """
 
     place: Place
@@ -72,9 +71,9 @@ def written_blocks(blocks: list[Block]) -> str:
     """The value of `layers` for these blocks, alike ones together."""
     counts: dict[tuple[Place, str], int] = {}
     for block in blocks:
-        key = block.place, json.dumps(dict(block.columns), sort_keys=True)
+        key = block.place, "".join(f" {name}={value}" for name, value in sorted(block.columns.items()))
         counts[key] = counts.get(key, 0) + block.count
-    return json.dumps([[place, count, json.loads(columns)] for (place, columns), count in counts.items()])
+    return "; ".join(f"{place} {count}{columns}" for (place, columns), count in counts.items())
 
 
 @lru_cache(maxsize=256)
@@ -84,26 +83,21 @@ def read_blocks(text: str) -> tuple[Block, ...]:
     Raises:
         ValueError: `layers: expected X, got Y`.
     """
-    try:
-        items = json.loads(text)
-        blocks = tuple(Block(place, count, columns) for place, count, columns in items)
-    except (ValueError, TypeError):
-        raise ValueError(
-            f'layers: expected a list like [["ffn", 2, {{"expert_size": 768}}]], got {text[:60]!r}'
-        ) from None
-    for block in blocks:
-        if block.place not in get_args(Place) or not _is_whole(block.count, 1) or not isinstance(block.columns, dict):
-            raise ValueError(f"layers: expected mixer or ffn, a number of layers and columns, got {text[:60]!r}")
-        for name, value in block.columns.items():
-            if name not in OF_BLOCKS[block.place] or not _is_whole(value, -(2**40)):
-                raise ValueError(f"layers: expected sizes of a {block.place} in whole numbers, got {name}: {value!r}")
+    blocks = tuple(_block(entry, text) for entry in text.split(";"))
     if {block.place for block in blocks} != {*get_args(Place)}:
         raise ValueError("layers: expected mixers and FFNs, got one of them alone; list both")
     return blocks
 
 
-def _is_whole(value: Any, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= 2**40
+def _block(entry: str, text: str) -> Block:
+    place, *rest = entry.split() or [""]
+    pairs = [pair.partition("=") for pair in rest[1:]]
+    if place not in get_args(Place) or not rest or not rest[0].isdecimal() or not 0 < int(rest[0]) <= 10**6:
+        raise ValueError(f"layers: expected entries like 'ffn 2 expert_size=768', got {text[:60]!r}")
+    for name, _, value in pairs:
+        if name not in OF_BLOCKS[place] or not value.removeprefix("-").isdecimal() or len(value) > 13:
+            raise ValueError(f"layers: expected sizes of a {place} in whole numbers, got {name}={value}")
+    return Block(place, int(rest[0]), {name: int(value) for name, _, value in pairs})
 
 
 #: Heads that one part of the layers has, and those of latent attention: published models have them, no search space does.

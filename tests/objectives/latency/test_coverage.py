@@ -109,7 +109,7 @@ def test_every_column_is_covered_or_refused(column: str, closed: Any) -> None:
     kinds = {name: getattr(plain, name) for name in (*SHAPE, "head_dim", "n_heads", "n_experts", "top_k")}
     default = DEFAULTS[column]
     other = (
-        code(column, '[["mixer", 12, {}], ["ffn", 3, {}]]')
+        code(column, "mixer 12; ffn 3")
         if column in TEXTS
         else 1
         if column in CODES
@@ -133,7 +133,7 @@ def test_every_column_is_priced(column: str, case: Any) -> None:
     old = stored[column]
     other = (old + 1) % len(CODES[column]) if column in CODES else ~old if old.dtype == np.bool_ else old + 1
     if column == "layers":
-        other = np.array([code(column, '[["mixer", 12, {}], ["ffn", 3, {}]]')])
+        other = np.array([code(column, "mixer 12; ffn 3")])
     changed = Architectures(**stored | {column: other})
     found, before = (Assessment(each, case.but(complete=True).scenario) for each in (changed, plain))
     assert any(found[name] != before[name] for name in ("params_total", "resident_gb", "total_ms")), (

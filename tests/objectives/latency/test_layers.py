@@ -1,6 +1,6 @@
 """Layers that differ: the sum over their blocks, which is the architecture's own price where the blocks are its own layers."""
 
-import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -69,13 +69,13 @@ SMALL = {"depth": 4, "width": 512, "n_heads": 8, "n_kv_heads": 4, "expert_size":
 SMALL |= {"vocabulary": 4096}
 
 
-def listed(blocks: list[list[Any]], **columns: Any) -> Architectures:
-    return one({**SMALL, **columns, "layers": json.dumps(blocks)})
+def listed(blocks: str, **columns: Any) -> Architectures:
+    return one({**SMALL, **columns, "layers": blocks})
 
 
 def test_layers_without_an_ffn_or_a_mixer_have_none(case: Any) -> None:
     """Four layers of which one has no attention and another no FFN: their weights, norms, caches and launches are gone."""
-    design = listed([["mixer", 3, {}], ["ffn", 2, {}], ["ffn", 1, {"expert_size": 768}]])
+    design = listed("mixer 3; ffn 2; ffn 1 expert_size=768")
     whole, alone = 786_432 + 512, 3 * 512 * 1536 + 512
     embedding, last = 4096 * 512, 512
     assert count(design).total.tolist() == [embedding + last + 3 * whole + 2 * alone + 3 * 512 * 768 + 512]
@@ -86,8 +86,8 @@ def test_layers_without_an_ffn_or_a_mixer_have_none(case: Any) -> None:
 def test_blocks_of_own_sizes_add_up(case: Any) -> None:
     """The time of layers of two sizes is the mean of models that have one size each."""
     scenario, body = case.but().scenario, {**SMALL, "vocabulary": 0}
-    blocks = [["mixer", 2, {}], ["mixer", 2, {"n_kv_heads": 1}], ["ffn", 2, {}], ["ffn", 2, {"expert_size": 64}]]
-    mixed = one({**body, "layers": json.dumps(blocks)})
+    blocks = "mixer 2; mixer 2 n_kv_heads=1; ffn 2; ffn 2 expert_size=64"
+    mixed = one({**body, "layers": blocks})
     ends = [one(body), one({**body, "n_kv_heads": 1, "expert_size": 64})]
     for metric in ("prefill_ms", "decode_ms", "memory_gb"):
         mean = sum(Assessment(each, scenario)[metric][0] for each in ends) / 2
@@ -100,7 +100,8 @@ def test_a_chosen_part_of_the_tokens_costs_less_time_and_no_less_memory(case: An
     chosen = {**latent, "index_heads": 2, "index_dim": 16, "n_local": 4, "window": 128}
     scenario = case.but(input_tokens=4096, attention="fused").scenario
     whole, part = (
-        Assessment(listed([["mixer", 4, columns], ["ffn", 4, {}]], **latent), scenario) for columns in (latent, chosen)
+        Assessment(listed(written_blocks([Block("mixer", 4, columns), Block("ffn", 4, {})]), **latent), scenario)
+        for columns in (latent, chosen)
     )
     assert part["prefill_ms"] < whole["prefill_ms"]
     assert part["decode_ms"] < whole["decode_ms"]
@@ -110,20 +111,17 @@ def test_a_chosen_part_of_the_tokens_costs_less_time_and_no_less_memory(case: An
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        ("[", "layers: expected a list like"),
-        ("[1]", "layers: expected a list like"),
-        ('[["mixer", 0, {}], ["ffn", 1, {}]]', "layers: expected mixer or ffn, a number of layers and columns"),
-        ('[["mixer", 1, {}], ["head", 1, {}]]', "layers: expected mixer or ffn"),
-        (
-            '[["mixer", 1, {"depth": 3}], ["ffn", 1, {}]]',
-            "layers: expected sizes of a mixer in whole numbers, got depth",
-        ),
-        ('[["mixer", 1, {"n_kv_heads": 1.5}], ["ffn", 1, {}]]', "got n_kv_heads: 1.5"),
-        ('[["mixer", 1, {}]]', "layers: expected mixers and FFNs, got one of them alone"),
+        ("mixer", "layers: expected entries like"),
+        ("mixer x; ffn 1", "layers: expected entries like"),
+        ("mixer 0; ffn 1", "layers: expected entries like"),
+        ("mixer 1; head 1", "layers: expected entries like"),
+        ("mixer 1 depth=3; ffn 1", "layers: expected sizes of a mixer in whole numbers, got depth=3"),
+        ("mixer 1 n_kv_heads=1.5; ffn 1", "layers: expected sizes of a mixer in whole numbers, got n_kv_heads=1.5"),
+        ("mixer 1", "layers: expected mixers and FFNs, got one of them alone"),
     ],
 )
 def test_what_lists_no_layers_is_refused(layers: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message.replace("[", r"\[")):
+    with pytest.raises(ValueError, match=re.escape(message)):
         one({**SMALL, "layers": layers})
 
 
