@@ -238,10 +238,9 @@ def _file_lines(request: ExplainRequest, precision: str) -> list[str]:
     elif words:
         lines.append(f"Warning: its config.json stores weights as {words}; priced in {precision}.")
     stored = next((part[key] for part in (content, text_part(content)) for key in DTYPES if part.get(key)), "16 bits")
+    sized = "({} parameters, {:.3g} GB in {})".format
     sizes = [
-        f"{name} ({count(n)} parameters, {n * BYTES.get(str(stored), 2) / 1e9:.3g} GB in {stored})"
-        if n is not None
-        else f"{name} (size not known)"
+        f"{name} {'(size not known)' if n is None else sized(count(n), n * BYTES.get(str(stored), 2) / 1e9, stored)}"
         for name, n in others.items()
     ]
     return [*lines, *([f"Left out: its {' and its '.join(sizes)}."] if sizes else [])]

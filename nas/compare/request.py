@@ -72,10 +72,9 @@ class CompareRequest:
     workers: Annotated[int | None, Flag("--workers", "Processes, a run each; default one per processor.", COMPARE)] = (
         None
     )
-    flags: Annotated[
-        Mapping[str, Any],
-        Keys((SEARCH, SPACE, DEVICE), without=("RUN", "SingleRun")),
-    ] = field(default_factory=dict)
+    flags: Annotated[Mapping[str, Any], Keys((SEARCH, SPACE, DEVICE), without=("RUN", "SingleRun"))] = field(
+        default_factory=dict
+    )
     config: Annotated[
         str | None,
         Flag("--config", "A comparison or a study: YAML file, folder, or a shipped name.", COMPARE, brief=True),

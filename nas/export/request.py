@@ -47,10 +47,7 @@ class ExportRequest:
     verify: Annotated[
         Path | None, Flag("--verify", "Read an export back and compare every field.", show_default=False, brief=True)
     ] = None
-    flags: Annotated[
-        Mapping[str, Any],
-        Keys((SPACE, DEVICE)),
-    ] = field(default_factory=dict)
+    flags: Annotated[Mapping[str, Any], Keys((SPACE, DEVICE))] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()
     quiet: Annotated[bool, Quiet] = False

@@ -33,21 +33,21 @@ def beside(content: Mapping[str, Any], text: Mapping[str, Any], decoder: Archite
 
 def tower(content: Mapping[str, Any], part: str, width: int) -> int | None:
     """Parameters of a tower, `vision` or `audio`, and of what joins it to a decoder of that width; None of a kind that is not known."""
-    known, own = packaged("nas.study", "towers"), content[f"{part}_config"]
-    expected = known["models"].get(content.get("model_type"), {}).get(part)
+    shapes, own = packaged("nas.study", "towers"), content[f"{part}_config"]
+    expected = shapes["models"].get(content.get("model_type"), {}).get(part)
     if not expected or not isinstance(own, Mapping):
         return None
     ((kind, joint),) = expected.items()
     named = str(own.get("model_type") or kind)
     if kind not in (named := named.replace("_moe", ""), f"{named}_vision"):
         return None
-    keys = known["towers"][kind]["keys"]
+    keys = shapes["towers"][kind]["keys"]
     given = {symbol: own.get(key, content.get(key, default)) for symbol, (key, default) in keys.items()}
     values = {symbol: len(value) if isinstance(value, list) else value for symbol, value in given.items()}
     if not all(isinstance(value, int) and 0 <= value < 10**9 for value in values.values()):
         return None
     columns = {symbol: np.array([value]) for symbol, value in {**values, "w": width}.items()}
-    return int(evaluated(f"{known['towers'][kind]['parameters']} + {joint}", columns.__getitem__)[0])
+    return int(evaluated(f"{shapes['towers'][kind]['parameters']} + {joint}", columns.__getitem__)[0])
 
 
 def drafting(decoder: Architectures) -> float:

@@ -195,11 +195,7 @@ class Widening:
 
 
 def law_of(
-    found: Population,
-    widening: Widening,
-    rows: Mapping[DesignKind, Region],
-    tokens: float = 1e10,
-    **said: object,
+    found: Population, widening: Widening, rows: Mapping[DesignKind, Region], tokens: float = 1e10, **said: object
 ) -> Law:
     """A law of the population's mean, whose draws are of a new laboratory, as far from it as `widening` says; `said` are further fields of the law."""
     draws = [" ".join(f"{value:.9g}" for value in row.values()) for row in drawn_coefficients(found, widening)]
