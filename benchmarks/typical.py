@@ -7,7 +7,7 @@ FOLDER holds latency/measured_latency.csv and latency/devices3/m_*.csv, which ar
 devices of the catalogue at batch 1 in their default power mode, a group for each device, engine and format.
 
 The form, chosen on the same rows among some thirty variants of its effects and of `SHAPE`: a phase takes exp(y) times what
-`SHAPE` predicts, with y = level + slope · ln(FLOPs a byte; of prefill alone) + class of chip + its kind + family of formats + engine of that class + device + rest, each but the level
+`SHAPE` predicts, with y = level + class of chip + its kind + family of formats + engine of that class + device + rest, each but the level
 normal about 0. A group's y is the median over its rows. The standard deviations are of the largest restricted likelihood, with
 log(sd) normal about `USUAL`, as classes and engines are few.
 Of a class the left-out devices' residuals are divided by a scale of its own and phase, exp(n/(n + `SHRUNK`) ln(r)) with r the median |residual|
@@ -48,7 +48,7 @@ from objectives.counts import active, total
 from objectives.device import Calibration, Chip, Device, Phase
 from objectives.engines import engine_of
 from objectives.measured_bounds import beyond, conformal_factor
-from objectives.typical.efficiencies import FAMILIES, Cell, Level, Typical, chip_kind, family_of, log_ridge, profile_of
+from objectives.typical.efficiencies import FAMILIES, Cell, Level, Typical, chip_kind, family_of, profile_of
 from search_spaces.arrays import AnyArray, FloatArray
 
 #: What phases are of before classes differ: efficiencies and overheads that `calibrate` begins from, the attention core of builds that
@@ -76,6 +76,8 @@ DIFFERS = {
     "gpu fp16": {"batched_compute": 0.5},
     "soc fp16": {"batched_compute": 0.5},
 }
+#: Power of FLOPs a byte by which the share of the peak falls: 0.40 when it was estimated beside the effects, from 26 (M1 Max) to 947 (Thor).
+RIDGE = 0.4
 #: Builds whose attention writes its scores, and what of the profile is theirs alone.
 OLD = ("llama-bench May-2024", "llama-bench 8e672ef")
 UNFUSED = {"attention_compute": 0.4, "attention_bandwidth": 0.5}
@@ -104,7 +106,16 @@ TARGET = Path(__file__).parents[1] / "objectives" / "typical" / "efficiencies.ya
 
 
 SHARED = Typical(
-    shape=SHAPE, differs=DIFFERS, devices=1, rows=1, residuals={}, with_engine={}, unscaled={}, cells=[], source=""
+    shape=SHAPE,
+    differs=DIFFERS,
+    ridge=RIDGE,
+    devices=1,
+    rows=1,
+    residuals={},
+    with_engine={},
+    unscaled={},
+    cells=[],
+    source="",
 )
 
 
@@ -203,7 +214,6 @@ class Mixed:
 
     seen: Sequence[Rows]
     level: float
-    slope: float
     sds: FloatArray
     inverse: FloatArray
     weights: FloatArray
@@ -239,27 +249,26 @@ def fitted(found: Sequence[Rows], phase: Phase) -> Mixed:
     seen = [g for g in found if g.of(phase).any()]
     y = np.array([np.median(g.off[g.of(phase)]) for g in seen])
     alike = [np.array([[f(a) == f(b) for b in seen] for a in seen], dtype=float) for f in EFFECTS]
-    ridges = [log_ridge(g.board) for g in seen] if phase == "prefill" else []
-    columns = np.stack([np.ones(len(y)), *([np.array(ridges)] if ridges else [])], axis=1)
+    ones = np.ones(len(y))
 
-    def solved(logs: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    def solved(logs: FloatArray) -> tuple[FloatArray, float, FloatArray, float]:
         covariance = np.exp(2 * logs[-1]) * np.eye(len(y)) + sum(
             np.exp(2 * s) * z for s, z in zip(logs, alike, strict=False)
         )
         inverse = np.linalg.inv(covariance)
-        information = columns.T @ inverse @ columns
-        fixed = np.linalg.solve(information, columns.T @ inverse @ y)
-        rest = y - columns @ fixed
-        deviance = np.linalg.slogdet(covariance)[1] + np.linalg.slogdet(information)[1] + rest @ inverse @ rest
-        return inverse, fixed, inverse @ rest, 0.5 * float(deviance)
+        information = float(ones @ inverse @ ones)
+        level = float(ones @ inverse @ y) / information
+        rest = y - level
+        deviance = np.linalg.slogdet(covariance)[1] + np.log(information) + rest @ inverse @ rest
+        return inverse, level, inverse @ rest, 0.5 * float(deviance)
 
     def cost(logs: FloatArray) -> float:
         return solved(logs)[3] + 0.5 * float((((logs - USUAL) / LOOSE) ** 2).sum())
 
     start = np.full(len(EFFECTS) + 1, USUAL)
     logs = minimize(cost, start, method="L-BFGS-B", bounds=[(-5.0, 1.0)] * len(start)).x
-    inverse, fixed, weights, _ = solved(logs)
-    return Mixed(seen, float(fixed[0]), float(fixed[1]) if ridges else 0.0, np.exp(logs), inverse, weights)
+    inverse, level, weights, _ = solved(logs)
+    return Mixed(seen, level, np.exp(logs), inverse, weights)
 
 
 Scales = Mapping[tuple[str, Phase], float]
@@ -279,7 +288,7 @@ def made(
         shape=SHAPE,
         differs=DIFFERS,
         builds=builds_of(found),
-        slope=_rounded(forms["prefill"].slope),
+        ridge=RIDGE,
         devices=len({g.device for g in found}),
         rows=sum(len(g.terms.ms) for g in found),
         residuals=residuals.get(False, {}),

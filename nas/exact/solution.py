@@ -108,9 +108,13 @@ def _many(problem: Problem) -> bool:
 
 
 def alike(first: Scenario, other: Scenario) -> bool:
-    """Return True if scenarios differ in figures of their devices alone, as chips made of genes do."""
-    names = (field.name for field in fields(Scenario) if field.name not in ("device", "energy"))
-    same = ((getattr(first, name), getattr(other, name)) for name in names)
+    """Return True if scenarios differ in figures of their devices alone, and in shares that follow these, as chips made of genes do."""
+    names = (field.name for field in fields(Scenario) if field.name not in ("device", "energy", "calibration"))
+    same = [(getattr(first, name), getattr(other, name)) for name in names]
+    a, b = first.calibration, other.calibration
+    if a is not None and b is not None:
+        b = b.model_copy(update={name: getattr(a, name) for name in ("compute_efficiency", "decode_compute")})
+    same.append((a, b))
     return all(a is b or a == b for a, b in same) and first.device.other_peaks.keys() == other.device.other_peaks.keys()
 
 

@@ -56,7 +56,7 @@ class Typical(BaseModel):
     predicted) in standard deviations of its cell times its scale, of rows of devices whose cell had not seen them, as many for each of
     the `devices`; with_engine: the same where the engine was stated; unscaled: the same of devices whose kind was left out whole, in
     standard deviations alone, for kinds without a scale; few: measured / predicted of rows of devices of which three others had been seen.
-    slope: power of a device's FLOPs a byte by which its prefill takes longer (see `log_ridge`). helpful: kinds and engines of which stating the engine brings rows of devices left out nearer. builds: engines' builds of the rows.
+    ridge: see `shaped`. helpful: kinds and engines of which stating the engine brings rows of devices left out nearer. builds: engines' builds of the rows.
 
     Source: `python -m benchmarks.typical`, which writes the file.
     """
@@ -64,7 +64,7 @@ class Typical(BaseModel):
     model_config = ConfigDict(extra="forbid")
     shape: Calibration
     differs: dict[str, dict[str, float]] = {}
-    slope: float = 0.0
+    ridge: float = 0.0
     devices: Annotated[int, Field(ge=1)]
     rows: Annotated[int, Field(ge=1)]
     residuals: dict[Phase, list[float]]
@@ -83,27 +83,26 @@ class Typical(BaseModel):
         )
 
     def cell(self, device: Device, family: str, engine: str) -> Cell:
-        """The cell of a device's kind with its own prefill, of any engine where there is none of this one, of a kind that was not seen where its own was not."""
+        """The cell of a device's kind, of any engine where there is none of this one, of a kind that was not seen where its own was not."""
         places = ((device.chip, kind, family, by) for kind in (chip_kind(device), "") for by in (engine, ""))
-        cell = next(self._cells[place] for place in places if place in self._cells)
-        longer = math.exp(self.slope * log_ridge(device))
-        prefill = cell.prefill.model_copy(update={"ratio": cell.prefill.ratio * longer})
-        return cell.model_copy(update={"prefill": prefill})
+        return next(self._cells[place] for place in places if place in self._cells)
 
     def shaped(self, device: Device) -> Calibration:
-        """The profile that all classes share for a device; arithmetic of decoding runs at units of INT8, so that its share follows INT8 over twice FP16."""
+        """The profile that all classes share for a device.
+
+        η_c falls with FLOPs a byte, as far as devices were seen to have them: times (r/100)^-`ridge`. Arithmetic of decoding runs
+        at units of INT8, so that its share follows INT8 over twice FP16 instead.
+        """
         otherwise = self.differs.get(device.chip, {}) | self.differs.get(f"{device.chip} {chip_kind(device)}", {})
-        integers = (device.int8 or device.rate("fp16")) / (2.0 * device.rate("fp16"))
-        return self.shape.model_copy(update={**otherwise, "decode_compute": self.shape.decode_compute * integers})
+        peak = device.rate("fp16")
+        share = min(max(peak / device.bandwidth / 100.0, 0.18), 9.5) ** -self.ridge
+        integers = self.shape.decode_compute * (device.int8 or peak) / (2.0 * peak) / share
+        of_device = {"compute_efficiency": self.shape.compute_efficiency * share, "decode_compute": integers}
+        return self.shape.model_copy(update={**otherwise, **of_device})
 
     @cached_property
     def _cells(self) -> Mapping[tuple[str, str, str, str], Cell]:
         return {(cell.chip, cell.kind, cell.family, cell.engine): cell for cell in self.cells}
-
-
-def log_ridge(device: Device) -> float:
-    """ln of the peak of 16 bits (of INT8 where there is none) over the bandwidth, FLOPs a byte, of 100."""
-    return math.log(device.rate("fp16") / device.bandwidth / 100.0) if device.fp16 or device.int8 else 0.0
 
 
 def chip_kind(device: Device) -> str:

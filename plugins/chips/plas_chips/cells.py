@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from nas.problem.evaluations import non_dominated
-from objectives.device import Device
+from objectives.device import Calibration
 from objectives.scenario import Scenario
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -15,10 +15,19 @@ SLACK = 1e-9  # relative, on what a bound says of a design's memory
 
 
 def rates_of(scenario: Scenario) -> tuple[float, ...]:
-    """The figures of a device that its times depend on: bandwidth, the peaks of the precision's operators, operations and bytes per second."""
+    """What of a device its times depend on: bandwidth, the peaks of the precision's operators, operations and bytes per second, and shares of these."""
     device, p = scenario.device, scenario.precision
     peaks = dict.fromkeys(("fp16", p.linear_peak, p.of_down.linear_peak))
-    return (device.bandwidth, *(device.peak(peak) for peak in peaks))
+    return (device.bandwidth, *(device.peak(peak) for peak in peaks), *shares_of(scenario.calibration))
+
+
+def shares_of(profile: Calibration | None) -> tuple[float, float]:
+    """Shares of a peak in the prefill and in decoding one token, which may follow figures of the device."""
+    return (
+        (1.0, 1.0)
+        if profile is None
+        else (profile.compute_efficiency, profile.compute_efficiency * profile.decode_compute)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +88,7 @@ class ChipTable:
         some = [self.scenarios[int(self.numbers[self.first[number]])] for number in classes.tolist()]
         if len(some) == 1:
             return some[0]
-        return replaced(some[0], [scenario.device for scenario in some])
+        return replaced(some)
 
     def levels(self, classes: IntArray) -> "Levels":
         """The levels of memory of the chips of some classes."""
@@ -99,12 +108,17 @@ def _not_undercut(costs: FloatArray) -> IntArray:
     return kept[np.sort(first)]
 
 
-def replaced(scenario: Scenario, devices: list[Device]) -> Scenario:
-    """The scenario on a device with the largest peaks and bandwidth of these."""
-    first = devices[0]
+def replaced(scenarios: list[Scenario]) -> Scenario:
+    """The first scenario on a device with the largest peaks, bandwidth and shares of these."""
+    devices, first, profile = [each.device for each in scenarios], scenarios[0].device, scenarios[0].calibration
     others = {name: max(device.other_peaks[name] for device in devices) for name in first.other_peaks}
     best = {name: max(getattr(device, name) for device in devices) for name in ("fp16", "int8", "bandwidth")}
-    return replace(scenario, device=first.model_copy(update={**best, "other_peaks": others}))
+    if profile is not None:
+        prefill, decode = np.array([shares_of(each.calibration) for each in scenarios]).max(axis=0).tolist()
+        largest = {"compute_efficiency": prefill, "decode_compute": decode / prefill}
+        profile = profile.model_copy(update=largest)
+    device = first.model_copy(update={**best, "other_peaks": others})
+    return replace(scenarios[0], device=device, calibration=profile)
 
 
 @dataclass(frozen=True, eq=False)
