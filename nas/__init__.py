@@ -47,6 +47,7 @@ PUBLIC = {
 
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of ours
+    __all__ = [*PUBLIC]
 
     def __getattr__(name: str) -> Any:
         if name not in PUBLIC:
@@ -55,4 +56,4 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of ours
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *PUBLIC])
+    return sorted(PUBLIC)

@@ -36,6 +36,9 @@ MEANT = {
 }  # words of other tools for what has another name here
 
 
+MOST_LISTED = 40  # keys
+
+
 def nearest(name: str, choices: Sequence[str], otherwise: str = "") -> str:
     """`did you mean X or Y?` when known names are close, else the hint to choose; then what else can be given."""
     close = similar(str(name), sorted(choices))
@@ -189,8 +192,11 @@ def _known_keys(model: type[BaseModel] | None, where: Path, value: Any) -> str:
     if model is None:
         return "remove it"
     keys = [field.alias or name for name, field in model.model_fields.items()]
+    if groups := [name for name in keys if (group := _inner(model, name)) and str(where[-1]) in group.model_fields]:
+        return f"did you mean {groups[0]}.{where[-1]}?"
     close = nearest(str(where[-1]), keys)
-    return close if close.startswith("did") else f"remove it; known are {', '.join(keys)}"
+    every = ", ".join(keys) if len(keys) <= MOST_LISTED else "what 'plas list --schema study' names"
+    return close if close.startswith("did") else f"remove it; known are {every}"
 
 
 def _inner(model: type[BaseModel] | None, part: str | int) -> type[BaseModel] | None:

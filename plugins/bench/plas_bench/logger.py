@@ -16,6 +16,7 @@ from nas.files.tables import refuse_existing, write_json
 from nas.record.store import GENE
 from objectives.plugins import DISTRIBUTION, version_of
 from plas_bench.instance import BenchProblem, Values
+from search_spaces.arrays import AnyArray
 
 
 class Logger:
@@ -51,7 +52,8 @@ class Logger:
         }
         write_json(self.path.with_suffix(".json"), self.info)
         genes, limits = problem.genes, (text.split()[0] for text in problem.constraints)
-        header = ("evaluation", *(f"{GENE}{name}" for name in genes), *problem.objectives)
+        designs = self._designs(problem.sample(1, 0))
+        header = ("evaluation", *(f"{GENE}{name}" for name in genes), *designs, *problem.objectives)
         self._append(_line([*header, *(f"violation_{name}" for name in limits)]))
 
     def evaluate(self, genotypes: Any) -> Values:
@@ -64,10 +66,16 @@ class Logger:
     def log(self, genotypes: Any, found: Values) -> None:
         """Append evaluations, a row each."""
         table = np.concatenate([found.objectives, found.violations], axis=1).tolist()
-        rows = zip(np.asarray(genotypes).tolist(), table, strict=True)
-        text = "".join(_line([self.count + i, *genes, *values]) for i, (genes, values) in enumerate(rows, 1))
+        designs = zip(*(column.tolist() for column in self._designs(genotypes).values()), strict=True)
+        rows = zip(np.asarray(genotypes).tolist(), designs, table, strict=True)
+        text = "".join(_line([self.count + i, *genes, *design, *row]) for i, (genes, design, row) in enumerate(rows, 1))
         self._append(text)
         self.count += len(table)
+
+    def _designs(self, genotypes: Any) -> dict[str, AnyArray]:
+        """The columns of their architectures, as every table of designs has them."""
+        space = self.problem.problem.space
+        return space.architectures(np.asarray(genotypes)).columns(space.further)
 
     def _append(self, text: str) -> None:
         """Add lines in one step: a killed process leaves whole ones."""

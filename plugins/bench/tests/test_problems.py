@@ -35,6 +35,22 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     bench_problem.cache_clear()
 
 
+@pytest.mark.parametrize(
+    ("genotypes", "said"),
+    [
+        ([[0, 0, 0, 0, 0, np.nan]], "expected finite genes, got nan"),
+        ([[0, 0, 0, 0, 0, np.inf]], "expected finite genes, got inf"),
+        ([0, 0, 0, 0, 0, 0], r"expected genotypes of shape \(n, 6\), got \(6,\)"),
+        ([[0, 0]], r"expected genotypes of shape \(n, 6\), got \(1, 2\)"),
+        ([[0, 0], [1]], "expected genotypes of numbers"),
+        ("depth", "expected genotypes of numbers"),
+    ],
+)
+def test_what_is_no_genotype_is_refused(genotypes: object, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        plas_bench.problem("plas1-paper-loss-latency").evaluate(genotypes)
+
+
 def brute_force(bench: BenchProblem) -> np.ndarray:
     """Values of the front by pricing every design and comparing all that meet the limits; no solver."""
     values, feasible = bench.true(bench.problem.space.genotypes(np.arange(bench.size)))

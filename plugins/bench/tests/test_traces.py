@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import plas_bench
 import pytest
 from plas_bench.instance import BenchProblem
@@ -13,6 +14,7 @@ from plas_bench.running import searched, strategy_of
 from plas_bench.scoring import scored
 from plas_bench.traces import GivenTrace, read_traces
 
+import nas
 from nas.errors import UsageError
 
 NAME = "plas1-paper-loss-latency"
@@ -86,6 +88,12 @@ def test_a_logger_writes_what_is_read_back(bench: BenchProblem, tmp_path: Path) 
     (found,) = read_traces(log.path, bench)
     assert (found.algorithm, found.run, found.seed) == ("mine", "3", 3)
     assert np.array_equal(found.genotypes, genotypes)
+    logged = pd.read_csv(log.path)
+    study = nas.load_study()
+    assert (
+        study.evaluate(logged).depth.tolist() == study.evaluate(study.problem.architectures(genotypes)).depth.tolist()
+    )
+    assert logged.depth.tolist() == bench.problem.architectures(genotypes).depth.tolist()
     info = json.loads(log.path.with_suffix(".json").read_text(encoding="utf-8"))
     assert (info["problem"], info["version"], info["evaluations"], info["population"]) == (NAME, 1, 25, 10)
     assert info["sha256"] == bench.definition.front.sha256
@@ -116,10 +124,22 @@ def test_a_logger_writes_what_is_read_back(bench: BenchProblem, tmp_path: Path) 
             "depth,width,expert_ffn_ratio,n_kv_heads\n4,768,1,3\n",
             "row 1: expected a design of plas1-paper-loss-latency, got values that are there, but not together",
         ),
-        ("gene_depth,gene_width\n1,2\n", "row 1: gene_n_experts: expected a whole number from 0 to 4, got None"),
+        ("gene_depth,gene_width\n1,2\n", "row 1: gene_n_experts: expected a whole number from 0 to 2, got None"),
         (
             "gene_depth,gene_width,gene_n_experts,gene_top_k,gene_ffn,gene_n_kv_heads\n0,0,0,0,x,0\n",
             "row 1: gene_ffn: expected a whole number from 0 to 7, got 'x'",
+        ),
+        (
+            "gene_depth,gene_width,gene_n_experts,gene_top_k,gene_ffn,gene_n_kv_heads\n0,0,0,0,0,0\n0,0,0,0,8,0\n",
+            "row 2: gene_ffn: expected a whole number from 0 to 7, got '8'",
+        ),
+        (
+            "gene_depth,gene_width,gene_n_experts,gene_top_k,gene_ffn,gene_n_kv_heads,gene_heads\n0,0,0,0,0,0,0\n",
+            r"expected genes of plas1-paper-loss-latency \(gene_depth, .*\), got gene_heads; leave it out",
+        ),
+        (
+            "depth,width,expert_ffn_ratio,n_kv_heads,loss\n4,768,1,1,1.25\n",
+            r"row 1: loss: expected \d\.\d+, as plas1-paper-loss-latency has it of this design, got 1\.25; name the problem",
         ),
         (
             "evaluation,depth,width,expert_ffn_ratio,n_kv_heads\n1,4,768,1,1\nlast,4,768,2,1\n",

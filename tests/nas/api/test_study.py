@@ -117,6 +117,15 @@ def test_one_architecture_is_explained(small: nas.Study) -> None:
         small.explain([member.iloc[0].to_dict()] * 2)
 
 
+def test_an_unknown_key_is_answered_with_the_one_that_is_meant() -> None:
+    for key, said in (
+        ("speculation", r"did you mean serving\.speculation\?"),
+        ("qqqqq", "known are what 'plas list --schema study' names"),
+    ):
+        with pytest.raises(nas.UsageError, match=f"{key}: unknown key; .*{said}"):
+            nas.load_study(**{key: 1})  # type: ignore[arg-type]
+
+
 def test_a_fault_names_the_key(tiny: dict[str, Any]) -> None:
     with pytest.raises(nas.UsageError) as caught:
         nas.load_study(space=tiny, precision="fp17", devise="x")
@@ -342,9 +351,7 @@ def test_a_function_of_a_script_goes_by_the_name_of_its_file(
 
 
 def test_the_package_is_quick_to_import_and_says_what_it_holds() -> None:
-    code = (
-        "import sys, nas; print(sorted(nas.PUBLIC) == sorted(set(dir(nas)) & set(nas.PUBLIC)), 'numpy' in sys.modules)"
-    )
+    code = "import sys, nas; print(sorted(nas.PUBLIC) == dir(nas) == sorted(nas.__all__), 'numpy' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.split() == ["True", "False"]
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -261,3 +261,19 @@ def test_what_is_no_value_per_architecture_is_refused(returned: Any, said: str) 
     with pytest.raises(UsageError) as caught:
         call_user_metric(Objective("own:fn", "", False, lambda _: returned), one, None)
     assert said in str(caught.value)
+
+
+def test_a_penalty_near_the_largest_float_is_a_failure_that_says_so(
+    problem_of: Made, user_module: Callable[[str], str]
+) -> None:
+    name = user_module(
+        "import sys\nimport numpy as np\n\ndef fn(a):\n    return np.where(a.depth == 8, sys.float_info.max, 1e98 * a.depth)\n"
+    )
+    problem = problem_of(objectives=["loss", f"{name}:fn"])
+    found = problem.evaluate(problem.space.genotypes(ALL))
+    assert found.reasons is not None
+    assert (found.ok == (problem.architectures(found.genotypes).depth != 8)).all()
+    assert set(found.reasons) == {
+        "",
+        f"{name}:fn: 1.79769e+308, beyond 1e+100, where squares overflow: taken as a failure",
+    }

@@ -455,3 +455,31 @@ def test_a_run_that_time_ended_replays_to_the_same_bytes(algo: str, inside: Insi
     assert bytes_of(tmp_path / "again") == expected
     ran(inside, "--resume", "run", "--evaluations", size, "--quiet")
     assert bytes_of(tmp_path / "run") == expected
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"int4_group_size": 64, "precision": "int8"}, "int4_group_size (no design is in int4)"),
+        ({"int4_group_size": 64, "precision": "int4"}, ""),
+        ({"penalty_weight": 3.0}, "penalty_weight (constraints are no penalty)"),
+        ({"algo": "nsga2", "constraints": "penalty", "penalty_weight": 3.0, "budgets": {"total_ms": 9}}, ""),
+        ({"algo": "random", "constraints": "reject", "budgets": {"total_ms": 9}}, "constraints (random learns nothing from what it is told)"),
+        ({"algo": "nsga2", "constraints": "reject", "default_budget": "none"}, "constraints (there is no budget)"),
+        ({"workers": 2, "penalty_weight": 3.0}, "penalty_weight (constraints are no penalty), workers (no metric is your own)"),
+        ({}, ""),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_keys_that_change_nothing_are_named_in_one_notice(keys: dict[str, Any], said: str, studied: Any) -> None:
+    notices = [text for text in studied(**keys).notices if text.startswith("without effect")]
+    assert notices == [f"without effect in this study: {said}"] * bool(said)
+
+
+def test_an_exact_frontier_of_many_objectives_is_warned_of_before_it_begins(studied: Any) -> None:
+    asked = {"space": "fine", "algo": "exact"}
+    four = studied(**asked, objectives=["loss", "total_ms", "memory_gb", "params_active"])
+    assert any(
+        text.startswith("exact: the frontier of 4 objectives") and "--algo nsga2" in text for text in four.notices
+    )
+    assert not any("the frontier of" in text for text in studied(**asked).notices)

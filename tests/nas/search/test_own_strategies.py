@@ -53,6 +53,38 @@ def table(folder: Path) -> bytes:
     return (folder / "evaluations.csv").read_bytes()
 
 
+NOISY = """
+from nas.strategies.random import TRAITS, Parameters, RandomSampling
+
+print("imported")
+
+
+class Noisy(RandomSampling):
+    def ask(self, at_most):
+        print("asked")
+        return super().ask(at_most)[:SIZE]
+
+
+def build(context, parameters):
+    print("built")
+    return Noisy(context, parameters)
+"""
+
+
+def test_what_a_strategy_prints_is_not_in_the_answer_and_one_that_asks_nothing_is_named(
+    study: str, inside: Inside, tmp_path: Path
+) -> None:
+    for name, size in (("noisy_search", ""), ("mute_search", "0")):
+        (tmp_path / f"{name}.py").write_text(NOISY.replace("SIZE", size))
+    line = ("run", "--config", study, "--evaluations", 20, "--no-plots", "--algo")
+    spoken = inside(*line, "noisy_search", "--json", "--out", "one")
+    assert (spoken.code, json.loads(spoken.out)["run"]) == (0, "one")
+    assert {"imported", "built", "asked"} <= set(spoken.err.splitlines())
+    silent = inside(*line, "mute_search", "--out", "two")
+    assert silent.code == 1
+    assert "mute_search: ask: expected designs when first asked, got none; return genotypes" in silent.err
+
+
 def test_a_module_in_the_working_folder_is_a_strategy(own: str, study: str, inside: Inside, tmp_path: Path) -> None:
     line = ("run", "--config", study, "--algo", own, "--evaluations", 60, "--param", "batch=7", "--quiet")
     assert inside(*line, "--out", "one").code == 0
