@@ -192,7 +192,7 @@ def test_config_of_a_published_model() -> None:
     [
         ({"model_type": "lama"}, "model_type: expected a family that is read .*, got 'lama'; the nearest is llama"),
         ({"attention_bias": "yes"}, "attention_bias: expected true or false, got 'yes'"),
-        ({"per_layer_config": {"0": {}}}, "per_layer_config: expected keys of a qwen3 model"),
+        ({"my_own_width": 3}, "my_own_width: expected keys of a qwen3 model"),
         ({"hidden_size": "wide"}, "hidden_size: expected a positive integer"),
         ({"num_hidden_layers": True}, "num_hidden_layers: expected a positive integer"),
         ({"num_key_value_heads": 5}, "n_kv_heads"),
@@ -212,7 +212,7 @@ def test_every_family_is_of_llama_cpp() -> None:
         fitting = {name for name in names if fits_llama_cpp_name(name, model.architecture)}
         assert family_of(model.label) in fitting, model.label
         alike = (
-            {"llama", "phi3", "smollm3", "mistral3", "gemma", "granite", "ernie4_5"},
+            {"llama", "phi3", "smollm3", "mistral3", "gemma", "granite", "ernie4_5", "minicpm", "stablelm"},
             {"qwen2", "qwen2vl", "seed_oss"},
             {"qwen3", "qwen3vl", "exaone4", "hunyuan-dense"},
             {"gemma2", "glm4"},
