@@ -151,7 +151,10 @@ def test_a_distance_is_to_a_frontier_of_the_same_study(small: nas.Study, paper: 
         ),
         (small.replace(law="sparsity_iso").solve(), r"another \(law\."),
         (small.replace(device="l4", preset="paper").solve(), r"another \(device\."),
-        (small.replace(precision="int8", preset="paper").solve(), r"another \(scenario\.precision: \"int8\" there, \"fp16\" here"),
+        (
+            small.replace(precision="int8", preset="paper").solve(),
+            r"another \(scenario\.precision: \"int8\" there, \"fp16\" here",
+        ),
         (small.replace(input_tokens=64, preset="paper").solve(), r"another \(scenario\.input_tokens: 64 there"),
         (small.replace(budgets={"total_ms": 30}, preset="paper").solve(), r"another \(budgets\."),
     ):
