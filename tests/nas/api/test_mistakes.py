@@ -150,10 +150,13 @@ def test_a_distance_is_to_a_frontier_of_the_same_study(small: nas.Study, paper: 
             r"another \(objectives\.objectives: \[.loss., .memory_gb.\] there",
         ),
         (small.replace(law="sparsity_iso").solve(), r"another \(law\."),
-        (small.replace(device="l4").solve(), r"another \(device\."),
-        (small.replace(precision="int8").solve(), r"another \(scenario\.precision: \"int8\" there, \"fp16\" here"),
-        (small.replace(input_tokens=64).solve(), r"another \(scenario\.input_tokens: 64 there"),
-        (small.replace(budgets={"total_ms": 30}).solve(), r"another \(budgets\."),
+        (small.replace(device="l4", preset="paper").solve(), r"another \(device\."),
+        (
+            small.replace(precision="int8", preset="paper").solve(),
+            r"another \(scenario\.precision: \"int8\" there, \"fp16\" here",
+        ),
+        (small.replace(input_tokens=64, preset="paper").solve(), r"another \(scenario\.input_tokens: 64 there"),
+        (small.replace(budgets={"total_ms": 30}, preset="paper").solve(), r"another \(budgets\."),
     ):
         with pytest.raises(nas.UsageError, match=said):
             found.distance_to(other)
