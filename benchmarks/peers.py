@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from plas_bench.instance import bench_problem
-from plas_bench.running import searched, strategy_of
+from plas_bench.running import PEERS, searched, strategy_of
 from scipy.stats import wilcoxon
 
 from nas.compare.anytime import Replay
@@ -43,22 +43,20 @@ PROBLEMS = {
     ),
 }
 COUNTS = (100, 200, 500, 1000, 2000)
-PYMOO = {name: ("plas_bench.raw_pymoo", {"recipe": name}) for name in ("defaults", "integers", "as_nsga2")}
-OPTUNA = {name: ("plas_bench.raw_optuna", {"sampler": name}) for name in ("tpe", "tpe_multivariate", "nsga2")}
-PEERS = {f"pymoo_{name}": of for name, of in PYMOO.items()} | {f"raw_{name}": of for name, of in OPTUNA.items()}
+TPE = ("raw_optuna_tpe", "raw_optuna_tpe_multivariate")
 AGAINST = {
-    "nsga2": ("pymoo_defaults", "pymoo_integers", "pymoo_as_nsga2", "raw_nsga2"),
-    "optuna_nsga2": ("raw_nsga2",),
-    "optuna_tpe": ("raw_tpe", "raw_tpe_multivariate"),
+    "nsga2": ("raw_pymoo", "raw_pymoo_integers", "raw_pymoo_as_nsga2", "raw_optuna_nsga2"),
+    "optuna_nsga2": ("raw_optuna_nsga2",),
+    "optuna_tpe": TPE,
 }
 MOST, FLOOR = 1.1, 1e-4
 
 
 def method_of(name: str) -> tuple[str, dict[str, Any]]:
-    """Strategy and parameters of a peer, or of `nsga2:population=20;offspring=10`."""
+    """Strategy and parameters of `nsga2:population=20;offspring=10`."""
     algo, _, given = name.partition(":")
     pairs = (text.partition("=") for text in given.split(";") if text)
-    return PEERS.get(algo, (algo, {parameter: json.loads(value) for parameter, _, value in pairs}))
+    return algo, {parameter: json.loads(value) for parameter, _, value in pairs}
 
 
 def gaps(problem: str, method: str, seed: int, evaluations: int) -> dict[str, Any]:

@@ -144,6 +144,14 @@ class ChosenStrategy:
         """A module is pickled by its name, as its parameters' class is."""
         return _chosen_again, (self.module.__name__, self.parameters)
 
+    def fitted(self, evaluations: int | None) -> BaseModel:
+        """Parameters for a search of so many distinct evaluations: those given, and of the others what the strategy says follows."""
+        follows = getattr(self.parameters, "following", None)
+        if follows is None or evaluations is None:
+            return self.parameters
+        given = self.parameters.model_fields_set
+        return self.parameters.model_copy(update={k: v for k, v in follows(evaluations).items() if k not in given})
+
 
 def _chosen_again(module: str, parameters: BaseModel) -> ChosenStrategy:
     return ChosenStrategy(importlib.import_module(module), parameters)

@@ -6,6 +6,7 @@ import numpy as np
 import optuna
 import plas_bench
 import pytest
+from plas_bench.for_pymoo import BenchPymoo
 from plas_bench.instance import BenchProblem
 from plas_bench.raw_optuna import SAMPLERS
 from plas_bench.raw_pymoo import RECIPES
@@ -14,7 +15,6 @@ from pymoo.optimize import minimize
 
 from nas.api.own_loops import OptunaObjective
 from nas.problem.evaluations import Evaluations
-from plas_bench.for_pymoo import BenchPymoo
 from search_spaces.arrays import IntArray
 
 NAMES = ["plas1-paper-loss-tpot-budgets", "plas1-kind-caches-1"]
