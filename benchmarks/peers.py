@@ -27,13 +27,15 @@ PROBLEMS = {
     "chosen": (
         "paper-loss-latency",
         "fine-loss-latency",
+        "edge2026-loss-latency",
         "kind-caches-1",
         "kind-values-1",
         "kind-cliff-1",
         "kind-mirrored-1",
     ),
     "checked": (
-        "edge2026-loss-latency",
+        "huge-loss-latency",
+        "edge2026-three",
         "fine-three",
         "fine-loss-decode-budgets",
         "kind-alignment-1",

@@ -105,7 +105,7 @@ class Study:
     @property
     def parameters(self) -> BaseModel:
         """The chosen strategy's parameters, for the evaluations that are asked for."""
-        return self.chosen.fitted(self.limit)
+        return self.chosen.fitted(self.limit, self.problem.space)
 
     @property
     def plug_ins(self) -> dict[str, str]:

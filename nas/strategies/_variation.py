@@ -21,7 +21,8 @@ from search_spaces.space import SearchSpace
 MATINGS = 20
 FAILED = 1e9  # violation of a row that could not be evaluated
 EACH_GENE = 0.5  # chance of a gene that differs to be crossed, and of what comes out to be exchanged
-SMALLEST, LARGEST, EACH = 16, 100, 20  # individuals, and evaluations for each of them between these
+SMALLEST, LARGEST = 16, 100  # individuals of a population that fits the evaluations
+EACH, EACH_OF_MANY, MANY = 20, 50, 100_000  # evaluations for each of them, and in a space of more designs
 AWAY = np.array([[-1.0], [1.0]])  # the lower child goes down from the middle of its parents, the higher one up
 
 
@@ -30,10 +31,11 @@ class Bred(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    def following(self, evaluations: int) -> dict[str, float]:
-        """The population for so many distinct evaluations, unless it or divisions are given."""
+    def following(self, evaluations: int, designs: int) -> dict[str, float]:
+        """The population for so many distinct evaluations in a space of so many designs, unless it or divisions are given."""
         given = {"population", "divisions"} & self.model_fields_set
-        return {} if given else {"population": min(max(evaluations // EACH, SMALLEST), LARGEST)}
+        fitting = evaluations // (EACH if designs <= MANY else EACH_OF_MANY)
+        return {} if given else {"population": min(max(fitting, SMALLEST), LARGEST)}
 
 
 class Variation(Bred):

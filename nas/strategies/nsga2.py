@@ -15,7 +15,7 @@ from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 
 TRAITS = Traits(seedable=True, asynchronous=True)
 
-SMALL = 50  # individuals, below which a search is too short for small steps
+SHORT = 1000  # evaluations, below which small steps take too long
 
 
 class Parameters(Variation):
@@ -26,11 +26,12 @@ class Parameters(Variation):
     crossover_probability: float = Field(0.5, ge=0, le=1, description="Probability of crossing two parents")
     mutation_eta: float = Field(5.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
 
-    def following(self, evaluations: int) -> dict[str, float]:
-        """The population; below 50 broods no larger than it, and larger mutation steps."""
-        fitting = super().following(evaluations)
-        if fitting and fitting["population"] < SMALL:
-            fitting |= {"offspring": min(fitting["population"], self.offspring), "mutation_eta": 3.0}
+    def following(self, evaluations: int, designs: int) -> dict[str, float]:
+        """The population, broods no larger than it, and below 1,000 evaluations larger mutation steps."""
+        fitting = super().following(evaluations, designs)
+        if fitting:
+            fitting |= {"offspring": min(fitting["population"], self.offspring)}
+            fitting |= {"mutation_eta": 3.0} if evaluations < SHORT else {}
         return fitting
 
 

@@ -109,7 +109,7 @@ def run(request: BenchRequest) -> None:
     folder = request.out or Path("runs") / f"bench-{bench.name}-{request.algo}"
     refuse_used("--out", folder)
     evaluations, stage = request.evaluations or bench.evaluations, Stages(quiet=request.quiet or request.json)
-    parameters, given = chosen.fitted(evaluations), []
+    parameters, given = chosen.fitted(evaluations, bench.problem.space), []
     for seed in range(request.seeds):
         stage(f"{request.algo}, seed {seed} of {request.seeds}")
         genotypes = searched(bench, chosen, seed, evaluations)

@@ -56,7 +56,7 @@ def searched(bench: BenchProblem, chosen: ChosenStrategy, seed: int, evaluations
     handling: ConstraintHandling = "native" if native else "penalty"
     none = problem.space.genotypes(np.zeros(0, dtype=np.int64))
     context = StrategyContext(penalised_problem(problem, handling), seed, none, evaluations)
-    strategy = build_strategy(chosen.module, context, chosen.fitted(evaluations))
+    strategy = build_strategy(chosen.module, context, chosen.fitted(evaluations, problem.space))
     shown = partial(penalised, handling=handling, weight=PENALTY)
     search = unrecorded(problem, strategy, min(evaluations, bench.size), shown)
     return search.archive.all().genotypes.astype(np.int64)

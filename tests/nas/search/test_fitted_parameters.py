@@ -30,6 +30,8 @@ def population(of: Study) -> int:
 def test_a_population_fits_the_evaluations_and_one_that_is_given_wins(algo: str) -> None:
     assert [population(study(algo, n)) for n in (10, 300, 500, 1000, 2000)] == [16, 16, 25, 50, 100]
     assert population(study(algo).asking(500, seed=1)) == 25
+    fine = assemble({"algo": algo, "space": "fine", "evaluations": 2000}, {})
+    assert population(fine) == 40
     given = study(algo, 300, "population=100")
     assert given.parameters == strategy_module(algo).Parameters()
     assert study(algo).parameters == study(algo, 5000).parameters == strategy_module(algo).Parameters()
