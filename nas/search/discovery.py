@@ -151,7 +151,9 @@ class ChosenStrategy:
         if follows is None or evaluations is None:
             return self.parameters
         given = self.parameters.model_fields_set
-        return self.parameters.model_copy(update={k: v for k, v in follows(evaluations, space.size).items() if k not in given})
+        return self.parameters.model_copy(
+            update={k: v for k, v in follows(evaluations, space.size).items() if k not in given}
+        )
 
 
 def _chosen_again(module: str, parameters: BaseModel) -> ChosenStrategy:

@@ -65,9 +65,7 @@ def test_a_run_keeps_the_population_that_it_began_with(inside: Callable[..., Any
     assert (tmp_path / "run" / "frontier.csv").read_bytes() == (tmp_path / "whole" / "frontier.csv").read_bytes()
 
 
-def test_a_run_of_a_release_that_had_one_population_goes_on_with_it(
-    inside: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_run_of_a_release_that_had_one_population_goes_on_with_it(inside: Callable[..., Any], tmp_path: Path) -> None:
     """Its folder records all parameters, as one with every parameter given does."""
     given = [f"--param={name}={value}" for name, value in strategy_module("nsga2").Parameters().model_dump().items()]
     line = ("run", "--algo", "nsga2", "--set", "baselines=[]", "--out", "old", *given)

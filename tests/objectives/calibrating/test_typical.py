@@ -162,7 +162,8 @@ def test_devices_of_a_wider_class_have_wider_errors() -> None:
     level = {"prefill": Level(ratio=1.0, sd=0.2, scale=1.0), "decode": Level(ratio=1.0, sd=0.1, scale=1.0)}
     wider = {phase: one.model_copy(update={"scale": 2.0}) for phase, one in level.items()}
     usual, wide = (
-        profile_of(shipped(), Cell(chip="gpu", family="w4", engine="", **levels), chip("gpu")).held_out for levels in (level, wider)
+        profile_of(shipped(), Cell(chip="gpu", family="w4", engine="", **levels), chip("gpu")).held_out
+        for levels in (level, wider)
     )
     for phase, errors in usual.items():
         assert np.log(wide[phase]) == pytest.approx(2.0 * np.log(errors))
