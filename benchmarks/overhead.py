@@ -3,7 +3,7 @@
 Both price designs by the same call, all metrics of a study; what a run stores on disk, which the engines do not, is a ratio of its own.
 
 python benchmarks/overhead.py [--pairs 9] [--evaluations 500,1000,2000,5000] [--optuna-evaluations 1000] [--space fine]
-python benchmarks/overhead.py --gaps 20 [--space fine] [--param offspring=50]     gaps to the exact frontier, ours and raw pymoo's, paired over seeds
+`benchmarks/peers.py` compares what they find.
 """
 
 import argparse
@@ -11,8 +11,7 @@ import dataclasses
 import gc
 import tempfile
 import time
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,6 @@ from pymoo.operators.sampling.rnd import IntegerRandomSampling
 from pymoo.optimize import minimize
 from scipy.stats import wilcoxon
 
-from nas.exact.solution import solve
-from nas.problem.evaluations import Evaluations, Scale, distance, frontier_rows
 from nas.problem.problem import Problem
 from nas.record.store import RunStore
 from nas.search.assembly import Study, assemble
@@ -38,12 +35,10 @@ from nas.search.loop import Limits, Search
 from nas.study.layers import layered
 from search_spaces.arrays import FloatArray, IntArray
 
-CHECKPOINTS = (200, 500, 1000, 2000, 5000)
 
-
-def study_of(algo: str, seed: int, parameters: Iterable[str] = (), space: str = "paper") -> Study:
+def study_of(algo: str, seed: int, space: str = "paper") -> Study:
     """The default study, or that in another space, with a strategy and a seed."""
-    study = assemble(*layered({"algo": algo, "params": list(parameters), "space": space}, [], None))
+    study = assemble(*layered({"algo": algo, "space": space}, [], None))
     return dataclasses.replace(study, config=study.config.model_copy(update={"seed": seed}))
 
 
@@ -54,17 +49,9 @@ class NoStore(RunStore):
         self.close = self.append = self.create = self.keep = self.kept = lambda *_: None  # type: ignore[method-assign]
 
 
-def ours(
-    algo: str,
-    seed: int,
-    evaluations: int,
-    parameters: Iterable[str] = (),
-    space: str = "paper",
-    *,
-    stored: bool = False,
-) -> tuple[float, Evaluations]:
-    """CPU seconds of a search, alone or with its store on disk, and what it evaluated."""
-    study = study_of(algo, seed, parameters, space)
+def timed(algo: str, seed: int, evaluations: int, space: str, *, stored: bool = False) -> tuple[float, int]:
+    """CPU seconds and distinct evaluations of a search, alone or with its store on disk."""
+    study = study_of(algo, seed, space)
     problem = study.problem
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()
@@ -73,13 +60,7 @@ def ours(
         search = Search(problem, study.strategy(), store, shown=lambda e: penalised(e, study.handling, 10.0))
         search.run(Limits(evaluations))
         store.close()
-        return time.process_time() - start, search.archive.all()
-
-
-def timed(algo: str, seed: int, evaluations: int, space: str, *, stored: bool = False) -> tuple[float, int]:
-    """CPU seconds and distinct evaluations of a search."""
-    seconds, found = ours(algo, seed, evaluations, space=space, stored=stored)
-    return seconds, len(found)
+        return time.process_time() - start, len(search.archive.all())
 
 
 class RawProblem(PymooProblem):  # type: ignore[misc]
@@ -90,12 +71,12 @@ class RawProblem(PymooProblem):  # type: ignore[misc]
         super().__init__(
             n_var=genes, n_obj=2, n_ieq_constr=1, xl=np.zeros(genes), xu=problem.space.gene_sizes - 1, vtype=int
         )
-        self.ours, self.distinct = problem, dict[int, None]()  # in order
+        self.ours, self.distinct = problem, set[int]()
 
     def _evaluate(self, x: Any, out: dict[str, Any], *_: Any, **__: Any) -> None:
         genotypes = self.ours.space.repair(np.asarray(x).astype(np.int64))
         found = self.ours.evaluate(genotypes)
-        self.distinct.update(dict.fromkeys(found.keys.tolist()))
+        self.distinct.update(found.keys.tolist())
         out["F"], out["G"] = found.values, found.violations
 
 
@@ -113,13 +94,7 @@ class Enough:
 
 def raw_pymoo(seed: int, evaluations: int, space: str) -> tuple[float, int]:
     """CPU seconds and distinct evaluations of `pymoo.minimize` with its usual integer operators."""
-    seconds, problem = raw_nsga2(seed, evaluations, space)
-    return seconds, len(problem.distinct)
-
-
-def raw_nsga2(seed: int, evaluations: int, space: str = "paper") -> tuple[float, RawProblem]:
-    """CPU seconds of `pymoo.minimize`, and the problem that it evaluated."""
-    problem = RawProblem(study_of("nsga2", seed, space=space).problem)
+    problem = RawProblem(study_of("nsga2", seed, space).problem)
     algorithm = NSGA2(
         pop_size=100,
         sampling=IntegerRandomSampling(),
@@ -131,12 +106,12 @@ def raw_nsga2(seed: int, evaluations: int, space: str = "paper") -> tuple[float,
     minimize(
         problem, algorithm, ("n_gen", 10_000), seed=seed, callback=Enough(problem, evaluations), copy_algorithm=False
     )
-    return time.process_time() - start, problem
+    return time.process_time() - start, len(problem.distinct)
 
 
 def raw_optuna(seed: int, evaluations: int, space: str) -> tuple[float, int]:
     """CPU seconds and distinct evaluations of an ask/tell loop of the same number of trials."""
-    problem = study_of("optuna_nsga2", seed, space=space).problem
+    problem = study_of("optuna_nsga2", seed, space).problem
     names, sizes = [f"g{i}" for i in range(len(problem.space.gene_sizes))], problem.space.gene_sizes.tolist()
     spaces: dict[str, optuna.distributions.BaseDistribution] = {
         name: optuna.distributions.IntDistribution(0, size - 1) for name, size in zip(names, sizes, strict=True)
@@ -182,59 +157,14 @@ def spread(ratios: FloatArray) -> str:
     return f"{np.median(ratios):.3f} (min {ratios.min():.3f}, max {ratios.max():.3f})"
 
 
-@cache
-def exact_of(space: str) -> Evaluations:
-    """The exact frontier of the default study in a space."""
-    return solve(study_of("nsga2", 0, space=space).problem).frontier
-
-
-def gaps(problem: Problem, found: Evaluations) -> list[float]:
-    """Gaps to the exact frontier after the first so many distinct evaluations, at each checkpoint."""
-    exact = exact_of(problem.space.name)
-    scale, parts = Scale.from_frontier(problem.objectives, exact.values), [found[slice(0, n)] for n in CHECKPOINTS]
-    return [distance(scale, part[frontier_rows(part)].values, exact.values, 0).gap for part in parts]
-
-
-def raw_gaps(seed: int, space: str) -> list[float]:
-    """The same of raw pymoo."""
-    problem = raw_nsga2(seed, CHECKPOINTS[-1], space)[1]
-    keys = np.array(list(problem.distinct))
-    return gaps(problem.ours, problem.ours.evaluate(problem.ours.space.genotypes(keys)))
-
-
-def compare_gaps(seeds: int, parameters: list[str], space: str) -> None:
-    """Median gaps of nsga2, of nsga2 with other parameters and of raw pymoo, and whether nsga2's are smaller."""
-    problem = study_of("nsga2", 0, space=space).problem
-
-    def of(given: list[str]) -> Any:
-        found = (ours("nsga2", seed, CHECKPOINTS[-1], given, space)[1] for seed in range(seeds))
-        return np.array([gaps(problem, each) for each in found])
-
-    mine, others = of([]), {"raw pymoo": np.array([raw_gaps(seed, space) for seed in range(seeds)])}
-    others |= {f"nsga2 with {' '.join(parameters)}": of(parameters)} if parameters else {}
-    for name, theirs in others.items():
-        for at, first, second in zip(CHECKPOINTS, mine.T, theirs.T, strict=True):
-            p = [wilcoxon(first, second, alternative=side).pvalue for side in ("less", "greater")]
-            print(
-                f"{at:,} distinct, {seeds} seeds: median gap {100 * np.median(first):.3g} % nsga2, {100 * np.median(second):.3g} % {name}; "
-                f"smaller in {(first < second).sum()}, larger in {(first > second).sum()}; Wilcoxon p {p[0]:.2g} smaller, {p[1]:.2g} larger",
-                flush=True,
-            )
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--evaluations", default="500,1000,2000,5000")
     parser.add_argument("--optuna-evaluations", type=int, default=1000, help="0: not optuna_nsga2")
-    parser.add_argument("--gaps", type=int, metavar="SEEDS")
-    parser.add_argument("--param", action="append", default=[], help="of the nsga2 to compare gaps with; repeats")
     parser.add_argument("--space", default="paper", help="one of up to 20,000 designs is priced whole, for both")
     arguments = parser.parse_args()
-    if arguments.gaps:
-        compare_gaps(arguments.gaps, arguments.param, arguments.space)
-        return
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     space = arguments.space
     timed("nsga2", 0, 200, space, stored=True), raw_pymoo(0, 200, space)  # what is imported late is not counted

@@ -304,7 +304,8 @@ class Plan:
         cap, asked = cap_of(self.config, strategy), self.config.evaluations
         limit = asked if cap is None else min(asked, cap)
         setup = self.setups[study, strategy].asking(limit, seed)
-        place = f"s{seed}-of-{limit}" if traits_of(self.config, strategy).horizon else f"s{seed}"
+        follows = traits_of(self.config, strategy).horizon or setup.parameters != setup.chosen.parameters
+        place = f"s{seed}-of-{limit}" if follows else f"s{seed}"
         return RunSpec(study, strategy, seed, setup, cap, folder / "cells" / study / strategy / place)
 
     def content(self) -> dict[str, Any]:

@@ -104,8 +104,8 @@ class Study:
 
     @property
     def parameters(self) -> BaseModel:
-        """The chosen strategy's parameters."""
-        return self.chosen.parameters
+        """The chosen strategy's parameters, for the evaluations that are asked for."""
+        return self.chosen.fitted(self.limit, self.problem.space)
 
     @property
     def plug_ins(self) -> dict[str, str]:

@@ -28,6 +28,7 @@ from objectives.plugins import importable
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import IntArray
 from search_spaces.formats import base_of
+from search_spaces.space import SearchSpace
 
 EXTRAS = {"torch": "gp", "threadpoolctl": "gp", "numba": "numba"}
 KIND = "strategies"
@@ -143,6 +144,16 @@ class ChosenStrategy:
     def __reduce__(self) -> tuple[Any, ...]:
         """A module is pickled by its name, as its parameters' class is."""
         return _chosen_again, (self.module.__name__, self.parameters)
+
+    def fitted(self, evaluations: int | None, space: SearchSpace) -> BaseModel:
+        """Parameters for a search of so many distinct evaluations: those given, and of the others what the strategy says follows."""
+        follows = getattr(self.parameters, "following", None)
+        if follows is None or evaluations is None:
+            return self.parameters
+        given = self.parameters.model_fields_set
+        return self.parameters.model_copy(
+            update={k: v for k, v in follows(evaluations, space.size).items() if k not in given}
+        )
 
 
 def _chosen_again(module: str, parameters: BaseModel) -> ChosenStrategy:

@@ -21,13 +21,26 @@ from search_spaces.space import SearchSpace
 MATINGS = 20
 FAILED = 1e9  # violation of a row that could not be evaluated
 EACH_GENE = 0.5  # chance of a gene that differs to be crossed, and of what comes out to be exchanged
+SMALLEST, LARGEST = 16, 100  # individuals of a population that fits the evaluations
+EACH, EACH_OF_MANY, MANY = 20, 50, 100_000  # evaluations for each of them, and in a space of more designs
 AWAY = np.array([[-1.0], [1.0]])  # the lower child goes down from the middle of its parents, the higher one up
 
 
-class Variation(BaseModel):
-    """Parameters of the whole family: how many individuals, and how their offspring vary."""
+class Bred(BaseModel):
+    """Parameters of which those that are not given fit the evaluations, by a rule that `benchmarks/peers.py` says how it was chosen."""
 
     model_config = ConfigDict(extra="forbid")
+
+    def following(self, evaluations: int, designs: int) -> dict[str, float]:
+        """The population for so many distinct evaluations in a space of so many designs, unless it or divisions are given."""
+        given = {"population", "divisions"} & self.model_fields_set
+        fitting = evaluations // (EACH if designs <= MANY else EACH_OF_MANY)
+        return {} if given else {"population": min(max(fitting, SMALLEST), LARGEST)}
+
+
+class Variation(Bred):
+    """Parameters of the whole family: how many individuals, and how their offspring vary."""
+
     population: int = Field(100, strict=True, ge=4, le=100_000, description="Individuals kept and bred per generation")
     crossover_probability: float = Field(0.9, ge=0, le=1, description="Probability of crossing two parents")
     crossover_eta: float = Field(

@@ -15,6 +15,8 @@ from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 
 TRAITS = Traits(seedable=True, asynchronous=True)
 
+SHORT = 1000  # evaluations, below which small steps take too long
+
 
 class Parameters(Variation):
     """Parameters of the strategy; the defaults suit axes of few values, where small real steps round to nothing."""
@@ -23,6 +25,14 @@ class Parameters(Variation):
     offspring: int = Field(20, strict=True, ge=1, le=100_000, description="Individuals bred before the next selection")
     crossover_probability: float = Field(0.5, ge=0, le=1, description="Probability of crossing two parents")
     mutation_eta: float = Field(5.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
+
+    def following(self, evaluations: int, designs: int) -> dict[str, float]:
+        """The population, broods no larger than it, and below 1,000 evaluations larger mutation steps."""
+        fitting = super().following(evaluations, designs)
+        if fitting:
+            fitting |= {"offspring": min(fitting["population"], self.offspring)}
+            fitting |= {"mutation_eta": 3.0} if evaluations < SHORT else {}
+        return fitting
 
 
 @dataclass(frozen=True, eq=False)

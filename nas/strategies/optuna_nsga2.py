@@ -4,18 +4,18 @@ from typing import Literal
 
 from optuna.samplers import NSGAIISampler
 from optuna.samplers.nsgaii import BaseMutation, PolynomialMutation
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from nas.search.strategy import StrategyContext, Traits
 from nas.strategies._optuna import REPEATS, ByGeneration, Lineage, Repeats, quiet
+from nas.strategies._variation import Bred
 
 TRAITS = Traits(seedable=True)
 
 
-class Parameters(BaseModel):
+class Parameters(Bred):
     """Parameters of the strategy."""
 
-    model_config = ConfigDict(extra="forbid")
     population: int = Field(100, strict=True, ge=2, le=100_000, description="Individuals kept and bred per generation")
     crossover_probability: float = Field(0.9, ge=0, le=1, description="Probability of crossing two parents")
     swapping_probability: float = Field(

@@ -21,7 +21,7 @@ class Parameters(BaseModel):
         le=100_000,
         description="Draws from the density of good values, of which the best is proposed",
     )
-    encoding: Encoding = Field("categories", description="Whether the estimator sees the order of a gene's values")
+    encoding: Encoding = Field("integers", description="Whether the estimator sees the order of a gene's values")
     multivariate: bool = Field(True, strict=True, description="One density over all genes instead of one for each")
     batch: int = Field(1, strict=True, ge=1, le=10_000, description="Architectures proposed at once")
     repeats: Repeats = Field("neighbour", description=REPEATS)

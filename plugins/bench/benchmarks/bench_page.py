@@ -21,6 +21,7 @@ DRAWS = 20_000
 SHOWN = (
     "local_search",
     "nsga2",
+    "raw_pymoo_integers",
     "random",
 )  # of every strategy: `plas bench score … --reference` and plas_bench/reference.csv
 

@@ -1,7 +1,7 @@
-"""Reference results of PLAS-Bench: every strategy that ships, with seeds, on every problem of version 1.
+"""Reference results of PLAS-Bench: every strategy that ships, and pymoo and Optuna as their users run them, with seeds, on every problem of version 1.
 
     python benchmarks/bench_reference.py run --out FOLDER [--seconds 480] [--problems plas1-paper-rare,…] [--algos nsga2,…]
-    python benchmarks/bench_reference.py write --out FOLDER    plas_bench/reference.csv, of what is there
+    python benchmarks/bench_reference.py write --out FOLDER    plas_bench/reference.csv, of what is there; other strategies' rows stay
 
 A cell (problem, strategy, seed) is a file of FOLDER; what is there is not run again, so that a run of any length goes on where the last one
 ended. `run` ends after so many seconds.
@@ -38,22 +38,29 @@ CHEAP = (
     "agemoea2",
     "adaptive_lhs",
     "local_search",
+    "raw_pymoo",
+    "raw_pymoo_integers",
 )
-GENERATIONS = ("optuna_nsga2", "optuna_nsga3")
+GENERATIONS = ("optuna_nsga2", "optuna_nsga3", "raw_optuna_nsga2")
+ESTIMATORS = ("optuna_tpe", "raw_optuna_tpe", "raw_optuna_tpe_multivariate")
 SEEDS, FIRST_SEEDS, FEW_SEEDS = 10, 3, 3  # of the cheap ones, of those before dearer ones are run, and of these
-FEWER = {"optuna_tpe": 100, "optuna_gp": 30, "prior_guided": 100}  # evaluations where the strategy itself takes long
-POPULATION = ("nsga2", "nsga3", "smsemoa", "spea2", "rvea", "moead", "agemoea2", "optuna_nsga2", "optuna_nsga3")
-SMALL = 20  # their population where the budget is 100 or less: that of 100 would be drawn at random alone
+FEWER = {  # evaluations where the strategy itself takes long
+    "optuna_tpe": 100,
+    "raw_optuna_tpe": 100,
+    "raw_optuna_tpe_multivariate": 100,
+    "optuna_gp": 30,
+    "prior_guided": 100,
+}
 
 
 def cells(problems: list[str], algos: list[str]) -> Iterator[tuple[str, str, int]]:
     """Problem, strategy and seed: some seeds of the cheap strategies, then the dearer ones, then the other seeds."""
     for group, seeds in (
         (CHEAP, range(FIRST_SEEDS)),
-        (("prior_guided", *GENERATIONS, "optuna_tpe"), range(1)),
+        (("prior_guided", *GENERATIONS, *ESTIMATORS), range(1)),
         (("prior_guided",), range(1, FEW_SEEDS)),
         (CHEAP, range(FIRST_SEEDS, SEEDS // 2)),
-        ((*GENERATIONS, "optuna_tpe"), range(1, FEW_SEEDS)),
+        ((*GENERATIONS, *ESTIMATORS), range(1, FEW_SEEDS)),
         (CHEAP, range(SEEDS // 2, SEEDS)),
         (("optuna_gp",), range(1)),
     ):
@@ -72,8 +79,7 @@ def cell(bench: BenchProblem, algo: str, seed: int) -> dict[str, Any]:
     """One run, measured where results are reported."""
     begun = time.process_time()
     asked = min(bench.evaluations, FEWER.get(algo, bench.evaluations))
-    small = algo in POPULATION and bench.evaluations <= 100
-    genotypes = searched(bench, strategy_of(algo, {"population": SMALL} if small else {}), seed, asked)
+    genotypes = searched(bench, strategy_of(algo, {}), seed, asked)
     spent = time.process_time() - begun
     trace, reference = bench.trace(genotypes, algo, str(seed), seed, asked), bench.reference()
     replay = Replay(trace, reference)
@@ -114,10 +120,11 @@ def run(arguments: argparse.Namespace) -> None:
 def write(out: Path) -> None:
     """The packaged table: a row per run, gaps to three digits, empty where a run ended before."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(out.glob("*--*--*.json"))]
-    rows = sorted(
-        (row(each) for each in found if "gap" in each),
-        key=lambda each: (names().index(each["problem"]), each["algorithm"], each["seed"]),
-    )
+    rows = [row(each) for each in found if "gap" in each]
+    run_now = {each["algorithm"] for each in rows}
+    with FILE.open(encoding="utf-8", newline="") as file:
+        rows += [each for each in csv.DictReader(file) if each["algorithm"] not in run_now]
+    rows.sort(key=lambda each: (names().index(each["problem"]), each["algorithm"], int(each["seed"])))
     with FILE.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
@@ -144,7 +151,7 @@ def main() -> None:
     parser.add_argument(
         "--algos",
         type=lambda text: text.split(","),
-        default=[*CHEAP, *GENERATIONS, "optuna_tpe", "optuna_gp", "prior_guided"],
+        default=[*CHEAP, *GENERATIONS, *ESTIMATORS, "optuna_gp", "prior_guided"],
     )
     arguments = parser.parse_args()
     if arguments.what == "run":

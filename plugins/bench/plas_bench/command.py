@@ -109,13 +109,11 @@ def run(request: BenchRequest) -> None:
     folder = request.out or Path("runs") / f"bench-{bench.name}-{request.algo}"
     refuse_used("--out", folder)
     evaluations, stage = request.evaluations or bench.evaluations, Stages(quiet=request.quiet or request.json)
-    given = []
+    parameters, given = chosen.fitted(evaluations, bench.problem.space), []
     for seed in range(request.seeds):
         stage(f"{request.algo}, seed {seed} of {request.seeds}")
         genotypes = searched(bench, chosen, seed, evaluations)
-        with Logger(
-            bench, folder / "traces", request.algo, seed, parameters=chosen.parameters.model_dump(mode="json")
-        ) as log:
+        with Logger(bench, folder / "traces", request.algo, seed, parameters=parameters.model_dump(mode="json")) as log:
             found = bench.evaluated(genotypes)
             log.log(genotypes, Values(found.values, found.violations))
         given.append(GivenTrace(request.algo, str(seed), seed, genotypes))

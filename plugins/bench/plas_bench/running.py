@@ -1,4 +1,4 @@
-"""A strategy of ours on a problem, in memory: what it evaluates, in order."""
+"""A strategy of ours, or a raw peer, on a problem, in memory: what it evaluates, in order."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -16,17 +16,25 @@ from plas_bench.unrecorded import unrecorded
 from search_spaces.arrays import IntArray
 
 PENALTY = 10.0  # the weight that a study has by default
+PEERS: dict[str, tuple[str, dict[str, Any]]] = {  # engines as their users run them, by name: module and parameters
+    "raw_pymoo": ("plas_bench.raw_pymoo", {}),
+    "raw_pymoo_integers": ("plas_bench.raw_pymoo", {"recipe": "integers"}),
+    "raw_pymoo_as_nsga2": ("plas_bench.raw_pymoo", {"recipe": "as_nsga2"}),
+    "raw_optuna_nsga2": ("plas_bench.raw_optuna", {"sampler": "nsga2"}),
+    "raw_optuna_tpe": ("plas_bench.raw_optuna", {}),
+    "raw_optuna_tpe_multivariate": ("plas_bench.raw_optuna", {"sampler": "tpe_multivariate"}),
+}
 TYPED: dict[FaultPath, str] = {("algo",): "--algo"}
 
 
 def strategy_of(algo: str, params: Mapping[str, Any]) -> ChosenStrategy:
-    """A strategy that searches, by name, with its parameters.
+    """A strategy that searches, or one of `PEERS`, by name, with its parameters.
 
     Raises:
         UsageError: unknown, wrong parameters, or one that covers the whole space.
     """
-    faults = Faults(TYPED)
-    found = chosen_strategy(algo, params, faults)
+    faults, (module, own) = Faults(TYPED), PEERS.get(algo, (algo, {}))
+    found = chosen_strategy(module, {**own, **params}, faults)
     faults.raise_if_any()
     assert found is not None
     if not found.traits.takes_evaluations:
@@ -48,7 +56,7 @@ def searched(bench: BenchProblem, chosen: ChosenStrategy, seed: int, evaluations
     handling: ConstraintHandling = "native" if native else "penalty"
     none = problem.space.genotypes(np.zeros(0, dtype=np.int64))
     context = StrategyContext(penalised_problem(problem, handling), seed, none, evaluations)
-    strategy = build_strategy(chosen.module, context, chosen.parameters)
+    strategy = build_strategy(chosen.module, context, chosen.fitted(evaluations, problem.space))
     shown = partial(penalised, handling=handling, weight=PENALTY)
     search = unrecorded(problem, strategy, min(evaluations, bench.size), shown)
     return search.archive.all().genotypes.astype(np.int64)

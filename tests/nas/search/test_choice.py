@@ -60,8 +60,9 @@ def picked(facts: Facts) -> tuple[str, dict[str, Any]]:
         (ALONE, "local_search", {}),
         (replace(ALONE, costly=True), "optuna_gp", {}),
         (replace(ALONE, asked=150, at_once=4), "optuna_gp", {"batch": 4}),
-        (replace(ALONE, asked=151), "local_search", {}),
-        (replace(ALONE, asked=60, gp=False), "local_search", {}),
+        (replace(ALONE, asked=151, at_once=4), "optuna_tpe", {"batch": 4}),
+        (replace(ALONE, asked=60, gp=False), "optuna_tpe", {}),
+        (replace(ALONE, asked=301), "local_search", {}),
         (replace(ALONE, asked=60, objectives=5), "local_search", {}),
     ],
 )
@@ -82,6 +83,7 @@ def test_every_rule_is_taken_by_some_study_and_its_parameters_are_its_strategys(
             replace(ALONE, designs=9, asked=9),
             PRIOR,
             replace(ALONE, asked=9),
+            replace(ALONE, asked=200),
             ALONE,
         )
     ]
@@ -132,7 +134,7 @@ def test_what_exact_refuses_is_searched(inside: Callable[..., Any], tmp_path: Pa
     assert inside("run", "--algo", "random", "--evaluations", 30, "--out", "before", "--quiet").code == 0
     (tmp_path / "start.csv").write_bytes((tmp_path / "before" / "frontier.csv").read_bytes())
     flags = [word for key, value in keys.items() for word in (f"--{key.replace('_', '-')}", value)]
-    answer = inside("run", "--algo", "auto", "--evaluations", 160, *flags, "--verbose", "--out", "run")
+    answer = inside("run", "--algo", "auto", "--evaluations", 310, *flags, "--verbose", "--out", "run")
     assert answer.code == 0, answer.err
     assert "\nlocal_search, seed 0" in answer.out
 
@@ -140,12 +142,12 @@ def test_what_exact_refuses_is_searched(inside: Callable[..., Any], tmp_path: Pa
 def test_a_run_records_what_was_picked_and_goes_on_with_it(inside: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "board.py").write_text(OWN)
     asked = ("--objectives", "loss,board:without", "--set", "baselines=[]")
-    answer = inside("run", "--algo", "auto", *asked, "--evaluations", 200, "--out", "run")
+    answer = inside("run", "--algo", "auto", *asked, "--evaluations", 310, "--out", "run")
     assert answer.code == 0, answer.err
     head = answer.out.splitlines()
     assert (
         " ".join(map(str.strip, head[2:4]))
-        == "auto: local_search, since 200 evaluations are asked without a prior; docs/strategies.md#which-one"
+        == "auto: local_search, since 310 evaluations are asked without a prior; docs/strategies.md#which-one"
     )
     recorded = yaml_source.read(tmp_path / "run" / "config.yaml")[0]
     assert (recorded["algo"], recorded["auto"]) == (
@@ -153,10 +155,10 @@ def test_a_run_records_what_was_picked_and_goes_on_with_it(inside: Callable[...,
         " ".join(map(str.strip, head[2:4])).removeprefix("auto: ").partition(";")[0],
     )
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["auto"] == recorded["auto"]
-    more = inside("run", "--resume", "run", "--algo", "auto", "--evaluations", 260)
+    more = inside("run", "--resume", "run", "--algo", "auto", "--evaluations", 350)
     assert more.code == 0, more.err
     assert more.out.splitlines()[:4] == head[:4]
-    at_once = inside("run", "--algo", "local_search", *asked, "--evaluations", 260, "--out", "plain")
+    at_once = inside("run", "--algo", "local_search", *asked, "--evaluations", 350, "--out", "plain")
     assert "auto:" not in at_once.out
     assert "auto" not in yaml_source.read(tmp_path / "plain" / "config.yaml")[0]
     assert (tmp_path / "plain" / "frontier.csv").read_bytes() == (tmp_path / "run" / "frontier.csv").read_bytes()
