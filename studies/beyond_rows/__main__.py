@@ -90,7 +90,7 @@ def covered(draws: FloatArray, seen: FloatArray) -> float:
 
 
 def main() -> None:
-    """Print the table as CSV, docs/beyond-rows.csv; the medians go to the other stream."""
+    """Print the table as CSV, studies/beyond_rows/beyond-rows.csv; the medians go to the other stream."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", default="")
     parser.add_argument("--forms", default="")

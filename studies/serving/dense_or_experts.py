@@ -3,7 +3,7 @@
     python -m studies.serving.dense_or_experts [--write]
 
 Exact picks of the `paper` space under preset device in q4_k_m: as fast a token as Qwen2.5-1.5B served plainly, and 4 GB, or 1.5 GB with and without
-slow memory at four times that. `--write` puts the table into docs/serving.md.
+slow memory at four times that. `--write` puts the table into studies/serving/results.md.
 """
 
 import sys
@@ -23,7 +23,7 @@ from nas.study.catalogue import load_device
 from nas.study.layers import layered
 from search_spaces.columns import CODES
 
-PAGE = Path("docs/serving.md")
+PAGE = Path("studies/serving/results.md")
 BEGIN, END = "<!-- {} -->", "<!-- end of {} -->"
 PUBLISHED = ("qwen3.5_9b", "qwen3.5_35b_a3b")
 DRAFTING = ("none", "mtp:1", "mtp:2", "mtp:3")

@@ -2,7 +2,7 @@
 
 python -m studies.trained_search [--out FOLDER] [--evaluations 32] [--workers 2] [--killed-after 12] [--docs]
 
-Every evaluation trains one design on text that every machine has. --docs writes the table and the picture of docs/expensive-objectives.md.
+Every evaluation trains one design on text that every machine has. --docs writes the table and the picture of studies/trained_search/results.md.
 """
 
 import argparse

@@ -3,7 +3,7 @@
     python -m studies.vocabulary.trainings --out FOLDER [--docs]
 
 Text is Python's own standard library; losses come from `plas train`. Started again, it goes on where it stopped.
---docs writes docs/vocabulary-trainings.csv. Plan and rules: docs/vocabulary.md.
+--docs writes studies/vocabulary/vocabulary-trainings.csv. Plan and rules: studies/vocabulary/design.md.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from nas.export.documents import STDLIB, documents, key
 from nas.export.tokenizer import END, encoder_of, tokenizer_for
 from nas.study.study_laws import cost_of_vocabularies
 
-TABLE = Path(__file__).resolve().parents[2] / "docs" / "vocabulary-trainings.csv"
+TABLE = Path(__file__).with_name("vocabulary-trainings.csv")
 SIZES = (1024, 4096, 16_384)
 BESIDE = 16_384
 BODIES = {"small": (2, 64), "large": (4, 128)}  # depth and width; FFNs of three times the width
@@ -178,7 +178,7 @@ def verdict(found: pd.DataFrame) -> str:
 
 
 def page(table: pd.DataFrame) -> list[str]:
-    """The figures of docs/vocabulary.md, lines of Markdown."""
+    """The figures of studies/vocabulary/results.md, lines of Markdown."""
     means = np.exp(logarithms(table).mean())
     lines = [
         "| body | vocabulary | bits per byte | beside 16,384, % | 95 % | predicted | 90 % | sign | size |",

@@ -20,7 +20,7 @@ from studies.vocabulary.trainings import (
     verdict,
 )
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "vocabulary.md"
+PAGE = Path(__file__).resolve().parents[2] / "studies" / "vocabulary" / "results.md"
 
 
 def invented(factors: dict[int, float], noise: float) -> pd.DataFrame:

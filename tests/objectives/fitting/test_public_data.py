@@ -1,4 +1,4 @@
-"""The figures of docs/fit.md on public data."""
+"""The figures of benchmarks/README.md on public data."""
 
 from pathlib import Path
 from typing import Any
