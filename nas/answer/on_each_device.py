@@ -105,13 +105,13 @@ OF_MEMORY = ("memory_gb", "resident_gb", "memory_share", "resident_share")
 def held_on_device(study: Study, on_device: Problem, found: Evaluations, *, solved: bool) -> tuple[Pick, ...]:
     """Your budgets' and each application's pick under preset `device`, among what was evaluated; of the whole space that a run has `solved`.
 
-    Limits on memory stand beside that of the preset. Empty where a budget is on a metric of a user's own or on a
+    Limits on memory stand beside that of the preset. Empty where a budget or a pick is of a metric of a user's own, or on a
     quantile that the device's profile does not claim, or where a solved space would take long.
     """
     own = {metric.name for metric in study.problem.functions}
-    if own & {budget.metric for budget in study.problem.budgets}:
-        return ()
     queries = tuple(question for question in study.problem.queries if not question.baseline)
+    if own & {*(budget.metric for budget in study.problem.budgets), *(question.least for question in queries)}:
+        return ()
     shipped = tuple(each for each in on_device.objectives if each.name not in own)
     asked = study.problem.asked_besides
     problem = replace(on_device, objectives=shipped, budgets=_budgets(study), queries=queries, columns=asked)
