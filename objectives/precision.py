@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from objectives.device import Peak
+from objectives.device import Device, Peak
 from objectives.weight_formats.table import WEIGHT_FORMATS, TensorClass, Values, WeightFormat
 from search_spaces.arrays import FloatArray
 from search_spaces.formats import FORMATS, base_of, kv_bits_of, operators_of
@@ -70,6 +70,20 @@ class Precision:
         """That of down projections."""
         wider = operators_of(self.name).endswith("_down8")
         return replace(self, input_bytes=1.0, linear_peak="int8") if wider else self
+
+    @property
+    def widened(self) -> bool:
+        """Whether weights for the FP4 peak are widened before products, as on a device without it."""
+        return self.linear_peak != PRECISIONS[self.name].linear_peak
+
+    def on(self, device: Device) -> "Precision":
+        """The precision as a device computes in it: without an FP4 peak engines widen weights of 4 bits, inputs stay wide, and products run at FP16's.
+
+        Source: vLLM, `Marlin` kernels for NVFP4 on GPUs before Blackwell (weight-only).
+        """
+        if self.linear_peak != "fp4" or "fp4" in device.peaks or self.of_down.linear_peak != "fp4":
+            return self
+        return replace(self, linear_peak="fp16", input_bytes=self.activation_bytes)
 
 
 def of_format(name: str, written: WeightFormat) -> Precision:

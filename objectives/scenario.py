@@ -48,7 +48,13 @@ class Requests:
     figures: Mapping[str, Figure] = field(default_factory=dict)
 
 
-OF_A_DEVICE = ("device", "calibration", "energy", "sustained")  # of a scenario, what another device changes
+OF_A_DEVICE = (
+    "device",
+    "precision",
+    "calibration",
+    "energy",
+    "sustained",
+)  # of a scenario, what another device changes
 
 
 def _law_of(law: Law, serving: Serving) -> Law:

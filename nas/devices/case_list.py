@@ -284,7 +284,7 @@ def _can(device: Device, kind: str) -> bool:
     """Whether a device states the peak that a precision's linear operators run at; an unknown precision is refused later."""
     if kind not in PRECISIONS:
         return True
-    return precision(kind).linear_peak in device.peaks
+    return precision(kind).on(device).linear_peak in device.peaks
 
 
 def _short(name: str) -> str:

@@ -110,7 +110,8 @@ def _scenario(
     priced = _priced(config, device, asked.precision)
     profile, note = (None, "datasheet peaks")
     if config.calibration in OF_DEVICE:
-        profile, note = calibration_for(device, asked, typical=config.calibration == "typical")
+        computed = replace(asked, precision="int4") if priced.widened else asked
+        profile, note = calibration_for(device, computed, typical=config.calibration == "typical")
     elif isinstance(config.calibration, Calibration):
         profile, note = config.calibration, "calibrated (given in the study)"
     sustained = _sustained(config, device)
@@ -185,7 +186,7 @@ def _priced(config: StudyConfig, device: Device, name: str) -> Precision:
     Raises:
         UsageError: the device does not state its peak; with those that do.
     """
-    priced = precision(name, config.int4_group_size)
+    priced = precision(name, config.int4_group_size).on(device)
     for peak in (priced.linear_peak, priced.of_down.linear_peak):
         try:
             device.peak(peak)
@@ -255,7 +256,12 @@ def doubtful_times(scenario: Scenario, *, experts: bool) -> list[str]:
     each = {name: one.calibration for name, one in scenario.by_format.items()}
     of_load = about_load(scenario.device, scenario.sustained)
     outside = extrapolated(each, scenario.conditions(experts=experts))
-    of_figures = [*scenario.device.warnings(), *unusual(scenario.device)]
+    widened = [
+        f"{name}: device {scenario.device.name} states no FP4 peak; 4-bit weights are priced as widened to 16 bits and computed at the FP16 peak, as engines do there"
+        for name, one in scenario.by_format.items()
+        if one.precision.widened
+    ]
+    of_figures = [*scenario.device.warnings(), *unusual(scenario.device), *widened]
     return [*of_figures, *doubts(scenario.device, scenario.calibration), *of_load, *outside]
 
 

@@ -131,7 +131,10 @@ def test_a_space_may_name_them(inside: Inside, study: Path) -> None:
             ("--devices", f"{SLOW},{FAST}", "--set", "calibration.compute_efficiency=0.5"),
             "got a profile, which is of one",
         ),
-        (("--devices", f"raspberry_pi_5,{FAST}", "--precision", "nvfp4"), "raspberry_pi_5: precision: nvfp4"),
+        (
+            ("--devices", f"raspberry_pi_5,{FAST}", "--precision", "nvfp4_down8"),
+            "raspberry_pi_5: precision: nvfp4_down8",
+        ),
     ],
 )
 def test_what_cannot_be_is_named(inside: Inside, study: Path, given: tuple[str, ...], said: str) -> None:

@@ -116,7 +116,7 @@ def test_what_cannot_be_asked_is_refused_by_name(inside: Callable[..., Any]) -> 
             ("run", "--algo", "exact", "--set", "precision_law=foo"),
             "--set precision_law: expected qat, multiplier, kumar or post_training",
         ),
-        (("run", "--algo", "exact", "--precisions", "fp16,nvfp4"), "expected a device with an fp4 peak"),
+        (("run", "--algo", "exact", "--precisions", "fp16,nvfp4_down8"), "expected a device with an fp4 peak"),
         (
             ("theory", "--set", "precisions=[fp16,int4]", "--budget", "decode_ms=20"),
             "expected a space of one precision",

@@ -107,7 +107,7 @@ def test_every_fault_of_a_table_is_said_with_line_and_column(request_for: Ask, t
         "4:5",
     ]
     assert "did you mean rtx_4080?" in said[0]
-    assert "mlx_6bit or mlx_8bit, got 'int3'" in said[1]
+    assert "mlx_6bit_kv4 or mlx_8bit_kv4, got 'int3'" in said[1]
     assert "decode_ms" in said[3]
     assert "got 'a' as in line 2" in said[4]
 
@@ -124,7 +124,10 @@ def test_every_fault_of_a_table_is_said_with_line_and_column(request_for: Ask, t
         (("case,device,batch", "a,l4,4k"), ":2:3: batch: expected an integer, got '4k'"),
         (("case,device,weight", "a,l4,1k"), ":2:3: weight: expected a positive number, got '1k'"),
         (("case,device,application", "a,l4,smart hom"), ":2:3: application: expected an application"),
-        (("case,device,precision", "a,l4,nvfp4"), ":2:3: precision: nvfp4: expected a device with an fp4 peak"),
+        (
+            ("case,device,precision", "a,l4,nvfp4_down8"),
+            ":2:3: precision: nvfp4_down8: expected a device with an fp4 peak",
+        ),
     ],
 )
 def test_other_faults_of_tables(lines: tuple[str, ...], expected: str, request_for: Ask, tmp_path: Path) -> None:
@@ -135,8 +138,8 @@ def test_flags_that_cannot_be(request_for: Ask, tmp_path: Path) -> None:
     assert "--devices: expected a device" in (said := fault(request_for(devices="orin,l5")))
     assert "jetson_agx_orin_64gb" in said
     assert len(said.splitlines()) == 2
-    assert "nvfp4 (no fp4 peak is stated for l4, rtx_3090)" in fault(
-        request_for(devices="l4,rtx_3090", precisions="nvfp4")
+    assert "nvfp4_down8 (no fp4 peak is stated for l4, rtx_3090)" in fault(
+        request_for(devices="l4,rtx_3090", precisions="nvfp4_down8")
     )
     assert "--workloads: expected INPUT/OUTPUT" in fault(request_for(devices="l4", workloads="1024"))
     assert "--table: expected the cases in" in fault(request_for(devices="l4", table=table(tmp_path, "device", "l4")))
@@ -146,9 +149,15 @@ def test_flags_that_cannot_be(request_for: Ask, tmp_path: Path) -> None:
 
 
 def test_a_precision_that_some_devices_lack_is_left_out_there_and_said(request_for: Ask) -> None:
-    found = case_list(request_for(devices="l4,rtx_5090", precisions="fp16,nvfp4"))
-    assert [row.label for row in found.rows] == ["l4 fp16", "rtx_5090 fp16", "rtx_5090 nvfp4"]
-    assert found.notices == ("nvfp4 is left out where the device has none: no fp4 peak is stated for l4",)
+    found = case_list(request_for(devices="l4,rtx_5090", precisions="fp16,nvfp4,nvfp4_down8"))
+    assert [row.label for row in found.rows] == [
+        "l4 fp16",
+        "l4 nvfp4",
+        "rtx_5090 fp16",
+        "rtx_5090 nvfp4",
+        "rtx_5090 nvfp4_down8",
+    ]
+    assert found.notices == ("nvfp4_down8 is left out where the device has none: no fp4 peak is stated for l4",)
 
 
 @pytest.mark.parametrize("metric", ["energy_j", "energy_per_kilobyte"])

@@ -1,5 +1,6 @@
 """What a stated engine does not run as it was trained is no design of the study; without one the answer names those that do."""
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from nas.study.baselines import baseline
 from nas.study.layers import layered
 from objectives.engines import RUNS
 from objectives.plugins import packaged
+from tests.sources import text
 
 BOARD = {"name": "Our board", "fp16": "6 TFLOP/s", "int8": "12 TOP/s", "bandwidth": "51.2 GB/s", "memory": "8 GB"}
 BUDGETS = {"total_ms": 500, "resident_gb": 4}
@@ -159,3 +161,38 @@ def test_a_long_prompt_fits_where_engines_run_it() -> None:
         for more in ({"engine": "llama.cpp"}, {}, {"prefill_chunk": "none"})
     ]
     assert needs[0] < needs[1] < 32.0 < needs[2]
+
+
+PUBLISHED = list(csv.DictReader(text("docs/published-memory.csv").splitlines()))
+
+
+@pytest.mark.parametrize(
+    "row", PUBLISHED, ids=lambda row: f"{row['model']}-{row['input_tokens']}-{row['prefill_chunk']}"
+)
+def test_resident_memory_is_what_engines_publish(row: dict[str, str]) -> None:
+    """Within 12 %, but for those of which the table says why; it has the ratio of each."""
+    numbers = {name: int(row[name]) for name in ("batch", "prefill_chunk", "input_tokens")}
+    keys = {"preset": "device", "precision": row["precision"], "attention": row["attention"], "output_tokens": 1}
+    problem = assemble(*layered(keys | numbers, (), None)).problem
+    predicted = float(problem.assess(baseline(row["model"]).architecture)["resident_gb"][0])
+    published = float(row["published_gb"])
+    assert (abs(predicted / published - 1.0) > 0.12) == bool(row["why"])
+    name = row["source"].removeprefix("https://github.com/").replace("/issues/", "#").replace("/pull/", "#")
+    cells = [row["model"], row["precision"], row["engine"], row["prefill_chunk"], f"{int(row['input_tokens']):,}"]
+    cells += [f"{published:.1f}", f"{predicted:.1f}", f"{predicted / published:.2f}", f"[{name}]({row['source']})"]
+    assert f"| {' | '.join(cells)} |" in text("docs/testing.md")
+
+
+def test_a_cache_of_8_bits_beside_any_format() -> None:
+    """Qwen3.5-27B at 200,000 tokens, q4_k_m: half of the cache, and nothing else."""
+    keys = {"preset": "device", "engine": "llama.cpp", "input_tokens": 200_000, "output_tokens": 1}
+    needs = [
+        float(
+            assemble(*layered(keys | {"precision": name}, (), None)).problem.assess(
+                baseline("qwen3.5_27b").architecture
+            )["resident_gb"][0]
+        )
+        for name in ("q4_k_m", "q4_k_m_kv8")
+    ]
+    assert needs[0] - needs[1] == pytest.approx(16 * 2 * 4 * 256 * 200_001 / 1e9, rel=1e-9)
+    assert needs[1] < 26.4 * 1.073_741_824
