@@ -90,9 +90,10 @@ def read_blocks(text: str) -> tuple[Block, ...]:
 
 
 def _block(entry: str, text: str) -> Block:
-    place, *rest = entry.split() or [""]
+    word, *rest = entry.split() or [""]
+    place = next((each for each in OF_BLOCKS if each == word), None)
     pairs = [pair.partition("=") for pair in rest[1:]]
-    if place not in get_args(Place) or not rest or not rest[0].isdecimal() or not 0 < int(rest[0]) <= 10**6:
+    if place is None or not rest or not rest[0].isdecimal() or not 0 < int(rest[0]) <= 10**6:
         raise ValueError(f"layers: expected entries like 'ffn 2 expert_size=768', got {text[:60]!r}")
     for name, _, value in pairs:
         if name not in OF_BLOCKS[place] or not value.removeprefix("-").isdecimal() or len(value) > 13:
