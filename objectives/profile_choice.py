@@ -31,15 +31,16 @@ TRANSFERABLE: dict[str, tuple[str, ...]] = {
 def calibration_for(device: Device, asked: Conditions, *, typical: bool = True) -> tuple[Calibration | None, str]:
     """The profile that prices a device in its power mode, and how to name it.
 
-    Of the engine that is asked for, if any, or that alone runs the format; among profiles of one precision those measured in the format itself, then the nearest
+    Of the engine that is asked for, if any, or that alone runs a format which nothing was measured in; among profiles of one precision those measured in the format itself, then the nearest
     batch, then the one that was measured with the most like lengths and experts, then the smallest held-out error. Where none computes
     alike what is typical of the class of chip, if wanted; (None, reason) of rates that were measured themselves, and of FP32, of which no class
     has rows.
     """
     here = [p for p in device.profiles if p.mode == device.mode]
-    if here and not asked.engine and all(p.engine for p in here):
-        asked = replace(asked, engine=_only_engine(base_of(asked.precision)))
     base, alike = base_of(asked.precision), computing_as(asked.precision)
+    in_format = any(takes_as_measured(p, base) for p in here)
+    if here and not asked.engine and not in_format and all(p.engine for p in here):
+        asked = replace(asked, engine=_only_engine(base))
     sources = tuple(dict.fromkeys([base, *TRANSFERABLE.get(alike, (alike, ""))]))
     usable = _of_engine([p for p in here if p.precision in sources], device, asked, typical)
     if not usable:

@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from nas.errors import UsageError
+from nas.files import yaml_source
 from nas.files.faults import Faults, nearest, unknown
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
@@ -24,7 +25,7 @@ from nas.study.configuration import StudyConfig
 from nas.study.entry_points import PlugIn
 from nas.study.user_code import code_named, in_run_folder, is_own, loaded_code
 from objectives import outside
-from objectives.plugins import importable
+from objectives.plugins import documents, importable
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import IntArray
 from search_spaces.formats import base_of
@@ -265,11 +266,9 @@ def without_effect(config: StudyConfig, traits: Traits, problem: Problem, handli
         "workers": problem.analytic and "no metric is your own",
         "known_as": not config.known and "no results are known",
     }
-    idle = [
-        f"{key} ({reason})"
-        for key, reason in reasons.items()
-        if reason and getattr(config, key) != StudyConfig.model_fields[key].get_default(call_default_factory=True)
-    ]
+    shipped = yaml_source.read(documents("nas.study.presets")[config.preset])[0]
+    usual = {key: StudyConfig.model_fields[key].get_default(call_default_factory=True) for key in reasons} | shipped
+    idle = [f"{key} ({reason})" for key, reason in reasons.items() if reason and getattr(config, key) != usual[key]]
     return [f"without effect in this study: {', '.join(idle)}"] if idle else []
 
 

@@ -138,12 +138,13 @@ def test_a_quote_that_is_never_closed_is_named(rows: int, inside: Inside, tmp_pa
         + "b,8,768,2,1536,1,3,x\n" * rows
     )
     (tmp_path / "x.csv").write_text(text)
+    (tmp_path / "measured.csv").write_text(text.replace("id,", "metric,"))
     for line in (
         ("export", "x.csv", "--out", "new"),
         ("run", "--set", "seed_from=x.csv", "--out", "new"),
         ("compare", "--traces", "x.csv", "--out", "new"),
         ("fit", "x.csv"),
-        ("calibrate", "x.csv", "--device", "h200", "--out", "new"),
+        ("calibrate", "measured.csv", "--device", "h200", "--out", "new"),
     ):
         answer = inside(*line)
         assert answer.code == 2
