@@ -39,7 +39,7 @@ class RawOptuna:
     def __init__(self, context: StrategyContext, sampler: Callable[[int], BaseSampler]) -> None:
         self.space, self.metrics = context.problem.space, [budget.metric for budget in context.problem.budgets]
         self.genes = gene_distributions(self.space, "integers")
-        directions = ["minimize"] * len(context.problem.objectives)
+        directions: list[Literal["minimize", "maximize"]] = ["minimize"] * len(context.problem.objectives)
         with quiet():
             self.study = optuna.create_study(directions=directions, sampler=sampler(context.seed))
         self.trial: Trial | None = None
