@@ -58,5 +58,6 @@ def test_optuna_evaluates_what_optimize_does(name: str, sampler: str) -> None:
     study = optuna.create_study(directions=objective.directions, sampler=SAMPLERS[sampler](3))
     study.optimize(objective, n_trials=EVALUATIONS)
     optuna.logging.set_verbosity(verbosity)
-    theirs = distinct(bench, bench.repair([[trial.params[gene] for gene in bench.genes] for trial in study.trials]))
+    rows = [[trial.params[f"gene_{gene}"] for gene in bench.genes] for trial in study.trials]
+    theirs = distinct(bench, bench.repair(rows))
     assert asked(bench, "raw_optuna", sampler=sampler)[: len(theirs)] == theirs
