@@ -267,8 +267,9 @@ def without_effect(config: StudyConfig, traits: Traits, problem: Problem, handli
         "known_as": not config.known and "no results are known",
     }
     shipped = yaml_source.read(documents("nas.study.presets")[config.preset])[0]
-    usual = {key: StudyConfig.model_fields[key].get_default(call_default_factory=True) for key in reasons} | shipped
-    idle = [f"{key} ({reason})" for key, reason in reasons.items() if reason and getattr(config, key) != usual[key]]
+    fields = StudyConfig.model_fields
+    usual = {key: (fields[key].get_default(call_default_factory=True), shipped.get(key)) for key in reasons}
+    idle = [f"{key} ({reason})" for key, reason in reasons.items() if reason and getattr(config, key) not in usual[key]]
     return [f"without effect in this study: {', '.join(idle)}"] if idle else []
 
 
