@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from core_tests import loaded
+from plas_evidence.tables import base, sources
 
-from nas.evidence.tables import base, sources
 from nas.study.study_laws import records
 from objectives.plugins import documents
 
 Inside = Callable[..., Any]
 MORPH = documents("objectives.evidence.sources")["morph"].with_suffix(".csv")
+BROKEN = loaded("nas/commands/test_broken_laws.py").BROKEN
 
 
 def test_the_base_is_asked_without_a_table(inside: Inside) -> None:
@@ -103,15 +105,6 @@ def test_what_cannot_be_read_is_one_line(inside: Inside, typed: tuple[str, ...],
     assert "Traceback" not in answer.err
 
 
-def test_sources_are_listed_with_their_licences(inside: Inside) -> None:
-    rows = json.loads(inside("list", "evidence", "--json").out)
-    by_name = {row["name"]: row for row in rows}
-    assert by_name["morph"]["licence"] == "MIT"
-    assert by_name["morph"]["models"] == 76
-    assert by_name["chinchilla"]["models"] == 0
-    assert all(row["source"][0]["bibtex"].startswith("@") for row in rows)
-
-
 def test_losses_of_an_unknown_unit_and_tables_outside_are_fitted_by_nothing() -> None:
     for each in base():
         no_evidence = bool(each.outside) or each.unit == "as published"
@@ -125,3 +118,13 @@ def test_an_empty_cell_of_any_column_is_refused(inside: Inside, tmp_path: Path) 
     answer = inside("evidence", table)
     assert answer.code == 2
     assert "own.csv:3: tokens: expected a number, got ''" in answer.err
+
+
+@pytest.mark.parametrize("content", BROKEN)
+def test_a_broken_law_is_one_line(content: str, inside: Inside, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(content)
+    (tmp_path / "own.csv").write_bytes(MORPH.read_bytes())
+    answer = inside("evidence", "own.csv", "--law", "own.yaml")
+    assert answer.code == 2
+    (said,) = answer.err.splitlines()
+    assert BROKEN[content] in said
