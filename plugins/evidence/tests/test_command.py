@@ -5,10 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from core_tests import loaded
 from plas_evidence.tables import base, sources
 
+from nas.files.yaml_source import dump
 from nas.study.study_laws import records
 from objectives.plugins import documents
 
@@ -75,6 +77,22 @@ def test_a_table_of_ones_own_and_a_law_of_ones_own(inside: Inside, tmp_path: Pat
     assert "  mine " in answer.out
     assert "No table decides active" in answer.out
     assert "left out" not in answer.out.splitlines()[1]
+
+
+def test_a_law_fitted_on_a_prior_judges_rows_that_it_has_not_seen(inside: Inside, tmp_path: Path) -> None:
+    fit = loaded("nas/fit/test_on_prior.py")
+    (tmp_path / "others.yaml").write_text(dump(fit.LAW.mapping()))
+    rows = fit.rows_of(30)
+    fit.written(tmp_path / "own.csv", rows[:8])
+    others = [{**row, "tokens": 2e10} for row in rows[8:]]
+    fit.written(tmp_path / "more.csv", fit.with_losses(others, fit.truth_of(0), np.random.default_rng(1)))
+    answer = inside("fit", "own.csv", "--prior", "others.yaml", "--out", "mine.yaml", "--quiet")
+    assert answer.code == 0, answer.err
+    answer = inside("evidence", "more.csv", "--law", "mine.yaml", "--json")
+    assert answer.code == 0, answer.err
+    of_size = json.loads(answer.out)["record"]["size"]["mine"]
+    assert of_size["priced"] == 1.0
+    assert of_size["order"] > 0.9
 
 
 def test_a_published_file_in_its_convention(inside: Inside, tmp_path: Path) -> None:
