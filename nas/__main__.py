@@ -32,6 +32,11 @@ def dispatch() -> None:
         run(arguments, door(arguments[0]))
     elif arguments[0] in (theirs := installed()):
         run(arguments, theirs[arguments[0]])
+    elif package := doors.PACKAGES.get(arguments[0]):
+        sys.stderr.write(
+            f"plas: expected an installed command, got {arguments[0]!r}; pip install ./plugins/{package}\n"
+        )
+        raise SystemExit(2)
     else:
         from nas.files.faults import unknown
 

@@ -11,8 +11,18 @@ from objectives.plugins import first_line, folder, located
 
 COMMANDS = (
     *("run", "compare", "select", "explain", "fit", "theory", "devices", "export"),
-    *("train", "measure", "evidence", "calibrate", "report", "watch", "list", "init"),
+    *("train", "measure", "calibrate", "report", "watch", "list", "init"),
 )
+
+#: Commands of the packages around the core, by the folder of `plugins/` that has each.
+PACKAGES = {
+    "bench": "bench",
+    "blocks": "blocks",
+    "evidence": "evidence",
+    "fleet": "fleet",
+    "pairs": "fleet",
+    "reproduce": "reproduce",
+}
 
 #: Objectives that ship and cost, by the module of their command. A module has `UNIT`, `LOG_SCALE`, `PRIOR` and `COST_S`, as shipped metrics and functions
 #: of one's own have; `resolved_settings`, which checks the study's settings before anything runs and completes them; `refuse_here`, what this

@@ -153,7 +153,7 @@ def test_a_key_of_the_scenario(tree: Tree) -> None:
     said = through(made, *PRICED, "--made-up", "3")
     honoured(said, "theory")
     assert "made_up" in said["theory"].err
-    asked = dict.fromkeys(("select", "measure", "fit", "train", "report", "evidence"), ("--made-up", "3"))
+    asked = dict.fromkeys(("select", "measure", "fit", "train", "report"), ("--made-up", "3"))
     helped, schema, wrong, *others = made(
         ("run", "--help"),
         ("list", "--schema", "study"),

@@ -108,15 +108,13 @@ def test_eight_rows_shrink_differences_and_write_a_law(typed: Inside, inside: In
     assert law.tokens == max(row["tokens"] for row in rows_of(8))
 
 
-def test_the_law_is_used_by_run_evidence_and_as_a_prior(typed: Inside, inside: Inside, tmp_path: Path) -> None:
+def test_the_law_is_used_by_run_and_as_a_prior(typed: Inside, inside: Inside, tmp_path: Path) -> None:
     written(tmp_path / "own.csv", rows_of(30)[:8])
     written(tmp_path / "more.csv", rows_of(30)[8:])
     assert typed("own.csv", "--out", "mine.yaml", "--quiet").code == 0
     answer = inside("run", "--algo", "exact", "--law", "mine.yaml", "--space", "small.yaml", "--out", "run")
     assert answer.code == 0, answer.err
     assert "Law mine: joint, 8 rows of own.csv" in answer.out
-    answer = inside("evidence", "more.csv", "--law", "mine.yaml", "--json")
-    assert answer.code == 0, answer.err
     answer = typed("more.csv", "--json", prior="mine.yaml")
     assert answer.code == 0, answer.err
     content = json.loads(answer.out)

@@ -98,3 +98,12 @@ def test_every_record_is_a_share_over_tables_that_decide() -> None:
         assert set(by) >= {"evidence", "hw_codesign", *rules()}
         assert all(0 <= record.mute <= record.tables and 0 <= record.order <= 1 for record in by.values())
         assert len({record.tables for record in by.values()}) == 1
+
+
+def test_published_tables_are_listed_with_their_licences(capsys: pytest.CaptureFixture[str]) -> None:
+    show(["evidence"], as_json=True)
+    by_name = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert by_name["morph"]["licence"] == "MIT"
+    assert by_name["morph"]["models"] == 76
+    assert by_name["chinchilla"]["models"] == 0
+    assert all(row["source"][0]["bibtex"].startswith("@") for row in by_name.values())

@@ -1,13 +1,16 @@
-"""Commands that are proposed: by the name that was typed, wherever they are written."""
+"""Commands that are proposed: by the name that was typed, wherever they are written; those of packages that are not installed."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from nas.__main__ import main
 from nas.api.study import load_study
 from nas.errors import UsageError
 from nas.study.metrics import parse_budget
+from nas.terminal import doors
 from nas.theory import prediction, theory_problem
 from nas.theory.theory_problem import TheoryProblem
 
@@ -54,3 +57,27 @@ def test_nothing_proposes_the_other_name_next() -> None:
         if re.search(r'f?"(?:[Nn]ext: )?plas \w+ \{', line)
     ]
     assert written == []
+
+
+def test_commands_of_the_packages_around_the_core_are_those_of_their_entry_points() -> None:
+    points = {
+        name: path.parent.name
+        for path in (ROOT / "plugins").glob("*/pyproject.toml")
+        for name in tomllib.loads(path.read_text())["project"].get("entry-points", {}).get("plas.commands", {})
+    }
+    assert points == doors.PACKAGES
+
+
+@pytest.mark.parametrize(("name", "package"), doors.PACKAGES.items())
+def test_a_command_of_a_package_that_is_not_installed_says_which(
+    name: str, package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["plas", name, "--json"])
+    monkeypatch.setattr("nas.__main__.installed", dict)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert (
+        capsys.readouterr().err
+        == f"plas: expected an installed command, got {name!r}; pip install ./plugins/{package}\n"
+    )

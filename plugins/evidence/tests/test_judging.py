@@ -5,9 +5,9 @@ from math import log
 
 import numpy as np
 import pytest
+from plas_evidence.judging import BINS, Pairs, binned, judged, means, questions_of, table_record
+from plas_evidence.tables import GroupedTable, Prediction, base
 
-from nas.evidence.judging import BINS, Pairs, binned, judged, means, questions_of, table_record
-from nas.evidence.tables import GroupedTable, Prediction, base
 from nas.study.catalogue import load_law
 from objectives.fitting.trained_models import Table
 from search_spaces.arrays import FloatArray

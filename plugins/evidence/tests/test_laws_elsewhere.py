@@ -1,12 +1,40 @@
-"""The figures of laws on models that others trained: a row where a law says anything, and the shipped ones as many as they were."""
+"""Figures and records of laws on models that others trained: written from what `plas evidence --json` says, a row where a law says anything."""
 
+import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 
-from benchmarks.laws_elsewhere import COLUMNS, figures, records
+PACKAGE = Path(__file__).resolve().parents[1]
+sys.path.append(str(PACKAGE / "benchmarks"))
 
-CSV = Path(__file__).resolve().parents[2] / "docs" / "laws-elsewhere.csv"
+import laws_elsewhere  # noqa: E402
+from laws_elsewhere import COLUMNS, figures, records  # noqa: E402
+
+CSV = PACKAGE.parents[1] / "docs" / "laws-elsewhere.csv"
+
+
+def test_figures_and_records_are_those_of_the_command(
+    inside: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "evidence.json").write_text(inside("evidence", "--question", "active", "--json").out)
+    monkeypatch.setattr(laws_elsewhere, "FIGURES", tmp_path / "figures.csv")
+    monkeypatch.setattr(laws_elsewhere, "RECORDS", tmp_path / "records.yaml")
+    monkeypatch.setattr(sys, "argv", ["laws_elsewhere.py", str(tmp_path / "evidence.json")])
+    laws_elsewhere.main()
+    content = json.loads((tmp_path / "evidence.json").read_text(encoding="utf-8"))
+    routing = next(table for table in content["tables"] if table["name"] == "Routing")["questions"]["active"]["by"]
+    said = routing["hw_codesign"]
+    rows = (tmp_path / "figures.csv").read_text(encoding="utf-8").splitlines()
+    (row,) = (row for row in rows if row.startswith("active,Routing,") and ",hw_codesign," in row)
+    assert f"{100 * said['order']:.1f},{said['regret']:.4f},{said['error']:.3f}" in row
+    found = yaml.safe_load((tmp_path / "records.yaml").read_text(encoding="utf-8"))
+    mean = content["record"]["active"]["sparsity_iso"]["order"]
+    assert abs(found["active"]["sparsity_iso"]["order"] - mean) < 1e-4
 
 
 def test_a_row_stands_where_a_law_says_something() -> None:

@@ -8,8 +8,6 @@ from itertools import chain
 import numpy as np
 from scipy.stats import norm
 
-from nas.evidence.judging import Pairs, questions_of
-from nas.evidence.tables import GroupedTable
 from objectives.evidence.joint_form import excess
 from objectives.evidence.population import (
     CENTRE,
@@ -24,6 +22,8 @@ from objectives.evidence.population import (
 )
 from objectives.loss_law.draws import probability_below
 from objectives.loss_law.law import Law
+from plas_evidence.judging import Pairs, questions_of
+from plas_evidence.tables import GroupedTable
 
 FACTORS = [round(0.05 * step, 2) for step in range(20, 81)]  # never closer than laboratories lie
 HELD = 0.9  # of differences in intervals of 90 %, mean over laboratories

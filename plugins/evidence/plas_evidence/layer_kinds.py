@@ -6,13 +6,13 @@ from typing import Any
 
 from nas.document.document import Document, Section, table_of
 from nas.errors import UsageError
-from nas.evidence.request import EvidenceRequest
 from nas.files.tables import write
 from nas.files.yaml_source import dump
 from nas.terminal.console import Stages
 from nas.terminal.tables import show
 from objectives.layer_costs.costs import SEARCHED, LayerCosts
 from objectives.layer_costs.estimate import Pair, Pairs, costs_of, estimate, public_pairs
+from plas_evidence.request import EvidenceRequest
 
 DECIDES = 0.01  # nats: smaller measured differences have no sign to predict
 WAYS = {"pair": "each pair by all others", "laboratory": "each laboratory by the others"}

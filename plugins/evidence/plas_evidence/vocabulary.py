@@ -10,7 +10,6 @@ from scipy.optimize import least_squares
 
 from nas.document.document import Column, Document, Section, Table, figures, table_of
 from nas.errors import UsageError
-from nas.evidence.request import EvidenceRequest
 from nas.files import yaml_source
 from nas.files.tables import write
 from nas.files.yaml_source import dump
@@ -20,6 +19,7 @@ from objectives.plugins import documents, folder
 from objectives.table import Sheet, not_numbers, numbers_of, read_sheet
 from objectives.text.vocabulary_cost import REFERENCE, VocabularyCost
 from objectives.token_curve import TokenCurve
+from plas_evidence.request import EvidenceRequest
 from search_spaces.arrays import AnyArray, FloatArray
 
 DATA = (

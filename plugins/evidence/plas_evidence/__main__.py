@@ -1,12 +1,13 @@
 """Which loss law to believe for which question: laws and simple rules on models that others, or you, trained."""
 
-from nas.evidence.request import EvidenceRequest
+from nas.files.import_rights import Right
 from nas.terminal.parser import command
+from plas_evidence.request import EvidenceRequest
 
 
 def evidence(request: EvidenceRequest) -> None:
     """Ask loss laws, and rules that need none, about trained models, question by question."""
-    from nas.evidence import command, layer_kinds, vocabulary
+    from plas_evidence import command, layer_kinds, vocabulary
 
     work = vocabulary if request.vocabulary else layer_kinds if request.layer_kinds or request.write_costs else command
     work.execute(request)
@@ -20,6 +21,7 @@ main = command(
     "evidence --layer-kinds",
     "evidence --vocabulary",
     "evidence --published marin_nemotron=isoflop-nemotron.csv",
+    right=Right.NONE,
 )
 if __name__ == "__main__":
     main()

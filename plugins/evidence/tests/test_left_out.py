@@ -1,6 +1,5 @@
-"""Laboratories left out: whose law judges whom, how draws are widened, what the command prints, and what the shipped law promises."""
+"""Laboratories left out: whose law judges whom, how draws are widened, what the command prints, and what the shipped law covers."""
 
-import itertools
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plas_evidence.judging import Doubt, Judgement, Pairs, TableRecord
+from plas_evidence.left_out import FACTORS, HELD, LeftOut, calibrated, left_out
+from plas_evidence.record_document import calibration, held_by_laboratory, left_out_document
+from plas_evidence.tables import base
 
-from nas.evidence.judging import Doubt, Judgement, Pairs, TableRecord
-from nas.evidence.left_out import FACTORS, HELD, LeftOut, calibrated, left_out
-from nas.evidence.record_document import calibration, held_by_laboratory, left_out_document
-from nas.evidence.tables import base
-from nas.study.catalogue import load_law, load_space
+from nas.study.catalogue import load_law
 from nas.terminal.tables import show
-from objectives.evidence.joint_form import coordinates
 from objectives.evidence.population import Widening, covers
 from objectives.loss_law.coverage import Region
 
@@ -125,27 +123,3 @@ def test_what_the_shipped_law_covers_is_computed_from_the_packaged_rows() -> Non
     assert sparse["depth"][0] > dense["depth"][0]
     assert sparse["depth"][1] < dense["depth"][1]
     assert f"{law.runs:,} published trainings pooled" in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_more_active_experts_with_all_else_equal_never_lose_under_any_draw() -> None:
-    law, space = load_law("evidence"), load_space("paper")
-    for draw in law.drawn:
-        assert draw.coefficients["alpha_active"] > 0
-        assert draw.coefficients["alpha_stored"] > 0
-    designs = space.architectures(np.concatenate([*space.enumerate()]))
-    loss = law.loss(designs)
-    place: dict[tuple[int, ...], list[tuple[int, float]]] = {}
-    for i, row in enumerate(
-        zip(designs.depth, designs.width, designs.n_experts, designs.expert_size, designs.n_kv_heads, strict=True)
-    ):
-        place.setdefault(tuple(map(int, row)), []).append((int(designs.top_k[i]), float(loss[i])))
-    steps = [sorted(found) for found in place.values() if len(found) > 1]
-    assert len(steps) > 1000
-    assert all(low[1] > high[1] for found in steps for low, high in itertools.pairwise(found))
-
-
-def test_draws_of_the_shipped_law_lie_about_its_coefficients() -> None:
-    law = load_law("evidence")
-    centre, _ = coordinates(law.coefficients)
-    drawn = np.stack([coordinates(dict(draw.coefficients))[0] for draw in law.drawn])
-    assert np.abs((drawn.mean(axis=0) - centre) / drawn.std(axis=0)).max() < 0.2

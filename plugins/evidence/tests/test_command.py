@@ -5,14 +5,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from core_tests import loaded
+from plas_evidence.tables import base, sources
 
-from nas.evidence.tables import base, sources
+from nas.files.yaml_source import dump
 from nas.study.study_laws import records
 from objectives.plugins import documents
 
 Inside = Callable[..., Any]
 MORPH = documents("objectives.evidence.sources")["morph"].with_suffix(".csv")
+BROKEN = loaded("nas/commands/test_broken_laws.py").BROKEN
 
 
 def test_the_base_is_asked_without_a_table(inside: Inside) -> None:
@@ -75,6 +79,22 @@ def test_a_table_of_ones_own_and_a_law_of_ones_own(inside: Inside, tmp_path: Pat
     assert "left out" not in answer.out.splitlines()[1]
 
 
+def test_a_law_fitted_on_a_prior_judges_rows_that_it_has_not_seen(inside: Inside, tmp_path: Path) -> None:
+    fit = loaded("nas/fit/test_on_prior.py")
+    (tmp_path / "others.yaml").write_text(dump(fit.LAW.mapping()))
+    rows = fit.rows_of(30)
+    fit.written(tmp_path / "own.csv", rows[:8])
+    others = [{**row, "tokens": 2e10} for row in rows[8:]]
+    fit.written(tmp_path / "more.csv", fit.with_losses(others, fit.truth_of(0), np.random.default_rng(1)))
+    answer = inside("fit", "own.csv", "--prior", "others.yaml", "--out", "mine.yaml", "--quiet")
+    assert answer.code == 0, answer.err
+    answer = inside("evidence", "more.csv", "--law", "mine.yaml", "--json")
+    assert answer.code == 0, answer.err
+    of_size = json.loads(answer.out)["record"]["size"]["mine"]
+    assert of_size["priced"] == 1.0
+    assert of_size["order"] > 0.9
+
+
 def test_a_published_file_in_its_convention(inside: Inside, tmp_path: Path) -> None:
     rows = [f"{n},{1e9 * t:.0f},{3 + 1 / n + 1 / t:.4f}" for n in (100, 200, 400) for t in (1, 2, 4)]
     (tmp_path / "runs.csv").write_text("params,tokens,loss\n" + "\n".join(rows) + "\n")
@@ -103,15 +123,6 @@ def test_what_cannot_be_read_is_one_line(inside: Inside, typed: tuple[str, ...],
     assert "Traceback" not in answer.err
 
 
-def test_sources_are_listed_with_their_licences(inside: Inside) -> None:
-    rows = json.loads(inside("list", "evidence", "--json").out)
-    by_name = {row["name"]: row for row in rows}
-    assert by_name["morph"]["licence"] == "MIT"
-    assert by_name["morph"]["models"] == 76
-    assert by_name["chinchilla"]["models"] == 0
-    assert all(row["source"][0]["bibtex"].startswith("@") for row in rows)
-
-
 def test_losses_of_an_unknown_unit_and_tables_outside_are_fitted_by_nothing() -> None:
     for each in base():
         no_evidence = bool(each.outside) or each.unit == "as published"
@@ -125,3 +136,13 @@ def test_an_empty_cell_of_any_column_is_refused(inside: Inside, tmp_path: Path) 
     answer = inside("evidence", table)
     assert answer.code == 2
     assert "own.csv:3: tokens: expected a number, got ''" in answer.err
+
+
+@pytest.mark.parametrize("content", BROKEN)
+def test_a_broken_law_is_one_line(content: str, inside: Inside, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(content)
+    (tmp_path / "own.csv").write_bytes(MORPH.read_bytes())
+    answer = inside("evidence", "own.csv", "--law", "own.yaml")
+    assert answer.code == 2
+    (said,) = answer.err.splitlines()
+    assert BROKEN[content] in said

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from nas.document.document import Cell, Column, Document, Part, Section, Table, figures, table_of
-from nas.evidence.judging import BINS, QUESTIONS, Doubt, Judgement, TableRecord, means
-from nas.evidence.left_out import DESIGNS, EVIDENCE, width_alone
-from nas.evidence.tables import RULES
 from nas.study.study_laws import Record, strongest
+from plas_evidence.judging import BINS, QUESTIONS, Doubt, Judgement, TableRecord, means
+from plas_evidence.left_out import DESIGNS, EVIDENCE, width_alone
+from plas_evidence.tables import RULES
 from search_spaces.arrays import FloatArray
 
 NEAR = 0.01  # of an order: one point

@@ -1,18 +1,18 @@
 """The work of `evidence`: tables read, laws and rules chosen, the record and its questions printed."""
 
 from nas.errors import UsageError
-from nas.evidence import tables
-from nas.evidence.judging import QUESTIONS, table_record
-from nas.evidence.left_out import EVIDENCE, laws_left_out, left_out, pooled_law
-from nas.evidence.record_document import left_out_document, question_document, record_document
-from nas.evidence.request import EvidenceRequest
-from nas.evidence.tables import laws_by_name
 from nas.files.faults import unknown
 from nas.files.tables import write
 from nas.files.yaml_source import dump
 from nas.study.study_laws import records_of
 from nas.terminal.console import Stages
 from nas.terminal.tables import show
+from plas_evidence import tables
+from plas_evidence.judging import QUESTIONS, table_record
+from plas_evidence.left_out import EVIDENCE, laws_left_out, left_out, pooled_law
+from plas_evidence.record_document import left_out_document, question_document, record_document
+from plas_evidence.request import EvidenceRequest
+from plas_evidence.tables import laws_by_name
 
 
 def execute(request: EvidenceRequest) -> None:

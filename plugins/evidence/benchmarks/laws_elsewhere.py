@@ -1,7 +1,7 @@
 """Writes what `plas evidence` says of every law into docs/laws-elsewhere.csv and objectives/records.yaml.
 
     plas evidence --left-out --json > evidence.json      with --published NAME=FILE for every table that does not ship
-    python benchmarks/laws_elsewhere.py evidence.json
+    python plugins/evidence/benchmarks/laws_elsewhere.py evidence.json
 
 The law `evidence` is judged on each laboratory by the law of the others. Figures are of every table; records of those that ship, so that
 they are what `plas evidence` prints.
@@ -15,16 +15,16 @@ from statistics import mean
 from typing import Any
 
 import yaml
+from plas_evidence.tables import sources
 
-from nas.evidence.tables import sources
 from nas.files.tables import write
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 FIGURES, RECORDS = ROOT / "docs" / "laws-elsewhere.csv", ROOT / "objectives" / "records.yaml"
 COLUMNS = "question,table,pairs,by,priced_pairs,order_percent,regret_nats,error_nats,fitted_to_it"
 HEAD = """# How laws and rules that need none order models that others trained: by question the mean share of pairs in the right order over the
 # packaged tables that decide it, of how many of which it says nothing, and the mean share of pairs that it prices (the others count half). The
-# law `evidence` is judged on each laboratory by the law of the others. Written by benchmarks/laws_elsewhere.py.
+# law `evidence` is judged on each laboratory by the law of the others. Written by plugins/evidence/benchmarks/laws_elsewhere.py.
 """
 Content = Mapping[str, Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
+from plas_evidence.layer_kinds import Predicted, left_out
 
-from nas.evidence.layer_kinds import Predicted, left_out
 from nas.terminal.console import Stages
 from objectives.layer_costs.estimate import public_pairs
 from objectives.plugins import documents
