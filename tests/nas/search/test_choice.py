@@ -227,10 +227,10 @@ def test_a_comparison_says_what_it_picked(inside: Callable[..., Any], tmp_path: 
         "--no-plots",
     )
     assert answer.code == 0, answer.err
-    assert "auto: local_search, since 160 evaluations are asked and evaluations are what is compared." in " ".join(
+    assert "auto: optuna_tpe, since 160 evaluations are asked and evaluations are what is compared." in " ".join(
         answer.out.split()
     )
     recorded = yaml_source.read(tmp_path / "c" / "cells" / "paper" / "auto" / "s0-of-160" / "config.yaml")[0]
-    assert recorded["algo"] == "local_search"
+    assert recorded["algo"] == "optuna_tpe"
     assert inside("compare", "--resume", "c", "--quiet", "--no-plots", "--workers", 1).code == 0
     assert "auto" in yaml_source.read(tmp_path / "c" / "comparison.yaml")[0]["algos"]
