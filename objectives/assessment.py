@@ -18,7 +18,6 @@ from objectives.plugins import importable
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray, brief, derived
-from search_spaces.columns import any_of
 
 
 @brief
@@ -64,9 +63,8 @@ class Assessment:
     @cached_property
     def _by_design(self) -> list[tuple[IntArray, "Assessment"]]:
         """Rows of each format, vocabulary and layout with their assessment there, where these are the architectures' own."""
-        groups, layers = self.scenario.by_design(self.architectures), self.architectures.layers
-        if not groups and any_of(layers) and (layers != layers[0]).any():
-            groups = [(np.flatnonzero(layers == number), self.scenario) for number in np.unique(layers)]
+        groups = self.scenario.by_design(self.architectures)
+        groups = groups or [(rows, self.scenario) for rows in self.architectures.in_layouts()]
         return [(rows, Assessment(self.architectures[rows], scenario)) for rows, scenario in groups]
 
     def _together(self, metric: str) -> FloatArray:

@@ -8,8 +8,8 @@ import numpy as np
 
 from objectives.dimensions import Dimensions
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray
-from search_spaces.columns import QK_NORMS, any_of
+from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.columns import QK_NORMS
 
 _COUNTED: WeakKeyDictionary[Architectures, "ParameterGroups"] = WeakKeyDictionary()
 
@@ -53,17 +53,16 @@ def count(architectures: Architectures, x: Dimensions | None = None) -> Paramete
     """
     found = _COUNTED.get(architectures)
     if found is None:
-        several = any_of(architectures.layers) and len(np.unique(architectures.layers)) > 1
-        counted = _in_batches(architectures) if several else _counted(x or Dimensions(architectures))
+        several = architectures.in_layouts()
+        counted = _of_layouts(architectures, several) if several else _counted(x or Dimensions(architectures))
         found = _COUNTED[architectures] = counted
     return found
 
 
-def _in_batches(architectures: Architectures) -> ParameterGroups:
-    """Parameters of architectures of several layouts."""
+def _of_layouts(architectures: Architectures, several: Sequence[IntArray]) -> ParameterGroups:
+    """Parameters of architectures whose rows have several layouts."""
     columns = {each.name: np.zeros(len(architectures)) for each in fields(ParameterGroups)}
-    for number in np.unique(architectures.layers):
-        rows = np.flatnonzero(architectures.layers == number)
+    for rows in several:
         for name, counted in vars(count(architectures[rows])).items():
             columns[name][rows] = counted
     return ParameterGroups(**columns)

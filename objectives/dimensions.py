@@ -55,7 +55,7 @@ class Dimensions:
         layers = self.architectures.layers
         if not any_of(layers):
             return None
-        if (layers != layers[0]).any():
+        if self.architectures.in_layouts():
             raise ValueError("layers: expected one layout in a batch, got several; assess them apart")
         blocks = read_blocks(str(names_of(layers[:1])[0]))
         of = {place: tuple(self._of_block(each) for each in blocks if each.place == place) for place in OF_BLOCKS}

@@ -175,6 +175,12 @@ class Architectures:
         for place in np.unique(self.precision).tolist():
             yield PRECISIONS[place], np.flatnonzero(self.precision == place)
 
+    def in_layouts(self) -> list[IntArray]:
+        """The rows of each value of `layers`; none where all rows have one."""
+        if not any_of(self.layers) or not _differs(self.layers, self.layers[0]):
+            return []
+        return [np.flatnonzero(self.layers == number) for number in np.unique(self.layers)]
+
     def columns(self, always: Collection[str] = ()) -> dict[str, AnyArray]:
         """Columns of `frontier.csv` in order, then further ones that differ from their defaults, or are named."""
         named: dict[str, AnyArray] = {name: getattr(self, name) for name in FILE_COLUMNS}

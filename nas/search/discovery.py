@@ -266,11 +266,14 @@ def without_effect(config: StudyConfig, traits: Traits, problem: Problem, handli
         "workers": problem.analytic and "no metric is your own",
         "known_as": not config.known and "no results are known",
     }
-    shipped = yaml_source.read(documents("nas.study.presets")[config.preset])[0]
     fields = StudyConfig.model_fields
-    usual = {key: (fields[key].get_default(call_default_factory=True), shipped.get(key)) for key in reasons}
-    idle = [f"{key} ({reason})" for key, reason in reasons.items() if reason and getattr(config, key) not in usual[key]]
-    return [f"without effect in this study: {', '.join(idle)}"] if idle else []
+    usual = {key: fields[key].get_default(call_default_factory=True) for key in reasons}
+    idle = {key: reason for key, reason in reasons.items() if reason and getattr(config, key) != usual[key]}
+    if idle:  # what the preset gave is no key of the user's
+        shipped = yaml_source.read(documents("nas.study.presets")[config.preset])[0]
+        idle = {key: reason for key, reason in idle.items() if getattr(config, key) != shipped.get(key)}
+    said = ", ".join(f"{key} ({reason})" for key, reason in idle.items())
+    return [f"without effect in this study: {said}"] if idle else []
 
 
 def penalised_problem(problem: Problem, handling: ConstraintHandling) -> Problem:
