@@ -163,7 +163,7 @@ def test_a_long_prompt_fits_where_engines_run_it() -> None:
     assert needs[0] < needs[1] < 32.0 < needs[2]
 
 
-PUBLISHED = list(csv.DictReader(text("docs/published-memory.csv").splitlines()))
+PUBLISHED = list(csv.DictReader(text("studies/engine_memory/published.csv").splitlines()))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_resident_memory_is_what_engines_publish(row: dict[str, str]) -> None:
     name = row["source"].removeprefix("https://github.com/").replace("/issues/", "#").replace("/pull/", "#")
     cells = [row["model"], row["precision"], row["engine"], row["prefill_chunk"], f"{int(row['input_tokens']):,}"]
     cells += [f"{published:.1f}", f"{predicted:.1f}", f"{predicted / published:.2f}", f"[{name}]({row['source']})"]
-    assert f"| {' | '.join(cells)} |" in text("docs/testing.md")
+    assert f"| {' | '.join(cells)} |" in text("studies/engine_memory/results.md")
 
 
 def test_a_cache_of_8_bits_beside_any_format() -> None:
