@@ -83,9 +83,8 @@ def test_the_readme_has_the_paper_s_law_beside_the_strongest_rule() -> None:
     """Figures are those of `plas list laws`, and the rule beside each is the strongest of its question."""
     text = " ".join((Path(__file__).resolve().parents[3] / "README.md").read_text(encoding="utf-8").split())
     for question, words in (
-        ("shape", "of pairs of one size it orders {} % (a coin; {} {} %)"),
-        ("size", "of many sizes {} % ({} {} %; tables without shapes count 50)"),
-        ("memory", "of equal memory and different experts {} % ({} {} %)"),
+        ("shape", "Of pairs of one size it orders {} % correctly (a coin; {} {} %)"),
+        ("size", "of many sizes {} % ({} {} %)"),
     ):
         rule = strongest_rules()[question]
         own, best = (100 * records()[question][name].order for name in ("hw_codesign", rule))
