@@ -25,7 +25,7 @@ SHOTS: dict[str, tuple[Sequence[str], int]] = {
     "explain-80": (("explain", FOLDER, "--select", "knee"), 80),
     "help-80": (("run", "--help"), 80),
 }
-PLAIN = ("run-80", "run-120")
+PLAIN = ("run-80",)
 SVG = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <style>
 .{unique_id}-matrix {{ font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: {char_height}px; line-height: {line_height}px; }}
