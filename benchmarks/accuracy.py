@@ -1,10 +1,10 @@
 """Every public row beside what is predicted of it: a table of all rows, and a page of groups, worst rows and rows left out.
 
-    PLAS_EXTERNAL_DATA=FOLDER python -m benchmarks.accuracy --out DOCS
+    PLAS_EXTERNAL_DATA=FOLDER python -m benchmarks.accuracy --out OUT
 
 FOLDER holds the tables and logs of latency/, which are not part of the project.
-DOCS gets accuracy.csv, with the measured times of others, and what has errors alone, accuracy-groups.csv, accuracy-classes.csv and accuracy.md:
-docs/ has the former two, and the latter in docs/measure-and-calibrate.md. Of classes every device is left out whole.
+OUT gets accuracy.csv, with the measured times of others, and what has errors alone, accuracy-groups.csv, accuracy-classes.csv and accuracy.md:
+studies/accuracy has the latter three, accuracy.md as a section of results.md. Of classes every device is left out whole.
 A row is predicted from other models of its group, else from other lengths of its only model, else it was fitted to.
 """
 

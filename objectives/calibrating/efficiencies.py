@@ -87,7 +87,7 @@ def class_priors(cell: Cell, shape: Calibration, measured: Collection[Phase]) ->
     """Priors of a device of a class: the efficiency of a phase without rows is what is typical of it, as far apart as its devices are.
 
     Of a phase with rows it stays the general one: with the class's instead, models held out are further off in six groups of
-    docs/measure-and-calibrate.md and nearer in none but two.
+    studies/accuracy/results.md and nearer in none but two.
     """
     found = PARAMETERS | {"scan_compute": replace(PARAMETERS["scan_compute"], prior=shape.scan_compute)}
     for name, phase, usual in (

@@ -25,7 +25,7 @@ from benchmarks.typical import Judged
 from nas.calibrate.command import resolve
 from objectives.calibrating.measurements import read
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "measure-and-calibrate.md"
+PAGE = Path(__file__).resolve().parents[2] / "studies" / "accuracy" / "results.md"
 
 
 @pytest.fixture
