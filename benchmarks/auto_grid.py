@@ -1,7 +1,7 @@
 """Whether `--algo auto` picks well: its gap in every cell of a grid beside the gap of every other strategy there.
 
     OMP_NUM_THREADS=1 python benchmarks/auto_grid.py run --out FOLDER [--seeds 0,1,2] [--spaces paper,small] [--methods random,nsga2]
-    python benchmarks/auto_grid.py table --out FOLDER [--write docs/strategies.md]
+    python benchmarks/auto_grid.py table --out FOLDER [--write studies/strategies/results.md]
 
 It needs plugins/bench, whose distorted laws it draws.
 

@@ -1,4 +1,4 @@
-"""The comparisons behind docs/compare-results.md: run one or what is missing of it (hours), then write its tables, on the page and as CSV.
+"""The comparisons behind docs/compare-results.md: run one or what is missing of it (hours), then write its tables, in studies/strategies/results.md and as CSV.
 
 python benchmarks/compare_results.py [--config compare_paper|compare_hard] [--folder FOLDER] [--workers 2] [--algos a,b]
 
@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pandas as pd
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+RECORD = ROOT / "studies" / "strategies"
 SHOWN = (200, 501, 1000, 2000)  # checkpoints of the hard studies
 GAPS = [f"gap_{count}_percent" for count in SHOWN]
 COLUMNS = ["study", "strategy", "evaluations", "runs", "median", "q1", "q3"]
@@ -42,7 +43,7 @@ def main() -> None:
 
 def written(name: str, text: str) -> None:
     """The page with new tables between the marks of that name."""
-    page = DOCS / "compare-results.md"
+    page = RECORD / "results.md"
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)
@@ -52,10 +53,10 @@ def written(name: str, text: str) -> None:
 def paper(folder: Path) -> None:
     """Which strategy when: tables, picture and data, from a comparison's folder."""
     written("tables", tables(folder))
-    shutil.copyfile(folder / "plots" / "ranks.png", DOCS / "images" / "compare-ranks.png")
+    shutil.copyfile(folder / "plots" / "ranks.png", ROOT / "docs" / "images" / "compare-ranks.png")
     anytime = pd.read_csv(folder / "tables" / "anytime.csv")
     kept = anytime[(anytime.measure == "gap") & anytime.evaluations.isin(seen(folder))]
-    kept[COLUMNS].to_csv(DOCS / "compare-results.csv", index=False, float_format="%.4g", lineterminator="\n")
+    kept[COLUMNS].to_csv(RECORD / "compare-results.csv", index=False, float_format="%.4g", lineterminator="\n")
 
 
 def seen(folder: Path) -> list[int]:
@@ -116,7 +117,7 @@ def hard(folder: Path) -> None:
             cells = [f"{100 * value:.2g}" for value in row]
             rows.append([study, group, strategy, *cells, verdict(str(strategy), verdicts)])
     table = pd.DataFrame(rows, columns=["study", "group", "strategy", *GAPS, "against_random"])
-    table.to_csv(DOCS / "hard-studies.csv", index=False, lineterminator="\n")
+    table.to_csv(RECORD / "hard-studies.csv", index=False, lineterminator="\n")
     written("hard", least(table))
 
 

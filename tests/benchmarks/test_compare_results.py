@@ -1,4 +1,4 @@
-"""The page of strategies compared: what it shows of hard studies follows from the CSV beside it."""
+"""The record of strategies compared: what it shows of hard studies follows from the CSV beside it."""
 
 from pathlib import Path
 
@@ -6,13 +6,13 @@ import pandas as pd
 
 from benchmarks.compare_results import least
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+RECORD = Path(__file__).resolve().parents[2] / "studies" / "strategies"
 
 
-def test_the_page_shows_the_least_gaps_of_the_csv() -> None:
-    page = (DOCS / "compare-results.md").read_text(encoding="utf-8")
+def test_the_record_shows_the_least_gaps_of_the_csv() -> None:
+    page = (RECORD / "results.md").read_text(encoding="utf-8")
     shown = page.partition("<!-- hard -->\n\n")[2].partition("\n\n<!-- end of hard -->")[0]
-    assert shown == least(pd.read_csv(DOCS / "hard-studies.csv"))
+    assert shown == least(pd.read_csv(RECORD / "hard-studies.csv"))
 
 
 def test_a_tie_names_two_and_says_that_there_are_more() -> None:

@@ -17,12 +17,12 @@ BLOCK = re.compile(r"(<!-- auto -->\n).*?(<!-- end of auto -->)", re.DOTALL)
 def table() -> str:
     """The rules as Markdown."""
     rows = [f"| {rule.when} | {taken(rule)} | {rule.evidence} |" for rule in RULES]
-    return "\n".join(["| the first that holds | `auto` takes | since |", "|---|---|---|", *rows]) + "\n"
+    return "\n".join(["| condition | `auto` takes | because |", "|---|---|---|", *rows]) + "\n"
 
 
 def taken(rule: Rule) -> str:
     """The strategy with the parameters that are set."""
-    return f"`{rule.algo}`" + (f", {rule.with_parameters}" if rule.with_parameters else "")
+    return f"`{rule.algo}`" + (f" {rule.with_parameters}" if rule.with_parameters else "")
 
 
 def written(text: str) -> str:
