@@ -1,4 +1,4 @@
-"""Architectures and metrics as pandas tables whose `attrs["units"]` say what the numbers are in."""
+"""Architectures and metrics as pandas tables with their units in `attrs["units"]`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -31,12 +31,12 @@ KNOWN = tuple(dict.fromkeys((*SHAPE, *ALIASES, *DEFAULTS)))
 
 
 def architectures_of(given: Given) -> Architectures:
-    """Architectures of a table, columns, rows, one row, a candidate file or a published model's name.
+    """Return architectures from a table, columns, rows, one row, a candidate file or the name of a published model.
 
-    Columns that are none of theirs are passed over, unless one is all but spelled like a column that is not there.
+    Unknown columns are ignored, unless one looks like a misspelt missing column.
 
     Raises:
-        UsageError: rows that are no architectures, named by their columns.
+        UsageError: rows that are not architectures, with their wrong columns.
     """
     if isinstance(given, Architectures):
         return given
@@ -53,10 +53,10 @@ def architectures_of(given: Given) -> Architectures:
 
 
 def designs_of(problem: Problem, given: Given) -> Architectures:
-    """Architectures of columns of architectures, or of genes' indices, `gene_depth`, as traces and trials have them.
+    """Return architectures from columns, or from gene indices (`gene_depth`) as traces and trials have them.
 
     Raises:
-        UsageError: neither.
+        UsageError: neither architectures nor genes.
     """
     table = given if isinstance(given, pd.DataFrame) else None
     columns = [f"{GENE}{gene}" for gene in problem.space.genes]
@@ -108,27 +108,27 @@ def _refuse_misspelt(table: pd.DataFrame) -> None:
 
 
 def designs_table(architectures: Architectures) -> pd.DataFrame:
-    """The columns of architectures, a row each."""
+    """Return the columns of architectures, one row each."""
     return pd.DataFrame(file_columns(architectures, {}))
 
 
 def metrics_table(
     problem: Problem, architectures: Architectures, metrics: Mapping[str, Any], **more: Any
 ) -> pd.DataFrame:
-    """Architecture columns, metrics, further columns: those of `frontier.csv`, one row each."""
+    """Return one row per architecture with the columns of `frontier.csv`: architecture, metrics, further columns."""
     frame = pd.DataFrame({**file_columns(architectures, metrics), **more})
     frame.attrs["units"] = {name: unit for name, unit in units(problem).items() if name in frame}
     return frame
 
 
 def evaluations_table(problem: Problem, evaluations: Evaluations) -> pd.DataFrame:
-    """Evaluated rows as a table."""
+    """Return evaluated rows as a table."""
     metrics = {name: evaluations.metrics[name] for name in problem.metric_names}
     return metrics_table(problem, problem.architectures(evaluations.genotypes), metrics)
 
 
 def units(problem: Problem) -> dict[str, str]:
-    """The unit of every metric of a problem; "" of a pure number."""
+    """Return the unit of every metric of a problem; "" for a pure number."""
     own = {function.name: function.unit for function in problem.functions}
     return {
         name: own[name] if name in own else unit_of(name, problem.scenario.figures) for name in problem.metric_names
@@ -136,7 +136,7 @@ def units(problem: Problem) -> dict[str, str]:
 
 
 def with_differences(frame: pd.DataFrame, law: Law, designs: Architectures, models: Sequence[Baseline]) -> pd.DataFrame:
-    """A table of designs with how their losses differ from published models', where the law says how sure it is; under `evidence` too beside another law."""
+    """Return a table of designs with their loss differences from published models, if the law knows how sure these are."""
     more = difference_columns(from_models(law, designs, models))
     more |= evidence_columns(model_witnesses(law, designs, models))
     found = frame.assign(**more)
@@ -146,7 +146,7 @@ def with_differences(frame: pd.DataFrame, law: Law, designs: Architectures, mode
 
 
 class Design(pd.Series):
-    """One architecture: its columns and metrics by name, `attrs["units"]`; printed and in a notebook it has its units."""
+    """One architecture: its columns and metrics by name, with their units in `attrs["units"]`."""
 
     @property
     def _constructor(self) -> type[pd.Series]:
@@ -166,21 +166,21 @@ class Design(pd.Series):
 
 
 def design_of(frame: pd.DataFrame) -> Design:
-    """The first row of a table, every value as it is there."""
+    """Return the first row of a table, with values unchanged."""
     row = Design(frame.astype(object).iloc[0])
     row.attrs["units"] = dict(frame.attrs["units"])
     return row
 
 
 def with_units(row: pd.Series) -> pd.DataFrame:
-    """A row as a table of names, values and units."""
+    """Return a row as a table of names, values and units."""
     given = row.attrs.get("units", {})
     shown = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in row]
     return pd.DataFrame({"name": row.index, "value": shown, "unit": [given.get(name, "") for name in row.index]})
 
 
 def notebook_html(caption: str, frame: pd.DataFrame, most: int = 20, *, above: str = "", picture: str = "") -> str:
-    """A caption over at most so many rows, columns with their units, for a notebook; `above` it lines, a paragraph each, and a picture."""
+    """Return HTML for a notebook: a caption, at most so many rows with units, and optional lines and a picture above."""
     named = {name: f"{name} ({unit})" for name, unit in frame.attrs.get("units", {}).items() if unit}
     table: str = frame.rename(columns=named).to_html(
         max_rows=most, index=False, float_format=lambda value: f"{value:.4g}"

@@ -30,19 +30,19 @@ _REQUEST = TypeAdapter(FitRequest)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedLaw:
-    """A law with the report of its fit; `load_study(law=fitted)` uses it, its uncertainty included."""
+    """A fitted law with its report; `load_study(law=fitted)` uses it with its uncertainty."""
 
     law: Law
     report: dict[str, Any]
 
     @property
     def coefficients(self) -> pd.DataFrame:
-        """Each coefficient with its standard error and 95 % intervals (of a prior's: 90 % ends), one row each; its unit follows from the form."""
+        """A table of the coefficients with standard errors and 95 % intervals (90 % for a fit with a prior), one row each."""
         return pd.DataFrame(self.report["coefficients"]).T
 
     @property
     def next(self) -> pd.DataFrame:
-        """The models to train next, one row each, where the fit was asked for so many (`next=8`).
+        """The models to train next, one row each, if the fit was called with a number of them (`next=8`).
 
         Examples:
             >>> runs = nas.load_study().sample(40, seed=7)
@@ -51,18 +51,18 @@ class FittedLaw:
             (3, True)
 
         Raises:
-            UsageError: the fit was not asked for any.
+            UsageError: the fit was called without `next`.
         """
         if "next" not in self.report:
             raise UsageError("next: expected a fit that was asked for designs, got none; give fit_law(…, next=8)")
         return pd.DataFrame(self.report["next"])
 
     def mapping(self) -> dict[str, Any]:
-        """The law as YAML content."""
+        """Return the law as YAML content."""
         return self.law.mapping()
 
     def save(self, path: str | Path) -> None:
-        """Write the law file, which `--law` takes.
+        """Write the law file that `--law` takes.
 
         Raises:
             UsageError: another ending than .yaml, or a file that exists.
@@ -105,10 +105,10 @@ def fit_law(
     seed: int = 0,
     **options: Any,
 ) -> FittedLaw:
-    """Fit a form of loss law to trained models: CSVs, a table, columns or rows, one row a model, with `loss` in nats per token.
+    """Return a loss law fitted to trained models: CSVs, a table, columns or rows, one row a model, with `loss` in nats per token.
 
-    rename maps columns to ours, where keeps rows ("tokens>1e9"), fix holds exponents, tokens is what to predict for. Further options are
-    those of `plas fit` (`kv`, `delta`, `prior`, …; `next`: so many models to train next, `FittedLaw.next`, within `flops` or `max_params`).
+    `rename` maps your columns to ours. `where` keeps rows ("tokens>1e9"). `fix` holds exponents. `tokens` is the number to predict for.
+    Further options are those of `plas fit` (`kv`, `delta`, `prior`, …). `next` proposes that many models within `flops` or `max_params`.
 
     Examples:
         >>> runs = nas.load_study().sample(40, seed=7)

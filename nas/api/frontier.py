@@ -1,4 +1,4 @@
-"""A frontier as people hold it: a table that knows its problem, whether it is exact, and how to pick from it."""
+"""A frontier in Python: a table that knows its problem, says whether it is exact, and picks from itself."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -28,9 +28,9 @@ from objectives.scenario import Workload
 class Frontier:
     """Feasible architectures that no other dominates, sorted by the objectives.
 
-    exact: whether every architecture of the space was covered by the call that made it; `how` says in a sentence
-    where it comes from; `evaluated` is what a search evaluated (None of an exact frontier), `folder` where it left
-    its run. `baselines` are the published models that picks are compared with, `answering` gives the sentences of `answer`.
+    exact: True if every architecture of the space was covered. `how` says in a sentence where the frontier comes from.
+    `evaluated` holds the evaluations of a search (None for an exact frontier), `folder` its run folder.
+    `baselines` are the published models that picks are compared with. `answering` gives the sentences of `answer`.
     """
 
     problem: Problem
@@ -45,7 +45,7 @@ class Frontier:
 
     @cached_property
     def answer(self) -> str:
-        """The answer in three lines, as `plas run` prints it: what to train, what it takes (ms, GB) and what binds, which one change buys most.
+        """The answer in three lines, as `plas run` prints it: what to train, what it takes and what limits it, which change helps most.
 
         Examples:
             >>> print(nas.load_study(budgets={"total_ms": 100}).solve().answer.splitlines()[0])
@@ -62,21 +62,20 @@ class Frontier:
         return evaluations_table(self.problem, self.members)
 
     def pick(self, *budgets: str | Mapping[str, Any]) -> pd.Series:
-        """The architecture of lowest loss within the study's budgets and these ("total_ms<=100", or {"total_ms": 100}).
+        """Return the architecture of lowest loss within the study's budgets and these ("total_ms<=100", or {"total_ms": 100}).
 
-        Where the loss is no objective: the least of the first objective.
-        Of an exact frontier: of the whole space. Of a search: of everything it evaluated. Ties, judged at 12
-        digits, go to the lower value of the first budget's metric, the lower total_ms, the smaller genotype.
-        Under a law that says how sure it is, `difference_MODEL` (nats), `difference_MODEL_low`, `_high` (90 %) and
-        `better_than_MODEL` (probability) compare it with each baseline of the study; NaN outside of the law's evidence.
+        If loss is no objective, the first objective is minimised. An exact frontier picks from the whole space, a search
+        from everything it evaluated. Ties (12 digits) go to the lower value of the first budget's metric, then the lower total_ms,
+        then the smaller genotype. If the law has uncertainty, the row compares the pick with each baseline of the study:
+        `difference_MODEL` (nats), `difference_MODEL_low`, `_high` (90 %) and `better_than_MODEL` (probability); NaN outside the law's evidence.
 
         Examples:
             >>> nas.load_study().solve().pick("total_ms<=100").loss < 3.2
             True
 
         Raises:
-            UsageError: an unknown metric or a limit that is none.
-            InfeasibleError: nothing satisfies them.
+            UsageError: an unknown metric or an invalid limit.
+            InfeasibleError: no architecture satisfies the budgets.
         """
         return self._knowing(texts_of(budgets))._pick(budgets)
 
@@ -107,14 +106,14 @@ class Frontier:
         return pick_of(self.problem, rule)
 
     def select(self, how: str) -> pd.DataFrame:
-        """Members by `frontier`, `best`, `knee`, `diverse:K` or `budget:metric=limit`, as `plas select --select`.
+        """Return members by `frontier`, `best`, `knee`, `diverse:K` or `budget:metric=limit`, as `plas select --select` does.
 
         Examples:
             >>> len(nas.load_study().solve().select("diverse:4"))
             4
 
         Raises:
-            UsageError: another form.
+            UsageError: `how` has another form.
         """
         check_form(how)
         kind, _, rest = how.partition(":")
@@ -132,7 +131,7 @@ class Frontier:
         return Scale.from_frontier(self.problem.objectives, self.members.values)
 
     def distance_to(self, exact: "Frontier") -> Distance:
-        """Hypervolume gap, share found, IGD+ and additive epsilon against another frontier, on that one's scale, pure numbers.
+        """Return hypervolume gap, share found, IGD+ and additive epsilon against another frontier, on that frontier's scale.
 
         Examples:
             >>> study = nas.load_study()
@@ -140,7 +139,7 @@ class Frontier:
             True
 
         Raises:
-            UsageError: no frontier, or one of another space, law, device, workload, other objectives or budgets.
+            UsageError: not a frontier, or one of another problem (space, law, device, workload, objectives, budgets).
         """
         if not isinstance(exact, Frontier):
             raise UsageError(f"distance_to: expected a Frontier, got {type(exact).__name__}; give study.solve()")
@@ -153,14 +152,14 @@ class Frontier:
         return distance(exact.scale, self.members.values, exact.members.values, common)
 
     def save(self, path: str | Path) -> None:
-        """Write a candidate file (.csv or .jsonl) over whatever is there, its study beside it; every command reads both.
+        """Write a candidate file (.csv or .jsonl) and its study beside it, replacing existing files.
 
         Examples:
             >>> nas.load_study().solve().save("candidates.csv")
 
         Raises:
-            UsageError: another ending.
-            PlasError: it cannot be written.
+            UsageError: a file name with another ending.
+            PlasError: the file cannot be written.
         """
         columns = {str(name): column.to_numpy() for name, column in self.frame.items()}
         write_with_study(Path(path), columns, self.study)
@@ -185,16 +184,16 @@ def _found(evaluations: Evaluations, rule: PickRule) -> Evaluations | None:
 def budgets_of(
     given: Iterable[str | Mapping[str, Any]], metrics: tuple[str, ...], workload: Workload
 ) -> tuple[Budget, ...]:
-    """Budgets from texts, `total_ms<=100`, and mappings, `{"total_ms": 100}` or `{"tokens_per_second": ">=20"}`.
+    """Return budgets from texts, `total_ms<=100`, or mappings, `{"total_ms": 100}` or `{"tokens_per_second": ">=20"}`.
 
     Raises:
-        UsageError: something else, an unknown metric or a limit that is none.
+        UsageError: something else, an unknown metric or an invalid limit.
     """
     return tuple(parse_budget(text, metrics, workload) for text in texts_of(given))
 
 
 def texts_of(given: Iterable[str | Mapping[str, Any]]) -> list[str]:
-    """Budgets as texts, `total_ms<=100`.
+    """Return budgets as texts, `total_ms<=100`.
 
     Raises:
         UsageError: neither a text nor a mapping.
@@ -215,7 +214,7 @@ def _written(metric: str, limit: Any) -> str:
 
 
 def within(budgets: tuple[Budget, ...]) -> str:
-    """Budgets in words, of each metric the tightest."""
+    """Return budgets in words, the tightest of each metric."""
     tightest: dict[str, Budget] = {}
     for budget in budgets:
         if budget.metric not in tightest or budget.limit < tightest[budget.metric].limit:

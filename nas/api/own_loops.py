@@ -1,4 +1,4 @@
-"""A study for people's own loops: a strategy to ask and tell, pymoo's problem, an objective of Optuna's; all speak of designs in the same columns."""
+"""A study for your own search loop: a strategy with ask and tell, a pymoo problem, or an Optuna objective, all with the same columns."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -40,10 +40,10 @@ FAILED = 1e9  # excess of the constraint that a failed design breaks
 
 
 class Optimizer:
-    """A strategy that is asked for designs and told what they are worth, by a loop of your own; made by `Study.optimizer`.
+    """A strategy that your own loop drives with `ask` and `tell`; made by `Study.optimizer`.
 
-    `finished` says why it asks for nothing more, "" while it goes on. Told in whatever order and parts, it proposes what `plas run`
-    does with the same seed: a strategy is told its own batches whole. With `asynchronous` it hears every value at once.
+    The order in which values arrive does not change its proposals, which are those of `plas run` with the same seed: a strategy
+    gets its batches whole. With `asynchronous` it gets every value at once.
     """
 
     def __init__(self, study: Study, log: Path | None, *, resume: bool) -> None:
@@ -51,7 +51,7 @@ class Optimizer:
         self._opened, self._search = ExitStack(), None if log is None else self._logged(log, resume=resume)
 
     def _logged(self, log: Path, *, resume: bool) -> ToldSearch:
-        """The search of a log that is new, or that goes on."""
+        """Return the search of a new log, or of one that is continued."""
         resume = resume and begun(log / FILE)
         folder = log if resume else run_folder.create(self.study.config.name, log)
         with ExitStack() as opened:
@@ -73,10 +73,10 @@ class Optimizer:
         return search
 
     def _recorded(self, folder: Path) -> Recorded:
-        """The content of a log that this study may go on with.
+        """Return the content of a log that this study may continue.
 
         Raises:
-            UsageError: another study's, with the first difference; a log of `plas run`; more than this study asks for.
+            UsageError: a log of another study, with the first difference; a log of `plas run`; more evaluations than this study has.
         """
         run = run_folder.open_run(folder)
         recorded, asks = run.store.read(), run.store.under_way.asks()
@@ -98,7 +98,7 @@ class Optimizer:
 
     @property
     def search(self) -> ToldSearch:
-        """The search behind it; of one that was unpickled, opened and replayed when it is first needed."""
+        """The search that the optimizer drives; after unpickling it is opened and replayed at first use."""
         if self._search is None and self.log is not None:
             self._search = self._logged(self.log, resume=True)
         if self._search is None:
@@ -112,16 +112,16 @@ class Optimizer:
 
     @property
     def finished(self) -> str:
-        """Why nothing more is asked for; "" while the search goes on."""
+        """The reason why `ask` returns nothing more; "" while the search goes on."""
         return self.search.ended
 
     def ask(self, n: int | None = None) -> pd.DataFrame:
-        """At most n designs to evaluate, a row each; without n all that the strategy gives before it must hear values.
+        """Return at most n designs to evaluate, one row each; without n, all that the strategy proposes before it needs values.
 
-        What was handed out before a kill and never told comes again. No row: `finished` says why.
+        Designs that were proposed before a kill and got no values come again. If no row comes, `finished` says why.
 
         Raises:
-            UsageError: the strategy waits for values of designs that are out.
+            UsageError: the strategy waits for values of earlier proposals.
         """
         if n is not None and (isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1):
             raise UsageError(f"ask: expected a whole number from 1 on, got {n!r}; correct it")
@@ -136,13 +136,13 @@ class Optimizer:
         return designs_table(problem.architectures(genotypes))
 
     def tell(self, designs: Given, values: Values) -> None:
-        """Values of designs that were asked for, in any order, and any part of them.
+        """Pass values of proposed designs to the strategy, in any order and in any portions.
 
-        values: a table or columns by metric, or rows of the objectives' values. Metrics that are not told are the study's own. NaN,
-        an infinite value or a text in `reason` is a failure. What is told stands in the log when this returns.
+        values: a table or columns by metric, or rows of the objectives' values. Missing metrics are computed by the study. NaN,
+        an infinite value or a text in `reason` is a failure. The values are in the log when this returns.
 
         Raises:
-            UsageError: designs that are not out, values of other metrics or numbers of rows; nothing was told.
+            UsageError: designs that were not proposed, unknown metrics or another number of rows; nothing is passed on.
         """
         search, problem = self.search, self.study.problem
         keys = problem.space.find(problem.headed(designs_of(problem, designs)))
@@ -156,11 +156,11 @@ class Optimizer:
 
     @property
     def evaluated(self) -> pd.DataFrame:
-        """Everything that was told, in its order, with its metrics."""
+        """A table of everything passed to `tell`, in order, with its metrics."""
         return evaluations_table(self.study.problem, self.search.archive.all())
 
     def frontier(self) -> Frontier:
-        """The frontier of everything that was told."""
+        """The frontier of everything passed to `tell`."""
         evaluations, config = self.search.archive.all(), self.study.config
         how = f"{config.algo}, seed {config.seed}, {len(evaluations):,} architectures told"
         members = evaluations[frontier_rows(evaluations)]
@@ -169,7 +169,7 @@ class Optimizer:
         )
 
     def close(self) -> None:
-        """Let go of the log; it can be resumed."""
+        """Close the log; the search can be resumed from it."""
         self._opened.close()
 
     def __enter__(self) -> Self:
@@ -194,10 +194,10 @@ class Optimizer:
 
 
 def told_values(problem: Problem, values: Values, n: int) -> tuple[dict[str, FloatArray], list[str]]:
-    """Metrics that were told by name, each (n,), and why rows failed, as they say.
+    """Return metric values given by name, each (n,), and the reasons of failed rows.
 
     Raises:
-        UsageError: other metrics or another number of rows.
+        UsageError: unknown metrics or another number of rows.
     """
     if isinstance(values, Sequence) and len(values) and isinstance(values[0], Mapping):
         values = pd.DataFrame(values)
@@ -241,7 +241,7 @@ def told_values(problem: Problem, values: Values, n: int) -> tuple[dict[str, Flo
 def with_told(
     problem: Problem, genotypes: IntArray, told: dict[str, FloatArray], reasons: Sequence[str]
 ) -> Evaluations:
-    """Evaluations of canonical genotypes (n, g) where metrics that were told stand in the place of the study's own."""
+    """Return evaluations of canonical genotypes (n, g), with given metrics in place of the study's own."""
     assessment = Assessment(
         problem.architectures(genotypes), problem.scenario, {name: column.copy() for name, column in told.items()}
     )
@@ -277,16 +277,16 @@ def with_told(
 
 
 def genes_table(problem: Problem, genotypes: Any) -> pd.DataFrame:
-    """Integers or floats (n, g) as the architectures that they stand for, rounded and repaired: a table of their columns."""
+    """Return the architectures that integers or floats (n, g) stand for after rounding and repair, as a table of columns."""
     genes = np.rint(np.atleast_2d(np.asarray(genotypes, dtype=np.float64))).astype(np.int64)
     return designs_table(problem.architectures(problem.space.repair(genes)))
 
 
 class PymooProblem(PymooBase):  # type: ignore[misc]
-    """The space's integer genes; the study's objectives, all minimised; `value/limit − 1` per budget, feasible at ≤ 0.
+    """A pymoo problem: integer genes, objectives to minimise, and one constraint per budget, `value/limit − 1`, feasible at ≤ 0.
 
-    A proposal is rounded and repaired to the architecture it stands for. A failed one is infinite in every objective and, where
-    designs can fail, breaks a last constraint. `architectures(result.X)` are designs again, `pareto_front()` is exact.
+    A proposal is rounded and repaired to an architecture. A failed one is infinite in every objective and, if designs can
+    fail, violates a last constraint. `architectures(result.X)` returns designs, `pareto_front()` the exact front.
     """
 
     def __init__(self, problem: Problem, vtype: type = float, *, can_fail: bool | None = None) -> None:
@@ -310,15 +310,15 @@ class PymooProblem(PymooBase):  # type: ignore[misc]
         out["G"] = np.hstack([limits, np.where(failed, FAILED, -1.0)]) if self.can_fail else limits
 
     def evaluated(self, genotypes: IntArray) -> Evaluations:
-        """Evaluations of canonical genotypes (n, g)."""
+        """Return evaluations of canonical genotypes (n, g)."""
         return self.problem.evaluate(genotypes)
 
     def architectures(self, x: Any) -> pd.DataFrame:
-        """The designs that individuals (n, g), or one, stand for: a table of their columns."""
+        """Return the designs that individuals (n, g), or one, stand for, as a table of columns."""
         return genes_table(self.problem, x)
 
     def exact(self) -> tuple[IntArray, FloatArray] | None:
-        """Genotypes and values of the exact front; None where it cannot be had."""
+        """Return genotypes and values of the exact front, or None if it cannot be computed."""
         try:
             members = solve(self.problem).frontier
         except UsageError:
@@ -336,7 +336,7 @@ class PymooProblem(PymooBase):  # type: ignore[misc]
 
 
 class OptunaObjective:
-    """`study.optimize(objective)`: suggests the space's genes as integers, returns the objectives, sets each budget's constraint.
+    """An objective for `study.optimize`: suggests integer genes, returns the objectives, and sets the constraint of each budget.
 
     Make the study with `optuna.create_study(directions=objective.directions)`; a trial is feasible where every
     constraint, `value/limit − 1` under the name of its metric, is at most 0. Its parameters are `gene_NAME`, indices into axes; its
@@ -368,7 +368,7 @@ class OptunaObjective:
         return tuple(found.values[0].tolist())
 
     def architectures(self, trials: FrozenTrial | Iterable[FrozenTrial]) -> pd.DataFrame:
-        """The designs that trials stand for, a row each: a table of their columns.
+        """Return the designs of trials as a table of columns, one row each.
 
         Raises:
             UsageError: a trial of another objective.

@@ -1,4 +1,4 @@
-"""A run folder read from Python; nothing in it is executed."""
+"""A run folder as Python tables; nothing in it is executed."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -31,17 +31,17 @@ class Run:
 
     @property
     def folder(self) -> Path:
-        """Where it lies."""
+        """The path of the run folder."""
         return self.recorded.run.path
 
     @property
     def config(self) -> dict[str, Any]:
-        """The resolved study: spaces, law and device embedded; `load_study(run.folder)` makes a study of it."""
+        """The resolved study with space, law and device; `load_study(run.folder)` makes a study of it."""
         return self.recorded.run.resolved
 
     @property
     def evaluations(self) -> pd.DataFrame:
-        """Everything evaluated, in order, with `id` and `feasible`; `attrs["units"]` holds the metrics' units."""
+        """All evaluations in order, with `id` and `feasible`; `attrs["units"]` holds the metrics' units."""
         return self._table(np.arange(len(self.recorded.evaluations)))
 
     @property
@@ -51,21 +51,21 @@ class Run:
 
     @property
     def picks(self) -> pd.DataFrame:
-        """The picks of a finished run as `picks.csv` has them: yours, each application's, those beside published models.
+        """The picks of a finished run as in `picks.csv`: yours, those of applications, and those beside published models.
 
-        Under a law that says how sure it is, with their differences from each published model and expected regrets.
+        If the law has uncertainty, the table has their differences from each published model and expected regrets.
 
         Raises:
-            UsageError: the run has none yet, or its file holds others.
+            UsageError: the run has no picks yet, or the file does not match the run.
         """
         return pd.DataFrame(read_rows(self.folder / "picks.csv")).apply(_of_numbers)
 
     @property
     def answer(self) -> str:
-        """The answer of a finished run in three lines: what to train, what it takes (ms, GB) and what binds, which one change buys most.
+        """The answer of a finished run in three lines: what to train, what it takes and what limits it, which change helps most.
 
         Raises:
-            UsageError: the run has none yet, or its file holds another.
+            UsageError: the run has no answer yet, or the file does not match the run.
         """
         try:
             content = outside.json_of(self.folder / "summary.json", 10 * outside.MB, own=True)
@@ -77,10 +77,10 @@ class Run:
             ) from None
 
     def select(self, how: str) -> pd.DataFrame:
-        """Rows by `frontier`, `best`, `knee`, `diverse:K` or `budget:metric=limit`; none where nothing is feasible.
+        """Return rows by `frontier`, `best`, `knee`, `diverse:K` or `budget:metric=limit`; none if nothing is feasible.
 
         Raises:
-            UsageError: another form.
+            UsageError: `how` has another form.
         """
         check_form(how)
         return self._knowing([how.partition(":")[2]])._select(how)
@@ -102,13 +102,13 @@ class Run:
         return self._compared(select(found.evaluations, how, self.recorded.scale(), self.recorded.workload), found)
 
     def pick(self, *budgets: str | Mapping[str, Any]) -> pd.Series:
-        """The architecture of lowest loss that the run evaluated within its budgets and these, as `Frontier.pick`.
+        """Return the evaluated architecture of lowest loss within the run's budgets and these, as `Frontier.pick` does.
 
-        A run of `exact` answers for its whole space.
+        A run of `exact` picks from its whole space.
 
         Raises:
-            UsageError: an unknown metric or a limit that is none.
-            InfeasibleError: nothing that was evaluated satisfies them.
+            UsageError: an unknown metric or an invalid limit.
+            InfeasibleError: no evaluated architecture satisfies the budgets.
         """
         return self._knowing(texts_of(budgets))._pick(budgets)
 
@@ -167,7 +167,7 @@ def _of_numbers(column: pd.Series) -> pd.Series:
 
 
 def read_run(folder: str | Path) -> Run:
-    """A run folder, finished or not; nothing in it is executed or imported.
+    """Return a run folder, finished or not, as a `Run`; nothing in it is executed or imported.
 
     Examples:
         >>> run = nas.read_run("run")
@@ -176,7 +176,7 @@ def read_run(folder: str | Path) -> Run:
 
     Raises:
         UsageError: not a run folder.
-        PlasError: a damaged one.
+        PlasError: a damaged run folder.
     """
     if not isinstance(folder, (str, Path)):
         raise UsageError(f"read_run: expected the path of a run folder, got {type(folder).__name__}; give one")

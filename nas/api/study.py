@@ -1,4 +1,4 @@
-"""A study from Python: the keys, presets and defaults of the command line."""
+"""A study in Python, with the keys, presets and defaults of the command line."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 class Study:
     """A study: space, device, objectives and budgets; made by `load_study`.
 
-    `config` and `keys` are what it was made from.
+    `config` and `keys` are the arguments of `load_study`.
     """
 
     assembled: assembly.Study
@@ -63,31 +63,31 @@ class Study:
 
     @property
     def units(self) -> dict[str, str]:
-        """The unit of every metric; "" of a pure number."""
+        """The unit of every metric; "" for a pure number."""
         return units(self.problem)
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Warnings as the command line prints them."""
+        """The warnings that the command line would print."""
         return self.assembled.notices
 
     def replace(self, **keys: Unpack[StudyKeys]) -> "Study":
-        """The same study with other keys.
+        """Return the same study with other keys.
 
         Examples:
             >>> nas.load_study().replace(device="l4", budgets={"decode_ms": 20}).units["decode_ms"]
             'ms'
 
         Raises:
-            UsageError: every fault at once.
+            UsageError: all faults at once.
         """
         return load_study(self.config, **cast(StudyKeys, {**self.keys, **keys}))
 
     def evaluate(self, architectures: Given) -> pd.DataFrame:
-        """Every metric of any architectures, one row each, then `feasible`, `extrapolates` and `reason`.
+        """Return every metric of the given architectures, one row each, with `feasible`, `extrapolates` and `reason`.
 
-        Architectures without a vocabulary of their own get the study's. A metric that fails leaves NaN in its
-        row and says why in `reason` ("" where all is well). `extrapolates` marks losses outside the law's range.
+        Architectures without a vocabulary get the study's. A metric that fails is NaN, and `reason` says why
+        ("" if nothing failed). `extrapolates` marks losses outside the law's range.
         The table's `attrs["units"]` holds the units: nats for loss, ms for times, GB for memory.
 
         Examples:
@@ -99,7 +99,7 @@ class Study:
             1
 
         Raises:
-            UsageError: rows that are no architectures, or that the latency model does not cover.
+            UsageError: rows that are not architectures, or that the latency model does not cover.
         """
         problem, chosen = self.problem, self._with_vocabulary(designs_of(self.problem, architectures))
         try:
@@ -120,14 +120,14 @@ class Study:
         return given if given.vocabulary.any() else self.problem.headed(given)
 
     def sample(self, n: int, *, seed: int = 0) -> pd.DataFrame:
-        """n distinct architectures of the space (all, if it has fewer), drawn uniformly, evaluated.
+        """Return n distinct random architectures of the space (all, if it has fewer), evaluated.
 
         Examples:
             >>> len(nas.load_study().sample(3, seed=1))
             3
 
         Raises:
-            UsageError: n or seed is no whole number from 0 on.
+            UsageError: n or seed is not a whole number of at least 0.
         """
         for name, value in (("n", n), ("seed", seed)):
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
@@ -136,7 +136,7 @@ class Study:
         return self.evaluate(problem.architectures(problem.space.sample(n, np.random.default_rng(seed))))
 
     def solve(self) -> Frontier:
-        """The exact frontier of the whole space.
+        """Return the exact frontier of the whole space.
 
         Examples:
             >>> frontier = nas.load_study(budgets={"total_ms": 100}).solve()
@@ -144,7 +144,7 @@ class Study:
             (True, True)
 
         Raises:
-            UsageError: a space too large to enumerate with a metric that declares no parts.
+            UsageError: the space is too large to enumerate, and a metric declares no parts.
         """
         found = solve(self.problem)
         return Frontier(
@@ -166,11 +166,11 @@ class Study:
         progress: bool = False,
         **keys: Unpack[StudyKeys],
     ) -> Frontier:
-        """The frontier that a strategy finds, as `plas run` does it; `out` keeps the run folder, and `resume` goes on with it.
+        """Return the frontier that a strategy finds, as `plas run` does; `out` keeps the run folder, and `resume` continues it.
 
         Keys are the study's (`algo="nsga2"`, `evaluations=2000`, `seed=1`, `params={"population": 50}`).
-        `algo` may be a module of your own, which is then imported. `callback` is given what was just evaluated, as a table; `progress`
-        shows the line and the warnings of `plas run`. What was evaluated when an exception ends it is kept, and the message says where.
+        `algo` may be a module of your own, which is then imported. `callback` gets the latest evaluations as a table. `progress`
+        shows the line and the warnings of `plas run`. If an exception ends the search, its evaluations are kept, and the message says where.
 
         Examples:
             >>> found = nas.load_study().search(algo="nsga2", evaluations=300, seed=1)
@@ -178,7 +178,7 @@ class Study:
             (300, False)
 
         Raises:
-            UsageError: anything that cannot be done as asked, before anything is evaluated; a metric that always fails.
+            UsageError: arguments that cannot be used, before any evaluation; a metric that always fails.
         """
         study = self.replace(**keys) if keys else self
         study._refuse_unimportable()
@@ -202,10 +202,10 @@ class Study:
     def optimizer(
         self, algo: str, /, *, log: str | Path | None = None, resume: bool = False, **keys: Unpack[StudyKeys]
     ) -> "Optimizer":
-        """A strategy for a loop of your own, which asks it for designs, evaluates them and tells it their values.
+        """Return a strategy for your own loop: the loop asks it for designs, evaluates them and tells it their values.
 
-        Keys are the study's, `seed` and `evaluations` among them; it proposes what `plas run` does with the same. `log` is a run folder
-        that keeps what was told; `resume` goes on with it where there is one. `asynchronous` lets a strategy that need not wait be asked
+        Keys are the study's, `seed` and `evaluations` among them. The proposals are those of `plas run` with the same keys. `log` is a run
+        folder that keeps the values, and `resume` continues it. With `asynchronous`, a strategy that need not wait proposes designs
         while values are missing.
 
         Examples:
@@ -214,7 +214,7 @@ class Study:
             >>> optimizer.tell(designs, nas.load_study().evaluate(designs))
 
         Raises:
-            UsageError: a strategy that waits with `asynchronous`; workers, which a loop of your own has none of; a log of another study.
+            UsageError: `asynchronous` with a strategy that must wait; `workers`, which your own loop does not have; a log of another study.
         """
         from nas.api.own_loops import Optimizer
 
@@ -263,7 +263,7 @@ class Study:
         return Frontier(problem, outcome.frontier, covers, how, evaluated, folder, beside, said, study=self.assembled)
 
     def explain(self, architecture: Given) -> Explanation:
-        """One architecture broken down: operators, bytes, terms of the loss, budgets, steps along each axis.
+        """Return the breakdown of one architecture: operators, bytes, terms of the loss, budgets, steps along each axis.
 
         Examples:
             >>> found = nas.load_study().explain("qwen2.5_0.5b")
@@ -271,7 +271,7 @@ class Study:
             True
 
         Raises:
-            UsageError: none or several, or one that the latency model does not cover.
+            UsageError: not exactly one architecture, or one that the latency model does not cover.
         """
         chosen = self._with_vocabulary(architectures_of(architecture))
         if len(chosen) != 1:
@@ -282,7 +282,7 @@ class Study:
             raise UsageError(str(error)) from None
 
     def as_pymoo(self) -> "PymooProblem":
-        """The problem for pymoo's own loops: `minimize(study.as_pymoo(), NSGA2(), ("n_gen", 40))`.
+        """Return the problem for pymoo's loops: `minimize(study.as_pymoo(), NSGA2(), ("n_gen", 40))`.
 
         Examples:
             >>> nas.load_study().as_pymoo().n_var
@@ -293,7 +293,7 @@ class Study:
         return PymooProblem(self.problem)
 
     def as_optuna_objective(self) -> "OptunaObjective":
-        """The problem for Optuna's own loop: `study.optimize(objective, n_trials=200)`, with its directions.
+        """Return the problem for Optuna's loop: `study.optimize(objective, n_trials=200)`, with its directions.
 
         Examples:
             >>> nas.load_study().as_optuna_objective().directions
@@ -312,7 +312,7 @@ class Study:
         )
 
     def _repr_html_(self) -> str:
-        """Everything that it was made of and that fits into a line, by key; no groups of keys that were left as they are."""
+        """A table of the keys that fit into a line, without groups that have their defaults."""
         config = self.assembled.config
         keys, left = config.model_dump(mode="json"), type(config)().model_dump(mode="json")
         keys = {key: value for key, value in keys.items() if not isinstance(value, dict) or value != left[key]}
@@ -328,25 +328,25 @@ class Study:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Request(RunRequest):
-    """A run from Python, whose callback is given what was evaluated since it was last called, as a table."""
+    """A run from Python, whose callback gets the evaluations since its last call as a table."""
 
     callback: Callable[[pd.DataFrame], object] | None = None
     heard: list[int] = field(default_factory=lambda: [0])
 
     def hear(self, search: Search) -> None:
-        """Call it."""
+        """Call the callback."""
         start, self.heard[0] = self.heard[0], len(search.archive)
         if self.callback is not None and start < self.heard[0]:
             self.callback(evaluations_table(search.problem, search.archive.rows(np.arange(start, self.heard[0]))))
 
 
 def load_study(config: str | Path | None = None, **keys: Unpack[StudyKeys]) -> Study:
-    """A study from a file, a run folder or a shipped name (None: the paper's), with any of its keys over it.
+    """Return a study from a file, a run folder or a shipped name (None: the paper's), with the given keys replaced.
 
     Keys are those of a study file (`plas list --schema study`), which are the flags' names: `device="jetson_agx_orin_64gb"`,
-    `preset="device"`, `budgets={"decode_ms": 20}`, `objectives=["loss", my_function]`. A preset stands beneath the
-    file and the keys, as on the command line. Functions, laws and paths are taken as they are. Numbers are in the
-    metric's unit (ms, GB), texts may have their own ("20 ms", "8 GB").
+    `preset="device"`, `budgets={"decode_ms": 20}`, `objectives=["loss", my_function]`. Keys override the file, and the file overrides a preset.
+    Functions, laws and paths may be given as objects. Numbers are in the
+    metric's unit (ms, GB); texts may have their own ("20 ms", "8 GB").
 
     Examples:
         >>> study = nas.load_study(device="jetson_orin_nano_super_8gb", preset="device", budgets={"decode_ms": 150})
@@ -354,7 +354,7 @@ def load_study(config: str | Path | None = None, **keys: Unpack[StudyKeys]) -> S
         'GB'
 
     Raises:
-        UsageError: every fault at once.
+        UsageError: all faults at once.
     """
     if config is not None and not isinstance(config, (str, Path)):
         kind = type(config).__name__
@@ -370,10 +370,10 @@ def load_study(config: str | Path | None = None, **keys: Unpack[StudyKeys]) -> S
 
 
 def plain_value(key: str, value: Any) -> Any:
-    """A key's value as a study file would hold it.
+    """Return a key's value as a study file would hold it.
 
     Raises:
-        UsageError: a function without a name that finds it again.
+        UsageError: a function that cannot be imported by name.
     """
     if isinstance(value, Path):
         return str(value)

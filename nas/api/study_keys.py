@@ -14,7 +14,7 @@ Metrics = str | Iterable[str | Callable[..., Any]]
 
 
 class StudyKeys(TypedDict, total=False):
-    """Every key of a study, all of which may be left out."""
+    """Every key of a study, all optional."""
 
     name: str
     """Names the run folder."""
