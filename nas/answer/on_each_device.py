@@ -138,6 +138,6 @@ def _solved_on_device(problem: Problem, good: IntArray) -> tuple[Pick, ...]:
     rules = tuple(PickRule.for_query(question) for question in problem.queries)
     alone = replace(problem, objectives=(), queries=())
     whole = covered(alone, rules, good)
-    found = [whole.lowest((*problem.budgets, *rule.limits)) for rule in rules]
+    found = whole.picks([PickRule(None, (*problem.budgets, *rule.limits)) for rule in rules])
     rows = [None if row is None else problem.evaluate(row.genotypes) for row in found]
     return tuple(Pick(question, row) for question, row in zip(problem.queries, rows, strict=True))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from nas.errors import UsageError
-from nas.exact.decomposition.branch_and_bound import BranchAndBound, Exceeded, Incumbents
+from nas.exact.decomposition.branch_and_bound import BranchAndBound, Exceeded, Incumbents, Wanted
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.setting_by_setting import SettingBySetting
 from nas.exact.solution import QUICK, SECONDS, metrics_of, way_of
@@ -127,13 +127,11 @@ def _closest(sums: SumsOfParts) -> Evaluations:
     """The architectures of a setting whose largest violation is smallest; coarse grids give the first ones."""
     problem = sums.problem
     metrics = tuple(dict.fromkeys(budget.metric for budget in (*problem.budgets, *sums.usable)))
-    costs = replace(
-        problem, objectives=tuple(built_in(budget.metric) for budget in problem.budgets), budgets=sums.usable
-    )
     nearest = _Nearest(problem.budgets)
-    nearest.add(costs.evaluate(np.concatenate([sums.good, sums.random]), metrics))
+    nearest.add(problem.evaluate(np.concatenate([sums.good, sums.random]), metrics))
+    wanted = Wanted(tuple(budget.metric for budget in problem.budgets), sums.usable, nearest)
     for grid in sums.sums:
-        search = BranchAndBound(costs, grid.restricted(metrics), nearest, metrics, SECONDS)
+        search = BranchAndBound(problem, grid.restricted(metrics), (wanted,), metrics, SECONDS)
         for block in search.blocks():
             search.settle(block)
     assert nearest.front is not None

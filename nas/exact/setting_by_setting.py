@@ -4,7 +4,7 @@ A setting need not be searched for what another one beats: what is found in one 
 all settings together would not fit into memory, those of one at a time are held.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.exact.decomposition.branch_and_bound import Effort, Exceeded
-from nas.exact.decomposition.frontier import FIRST, MOST_BACKBONES, SumsOfParts, backbones
+from nas.exact.decomposition.frontier import FIRST, MOST_BACKBONES, Question, SumsOfParts, backbones
 from nas.problem.evaluations import Evaluations, frontier_rows, joined
 from nas.problem.objective import Budget, Objective
-from nas.problem.picks import best_row
+from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import Problem
 from nas.problem.settings import each_setting, in_all_settings
 from search_spaces.arrays import IntArray
@@ -84,20 +84,26 @@ class SettingBySetting:
         names = (*(objective.name for objective in objectives), *(budget.metric for budget in budgets))
         order = self._order(tuple(objective.name for objective in objectives), budgets)
         found = self._joined(
-            order, names, lambda sums, known: sums.frontier(objectives, budgets, report=report, elsewhere=known)
-        )
+            order,
+            [names],
+            lambda sums, known: [sums.frontier(objectives, budgets, report=report, elsewhere=known[0])],
+        )[0]
         return None if found is None else found[frontier_rows(found)]
 
     def lowest(
         self, budgets: tuple[Budget, ...], asked: Budget | None = None, least: str = "loss"
     ) -> Evaluations | None:
         """The pick within budgets and one more, one row: the least of the loss or of another metric, ties broken as everywhere."""
-        limits = (*budgets, *([] if asked is None else [asked]))
-        names = (least, "total_ms", *(limit.metric for limit in limits))
-        order = self._order((least,), limits)
-        found = self._joined(order, names, lambda sums, known: _lowest(sums, limits, asked, least, known))
-        row = None if found is None else best_row(found, asked, of=least)
-        return None if found is None or row is None else found[row : row + 1]
+        return self.picks([PickRule(asked, budgets, least=least)])[0]
+
+    def picks(self, rules: Sequence[PickRule]) -> list[Evaluations | None]:
+        """The pick by each rule among all architectures, whatever the problem's budgets, found in one pass; each one row."""
+        if not rules:
+            return []
+        order = self._order((rules[0].least,), rules[0].limits)
+        names = [(rule.least, "total_ms", *(limit.metric for limit in rule.limits)) for rule in rules]
+        found = self._joined(order, names, lambda sums, known: _picks(sums, rules, known))
+        return [_best(rows, rule) for rows, rule in zip(found, rules, strict=True)]
 
     def _order(self, objectives: tuple[str, ...], budgets: tuple[Budget, ...]) -> list[int]:
         """The settings' numbers: first, where all are at hand, those that hold most of the frontier of a few architectures, which prunes the others."""
@@ -115,35 +121,43 @@ class SettingBySetting:
     def _joined(
         self,
         order: list[int],
-        names: tuple[str, ...],
-        ask: Callable[[SumsOfParts, Evaluations | None], Evaluations | None],
-    ) -> Evaluations | None:
-        """The settings' answers with some of their metrics; each is solved after those before it, from their designs."""
-        found: Evaluations | None = None
+        names: Sequence[tuple[str, ...]],
+        ask: Callable[[SumsOfParts, list[Evaluations | None]], list[Evaluations | None]],
+    ) -> list[Evaluations | None]:
+        """The settings' answers to some questions, each with some of its metrics; a setting is solved after those before it, from their designs."""
+        found: list[Evaluations | None] = [None] * len(names)
         good = list[IntArray]()
         for number in order:
             sums = self.at(number)
             sums.good = np.concatenate([*good[::-1], sums.good])[:FIRST]
-            answer = ask(sums, found)
-            if answer is not None:
+            for place, answer in enumerate(ask(sums, found)):
+                if answer is None:
+                    continue
                 good.append(answer.genotypes)
-                kept = replace(answer, metrics={name: answer.metrics[name] for name in dict.fromkeys(names)})
-                part = in_all_settings(kept, number, self.problem)
-                found = part if found is None else joined(found, part)
+                kept = replace(answer, metrics={name: answer.metrics[name] for name in dict.fromkeys(names[place])})
+                part, before = in_all_settings(kept, number, self.problem), found[place]
+                found[place] = part if before is None else joined(before, part)
         return found
 
 
-def _lowest(
-    sums: SumsOfParts, limits: tuple[Budget, ...], asked: Budget | None, least: str, known: Evaluations | None
-) -> Evaluations | None:
-    """One setting's pick, or None where the best known of others is better: the frontier of what is minimised alone, ties broken as everywhere.
+def _best(rows: Evaluations | None, rule: PickRule) -> Evaluations | None:
+    """The best of some rows within the rule's limits, ties broken as everywhere."""
+    row = None if rows is None else best_row(rows, rule.budget, of=rule.least)
+    return None if rows is None or row is None else rows[row : row + 1]
+
+
+def _picks(
+    sums: SumsOfParts, rules: Sequence[PickRule], known: Sequence[Evaluations | None]
+) -> list[Evaluations | None]:
+    """One setting's picks, or None where the best known of others is better: each the frontier of what is minimised alone.
 
     Where all its architectures are the same in what is minimised, what breaks its ties decides first.
     """
-    deciding = (least, *([asked.metric] if asked else []), "total_ms")
-    first = next(metric for metric in deciding if sums.varies(metric))
-    ties = ("total_ms",) if sums.varies("total_ms") else ()
-    others = None if known is None or first != least else replace(known, objectives=(least,))
-    best = sums.frontier((Objective(first),), limits, (least, "total_ms"), ties, elsewhere=others)
-    row = None if best is None else best_row(best, asked, of=least)
-    return None if best is None or row is None else best[row : row + 1]
+    ties, questions = ("total_ms",) if sums.varies("total_ms") else (), []
+    for rule, elsewhere in zip(rules, known, strict=True):
+        first = next(metric for metric in rule.deciding if sums.varies(metric))
+        others = None if elsewhere is None or first != rule.least else replace(elsewhere, objectives=(rule.least,))
+        limits = (*rule.within, *([] if rule.budget is None else [rule.budget]))
+        questions.append(Question((Objective(first),), limits, ties, others))
+    found = sums.frontiers(questions, (*(rule.least for rule in rules), "total_ms"))
+    return [_best(rows, rule) for rows, rule in zip(found, rules, strict=True)]

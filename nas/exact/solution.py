@@ -1,6 +1,6 @@
 """The exact frontier and picks of a whole space: by sums of parts where its metrics allow, else by enumeration."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal, Protocol
 
@@ -243,7 +243,7 @@ def _by_parts(
         return _over_devices(problem, rules, report, over)
     sums = SettingBySetting(problem, names, checkpoint, most)
     frontier = sums.frontier(problem.objectives, problem.budgets, report=report) if problem.objectives else None
-    picks = tuple(_pick(sums, frontier, rule) for rule in rules)
+    picks = _picks(sums, frontier, rules)
     effort = sums.effort
     text = (
         f"{problem.space.size:,} architectures were covered by sums of parts: {effort.bounded:,} bounds, {effort.evaluated:,} "
@@ -268,34 +268,49 @@ def _over_devices(
 
 def _pick_over(over: Together, frontier: Evaluations | None, rule: PickRule) -> Evaluations | None:
     """A member of the frontier where what decides a pick is minimised: of equal ones that which costs least in what else is; else solved by itself."""
-    if frontier is None or not rule.among(frontier):
-        return _pick(over, frontier, rule)
+    if frontier is not None and rule.among(frontier):
+        return _of(frontier, rule)
+    if frontier is None and over.problem.objectives:
+        return None
+    if rule.dense:
+        return _dense_picks(over.problem, (rule,))[0]
+    return over.lowest((*over.problem.budgets, *rule.within), rule.budget, rule.least)
+
+
+def _picks(
+    sums: SettingBySetting, frontier: Evaluations | None, rules: tuple[PickRule, ...]
+) -> tuple[Evaluations | None, ...]:
+    """Members of the frontier where picks must be, the others solved together; no frontier of some objectives is no pick."""
+    if frontier is None and sums.problem.objectives:
+        return (None,) * len(rules)
+    found = {rule: _of(frontier, rule) for rule in rules if frontier is not None and rule.read_off(frontier)}
+    dense = tuple(rule for rule in rules if rule.dense)
+    found |= zip(dense, _dense_picks(sums.problem, dense), strict=True)
+    rest = [rule for rule in dict.fromkeys(rules) if rule not in found]
+    limited = [replace(rule, within=(*sums.problem.budgets, *rule.within)) for rule in rest]
+    found |= zip(rest, sums.picks(limited), strict=True)
+    return tuple(found[rule] for rule in rules)
+
+
+def _of(frontier: Evaluations, rule: PickRule) -> Evaluations | None:
+    """The pick among a frontier."""
     row = rule.row(frontier)
     return None if row is None else frontier[row : row + 1]
 
 
-def _pick(sums: SettingBySetting | Together, frontier: Evaluations | None, rule: PickRule) -> Evaluations | None:
-    """A member of the frontier where the rule's pick must be one, else solved by itself; no frontier of some objectives is no pick."""
-    if frontier is None and sums.problem.objectives:
-        return None
-    if rule.dense:
-        return _dense_pick(sums.problem, rule)
-    if frontier is not None and rule.read_off(frontier):
-        row = rule.row(frontier)
-        return None if row is None else frontier[row : row + 1]
-    return sums.lowest((*sums.problem.budgets, *rule.within), rule.budget, rule.least)
-
-
-def _dense_pick(problem: Problem, rule: PickRule) -> Evaluations | None:
-    """The pick among dense architectures alone, which are a space of their own; None where there are none."""
+def _dense_picks(problem: Problem, rules: tuple[PickRule, ...]) -> tuple[Evaluations | None, ...]:
+    """The picks among dense architectures alone, which are a space of their own; None where there are none."""
     smaller = problem.space.dense
-    if smaller is None:
-        return None
+    if smaller is None or not rules:
+        return (None,) * len(rules)
     alone = replace(problem, space=smaller, objectives=(), queries=())
-    found = solve(alone, (replace(rule, dense=False),)).picks[0]
-    if found is None:
-        return None
-    return problem.evaluate(problem.space.genotypes(problem.space.find(smaller.architectures(found.genotypes))))
+    found = solve(alone, tuple(replace(rule, dense=False) for rule in rules)).picks
+    return tuple(
+        None
+        if pick is None
+        else problem.evaluate(problem.space.genotypes(problem.space.find(smaller.architectures(pick.genotypes))))
+        for pick in found
+    )
 
 
 def _solution(
@@ -321,6 +336,10 @@ class Enumerated:
         """The pick within budgets, one row: the least of the loss or of another metric, ties broken as everywhere."""
         row = best_row(replace(self.everything, budgets=budgets), None, of=least)
         return None if row is None else self.everything[row : row + 1]
+
+    def picks(self, rules: Sequence[PickRule]) -> list[Evaluations | None]:
+        """The pick by each rule, one row each."""
+        return [self.lowest(rule.limits, rule.least) for rule in rules]
 
     def frontier(self, objectives: tuple[Objective, ...], budgets: tuple[Budget, ...]) -> Evaluations | None:
         """The feasible frontier with all ties, in file order; None when nothing is feasible."""

@@ -1,8 +1,8 @@
 """Branch and bound over boxes of FFNs: a box falls, with a backbone, when the best imaginable point of it does."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from nas.exact.decomposition.additive_bounds import AdditiveBounds, agreement
 from nas.exact.decomposition.dominance_lookup import SLACK, Table
 from nas.exact.decomposition.grid import Items
 from nas.problem.evaluations import Evaluations, distinct, frontier_rows
+from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
@@ -117,9 +118,40 @@ class Exceeded(Exception):
     """More items had to be bounded than allowed."""
 
 
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """A frontier that is wanted: its objectives, its budgets and what is known of it."""
+
+    objectives: tuple[str, ...]
+    budgets: tuple[Budget, ...]
+    known: Incumbents
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The tightest limit on each metric."""
+        return {b.metric: min(o.limit for o in self.budgets if o.metric == b.metric) for b in self.budgets}
+
+    def add(self, evaluations: Evaluations) -> None:
+        """Take in evaluated architectures."""
+        self.known.add(replace(evaluations, objectives=self.objectives, budgets=self.budgets))
+
+    def improving(self, values: Mapping[str, FloatArray], *, within: bool) -> BoolArray:
+        """Which items may hold members, given the best values of metrics, each (n,); `within`: all are within the budgets."""
+        improving = ~self.known.behind([values[name] for name in self.objectives])
+        for budget in () if within else self.budgets:
+            improving &= ~beyond(values[budget.metric], budget.limit)
+        return improving
+
+
+def beyond(values: FloatArray, limit: float) -> BoolArray:
+    """Which values lie beyond a limit by more than SLACK."""
+    result: BoolArray = values > limit + SLACK * abs(limit)
+    return result
+
+
 @dataclass(eq=False)
 class BranchAndBound:
-    """Finds every member of a problem's feasible frontier over a grid that the incumbents lack.
+    """Finds every member of feasible frontiers over a grid that their incumbents lack.
 
     No architecture in a box with a backbone is better than its sums in any objective or budget. When
     an incumbent is better in every objective, or a budget is out of reach, none of them can be on
@@ -129,17 +161,19 @@ class BranchAndBound:
 
     problem: Problem
     sums: AdditiveBounds
-    known: Incumbents
+    wanted: tuple[Wanted, ...]
     metrics: tuple[str, ...]
     most: int | None = None
     effort: Effort = field(default_factory=Effort)
     spent: int = 0
 
     @cached_property
-    def compared(self) -> list[tuple[str, float | None]]:
-        """Metrics that budgets limit, each with its limit, then the objectives."""
-        budgets: list[tuple[str, float | None]] = [(budget.metric, budget.limit) for budget in self.problem.budgets]
-        return budgets + [(objective.name, None) for objective in self.problem.objectives]
+    def compared(self) -> dict[str, float | None]:
+        """Metrics that all frontiers limit, each with the loosest limit, then further ones with None."""
+        limits = [one.limits for one in self.wanted]
+        shared = {name: max(each[name] for each in limits) for name in limits[0] if all(name in o for o in limits)}
+        names = (name for one in self.wanted for name in (*one.limits, *one.objectives))
+        return shared | {name: None for name in names if name not in shared}
 
     def blocks(self, size: int = AT_ONCE) -> Iterator[Items]:
         """The whole grid in blocks of about `size` items that can be settled one by one, in any order."""
@@ -192,23 +226,25 @@ class BranchAndBound:
     def _alive_of_run(self, items: Items, ffn: FloatArray) -> tuple[IntArray, list[FloatArray]]:
         """The same of so few items that their columns stay in the cache, as rows."""
         rows, best = np.arange(len(items)), list[FloatArray]()
-        for metric, limit in self.compared:
+        for metric, limit in self.compared.items():
             values = self.sums.values(metric, ffn, items.box, items.backbone)
             best.append(values)
-            if limit is not None and not (within := ~(values > limit + SLACK * abs(limit))).all():
+            if limit is not None and not (within := ~beyond(values, limit)).all():
                 kept = np.flatnonzero(within)
                 items, rows, best = items.kept(kept), rows[kept], [column[kept] for column in best]
-        left = np.flatnonzero(self._improving(items, ffn, best[len(self.problem.budgets) :]))
+        left = np.flatnonzero(self._improving(items, ffn, dict(zip(self.compared, best, strict=True))))
         return rows[left], [column[left] for column in best]
 
-    def _improving(self, items: Items, ffn: FloatArray, objectives: list[FloatArray]) -> BoolArray:
-        """Which items no incumbent beats in every objective."""
-        return ~self.known.behind(objectives)
+    def _improving(self, items: Items, ffn: FloatArray, values: Mapping[str, FloatArray]) -> BoolArray:
+        """Which items may hold a member of some frontier."""
+        within = len(self.wanted) == 1
+        return reduce(np.logical_or, [one.improving(values, within=within) for one in self.wanted])
 
     def _evaluate(self, leaves: Items, best: list[FloatArray]) -> None:
         """Evaluate single architectures whole, and hold them against their sums."""
         found = self.problem.evaluate(leaves.genotypes(self.sums.grid, self.sums.backbones), self.metrics)
-        for (metric, _), sums in zip(self.compared, best, strict=True):
+        for metric, sums in zip(self.compared, best, strict=True):
             self.effort.difference = max(self.effort.difference, agreement(metric, sums, found))
         self.effort.evaluated += len(leaves)
-        self.known.add(found)
+        for one in self.wanted:
+            one.add(found)

@@ -1,12 +1,12 @@
 """Branch and bound under every draw of a law at once: the least loss of each draw and the design of the least mean."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from nas.exact.decomposition.additive_bounds import AGREE, BrokenSum
-from nas.exact.decomposition.branch_and_bound import BranchAndBound, Effort, Incumbents
+from nas.exact.decomposition.branch_and_bound import BranchAndBound, Effort, Incumbents, Wanted
 from nas.exact.decomposition.dominance_lookup import SLACK
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.grid import Items
@@ -82,7 +82,7 @@ class DrawnSearch(BranchAndBound):
     bounds: DrawnBounds = field(kw_only=True)
     take: Callable[[Evaluations, FloatArray], bool] = field(kw_only=True)
 
-    def _improving(self, items: Items, ffn: FloatArray, objectives: list[FloatArray]) -> BoolArray:
+    def _improving(self, items: Items, ffn: FloatArray, values: Mapping[str, FloatArray]) -> BoolArray:
         """Which items may hold less under some draw or on average."""
         least, best = self.drawn.least, self.drawn.best_losses
         if self.drawn.best is None:
@@ -147,7 +147,7 @@ def search_draws(
         search = DrawnSearch(
             problem,
             own,
-            Incumbents(),
+            (Wanted((), problem.budgets, Incumbents()),),
             metrics,
             sums.most,
             effort,

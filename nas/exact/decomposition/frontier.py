@@ -1,8 +1,8 @@
 """Exact answers from sums of parts: feasible frontiers under any objectives and budgets of one problem."""
 
-from collections.abc import Callable
-from dataclasses import asdict, replace
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -11,14 +11,14 @@ import numpy as np
 from nas.errors import UsageError
 from nas.exact.checkpoint import SolverCheckpoint, section_of
 from nas.exact.decomposition.additive_bounds import AdditiveBounds, largest_difference
-from nas.exact.decomposition.branch_and_bound import AT_ONCE, BranchAndBound, Effort, Incumbents
+from nas.exact.decomposition.branch_and_bound import AT_ONCE, BranchAndBound, Effort, Incumbents, Wanted
 from nas.exact.decomposition.grid import Grid
 from nas.exact.decomposition.needed_heads import needed_pairs, with_needed
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
 from objectives.metrics.perplexity import LARGEST_LOSS
-from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.arrays import BoolArray, IntArray
 from search_spaces.space import SearchSpace
 
 MOST_BACKBONES = 10_000_000  # combinations of depth, width and KV heads that fit into memory
@@ -32,6 +32,20 @@ SEED = 20_260_101
 def backbones(space: SearchSpace) -> int:
     """Combinations of depth, width and KV heads, a row of the tables each."""
     return len(space.layer_plans) * int(space.kv_gene.counts[space.frame_heads].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Asks for a feasible frontier.
+
+    Of tied members those may lack that others beat in the metrics `ties` and are no worse in any budget's. Members may lack, up
+    to all of them, that are dominated by `elsewhere`: feasible architectures of other settings, with these objectives.
+    """
+
+    objectives: tuple[Objective, ...]
+    budgets: tuple[Budget, ...]
+    ties: tuple[str, ...] = ()
+    elsewhere: Evaluations | None = None
 
 
 class SumsOfParts:
@@ -86,83 +100,95 @@ class SumsOfParts:
         objectives: tuple[Objective, ...],
         budgets: tuple[Budget, ...],
         besides: tuple[str, ...] = (),
-        ties: tuple[str, ...] = (),
         report: Callable[[int], None] = lambda covered: None,
         elsewhere: Evaluations | None = None,
     ) -> Evaluations | None:
-        """The feasible frontier with all ties, in file order; None when nothing is feasible.
+        """The feasible frontier with all ties, in file order; None when nothing is feasible. As `frontiers` finds it."""
+        return self.frontiers([Question(objectives, budgets, elsewhere=elsewhere)], besides, report)[0]
 
-        Its rows have the metrics of objectives and budgets, and those `besides`. Of tied ones those may lack that
-        others beat in the metrics `ties` and are no worse in any budget's. Members may lack, up to all of them, that
-        are dominated by `elsewhere`: feasible architectures of other settings, with these objectives.
+    def frontiers(
+        self,
+        questions: Sequence[Question],
+        besides: tuple[str, ...] = (),
+        report: Callable[[int], None] = lambda covered: None,
+    ) -> list[Evaluations | None]:
+        """The feasible frontier of each question with all ties, in file order, found in one pass; None when nothing is feasible.
+
+        Rows have the metrics of all objectives and budgets, and those `besides`.
 
         Raises:
             Exceeded: `most` items did not suffice.
             BrokenSum: sums of parts prove nothing here.
             UsageError: no objective depends on the architecture.
         """
-        decisive = self._decisive(objectives)
-        problem = replace(self.problem, objectives=decisive, budgets=(*budgets, *self.usable))
-        compared = tuple(dict.fromkeys([*(o.name for o in decisive), *(b.metric for b in problem.budgets)]))
-        metrics = tuple(dict.fromkeys([*compared, *(o.name for o in objectives), *besides]))
-        section = section_of("parts", problem)
+        asked = [self._decisive(question) for question in questions]
+        problems = [replace(self.problem, objectives=one.objectives, budgets=one.budgets) for one in asked]
+        read = [[*(o.name for o in one.objectives), *(b.metric for b in one.budgets)] for one in asked]
+        named = [o.name for question in questions for o in question.objectives]
+        metrics = tuple(dict.fromkeys([*(name for names in read for name in names), *named, *besides]))
+        section = section_of("parts", problems[0], *(section_of("parts", problem) for problem in problems[1:]))
         page = self.checkpoint.read(section)
-        others = elsewhere.values if elsewhere is not None and decisive == objectives else None
-        known, effort = self._begun(problem, metrics, page, others), Effort(**page.get("effort", {}))
+        wanted, effort = self._begun(asked, problems, metrics, page), Effort(**page.get("effort", {}))
         for number, sums in enumerate(self.sums[page.get("grid", 0) :], page.get("grid", 0)):
-            deciding = (*(o.name for o in decisive), *ties)
-            kept = self._needed(number, frozenset([*compared, *ties]), frozenset(deciding))
+            kept = np.any([self._needed(number, one, names) for one, names in zip(asked, read, strict=True)], axis=0)
+            compared = tuple(dict.fromkeys(name for names in read for name in names))
             own, left_out = with_needed(sums.restricted(compared), kept)
-            search = BranchAndBound(problem, own, known, metrics, self.most, effort)
+            search = BranchAndBound(self.problem, own, wanted, metrics, self.most, effort)
             self._settle(search, number, page, section, report, left_out)
         self.effort.add(effort)
-        found = known.settle()
-        if found is None:
-            return None
-        self.good = np.concatenate([found.genotypes, self.good])[:FIRST]
-        return replace(found, objectives=tuple(o.name for o in objectives), budgets=budgets)
+        found = [one.known.settle() for one in wanted]
+        self.good = np.concatenate([*(each.genotypes for each in found if each is not None), self.good])[:FIRST]
+        return [
+            None
+            if each is None
+            else replace(each, objectives=tuple(o.name for o in one.objectives), budgets=one.budgets)
+            for one, each in zip(questions, found, strict=True)
+        ]
 
-    def _needed(self, number: int, metrics: frozenset[str], deciding: frozenset[str]) -> BoolArray:
-        """Which heads and mixes of a grid answers in some metrics need, found once."""
-        key = number, metrics, deciding
+    def _needed(self, number: int, question: Question, read: Sequence[str]) -> BoolArray:
+        """Which heads and mixes of a grid the answer to a question that reads some metrics needs, found once."""
+        deciding = frozenset([*(o.name for o in question.objectives), *question.ties])
+        key = number, frozenset([*read, *question.ties]), deciding
         if key not in self.needed:
-            self.needed[key] = needed_pairs(self.sums[number].restricted(tuple(sorted(metrics))), deciding)
+            self.needed[key] = needed_pairs(self.sums[number].restricted(tuple(sorted(key[1]))), deciding)
         return self.needed[key]
 
-    def _decisive(self, objectives: tuple[Objective, ...]) -> tuple[Objective, ...]:
-        """The objectives that differ between architectures.
+    def _decisive(self, question: Question) -> Question:
+        """The question with the objectives alone that differ between architectures, and with what `usable` limits.
 
         Raises:
             UsageError: none does.
         """
-        found = tuple(o for o in objectives if self.varies(o.name))
-        if not found:
-            named = " and ".join(o.name for o in objectives)
+        objectives = tuple(o for o in question.objectives if self.varies(o.name))
+        if not objectives:
+            named = " and ".join(o.name for o in question.objectives)
             raise UsageError(
                 f"objectives: expected one that differs between architectures, got {named}, the same for all; add another objective"
             )
-        return found
+        elsewhere = question.elsewhere if objectives == question.objectives else None
+        return Question(objectives, (*question.budgets, *self.usable), question.ties, elsewhere)
 
     def varies(self, metric: str) -> bool:
         """Whether a metric depends on the architecture; one that does not decides nothing."""
         return self.sums[-1].varies(metric)
 
     def _begun(
-        self, problem: Problem, metrics: tuple[str, ...], page: dict[str, Any], elsewhere: FloatArray | None
-    ) -> Incumbents:
-        """The incumbents before the first block: from the checkpoint, else good and random architectures."""
-
-        def evaluated(keys: list[int]) -> Evaluations:
-            return problem.evaluate(problem.space.genotypes(np.array(keys, dtype=np.int64)), metrics)
-
-        if page:
-            return Incumbents.restored(page["known"], evaluated, elsewhere)
-        known = Incumbents(elsewhere)
-        known.add(problem.evaluate(self.good, metrics))
-        names = tuple(objective.name for objective in problem.objectives)
-        of_random = {metric: self.rated.metrics[metric] for metric in metrics}
-        known.add(replace(self.rated, metrics=of_random, objectives=names, budgets=problem.budgets))
-        return known
+        self, asked: Sequence[Question], problems: Sequence[Problem], metrics: tuple[str, ...], page: dict[str, Any]
+    ) -> tuple[Wanted, ...]:
+        """What is known before the first block: from the checkpoint, else good and random architectures."""
+        good = self.problem.evaluate(self.good, metrics)
+        of_random = replace(self.rated, metrics={metric: self.rated.metrics[metric] for metric in metrics})
+        notes = page.get("known", [])
+        notes = notes if isinstance(notes, list) else [notes]  # one answer alone, as it was noted before
+        wanted = []
+        for number, (one, problem) in enumerate(zip(asked, problems, strict=True)):
+            elsewhere = None if one.elsewhere is None else one.elsewhere.values
+            evaluated = partial(_evaluated, problem, metrics)
+            known = Incumbents.restored(notes[number], evaluated, elsewhere) if page else Incumbents(elsewhere)
+            wanted.append(Wanted(tuple(o.name for o in one.objectives), one.budgets, known))
+            for begun in () if page else (good, of_random):
+                wanted[-1].add(begun)
+        return tuple(wanted)
 
     def _settle(
         self,
@@ -187,5 +213,11 @@ class SumsOfParts:
             search.settle(block, report if last else lambda covered: None)
             if self.checkpoint.due:
                 note = {"grid": number, "done": block_number, "effort": asdict(search.effort)}
-                self.checkpoint.write(section, {**note, "known": search.known.noted()})
-        search.known.settle()
+                self.checkpoint.write(section, {**note, "known": [one.known.noted() for one in search.wanted]})
+        for one in search.wanted:
+            one.known.settle()
+
+
+def _evaluated(problem: Problem, metrics: tuple[str, ...], keys: list[int]) -> Evaluations:
+    """The architectures of keys, evaluated."""
+    return problem.evaluate(problem.space.genotypes(np.array(keys, dtype=np.int64)), metrics)

@@ -15,7 +15,7 @@ from nas.exact.checkpoint import SolverCheckpoint
 from nas.exact.decomposition import branch_and_bound as search_module
 from nas.exact.decomposition import frontier as frontier_module
 from nas.exact.decomposition.additive_bounds import AdditiveBounds, BrokenSum, largest_difference, undeclared
-from nas.exact.decomposition.branch_and_bound import BranchAndBound, Exceeded, Incumbents
+from nas.exact.decomposition.branch_and_bound import BranchAndBound, Exceeded
 from nas.exact.decomposition.dominance_lookup import SLACK, Bins, Table, ordered
 from nas.exact.decomposition.frontier import SumsOfParts
 from nas.exact.decomposition.grid import Backbones, Grid, Items
@@ -134,7 +134,7 @@ def test_a_killed_solution_continues_from_its_notebook(
     assert found is not None
     assert found.keys.tolist() == expected.keys.tolist()
     assert last.effort == whole.effort, "counted as if it had not been killed"
-    everything = sum(len(list(BranchAndBound(regular, sums, Incumbents(), ()).blocks(50))) for sums in last.sums)
+    everything = sum(len(list(BranchAndBound(regular, sums, (), ()).blocks(50))) for sums in last.sums)
     assert 0 < len(blocks) < everything, "what was settled before is not settled again"
 
 
