@@ -1,4 +1,4 @@
-"""Formulas over named numbers, as people and documents write them: `256 * ceil(8 * width / 3 / 256)`, `memory >= 4 * channels`.
+"""Formulas over named numbers, as people write them: `256 * ceil(8 * width / 3 / 256)`, `memory >= 4 * channels`.
 
 Of Python's syntax only arithmetic is read, and nothing is executed but the operators and functions named here.
 """
@@ -47,7 +47,7 @@ EXPECTED = f"numbers, names, + - * / // ** > >= < <= == != and, or, not and {', 
 def evaluated(
     formula: str, column: Callable[[str], FloatArray], functions: Mapping[str, Callable[..., Any]] = FUNCTIONS
 ) -> FloatArray:
-    """The formula's value in every row, (n,); `column` gives one by its name. Conditions are 1 where they hold, else 0.
+    """Return the formula's value in every row, (n,). `column` returns a column by name. Conditions are 1 if they hold, else 0.
 
     Numbers are floating-point: what is too large or divided by 0 is infinite or NaN.
 
@@ -63,7 +63,7 @@ def evaluated(
 
 
 def parsed(formula: str) -> ast.expr:
-    """The formula's tree.
+    """Return the formula's tree.
 
     Raises:
         ValueError: it is none, or longer than a formula is.
@@ -78,12 +78,12 @@ def parsed(formula: str) -> ast.expr:
 
 
 def names(formulas: Mapping[str, str]) -> set[str]:
-    """The names that formulas read, without those of functions that they call."""
+    """Return the names that formulas read, without the functions that they call."""
     return {name for formula in formulas.values() for name in names_of(parsed(formula))}
 
 
 def names_of(tree: ast.expr) -> set[str]:
-    """The names in a formula's tree, without those of functions that it calls."""
+    """Return the names in a formula's tree, without the functions that it calls."""
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called}
 

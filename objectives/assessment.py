@@ -95,7 +95,7 @@ class Assessment:
         return np.asarray(module.quantile(self, float(level) / 100))
 
     def phase_ms(self, phase: str) -> FloatArray:
-        """Prefill or decode latency in the scenario's fidelity, ms, (n,); both are kept."""
+        """Return prefill or decode latency in the scenario's fidelity, ms, (n,); both are cached."""
         if phase not in self._known:
             if self.scenario.latency == "closed_form":
                 times = closed_form.latency_ms(self.architectures, self.scenario)
@@ -122,13 +122,13 @@ def _defined(metric: str) -> ModuleType:
 
 @cache
 def stating(attribute: str) -> dict[str, Any]:
-    """The shipped metrics whose modules state an attribute, `COST` or `ENERGY`, each with its value."""
+    """Return the shipped metrics whose modules define an attribute, `COST` or `ENERGY`, each with its value."""
     modules = {name: _defined(name) for name in importable("objectives.metrics")}
     return {name: getattr(module, attribute) for name, module in modules.items() if hasattr(module, attribute)}
 
 
 def on_devices(first: Assessment, scenarios: Sequence[Scenario]) -> Iterator[Assessment]:
-    """The architectures of an assessment in scenarios that differ from its own in device and calibration alone.
+    """Return the same architectures assessed in scenarios that differ only in device and calibration.
 
     Operators are built once for all of them, and what depends on no device is computed once.
     """

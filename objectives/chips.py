@@ -1,4 +1,4 @@
-"""Chips from genes: figures as lists, ranges or formulas, costs as formulas, conditions; each a device with its columns."""
+"""Chips from genes: figures as lists, ranges or formulas, costs as formulas, and conditions. Each chip is a device with its columns."""
 
 import difflib
 import math
@@ -25,7 +25,7 @@ SETTINGS = ("base", "class", "columns", "where")
 
 @dataclass(frozen=True)
 class FigureOfChip:
-    """A figure of a device as genes have it: its base unit, how many of these one of its formulas' unit is, that unit."""
+    """A figure of a device for genes: its base unit, the formula unit, and their ratio."""
 
     base: str
     scale: float
@@ -47,7 +47,7 @@ SHORT = {"bandwidth": "bw", "memory": "mem", "cache_bandwidth": "cbw"}
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """A gene of words, each with the figures that formulas may read."""
+    """A gene whose values are words, each with the figures that formulas may read."""
 
     figures: Mapping[str, Mapping[str, float]]
 
@@ -61,7 +61,7 @@ class Chips:
 
 
 def chips(given: Mapping[str, Any], base: Device | None = None) -> Chips:
-    """The chips that genes and conditions allow.
+    """Return the chips that genes and conditions allow.
 
     Args:
         given: the key `chip` of a study without `base`, which is the device whose class, efficiencies and calibration hold.
@@ -319,7 +319,7 @@ def _devices(
 
 
 def unit_of(written: Any) -> str:
-    """The unit beside a column's formula, {formula: …, unit: USD}; "" of a formula alone."""
+    """Return the unit beside a column's formula, {formula: …, unit: USD}; "" for a formula alone."""
     return str(written.get("unit", "")) if isinstance(written, Mapping) else ""
 
 
@@ -348,7 +348,7 @@ _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Published(BaseModel):
-    """A published figure: its value, what was read, where and from when it is."""
+    """A published figure: its value, its wording, its source and its date."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     value: _Positive
@@ -358,7 +358,7 @@ class Published(BaseModel):
 
 
 class Coefficient(BaseModel):
-    """A cost per unit of one figure of a chip; `low` and `high` are the least and the greatest of the published figures."""
+    """A cost per unit of one figure of a chip, with the least and the greatest published figure."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     of: str
@@ -380,7 +380,7 @@ class Coefficient(BaseModel):
 
 @cache
 def coefficients() -> Mapping[str, Coefficient]:
-    """The shipped coefficients by the names that formulas call them by."""
+    """Return the shipped coefficients by the names that formulas use."""
     content = packaged("objectives.typical", "chip_costs")["coefficients"]
     return MappingProxyType({name: Coefficient.model_validate(_dated(each)) for name, each in content.items()})
 

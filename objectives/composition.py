@@ -1,4 +1,4 @@
-"""How a law follows from quantities that are sums of parts, so that exact frontiers need no enumeration."""
+"""Loss laws as functions of quantities that are sums over parts, so that exact frontiers need no enumeration."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ Ranges = Mapping[Quantity, Range]
 
 
 def composition_of(law: Law) -> Composition:
-    """A sum where each term belongs to one part and never turns, else a function of additive quantities.
+    """Return a sum if each term belongs to one part and is monotone, else a function of additive quantities.
 
     A quantity that the loss may both rise and fall with is asked for as a range (0): the value is then the
     sum of each term's least over it, which lies at an end or where a power times a logarithm turns. A quantity
@@ -39,7 +39,7 @@ def composition_of(law: Law) -> Composition:
 
 
 def composition_of_all(laws: Sequence[Law], value: Callable[[list[FloatArray]], FloatArray]) -> Composition:
-    """A function of the losses of several laws, weakly rising in each, as one of additive quantities."""
+    """Return a function that rises weakly with the loss of several laws, in terms of additive quantities."""
     layers = _layers(laws)
     sums, directions = [SumOfTerms.of(*each) for each in zip(laws, layers, strict=True)], dict[Quantity, int]()
     for each in sums:
@@ -54,7 +54,7 @@ def composition_of_all(laws: Sequence[Law], value: Callable[[list[FloatArray]], 
 
 
 def extrapolation_of(law: Law) -> Composition:
-    """How far designs lie beyond what a law's rows cover, as a function of additive quantities; of ranges of these the least in them."""
+    """Return how far designs lie beyond the rows of a law, as a function of additive quantities; for ranges the least value in them."""
     of_training = ("tokens", "vocabulary")
     names = dict.fromkeys(["n_experts", *(name for region in law.regions.values() for name in region.names)])
     parts = dict.fromkeys(part for name in names if name not in of_training for part in _made_of(name))
@@ -98,7 +98,7 @@ class FactoredTerm:
 
     @classmethod
     def of(cls, term: Term, c: dict[str, float]) -> Self:
-        """A term of a law with its coefficients; what changes nothing is left out."""
+        """Return a term of a law with its coefficients, without factors that change nothing."""
         product = LogProduct.of_term(term, c)
         pairs = {tuple(pair.split()): c[by] for pair, by in term.crossed.items() if c[by]}
         crossing = {name for first, second in pairs if first != second for name in (first, second)} - product.names
@@ -112,7 +112,7 @@ class FactoredTerm:
         return cls(term, term.sign * c[term.scale], product, kept, tuple(sorted(crossing)))
 
     def signs(self, form: Form, c: dict[str, float]) -> Iterator[tuple[Quantity, set[int]]]:
-        """In which directions it may go as each of its quantities grows."""
+        """Return the directions in which the term may move as each of its quantities grows."""
         if self.scale == 0.0:
             return
         up = 1 if self.scale > 0.0 else -1
@@ -133,7 +133,7 @@ class FactoredTerm:
 
 @dataclass(frozen=True, eq=False)
 class SumOfTerms:
-    """A law with its terms in factors: of the sum, by name, and of each sum that multiplies it."""
+    """A law with factored terms: those of the sum, by name, and those of each sum that multiplies it."""
 
     law: Law
     terms: Mapping[str, FactoredTerm]
@@ -142,14 +142,14 @@ class SumOfTerms:
 
     @classmethod
     def of(cls, law: Law, layers: Mapping[Quantity, float] = MappingProxyType({})) -> Self:
-        """A law's; `layers` are its costs of kinds of layers, nats per additive quantity."""
+        """Return the factored terms of a law; `layers` are its costs of layer kinds, nats per additive quantity."""
         form, c = law.law_form, law.coefficients
         terms = {name: FactoredTerm.of(term, c) for name, term in form.terms.items()}
         factors = tuple(tuple(FactoredTerm.of(term, c) for term in of.values()) for of in form.factors.values())
         return cls(law, terms, factors, layers)
 
     def directions(self) -> dict[Quantity, int]:
-        """The additive quantities that change the loss: 1 or -1 where it rises or falls with one, 0 where it may do both."""
+        """Return the additive quantities that change the loss: 1 or -1 if it rises or falls with one, 0 if it may do both."""
         law, found = self.law, dict[Quantity, set[int]]()
         if law.penalty is not None:
             found["parameters"] = {-1}

@@ -47,7 +47,7 @@ class ParameterGroups:
 
 
 def count(architectures: Architectures, x: Dimensions | None = None) -> ParameterGroups:
-    """Parameters of each group: projections of attention and of other mixers, experts, router, norms and biases, embeddings.
+    """Return the parameters of each group: attention and other mixers, experts, router, norms and biases, embeddings.
 
     Those of a batch are kept as long as it lives, since many metrics of it count them. `x` are its dimensions where they are at hand.
     """
@@ -161,22 +161,22 @@ def _small(x: Dimensions) -> FloatArray:
 
 
 def total(architectures: Architectures) -> FloatArray:
-    """All parameters; embeddings only with a vocabulary, (n,)."""
+    """Return the number of all parameters, (n,); embeddings only with a vocabulary."""
     return count(architectures).total
 
 
 def attention(architectures: Architectures) -> FloatArray:
-    """Parameters of the projections of what mixes tokens, (n,): l (2 d d_q + 2 d d_m), and those of other mixers."""
+    """Return the parameters of attention projections and other mixers, (n,): l (2 d d_q + 2 d d_m) for attention."""
     g = count(architectures)
     return g.attention + g.mixers
 
 
 def active_ffn(architectures: Architectures) -> FloatArray:
-    """Parameters of the FFN that one token uses, l · 3 d (K m + shared), and 3 d · size in dense layers, (n,)."""
+    """Return the FFN parameters that one token uses, l · 3 d (K m + shared), and 3 d · size in dense layers, (n,)."""
     g = count(architectures)
     return g.experts_active + g.shared_expert + g.dense
 
 
 def active(architectures: Architectures) -> FloatArray:
-    """Parameters that one token uses: K of E experts, everything else whole, (n,)."""
+    """Return the parameters that one token uses, (n,): K of E experts, everything else whole."""
     return count(architectures).active

@@ -60,14 +60,14 @@ _DECIMAL_COMMA = re.compile(r"(?<![\w.,])(\d+),(\d{1,2})(?![\d,])")
 
 @dataclass(frozen=True)
 class Reading:
-    """A figure in base units; how it was computed where that is not what is written."""
+    """A figure in base units, and how it was computed if it is not what is written."""
 
     value: float
     computed: str = ""
 
 
 def amount(value: float, unit: str) -> str:
-    """A figure with its unit: `33.5 TOP/s`, `8 GB`; digits as they are."""
+    """Return a figure with its unit as text: `33.5 TOP/s`, `8 GB`."""
     scale, prefix = next(
         ((s, p) for p, s in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)) if value >= s), (1.0, "")
     )
@@ -77,12 +77,12 @@ def amount(value: float, unit: str) -> str:
 
 
 def line(key: str, value: float) -> str:
-    """The line of a device file that states a figure."""
+    """Return the line of a device file that states a figure."""
     return f"{key}: {amount(value, UNITS[key])}"
 
 
 def reading(key: str, value: Any) -> Reading:
-    """The figure of a key of device files, as a datasheet prints it.
+    """Return the figure of a device file's key from datasheet text.
 
     Raises:
         ValueError: what can mean nothing, or several things; with the line to write.
@@ -284,7 +284,7 @@ def _key(written: str) -> tuple[str, str, bool]:
 
 
 def as_printed(raw: Mapping[str, Any], own: Collection[str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """A device's content with keys in other spellings as its `own` fields, and which key each was written as.
+    """Return a device's content with every key in our spelling, and the original spelling of each.
 
     A peak beside those of the fields goes to `other_peaks`; a memory's row that says its bandwidth gives both.
     """
@@ -313,7 +313,7 @@ def as_printed(raw: Mapping[str, Any], own: Collection[str]) -> tuple[dict[str, 
 
 
 def computed(content: Mapping[str, Any]) -> dict[str, str]:
-    """How each figure was computed that is not what its text says, by key."""
+    """Return how each figure was computed if it differs from its text, by key."""
     notes = {}
     for key, value in content.items():
         if key in UNITS:
@@ -325,7 +325,7 @@ def computed(content: Mapping[str, Any]) -> dict[str, str]:
 
 
 def hint(key: str, value: Any) -> str:
-    """What to write instead of a key that may mean several figures, or is of another file; "" of others."""
+    """Return advice on what to write instead of an ambiguous or foreign key; "" for other keys."""
     words = set(_words(key))
     name, _, _ = _key(key)
     if name:

@@ -110,26 +110,26 @@ class Calibration(BaseModel):
 
     @property
     def by_device(self) -> bool:
-        """Whether errors held out are of devices, as many ratios of each."""
+        """True if the held-out errors are of devices, with as many ratios of each."""
         return bool(self.typical or self.borrowed)
 
     def overhead_s(self, phase: Phase) -> float:
-        """τ of a phase, seconds per operator instance."""
+        """Return τ of a phase, seconds per operator instance."""
         own = self.prefill_overhead if phase == "prefill" else None
         return (self.overhead if own is None else own) * 1e-3
 
     def bandwidth(self, phase: Phase) -> float:
-        """η_b of a phase."""
+        """Return η_b of a phase."""
         own = self.prefill_bandwidth_efficiency if phase == "prefill" else None
         return own or self.bandwidth_efficiency
 
     def decode_share(self, tokens: FloatArray | float) -> FloatArray | float:
-        """What multiplies η_c in decode steps of T tokens, attention apart."""
+        """Return the factor on η_c in decode steps of T tokens, without attention."""
         share: FloatArray = np.minimum(self.decode_compute * tokens, self.batched_compute)
         return np.where(np.asarray(tokens) > 1, share, self.decode_compute)
 
     def factors(self, kind: Kind, phase: Phase, tokens: float = 1.0) -> tuple[float, float]:
-        """Factors on η_c and η_b in operators of a kind, in decode steps of so many tokens."""
+        """Return the factors on η_c and η_b for operators of a kind in decode steps of so many tokens."""
         if kind == "attention":
             own = self.decode_attention_compute if phase == "decode" else None
             return own or self.attention_compute, self.attention_bandwidth
@@ -139,17 +139,17 @@ class Calibration(BaseModel):
         return (of_flops * self.expert_compute, self.expert_bandwidth) if kind == "experts" else (of_flops, 1.0)
 
     def missed(self, phase: Phase) -> float | None:
-        """The median error of a phase on models held out, |predicted / measured − 1|; None where none was."""
+        """Return the median error |predicted / measured − 1| of a phase on held-out models; None without any."""
         ratios = self.held_out.get(phase)
         return median(abs(1.0 / ratio - 1.0) for ratio in ratios) if ratios else None
 
     @property
     def request_s(self) -> float:
-        """Seconds per request, once in a prefill."""
+        """Return the seconds per request, counted once in prefill."""
         return self.request_overhead * 1e-3
 
     def efficiency(self, peak: Peak) -> float:
-        """η_c of a peak: its own where it is given, else the FP16 peak's."""
+        """Return η_c of a peak: its own if it is given, else the FP16 peak's."""
         own = {"fp16": None, "int8": self.compute_efficiency_int8, "fp4": self.compute_efficiency_fp4}[peak]
         return own or self.compute_efficiency
 
@@ -184,7 +184,7 @@ class Energy(BaseModel):
 
 
 class Sustained(BaseModel):
-    """Speed after minutes of load: a share of that of the first seconds, of both phases.
+    """Speed after minutes of load, as a share of the speed in the first seconds, for both phases.
 
     interval: where 80 % of the shares of further devices (typical) or of further runs (its own) lie, t in the logarithm with
     `freedom` degrees, normal without. minutes: of load. typical: the class of cooling that it is typical of, over `devices`.
@@ -217,7 +217,7 @@ class Sustained(BaseModel):
 
 
 class Mode(BaseModel):
-    """A power mode: what differs from the device's default mode."""
+    """A power mode: the figures that differ from the device's default mode."""
 
     model_config = ConfigDict(extra="forbid")
     fp16: Figure | None = None
@@ -232,13 +232,13 @@ class Mode(BaseModel):
         return as_printed(raw, cls.model_fields)[0] if isinstance(raw, Mapping) else raw
 
     def changes(self) -> dict[str, Any]:
-        """Figures of the device that the mode replaces; other peaks of another clock are unknown unless stated."""
+        """Return the figures that the mode replaces; other peaks at another clock are unknown unless stated."""
         found = self.model_dump(exclude_none=True)
         return ({"other_peaks": {}} if "fp16" in found or "int8" in found else {}) | found
 
 
 class SlowMemory(BaseModel):
-    """Memory beside the device's own that experts may lie in: host memory of a discrete GPU, flash of a phone.
+    """Memory that experts may lie in beside the device's own: host memory of a GPU, flash of a phone.
 
     bandwidth: at which decoding was measured to read it (a datasheet's rate is 1.4 to 3.6 times too fast), left out: as public rows
     have it, `typical` then; capacity: of it; link: bytes/s at which a prefill brings weights to the device, left out: the bandwidth;
@@ -257,7 +257,7 @@ class SlowMemory(BaseModel):
 
     @property
     def rate(self) -> float:
-        """Bytes/s of decoding.
+        """Return the bytes/s of decoding.
 
         Raises:
             ValueError: none is stated.
@@ -268,7 +268,7 @@ class SlowMemory(BaseModel):
 
     @property
     def overhead_s(self) -> float:
-        """Seconds that a layer waits in a step."""
+        """Return the seconds that a layer waits in a step."""
         return self.overhead * 1e-3
 
     @property
@@ -351,7 +351,7 @@ class Device(BaseModel):
 
     @property
     def flop_per_byte(self) -> float:
-        """Ridge point of the roofline, dense FP16 FLOP per byte; of a device that states none NaN."""
+        """Ridge point of the roofline, dense FP16 FLOP per byte; NaN if the device states no FP16 peak."""
         return math.nan if self.fp16 is None else self.fp16 / self.bandwidth
 
     @property
@@ -361,11 +361,11 @@ class Device(BaseModel):
 
     @property
     def program_gb(self) -> float:
-        """Memory that one program may have, GB: of a phone a share, since its system needs the rest."""
+        """Memory available to one program, GB: on a phone a share, since its system needs the rest."""
         return self.memory_gb * (OF_AN_APP if self.cooling == "phone" else 1.0)
 
     def in_mode(self, mode: str) -> "Device":
-        """The device running in one of its power modes.
+        """Return the device in one of its power modes.
 
         Raises:
             ValueError: unknown mode, with the choices.
@@ -378,7 +378,7 @@ class Device(BaseModel):
         return self.model_copy(update=self.modes[mode].changes() | {"mode": mode, "modes": {}})
 
     def peak(self, name: Peak) -> float:
-        """A dense peak, operations/s.
+        """Return a dense peak, operations/s.
 
         Raises:
             ValueError: the device does not state it.
@@ -398,7 +398,7 @@ class Device(BaseModel):
         return own | {name: peak for name, peak in self.other_peaks.items() if name not in own}
 
     def rate(self, name: Peak) -> float:
-        """Operations/s of an operator that runs at a peak: of a device of integers alone at that of INT8.
+        """Return the operations/s of an operator at a peak; a device with integer peaks only uses its INT8 peak.
 
         Raises:
             ValueError: the device states neither.
@@ -406,7 +406,7 @@ class Device(BaseModel):
         return self.peak("int8" if name == "fp16" and self.fp16 is None and self.int8 is not None else name)
 
     def warnings(self) -> list[str]:
-        """What must be known of the figures: how they were computed, whether they look like those of sparse matrices."""
+        """Return doubts about the figures: how they were computed, and whether they look like sparse peaks."""
         lines = []
         if self.computed:
             figures = [f"{key} {how}" for key, how in self.computed.items()]
@@ -424,7 +424,7 @@ class Device(BaseModel):
         return lines
 
     def mapping(self) -> dict[str, Any]:
-        """The device as YAML content that reads back to equal figures."""
+        """Return the device as YAML content that reads back to equal figures."""
         content = _with_units(self.model_dump(mode="json", exclude_defaults=True))
         if self.energy:
             content["energy"] = [

@@ -1,4 +1,4 @@
-"""Figures that belong to a device and are metrics by their names: price, area, lead time, date of availability."""
+"""Device figures that are metrics by name: price, area, lead time, date of availability."""
 
 import math
 import re
@@ -18,7 +18,7 @@ OF_ARCHITECTURES = frozenset((*SHAPE, *ALIASES, *DEFAULTS, *FILE_COLUMNS))
 
 
 class Figure(BaseModel):
-    """A figure of a device: value, unit ("" of a pure number, `date` of a day as YYYYMMDD), where it was read and when.
+    """A figure of a device: value, unit ("" for a pure number, `date` for a day as YYYYMMDD), source and date.
 
     `249`, `249 USD` and `2026-12-01` are written for {value: 249}, {value: 249, unit: USD} and {value: 20261201, unit: date}.
     """
@@ -38,7 +38,7 @@ class Figure(BaseModel):
         return {**given, **_read(given["value"], given.get("unit", ""))} if "value" in given else given
 
     def in_words(self) -> dict[str, str]:
-        """Value, unit, source and date as a table shows them."""
+        """Return value, unit, source and date as a table shows them."""
         value = day_in_words(self.value) if self.unit == "date" else f"{self.value:g}"
         return {"value": value, "unit": self.unit or "-", "source": self.source or "-", "read": self.date or "-"}
 
@@ -62,7 +62,7 @@ def _read(value: Any, unit: Any) -> dict[str, Any]:
 
 
 def refuse_taken(figures: dict[str, Figure]) -> dict[str, Figure]:
-    """Figures whose names are theirs alone.
+    """Return the figures, or raise an error if a name is already a metric's.
 
     Raises:
         ValueError: a name of a shipped metric, of a column of architectures, or none.
@@ -80,17 +80,17 @@ def refuse_taken(figures: dict[str, Figure]) -> dict[str, Figure]:
 
 
 def taken(name: str, what: str) -> str:
-    """The refusal of a name that is something else's."""
+    """Return the error for a name that is already used for something else."""
     return f"{name}: expected a name of its own, got that of {what}; call it board_{name}"
 
 
 def shown(name: str) -> str:
-    """A name as the head of a message, without blanks or colons."""
+    """Return a name as the head of a message, without blanks or colons."""
     return re.sub(r"[\s:]+", "_", name)[:60]
 
 
 def suggested(name: str) -> str:
-    """The nearest name that is one."""
+    """Return the nearest valid name."""
     found = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:50]
     return found if NAME.fullmatch(found) else f"board_{found}".strip("_")
 
@@ -100,7 +100,7 @@ NONE: Mapping[str, Figure] = MappingProxyType({})
 
 
 def recorded(study: Mapping[str, Any]) -> Mapping[str, Figure]:
-    """The figures of the devices that a resolved study embeds, those of the first that has each."""
+    """Return the figures of the devices in a resolved study, from the first device that has each."""
     devices = [study.get("device"), *(study.get("devices") or {}).values()]
     columns = [device.get("columns", {}) for device in devices if isinstance(device, Mapping)]
     return {name: Figure.model_validate(figure) for each in reversed(columns) for name, figure in each.items()}

@@ -1,4 +1,4 @@
-"""Columns of a batch as float64 with the products that the formulas share, and the bytes of its KV cache."""
+"""Columns of a batch as float64, the products that formulas share, and the bytes of the KV cache."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,18 +23,18 @@ NO_FFN = {"n_experts": 1, "top_k": 1, "expert_size": 0, "shared_expert_size": 0,
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The blocks of architectures whose layers differ, each as architectures of so many layers that have this block alone."""
+    """Architectures whose layers differ, split into blocks; each block is an architecture with these layers alone."""
 
     mixers: "tuple[Dimensions, ...]"
     ffns: "tuple[Dimensions, ...]"
 
     @property
     def blocks(self) -> "tuple[Dimensions, ...]":
-        """All of them."""
+        """Return all blocks."""
         return (*self.mixers, *self.ffns)
 
     def layers(self, depth: FloatArray) -> FloatArray:
-        """Blocks per layer, mean, (n,)."""
+        """Return the mean number of blocks per layer, (n,)."""
         counts: FloatArray = sum((block.depth for block in self.blocks), 0.0 * depth) / depth
         return counts
 
@@ -47,7 +47,7 @@ class Dimensions:
 
     @derived
     def layout(self) -> Layout | None:
-        """What `layers` lists; None where layers are as the columns say.
+        """The blocks that `layers` lists; None if all layers are as the columns say.
 
         Raises:
             ValueError: architectures of several layouts; a batch has one.
@@ -66,7 +66,7 @@ class Dimensions:
         return Dimensions(self.architectures.with_values({**nothing, **block.columns, "depth": block.count}))
 
     def blocks(self, most: int) -> Iterator[tuple[slice, "Dimensions"]]:
-        """At most so many rows at a time, and which these are; of no more than that all of them."""
+        """Yield at most so many rows at a time with their indices."""
         n = len(self.architectures)
         for start in range(0, n, most):
             rows = slice(start, min(start + most, n))
@@ -149,7 +149,7 @@ class Dimensions:
 
     @derived
     def own_heads(self) -> FloatArray | None:
-        """1 where layers of full attention have heads of their own, else 0; None when no row has them."""
+        """1 where layers of full attention have their own heads, else 0; None if no row does."""
         return _if_any(self.architectures.full_head_dim > 0)
 
     @derived
@@ -184,17 +184,17 @@ class Dimensions:
 
     @derived
     def index_dim(self) -> FloatArray | None:
-        """Features of the key by which an indexer chooses tokens; None when no row has one."""
+        """Features of the key with which an indexer chooses tokens; None if no row has one."""
         return _if_any(self.architectures.index_dim)
 
     @derived
     def index_queries(self) -> FloatArray:
-        """Features of an indexer's queries, all heads together."""
+        """Features of an indexer's queries, summed over heads."""
         return _float(self.architectures.index_heads * self.architectures.index_dim)
 
     @derived
     def latent_queries(self) -> FloatArray:
-        """Size of the vector that queries are made of, 0 where they are projected at once."""
+        """Size of the latent vector of queries, 0 where queries are projected at once."""
         return _float(self.architectures.latent_queries)
 
     @derived
@@ -225,7 +225,7 @@ class Dimensions:
         return 2.0 - _float(self.architectures.ungated_ffn) if any_of(self.architectures.ungated_ffn) else 2.0
 
     def touched_experts(self, tokens: float, overlap: float = 0.0) -> FloatArray:
-        """A = E·(1 − (1 − K/E)^T'): expected distinct experts of T tokens under uniform routing, (n,).
+        """Return A = E·(1 − (1 − K/E)^T'): expected distinct experts of T tokens under uniform routing, (n,).
 
         Where T' = 1 + (1 − overlap)(T − 1) of them choose independently. One token touches exactly K experts; a dense
         layer has one.
@@ -245,7 +245,7 @@ def _if_any(column: AnyArray) -> FloatArray | None:
 
 
 def kv_cache_bytes(x: Dimensions, context: int, per_element: float) -> FloatArray:
-    """2 d_m for every token that a layer keeps, all of the context or as many as its window is long, times bytes (n,).
+    """Return 2 d_m for every token that a layer keeps (the context, or its window), times bytes, (n,).
 
     Of latent attention r + c, and an indexer's key; layers of full attention with heads of their own have their own d_m. `per_element` are B b_kv.
     """

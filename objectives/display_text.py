@@ -1,4 +1,4 @@
-"""Text of people's files: names that can be shown anywhere, cells that no spreadsheet takes for a formula."""
+"""Text from other people's files: names that are safe to show, and CSV cells that spreadsheets do not run as formulas."""
 
 import csv
 import re
@@ -14,7 +14,7 @@ _FORMULA = re.compile("^'*[=+@\t\r\uff1d\uff0b\uff0d\uff20-]")
 
 
 def shown_name(text: str) -> str:
-    """The name itself.
+    """Return the name.
 
     Raises:
         ValueError: it is too long, or holds what a terminal obeys instead of showing.
@@ -27,28 +27,28 @@ def shown_name(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text with everything that is not shown written as its number; what is written is the same in JSON."""
+    """Return text with invisible characters written as numbers, as in JSON."""
     return UNSHOWN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def in_a_command(path: str | Path) -> str:
-    """A path or a name as a shell takes it for one argument."""
+    """Return a path or name quoted as one argument of a shell."""
     text = str(path)
     return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
 def chance(probability: float) -> str:
-    """A probability in two digits, never as certain as it is not."""
+    """Return a probability in two digits, never rounded to certainty."""
     return f"{min(max(probability, 0.01), 0.99):.2f}" if 0.0 < probability < 1.0 else f"{probability:.0f}"
 
 
 def cell(text: str) -> str:
-    """A CSV cell that spreadsheets show as text: an apostrophe before what begins like a formula and is no number."""
+    """Return a CSV cell that spreadsheets show as text: with an apostrophe if it looks like a formula and is no number."""
     return f"'{text}" if _FORMULA.match(text) and not _is_number(text) else text
 
 
 def read_cell(text: str) -> str:
-    """The value that `cell` was given."""
+    """Return the value that `cell` was called with."""
     return text[1:] if text[:1] == "'" and _FORMULA.match(text) else text
 
 
@@ -61,13 +61,13 @@ def _is_number(text: str) -> bool:
 
 
 def lacking_row(cells: Iterable[str | None]) -> int | None:
-    """The first place at which a label is blank that other rows have, so that the row would be of a group of its own; None without one."""
+    """Return the index of the first blank label if other rows have one; None if none or all are blank."""
     filled = [bool((cell or "").strip()) for cell in cells]
     return filled.index(False) if any(filled) and not all(filled) else None
 
 
 def csv_fault(error: csv.Error) -> str:
-    """The fault of a CSV file, in words."""
+    """Return the fault of a CSV file in words."""
     message = str(error)
     if "field limit" in message:
         return f"a cell of more than {csv.field_size_limit():,} characters, or a quote that is never closed"

@@ -1,4 +1,4 @@
-"""Losses under every draw of a law over ranges of additive quantities: what designs of a range may reach under some draw, or on average.
+"""Bounds on losses under every posterior sample of a law, over ranges of additive quantities.
 
 Where each draw's loss rises with one term alone, whose logarithm is a sum
 
@@ -28,7 +28,7 @@ SMALL = 64  # ranges in one product
 
 
 class DrawnBounds(Protocol):
-    """Bounds of a law's draws from columns of additive quantities, each (n,), as a `Composition` is given them."""
+    """Bounds under a law's samples from columns of additive quantities, each (n,), as a `Composition` gets them."""
 
     @property
     def quantities(self) -> Mapping[Quantity, int]:
@@ -36,34 +36,34 @@ class DrawnBounds(Protocol):
         ...
 
     def losses(self, columns: Sequence[FloatArray]) -> FloatArray:
-        """The least loss under each draw, (draws, n), nats; (draws, 1) where no quantity decides it."""
+        """Return the least loss under each sample, (draws, n), nats; (draws, 1) if no quantity matters."""
         ...
 
     def may_improve(self, columns: Sequence[FloatArray], least: FloatArray, best: FloatArray) -> BoolArray:
-        """Which ranges may hold a loss below `least` (draws,) under some draw, or a mean of at most that of `best` (draws,)."""
+        """Return which ranges may hold a loss below `least` (draws,) under some sample, or a mean of at most that of `best`."""
         ...
 
 
 def drawn_bounds(law: Law) -> DrawnBounds:
-    """The bounds of a law's draws."""
+    """Return the bounds for a law's samples."""
     return OneTerm.of(law) or DrawByDraw.of(law)
 
 
 def mean_composition(law: Law) -> Composition:
-    """The mean of the losses under a law's draws as a function of sums of parts."""
+    """Return the mean loss over a law's samples as a function of sums of parts."""
     bounds = drawn_bounds(law)
     return Composition(bounds.quantities, lambda *columns: bounds.losses(columns).mean(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
 class DrawByDraw:
-    """Every draw as a law of its own."""
+    """Bounds with each sample as a law of its own."""
 
     composition: Composition
 
     @classmethod
     def of(cls, law: Law) -> Self:
-        """Those of a law's draws."""
+        """Return the bounds for a law's samples."""
         alone = law.model_copy(
             update={"draws": (), "rivals": (), "covariance": (), "layer_deltas": {}, "layer_delta_draws": {}}
         ).mapping()
@@ -72,7 +72,7 @@ class DrawByDraw:
 
     @property
     def quantities(self) -> Mapping[Quantity, int]:
-        """Those of all draws."""
+        """The additive quantities of all samples."""
         return self.composition.quantities
 
     def losses(self, columns: Sequence[FloatArray]) -> FloatArray:
@@ -87,13 +87,13 @@ class DrawByDraw:
 
 
 class LawOfDraw(Law):
-    """A law of the coefficients of one draw, `at`, by which its formats are priced too."""
+    """A law with the coefficients of sample `at`, which also set its costs of formats."""
 
     at_draw: int
 
     @property
     def few_bits(self) -> FewBits | None:
-        """What formats cost under the draw."""
+        """Return the costs of formats under the sample."""
         median = super().few_bits
         return None if median is None else replace(median, draw=self.at_draw)
 
@@ -105,7 +105,7 @@ def _of_draw(draw: Draw, at: int) -> dict[str, object]:
 
 @dataclass(frozen=True, eq=False)
 class OneTerm:
-    """Draws that rise with one term each.
+    """Bounds for samples that rise with one term each.
 
     matrix: θ, (draws, columns); start: ln scale; constant, joined (its logarithm, −∞ of nothing) and power κ give the loss of z,
     each (draws, 1).
@@ -120,7 +120,7 @@ class OneTerm:
 
     @classmethod
     def of(cls, law: Law) -> Self | None:
-        """Those of a law's draws; None of other laws."""
+        """Return the bounds for a law's samples; None if its form is another."""
         form = law.law_form
         moving = [name for name, term in form.terms.items() if set(term.features) - {"tokens"}]
         if law.rivals or law.partial or law.layer_deltas or form.factors or form.bent or form.of != "loss":
@@ -178,7 +178,7 @@ class OneTerm:
         return self._at(self.start + self.matrix @ self._logs(columns))
 
     def may_improve(self, columns: Sequence[FloatArray], least: FloatArray, best: FloatArray) -> BoolArray:
-        """See `DrawnBounds`; a mean is computed where its tangent plane at `best` does not lie above."""
+        """See `DrawnBounds`; the mean is computed only where its tangent plane at `best` does not decide."""
         logs = self._logs(columns)
         with np.errstate(divide="ignore"):
             limit, at = self._z_of(least[:, None]), self._z_of(best[:, None])

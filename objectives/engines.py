@@ -1,4 +1,4 @@
-"""Engines by the names that logs, tables and users give them, and what each is known to run as it was trained."""
+"""Inference engines: the names that logs and users give them, and the designs that each runs as trained."""
 
 from collections.abc import Mapping
 
@@ -33,13 +33,13 @@ PREFILL_CHUNK = 8192  # tokens of prompts that an engine reads at once where not
 
 
 def engine_of(name: str) -> str:
-    """The engine that a name stands for, `llama.cpp` of `llama-bench May-2024`; the name itself of an unknown one."""
+    """Return the engine of a name, `llama.cpp` for `llama-bench May-2024`; an unknown name is returned as it is."""
     lower = name.strip().lower()
     return next((engine for start, engine in ENGINES.items() if lower.startswith(start)), name.strip())
 
 
 class Runs(BaseModel):
-    """What an engine is known to run, keys as `engines.yaml` describes them."""
+    """The designs that an engine is known to run; keys are described in `engines.yaml`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     top_1_routing: bool
@@ -50,11 +50,11 @@ class Runs(BaseModel):
     source: str
 
     def runs_format(self, precision: str) -> bool:
-        """Whether it runs weights in a format, whatever the KV cache has."""
+        """Return True if the engine runs weights in a format, whatever the KV cache."""
         return operators_of(precision) in self.formats
 
     def lacks(self, design: Architectures, precision: str) -> str:
-        """What keeps it from running a design, one row, as it was trained: `top-1 routing`, a kind of layers, a format; "" nothing."""
+        """Return what keeps the engine from running a design (one row) as trained: `top-1 routing`, a layer kind, a format; "" if nothing."""
         sparse = bool(design.n_experts[0] > 1)
         if sparse and design.top_k[0] == 1 and not self.top_1_routing:
             return TOP_1
@@ -63,7 +63,7 @@ class Runs(BaseModel):
         return next(wrong, "" if self.runs_format(precision) else precision)
 
     def runs_kind(self, kind: str, *, sparse: bool, square: bool) -> bool:
-        """Whether it runs layers of a kind; `square`: n_heads * head_dim is the width."""
+        """Return True if the engine runs layers of a kind; `square`: n_heads * head_dim is the width."""
         return kind in (self.sparse if sparse else self.dense) and (square or kind not in OF_WIDTH)
 
 
@@ -71,19 +71,19 @@ RUNS: Mapping[str, Runs] = {name: Runs.model_validate(keys) for name, keys in pa
 
 
 def prefill_chunk_of(engine: str) -> int:
-    """Tokens of prompts that an engine reads at once."""
+    """Return the number of prompt tokens that an engine reads at once."""
     known = RUNS.get(engine_of(engine))
     return PREFILL_CHUNK if known is None else known.prefill_chunk
 
 
 def runs_format(engine: str, precision: str) -> bool:
-    """Whether weights in a format may be meant for an engine: one that is not known here may run any."""
+    """Return True if an engine may run weights in a format; unknown engines may run any."""
     known = RUNS.get(engine_of(engine))
     return known is None or known.runs_format(precision)
 
 
 def kinds_of(design: Architectures) -> list[str]:
-    """Kinds of layers beside full attention of a design, one row."""
+    """Return the layer kinds of a design (one row) beside full attention."""
     counts = {"local": design.n_local, "conv": design.n_conv, "kv_shared": design.n_kv_shared}
     local, conv, shared = (bool(counts[name][0] > 0) for name in counts)
     linear = str(worded("linear_kind", design.linear_kind)[0])
@@ -91,7 +91,7 @@ def kinds_of(design: Architectures) -> list[str]:
 
 
 def kinds_of_rule(rule: Rule) -> list[str]:
-    """Kinds of layers beside full attention that a rule of a space makes."""
+    """Return the layer kinds beside full attention that a rule of a space makes."""
     others = [kind for kind in ("conv" if rule.conv else None, rule.linear) if kind is not None]
     return [*_cached(local=rule.local is not None, shared=rule.kv_shared is not None), *others]
 

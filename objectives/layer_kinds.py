@@ -1,4 +1,4 @@
-"""Layers of several kinds: which share of an architecture's layers is of each, and the sizes of linear attention.
+"""Layers of several kinds: the share of an architecture's layers of each kind, and the sizes of linear attention.
 
 A cost of a layer is the mean over all layers, so that depth times it is the cost of all: an operator that some layers
 have counts with their share. Where every layer is alike shares are exactly 1 and 0.
@@ -16,7 +16,7 @@ STATE_BYTES = 4.0  # a recurrence is kept in 32 bits
 
 
 class LayerKinds:
-    """Shares of the layers, each (n,); 1.0 where every layer of every row is of the kind, None where none is."""
+    """Shares of the layers, each (n,); 1.0 if every layer of every row is of the kind, None if none is."""
 
     def __init__(self, architectures: Architectures) -> None:
         self.architectures = architectures
@@ -34,7 +34,7 @@ class LayerKinds:
 
     @property
     def alike(self) -> bool:
-        """Whether every layer of every row is one of attention."""
+        """True if every layer of every row is attention."""
         return self.linear is None and self.conv is None
 
     @derived
@@ -69,19 +69,19 @@ class LayerKinds:
 
     @derived
     def own_kv_layers(self) -> FloatArray:
-        """Number of layers of attention with keys and values of their own, (n,)."""
+        """Number of attention layers with their own keys and values, (n,)."""
         a = self.architectures
         return self._left(a.n_linear, a.n_conv, a.n_kv_shared)
 
     @derived
     def own_headed_layers(self) -> FloatArray | None:
-        """Number of layers of full attention with heads of their own, (n,); None where no row has some."""
+        """Number of full-attention layers with their own heads, (n,); None if no row has any."""
         a = self.architectures
         return _float(a.n_full * (a.full_head_dim > 0)) if any_of(a.full_head_dim) else None
 
     @derived
     def own_headed_kv_layers(self) -> FloatArray | None:
-        """Those of them with keys and values of their own, (n,)."""
+        """Number of such layers with their own keys and values, (n,)."""
         a, found = self.architectures, self.own_headed_layers
         return None if found is None else found - _float((a.n_kv_shared - a.n_kv_shared_local) * (found > 0))
 
@@ -100,12 +100,12 @@ class LayerKinds:
         return self._share(self._inside(context))
 
     def full(self, context: int) -> FloatArray | float:
-        """Layers that attend to the whole of a context."""
+        """Share of layers that attend to the whole context."""
         a = self.architectures
         return self._part(self._left(self._inside(context), a.n_linear, a.n_conv))
 
     def kept_tokens(self, context: int) -> FloatArray:
-        """Tokens of a context that all KV caches together keep, Σ over layers that own one."""
+        """Tokens of a context that all KV caches together keep, Σ over layers with a cache."""
         a = self.architectures
         if not any_of(a.n_local):
             return self.own_kv_layers * float(context)
@@ -114,7 +114,7 @@ class LayerKinds:
         return kept + local * np.minimum(self.window, float(context))
 
     def keys_of_a_token(self, context: int) -> FloatArray:
-        """Keys that a token of a causal sequence attends to, mean over its places, Σ over the layers of attention."""
+        """Mean number of keys that a token of a causal sequence attends to, Σ over the layers of attention."""
         whole, inside = (context + 1) / 2.0, self._inside(context)
         if not any_of(inside):
             return self.attention_layers * whole

@@ -1,4 +1,4 @@
-"""Metrics at a quantile, `total_ms@q80`: what a measurement of an unseen model (or device) stays within with a probability, design by design."""
+"""Metrics at a quantile, `total_ms@q80`: the value that a measurement of an unseen model or device stays below with a probability."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ MEASURED: Mapping[str, Mapping[str, Errors]] = {
 
 @dataclass(frozen=True)
 class Factor:
-    """What measured / predicted stays below with a probability: `held_out` of what was held out, times what was not measured.
+    """Bound on measured / predicted: `held_out` from held-out errors, times the factors for unmeasured conditions.
 
     dense, sparse: the whole factor of designs without experts and with; count: distinct models (or devices) held out; what: which.
     """
@@ -46,7 +46,7 @@ class Factor:
 
 
 def conformal_factor(ratios: Sequence[float], models: int, share: Fraction, *, rows: int | None = None) -> float | None:
-    """The bound on measured / predicted of an unseen model with probability `share`, None of too few models.
+    """Return the bound on measured / predicted of an unseen model with probability `share`; None for too few models.
 
     Of n models the rank k = ceil((n + 1) share) covers a further one with probability k/(n + 1) >= share [Vovk et al.
     2005]. A model may have several rows: the largest ratio that at most n - k rows exceed is one that at most n - k models
@@ -65,12 +65,12 @@ def conformal_factor(ratios: Sequence[float], models: int, share: Fraction, *, r
 
 
 def beyond(rows: int, models: int, tail: Fraction) -> int:
-    """How many of the ratios lie outside on one side, so that at most `tail` of further models do."""
+    """Return how many ratios lie outside on one side, so that at most `tail` of further models do."""
     return min(rows - 1, max(0, math.floor(rows * ((models + 1) * tail - 1) / models)))
 
 
 def in_quadrature(ratio: float, middle: float, slower: float) -> float:
-    """A quantile of measured / predicted, whose median is `middle`, times one of another factor, whose median is 1.
+    """Return the combined quantile of two independent factors on measured / predicted, one of median `middle`, one of median 1.
 
     middle · exp(±sqrt(ln²(ratio/middle) + ln² slower)), exact where both are normal in the logarithm and independent; away
     from the middle on the side of `slower`.
@@ -80,13 +80,13 @@ def in_quadrature(ratio: float, middle: float, slower: float) -> float:
 
 
 def level_of(name: str) -> tuple[str, Fraction]:
-    """The metric and the exact share of `total_ms@q80`."""
+    """Return the metric and the exact share of `total_ms@q80`."""
     metric, _, level = name.partition("@q")
     return metric, Fraction(level) / 100
 
 
 def factors_of(metric: str, share: Fraction, scenario: Scenario) -> dict[str, Factor]:
-    """The factor of each term of a metric in a scenario of one format, by the term's name.
+    """Return the factor of each term of a metric in a scenario of one format, by the term's name.
 
     Raises:
         ValueError: nothing was held out, or of so few models that nothing so likely can be claimed; energy at a batch not metered.
@@ -98,7 +98,7 @@ def factors_of(metric: str, share: Fraction, scenario: Scenario) -> dict[str, Fa
 
 
 def at_quantile(terms: Mapping[str, FloatArray], experts: AnyArray, factors: Mapping[str, Factor]) -> FloatArray:
-    """Σ factor · term over the terms of a metric, (n,), each by the design's own factor: with experts or without."""
+    """Return Σ factor · term over the terms of a metric, (n,), with separate factors for dense and sparse designs."""
     sparse = np.asarray(experts) > 1
     return reduce(np.add, [np.where(sparse, f.sparse, f.dense) * terms[name] for name, f in factors.items()])
 
@@ -106,7 +106,7 @@ def at_quantile(terms: Mapping[str, FloatArray], experts: AnyArray, factors: Map
 def as_composition(
     metric: str, share: Fraction, scenario: Scenario
 ) -> tuple[Mapping[str, int], Callable[..., FloatArray]]:
-    """A metric at a quantile as a function of sums of parts: of its terms, and of E where the factor depends on it.
+    """Return a metric at a quantile as a function of sums of parts: its terms, and E if the factor depends on it.
 
     It rises weakly with each, and with E from none to some; ranges never hold designs with experts and without.
     """

@@ -1,4 +1,4 @@
-"""Bytes that an architecture takes: the paper's weights, and what must be resident."""
+"""Bytes of an architecture: the weights that the paper counts, and all resident memory."""
 
 from collections.abc import Callable, Mapping
 
@@ -18,7 +18,7 @@ GB = 1e9
 
 
 def weights_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatArray:
-    """The paper's memory [eq:memory_footprint]: linear weights · b_w, GB, (n,); never embeddings.
+    """Return the paper's memory [eq:memory_footprint]: linear weights · b_w, GB, (n,); never embeddings.
 
     Experts in slow memory are no part of it; the layer of a head for multi-token prediction and a draft model are.
     """
@@ -36,12 +36,12 @@ def weights_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatAr
 
 
 def projection_gb(x: Dimensions, scenario: Scenario) -> FloatArray:
-    """The projection of a head for multi-token prediction, 2 d · d weights, GB, (n,)."""
+    """Return the projection of a head for multi-token prediction, 2 d · d weights, GB, (n,)."""
     return 2.0 * x.width**2 * scenario.precision.bytes_of("weights", 2.0 * x.width) / GB
 
 
 def expert_weights_gb(x: Dimensions, g: ParameterGroups, p: Precision) -> FloatArray:
-    """All routed experts, of dense designs the FFN, GB, (n,)."""
+    """Return the memory of all routed experts (for dense designs the FFN), GB, (n,)."""
     if x.layout is not None:
         each = (expert_weights_gb(block, count(block.architectures, block), p) for block in x.layout.ffns)
         return sum(each, np.zeros(len(x.architectures)))
@@ -51,7 +51,7 @@ def expert_weights_gb(x: Dimensions, g: ParameterGroups, p: Precision) -> FloatA
 
 
 def slow_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario, *, kept: bool = False) -> FloatArray:
-    """Experts in slow memory, GB, (n,); with `kept` less the hot ones, of which fast memory has a copy."""
+    """Return the experts in slow memory, GB, (n,); with `kept`, without the hot ones that fast memory copies."""
     serving = scenario.serving
     share = serving.slow_share * (1.0 - serving.hot.share if kept else 1.0)
     return expert_weights_gb(x, g, scenario.precision) * share
@@ -72,7 +72,7 @@ def _of_draft(scenario: Scenario, memory: Callable[[Dimensions, ParameterGroups,
 
 
 def weights_by_part(x: Dimensions, g: ParameterGroups, p: Precision) -> tuple[FloatArray, FloatArray]:
-    """Bytes of the linear weights of what mixes tokens and of FFNs, each (n,)."""
+    """Return the bytes of linear weights of mixers and of FFNs, each (n,)."""
     kinds, d, inner = x.kinds, x.width, x.kinds.inner
     weights = p.bytes_of("weights", d)
     if p.stored is None:
@@ -93,14 +93,14 @@ def weights_by_part(x: Dimensions, g: ParameterGroups, p: Precision) -> tuple[Fl
 
 
 def embedding_bytes(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatArray:
-    """Bytes of embedding and LM head, of one table where they are tied, and of tables of per-layer embeddings, (n,)."""
+    """Return the bytes of embedding and LM head (one table if tied) and of per-layer embeddings, (n,)."""
     head, table = scenario.bytes_of_head(x.width), scenario.bytes_of_embedding(x.architectures.tied, x.width)
     apart = scenario.bytes_of_embedding(np.zeros(len(x.architectures), dtype=np.bool_))
     return g.embedding * 0.5 * (head + table) + g.tables * apart
 
 
 def resident_parts_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> dict[str, FloatArray]:
-    """Resident memory of architectures with their parameters, GB by part, each (n,).
+    """Return the resident memory of architectures by part, GB, each (n,).
 
     Weights, embeddings, KV cache, states of other mixers, activations.
     """
@@ -142,13 +142,13 @@ def _of_drafting(
 
 
 def kv_cache_of(x: Dimensions, scenario: Scenario) -> FloatArray:
-    """Bytes of the KV cache of B sequences at full context, (n,)."""
+    """Return the bytes of the KV cache of B sequences at full context, (n,)."""
     context = scenario.input_tokens + scenario.output_tokens
     return kv_cache_bytes(x, context, float(scenario.batch) * scenario.precision.kv_bytes)
 
 
 def state_bytes(x: Dimensions, scenario: Scenario) -> FloatArray | None:
-    """States of B sequences, (n,): recurrences in 32 bits, and the inputs that a causal convolution still needs."""
+    """Return the bytes of the states of B sequences, (n,): recurrences in 32 bits, and inputs that causal convolutions need."""
     a, kinds, b_a = x.architectures, x.kinds, scenario.precision.activation_bytes
     if x.layout is not None:
         each = (state_bytes(block, scenario) for block in x.layout.mixers)
@@ -162,7 +162,7 @@ def state_bytes(x: Dimensions, scenario: Scenario) -> FloatArray | None:
 
 
 def mixer_activations(x: Dimensions, scenario: Scenario) -> FloatArray:
-    """Elements that the mixer which needs most holds of the tokens that are read at once, (n,).
+    """Return the largest number of elements that a mixer holds for the tokens of one chunk, (n,).
 
     Attention 4 d + 2 d_m a token and, unfused, the scores; linear attention 2 d + c + 2 h_v d_v; convolution 6 d.
     """
@@ -184,12 +184,12 @@ def mixer_activations(x: Dimensions, scenario: Scenario) -> FloatArray:
 
 
 def resident_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatArray:
-    """Weights, embeddings, KV cache at full context and peak activations, GB, (n,)."""
+    """Return weights, embeddings, KV cache at full context and peak activations, GB, (n,)."""
     return sum(resident_parts_gb(x, g, scenario).values(), np.zeros(len(x.architectures)))
 
 
 def weights_share(shares: PartAssessment) -> Share:
-    """A part's share of `weights_gb`."""
+    """Return a part's share of `weights_gb`."""
     architectures, scenario = shares.architectures, shares.scenario
     serving, precision = scenario.serving, scenario.precision
     if shares.part == "base":
@@ -237,7 +237,7 @@ def _share_of_kinds(x: Dimensions, scenario: Scenario) -> Share:
 
 
 def resident_share(shares: PartAssessment) -> Share:
-    """A part's share of `resident_gb`: weights, small tensors, embeddings, KV cache, activations."""
+    """Return a part's share of `resident_gb`: weights, small tensors, embeddings, KV cache, activations."""
     scenario = shares.scenario
     p, x = scenario.precision, shares.dimensions
     tokens = scenario.tokens_at_once * p.activation_bytes / GB

@@ -38,7 +38,7 @@ _ALONE = re.compile(r"(?<![\w.,-])(\d{4,5})(?![\w.,]|\s*-?bit)")
 
 
 def memory_rate(key: str, text: str) -> tuple[float, str] | None:
-    """Bytes/s and how they were computed, rate · width / 8; None of text that states no memory.
+    """Return bytes/s and how they were computed, rate · width / 8; None for text that states no memory.
 
     Raises:
         ValueError: text of a memory that does not say its rate and width, or may say two; with the line to write.
@@ -62,7 +62,7 @@ def memory_rate(key: str, text: str) -> tuple[float, str] | None:
 
 
 def without_memory(text: str) -> str:
-    """Text without what says a memory's kind, rate and width."""
+    """Return text without the words for a memory's kind, rate and width."""
     for pattern in (_TYPE, _SEVERAL, _CHANNELS, _TRANSFERS, _CLOCK, _WIDTH, _ALONE):
         text = pattern.sub(" ", text)
     return text

@@ -1,4 +1,4 @@
-"""The one intake of bytes from outside: plain files alone, never waited for, of bounded size, depth and integers.
+"""The only reader of files from outside: plain files, never waited for, of bounded size, depth and integers.
 
 Whoever wrote a file is not known: a folder from elsewhere can hold a link to `/dev/zero`, a pipe that nobody writes to,
 or a gigabyte of brackets under any name. Every refusal is an `OSError` whose `strerror` says what is there instead.
@@ -26,16 +26,16 @@ KINDS = {
 
 
 class Refused(OSError):
-    """A path that cannot be read; `strerror` says why."""
+    """Raised for a path that cannot be read; `strerror` says why."""
 
 
 def kind(mode: int) -> str:
-    """The kind of file that a mode stands for."""
+    """Return the kind of file that a mode stands for."""
     return KINDS.get(stat.S_IFMT(mode), "a device or pipe")
 
 
 def opened(path: Path, *, own: bool = False) -> BufferedReader:
-    """A plain file opened for reading; its links are followed unless it is a run folder's `own`.
+    """Return a plain file opened for reading; links are followed unless it is a run folder's `own`.
 
     Raises:
         OSError: it is not there, or something else than a plain file is.
@@ -55,7 +55,7 @@ def opened(path: Path, *, own: bool = False) -> BufferedReader:
 
 
 def checked(path: Path, most: int) -> Path:
-    """A path that a library of others opens itself, once this has seen that a plain file of `most` bytes is there.
+    """Return the path after checking that it is a plain file of at most `most` bytes; for libraries that open files themselves.
 
     Raises:
         OSError: it is not.
@@ -66,7 +66,7 @@ def checked(path: Path, most: int) -> Path:
 
 
 def content(path: Path, most: int, *, own: bool = False) -> bytes:
-    """The bytes of a plain file, of at most `most`.
+    """Return the bytes of a plain file, at most `most`.
 
     Raises:
         OSError: it cannot be read, is no plain file, or is larger.
@@ -80,7 +80,7 @@ def content(path: Path, most: int, *, own: bool = False) -> bytes:
 
 
 def text(path: Path, most: int, *, own: bool = False, encoding: str = "utf-8", errors: str = "strict") -> str:
-    """The text of a plain file, line ends as Python has them.
+    """Return the text of a plain file, with Python's line ends.
 
     Raises:
         OSError: as of `content`.
@@ -90,7 +90,7 @@ def text(path: Path, most: int, *, own: bool = False, encoding: str = "utf-8", e
 
 
 def beginning(path: Path, size: int) -> bytes:
-    """The first bytes of a plain file of any size.
+    """Return the first bytes of a plain file of any size.
 
     Raises:
         OSError: it cannot be read, or is no plain file.
@@ -100,7 +100,7 @@ def beginning(path: Path, size: int) -> bytes:
 
 
 def json_of(path: Path, most: int, *, own: bool = False) -> Any:
-    """The content of a JSON file.
+    """Return the content of a JSON file.
 
     Raises:
         OSError: as of `content`.
@@ -110,7 +110,7 @@ def json_of(path: Path, most: int, *, own: bool = False) -> Any:
 
 
 def parsed(source: str, *, exact: bool = False, once: bool = False) -> Any:
-    """JSON whose integers a float can hold (`exact`: as they are, a generator's have 128 bits), not too deep for any reader.
+    """Return JSON with integers that a float can hold (`exact`: any integer) and of bounded depth.
 
     once: a key that an object has twice is refused.
 
@@ -132,7 +132,7 @@ def parsed(source: str, *, exact: bool = False, once: bool = False) -> Any:
 
 
 def objects_in(source: str) -> tuple[list[Any], list[int]]:
-    """JSON objects that begin a line among other text, of lists that need not be closed too, and the lines of those that are not whole."""
+    """Return JSON objects at line starts among other text, also from unclosed lists, and the lines of incomplete ones."""
     objects: list[Any] = []
     broken: list[int] = []
     place = 0
@@ -149,7 +149,7 @@ def objects_in(source: str) -> tuple[list[Any], list[int]]:
 
 
 def whole_number(digits: str) -> int | float:
-    """Decimal whatever it starts with (08 is eight), octal after 0o, hexadecimal after 0x; a float beyond 64 bits.
+    """Return an integer: decimal even with leading zeros, octal after 0o, hexadecimal after 0x; a float beyond 64 bits.
 
     Raises:
         ValueError: no float is as large.

@@ -44,12 +44,12 @@ Quantity = str | LogProduct | LayerCosts
 
 
 class NotASum(Exception):
-    """A metric that has no parts in this scenario; its name."""
+    """Raised for a metric that has no parts in this scenario; holds its name."""
 
 
 @dataclass(frozen=True, eq=False)
 class PartAssessment:
-    """`shares["total_ms"]` is what a part of each architecture adds to that metric.
+    """The contribution of a part of each architecture to a metric: `shares["total_ms"]`.
 
     For attention and FFN the architectures have one layer, and only the columns that the part
     depends on mean anything; attention of several kinds has all its layers, and a share per layer is their mean.
@@ -104,7 +104,7 @@ class PartAssessment:
         return Share(once=(column,)) if self.part == "base" else Share(per_layer=(column,))
 
     def phase_ms(self, phase: Literal["prefill", "decode"]) -> Share:
-        """Prefill or decode latency in the scenario's fidelity, ms."""
+        """Return prefill or decode latency in the scenario's fidelity, ms."""
         if self.scenario.latency == "closed_form":
             seconds = closed_form.part_seconds(self.architectures, self.scenario, phase, self.part)
             return of_part(self, seconds * 1e3, seconds * 1e3)
@@ -118,7 +118,7 @@ class PartAssessment:
         return Share(once=(feature(self.architectures, name),)) if OWNERS[name] == self.part else Share()
 
     def loss(self) -> Share:
-        """The law's terms.
+        """Return the law's terms.
 
         Raises:
             NotASum: the law is none.
@@ -129,7 +129,7 @@ class PartAssessment:
 
 
 def of_part(shares: PartAssessment, per_layer: FloatArray, once: FloatArray) -> Share:
-    """The share of a part: the base's is `once`, another's what every layer has, and `once` what one layer drafts with besides."""
+    """Return the share of a part: the base's is `once`; another's is that of every layer, and `once` for one drafting layer."""
     if shares.part == "base":
         return Share(once=(once,))
     alone = (once,) if shares.scenario.serving.drafts_itself else ()
@@ -151,12 +151,12 @@ class Composition:
 
 
 def additive(metric: str) -> Composition:
-    """A metric that is its own sum of parts."""
+    """Return the composition of a metric that is its own sum of parts."""
     return Composition(MappingProxyType({metric: 1}), lambda u: u)
 
 
 def composition(metric: str, scenario: Scenario, own: Mapping[str, Any] = MappingProxyType({})) -> Composition | None:
-    """How a metric follows from sums of parts; None when it declares nothing.
+    """Return how a metric follows from sums of parts; None if it declares nothing.
 
     `own` maps the names of a user's metrics to their functions, which declare with attributes
     `parts` or `composition` as a module of `objectives.metrics` does.
@@ -209,5 +209,5 @@ def _blended(memory: FloatArray, cache: FloatArray, working_set: FloatArray, sce
 
 
 def declaring(metric: str, own: Mapping[str, Any]) -> Any:
-    """The holder of a metric's `parts`: its module, or the user's function."""
+    """Return the object that declares a metric's `parts`: its module, or the user's function."""
     return own[metric] if metric in own else importlib.import_module(f"objectives.metrics.{metric}")

@@ -1,4 +1,4 @@
-"""Whether a device's figures can be those of its class of chip, by the shipped catalogue: slips, swaps, figures of sparse matrices."""
+"""Plausibility of a device's figures, judged by shipped devices of its class: slips, swaps, sparse peaks."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ Line = tuple[tuple[str, ...], str]
 
 @cache
 def shipped() -> Mapping[str, tuple[Chip, Figures]]:
-    """The class and figures of each shipped device."""
+    """Return the class and figures of each shipped device."""
     devices = {}
     for name, path in documents("objectives.devices").items():
         head = re.split(r"^(?:profiles|energy|modes):", outside.text(path, outside.MB), maxsplit=1, flags=re.MULTILINE)[
@@ -44,7 +44,7 @@ def shipped() -> Mapping[str, tuple[Chip, Figures]]:
 
 
 def called_alike(given: str) -> list[str]:
-    """The shipped devices that share most words with what somebody calls his, `pixel 9`; none where only makers' words are shared."""
+    """Return the shipped devices that share most words with a name such as `pixel 9`; none if only makers' words are shared."""
     wanted = set(re.findall(r"[a-z0-9]+", given.lower()))
     shared = {name: wanted & _words_of(name) for name in documents("objectives.devices")}
     telling = {name: len(words) for name, words in shared.items() if any(len(w) > 1 and w not in MAKERS for w in words)}
@@ -59,7 +59,7 @@ def _words_of(name: str) -> set[str]:
 
 @cache
 def ranges(chip: Chip) -> Mapping[tuple[str, ...], tuple[float, float]]:
-    """Least and greatest of each figure and ratio among shipped devices of a class; of all where the class is not stated."""
+    """Return the least and greatest of each figure and ratio among shipped devices of a class; of all if no class is stated."""
     devices = [figures for own, figures in shipped().values() if chip in ("any", own)]
     keys: list[tuple[str, ...]] = [*((name,) for name in FIGURES), *RATIOS]
     values = {key: [_of(figures, key) for figures in devices] for key in keys}
@@ -81,7 +81,7 @@ def _beyond(figures: Figures, chip: Chip, wider: float = WIDER) -> list[tuple[st
 
 
 def impossible(device: Device) -> Iterator[Line]:
-    """Figures that cannot be meant, by key, with the line to write; nothing of those that were measured or are confirmed."""
+    """Return impossible figures by key with the line to write; measured and confirmed figures are exempt."""
     if device.dense_confirmed or device.confidence == "measured":
         return
     figures = _figures(device)
@@ -117,7 +117,7 @@ def impossible(device: Device) -> Iterator[Line]:
 
 
 def unusual(device: Device) -> list[str]:
-    """A line on figures that chips of the class rarely have; nothing of those that were measured or are confirmed."""
+    """Return a line on figures that are rare for the class; measured and confirmed figures are exempt."""
     if device.dense_confirmed or device.confidence == "measured":
         return []
     figures, lines = _figures(device), [f"{'.'.join(key)}: {text}" for key, text in impossible(device)]

@@ -1,4 +1,4 @@
-"""What packages hold: modules by file names and first docstring lines and YAML files by name, installed versions."""
+"""Contents of packages: modules and YAML files by name, first docstring lines, installed versions."""
 
 import ast
 from collections.abc import Iterator
@@ -16,34 +16,34 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def folder(package: str) -> Path:
-    """Where a package of ours lies: beside this code, whatever else has its name on the Python path."""
+    """Return the folder of one of our packages, also if the Python path has another package of that name."""
     return ROOT.joinpath(*package.split("."))
 
 
 @cache
 def importable(package: str) -> tuple[str, ...]:
-    """Names of a package's plug-ins: plain modules, without importing them."""
+    """Return the names of a package's plug-ins, which are plain modules, without importing them."""
     return tuple(sorted(path.stem for path in folder(package).glob("*.py") if not path.stem.startswith("_")))
 
 
 @cache
 def documents(package: str) -> dict[str, Path]:
-    """YAML files by name of a package, or of a folder inside one (`objectives.devices`)."""
+    """Return the YAML files of a package, or of a folder inside one (`objectives.devices`), by name."""
     return {path.stem: path for path in sorted(folder(package).glob("*.yaml"))}
 
 
 def packaged(package: str, name: str) -> Any:
-    """The content of a document of a package."""
+    """Return the content of a document of a package."""
     return yaml.safe_load(outside.text(documents(package)[name], outside.MB))
 
 
 def summary(package: str, name: str) -> str:
-    """First docstring line of a plug-in, without importing it."""
+    """Return the first docstring line of a plug-in, without importing it."""
     return first_line(folder(package) / f"{name}.py")
 
 
 def first_line(path: Path, function: str = "") -> str:
-    """First docstring line of a module's file, or of a function in it; "" where there is none; nothing is imported."""
+    """Return the first docstring line of a module's file, or of a function in it, without importing; "" if there is none."""
     try:
         tree = ast.parse(outside.text(path, outside.MB))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
@@ -54,12 +54,12 @@ def first_line(path: Path, function: str = "") -> str:
 
 
 def normalised(name: str) -> str:
-    """Names as people spell them, as ours are: lower case, hyphens read as underscores."""
+    """Return names in our spelling: lower case, underscores for hyphens."""
     return name.lower().replace("-", "_")
 
 
 def imports(package: str, name: str) -> set[str]:
-    """Top-level packages that a plug-in imports, without importing it."""
+    """Return the top-level packages that a plug-in imports, without importing it."""
     tree = ast.parse(outside.text(folder(package) / f"{name}.py", outside.MB))
     found = {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
     found |= {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}
@@ -67,7 +67,7 @@ def imports(package: str, name: str) -> set[str]:
 
 
 def located(module: str, *, file: bool = False) -> Path | None:
-    """The folder of a dotted name, or the file of a module; nothing is imported."""
+    """Return the folder of a dotted name, or the file of a module, without importing."""
     for path in _places(module, file=file):
         if path.is_file() if file else path.is_dir():
             return path
@@ -94,7 +94,7 @@ DISTRIBUTION = "plas-codesign"
 
 @cache
 def version_of(package: str) -> str:
-    """Version of a distribution, or `not installed`."""
+    """Return the version of a distribution, or `not installed`."""
     try:
         return version(package)
     except PackageNotFoundError:

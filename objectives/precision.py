@@ -13,7 +13,7 @@ from search_spaces.formats import FORMATS, base_of, kv_bits_of, operators_of
 
 @dataclass(frozen=True)
 class Precision:
-    """Bytes per element and the peak of the linear operators; `int8` alone quantises in operators of its own.
+    """Bytes per element and the peak of linear operators; only `int8` quantises in separate operators.
 
     weight_bytes: of the weights of linear operators; where `stored` is, of most of them, and `bytes_of` says each. head_bytes:
     of LM head and embedding, small_bytes: of routers, norms and biases.
@@ -44,13 +44,13 @@ class Precision:
             define(self.name, self.stored)
 
     def bytes_of(self, kind: TensorClass, row: FloatArray | None = None) -> Values:
-        """Bytes per weight of a class of tensors, in rows of so many weights; of whole blocks without rows."""
+        """Return bytes per weight of a class of tensors, in rows of so many weights; of whole blocks without rows."""
         if self.stored is not None:
             return self.stored.bytes_of(kind, row)
         return self.head_bytes if kind in ("head", "embedding") else self.weight_bytes
 
     def bytes_of_ffn(self, sparse: FloatArray, width: FloatArray | None = None) -> tuple[Values, Values]:
-        """Bytes per weight of gate and up, in rows of the width, and of down; of routed experts where `sparse` is 1.
+        """Return bytes per weight of gate and up (rows of the width) and of down; of routed experts if `sparse` is 1.
 
         Rows of down projections count as whole blocks, so that bytes rise with their length.
         """
@@ -62,22 +62,22 @@ class Precision:
 
     @property
     def quantises(self) -> bool:
-        """Whether activations are quantised dynamically before linear operators."""
+        """True if activations are quantised dynamically before linear operators."""
         return base_of(self.name) == "int8"
 
     @property
     def of_down(self) -> "Precision":
-        """That of down projections."""
+        """The precision of down projections."""
         wider = operators_of(self.name).endswith("_down8")
         return replace(self, input_bytes=1.0, linear_peak="int8") if wider else self
 
     @property
     def widened(self) -> bool:
-        """Whether weights for the FP4 peak are widened before products, as on a device without it."""
+        """True if FP4 weights are widened before products, as on a device without an FP4 peak."""
         return self.linear_peak != PRECISIONS[self.name].linear_peak
 
     def on(self, device: Device) -> "Precision":
-        """The precision as a device computes in it: without an FP4 peak engines widen weights of 4 bits, inputs stay wide, and products run at FP16's.
+        """Return the precision as a device computes in it; without an FP4 peak, FP4 weights are widened and products run at FP16's peak.
 
         Source: vLLM, `Marlin` kernels for NVFP4 on GPUs before Blackwell (weight-only).
         """
@@ -87,7 +87,7 @@ class Precision:
 
 
 def of_format(name: str, written: WeightFormat) -> Precision:
-    """The precision of a weight format."""
+    """Return the precision of a weight format."""
     weights, head, small = (float(np.asarray(written.bytes_of(kind))) for kind in ("weights", "head", "small"))
     inputs, activations = (written.type_of(kind).per_weight for kind in (written.inputs, written.activations))
     stored = None if written.plain else written
@@ -108,7 +108,7 @@ PRECISIONS = {name: _made(name) for name in FORMATS}
 
 
 def define(name: str, written: WeightFormat) -> None:
-    """Make a format of an installed package or of a study known by its name, from then on as one that ships; a design has it as its study's own.
+    """Register a format of an installed package or of a study, so that its name works like a shipped one.
 
     Raises:
         ValueError: a name that none can have, or that another format has in this process.
@@ -128,7 +128,7 @@ def define(name: str, written: WeightFormat) -> None:
 
 
 def precision(name: str, int4_group_size: int | None = None) -> Precision:
-    """A precision by name; under int4 with groups of g weights take 0.5 + 2.5/g bytes."""
+    """Return a precision by name; under int4 with groups of g, weights take 0.5 + 2.5/g bytes."""
     chosen = PRECISIONS[name]
     if base_of(name) != "int4" or int4_group_size is None:
         return chosen

@@ -1,4 +1,4 @@
-"""Which calibrated profile prices a precision, a batch and a power mode, and how far off times are of which nothing was measured."""
+"""The choice of the calibrated profile for a precision, a batch and a power mode, and the errors of times on unmeasured devices."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ TRANSFERABLE: dict[str, tuple[str, ...]] = {
 
 
 def calibration_for(device: Device, asked: Conditions, *, typical: bool = True) -> tuple[Calibration | None, str]:
-    """The profile that prices a device in its power mode, and how to name it.
+    """Return the profile for a device in its power mode, and its name.
 
     Of the engine that is asked for, if any, or that alone runs a format which nothing was measured in; among profiles of one precision those measured in the format itself, then the nearest
     batch, then the one that was measured with the most like lengths and experts, then the smallest held-out error. Where none computes
@@ -100,7 +100,7 @@ def _without_profile(
 
 
 def energy_for(device: Device, profile: Calibration | None, precision: str, batch: int) -> Energy | None:
-    """The coefficients of this power mode: of the profile's engine, of the precision and the batch where there are several."""
+    """Return the energy coefficients of this power mode, for the profile's engine, precision and batch if there are several."""
     engine = None if profile is None else profile.engine
 
     def distance(e: Energy) -> tuple[bool, bool, bool, float]:
@@ -111,7 +111,7 @@ def energy_for(device: Device, profile: Calibration | None, precision: str, batc
 
 
 def energy_named(energy: Energy) -> str:
-    """The terms of the energy and their accuracy."""
+    """Return the terms of the energy and their accuracy."""
     per_byte = f" + {energy.per_byte * 1e12:.3g} pJ x bytes" if energy.per_byte else ""
     made = f"{energy.base_power:.3g} W x time + {energy.per_flop * 1e12:.3g} pJ x FLOPs{per_byte}"
     parts = [f"energy_j is {made}, metered with {energy.engine or 'an unnamed engine'}"]
@@ -126,7 +126,7 @@ def energy_named(energy: Energy) -> str:
 
 
 def energy_unseen(energy: Energy, precision: str, batch: int, tokens: int, *, experts: bool) -> str:
-    """Conditions of a request outside of the metered rows, "" without any."""
+    """Return a sentence on conditions of a request outside of the metered rows, "" without any."""
     unseen = []
     if energy.batches and batch not in energy.batches:
         unseen.append(f"batch {batch} (metered: {', '.join(map(str, energy.batches))})")
@@ -153,7 +153,7 @@ def _named(profile: Calibration, asked: Conditions) -> str:
 
 
 def far_off(profile: Calibration) -> list[str]:
-    """Each phase whose held-out median error is above `FAR_OFF`, with that error."""
+    """Return each phase whose held-out median error is above `FAR_OFF`, with that error."""
     missed = {phase: profile.missed(phase) for phase in profile.held_out}
     return [
         f"{phase} {100 * off:.0f} % off on models held out"
@@ -169,7 +169,7 @@ CURE = "times of your own (plas measure, plas calibrate) correct them"
 
 
 def doubts(device: Device, calibration: Calibration | None) -> list[str]:
-    """How far off times are of which nothing was measured on the device; nothing of others and of measured rates."""
+    """Return sentences on the error of times if nothing was measured on the device; none for measured devices."""
     if calibration is not None:
         return [_typical(device, calibration)] if calibration.typical else []
     if device.confidence == "measured" or any(p.mode == device.mode for p in device.profiles):
@@ -183,7 +183,7 @@ def doubts(device: Device, calibration: Calibration | None) -> list[str]:
 
 
 def measured_elsewhere() -> str:
-    """How much longer than at datasheet peaks measured devices take, NPUs apart."""
+    """Return how much longer than at datasheet peaks measured devices take, without NPUs."""
     return f"measured, {_took('prefill', PREFILL)}, on an NPU {NPU_PREFILL[0]:g}, {_took('decode', DECODE)}"
 
 
@@ -218,7 +218,7 @@ T = TypeVar("T", Calibration, Energy)
 
 
 def in_unmeasured_mode(device: Device, mode: str) -> dict[str, list[Any]]:
-    """Further `profiles` and `energy` of a mode that has none: of each engine, format and batch, interpolated in the logarithm of the peak.
+    """Return `profiles` and `energy` of a mode without its own, interpolated in the logarithm of the peak.
 
     Beyond the measured modes it is that of the nearest one. Measured / predicted of both modes' rows are made wider by `APART`
     of what the two differ by: the Orin Nano's times at 25 W and 15 W are 8 and 37 % too long, of 13 and 40 % given.

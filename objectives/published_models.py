@@ -1,4 +1,4 @@
-"""Published models by name: which there are, and which one a name in a log, of a file or on a command line means.
+"""Published models by name, and the resolution of names from logs, files or the command line.
 
 search_spaces/models has a file for each model that `devices --models all` ranks, and shapes.json for the others: further shapes, other names
 of a shape (fine-tunes that keep their parent's), and owners of repositories. studies/model_shapes says where each is from.
@@ -29,7 +29,7 @@ WORD, VERSION = re.compile(r"\d+(?:\.\d+)*|[a-z]+"), re.compile(r"(?<![a-z])v(?=
 
 
 def models_named(text: str) -> tuple[str, ...]:
-    """Ids of the published models that a name means: the one, none, or several that the name does not tell apart.
+    """Return the ids of published models that a name may mean: one, none, or several.
 
     Read past are owners (`meta-llama/`, `Qwen_`), words such as Instruct and dates where a model's own name has none, formats (`-Q4_K_M`), and, in
     a name without dots, how the digits of a version are parted (`llama_v3_2_1b`).
@@ -47,20 +47,20 @@ def models_named(text: str) -> tuple[str, ...]:
 
 @cache
 def further() -> Mapping[str, Mapping[str, Any]]:
-    """The content of shapes.json: `models` and `aliases` by name, `owners`."""
+    """Return the content of shapes.json: `models` and `aliases` by name, `owners`."""
     content: dict[str, Any] = outside.json_of(folder(MODELS) / "shapes.json", outside.MB)
     return content
 
 
 @cache
 def further_models() -> Mapping[str, Mapping[str, Any]]:
-    """By id the models that have no file of their own: name, the keys of config.json, the published count, source."""
+    """Return the models without a file of their own by id: name, the keys of config.json, the published count, source."""
     return {normalised(name): {"name": name, **entry} for name, entry in further()["models"].items()}
 
 
 @cache
 def model_ids() -> tuple[str, ...]:
-    """Ids of all published models, those that are ranked first."""
+    """Return the ids of all published models, ranked ones first."""
     return (*documents(MODELS), *further_models())
 
 

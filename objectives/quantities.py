@@ -23,7 +23,7 @@ DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def split(text: str, expected: str) -> tuple[float, str]:
-    """Number and unit of a written quantity.
+    """Return number and unit of a written quantity.
 
     Raises:
         ValueError: `expected X, got Y; do Z`.
@@ -37,7 +37,7 @@ def split(text: str, expected: str) -> tuple[float, str]:
 
 
 def scaled(value: Any, unit: str, scale: float, example: str) -> float:
-    """A positive quantity in base units; a bare number counts `scale` of them.
+    """Return a positive quantity in base units; a bare number counts `scale` of them.
 
     Raises:
         ValueError: not a number, not positive, or another unit.
@@ -58,7 +58,7 @@ def scaled(value: Any, unit: str, scale: float, example: str) -> float:
 
 
 def short(value: Any) -> str:
-    """A value as the user wrote it, at most 60 characters."""
+    """Return a value as the user wrote it, at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
@@ -74,12 +74,12 @@ def _factor(written: str, unit: str, example: str) -> float:
 
 
 def milliseconds(value: Any) -> float:
-    """Milliseconds from "20 ms", "0.1 s", or a bare number of ms."""
+    """Return milliseconds from "20 ms", "0.1 s", or a bare number of ms."""
     return _time(value, "ms", _TIMES_IN_MS, 'a time like "20 ms"', "s, ms or us")
 
 
 def hours(value: Any) -> float:
-    """Hours from "500 h", "3 d", or a bare number of hours."""
+    """Return hours from "500 h", "3 d", or a bare number of hours."""
     return _time(value, "h", _TIMES_IN_H, 'hours like "500 h"', "h, d or min")
 
 
@@ -93,29 +93,29 @@ def _time(value: Any, base: str, units: Mapping[str, float], expected: str, usua
 
 
 def counted(value: Any, example: str) -> float:
-    """How many, from "500 M", "1.5 B" (10^9), "2 T", or a bare number."""
+    """Return a count from "500 M", "1.5 B" (10^9), "2 T", or a bare number."""
     billions = isinstance(value, str) and value.strip().endswith("B")
     return scaled(value.strip().removesuffix("B") + "G" if billions else value, "", 1.0, example)
 
 
 def gigabytes(value: Any) -> float:
-    """GB of 10^9 bytes from "8 GB", "512 MB", or a bare number of GB."""
+    """Return GB of 10^9 bytes from "8 GB", "512 MB", or a bare number of GB."""
     return scaled(value, "B", 1e9, "8 GB") / 1e9
 
 
 def bytes_in_words(size: float) -> str:
-    """`10 kB`, `1.5 MB`, `500 B`; k is 1,000."""
+    """Return `10 kB`, `1.5 MB` or `500 B`; k is 1,000."""
     scale, unit = next(((s, u) for s, u in ((1e6, "MB"), (1e3, "kB")) if size >= s), (1.0, "B"))
     return f"{size / scale:,.10g} {unit}"
 
 
 def joules(value: Any) -> float:
-    """Joules from "5 J", "300 mJ", "4.2 pJ", or a bare number of J."""
+    """Return joules from "5 J", "300 mJ", "4.2 pJ", or a bare number of J."""
     return _small(value, "J", "5 J")
 
 
 def watts(value: Any) -> float:
-    """Watts from "5 W", "800 mW", or a bare number of W."""
+    """Return watts from "5 W", "800 mW", or a bare number of W."""
     return _small(value, "W", "5 W")
 
 
@@ -131,7 +131,7 @@ def _small(value: Any, unit: str, example: str) -> float:
 
 
 def day_number(value: Any) -> float:
-    """A day as the number YYYYMMDD, from 2026-12-01 or that number.
+    """Return a day as the number YYYYMMDD, from 2026-12-01 or that number.
 
     Raises:
         ValueError: no day.
@@ -145,7 +145,7 @@ def day_number(value: Any) -> float:
 
 
 def day_in_words(number: float) -> str:
-    """`2026-12-01` of the number 20261201; another number as it is."""
+    """Return `2026-12-01` for the number 20261201; another number as it is."""
     try:
         return date.fromisoformat(f"{number:.0f}").isoformat()
     except ValueError:
@@ -153,7 +153,7 @@ def day_in_words(number: float) -> str:
 
 
 def quantity_in(unit: str, value: Any) -> float:
-    """A positive quantity as people write it ("20 ms", "8 GB", "1.5 B" parameters, 3.2, 249 USD, a date) in the unit of a metric.
+    """Return a written positive quantity ("20 ms", "8 GB", "1.5 B" parameters, 3.2, 249 USD, a date) in the unit of a metric.
 
     Raises:
         ValueError: not a positive quantity of that unit.

@@ -24,7 +24,7 @@ _DATASHEET = Calibration()  # made once: rates are asked for by every operator o
 
 
 class Workload(Protocol):
-    """The workload of a request: turns a cost into a rate."""
+    """The workload of a request, with which rates become costs and costs rates."""
 
     @property
     def batch(self) -> int:
@@ -32,7 +32,7 @@ class Workload(Protocol):
 
     @property
     def output_tokens(self) -> int:
-        """Tokens generated for each."""
+        """Tokens generated for each sequence."""
 
     @property
     def figures(self) -> Mapping[str, Figure]:
@@ -41,7 +41,7 @@ class Workload(Protocol):
 
 @dataclass(frozen=True)
 class Requests:
-    """A workload alone, as a recorded run holds it, with the figures of its device."""
+    """A workload alone, as in a recorded run, with the figures of its device."""
 
     batch: int
     output_tokens: int
@@ -66,7 +66,7 @@ def _law_of(law: Law, serving: Serving) -> Law:
 @brief
 @dataclass(frozen=True)
 class Scenario:
-    """Law, device, precision and workload, with the options of the latency model; where and how models are trained.
+    """Law, device, precision and workload, the options of the latency model, and where and how models are trained.
 
     head_bytes: per element of embedding and LM head; None, as the precision has them.
     formats: the same for each precision that designs may have of their own, with its calibration and energy.
@@ -106,12 +106,12 @@ class Scenario:
 
     @property
     def tokens_at_once(self) -> float:
-        """Tokens whose activations are held together: those of all prompts, or of one chunk of them."""
+        """Tokens whose activations are held together: those of all prompts, or of one chunk."""
         tokens = float(self.batch) * float(self.input_tokens)
         return tokens if self.prefill_chunk is None else min(tokens, float(self.prefill_chunk))
 
     def tokens(self, architectures: Architectures) -> FloatArray:
-        """The tokens that each architecture is trained on, (n,): its own, or those that the law predicts for.
+        """Return the training tokens of each architecture, (n,): its own, or the law's.
 
         Where vocabularies differ, those of as much text as the law's tokenizer would make them of.
 
@@ -124,14 +124,14 @@ class Scenario:
         return tokens * self.text.bytes_of_law / self.text.bytes_per_token(architectures)
 
     def at(self, precision: str) -> "Scenario":
-        """The scenario of designs of one format, which is one of `formats`, and the law of such; "" is its own."""
+        """Return the scenario for designs in one of `formats`, with the law for it; "" is this one's own format."""
         if not precision or precision == self.precision.name:
             return replace(self, formats=(), law=self.law.at(self.precision.name))
         found = next(scenario for scenario in self.formats if scenario.precision.name == precision)
         return replace(found, law=self.law.at(precision))
 
     def of_vocabulary(self, vocabulary: int) -> "Scenario":
-        """The scenario where every design has this vocabulary (0: none), which decides the tokens of a request's text."""
+        """Return the scenario in which every design has this vocabulary (0: none), which sets the tokens of a request's text."""
         law, text, cost = self.law, self.text, self.law.vocabulary_cost
         law = law if cost is None else law.model_copy(update={"vocabulary_cost": cost.at(vocabulary)})
         formats = tuple(each.of_vocabulary(vocabulary) for each in self.formats)
@@ -143,7 +143,7 @@ class Scenario:
         return replace(self, law=law, formats=formats, text=here, input_tokens=read, output_tokens=written)
 
     def at_equal_text(self) -> "Scenario":
-        """The scenario of one vocabulary where designs of others read, write and are trained on as much text, at what they cost in loss.
+        """Return the scenario in which designs of other vocabularies read, write and train on equal text, with the loss that this costs.
 
         Raises:
             ValueError: no text, or a vocabulary that its curve does not count.
@@ -157,7 +157,7 @@ class Scenario:
 
     @property
     def own_vocabularies(self) -> bool:
-        """Whether designs have vocabularies of their own, with which their tokens go."""
+        """True if designs have their own vocabularies, and so their own numbers of tokens."""
         return self.law.vocabulary_cost is not None and self.law.vocabulary_cost.here is None
 
     def _by_vocabulary(self, vocabulary: IntArray) -> bool:
@@ -167,7 +167,7 @@ class Scenario:
         )
 
     def by_design(self, architectures: Architectures) -> list[tuple[IntArray, "Scenario"]]:
-        """The rows of each scenario that designs are in, by device, format and vocabulary; none where all are in this one."""
+        """Return the rows of each scenario by device, format and vocabulary; empty if all are in this one."""
         if self.devices:
             return self._by_device(architectures)
         by_vocabulary = self._by_vocabulary(architectures.vocabulary)
@@ -201,7 +201,7 @@ class Scenario:
         return _further(architectures, architectures.device, scenarios)
 
     def on_device(self, device: str) -> "Scenario":
-        """The scenario of designs on one of `devices`; "" is its own, which all are on where there is no other.
+        """Return the scenario for designs on one of `devices`; "" is this one's own.
 
         Raises:
             ValueError: a device that is none of them.
@@ -226,18 +226,18 @@ class Scenario:
         return replace(self, **own, formats=formats, devices=())
 
     def plainly(self) -> "Scenario":
-        """The scenario of a model of its own format that one chip serves token by token: a draft's."""
+        """Return the scenario of a draft model: its own format, one chip, token by token."""
         return replace(self, serving=Serving(), formats=())
 
     def drafting(self, speculation: str) -> "Scenario":
-        """The scenario of designs with so many tokens drafted ahead; "" is its own. A head that drafts has its effect on the loss."""
+        """Return the scenario for designs with this speculation; "" is this one's own. A drafting head changes the loss."""
         return self._serving_with(speculation=speculation) if speculation else self
 
     def _at_words(self, speculation: int, experts_in: int) -> "Scenario":
         return self.drafting(SPECULATION[speculation]).with_experts_in(EXPERTS_IN[experts_in])
 
     def with_experts_in(self, experts_in: str) -> "Scenario":
-        """The scenario of designs whose experts lie there; "" is its own."""
+        """Return the scenario for designs whose experts lie in that memory; "" is this one's own."""
         return self._serving_with(experts_in=experts_in) if experts_in else self
 
     def _serving_with(self, **words: Any) -> "Scenario":
@@ -247,7 +247,7 @@ class Scenario:
         return replace(self, serving=serving, law=_law_of(self.law, serving), formats=formats)
 
     def served(self, serving: Serving) -> "Scenario":
-        """The scenario of designs that are served so, with the law of such; its formats likewise, each with the reader of its own.
+        """Return the scenario for designs served in that way, with the law for them and with formats likewise.
 
         Of two chips no energy is known: coefficients are of one.
         """
@@ -259,12 +259,12 @@ class Scenario:
         return replace(placed, serving=own, energy=None)
 
     def of_design(self, architecture: Architectures) -> "Scenario":
-        """The scenario that one architecture (n = 1) is in: its format, its vocabulary, its tokens of a text."""
+        """Return the scenario of one architecture (n = 1): its format, its vocabulary, its tokens of a text."""
         return next((own for _, own in self.by_design(architecture)), self)
 
     @property
     def text_here(self) -> Text:
-        """The text of metrics per byte.
+        """The text that metrics per byte use.
 
         Raises:
             ValueError: there is none.
@@ -275,7 +275,7 @@ class Scenario:
 
     @property
     def stated_tokens(self) -> float:
-        """The tokens that every design is trained on, where they have one vocabulary: as `tokens`.
+        """The training tokens of every design if all have one vocabulary, as in `tokens`.
 
         Raises:
             ValueError: the law does not say them.
@@ -286,17 +286,17 @@ class Scenario:
         return tokens * self.text.bytes_of_law / float(self.text.curve.bytes_per_token(cost.here or cost.relative_to))
 
     def bytes_of_head(self, width: FloatArray | None = None) -> Values:
-        """Bytes per weight of the LM head, and of the one table where embedding and head are tied, in rows of the width."""
+        """Return bytes per weight of the LM head (of the one table if tied), in rows of the width."""
         return self.precision.bytes_of("head", width) if self.head_bytes is None else self.head_bytes
 
     def bytes_of_embedding(self, tied: BoolArray, width: FloatArray | None = None) -> Values:
-        """Bytes per weight of the embedding in rows of the width."""
+        """Return bytes per weight of the embedding, in rows of the width."""
         if self.head_bytes is not None:
             return self.head_bytes
         return np.where(tied, self.bytes_of_head(width), self.precision.bytes_of("embedding", width))
 
     def conditions(self, *, experts: bool) -> Conditions:
-        """What its requests ask of a profile, of designs with experts or without."""
+        """Return the conditions that its requests need a profile for, for designs with or without experts."""
         context, serving, memory = self.input_tokens + self.output_tokens, self.serving, self.device.slow_memory
         return Conditions(
             self.precision.name,
@@ -312,18 +312,18 @@ class Scenario:
         )
 
     def of_phase(self, phase: Phase) -> "Scenario":
-        """The scenario of the chip that a phase runs on."""
+        """Return the scenario of the chip that runs a phase."""
         reader: Scenario | None = self.serving.prompts
         return self if reader is None or phase == "decode" else reader
 
     @property
     def by_device(self) -> dict[str, "Scenario"]:
-        """The scenario of each device that designs may have, by its name; this one alone, "", where they have none of their own."""
+        """The scenario of each device that designs may have, by name; this one alone, "", if there is no choice."""
         return {name: self._placed(there) for name, there in self.devices} or {"": self}
 
     @property
     def each(self) -> dict[str, "Scenario"]:
-        """The scenario of each device and precision that designs may have, by what tells them apart; this one by its precision."""
+        """The scenario of each device and precision that designs may have, by what distinguishes them; this one by its precision."""
         if not self.devices:
             return self.by_format
         formats = [(name, *pair) for name, there in self.by_device.items() for pair in there.by_format.items()]
@@ -331,12 +331,12 @@ class Scenario:
 
     @property
     def by_format(self) -> dict[str, "Scenario"]:
-        """The scenario of each precision that designs may have, by its name; this one alone where they have none of their own."""
+        """The scenario of each precision that designs may have, by name; this one alone if there is no choice."""
         return {scenario.precision.name: scenario for scenario in self.formats or (self,)}
 
     @property
     def format_names(self) -> str:
-        """Every precision that designs may have."""
+        """Names of all precisions that designs may have."""
         return ", ".join(self.by_format)
 
     def coefficients(self) -> Energy:
@@ -370,11 +370,11 @@ class Scenario:
 
     @property
     def slower(self) -> float:
-        """How many times as long everything takes as in the first seconds of load."""
+        """How many times longer everything takes under sustained load."""
         return 1.0 if self.sustained is None else 1.0 / self.sustained.share
 
     def seconds_per_flop(self, peak: Peak) -> float:
-        """1/(η_c π) of a peak, s/FLOP, at sustained load by its share.
+        """Return 1/(η_c π) of a peak, s/FLOP, times `slower`.
 
         Raises:
             ValueError: the device does not state it.
@@ -382,7 +382,7 @@ class Scenario:
         return self.slower / ((self.calibration or _DATASHEET).efficiency(peak) * self.device.rate(peak))
 
     def seconds_per_byte(self, phase: Phase, *, routed: bool = False) -> float:
-        """1/(η_b β) of a phase, s/B, at sustained load by its share; of routed experts, whose weights stream by, that of decoding.
+        """Return 1/(η_b β) of a phase, s/B, times `slower`; for routed experts, which stream by, that of decoding.
 
         In decode passes from the cache η_s β_c takes the place of η_b β where it is larger.
         """
@@ -394,21 +394,21 @@ class Scenario:
         return self.slower / (efficiency * self.device.bandwidth)
 
     def overhead_s(self, phase: Phase) -> float:
-        """τ of a phase, s per operator instance."""
+        """Return τ of a phase, s per operator instance."""
         return 0.0 if self.calibration is None else self.calibration.overhead_s(phase) * self.slower
 
     def factors(self, kind: Kind, phase: Phase, tokens: float) -> tuple[float, float]:
-        """Factors on η_c and η_b in operators of a kind, of so many tokens at once."""
+        """Return the factors on η_c and η_b for operators of a kind with so many tokens at once."""
         return (1.0, 1.0) if self.calibration is None else self.calibration.factors(kind, phase, tokens)
 
     @property
     def routing_overlap(self) -> float:
-        """ρ, share of further tokens that choose experts which are read already."""
+        """ρ, the share of further tokens whose experts have been read already."""
         return 0.0 if self.calibration is None else self.calibration.routing_overlap
 
     @property
     def slow_memory(self) -> SlowMemory:
-        """The memory of experts that the device's own has no room for.
+        """The memory for experts that do not fit into the device's own.
 
         Raises:
             ValueError: the device states none.
@@ -427,14 +427,14 @@ class Scenario:
 
     @property
     def position_cost(self) -> float:
-        """kappa, the share of a plain step that a further position of a step takes beside its operators: as stated, as calibrated, else as public rows have it."""
+        """kappa, the cost of a further position in a step as a share of a plain step: stated, calibrated, or from public measurements."""
         measured = None if self.calibration is None else self.calibration.position_cost
         stated = measured if self.serving.position_cost is None else self.serving.position_cost
         return self.serving.position_bits / (8.0 * self.precision.weight_bytes) if stated is None else stated
 
     @property
     def cached(self) -> bool:
-        """Whether decode passes find a part of what they read in the last-level cache."""
+        """True if decode passes find part of their bytes in the last-level cache."""
         known = self.calibration is not None and self.calibration.cache_efficiency is not None
         return (
             known
@@ -445,12 +445,12 @@ class Scenario:
         )
 
     def in_cache(self) -> "Scenario":
-        """The same as if the last-level cache held everything that a decode pass reads."""
+        """The same scenario as if the last-level cache held everything that a decode pass reads."""
         return replace(self, from_cache=True)
 
     @property
     def request_s(self) -> float:
-        """Seconds per request, once in a prefill."""
+        """Seconds per request, counted once in prefill."""
         return 0.0 if self.calibration is None else self.calibration.request_s * self.slower
 
 

@@ -1,4 +1,4 @@
-"""How a model is served beside its roofline: tokens drafted ahead, experts in slow memory, prompts read on another chip."""
+"""Serving beside the roofline: tokens drafted ahead, experts in slow memory, prompts read on another chip."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ Probability = TypeVar("Probability", float, FloatArray)
 
 
 def accepted_of(first: Probability, drafted: int) -> Probability:
-    """Drafted tokens that a step accepts, expected, of the probability that the first is: Σ_{j=1..n} a (0.95 a)^(j-1)."""
+    """Return the expected number of accepted tokens if the first is accepted with probability a: Σ_{j=1..n} a (0.95 a)^(j-1)."""
     return sum((first * (FALL * first) ** j for j in range(drafted)), 0.0 * first)
 
 
@@ -36,11 +36,11 @@ class Acceptance:
     shares: Mapping[int, float] = field(default_factory=dict)
 
     def written(self) -> float | dict[str, float] | None:
-        """As plain content."""
+        """Return plain content."""
         return {str(n): share for n, share in self.shares.items()} or self.each
 
     def accepted(self, drafted: int) -> float:
-        """Drafted tokens that a step accepts, expected: Σ_{j=1..n} a (0.95 a)^(j-1), or n times the share at n.
+        """Return the expected number of accepted tokens a step: Σ_{j=1..n} a (0.95 a)^(j-1), or n times the share at n.
 
         Between stated n the share is interpolated, beyond them that of the nearest.
         """
@@ -52,7 +52,7 @@ class Acceptance:
 
 @dataclass(frozen=True)
 class HotExperts:
-    """Experts that fast memory keeps a copy of where the others are slow: their share, and the share of reads that they serve.
+    """Experts that fast memory copies when the others are slow: their share, and the share of reads that they serve.
 
     hits: as measured, of no other use of the model; wait_ms: that a layer waits in a step for reads of both kinds.
     """
@@ -64,7 +64,7 @@ class HotExperts:
 
 @dataclass(frozen=True)
 class Serving:
-    """What is drafted ahead of a model, where its experts lie, and which chip reads its prompts.
+    """What is drafted ahead, where experts lie, and which chip reads the prompts.
 
     speculation, experts_in: words of `search_spaces.columns`. draft: one architecture, n = 1, in the study's format;
     draft_apart: what it takes is counted elsewhere, of pairs of models. position_cost: share of a plain step that a further
@@ -91,22 +91,22 @@ class Serving:
 
     @property
     def plain(self) -> bool:
-        """Whether one chip reads and writes token by token from one memory."""
+        """True if one chip reads and writes token by token from one memory."""
         return self.speculation == "none" and self.experts_in == "fast" and self.prompts is None
 
     @cached_property
     def drafter(self) -> str:
-        """What drafts: mtp, draft, "" nothing."""
+        """The kind of draft: mtp, draft, or "" for none."""
         return drafted_of(self.speculation)[0]
 
     @property
     def drafts_itself(self) -> bool:
-        """Whether a head of the model's own drafts."""
+        """True if a head of the model drafts."""
         return self.drafter == "mtp"
 
     @property
     def with_draft(self) -> bool:
-        """Whether a draft model is counted."""
+        """True if a draft model is counted."""
         return self.drafter == "draft" and not self.draft_apart
 
     @cached_property
@@ -116,7 +116,7 @@ class Serving:
 
     @cached_property
     def accepted(self) -> float:
-        """Drafted tokens that a step accepts, expected.
+        """Expected number of accepted tokens a step.
 
         Raises:
             ValueError: nothing says it.
@@ -133,17 +133,17 @@ class Serving:
 
     @property
     def acceptance_stated(self) -> bool:
-        """Whether the acceptance of what drafts is the study's own, none of public rows."""
+        """True if the study gives the acceptance itself."""
         return not self.drafter or self.drafter in self.stated
 
     @cached_property
     def slow_share(self) -> float:
-        """Share of layers whose experts (of a dense design its FFN) lie in slow memory."""
+        """Share of layers whose experts (for a dense design, the FFN) lie in slow memory."""
         return slow_share_of(self.experts_in)
 
 
 class TypicalAcceptance(BaseModel):
-    """The probability that a first drafted token is accepted: median, and ends of what models, tasks and contexts have."""
+    """The probability that the first drafted token is accepted: median and range over models, tasks and contexts."""
 
     model_config = ConfigDict(extra="forbid")
     share: float
@@ -152,7 +152,7 @@ class TypicalAcceptance(BaseModel):
 
 
 class TypicalSlow(BaseModel):
-    """Host memory: GB/s, ms more that a layer waits with hot experts."""
+    """Host memory: GB/s, and the extra ms that a layer waits with hot experts."""
 
     model_config = ConfigDict(extra="forbid")
     bandwidth: float
@@ -160,7 +160,7 @@ class TypicalSlow(BaseModel):
 
 
 class TypicalServing(BaseModel):
-    """The figures of `serving.yaml`, which says what each is."""
+    """The figures of `serving.yaml`, which explains each."""
 
     model_config = ConfigDict(extra="forbid")
     acceptance: dict[Drafter, TypicalAcceptance]
@@ -172,12 +172,12 @@ class TypicalServing(BaseModel):
 
 @cache
 def shipped() -> TypicalServing:
-    """The figures that ship."""
+    """Return the shipped figures."""
     return TypicalServing.model_validate(packaged("objectives.typical", "serving"))
 
 
 def typical_serving() -> Serving:
-    """Serving without anything drafted or slow, with the figures that ship for where something is."""
+    """Return serving without drafts or slow memory, with the shipped figures for when they are used."""
     known = shipped()
     return Serving(
         acceptance={kind: Acceptance(each.share) for kind, each in known.acceptance.items()},
@@ -188,7 +188,7 @@ def typical_serving() -> Serving:
 
 
 def with_typical_rates(memory: SlowMemory) -> SlowMemory:
-    """Slow memory with the rate of public rows where its file states none."""
+    """Return slow memory with a rate from public measurements if its file states none."""
     if memory.bandwidth is not None:
         return memory
     return memory.model_copy(update={"bandwidth": shipped().slow.bandwidth * 1e9, "typical": True})

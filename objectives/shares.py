@@ -22,20 +22,20 @@ class Share:
         return type(self)((*self.per_layer, *other.per_layer), (*self.once, *other.once))
 
     def times(self, factor: float) -> Self:
-        """The share of `factor` times the quantity; factor is positive."""
+        """Return the share of `factor` times the quantity; factor is positive."""
         per_layer = tuple(term * factor for term in self.per_layer)
         return type(self)(per_layer, tuple(term * factor for term in self.once))
 
 
 def total_share(architectures: Architectures, part: Part) -> Share:
-    """A part's share of the number of all parameters."""
+    """Return a part's share of all parameters."""
     of_layers = weights_of_a_layer(architectures, part) + small_tensors(architectures, part)
     tables = Share(once=(count(architectures).tables,)) if part == "base" else Share()
     return of_layers + embeddings(architectures, part) + tables
 
 
 def active_share(architectures: Architectures, part: Part) -> Share:
-    """A part's share of the number of active parameters."""
+    """Return a part's share of active parameters."""
     rest = small_tensors(architectures, part) + embeddings(architectures, part)
     if part == "ffn":
         return _active_ffn_of_a_layer(architectures) + rest
@@ -43,7 +43,7 @@ def active_share(architectures: Architectures, part: Part) -> Share:
 
 
 def count_share(architectures: Architectures, part: Part, name: str) -> Share:
-    """A part's share of a count of parameters of the loss law, without embeddings."""
+    """Return a part's share of one of the loss law's counts, without embeddings."""
     if name == "attention_parameters":
         return weights_of_a_layer(architectures, part) if part == "attention" else Share()
     if name == "active_ffn_parameters":
@@ -72,7 +72,7 @@ def weights_of_a_layer(architectures: Architectures, part: Part) -> Share:
 
 
 def small_tensors(architectures: Architectures, part: Part) -> Share:
-    """Norms, biases and gates go with attention, the final norm with the base, the router with the FFN."""
+    """Return norms, biases and gates with attention, the final norm with the base, the router with the FFN."""
     g, width = count(architectures), architectures.width.astype(np.float64)
     if part == "base":
         return Share(once=(width,))

@@ -1,4 +1,4 @@
-"""The one reader of tables that people give: CSV or JSON lines, named columns, numbers as Python writes them.
+"""The reader of users' tables: CSV or JSON lines, named columns, numbers as Python writes them.
 
 Nothing is guessed. What is written otherwise is refused by its line and column, with the line of pandas that mends it.
 """
@@ -30,7 +30,7 @@ MENDED = "mended.csv"
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """A table as it is written: names of columns, rows of as many cells, the line of the file at which each row ends."""
+    """A table as written: column names, rows of as many cells, and the file line at which each row ends."""
 
     path: Path
     header: list[str]
@@ -40,18 +40,18 @@ class Sheet:
 
     @property
     def columns(self) -> dict[str, list[str]]:
-        """The cells of each column."""
+        """Return the cells of each column."""
         return {name: [row[i] for row in self.body] for i, name in enumerate(self.header)}
 
     @property
     def rows(self) -> list[dict[str, str]]:
-        """The cells of each row by column."""
+        """Return the cells of each row by column."""
         return [dict(zip(self.header, row, strict=True)) for row in self.body]
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file that rows come from: its path as typed, if relative, else its name; SHA-256 of its text; rows that are used."""
+    """The file of some rows: its path as typed if relative, else its name; SHA-256 of its text; the rows used."""
 
     name: str
     sha256: str
@@ -59,13 +59,13 @@ class Source:
 
 
 def source_of(sheet: Sheet, rows: int) -> Source:
-    """The file of a table, `rows` of which are used."""
+    """Return the source of a table of which `rows` are used."""
     name = sheet.path.name if sheet.path.is_absolute() else str(sheet.path)
     return Source(name, hashlib.sha256(sheet.text.encode()).hexdigest(), rows)
 
 
 def read_sheet(path: Path, row: str = "", *, most: int | None = None, most_bytes: int = MOST_BYTES) -> Sheet:
-    """A table's cells without the blanks around them; lines without any cell are none.
+    """Return a table's cells without surrounding blanks; lines without any cell are skipped.
 
     row: what one row is ("trained model"); with it, a file without rows is refused. most: rows at most.
 
@@ -76,7 +76,7 @@ def read_sheet(path: Path, row: str = "", *, most: int | None = None, most_bytes
 
 
 def sheet_of(path: Path, text: str, row: str = "", *, most: int | None = None) -> Sheet:
-    """The cells of a text that was read from a file.
+    """Return the cells of a file's text.
 
     Raises:
         ValueError: not a table of this form.
@@ -97,7 +97,7 @@ def sheet_of(path: Path, text: str, row: str = "", *, most: int | None = None) -
 
 
 def resaved(path: Path, options: str) -> str:
-    """The line of pandas that reads a file with options and saves it in our form."""
+    """Return the line of pandas that reads a file with options and saves it in our form."""
     return f'pd.read_csv("{path.name}", {options}).to_csv("{MENDED}", index=False)'
 
 
@@ -119,7 +119,7 @@ def _text(path: Path, most_bytes: int) -> str:
 
 
 def decoded(data: bytes) -> str:
-    """Text in UTF-8, UTF-16 with or without its mark, or Windows-1252, as programs and redirections on Windows write it.
+    """Return text from UTF-8, UTF-16 with or without its mark, or Windows-1252.
 
     Raises:
         UnicodeDecodeError: none of these.
@@ -218,7 +218,7 @@ def _refuse_names(path: Path, header: Sequence[str]) -> None:
 
 
 def unfolded(sheet: Sheet, names: Sequence[str] = ("config", "summary")) -> Sheet:
-    """A sheet in which columns of Python's dicts, as the recipe for Weights & Biases' `api.runs` saves them, are columns of their keys.
+    """Return a sheet with a column for each key of columns that hold Python dicts, as exports of Weights & Biases do.
 
     Such a table's `name` is that of a run.
 
@@ -256,17 +256,17 @@ class _NotFinite(ast.NodeTransformer):
 
 
 def number(cell: str) -> float:
-    """A cell as a number, NaN where it is none."""
+    """Return a cell as a number, NaN if it is none."""
     return float(cell) if NUMBER.fullmatch(cell) else float("nan")
 
 
 def numbers_of(cells: Sequence[str]) -> FloatArray:
-    """Cells as numbers, NaN where they are none, (n,)."""
+    """Return cells as numbers, NaN where they are none, (n,)."""
     return np.array([number(cell) for cell in cells], dtype=np.float64)
 
 
 def numbers_or_empty(name: str, cells: Sequence[str], lines: AnyArray, path: Path) -> FloatArray:
-    """A column of numbers, NaN where a cell is empty, (n,).
+    """Return a column of numbers, NaN where a cell is empty, (n,).
 
     Raises:
         ValueError: a cell that is neither.
@@ -281,13 +281,13 @@ def numbers_or_empty(name: str, cells: Sequence[str], lines: AnyArray, path: Pat
 def not_numbers(
     path: Path, lines: AnyArray, wrong: BoolArray, name: str, cells: Sequence[str], expected: str = "a number"
 ) -> str:
-    """The fault of a column with cells that are no numbers, and the line of pandas that mends the first."""
+    """Return the fault of a column with cells that are not numbers, and the line of pandas that repairs the first."""
     remedy = mended(name, cells[int(np.argmax(wrong))])
     return fault(path, lines, wrong, name, expected, list(map(repr, cells)), remedy)
 
 
 def mended(name: str, cell: str) -> str:
-    """The line of pandas that makes numbers of a column with such a cell."""
+    """Return the line of pandas that turns a column with such a cell into numbers."""
     column, texts = f'df["{name}"]', f'df["{name}"].str'
     if re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?", cell):
         decimals = "" if cell.count(",") > 1 or "." in cell else f' (of decimals {texts}.replace(",", "."))'
@@ -310,13 +310,13 @@ def mended(name: str, cell: str) -> str:
 def fault(
     path: Path, lines: AnyArray, wrong: BoolArray, name: str, expected: str, cells: Sequence[str], remedy: str
 ) -> str:
-    """What is wrong with a column: its first wrong cell, and all lines with one where there are several."""
+    """Return what is wrong with a column: its first wrong cell, and the lines of all if there are several."""
     count, first = int(wrong.sum()), int(np.argmax(wrong))
     more = f", wrong in {count} rows{listed(lines[wrong])}" if count > 1 else ""
     return f"{path}:{lines[first]}: {name}: expected {expected}, got {cells[first]}{more}; {remedy}"
 
 
 def listed(lines: AnyArray) -> str:
-    """The first of some lines in brackets, nothing for none."""
+    """Return the first of some lines in brackets, "" for none."""
     shown = ", ".join(str(line) for line in lines[:5].tolist()) + (", …" if len(lines) > 5 else "")
     return f" (lines {shown})" if len(lines) else ""

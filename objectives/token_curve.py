@@ -1,4 +1,4 @@
-"""Text of which metrics per byte are: bytes per token by size of a vocabulary, of each design and of the tokenizer that a loss is of."""
+"""Bytes per token by vocabulary size, for each design and for the tokenizer of the loss law; metrics per byte use them."""
 
 import math
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class Size(BaseModel):
-    """What was counted at one size of vocabulary.
+    """Counts at one size of vocabulary.
 
     unigram_nats: nats per token of single tokens without their context; None where the text was too short to tell.
     """
@@ -30,7 +30,7 @@ class Size(BaseModel):
 
 
 class Source(BaseModel):
-    """The text that was counted: names of its files, documents, bytes and the hash of them all; or the publication."""
+    """The counted text: names of its files, documents, bytes and their hash; or the publication."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     texts: list[Name] = []
@@ -67,7 +67,7 @@ class TokenCurve(BaseModel):
         return sizes
 
     def bytes_per_token(self, vocabulary: AnyArray | int) -> FloatArray:
-        """Bytes of text that a token holds, of vocabularies of any shape.
+        """Return the bytes of text per token for vocabularies of any shape.
 
         Raises:
             ValueError: a vocabulary outside of the counted sizes.
@@ -75,7 +75,7 @@ class TokenCurve(BaseModel):
         return _interpolated(self.name, {size.vocabulary: size.bytes_per_token for size in self.sizes}, vocabulary)
 
     def unigram_nats(self, vocabulary: AnyArray | int) -> FloatArray:
-        """Entropy of single tokens, nats per token, of vocabularies of any shape: the loss of a model that knows frequencies alone.
+        """Return the entropy of single tokens, nats, for vocabularies of any shape: the loss of a model that knows only frequencies.
 
         Raises:
             ValueError: a vocabulary outside of the sizes at which it was counted.
@@ -107,7 +107,7 @@ KILOBYTE = 1000.0
 
 @dataclass(frozen=True)
 class Text:
-    """A curve of bytes per token, and what a vocabulary costs beside the law's own tokenizer.
+    """A curve of bytes per token, and the cost of a vocabulary relative to the law's tokenizer.
 
     prompt, answer: bytes of a request's, by which each vocabulary has its own tokens; 0 where its tokens are given.
     """
@@ -118,20 +118,20 @@ class Text:
     answer: float = 0.0
 
     def at(self, vocabulary: int) -> Self:
-        """The same where every design has this vocabulary (0: none)."""
+        """Return the same text with this vocabulary for every design (0: none)."""
         return replace(self, cost=self.cost.at(vocabulary))
 
     @property
     def of_requests(self) -> bool:
-        """Whether requests are of text, read or written."""
+        """True if requests read or write text."""
         return self.prompt > 0 or self.answer > 0
 
     def with_requests(self, read: int, written: int, held: float) -> Self:
-        """The same where a request that is given in tokens is the text of so many, each of `held` bytes."""
+        """Return the same text with requests that are given in tokens as text of so many tokens, each of `held` bytes."""
         return replace(self, prompt=self.prompt or read * held, answer=self.answer or written * held)
 
     def tokens_of(self, text: float) -> int:
-        """Tokens of so many bytes where every design has the vocabulary that the cost is at, rounded up."""
+        """Return the tokens of so many bytes at the vocabulary that the cost is at, rounded up."""
         return math.ceil(text / self.bytes_per_token_here - 1e-9)
 
     @property
@@ -144,7 +144,7 @@ class Text:
         return float(self.curve.bytes_per_token(self.cost.here or self.cost.relative_to))
 
     def bytes_per_token(self, architectures: Architectures) -> FloatArray:
-        """Bytes of text per token of each design, (n,); of one without a vocabulary those of the law's tokenizer.
+        """Return bytes of text per token for each design, (n,); for one without a vocabulary, those of the law's tokenizer.
 
         Raises:
             ValueError: a vocabulary outside those that the curve counts.
@@ -153,7 +153,7 @@ class Text:
         return self.curve.bytes_per_token(np.where(own > 0, own, self.cost.relative_to))
 
     def tokens_per_kilobyte(self, architectures: Architectures) -> FloatArray:
-        """Tokens of 1,000 bytes of text, (n,)."""
+        """Return tokens per 1,000 bytes of text, (n,)."""
         return KILOBYTE / self.bytes_per_token(architectures)
 
     @property
@@ -163,5 +163,5 @@ class Text:
 
     @property
     def bytes_of_law(self) -> float:
-        """Bytes per token of the tokenizer that the law's loss is of."""
+        """Bytes per token of the tokenizer behind the law's loss."""
         return float(self.curve.bytes_per_token(self.cost.relative_to))

@@ -17,7 +17,7 @@ PASSES = 3.0  # forward once, backward twice as much
 
 @dataclass(frozen=True)
 class Training:
-    """Where and how a model is trained, and how many tokens it will have served in its life.
+    """Where and how a model is trained, and how many tokens it will serve in its life.
 
     utilisation: the share of the device's dense FP16 (and BF16) peak that training achieves, as a rule 0.3 to 0.5.
     Source of its default: Dubey et al. 2024 (2407.21783, table 4), 38 to 43 % with Llama 3.
@@ -29,7 +29,7 @@ class Training:
     served_tokens: float = 0.0
 
     def hours(self, flops: FloatArray) -> FloatArray:
-        """Hours of one device, (n,); n devices that together achieve the same utilisation take the n-th part.
+        """Return hours on one device, (n,); n devices at the same utilisation take the n-th part.
 
         Raises:
             ValueError: no device is given.
@@ -42,12 +42,12 @@ class Training:
 
 
 def device_hours(flops: FloatArray, device: Device, utilisation: float) -> FloatArray:
-    """flops / (utilisation · FP16 peak) in hours, (n,)."""
+    """Return flops / (utilisation · FP16 peak) in hours, (n,)."""
     return flops / (utilisation * device.peak("fp16")) / 3600.0
 
 
 def forward_flops(architectures: Architectures, sequence_length: int) -> FloatArray:
-    """FLOPs of one token forward, mean over a sequence, (n,); one multiply-accumulate is 2.
+    """Return the FLOPs of one token forward, mean over a sequence, (n,); one multiply-accumulate is 2.
 
     2 (P_active + V d) + 4 l d_q (S + 1)/2, where P_active are the linear weights and the router that one token uses,
     V d the LM head (none without a vocabulary), and S the sequence length under a causal mask. A window w has min(i, w)
@@ -62,20 +62,20 @@ def forward_flops(architectures: Architectures, sequence_length: int) -> FloatAr
 
 
 def drafting_flops(architectures: Architectures, sequence_length: int) -> FloatArray:
-    """FLOPs of one token forward through a head for multi-token prediction, (n,): its layer, projection and the LM head."""
+    """Return the FLOPs of one token through a head for multi-token prediction, (n,): its layer, projection and LM head."""
     layers = forward_flops(architectures, sequence_length) - 2.0 * _head(architectures)
     return layers / architectures.depth + 2.0 * (_projection(architectures) + _head(architectures))
 
 
 def drafting_share(architectures: Architectures, sequence_length: int, part: Part) -> Share:
-    """A part's share of `drafting_flops`: of attention and FFN one layer."""
+    """Return a part's share of `drafting_flops`: one layer of attention and FFN."""
     if part == "base":
         return Share(once=(2.0 * (_projection(architectures) + _head(architectures)),))
     return Share(once=forward_share(architectures, sequence_length, part).per_layer)
 
 
 def forward_share(architectures: Architectures, sequence_length: int, part: Part) -> Share:
-    """A part's share of the FLOPs of one token forward."""
+    """Return a part's share of the FLOPs of one token forward."""
     g = count(architectures)
     if part == "base":
         return Share(once=(2.0 * _head(architectures),))
@@ -88,7 +88,7 @@ def forward_share(architectures: Architectures, sequence_length: int, part: Part
 def training_flops(
     architectures: Architectures, tokens: FloatArray, sequence_length: int, *, drafting: bool = False
 ) -> FloatArray:
-    """FLOPs of all tokens (n,), forward and backward, 3 · tokens · `forward_flops`, (n,): 6 N D and attention's.
+    """Return the FLOPs of training on `tokens` (n,), 3 · tokens · `forward_flops`, (n,): 6 N D and attention's.
 
     `drafting`: of a head for multi-token prediction too.
     """

@@ -1,4 +1,4 @@
-"""Extrapolations of a profile to a batch, lengths, a format or experts that it was not measured with: the errors that such steps were seen to make."""
+"""Errors of using a profile beyond its measurements: another batch, length, format, or experts; learnt from published rows."""
 
 import math
 from collections.abc import Mapping
@@ -18,8 +18,9 @@ NEAR = 2.0  # ratio of lengths within which they count as measured
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions that are priced: precision, sequences at once, tokens of a prompt and of prompt and answer, routed experts, engine ("": any); whether tokens
-    are drafted ahead, with an acceptance of the study's own, and experts lie in slow memory, of a stated rate.
+    """The conditions of a request: precision, batch, tokens of the prompt and in total, routed experts, engine ("": any).
+
+    Also whether tokens are drafted ahead, with a stated acceptance, and whether experts lie in slow memory, with a stated rate.
     """
 
     precision: str
@@ -36,25 +37,25 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Ratios:
-    """Measured / predicted of `rows` rows, by their deciles from the least to the largest."""
+    """Measured / predicted of `rows` rows, by deciles from least to largest."""
 
     rows: int
     deciles: tuple[float, ...]
 
     @property
     def ends(self) -> Range:
-        """The least and the largest."""
+        """The least and the largest ratio."""
         return self.deciles[0], self.deciles[-1]
 
     def at(self, share: Fraction) -> float:
-        """What a further row stays below with probability `share`: the quantile share · (rows + 1)/rows, at most the largest."""
+        """Return the bound of a further row with probability `share`: the quantile share · (rows + 1)/rows, at most the largest."""
         level = min(1.0, float(share * (self.rows + 1) / self.rows))
         return float(np.exp(np.interp(level, np.linspace(0.0, 1.0, len(self.deciles)), np.log(self.deciles))))
 
 
 @dataclass(frozen=True)
 class Step:
-    """Measured / predicted by phase where a profile was used `times` beyond what it was measured with.
+    """Measured / predicted by phase for a profile used `times` beyond its measurements.
 
     times: of the batch or of the lengths; 1 where there are no degrees.
     """
@@ -65,13 +66,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Widening:
-    """The ratios of a step, to the power of how many such steps are asked for."""
+    """The ratios of a step, raised to the number of such steps."""
 
     seen: Ratios
     power: float
 
     def at(self, share: Fraction) -> float:
-        """Factor ≥ 1 on what measured / predicted stays below with probability `share`."""
+        """Return a factor ≥ 1 that measured / predicted stays below with probability `share`."""
         found: float = self.seen.at(share) ** self.power
         return max(1.0, found)
 
@@ -136,7 +137,7 @@ MEASURED_FORMATS = {"fp16", "int4"}  # between which formats were seen to transf
 
 @dataclass(frozen=True)
 class Transfer:
-    """One way in which the conditions lie outside of what was measured.
+    """One way in which the conditions lie outside of the measurements.
 
     sentence: for the answer. widening: by phase by how much farther measured / predicted reaches; none where no data tells one.
     """
@@ -146,7 +147,7 @@ class Transfer:
 
 
 def extrapolations(profile: Calibration, asked: Conditions) -> list[Transfer]:
-    """Every way in which the conditions lie outside of what the profile was measured with."""
+    """Return every way in which the conditions lie outside of the profile's measurements."""
     if profile.typical:
         return [*_engine(profile, asked), *_batch(profile, asked), *_serving(asked)]
     return [
@@ -162,35 +163,35 @@ def extrapolations(profile: Calibration, asked: Conditions) -> list[Transfer]:
 
 
 def error_factor(profile: Calibration, asked: Conditions, phase: Phase, share: Fraction) -> float:
-    """Factor ≥ 1 on what measured / predicted of a phase stays below with a probability: the product over the transfers that concern it."""
+    """Return a factor ≥ 1 that measured / predicted of a phase stays below with a probability: the product over its transfers."""
     return math.prod(t.widening[phase].at(share) for t in extrapolations(profile, asked) if phase in t.widening)
 
 
 def measured_in(profile: Calibration) -> str:
-    """The precision that counts what a profile was measured in: its format, or what rows of its precision are priced in."""
+    """Return the precision that represents what a profile was measured in: its format, or that of its rows."""
     return profile.format or rows_in(profile.precision)
 
 
 def rows_in(precision: str) -> str:
-    """The precision that rows of measurements under a name are priced in: those of int4 as w4a16."""
+    """Return the precision for rows of measurements under a name; rows of int4 count as w4a16."""
     rows = {called: name for name, written in WEIGHT_FORMATS.items() for called in written.measured_as}
     return rows.get(precision, precision)
 
 
 def takes_as_measured(profile: Calibration, precision: str) -> bool:
-    """Whether a precision is counted as what a profile was measured in; int4 without scales passes for rows of int4 with them."""
+    """Return True if a precision counts as what a profile was measured in; int4 without scales counts as int4 with them."""
     base = base_of(precision)
     return base == measured_in(profile) or profile.precision in ("", *([] if profile.format else [base]))
 
 
 def computing_as(precision: str) -> str:
-    """The precision whose profiles were measured with what computes as a format does."""
+    """Return the precision whose profiles were measured with a format's way of computing."""
     base = base_of(precision)
     return WEIGHT_FORMATS[base].profile or base
 
 
 def priced_otherwise(profile: Calibration) -> str:
-    """How the profile's precision is counted otherwise than the format that it was measured in, and how to count that."""
+    """Return how the profile's precision differs from the format that it was measured in, and how to select that."""
     found = WEIGHT_FORMATS[profile.format]
     weights, head = (8.0 * float(np.asarray(found.bytes_of(kind))) for kind in ("weights", "head"))
     return (
@@ -208,7 +209,7 @@ def _engine(profile: Calibration, asked: Conditions) -> list[Transfer]:
 
 
 def article(precision: str) -> str:
-    """`an int4`, `a q8_0`."""
+    """Return the name with its article: `an int4`, `a q8_0`."""
     return f"{'a' if precision.startswith(('q', 'w')) else 'an'} {precision}"
 
 

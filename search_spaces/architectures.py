@@ -1,4 +1,4 @@
-"""Architectures as columns: one row is one decoder-only model, its layers alike or of a few kinds."""
+"""Architectures as columns: one row is one decoder-only model, with layers of one kind or several."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -117,7 +117,7 @@ class Architectures:
 
     @property
     def n_full(self) -> IntArray:
-        """Layers of full attention: those that are of no other kind, (n,)."""
+        """Layers of full attention, which are those of no other kind, (n,)."""
         return self.depth - self.n_local - self.n_linear - self.n_conv
 
     @property
@@ -141,53 +141,53 @@ class Architectures:
         return (self.top_k * self.expert_size) / self.width
 
     def with_vocabulary(self, vocabulary: int, *, tied: bool | None = None) -> Self:
-        """The same layers with another vocabulary (0: no embedding, no LM head)."""
+        """Return the same layers with another vocabulary (0: no embedding, no LM head)."""
         return self.with_values({"vocabulary": vocabulary} | ({} if tied is None else {"tied": tied}))
 
     def with_full_attention(self) -> Self:
-        """The same layers with attention to the whole context where it has a window."""
+        """Return the same layers with windows replaced by attention to the whole context."""
         sharing = any_of(self.n_kv_shared)
         if any_of(self.full_head_dim):
             return self  # which layers are local decides their heads
         return self.with_values({"n_local": 0, "window": 0} | ({"n_kv_shared_local": 0} if sharing else {}))
 
     def with_values(self, values: Mapping[str, int | bool]) -> Self:
-        """The same architectures with a value for all in some columns, unchecked."""
+        """Return the same architectures with one value for all in some columns, unchecked."""
         if not any(_differs(getattr(self, name), value) for name, value in values.items()):
             return self
         changed = {name: constant(value, len(self), dtype_of(name)) for name, value in values.items()}
         return type(self)(**(self._stored() | changed))
 
     def with_tokens(self, tokens: int) -> Self:
-        """The same architectures trained on so many tokens (0: as many as what prices them says)."""
+        """Return the same architectures with so many training tokens (0: the scenario's number)."""
         return self.with_values({"tokens": tokens})
 
     def served(self, speculation: int, experts_in: int) -> Self:
-        """The same architectures served otherwise, words by their places in `CODES`."""
+        """Return the same architectures with other serving columns, words by their places in `CODES`."""
         return self.with_values({"speculation": speculation, "experts_in": experts_in})
 
     def on(self, device: str) -> Self:
-        """The same architectures on a device of a study with several; "" the study's own."""
+        """Return the same architectures on a device of a study with several; "" is the study's own."""
         return self.with_values({"device": code("device", device)})
 
     def in_formats(self) -> Iterator[tuple[str, IntArray]]:
-        """Each format that rows have ("" the study's own) with its rows."""
+        """Return each format of the rows ("" is the study's own) with its rows."""
         for place in np.unique(self.precision).tolist():
             yield PRECISIONS[place], np.flatnonzero(self.precision == place)
 
     def in_layouts(self) -> list[IntArray]:
-        """The rows of each value of `layers`; none where all rows have one."""
+        """Return the rows of each value of `layers`; empty if all rows have one."""
         if not any_of(self.layers) or not _differs(self.layers, self.layers[0]):
             return []
         return [np.flatnonzero(self.layers == number) for number in np.unique(self.layers)]
 
     def columns(self, always: Collection[str] = ()) -> dict[str, AnyArray]:
-        """Columns of `frontier.csv` in order, then further ones that differ from their defaults, or are named."""
+        """Return the columns of `frontier.csv` in order, then further ones that differ from their defaults or are named."""
         named: dict[str, AnyArray] = {name: getattr(self, name) for name in FILE_COLUMNS}
         return named | self.further_columns(always)
 
     def further_columns(self, always: Collection[str] = ()) -> dict[str, AnyArray]:
-        """Columns beyond the shape that are not at their default in every row, and those named."""
+        """Return columns beyond the shape that differ from their default in some row, and those named."""
         return {
             name: worded(name, getattr(self, name))
             for name, default in CODED.items()
@@ -196,7 +196,7 @@ class Architectures:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Any]) -> Self:
-        """Checked architectures from columns named as in files (scalars or sequences).
+        """Return checked architectures from columns named as in files (scalars or sequences).
 
         Needs depth, width, n_kv_heads and expert_size (or expert_ffn_ratio). `head_dim` is 64,
         `n_heads` width / head_dim and experts dense unless given; derived columns are checked
@@ -213,14 +213,14 @@ class Architectures:
 
     @classmethod
     def concatenate(cls, parts: Iterable[Self]) -> Self:
-        """All rows of all parts, in order."""
+        """Return all rows of all parts, in order."""
         stored = [part._stored() for part in parts]
         joined: dict[str, Any] = {f.name: frozen(np.concatenate([p[f.name] for p in stored])) for f in fields(cls)}
         return cls(**joined)
 
     @classmethod
     def from_shape(cls, shape: Mapping[str, IntArray]) -> Self:
-        """Unchecked architectures from the eight shape columns, further ones at their defaults unless they are given."""
+        """Return unchecked architectures from the eight shape columns, with defaults for the others."""
         further: dict[str, Any] = {**defaults(len(shape["depth"]))}
         return cls(**further | {name: frozen(column) for name, column in shape.items()})
 
@@ -254,12 +254,12 @@ def _rows(column: AnyArray, rows: Any, count: int) -> AnyArray:
 
 
 def one(row: Mapping[str, Any]) -> Architectures:
-    """A single architecture (n = 1) from a mapping of its columns."""
+    """Return a single architecture (n = 1) from a mapping of its columns."""
     return Architectures.from_columns({name: [value] for name, value in row.items()})
 
 
 def architectures_of(rows: Sequence[Mapping[str, Any]]) -> Architectures:
-    """One architecture per mapping, in order.
+    """Return one architecture per mapping, in order.
 
     Raises:
         ValueError: the first fault, with the number of its row.

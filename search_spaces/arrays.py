@@ -14,7 +14,7 @@ Array = TypeVar("Array", bound=AnyArray)
 
 
 def frozen(array: Array) -> Array:
-    """The same array, read-only."""
+    """Return the same array, read-only."""
     array.flags.writeable = False
     return array
 
@@ -24,7 +24,7 @@ Value = TypeVar("Value")
 
 
 class derived(Generic[Owner, Value]):  # noqa: N801  (a decorator)
-    """`functools.cached_property` without its lock: in Python 3.11 that takes as long as what is derived of a small batch's column."""
+    """A `functools.cached_property` without its lock, which in Python 3.11 costs as much as a small column."""
 
     def __init__(self, made: Callable[[Owner], Value]) -> None:
         self.made, self.name, self.__doc__ = made, made.__name__, made.__doc__
@@ -46,7 +46,7 @@ Class = TypeVar("Class", bound=type)
 
 
 def brief(kind: Class) -> Class:
-    """Give a dataclass or a pydantic model a `repr` of one line: its fields, arrays and everything nested by size or type."""
+    """Add a one-line `repr` to a dataclass or pydantic model: its fields, with arrays and nested values by size or type."""
 
     def shown(self: Any) -> str:
         fields = getattr(kind, "__dataclass_fields__", None) or getattr(kind, "model_fields", {})

@@ -1,4 +1,4 @@
-"""The axes of a space: the values of each gene, where they stand, and which of them other genes allow."""
+"""The axes of a space: the values of each gene, their places, and the values that other genes allow."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from search_spaces.specification import OF_HEADS, OF_LAYERS, Heads, SpaceSpecifi
 
 @dataclass(frozen=True, eq=False)
 class DependentGene:
-    """Tables over (owner value, gene value).
+    """Tables over (owner value, gene value) of the values that each owner allows.
 
     valid: allowed or not; counts: allowed values per owner; nth: gene value of the i-th allowed;
     rank: position among the allowed of a valid value; repaired: the next smaller allowed value.
@@ -30,7 +30,7 @@ class DependentGene:
 
     @classmethod
     def from_mask(cls, valid: BoolArray) -> Self:
-        """Tables from the mask of allowed values, (owners, values); each owner allows one at least."""
+        """Return tables from the mask of allowed values, (owners, values); each owner allows at least one."""
         rank = np.cumsum(valid, axis=1) - 1
         counts = rank[:, -1] + 1
         nth = np.argsort(~valid, axis=1, kind="stable")
@@ -39,7 +39,7 @@ class DependentGene:
 
     @cached_property
     def number(self) -> IntArray:
-        """The place of each valid (owner, value) among all of them in order, (owners, values)."""
+        """Number of each valid (owner, value) among all valid ones in order, (owners, values)."""
         return frozen((np.cumsum(self.counts) - self.counts)[:, None] + self.rank)
 
 
@@ -48,7 +48,7 @@ DEPTH = 0
 
 @dataclass(frozen=True, eq=False)
 class Axes:
-    """Values of each gene in order, and tables of what depends on depth (layers), n_experts (top_k), width (FFN) or heads (KV heads)."""
+    """Values of each gene in order, and tables of genes that depend on depth (layers), n_experts (top_k), width (FFN) or heads (KV heads)."""
 
     specification: SpaceSpecification
 
@@ -64,26 +64,26 @@ class Axes:
 
     @property
     def formats(self) -> list[str]:
-        """Every precision that designs may have, in the order of its gene; the study's own, "", where it is no axis."""
+        """Every precision that designs may have, in gene order; "" (the study's own) if precision is no axis."""
         return self.specification.formats
 
     @property
     def free_heads(self) -> bool:
-        """Whether n_heads is an axis, so that d_q may differ from the width."""
+        """True if n_heads is an axis, so that d_q may differ from the width."""
         return "n_heads" in self.place
 
     @property
     def mixed(self) -> bool:
-        """Whether layers are an axis, so that they may be of several kinds."""
+        """True if layers are an axis, so that they may be of several kinds."""
         return OF_LAYERS in self.place
 
     @property
     def own_heads(self) -> bool:
-        """Whether vocabulary is a gene, so that each design has an embedding and LM head of its own."""
+        """True if vocabulary is a gene, so that each design has its own embedding and LM head."""
         return "vocabulary" in self.place
 
     def headed(self, architectures: Architectures, vocabulary: int, *, tied: bool) -> Architectures:
-        """Any architectures as a study with this vocabulary prices them: designs whose vocabulary is a gene keep their own.
+        """Return architectures with the study's vocabulary; designs whose vocabulary is a gene keep their own.
 
         Without such a gene a study has one vocabulary (0: the layers alone), and all have it: its designs, published models
         beside them, rows of files.
@@ -109,12 +109,12 @@ class Axes:
 
     @cached_property
     def settings(self) -> dict[str, IntArray]:
-        """The values of further axes (precision, tokens, …), each behind the genes of every space, by the name of its column; often none."""
+        """The values of further axes (precision, tokens, …) by column name, behind the genes of every space; often empty."""
         return {name: _axis(values, dtype_of(name)) for name, values in self.specification.settings.items()}
 
     @cached_property
     def n_settings(self) -> int:
-        """Combinations of settings, each with every architecture; 1 without axes of them."""
+        """Number of combinations of settings, each with every architecture; 1 without such axes."""
         return math.prod(len(values) for values in self.settings.values())
 
     @cached_property
@@ -124,22 +124,22 @@ class Axes:
 
     @cached_property
     def mixes(self) -> Mixes:
-        """The mix of each rule of the axis of layers at each depth; without the axis full attention."""
+        """The mix of each layer rule at each depth; full attention without that axis."""
         return self.specification.mixes()
 
     @cached_property
     def further(self) -> tuple[str, ...]:
-        """Columns beyond the shape in which its architectures may differ: of layer kinds, and settings."""
+        """Columns beyond the shape in which architectures may differ: layer kinds and settings."""
         return (*self.mixes.names, *self.settings)
 
     @cached_property
     def layers_gene(self) -> DependentGene:
-        """Which layers each depth allows."""
+        """The layer rules that each depth allows."""
         return DependentGene.from_mask(self.mixes.valid)
 
     @cached_property
     def layer_plans(self) -> IntArray:
-        """Valid genes of depth and layers in order, (s, 2); the one of layers is 0 where they are no axis."""
+        """Valid genes of depth and layers in order, (s, 2); layers are 0 if they are no axis."""
         return frozen(np.argwhere(self.mixes.valid))
 
     @cached_property
@@ -167,7 +167,7 @@ class Axes:
 
     @cached_property
     def head_dims(self) -> IntArray:
-        """Axis of head_dim, features; its one value where it is no axis."""
+        """Axis of head_dim, features; one value if it is no axis."""
         return _axis(self.specification.head_dims)
 
     @cached_property
@@ -176,28 +176,28 @@ class Axes:
 
     @cached_property
     def heads(self) -> IntArray:
-        """Every n_heads of the space, ascending, (h,); without axes of heads the one of each width."""
+        """Every n_heads of the space, ascending, (h,); without axes of heads, the one of each width."""
         return frozen(self._heads.used)
 
     @cached_property
     def frames(self) -> IntArray:
-        """Valid genes of width, head_dim and n_heads in order, (f, 3); a gene that is no axis is 0."""
+        """Valid genes of width, head_dim and n_heads in order, (f, 3); 0 for a gene that is no axis."""
         return frozen(np.argwhere(self._heads.valid))
 
     @cached_property
     def frame_at(self) -> IntArray:
-        """Row of `frames` of each (width, head_dim, n_heads) gene, (W, H, N); −1 where it is not valid."""
+        """Row of `frames` for each (width, head_dim, n_heads) gene, (W, H, N); −1 if invalid."""
         valid = self._heads.valid
         return frozen(np.where(valid, np.cumsum(valid).reshape(valid.shape) - 1, -1))
 
     @cached_property
     def frame_heads(self) -> IntArray:
-        """Place among `heads` of each frame's n_heads, (f,)."""
+        """Place of each frame's n_heads among `heads`, (f,)."""
         return frozen(np.searchsorted(self.heads, self._heads.values[self._heads.valid]))
 
     @cached_property
     def kv_values(self) -> IntArray:
-        """n_kv for each (number of `heads`, KV gene), valid or not; the symbol n_heads is that number itself."""
+        """n_kv for each (number of `heads`, KV gene), valid or not; the symbol n_heads stands for that number."""
         columns = [self.heads if kv == "n_heads" else np.full(len(self.heads), kv) for kv in self._kv_axis]
         return frozen(np.stack(columns, axis=1).astype(np.int64))
 
@@ -207,7 +207,7 @@ class Axes:
 
     @cached_property
     def top_k_gene(self) -> DependentGene:
-        """Which top_k each n_experts allows."""
+        """The top_k that each n_experts allows."""
         conditions = self.specification.conditions
         largest = np.array([largest_top_k(int(experts), conditions) for experts in self.experts])
         smallest = np.array([smallest_top_k(int(experts), conditions) for experts in self.experts])
@@ -215,25 +215,25 @@ class Axes:
 
     @cached_property
     def ffn_gene(self) -> DependentGene:
-        """Which FFN values each width allows."""
+        """The FFN values that each width allows."""
         limit = self.specification.conditions.max_expert_ffn_ratio
         largest = np.inf if limit is None else limit * (1 + 1e-12)
         return DependentGene.from_mask(self.expert_sizes <= largest * self.widths[:, None])
 
     @cached_property
     def head_dim_gene(self) -> DependentGene:
-        """Which head sizes each width allows."""
+        """The head sizes that each width allows."""
         return DependentGene.from_mask(np.logical_or.reduce(self._heads.valid, axis=2))
 
     @cached_property
     def n_heads_gene(self) -> DependentGene:
-        """Which n_heads each (width, head_dim) allows, a row per pair."""
+        """The n_heads that each (width, head_dim) allows, a row per pair."""
         valid = self._heads.valid
         return DependentGene.from_mask(valid.reshape(-1, valid.shape[2]))
 
     @cached_property
     def kv_gene(self) -> DependentGene:
-        """Which KV heads each number of `heads` allows."""
+        """The KV heads that each number of `heads` allows."""
         values, heads = self.kv_values, self.heads[:, None]
         symbol = np.array([kv == "n_heads" for kv in self._kv_axis])
         listed = values[:, ~symbol]
@@ -256,7 +256,7 @@ class Axes:
         return frozen(repaired)
 
     def frame_of(self, genotypes: IntArray) -> IntArray:
-        """Row of `frames` of each genotype, (n,); −1 where its heads are not valid."""
+        """Return the row of `frames` of each genotype, (n,); −1 if its heads are invalid."""
         place = self.place
         width = genotypes[:, place["width"]]
         if not any(name in place for name in OF_HEADS):
@@ -266,7 +266,7 @@ class Axes:
         return found
 
     def composed(self, frame: IntArray, **genes: IntArray) -> IntArray:
-        """Genotypes (n, g) of frames and of the genes that are no part of one, by name, each (n,).
+        """Return genotypes (n, g) from frames and the other genes by name, each (n,).
 
         Layers and settings may be left out: the first.
         """
@@ -276,7 +276,7 @@ class Axes:
         return np.stack([columns[name] for name in self.genes], axis=1)
 
     def found_frame(self, a: Architectures, width: IntArray) -> tuple[BoolArray, IntArray]:
-        """Whether the heads of architectures stand beside their width (gene, −1: none), (n,), and the frame of those that do."""
+        """Return whether the heads of architectures fit their width (gene, −1: none), (n,), and the frame of those that do."""
         size, listed = position(self.head_dims, a.head_dim), self.specification.axes.n_heads
         heads = np.zeros(len(width), dtype=np.int64) if listed is None else position(np.array(listed), a.n_heads)
         frame = self.frame_at[np.maximum(width, 0), np.maximum(size, 0), np.maximum(heads, 0)]
@@ -290,13 +290,13 @@ def _axis(values: list[int], dtype: Any = np.int64) -> IntArray:
 
 
 def position(axis: IntArray, values: IntArray) -> IntArray:
-    """Index of each value (n,) on an axis of distinct values in any order; −1 where it is not on it."""
+    """Return the index of each value (n,) on an axis of distinct values in any order; −1 if it is not there."""
     order = np.argsort(axis)
     place = order[np.minimum(np.searchsorted(axis, values, sorter=order), len(axis) - 1)]
     return np.where(axis[place] == values, place, -1)
 
 
 def position_in_rows(rows: IntArray, valid: BoolArray, values: IntArray) -> IntArray:
-    """Index of each value (n,) among the valid ones of its own row (n, k); −1 where it is not there."""
+    """Return the index of each value (n,) among the valid ones of its own row (n, k); −1 if it is not there."""
     hit = (rows == values[:, None]) & valid
     return np.where(hit.any(axis=1), hit.argmax(axis=1), -1)

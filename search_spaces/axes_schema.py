@@ -1,4 +1,4 @@
-"""The axes of a space, its rules of layer kinds and its conditions as its YAML has them, checked with pydantic."""
+"""Pydantic models for the axes of a space, its layer rules and its conditions."""
 
 import math
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ MOST_RULES = 10_000
 
 
 class Rule(BaseModel):
-    """One layer of full attention in `period`, the last of each, all others of one kind; without a period all are full.
+    """Layers with full attention at the end of each `period` and one other kind elsewhere; without a period all are full.
 
     local: tokens of their window; conv: taps of their convolution; linear: family of their linear attention; kv_shared:
     layers at the end that read the KV cache of the last layer of their own kind before them.
@@ -72,7 +72,7 @@ class Rule(BaseModel):
 
 
 def expanded(value: Any) -> Any:
-    """Rules with lists in them as one rule per combination, in order; `kv_shared` 0 is none.
+    """Return rules without lists: one rule per combination, in order; `kv_shared` 0 means none.
 
     Raises:
         ValueError: too many.
@@ -144,7 +144,7 @@ AxisAsWritten = str | Range | list[float | str | bool | Range] | None
 
 
 class Axes(BaseModel):
-    """The axes; the FFN axis is given as ratios or as expert sizes, those of layers, heads and further columns only where searched."""
+    """The axes; the FFN axis is ratios or expert sizes; layers, heads and further columns appear only if searched."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -236,7 +236,7 @@ class Axes(BaseModel):
 
 
 def words_of(value: list[str], codes: tuple[str, ...]) -> list[str]:
-    """The values of an axis of words in the order of their codes, each once.
+    """Return the values of an axis of words in code order, each once.
 
     Raises:
         ValueError: an unknown word, a repeated one, or none.
@@ -251,7 +251,7 @@ def words_of(value: list[str], codes: tuple[str, ...]) -> list[str]:
 
 
 class Conditions(BaseModel):
-    """Limits that tie a gene to others."""
+    """Limits that relate genes to each other."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,4 +1,4 @@
-"""Columns of architectures: their names, words, defaults and types, and the reading of given columns."""
+"""Columns of architectures: names, words, defaults and types, and the reader of given columns."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -18,13 +18,13 @@ EXPERTS_IN = ("", "fast", *(f"slow:{percent}%" for percent in range(1, 101)))  #
 
 
 def drafted_of(word: str) -> tuple[str, int]:
-    """What drafts (mtp, draft; "" nothing) and how many tokens in a step."""
+    """Return what drafts (mtp, draft; "" nothing) and how many tokens a step."""
     kind, _, number = word.partition(":")
     return (kind, int(number)) if number else ("", 0)
 
 
 def slow_share_of(word: str) -> float:
-    """The share of the layers whose experts lie in slow memory."""
+    """Return the share of layers whose experts lie in slow memory."""
     return float(word.removeprefix("slow:").removesuffix("%")) / 100 if word.startswith("slow:") else 0.0
 
 
@@ -33,7 +33,7 @@ _NAMES = {0: ""}  # 0 is the study's own device
 
 
 def number_of(name: str) -> int:
-    """The number of a device's name or another text, the same in every process and from then on read back by `names_of`; "" is 0."""
+    """Return a number for a device name or other text, the same in every process; `names_of` reads it back. "" is 0."""
     if not name:
         return 0
     number = int.from_bytes(blake2b(name.encode(), digest_size=BYTES).digest(), "big") or 1
@@ -45,7 +45,7 @@ def number_of(name: str) -> int:
 
 
 def names_of(numbers: Iterable[int] | IntArray) -> AnyArray:
-    """The names of numbers, (n,)."""
+    """Return the names of numbers, (n,)."""
     column = np.asarray(numbers)
     numbers_held, place = np.unique(column, return_inverse=True)
     names = np.array([_NAMES[number] for number in numbers_held.tolist()], dtype=object)
@@ -92,22 +92,22 @@ FILE_COLUMNS = (
 
 
 def constant(value: Any, n: int, dtype: Any) -> AnyArray:
-    """A column of one value, (n,), that takes the memory of one; made for every batch, so without `np.broadcast_to`."""
+    """Return a column of one value, (n,), that takes the memory of one; faster than `np.broadcast_to`."""
     return np.ndarray((n,), dtype, np.asarray(value, dtype=dtype).tobytes(), strides=(0,))
 
 
 def any_of(column: AnyArray) -> bool:
-    """Whether a column holds anything but zeros; of a constant one its first row decides."""
+    """Return True if a column holds anything but zeros; for a constant column its first row decides."""
     return bool(column[0] if column.strides == (0,) and len(column) else np.count_nonzero(column))
 
 
 def dtype_of(name: str) -> Any:
-    """The type of a stored column."""
+    """Return the type of a stored column."""
     return np.bool_ if isinstance(DEFAULTS.get(name, 0), bool) else np.int64
 
 
 def code(name: str, value: Any) -> Any:
-    """A value as it is stored: a word as its place in `CODES`, a text as its number."""
+    """Return a value as stored: a word as its place in `CODES`, a text as its number."""
     if name in TEXTS:
         return number_of(value)
     return CODES[name].index(value) if name in CODES else value
@@ -118,12 +118,12 @@ CODED = {name: code(name, default) for name, default in DEFAULTS.items()}  # the
 
 @lru_cache(maxsize=64)
 def defaults(n: int) -> Mapping[str, AnyArray]:
-    """The further columns at their defaults, each (n,); searches ask for batches of the same few sizes again and again."""
+    """Return the further columns at their defaults, each (n,); cached, since searches use few batch sizes."""
     return MappingProxyType({name: constant(value, n, dtype_of(name)) for name, value in CODED.items()})
 
 
 def worded(name: str, column: AnyArray) -> AnyArray:
-    """A stored column as it is read and written, (n,): words where it has them."""
+    """Return a stored column as read and written, (n,), with words where it has them."""
     if name in TEXTS:
         return names_of(column)
     found: AnyArray = np.asarray(CODES[name], dtype=object)[column] if name in CODES else column
@@ -131,7 +131,7 @@ def worded(name: str, column: AnyArray) -> AnyArray:
 
 
 class ColumnReader:
-    """Reads user-given columns and says every fault at once."""
+    """Reads user-given columns and reports all faults at once."""
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
         self.given = {name: np.atleast_1d(np.asarray(value)) for name, value in columns.items() if value is not None}
@@ -143,7 +143,7 @@ class ColumnReader:
         self.n = max(sizes)
 
     def read(self) -> dict[str, AnyArray]:
-        """Every stored column, checked, (n,).
+        """Return every stored column, checked, (n,).
 
         Raises:
             ValueError: one line a fault.
@@ -157,7 +157,7 @@ class ColumnReader:
         return {**shape, **further}
 
     def check_derived(self, found: Mapping[str, FloatArray | IntArray]) -> None:
-        """Refuse given columns that contradict what follows from the others, by name.
+        """Raise an error for given columns that contradict the others, by name.
 
         Raises:
             ValueError: one line a fault.

@@ -21,16 +21,16 @@ FORMATS: tuple[str, ...] = get_args(Format)
 
 
 def base_of(precision: str) -> str:
-    """The format that a format is a variation of: `nvfp4` of `nvfp4_down8_kv8`."""
+    """Return the base of a format: `nvfp4` for `nvfp4_down8_kv8`."""
     return operators_of(precision).removesuffix("_down8")
 
 
 def operators_of(precision: str) -> str:
-    """A format, its KV cache aside: `nvfp4_down8` of `nvfp4_down8_kv8`."""
+    """Return a format without its KV cache: `nvfp4_down8` for `nvfp4_down8_kv8`."""
     return precision.partition("_kv")[0]
 
 
 def kv_bits_of(precision: str) -> int | None:
-    """Bits of a KV cache of few bits; None where it is as wide as activations."""
+    """Return the bits of a KV cache of few bits; None if it is as wide as activations."""
     bits = precision.partition("_kv")[2]
     return int(bits) if bits else None

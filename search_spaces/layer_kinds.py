@@ -1,4 +1,4 @@
-"""Kinds of layers of an architecture: their columns, and which columns make a model.
+"""Kinds of layers: their columns, and which combinations are valid models.
 
 Every layer has one mixer and one FFN. Mixers: full attention, attention within a sliding window, linear attention of a
 family, short convolution. How many there are of each is a column; full attention is what is left of the depth. Their
@@ -57,7 +57,7 @@ Place = Literal["mixer", "ffn"]
 
 @dataclass(frozen=True)
 class Block:
-    """Mixers or FFNs of one size: how many layers have one, and the columns in which they differ from the architecture's.
+    """Mixers or FFNs of one size: their number of layers, and the columns that differ from the architecture's.
 
     In files `layers` lists them: `mixer 24 n_kv_heads=2; ffn 23; ffn 1 expert_size=768`.
     """
@@ -68,7 +68,7 @@ class Block:
 
 
 def written_blocks(blocks: list[Block]) -> str:
-    """The value of `layers` for these blocks, alike ones together."""
+    """Return the value of `layers` for these blocks, with equal ones merged."""
     counts: dict[tuple[Place, str], int] = {}
     for block in blocks:
         key = block.place, "".join(f" {name}={value}" for name, value in sorted(block.columns.items()))
@@ -78,7 +78,7 @@ def written_blocks(blocks: list[Block]) -> str:
 
 @lru_cache(maxsize=256)
 def read_blocks(text: str) -> tuple[Block, ...]:
-    """The blocks that a value of `layers` lists.
+    """Return the blocks in a value of `layers`.
 
     Raises:
         ValueError: `layers: expected X, got Y`.
@@ -135,7 +135,7 @@ COUNTS = (*SIZES, "n_kv_shared", "attention_gate")
 
 
 def kind_faults(columns: Mapping[str, AnyArray]) -> list[str]:
-    """Faults of columns of layer kinds, a line each; of several wrong rows the first.
+    """Return faults in columns of layer kinds, one line each, for the first wrong row.
 
     `columns` are stored ones, (n,), with depth and n_experts.
     """

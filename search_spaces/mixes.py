@@ -1,4 +1,4 @@
-"""Mixes of layers: what each rule of a space's axis of layers makes of each depth."""
+"""Mixes of layers: the layers that each rule of a space's layer axis gives at each depth."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class LinearSizes(NamedTuple):
 
     @property
     def step(self) -> int:
-        """The widths that heads come out whole at are multiples of this."""
+        """Widths with whole heads are multiples of this."""
         return max(1, self.value_dim * max(1, self.per_key) // self.expand)
 
 
@@ -46,7 +46,7 @@ _SIZES = np.array([(*LINEAR[name][:-1], code("qk_norm", LINEAR[name].qk_norm)) f
 
 
 def linear_columns(kind: IntArray, width: IntArray) -> dict[str, AnyArray]:
-    """Columns that linear attention decides, each (n,), for places among `LINEAR_KINDS` and widths."""
+    """Return the columns that linear attention sets, each (n,), for places among `LINEAR_KINDS` and widths."""
     key_dim, value_dim, expand, per_key, kernel, gate, qk_norm = _SIZES[kind].T
     heads = expand * width // np.maximum(value_dim, 1)
     return {
@@ -61,14 +61,14 @@ def linear_columns(kind: IntArray, width: IntArray) -> dict[str, AnyArray]:
 
 
 def implied_columns(kind: IntArray, sharing: IntArray, width: IntArray) -> dict[str, AnyArray]:
-    """Columns that kinds of layers imply, each (n,), for places among `LINEAR_KINDS`, layers that share KV caches, and widths."""
+    """Return the columns that layer kinds imply, each (n,), for places among `LINEAR_KINDS`, layers with shared KV caches, and widths."""
     norms = np.where(sharing > 0, SHARING_NORMS, CODED["norms_per_layer"])
     return {**linear_columns(kind, width), "norms_per_layer": norms}
 
 
 @dataclass(frozen=True, eq=False)
 class Mixes:
-    """Columns of layer kinds by name, each (depths, rules), and which of them are valid.
+    """Columns of layer kinds by name, each (depths, rules), and a mask of valid ones.
 
     Valid are those that the conditions allow, whose shared caches have owners, and that no rule before gives as well:
     so an architecture has one gene.
@@ -79,7 +79,7 @@ class Mixes:
 
     @classmethod
     def from_rules(cls, depths: Sequence[int], rules: Sequence[Rule], conditions: Conditions) -> Self:
-        """Mixes of rules at depths: l // period layers of full attention, one at least, at every period's end."""
+        """Return mixes of rules at depths: l // period layers of full attention, at least one, at the end of each period."""
         depth = np.array(depths, dtype=np.int64)[:, None]
         period, window, taps, sharing = (
             np.array([getattr(rule, name) or default for rule in rules], dtype=np.int64)
@@ -108,18 +108,18 @@ class Mixes:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Columns that are not 0 in every valid mix, those of linear attention with their sizes."""
+        """Columns that are nonzero in some valid mix, and the sizes of linear attention."""
         found = [name for name, table in self.columns.items() if table[self.valid].any()]
         linear = (*SIZES["n_linear"][1:], "attention_gate", "qk_norm") if "n_linear" in found else ()
         return (*found, *linear, *(("norms_per_layer",) if "n_kv_shared" in found else ()))
 
     def at(self, depth: IntArray, layers: IntArray | int, width: IntArray) -> dict[str, AnyArray]:
-        """Columns of layer kinds, each (n,), of genes of depth and layers beside widths in features."""
+        """Return columns of layer kinds, each (n,), for genes of depth and layers with widths in features."""
         found: dict[str, AnyArray] = {name: table[depth, layers] for name, table in self.columns.items()}
         return found | implied_columns(found["linear_kind"], found["n_kv_shared"], width)
 
     def find(self, depth: IntArray, architectures: Architectures) -> IntArray:
-        """The gene of layers of architectures beside genes of depth, (n,); −1 where there is none."""
+        """Return the layers gene of architectures with given depth genes, (n,); −1 if there is none."""
         a, same = architectures, self.valid[depth]
         for name, table in self.columns.items():
             same = same & (table[depth] == getattr(a, name)[:, None])
@@ -131,7 +131,7 @@ class Mixes:
 
 
 def in_words(architectures: Architectures) -> list[str]:
-    """The layers of each architecture by kind: `full`, `4 full + 22 within 512, 10 share KV`, `6 full + 18 deltanet`."""
+    """Return the layers of each architecture by kind: `full`, `4 full + 22 within 512, 10 share KV`, `6 full + 18 deltanet`."""
     a = architectures
     names = ("n_full", "n_local", "window", "n_linear", "linear_kind", "n_conv", "n_kv_shared")
     rows = zip(*(worded(name, getattr(a, name)).tolist() for name in names), strict=True)
@@ -161,7 +161,7 @@ def _one_in_words(full: int, local: int, window: int, linear: int, family: str, 
 
 
 def least_full(depth: IntArray, conditions: Conditions) -> IntArray:
-    """The least number of layers of full attention at each depth."""
+    """Return the least number of full-attention layers at each depth."""
     every = conditions.full_layer_every
     share = depth // every if every else np.zeros_like(depth)
     return np.maximum(share, conditions.min_full_layers or 0)

@@ -1,4 +1,4 @@
-"""A discrete search space: canonical integer genotypes, one per architecture, and the few mixers that its layers have."""
+"""A discrete search space: canonical integer genotypes, one per architecture, and its few distinct mixers."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ class SearchSpace(Axes):
 
     @classmethod
     def from_mapping(cls, mapping: dict[str, Any]) -> "SearchSpace":
-        """A space from its YAML content.
+        """Return a space from its YAML content.
 
         Raises:
             pydantic.ValidationError: each fault with its path.
@@ -52,7 +52,7 @@ class SearchSpace(Axes):
 
     @cached_property
     def counts_per_frame(self) -> IntArray:
-        """Architectures of one plan (depth, layers) per frame (width, head_dim, n_heads), exact, (frames,)."""
+        """Number of architectures of one plan (depth, layers) per frame (width, head_dim, n_heads), exact, (frames,)."""
         sizes, kvs = self.ffn_gene.counts[self.frames[:, 0]], self.kv_gene.counts[self.frame_heads]
         return frozen(len(self._pairs) * sizes * kvs)
 
@@ -70,7 +70,7 @@ class SearchSpace(Axes):
         return self._per_plan * len(self.layer_plans) * self.n_settings
 
     def genotypes(self, keys: IntArray) -> IntArray:
-        """Genotypes (n, g) of keys in [0, size)."""
+        """Return genotypes (n, g) for keys in [0, size)."""
         keys, setting = np.divmod(keys, self.n_settings)
         plan, rest = np.divmod(keys, self._per_plan)
         depth, layers = self.layer_plans[plan].T
@@ -97,7 +97,7 @@ class SearchSpace(Axes):
         return slice(self.place["n_experts"], self.place["n_kv_heads"] + 1)
 
     def keys(self, genotypes: IntArray) -> IntArray:
-        """Position of each canonical genotype in the space's order, (n,), in [0, size)."""
+        """Return the position of each canonical genotype in the space's order, (n,), in [0, size)."""
         rows = genotypes.astype(np.int64, copy=False)
         frame = self.frame_of(rows)
         width = rows[:, self.place["width"]]
@@ -111,7 +111,7 @@ class SearchSpace(Axes):
         return keys
 
     def plan_of(self, genotypes: IntArray) -> IntArray:
-        """Row of `layer_plans` of each canonical genotype, (n,)."""
+        """Return the row of `layer_plans` of each canonical genotype, (n,)."""
         plan: IntArray = self.layers_gene.number[genotypes[:, DEPTH], self._layers(genotypes)]
         return plan
 
@@ -120,13 +120,13 @@ class SearchSpace(Axes):
         return genotypes[:, self.place[OF_LAYERS]] if self.mixed else 0
 
     def is_canonical(self, genotypes: IntArray) -> BoolArray:
-        """Whether each row, (n, g), is some architecture's genotype."""
+        """Return True for each row, (n, g), that is an architecture's genotype."""
         inside = ((genotypes >= 0) & (genotypes < self.gene_sizes)).all(axis=1)
         valid: BoolArray = inside & (self.repair(genotypes) == genotypes).all(axis=1)
         return valid
 
     def repair(self, genotypes: IntArray) -> IntArray:
-        """Canonical genotypes, (n, g): an invalid value becomes the next smaller valid one.
+        """Return canonical genotypes, (n, g): an invalid value becomes the next smaller valid one.
 
         Only layers, top_k, FFN, heads and n_kv_heads depend on other genes. A value without a smaller valid one
         becomes the smallest valid; n_heads where it equals a listed value becomes that value.
@@ -139,7 +139,7 @@ class SearchSpace(Axes):
         return repaired
 
     def canonical(self, genotypes: IntArray) -> tuple[IntArray, IntArray]:
-        """The canonical form of each row of any integers, (n, g), and its key, (n,): where few genotypes can be written, from a table of all."""
+        """Return the canonical form of any integer rows, (n, g), and their keys, (n,); small spaces use a table."""
         if self._canonical_of_each is None:
             repaired = self.repair(genotypes)
             return repaired, self.keys(repaired)
@@ -186,7 +186,7 @@ class SearchSpace(Axes):
         return width * len(self.head_dims) + size
 
     def architectures(self, genotypes: IntArray) -> Architectures:
-        """The architectures of canonical genotypes (n, g)."""
+        """Return the architectures of canonical genotypes (n, g)."""
         frame, (experts, top_k, ffn, kv) = self.frame_of(genotypes), genotypes[:, self._ffn_and_kv].T
         (width, size, _), heads = self.frames[frame].T, self.frame_heads[frame]
         depth, layers = genotypes[:, DEPTH], self._layers(genotypes)
@@ -206,13 +206,13 @@ class SearchSpace(Axes):
         )
 
     def enumerate(self, chunk: int = 65_536) -> Iterator[IntArray]:
-        """All genotypes in order, in blocks of at most `chunk` rows."""
+        """Yield all genotypes in order, in blocks of at most `chunk` rows."""
         for start in range(0, self.size, chunk):
             yield self.genotypes(np.arange(start, min(start + chunk, self.size)))
 
     @property
     def examples(self) -> dict[str, IntArray]:
-        """Genotypes (k, g) of every rule of layers and of every value of each setting, by the name of the axis.
+        """Return genotypes (k, g) that cover each layer rule and each value of each setting, by axis.
 
         First, of "", the space's first design, of which the settings' are variants, and those of fewest and most query features per width.
         """
@@ -228,11 +228,11 @@ class SearchSpace(Axes):
         return found
 
     def sample(self, n: int, generator: np.random.Generator) -> IntArray:
-        """min(n, size) distinct genotypes, uniform without replacement, in random order."""
+        """Return min(n, size) distinct random genotypes, uniform without replacement."""
         return self.genotypes(generator.choice(self.size, size=min(n, self.size), replace=False))
 
     def spread(self, points: FloatArray) -> IntArray:
-        """Genotypes (n, g) of points (n, g) in [0, 1): equal shares of each gene's valid values, nothing to repair."""
+        """Return genotypes (n, g) for points (n, g) in [0, 1): equal shares of each gene's valid values, no repair needed."""
         genotypes = (points * self.gene_sizes).astype(np.int64)
         for gene, table in self._dependent.items():
             rows, column = self._owner(gene, genotypes), self.place[gene]
@@ -241,7 +241,7 @@ class SearchSpace(Axes):
         return genotypes
 
     def neighbours(self, genotypes: IntArray, share: FloatArray | float = 0.0) -> IntArray:
-        """Distinct architectures one step along one axis from any of the given ones, in key order.
+        """Return the distinct architectures one step along one axis from any given one, in key order.
 
         A step goes over `share` (of each row or of all) of a gene's valid values, rounded down but
         to one at least, and ends at the last of them; genes that depend on it are repaired. The
@@ -252,7 +252,7 @@ class SearchSpace(Axes):
         return self.genotypes(np.setdiff1d(keys, self.keys(genotypes), assume_unique=False))
 
     def neighbours_of_each(self, genotypes: IntArray) -> tuple[IntArray, IntArray]:
-        """The neighbours of every row by itself: whose each is, (k,), and the neighbours, (k, g), in key order per row."""
+        """Return the neighbours of every row: the row index of each, (k,), and the neighbours, (k, g), in key order per row."""
         own = self.keys(genotypes)
         steps = [self._step(genotypes, gene, sign, 0.0) for gene in range(len(self.genes)) for sign in (-1, 1)]
         owner = np.tile(np.arange(len(own)), len(steps))
@@ -274,7 +274,7 @@ class SearchSpace(Axes):
         return self.repair(moved)
 
     def find(self, architectures: Architectures) -> IntArray:
-        """Key of each architecture, (n,); −1 where it is not in the space. Tokens and precision without an axis are passed over."""
+        """Return the key of each architecture, (n,); −1 if it is not in the space. Tokens and precision without an axis are ignored."""
         a, width = architectures, position(self.widths, architectures.width)
         found, frame = self.found_frame(a, width)
         heads, safe = self.frame_heads[frame], np.maximum(width, 0)
@@ -301,7 +301,7 @@ class SearchSpace(Axes):
 
     @property
     def dense(self) -> "SearchSpace | None":
-        """The space of its dense architectures alone; None where it has none."""
+        """Return the space of its dense architectures; None if it has none."""
         if self.experts[0] != 1 or self.top_ks[0] != 1:
             return None
         content = self.mapping()
@@ -309,24 +309,24 @@ class SearchSpace(Axes):
         return SearchSpace.from_mapping(content)
 
     def at(self, setting: Mapping[str, int]) -> "SearchSpace":
-        """The space of the architectures with one value of each of these settings."""
+        """Return the space with one value for each of these settings."""
         axes = {name: worded(name, np.array([value])).tolist() for name, value in setting.items()}
         specification = self.specification
         return SearchSpace(specification.model_copy(update={"axes": specification.axes.model_copy(update=axes)}))
 
     @property
     def on_one_device(self) -> "SearchSpace":
-        """The same space without an axis of devices."""
+        """Return the same space without an axis of devices."""
         axes = self.specification.axes.model_copy(update={"device": None})
         return SearchSpace(self.specification.model_copy(update={"axes": axes}))
 
     def mapping(self) -> dict[str, Any]:
-        """The space as YAML content, everything resolved."""
+        """Return the space as YAML content, fully resolved."""
         return self.specification.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of what the space contains: axes, conditions and head size, not its name."""
+        """Return a hash of the space's content: axes, conditions and head size, not its name."""
         content = {k: v for k, v in self.mapping().items() if k not in ("name", "description")}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -343,7 +343,7 @@ SIZES = ("window", "linear_kind", "conv_kernel")  # of layer kinds, what says ho
 
 @dataclass(frozen=True, eq=False)
 class Mixers:
-    """Mixers numbered by kind, frame (width, head_dim, n_heads) and KV heads; plans (depth, layers) say how many layers have which.
+    """Mixers numbered by kind, frame (width, head_dim, n_heads) and KV heads; plans (depth, layers) count the layers of each.
 
     A kind is what the plans with the same window, linear attention and kernel have in common.
     """
@@ -368,7 +368,7 @@ class Mixers:
         return len(self._plans_by_kind[0]) * int(self._start[-1])
 
     def designs(self) -> IntArray:
-        """A design with each mixer, then one of each plan, (mixers + plans, g)."""
+        """Return a design with each mixer, then one of each plan, (mixers + plans, g)."""
         first, kind = self._plans_by_kind
         mixer, of_a_kind = np.arange(len(self)), int(self._start[-1])
         frame = np.searchsorted(self._start, mixer % of_a_kind, side="right") - 1
@@ -388,7 +388,7 @@ class Mixers:
         return space.composed(frame, depth=depth, layers=layers, **genes, ffn=ffn, n_kv_heads=kv)
 
     def of(self, genotypes: IntArray) -> tuple[IntArray, IntArray]:
-        """The mixer and the plan of each canonical genotype, each (n,)."""
+        """Return the mixer and the plan of each canonical genotype, each (n,)."""
         space = self.space
         frame, plan = space.frame_of(genotypes), space.plan_of(genotypes)
         rank = space.kv_gene.rank[space.frame_heads[frame], genotypes[:, space.place["n_kv_heads"]]]

@@ -1,4 +1,4 @@
-"""The YAML of a search space, checked with pydantic, and the query heads that it allows beside each width."""
+"""Pydantic model of a search space's YAML, and the query heads that it allows for each width."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -20,7 +20,7 @@ ROUNDING = 1e-12  # relative; so that a ratio written in decimals holds what it 
 
 @dataclass(frozen=True, eq=False)
 class Heads:
-    """n_heads of every (width, head size, value of the axis n_heads), and which of them are valid, each (W, H, N).
+    """n_heads for every (width, head size, value of the axis n_heads), and a mask of valid ones, each (W, H, N).
 
     Without an axis of n_heads N is 1 and its value width / head_dim, valid where that is whole.
     """
@@ -32,7 +32,7 @@ class Heads:
     def from_axes(
         cls, widths: Sequence[int], head_dims: Sequence[int], n_heads: Sequence[int] | None, ratios: tuple[float, float]
     ) -> "Heads":
-        """All of them; `ratios` are the least and the largest d_q / d of an axis of n_heads."""
+        """Return all heads; `ratios` are the least and the largest d_q / d for an axis of n_heads."""
         width, size = np.array(widths, dtype=np.int64)[:, None, None], np.array(head_dims, dtype=np.int64)[:, None]
         if n_heads is None:
             return cls(width // size, width % size == 0)
@@ -42,11 +42,11 @@ class Heads:
 
     @cached_property
     def used(self) -> IntArray:
-        """Every number of heads that some width has, ascending."""
+        """Return every number of heads that some width has, ascending."""
         return np.unique(self.values[self.valid])
 
     def divided_by(self, kv_heads: Sequence[int]) -> "Heads":
-        """The same without numbers of heads that none of these numbers of KV heads divides."""
+        """Return the same heads without numbers that none of these numbers of KV heads divides."""
         fitting = np.array([heads for heads in self.used.tolist() if any(heads % kv == 0 for kv in kv_heads)])
         return Heads(self.values, self.valid & np.isin(self.values, fitting))
 
@@ -68,7 +68,7 @@ MOST_CELLS = 10_000_000  # of a table that says which values of one axis go with
 
 @brief
 class SpaceSpecification(BaseModel):
-    """A search space as YAML; `chip` are genes of chips, which a study takes in and no space keeps."""
+    """A search space as YAML; `chip` holds genes of chips, which belong to the study, not to the space."""
 
     model_config = ConfigDict(extra="forbid")
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,60}$")] = "custom"
@@ -98,13 +98,13 @@ class SpaceSpecification(BaseModel):
 
     @property
     def settings(self) -> dict[str, list[int]]:
-        """The values of each further axis, ascending, as they are stored, by the name of its column."""
+        """The values of each further axis by column name, ascending, as stored."""
         given = {name: getattr(self.axes, name) for name in FURTHER_AXES}
         return {name: [code(name, v) for v in values] for name, values in given.items() if values is not None}
 
     @property
     def formats(self) -> list[str]:
-        """Every precision that designs may have; the study's own, "", where it is no axis."""
+        """Every precision that designs may have; "" (the study's own) if it is no axis."""
         return self.axes.precision or [""]
 
     @property
@@ -114,7 +114,7 @@ class SpaceSpecification(BaseModel):
 
     @property
     def rules(self) -> list[Rule]:
-        """The rules that layers may be mixed by; full attention where they are no axis."""
+        """The layer rules; full attention if layers are no axis."""
         return self.axes.layers or [Rule()]
 
     def mixes(self) -> Mixes:
@@ -122,12 +122,12 @@ class SpaceSpecification(BaseModel):
         return Mixes.from_rules(self.axes.depth, self.rules, self.conditions)
 
     def possible_heads(self) -> Heads:
-        """Which (width, head_dim, n_heads) the axes and conditions allow, whatever the KV heads."""
+        """The (width, head_dim, n_heads) that axes and conditions allow, before KV heads are considered."""
         least, most = self.conditions.min_query_ratio or 0.0, self.conditions.max_query_ratio or math.inf
         return Heads.from_axes(self.axes.width, self.head_dims, self.axes.n_heads, (least, most))
 
     def heads(self) -> Heads:
-        """Which (width, head_dim, n_heads) the space holds: those that some number of KV heads goes with."""
+        """The (width, head_dim, n_heads) of the space: those with a valid number of KV heads."""
         listed = self.axes.n_kv_heads
         if isinstance(listed, str) or "n_heads" in listed:
             return self.possible_heads()
@@ -151,7 +151,7 @@ def _head_dim_faults(space: SpaceSpecification) -> list[str]:
 
 
 def layers_faults(space: SpaceSpecification) -> list[str]:
-    """Conditions on layers where they are no axis, widths of broken heads, and depths without a mix.
+    """Return conditions on layers that are no axis, widths of broken heads, and depths without a mix.
 
     A space with layers of several kinds has conditions on its layers of full attention: its own, or `FULL_LAYERS`.
     """
@@ -179,7 +179,7 @@ def layers_faults(space: SpaceSpecification) -> list[str]:
 
 
 def heads_faults(space: SpaceSpecification) -> list[str]:
-    """Widths that no head size divides or, where n_heads is an axis, beside which no number of heads may stand."""
+    """Return widths that no head size divides or, if n_heads is an axis, widths without a valid number of heads."""
     axes, conditions, sizes = space.axes, space.conditions, space.head_dims
     least, most = conditions.min_query_ratio or 0.0, conditions.max_query_ratio or math.inf
     if axes.n_heads is None:
@@ -204,7 +204,7 @@ def heads_faults(space: SpaceSpecification) -> list[str]:
 
 
 def expert_faults(experts: list[int], top_ks: list[int], conditions: Conditions) -> list[str]:
-    """Numbers of experts without a valid top_k."""
+    """Return numbers of experts without a valid top_k."""
     for n in experts:
         least, most = smallest_top_k(n, conditions), largest_top_k(n, conditions)
         if not any(least <= k <= most for k in top_ks):
@@ -217,7 +217,7 @@ def expert_faults(experts: list[int], top_ks: list[int], conditions: Conditions)
 
 
 def ffn_faults(axes: Axes, conditions: Conditions) -> list[str]:
-    """Ratios that give no whole expert size, and limits that leave nothing."""
+    """Return ratios that give no whole expert size, and limits that leave nothing."""
     limit, narrow = conditions.max_expert_ffn_ratio, min(axes.width)
     if axes.expert_size is not None:
         small = min(axes.expert_size)
@@ -246,7 +246,7 @@ def ffn_faults(axes: Axes, conditions: Conditions) -> list[str]:
 
 
 def kv_faults(space: SpaceSpecification) -> list[str]:
-    """Widths beside which no listed KV value divides a number of heads."""
+    """Return widths for which no listed KV value divides a number of heads."""
     possible, left = space.possible_heads(), space.heads()
     for width, values, before, after in zip(space.axes.width, left.values, possible.valid, left.valid, strict=True):
         if before.any() and not after.any():
@@ -258,7 +258,7 @@ def kv_faults(space: SpaceSpecification) -> list[str]:
 
 
 def expert_faults_of(mapping: Any) -> list[str]:
-    """K against E alone, in a space whose other parts are wrong, so that no fault hides another."""
+    """Return faults of K against E alone, in a space with other faults, so that none hides another."""
     axes = mapping.get("axes") if isinstance(mapping, dict) else None
     if not isinstance(axes, dict):
         return []
@@ -273,13 +273,13 @@ def expert_faults_of(mapping: Any) -> list[str]:
 
 
 def divisors(n: int) -> list[int]:
-    """Every divisor of a number, ascending."""
+    """Return every divisor of a number, ascending."""
     small = [i for i in range(1, math.isqrt(n) + 1) if n % i == 0]
     return small + [n // i for i in reversed(small) if i * i < n]
 
 
 def size_faults(space: SpaceSpecification) -> list[str]:
-    """A space whose tables would fill the memory, or of more architectures than can be numbered."""
+    """Return a fault if the tables would fill the memory or the space is too large to be numbered."""
     axes, used = space.axes, space.heads().used.tolist()
     ffn = ("expert_ffn_ratio", axes.expert_ffn_ratio) if axes.expert_size is None else ("expert_size", axes.expert_size)
     for (one, ones), (other, others) in (
@@ -310,7 +310,7 @@ def _kv_values(space: SpaceSpecification, used: list[int]) -> int:
 
 
 def count(space: SpaceSpecification) -> int:
-    """Number of architectures, each with every setting, exact however many."""
+    """Return the number of architectures, each with every setting, exact however large."""
     axes, conditions = space.axes, space.conditions
     pairs = sum(
         bisect_right(axes.top_k, largest_top_k(n, conditions)) - bisect_left(axes.top_k, smallest_top_k(n, conditions))
@@ -338,7 +338,7 @@ def _kv_of(axis: list[int | str] | str, heads: int) -> Collection[int]:
 
 
 def largest_top_k(experts: int, conditions: Conditions) -> int:
-    """K < E within the activation limit, or E = K = 1: the largest K of a number of experts, 0 if none."""
+    """Return the largest K for a number of experts: K < E within the activation limit, or E = K = 1; 0 if none."""
     limit = conditions.max_activation_rate
     if experts == 1 or limit is None:
         return max(experts - 1, 1)
@@ -346,5 +346,5 @@ def largest_top_k(experts: int, conditions: Conditions) -> int:
 
 
 def smallest_top_k(experts: int, conditions: Conditions) -> int:
-    """The least K of a number of experts: 1 of dense designs, of others what the conditions say."""
+    """Return the least K for a number of experts: 1 for dense designs, else what the conditions say."""
     return 1 if experts == 1 else conditions.min_top_k or 1

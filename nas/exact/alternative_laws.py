@@ -1,4 +1,4 @@
-"""Designs under several laws: each law's own best within the same budgets, regrets, and the least worst regret.
+"""Designs under several laws: each law's best within the same budgets, regrets, and the smallest worst regret.
 
 Only regrets are compared: a law's loss of a design minus its loss of the best design it prices within the budgets.
 """
@@ -28,7 +28,7 @@ LARGEST_RATIO = 1e300
 
 @dataclass(frozen=True, eq=False)
 class WorstRatio:
-    """exp of the worst regret: a design's perplexity over the least there is, under the law where that is largest, (n,).
+    """exp of the worst regret over laws: a design's perplexity over the least possible, (n,).
 
     Infinite where one of the laws says nothing of a design. `least` are the laws' least losses, nats. Where tokens are
     an axis, `over_tokens`, those that a scenario's law predicts for are those of all.
@@ -69,19 +69,19 @@ class Verdict:
     robust: Evaluations | None
 
     def regrets(self, architectures: Architectures) -> FloatArray:
-        """Regret of designs under each law, nats, (n, laws); NaN where a law says nothing of a design."""
+        """Return the regret of designs under each law, nats, (n, laws); NaN if a law does not cover a design."""
         return regrets(self.laws, self.least, architectures)
 
 
 def regrets(laws: tuple[Law, ...], least: FloatArray, architectures: Architectures) -> FloatArray:
-    """L_law(x) − least, (n, laws); NaN where a law says nothing of a design or has no least."""
+    """Return L_law(x) − least, (n, laws); NaN if a law does not cover a design or has no least."""
     losses = np.stack([law.loss(architectures) for law in laws], axis=1)
     found: FloatArray = np.where(np.isfinite(losses), losses, np.nan) - least
     return found
 
 
 def verdicts(problem: Problem, laws: tuple[Law, ...], rules: tuple[PickRule, ...]) -> tuple[Verdict, ...]:
-    """The exact pick of each law by each rule, and the design of the least worst regret.
+    """Return each law's exact pick by each rule, and the design of the smallest worst regret.
 
     Raises:
         UsageError: a user's own metric has a budget, or the space is too large for a law that is no function of sums.
@@ -137,7 +137,7 @@ class Staircase:
     n_experts: IntArray
 
     def at(self, costs: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Least loss and its experts among designs of at most these costs; NaN and 0 below the first."""
+        """Return the least loss, and its experts, at or below these costs; NaN and 0 below the first."""
         place = np.searchsorted(self.costs, costs * (1.0 + ULPS), side="right") - 1
         known = place >= 0
         if not known.any():
@@ -147,23 +147,23 @@ class Staircase:
 
 @dataclass(frozen=True, eq=False)
 class Along:
-    """Several laws along a cost: each one's own best at most so costly, within a problem's budgets."""
+    """Several laws along a cost: each law's best design at or below each cost, within a problem's budgets."""
 
     metric: str
     stairs: tuple[Staircase, ...]
 
     def regrets(self, architectures: Architectures, costs: FloatArray) -> FloatArray:
-        """Regret of designs (n,) of these costs among designs no more costly, nats, (n, laws); NaN where unpriced."""
+        """Return the regret of designs (n,) among designs of at most their cost, nats, (n, laws); NaN if a law does not cover it."""
         columns = [regrets((stair.law,), stair.at(costs)[0][:, None], architectures)[:, 0] for stair in self.stairs]
         return np.stack(columns, axis=1)
 
     def n_experts(self, costs: FloatArray) -> IntArray:
-        """Experts of each law's own best of at most these costs, (n, laws); 0 where it prices nothing."""
+        """Return the experts of each law's best design at or below these costs, (n, laws); 0 if it covers none."""
         return np.stack([stair.at(costs)[1] for stair in self.stairs], axis=1)
 
 
 def along(problem: Problem, laws: tuple[Law, ...], metric: str) -> Along:
-    """Each law's exact frontier of its loss and a shipped cost."""
+    """Return each law's exact frontier of its loss and a shipped cost."""
     plain = _alone(problem, ("loss", metric))
     return Along(metric, tuple(_staircase(_under(plain, law), metric) for law in laws))
 

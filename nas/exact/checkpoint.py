@@ -1,4 +1,4 @@
-"""Checkpoints of a long solution, so that it goes on after being killed: plain content by section, never code."""
+"""Checkpoints of a long solution, so that it resumes after a kill: plain content by section, never code."""
 
 import json
 import time
@@ -11,7 +11,7 @@ SAVE_EVERY_S = 2.0
 
 
 def section_of(kind: str, problem: Problem, *further: str) -> str:
-    """A name that no other question about the space has: how it is answered, vocabulary, settings, objectives, budgets to the last digit."""
+    """Return a name that is unique to a question about the space: method, vocabulary, settings, objectives, exact budgets."""
     objectives = [objective.name for objective in problem.objectives]
     limits = [[budget.metric, budget.limit] for budget in problem.budgets]
     settings = [{name: values.tolist() for name, values in problem.space.settings.items()}] * bool(
@@ -21,7 +21,7 @@ def section_of(kind: str, problem: Problem, *further: str) -> str:
 
 
 class SolverCheckpoint:
-    """Sections by name, as they were kept; `keep` receives all of them, and is due every SAVE_EVERY_S seconds."""
+    """Saved sections by name; `keep` receives all of them every SAVE_EVERY_S seconds."""
 
     def __init__(
         self, kept: Mapping[str, Any] | None = None, keep: Callable[[Mapping[str, Any]], None] = lambda sections: None
@@ -29,17 +29,17 @@ class SolverCheckpoint:
         self.sections, self.keep, self.saved = dict(kept or {}), keep, time.monotonic()
 
     def read(self, section: str) -> dict[str, Any]:
-        """The content of a section; empty where nothing was written."""
+        """Return the content of a section; empty if nothing was written."""
         found: dict[str, Any] = self.sections.get(section, {})
         return found
 
     @property
     def due(self) -> bool:
-        """Whether it is time to write again."""
+        """True if it is time to write again."""
         return time.monotonic() - self.saved >= SAVE_EVERY_S
 
     def write(self, section: str, content: dict[str, Any]) -> None:
-        """Replace a section and keep all of them."""
+        """Replace a section and save all of them."""
         self.sections[section] = content
         self.keep(self.sections)
         self.saved = time.monotonic()

@@ -1,4 +1,4 @@
-"""What more of a device buys: the lowest loss within the same budgets where it has more of one of its resources."""
+"""Gains from more of a device: the lowest loss within the same budgets with more of one resource."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ RESOURCES: Mapping[str, Callable[[Device, float], dict[str, Any]]] = MappingProx
 
 @dataclass(frozen=True)
 class DeviceGain:
-    """What a share more of a resource buys; `bought` None where nothing.
+    """The gain from a given increase of a resource; `bought` is None if there is no gain.
 
     difference: from the pick, with how sure the law is, None of a law that does not say. by_range: nats where times are the least and
     the greatest that were measured of what is predicted, None where nothing was held out or no time is limited. tokens: the number of
@@ -62,14 +62,14 @@ class DeviceGain:
 
     @property
     def nats(self) -> float:
-        """The loss that it takes off, nats."""
+        """The reduction of the loss, nats."""
         return 0.0 if self.bought is None else self.bought.gain
 
 
 def device_gains(
     problem: Problem, pick: Evaluations, step: float = STEP, *, ranges: bool = True
 ) -> tuple[DeviceGain, ...]:
-    """Of each resource of the pick's device what a share more of it buys within the problem's budgets, each solved exactly.
+    """Return the exact gain from more of each resource of the pick's device within the problem's budgets.
 
     A budget on memory grows with the memory, in the same proportion. On several devices that of the pick alone has more, and
     designs on it alone are asked for. ranges: whether it is also asked where times are at the ends of their measured range.
@@ -85,7 +85,7 @@ def device_gains(
 
 
 def on_its_device(problem: Problem, pick: Evaluations) -> tuple[Problem, Evaluations]:
-    """The problem of designs on the pick's device, and the pick as one of it."""
+    """Return the problem for designs on the pick's device, and the pick in it."""
     if "device" not in problem.space.settings:
         return problem, pick
     design = problem.architectures(pick.genotypes)
@@ -116,7 +116,7 @@ def _gain_of(
 
 
 def with_more(problem: Problem, resource: str, by: float) -> Problem:
-    """The problem on a device that has so many times as much of a resource, within budgets that leave it."""
+    """Return the problem on a device with so many times as much of a resource, within budgets that leave it."""
 
     def on(scenario: Scenario) -> Scenario:
         device = scenario.device.model_copy(update=RESOURCES[resource](scenario.device, by))
@@ -158,7 +158,7 @@ def _by_range(before: Losses, after: Losses) -> tuple[float, float] | None:
 
 
 def tokens_for(law: Law, design: Architectures, loss: float) -> float | None:
-    """How many times as many training tokens lower a design's loss (n = 1) to this one; None where none does, or the law sees none."""
+    """Return the factor on training tokens that lowers a design's loss (n = 1) to this one; None if none does or the law has no tokens."""
     if not law.sees_tokens or (law.tokens is None and not design.tokens[0]):
         return None
     own = float(law.tokens_of(design)[0])

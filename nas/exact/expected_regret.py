@@ -1,4 +1,4 @@
-"""The design of least expected regret: what a law's draws cost who chooses by all of them at once.
+"""The design of least expected regret over a law's posterior samples.
 
 Under draw i of a law the regret of a design is R_i(x) = L_i(x) − min over y L_i(y) among the designs that a rule
 allows; expected regret is the mean of R_i over the draws. The second part is the same for every design, so that the
@@ -42,14 +42,14 @@ class ExpectedRegret:
 def least_expected_regret(
     problem: Problem, law: Law, rule: PickRule, candidates: IntArray | None = None
 ) -> ExpectedRegret | None:
-    """The design of least expected regret within a rule's budgets, as `least_expected_regrets` has it of several rules."""
+    """Return the design of least expected regret within a rule's budgets."""
     return least_expected_regrets(problem, law, (rule,), candidates)[0]
 
 
 def least_expected_regrets(
     problem: Problem, law: Law, rules: tuple[PickRule, ...], candidates: IntArray | None = None
 ) -> tuple[ExpectedRegret | None, ...]:
-    """Of each rule the design of least expected regret over a law's draws, within a problem's budgets and the rule's; None of none.
+    """Return for each rule the design of least expected regret within its budgets and the problem's; None if there is none.
 
     Up to `COVERED` designs are evaluated, more are solved by sums of parts. Ties, at 12 digits of the mean drawn loss,
     are broken as for every pick.

@@ -1,4 +1,4 @@
-"""Gains of relaxing a budget, or of one step beyond an axis; slack that tightening a budget would not cost."""
+"""Gains of relaxing a budget or of one step beyond an axis, and budgets that can be tightened for free."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ DIFFERENT = 1e-11  # relative; less is a tie at 12 digits
 
 @dataclass(frozen=True, eq=False)
 class Gain:
-    """A better design that a change opens: the change, the limit or value it needs, the loss it reaches."""
+    """A better design after a change: the change, the limit or value that it needs, the loss that it reaches."""
 
     change: str
     at: float
@@ -51,7 +51,7 @@ class BudgetGain:
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """The pick (one row) within the budgets, what each budget and each axis holds back."""
+    """The pick (one row) within the budgets, and what each budget and each axis costs it."""
 
     pick: Evaluations
     budgets: tuple[BudgetGain, ...]
@@ -59,7 +59,7 @@ class Gains:
 
 
 def gains(problem: Problem) -> Gains | None:
-    """Exact answers for the lowest loss within a problem's budgets; None where nothing is feasible.
+    """Return exact gains for the lowest loss within a problem's budgets; None if nothing is feasible.
 
     Raises:
         UsageError: exact answers are impossible.
@@ -75,7 +75,7 @@ def gains(problem: Problem) -> Gains | None:
 def covered(
     problem: Problem, rules: tuple[PickRule, ...] = (PickRule(None),), good: IntArray | None = None
 ) -> Enumerated | SettingBySetting:
-    """Every architecture, evaluated where that is quicker than sums of parts; a user's own metrics are never called for it.
+    """Return exact answers for a space: from evaluating it if that is quicker, else from sums of parts; never calls a user's own metrics.
 
     rules: picks whose metrics will be asked for. good: genotypes from which answers are found sooner. An answer that would take more than a few seconds raises `Exceeded`.
     """
@@ -89,7 +89,7 @@ def covered(
 
 
 def best_within(whole: Enumerated | SettingBySetting, budgets: tuple[Budget, ...]) -> Evaluations | None:
-    """The pick within budgets, every metric."""
+    """Return the pick within budgets, with every metric."""
     found = whole.lowest(budgets)
     return None if found is None else whole.problem.evaluate(found.genotypes)
 
@@ -131,7 +131,7 @@ def _axis_gains(problem: Problem, pick: Evaluations) -> Iterator[Gain]:
 
 
 def gain(problem: Problem, pick: Evaluations, found: Evaluations, change: str, at: float) -> Gain:
-    """An evaluated design against the pick, marked where it extrapolates the law."""
+    """Return an evaluated design against the pick, marked if it extrapolates the law."""
     design = problem.architectures(found.genotypes)
     shape = {name: column.tolist()[0] for name, column in design.columns().items()}
     outside = bool(problem.scenario.law.extrapolates(design)[0])
@@ -152,7 +152,7 @@ MOST_BACKBONES = {  # the axes whose values a value of this one can exclude
 
 
 def beyond(space: SearchSpace) -> Iterator[tuple[str, float, SearchSpace]]:
-    """Axis, further value and space, for the value below and above each axis where such a space exists.
+    """Yield axis, further value and space for the value below and above each axis, if such a space exists.
 
     Values of other axes that cannot stand beside the further one are left out. A further FFN beyond
     `max_expert_ffn_ratio` at every width raises that limit just so far that one width takes it.

@@ -1,4 +1,4 @@
-"""Why nothing fits, over the whole space where that takes seconds, else over what was evaluated."""
+"""Reasons why nothing fits, over the whole space if that takes seconds, else over the evaluated designs."""
 
 import math
 from collections.abc import Callable
@@ -24,7 +24,7 @@ NOTHING = np.zeros(0, dtype=np.int64)
 
 
 def diagnosed(problem: Problem, found: Evaluations) -> Diagnosis:
-    """Explain infeasibility; a user's own metrics are never called for it."""
+    """Return the reasons for infeasibility; never calls a user's own metrics."""
     if problem.functions:
         return diagnose(found)
     if problem.space.size <= QUICK:

@@ -1,4 +1,4 @@
-"""Exact answers of a problem over settings: each setting's own by sums of parts, joined; without settings there is one.
+"""Exact answers of a problem with settings: those of each setting by sums of parts, joined.
 
 A setting need not be searched for what another one beats: what is found in one prunes those after it. Where the tables of
 all settings together would not fit into memory, those of one at a time are held.
@@ -24,7 +24,7 @@ FEW = 2000  # architectures of each setting that say which to solve first
 
 
 class SettingBySetting:
-    """Sums of parts of the problem of every setting; answers are in genotypes of the whole.
+    """Sums of parts for every setting of a problem; answers are genotypes of the whole.
 
     good: genotypes that are thought to be good, where there is one setting: branch and bound begins with them.
 
@@ -50,7 +50,7 @@ class SettingBySetting:
         self._held = {number: self._made(one) for number, one in enumerate(self.problems)} if self.together else {}
 
     def at(self, number: int) -> SumsOfParts:
-        """The sums of one setting."""
+        """Return the sums of one setting."""
         if not self.together:
             for other in self._held.keys() - {number}:
                 self._held[other].forget()
@@ -74,7 +74,7 @@ class SettingBySetting:
         budgets: tuple[Budget, ...],
         report: Callable[[int], None] = lambda covered: None,
     ) -> Evaluations | None:
-        """The feasible frontier with all ties, in file order, with the metrics of objectives and budgets; None when nothing is feasible.
+        """Return the feasible frontier with all ties, in file order, with the metrics of objectives and budgets; None if nothing is feasible.
 
         Raises:
             Exceeded: `most` items did not suffice.
@@ -93,7 +93,7 @@ class SettingBySetting:
     def lowest(
         self, budgets: tuple[Budget, ...], asked: Budget | None = None, least: str = "loss"
     ) -> Evaluations | None:
-        """The pick within budgets and one more, one row: the least of the loss or of another metric, ties broken as everywhere."""
+        """Return the pick within budgets and one more, one row: the least of the loss or of another metric, with the usual tie-breaks."""
         return self.picks([PickRule(asked, budgets, least=least)])[0]
 
     def picks(self, rules: Sequence[PickRule]) -> list[Evaluations | None]:

@@ -1,4 +1,4 @@
-"""The exact frontier and picks of a whole space: by sums of parts where its metrics allow, else by enumeration."""
+"""The exact frontier and picks of a whole space: by sums of parts if its metrics allow, else by enumeration."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -30,7 +30,7 @@ Way = Literal["parts", "enumeration"]
 
 
 class Together(Protocol):
-    """Exact answers of a problem over many devices, solved together; in genotypes of the problem, as `SettingBySetting` gives them."""
+    """Exact answers for many devices, solved together; in genotypes of the problem, as `SettingBySetting` gives them."""
 
     @property
     def problem(self) -> Problem:
@@ -38,7 +38,7 @@ class Together(Protocol):
 
     @property
     def said(self) -> list[str]:
-        """How each answer was found."""
+        """How each answer was computed."""
 
     def frontier(
         self,
@@ -46,12 +46,12 @@ class Together(Protocol):
         budgets: tuple[Budget, ...],
         report: Callable[[int], None] = ...,
     ) -> Evaluations | None:
-        """The feasible frontier in file order; None when nothing is feasible."""
+        """Return the feasible frontier in file order; None if nothing is feasible."""
 
     def lowest(
         self, budgets: tuple[Budget, ...], asked: Budget | None = None, least: str = "loss"
     ) -> Evaluations | None:
-        """The pick within budgets and one more, one row: the least of the loss or of another metric, ties broken as everywhere."""
+        """Return the pick within budgets and one more, one row: the least of the loss or of another metric, with the usual tie-breaks."""
 
 
 #: Solvers of installed packages by their place, which `nas/search/assembly.py` fills in: asked with a problem whose one
@@ -61,7 +61,7 @@ SOLVERS: dict[str, Callable[[Problem, tuple[str, ...]], Together | None]] = {}
 
 @dataclass(frozen=True, eq=False)
 class ExactSolution:
-    """The frontier of every feasible architecture, the picks, how many were covered and how."""
+    """The frontier of every feasible architecture, the picks, and how many architectures were covered in which way."""
 
     frontier: Evaluations
     picks: tuple[Evaluations | None, ...]
@@ -71,7 +71,7 @@ class ExactSolution:
 
 
 def way_of(problem: Problem, rules: tuple[PickRule, ...] = ()) -> tuple[Way, str]:
-    """How the space can be covered, and what stands against sums of parts ("" if nothing).
+    """Return how the space can be covered, and the reason against sums of parts ("" if none).
 
     Raises:
         UsageError: sums are impossible and the space is too large to enumerate.
@@ -108,7 +108,7 @@ def _many(problem: Problem) -> bool:
 
 
 def alike(first: Scenario, other: Scenario) -> bool:
-    """Return True if scenarios differ in figures of their devices alone, and in shares that follow these, as chips made of genes do."""
+    """Return True if scenarios differ only in device figures and in shares that follow from these, as generated chips do."""
     names = (field.name for field in fields(Scenario) if field.name not in ("device", "energy", "calibration"))
     same = [(getattr(first, name), getattr(other, name)) for name in names]
     a, b = first.calibration, other.calibration
@@ -119,7 +119,7 @@ def alike(first: Scenario, other: Scenario) -> bool:
 
 
 def together(problem: Problem, names: tuple[str, ...]) -> Together | None:
-    """The problem as an installed package solves it, answers with these metrics; None of few devices, and where none fits."""
+    """Return the problem as an installed package solves it, with these metrics; None for few devices or if no package applies."""
     if not _many(problem):
         return None
     return next((fitting for solver in SOLVERS.values() if (fitting := solver(problem, names)) is not None), None)
@@ -162,7 +162,7 @@ def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
 
 
 def metrics_of(problem: Problem, rules: tuple[PickRule, ...]) -> tuple[str, ...]:
-    """The metrics that dominance, budgets, picks and their ties read."""
+    """Return the metrics that dominance, budgets, picks and their ties use."""
     asked = [*problem.asked, *(metric for rule in rules for metric in rule.metrics)]
     return tuple(dict.fromkeys([*asked, "loss", "total_ms"] if rules else asked))
 
@@ -173,7 +173,7 @@ def solve(
     report: Callable[[int], None] = lambda covered: None,
     checkpoint: SolverCheckpoint | None = None,
 ) -> ExactSolution:
-    """The exact answers; `report` receives how many more architectures are settled. Without objectives the picks alone.
+    """Return the exact answers; `report` receives the number of newly settled architectures. Without objectives only the picks.
 
     Raises:
         UsageError: more architectures than can be covered.
@@ -194,7 +194,7 @@ def solve(
 
 
 class Tally:
-    """Passes counts on and adds them up."""
+    """A counter that passes counts on and adds them up."""
 
     def __init__(self, report: Callable[[int], None]) -> None:
         self.report, self.total = report, 0
@@ -205,7 +205,7 @@ class Tally:
 
 
 def quick_frontier(problem: Problem) -> ExactSolution | None:
-    """The exact frontier where it can be had in seconds; a user's own metrics are never called for it."""
+    """Return the exact frontier if it takes seconds; never calls a user's own metrics."""
     if problem.functions:
         return None
     try:
@@ -223,7 +223,7 @@ def quick_frontier(problem: Problem) -> ExactSolution | None:
 
 
 def pick_of(problem: Problem, rule: PickRule) -> Evaluations | None:
-    """The exact pick by a rule alone, no frontier; None where nothing is feasible.
+    """Return the exact pick by a rule without a frontier; None if nothing is feasible.
 
     Raises:
         UsageError: more architectures than can be covered.
@@ -326,14 +326,14 @@ BLOCK = 131_072
 
 
 class Enumerated:
-    """A small problem's architectures, all evaluated: the answers of `SettingBySetting` read off."""
+    """All architectures of a small problem, evaluated, with the answers of `SettingBySetting`."""
 
     def __init__(self, problem: Problem, metrics: tuple[str, ...]) -> None:
         self.problem = problem
         self.everything = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)), metrics)
 
     def lowest(self, budgets: tuple[Budget, ...], least: str = "loss") -> Evaluations | None:
-        """The pick within budgets, one row: the least of the loss or of another metric, ties broken as everywhere."""
+        """Return the pick within budgets, one row: the least of the loss or of another metric, with the usual tie-breaks."""
         row = best_row(replace(self.everything, budgets=budgets), None, of=least)
         return None if row is None else self.everything[row : row + 1]
 
@@ -342,7 +342,7 @@ class Enumerated:
         return [self.lowest(rule.limits, rule.least) for rule in rules]
 
     def frontier(self, objectives: tuple[Objective, ...], budgets: tuple[Budget, ...]) -> Evaluations | None:
-        """The feasible frontier with all ties, in file order; None when nothing is feasible."""
+        """Return the feasible frontier with all ties, in file order; None if nothing is feasible."""
         names = tuple(objective.name for objective in objectives)
         whole = replace(self.everything, objectives=names, budgets=budgets)
         rows = frontier_rows(whole)
@@ -356,7 +356,7 @@ def enumerate_all(
     report: Callable[[int], None],
     checkpoint: SolverCheckpoint,
 ) -> tuple[Evaluations, tuple[Evaluations | None, ...]]:
-    """The feasible frontier and the best architecture by each rule, with the given metrics; without objectives no frontier."""
+    """Return the feasible frontier and the best architecture by each rule, with the given metrics; without objectives no frontier."""
     section = section_of("enumeration", problem, *(str(rule) for rule in rules))
     known = checkpoint.read(section)
     frontier = problem.evaluate(_genotypes(problem, known.get("frontier", [])), metrics)
@@ -377,7 +377,7 @@ def enumerate_all(
 
 
 def blocks(problem: Problem, metrics: tuple[str, ...], start: int = 0) -> Iterator[Evaluations]:
-    """All architectures from one on, evaluated block by block."""
+    """Yield all architectures from one on, evaluated block by block."""
     for first in range(start, problem.space.size, BLOCK):
         keys = np.arange(first, min(first + BLOCK, problem.space.size))
         yield problem.evaluate(problem.space.genotypes(keys), metrics)

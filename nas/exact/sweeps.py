@@ -1,4 +1,4 @@
-"""Budget sweeps: the pick at every limit of a range, all from one frontier of loss and the swept metric."""
+"""Budget sweeps: the pick at every limit of a range, from one frontier of loss and the swept metric."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class Sweep:
 
 
 def parse_sweep(text: str, metrics: tuple[str, ...], figures: Mapping[str, Figure] = NONE) -> Sweep:
-    """A sweep from `total_ms=20:500:20`; limits with or without their unit.
+    """Return a sweep from `total_ms=20:500:20`; limits with or without their unit.
 
     Raises:
         UsageError: another form, an unknown metric, limits that are none.
@@ -50,7 +50,7 @@ def parse_sweep(text: str, metrics: tuple[str, ...], figures: Mapping[str, Figur
 
 
 def swept(sweep: Sweep, evaluations: Evaluations) -> Iterator[tuple[float, int | None]]:
-    """Each limit with the row of its pick, None where nothing fits.
+    """Return each limit with the row of its pick, None if nothing fits.
 
     Only rows that no other beats in both loss and the metric can be picks.
     """

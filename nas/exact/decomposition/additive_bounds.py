@@ -1,4 +1,4 @@
-"""Metrics of FFN boxes with backbones, as sums of parts: exact for one FFN, the best imaginable for several."""
+"""Metrics of FFN boxes with backbones as sums of parts: exact for one FFN, an optimistic bound for several."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ Bound = tuple[Quantity, int]
 
 
 class BrokenSum(UsageError):
-    """A metric whose sums of parts prove nothing; `reason` says why in a clause that begins with its name."""
+    """Raised for a metric whose sums of parts are wrong; `reason` says why."""
 
     def __init__(self, metric: str, why: str) -> None:
         self.reason = f"{metric} {why}"
@@ -30,12 +30,12 @@ class BrokenSum(UsageError):
 
 
 def own_functions(problem: Problem) -> dict[str, Any]:
-    """The user's metrics by name."""
+    """Return the user's metrics by name."""
     return {metric.name: metric.function for metric in problem.functions}
 
 
 def undeclared(problem: Problem, metrics: tuple[str, ...]) -> str | None:
-    """The first metric that does not follow from sums of parts, if any."""
+    """Return the first metric that does not follow from sums of parts, if any."""
     own = own_functions(problem)
     return next((metric for metric in metrics if composition(metric, problem.scenario, own) is None), None)
 
@@ -65,7 +65,7 @@ class AdditiveBounds:
 
     @classmethod
     def for_metrics(cls, problem: Problem, grid: Grid, metrics: tuple[str, ...]) -> Self:
-        """The sums of metrics that all declare their parts."""
+        """Return the sums of metrics that all declare their parts."""
         own, backbones = own_functions(problem), Backbones.from_grid(grid)
         found = {metric: composition(metric, problem.scenario, own) for metric in metrics}
         compositions = {metric: known for metric, known in found.items() if known is not None}
@@ -83,7 +83,7 @@ class AdditiveBounds:
         return cls(problem, grid, backbones, compositions, bounds, depth, pair, attention, beside, moved)
 
     def kept(self, pairs: BoolArray) -> Self:
-        """The same sums with the chosen pairs of heads and KV heads alone, at every depth."""
+        """Return the same sums with only the chosen pairs of heads and KV heads, at every depth."""
         rows = pairs[self.pair]
         return replace(
             self,
@@ -95,11 +95,11 @@ class AdditiveBounds:
         )
 
     def opposite(self) -> Self:
-        """The same sums, every quantity bounded on its other side."""
+        """Return the same sums with every quantity bounded on its other side."""
         return replace(self, bounds=tuple((quantity, -sign) for quantity, sign in self.bounds))
 
     def restricted(self, metrics: tuple[str, ...]) -> Self:
-        """The same sums of fewer metrics."""
+        """Return the same sums for fewer metrics."""
         compositions = {metric: self.compositions[metric] for metric in metrics}
         bounds = _bounds(compositions)
         rows = [self.bounds.index(bound) for bound in bounds]
@@ -107,7 +107,7 @@ class AdditiveBounds:
         return replace(self, compositions=compositions, bounds=bounds, **of_rows)
 
     def ffn(self, boxes: Boxes) -> FloatArray:
-        """Best per-layer and one-off FFN share per bound and box, (bounds, 2, boxes).
+        """Return the best per-layer and one-off FFN share per bound and box, (bounds, 2, boxes).
 
         A term rises or falls with E and with m, so that its extremes over a box lie at its corners.
         """
@@ -126,7 +126,7 @@ class AdditiveBounds:
         return best
 
     def refuse_better(self, ffn: FloatArray, around: FloatArray) -> None:
-        """Hold the best shares of boxes against those of boxes around them, both (bounds, 2, boxes).
+        """Raise an error if boxes have better shares than the boxes around them, both (bounds, 2, boxes).
 
         Raises:
             BrokenSum: one is better.
@@ -139,18 +139,18 @@ class AdditiveBounds:
             raise BrokenSum(metric, "is better inside a range than its bound says")
 
     def values(self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray) -> FloatArray:
-        """The metric's best value of pairs of a box and a backbone, (n,)."""
+        """Return the metric's best value for pairs of a box and a backbone, (n,)."""
         value = np.asarray(self.compositions[metric].value(*self.columns(metric, ffn, box, backbone)))
         return value if value.ndim else np.broadcast_to(value, len(box))
 
     def columns(self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray) -> Iterator[FloatArray]:
-        """What the metric's composition is given of pairs of a box and a backbone, each (n,)."""
+        """Return the inputs of the metric's composition for pairs of a box and a backbone, each (n,)."""
         depth = self.depth.take(backbone)
         for side in _sides(self.compositions[metric]):
             yield self._quantity(self.bounds.index(side), ffn, box, backbone, depth)
 
     def varies(self, metric: str) -> bool:
-        """Whether the metric depends on the architecture at all."""
+        """Return True if the metric depends on the architecture."""
         return bool(self.compositions[metric].quantities)
 
     def _quantity(self, row: int, ffn: FloatArray, box: IntArray, backbone: IntArray, depth: FloatArray) -> FloatArray:
@@ -212,7 +212,7 @@ SAMPLE = 1000
 
 
 def largest_difference(sums: AdditiveBounds, metrics: tuple[str, ...], generator: np.random.Generator) -> float:
-    """The largest relative difference of a metric between the sum and the whole, over random architectures.
+    """Return the largest relative difference of a metric between sum and whole, over random architectures.
 
     Raises:
         BrokenSum: sums differ from the whole, or a box holds something better than its bound.
@@ -235,7 +235,7 @@ def largest_difference(sums: AdditiveBounds, metrics: tuple[str, ...], generator
 
 
 def agreement(metric: str, sums: FloatArray, whole: Evaluations) -> float:
-    """The largest relative difference between sums (n,) and wholes (n,); failed rows have none.
+    """Return the largest relative difference between sums (n,) and wholes (n,); failed rows are left out.
 
     Raises:
         BrokenSum: it is more than rounding.

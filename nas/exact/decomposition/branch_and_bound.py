@@ -1,4 +1,4 @@
-"""Branch and bound over boxes of FFNs: a box falls, with a backbone, when the best imaginable point of it does."""
+"""Branch and bound over boxes of FFNs: a box with a backbone is dropped when its optimistic bound is dominated."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 
 class Incumbents:
-    """Feasible non-dominated architectures; ties are all kept.
+    """Feasible non-dominated architectures, with all ties.
 
     New ones wait until there are enough to renew the table or, rarer, the frontier. `elsewhere` are objective values,
     (k, m), of feasible architectures of another space: they are not among the known, but whoever is behind them is behind.
@@ -31,7 +31,7 @@ class Incumbents:
         self.table = None if elsewhere is None else Table(elsewhere)
 
     def add(self, evaluations: Evaluations) -> None:
-        """Take in evaluated architectures."""
+        """Add evaluated architectures."""
         kept = evaluations[frontier_rows(evaluations)]
         if len(kept) == 0:
             return
@@ -45,7 +45,7 @@ class Incumbents:
             self.unseen = 0
 
     def settle(self) -> Evaluations | None:
-        """The frontier of all that was taken in, in file order; None when nothing was feasible."""
+        """Return the frontier of everything added, in file order; None if nothing was feasible."""
         if self.waiting:
             rows = distinct([*([] if self.front is None else [self.front]), *self.waiting])
             self.front = rows[frontier_rows(rows)]
@@ -57,7 +57,7 @@ class Incumbents:
         return Table(front.values if self.elsewhere is None else np.concatenate([front.values, self.elsewhere]))
 
     def noted(self) -> dict[str, Any]:
-        """The state that `restored` needs, as plain content."""
+        """Return the state that `restored` needs, as plain content."""
         waiting = [key for part in self.waiting for key in part.keys.tolist()]
         return {
             "front": [] if self.front is None else self.front.keys.tolist(),
@@ -72,7 +72,7 @@ class Incumbents:
         evaluated: Callable[[list[int]], Evaluations],
         elsewhere: FloatArray | None = None,
     ) -> Self:
-        """The incumbents as they were noted, besides what is known elsewhere; `evaluated` gives the architectures of keys."""
+        """Return incumbents from their state and what is known elsewhere; `evaluated` returns the architectures of keys."""
         known = cls(elsewhere)
         if note["front"]:
             known.front = evaluated(note["front"])
@@ -83,7 +83,7 @@ class Incumbents:
         return known
 
     def behind(self, values: list[FloatArray]) -> BoolArray:
-        """Which points (objective by objective, each (n,)) an incumbent beats in every objective."""
+        """Return which points (objective by objective, each (n,)) an incumbent beats in every objective."""
         if self.table is None:
             return np.zeros(len(values[0]), dtype=bool)
         return self.table.behind(values)
@@ -107,7 +107,7 @@ class Effort:
     difference: float = 0.0
 
     def add(self, further: Self) -> None:
-        """Count further work in."""
+        """Add further work."""
         self.bounded += further.bounded
         self.evaluated += further.evaluated
         self.covered += further.covered
@@ -115,7 +115,7 @@ class Effort:
 
 
 class Exceeded(Exception):
-    """More items had to be bounded than allowed."""
+    """Raised when more items must be bounded than allowed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ def beyond(values: FloatArray, limit: float) -> BoolArray:
 
 @dataclass(eq=False)
 class BranchAndBound:
-    """Finds every member of feasible frontiers over a grid that their incumbents lack.
+    """A search for every member of feasible frontiers over a grid that their incumbents lack.
 
     No architecture in a box with a backbone is better than its sums in any objective or budget. When
     an incumbent is better in every objective, or a budget is out of reach, none of them can be on
@@ -176,7 +176,7 @@ class BranchAndBound:
         return shared | {name: None for name in names if name not in shared}
 
     def blocks(self, size: int = AT_ONCE) -> Iterator[Items]:
-        """The whole grid in blocks of about `size` items that can be settled one by one, in any order."""
+        """Yield the whole grid in blocks of about `size` items that can be settled in any order."""
         return Items.everything(self.sums.grid, self.sums.backbones, size)
 
     def settle(self, block: Items, report: Callable[[int], None] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Whether a point is behind known points in every objective, answered by one look-up."""
+"""A table that tells in one look-up whether known points beat a point in every objective."""
 
 import numpy as np
 
@@ -25,14 +25,14 @@ class Table:
         self.add(points)
 
     def add(self, points: FloatArray) -> None:
-        """Take in further points (n, m); each counts from the bins after its own on."""
+        """Add points (n, m); each counts from the bins after its own on."""
         cells = tuple(bins.index(points[:, i]) + 1 for i, bins in self.bins)
         np.minimum.at(self.least, cells or (np.zeros(len(points), dtype=np.int64),), points[:, self.kept])
         for axis in range(len(self.bins)):
             np.minimum.accumulate(self.least, axis=axis, out=self.least)
 
     def behind(self, values: list[FloatArray]) -> BoolArray:
-        """Which points (objective by objective, each (n,)) are beaten in every objective, by more than SLACK.
+        """Return which points (objective by objective, each (n,)) are beaten in every objective by more than SLACK.
 
         ∞, a perplexity beyond floating point, is beaten by every number.
         """
@@ -45,7 +45,7 @@ class Table:
 
 
 class Bins:
-    """A weakly rising map from values to 0 … count, even in what floating point resolves: nearly logarithmic."""
+    """A weakly rising, nearly logarithmic map from values to 0 … count."""
 
     def __init__(self, low: float, high: float, count: int) -> None:
         first, last = ordered(np.array([low, high])).tolist()
@@ -54,7 +54,7 @@ class Bins:
         self.first, self.last = first >> self.shift, last >> self.shift
 
     def index(self, values: FloatArray) -> IntArray:
-        """Bins (n,) of values (n,); those below the range share its first, those in bins above it the one after its last."""
+        """Return the bins (n,) of values (n,); values below the range get its first bin, values above it the bin after its last."""
         bins: IntArray = ordered(values) >> self.shift
         np.clip(bins, self.first, self.last + 1, out=bins)  # before the difference, which whole numbers may not hold
         bins -= self.first
@@ -62,7 +62,7 @@ class Bins:
 
 
 def ordered(values: FloatArray) -> IntArray:
-    """Integers (n,) in the order of floating-point values (n,)."""
+    """Return integers (n,) in the order of floating-point values (n,)."""
     whole = np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
     negative = whole < 0
     return np.where(negative, np.int64(-(2**63)) - whole, whole) if negative.any() else whole

@@ -1,4 +1,4 @@
-"""Branch and bound under every draw of a law at once: the least loss of each draw and the design of the least mean."""
+"""Branch and bound under all posterior samples of a law: the least loss of each sample and the design of the least mean."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ AT_ONCE = 2048  # items whose losses under all draws fit into the cache
 
 @dataclass(frozen=True, eq=False)
 class MeanDrawnLoss:
-    """The mean of an architecture's losses under a law's draws, nats, (n,); under each setting that of the setting's law."""
+    """The mean of an architecture's losses over a law's posterior samples, nats, (n,); under each setting with its law."""
 
     law: Law
 
@@ -41,7 +41,7 @@ class MeanDrawnLoss:
 
 
 class LeastDrawn:
-    """The best by a rule among evaluated designs: `least` loss under each draw, (draws,), and `best`, one row, with its losses (draws,)."""
+    """The best evaluated designs under a rule: `least` loss under each sample, (draws,), and `best`, one row, with its losses (draws,)."""
 
     def __init__(self, rule: PickRule) -> None:
         self.rule = replace(rule, least=MEAN)
@@ -49,7 +49,7 @@ class LeastDrawn:
         self.best_losses = self.least = np.full(1, np.inf)
 
     def add(self, evaluated: Evaluations, losses: FloatArray) -> bool:
-        """Take in evaluated designs, given their losses under each draw, (draws, n); whether the rule allows all of them."""
+        """Add evaluated designs with their losses under each sample, (draws, n); returns whether the rule allows all of them."""
         rows = np.flatnonzero(self.rule.allowed(evaluated))
         if len(rows) == 0:
             return len(evaluated) == 0
@@ -66,13 +66,13 @@ class LeastDrawn:
 
     @property
     def expected_regret(self) -> float:
-        """Of the best on average, nats."""
+        """Expected regret of the design that is best on average, nats."""
         return float(np.mean(self.best_losses - self.least))
 
 
 @dataclass(eq=False)
 class DrawnSearch(BranchAndBound):
-    """Finds what some known designs lack: less loss under any draw, or as little on average.
+    """A search for what known designs lack: less loss under some sample, or as little on average.
 
     A box falls, with a backbone, when a budget is out of reach or when its bound under every draw is no less than the least that is
     known, by more than SLACK, and their mean above the least mean.
@@ -131,7 +131,7 @@ def search_draws(
     drawn: LeastDrawn,
     take: Callable[[Evaluations, FloatArray], bool],
 ) -> Effort:
-    """Settle a whole space within budgets under every draw of its law; `take` is given what is evaluated on the way.
+    """Settle a whole space within budgets under every posterior sample of its law; `take` receives the evaluations.
 
     Raises:
         Exceeded: the items that are allowed did not suffice.

@@ -1,4 +1,4 @@
-"""Exact answers from sums of parts: feasible frontiers under any objectives and budgets of one problem."""
+"""Exact feasible frontiers from sums of parts, for any objectives and budgets of one problem."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -30,7 +30,7 @@ SEED = 20_260_101
 
 
 def backbones(space: SearchSpace) -> int:
-    """Combinations of depth, width and KV heads, a row of the tables each."""
+    """Return combinations of depth, width and KV heads, one row of the tables each."""
     return len(space.layer_plans) * int(space.kv_gene.counts[space.frame_heads].sum())
 
 
@@ -49,7 +49,7 @@ class Question:
 
 
 class SumsOfParts:
-    """A problem's space seen through its parts; each of `metrics` declares parts.
+    """A problem's space by parts; each of `metrics` declares its parts.
 
     `usable` is the limit beyond which an architecture fails, where some do: so it can be told by bounds.
     `effort` counts the work of all answers; `most` limits the items of one grid of one answer. Every
@@ -80,7 +80,7 @@ class SumsOfParts:
 
     @cached_property
     def sums(self) -> list[AdditiveBounds]:
-        """Of every grid, the coarsest first."""
+        """Sums of every grid, the coarsest first."""
         return [
             AdditiveBounds.for_metrics(self.problem, Grid(self.problem.space, stride), self.known)
             for stride in self.strides
@@ -88,11 +88,11 @@ class SumsOfParts:
 
     @cached_property
     def rated(self) -> Evaluations:
-        """The random architectures with the metrics of all answers."""
+        """Random architectures with the metrics of all answers."""
         return self.problem.evaluate(self.random, self.known)
 
     def forget(self) -> None:
-        """Give back the memory of the tables; they are made again where they are needed."""
+        """Free the memory of the tables, which are made again when needed."""
         self.__dict__.pop("sums", None)
 
     def frontier(
@@ -103,7 +103,7 @@ class SumsOfParts:
         report: Callable[[int], None] = lambda covered: None,
         elsewhere: Evaluations | None = None,
     ) -> Evaluations | None:
-        """The feasible frontier with all ties, in file order; None when nothing is feasible. As `frontiers` finds it."""
+        """Return the feasible frontier with all ties, in file order; None if nothing is feasible."""
         return self.frontiers([Question(objectives, budgets, elsewhere=elsewhere)], besides, report)[0]
 
     def frontiers(
@@ -169,7 +169,7 @@ class SumsOfParts:
         return Question(objectives, (*question.budgets, *self.usable), question.ties, elsewhere)
 
     def varies(self, metric: str) -> bool:
-        """Whether a metric depends on the architecture; one that does not decides nothing."""
+        """Return True if a metric depends on the architecture; a constant metric decides nothing."""
         return self.sums[-1].varies(metric)
 
     def _begun(

@@ -17,7 +17,7 @@ SHORT = 0.7  # of the longer of two ranges, in logarithms: a shorter one is cut 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Every `stride`-th value of the axes (1: the whole space), the last ones always among them.
+    """Every `stride`-th value of the axes (1: the whole space), always with the last ones.
 
     A group holds the experts that one top_k allows, ascending, dense layers apart. A position counts
     values of a group (E) or of a width (m) in steps of the stride.
@@ -33,7 +33,7 @@ class Grid:
 
     @cached_property
     def layer_plans(self) -> IntArray:
-        """Genes of depth and layers, (s, 2): of each chosen depth every stride-th of its mixes, the first and the last."""
+        """Genes of depth and layers, (s, 2): for each chosen depth every stride-th of its mixes, with the first and the last."""
         valid = self.space.layers_gene.valid
         mixes = [_every(np.flatnonzero(valid[depth]), self.stride) for depth in self.depths]
         depths = np.repeat(self.depths, [len(each) for each in mixes])
@@ -46,7 +46,7 @@ class Grid:
 
     @cached_property
     def frames(self) -> IntArray:
-        """Frames (rows of the space's) of the chosen widths, ascending; of each every stride-th, the first and the last."""
+        """Frames (rows of the space's) of the chosen widths, ascending: every stride-th of each, with the first and the last."""
         of_width = self.space.frames[:, 0]
         starts = np.searchsorted(of_width, self.widths)
         ends = np.searchsorted(of_width, self.widths, side="right")
@@ -70,7 +70,7 @@ class Grid:
 
     @cached_property
     def group_counts(self) -> IntArray:
-        """Positions per group."""
+        """Number of positions per group."""
         return np.array([len(experts) for _, experts in self._members])
 
     @cached_property
@@ -83,16 +83,16 @@ class Grid:
 
     @cached_property
     def size_counts(self) -> IntArray:
-        """Positions of expert sizes per width gene."""
+        """Number of positions of expert sizes per width gene."""
         return (self.space.ffn_gene.counts + self.stride - 2) // self.stride + 1
 
     def ffn_genes(self, width: IntArray, position: IntArray) -> IntArray:
-        """FFN gene of a position."""
+        """Return the FFN genes of positions."""
         rank = np.minimum(position * self.stride, self.space.ffn_gene.counts[width] - 1)
         return self.space.ffn_gene.nth[width, rank]
 
     def ffns(self, width: IntArray, group: IntArray, expert: IntArray, size: IntArray) -> Architectures:
-        """One-layer architectures with these FFNs, (n,); their attention is the width's first."""
+        """Return one-layer architectures with these FFNs, (n,), with the width's first attention."""
         genes = self.ffn_genes(width, size)
         experts, top_k = self.group_experts[group, expert], self.group_top_k[group]
         space, frame = self.space, np.searchsorted(self.space.frames[:, 0], width)
@@ -113,7 +113,7 @@ class Backbones:
 
     @classmethod
     def from_grid(cls, grid: Grid) -> "Backbones":
-        """Every combination of a grid."""
+        """Return every combination of a grid."""
         space, heads = grid.space, grid.space.frame_heads[grid.frames]
         counts = space.kv_gene.counts[heads]
         pair = np.repeat(np.arange(len(counts)), counts)
@@ -131,7 +131,7 @@ class Backbones:
         return Backbones(*(column[rows] for column in columns))
 
     def architectures(self, space: SearchSpace) -> Architectures:
-        """Whole architectures with these layers, widths and heads, and the smallest dense or sparse FFN."""
+        """Return whole architectures with these layers, widths and heads, and the smallest dense or sparse FFN."""
         experts = np.zeros(len(self), dtype=np.int64)
         top_k, ffn = space.top_k_gene.nth[experts, 0], space.ffn_gene.nth[self.width, 0]
         return space.architectures(self.genotypes(space, np.arange(len(self)), experts, top_k, ffn))
@@ -139,13 +139,13 @@ class Backbones:
     def genotypes(
         self, space: SearchSpace, rows: IntArray, experts: IntArray, top_k: IntArray, ffn: IntArray
     ) -> IntArray:
-        """Genotypes (n, g) of some of the backbones, each with an FFN."""
+        """Return genotypes (n, g) of some backbones, each with an FFN."""
         mixer = {"depth": self.depth[rows], "layers": self.layers[rows], "n_kv_heads": self.kv[rows]}
         return space.composed(self.frame[rows], n_experts=experts, top_k=top_k, ffn=ffn, **mixer)
 
 
 def one_layer(architectures: Architectures) -> Architectures:
-    """The same layers, one of each."""
+    """Return the same architectures with one layer."""
     shape = {name: getattr(architectures, name) for name in SHAPE}
     return Architectures.from_shape({**shape, "depth": np.ones(len(architectures), dtype=np.int64)})
 
@@ -168,7 +168,7 @@ class Boxes:
 
     @classmethod
     def whole(cls, grid: Grid) -> Self:
-        """One box per width and group: everything."""
+        """Return one box per width and group that covers everything."""
         groups = len(grid.group_counts)
         width, group = np.repeat(grid.widths, groups), np.tile(np.arange(groups), len(grid.widths))
         zero = np.zeros(len(width), dtype=np.int64)
@@ -186,7 +186,7 @@ class Boxes:
 
     @property
     def single(self) -> BoolArray:
-        """Which boxes hold one FFN."""
+        """True for boxes that hold one FFN."""
         single: BoolArray = (self.expert_low == self.expert_high) & (self.size_low == self.size_high)
         return single
 
@@ -196,13 +196,13 @@ class Boxes:
         return (self.expert_high - self.expert_low + 1) * (self.size_high - self.size_low + 1)
 
     def corners(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Width, group, expert and size position of the four corners, each (4 n,), corner by corner."""
+        """Return width, group, expert and size position of the four corners, each (4 n,), corner by corner."""
         expert = (self.expert_low, self.expert_low, self.expert_high, self.expert_high)
         size = (self.size_low, self.size_high, self.size_low, self.size_high)
         return np.tile(self.width, 4), np.tile(self.group, 4), np.concatenate(expert), np.concatenate(size)
 
     def halves(self) -> tuple[Self, IntArray]:
-        """Every box cut in two along each range that has more than one value and is not far the shorter; and from which box each came."""
+        """Return every box cut in two along each range that is long enough, and the index of the original box."""
         experts = np.log((self.expert_high + 1.0) / (self.expert_low + 1.0))
         sizes = np.log((self.size_high + 1.0) / (self.size_low + 1.0))
         boxes, source = self._cut(2, 3, experts >= SHORT * sizes)
@@ -243,7 +243,7 @@ class Items:
 
     @classmethod
     def everything(cls, grid: Grid, backbones: Backbones, size: int) -> Iterator[Self]:
-        """Every FFN of the grid with every backbone of its width, in runs of about `size` items, each made on demand."""
+        """Yield every FFN of the grid with every backbone of its width, in runs of about `size` items."""
         boxes = Boxes.whole(grid)
         start = np.searchsorted(backbones.width, boxes.width)
         count = np.searchsorted(backbones.width, boxes.width, side="right") - start
@@ -252,7 +252,7 @@ class Items:
             yield cls(boxes[first:last], box, start[first:last][box] + within)
 
     def kept(self, rows: BoolArray | IntArray | slice) -> Self:
-        """The chosen items."""
+        """Return the chosen items."""
         return replace(self, box=self.box[rows], backbone=self.backbone[rows])
 
     @property
@@ -260,7 +260,7 @@ class Items:
         return np.searchsorted(self.box, np.arange(len(self.boxes)), side="right")
 
     def split(self, shares: FloatArray) -> Self:
-        """The same items with every box cut in halves; `shares` are the boxes' own."""
+        """Return the same items with every box cut in halves; `shares` are the boxes' own."""
         start = np.flatnonzero(np.diff(self.box, prepend=-1))
         used, counts = self.box[start], np.diff(start, append=len(self))
         halves, source = self.boxes[used].halves()
@@ -271,7 +271,7 @@ class Items:
         return type(self)(halves[order], child, self.backbone[row], shares[..., used[source]])
 
     def pieces(self, size: int) -> list[Self]:
-        """The items cut between boxes into runs of about `size` items."""
+        """Return the items in runs of about `size` items, cut between boxes."""
         ends = self._ends
         before = np.append(0, ends)
         return [self._run(a, b, int(before[a]), int(before[b])) for a, b in _runs(ends, size)]
@@ -282,7 +282,7 @@ class Items:
         return type(self)(self.boxes[boxes], self.box[first:last] - first_box, self.backbone[first:last], around)
 
     def genotypes(self, grid: Grid, backbones: Backbones) -> IntArray:
-        """Genotypes (n, g) of items whose boxes hold one FFN each."""
+        """Return genotypes (n, g) of items whose boxes hold one FFN each."""
         width, group = self.boxes.width[self.box], self.boxes.group[self.box]
         experts = grid.group_experts[group, self.boxes.expert_low[self.box]]
         ffn = grid.ffn_genes(width, self.boxes.size_low[self.box])

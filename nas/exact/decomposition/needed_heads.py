@@ -1,4 +1,4 @@
-"""Heads and mixes of layers that others beside the same width beat, whatever the FFN: no frontier and no pick needs them.
+"""Heads and layer mixes that others of the same width beat for any FFN, and that no frontier or pick needs.
 
 Two attentions of one width differ by l · Δ_layer + Δ_once in every additive quantity, at each depth l and beside each
 FFN alike. Where one is the same or less in all of them, and less in one that is an objective by itself, every
@@ -24,7 +24,7 @@ CELLS = 1_000_000  # pairs of mixes that are held against each other at once
 
 
 def with_needed(sums: AdditiveBounds, kept: BoolArray) -> tuple[AdditiveBounds, int]:
-    """The sums with the heads and mixes alone that `needed_pairs` says, and how many architectures have others."""
+    """Return the sums with only the heads and mixes of `needed_pairs`, and the number of architectures left out."""
     grid = sums.grid
     if kept.all():
         return sums, 0
@@ -35,7 +35,7 @@ def with_needed(sums: AdditiveBounds, kept: BoolArray) -> tuple[AdditiveBounds, 
 
 
 def needed_pairs(sums: AdditiveBounds, deciding: frozenset[str]) -> BoolArray:
-    """Which pairs (of `sums.attention`) some architecture that no other dominates may have, (pairs,)."""
+    """Return which pairs (of `sums.attention`) a non-dominated architecture may have, (pairs,)."""
     space, kept = sums.grid.space, np.ones(sums.attention.shape[2], dtype=bool)
     alone = [metric for metric, known in sums.compositions.items() if set(known.quantities) == {metric}]
     shared = {q for metric, known in sums.compositions.items() if metric not in alone for q in known.quantities}
@@ -50,7 +50,7 @@ def needed_pairs(sums: AdditiveBounds, deciding: frozenset[str]) -> BoolArray:
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """When an attention beats another: sign and largest magnitude beside each width of every bound, and what may decide."""
+    """Comparison of attentions: sign and largest magnitude beside each width of every bound, and the metrics that may decide."""
 
     sign: FloatArray
     scale: FloatArray
@@ -58,7 +58,7 @@ class Contest:
     decisive: BoolArray
 
     def beats(self, here: FloatArray, there: FloatArray, width: IntArray, depths: tuple[float, ...]) -> BoolArray:
-        """Whether attentions beat others, both (bounds, 2, *shape) that broadcast, at every depth; `width` genes broadcast to shape."""
+        """Return which attentions beat others, both (bounds, 2, *shape) that broadcast, at every depth; `width` genes broadcast to shape."""
         never: BoolArray = np.zeros(np.broadcast_shapes(here.shape, there.shape)[2:], dtype=bool)
         beaten, decided = ~never, never
         for sign, scale, frozen, decisive, a, b in zip(
