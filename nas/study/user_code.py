@@ -28,8 +28,9 @@ OURS = ("nas", "objectives", "search_spaces", "configs")
 ROOT = Path(__file__).resolve().parents[2]
 FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 MOVED = {  # names in run folders and studies from before
-    "nas.comparison.hard": "nas.compare.synthetic_problems",
-    "nas.compare.hard": "nas.compare.synthetic_problems",
+    "nas.comparison.hard": "configs.compare_hard",
+    "nas.compare.hard": "configs.compare_hard",
+    "nas.compare.synthetic_problems": "configs.compare_hard",
 }
 
 
