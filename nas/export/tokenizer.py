@@ -272,11 +272,15 @@ def reader_of(content: bytes, name: str) -> Any:
 
 
 class Bytes:
-    """A byte is its own id; `head` gives only so many, and how many bytes they stand for."""
+    """A byte is its own id; `head` gives only so many; `several` encodes documents at once. Both say how many bytes they stand for."""
 
     def ids(self, content: bytes, where: str) -> AnyArray:
         """Every byte."""
         return np.frombuffer(content, dtype=np.uint8)
+
+    def several(self, documents: Sequence[tuple[str, bytes]]) -> list[tuple[AnyArray, int]]:
+        """Every byte of each document."""
+        return [(self.ids(content, name), len(content)) for name, content in documents]
 
     def head(self, content: bytes, where: str, most: int) -> tuple[AnyArray, int]:
         """The first bytes."""
@@ -290,22 +294,28 @@ class _Pieces:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.reader = reader_of(tokenizer.files["tokenizer.json"], tokenizer.kind)
 
-    def _encoded(self, content: bytes, where: str) -> tuple[str, Any]:
+    def _text(self, content: bytes, where: str) -> str:
         try:
-            text = content.decode("utf-8")
+            return content.decode("utf-8")
         except UnicodeDecodeError as error:
             raise UsageError(
                 f"{where}: expected UTF-8 text, got {error.reason}; convert it, or --tokenizer bytes"
             ) from None
-        return text, self.reader.encode(text, add_special_tokens=False)
 
     def ids(self, content: bytes, where: str) -> AnyArray:
         """Every piece."""
-        return np.array(self._encoded(content, where)[1].ids, dtype=np.uint32)
+        return self.several([(where, content)])[0][0]
+
+    def several(self, documents: Sequence[tuple[str, bytes]]) -> list[tuple[AnyArray, int]]:
+        """Every piece of each document; the package encodes them on all cores."""
+        texts = [self._text(content, name) for name, content in documents]
+        encoded = [pieces.ids for pieces in self.reader.encode_batch_fast(texts, add_special_tokens=False)]
+        return [(np.array(ids, np.uint32), len(doc[1])) for ids, doc in zip(encoded, documents, strict=True)]
 
     def head(self, content: bytes, where: str, most: int) -> tuple[AnyArray, int]:
         """The first pieces."""
-        text, found = self._encoded(content, where)
+        text = self._text(content, where)
+        found = self.reader.encode(text, add_special_tokens=False)
         ids = np.array(found.ids[:most], dtype=np.uint32)
         end = len(text) if len(ids) == len(found.ids) else found.offsets[len(ids) - 1][1] if len(ids) else 0
         return ids, len(text[:end].encode())

@@ -5,7 +5,7 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,10 @@ from nas.export.tokenizer import Tokenizer, encoder_of
 from nas.files.own_files import inner_folder, refuse_links, replacing
 from nas.files.tables import write_json
 from objectives import outside
+from search_spaces.arrays import AnyArray
 
 DATA, DESCRIPTION = "data", "data.json"
+ENCODED_AT_ONCE = 2**24  # bytes of documents that are encoded together
 HELD_OUT = 0.05  # share of the bytes that is held out where no --eval is given
 
 
@@ -162,18 +164,32 @@ class _Writer:
         tokens = size = 0
         digest = hashlib.sha256()
         with replacing(path) as file:
-            for name, content in units:
-                if most is not None and tokens >= most:
-                    break
-                if most is None:
-                    ids, covered = self.encoder.ids(content, name), len(content)
-                else:
-                    ids, covered = self.encoder.head(content, name, most - tokens)
+            for ids, covered in self._encoded(units) if most is None else self._first(units, most):
                 raw = np.append(ids.astype(self.dtype), self.dtype.type(self.end)).tobytes()
                 file.write(raw)
                 digest.update(raw)
                 tokens, size = tokens + len(ids) + 1, size + covered
         return TokenFile(path.name, self.dtype.str, tokens, size, digest.hexdigest())
+
+    def _encoded(self, units: Iterable[Document]) -> Iterator[tuple[AnyArray, int]]:
+        """Ids and bytes of every document, many encoded at once."""
+        batch, size = list[Document](), 0
+        for unit in units:
+            batch.append(unit)
+            size += len(unit[1])
+            if size >= ENCODED_AT_ONCE:
+                yield from self.encoder.several(batch)
+                batch, size = [], 0
+        yield from self.encoder.several(batch)
+
+    def _first(self, units: Iterable[Document], most: int) -> Iterator[tuple[AnyArray, int]]:
+        """Ids and bytes of the first documents, the last cut off, until there are so many tokens with those of ends."""
+        for name, content in units:
+            if most <= 0:
+                return
+            ids, covered = self.encoder.head(content, name, most)
+            most -= len(ids) + 1
+            yield ids, covered
 
 
 def text_of(sources: Sources, tokenizer: Tokenizer) -> str:

@@ -25,7 +25,8 @@ from objectives.loss_law.features import feature
 from search_spaces.architectures import Architectures
 
 CURVES, UNFINISHED, STOP = "curves", "unfinished", "stop"
-AT_ONCE = 16_384  # tokens whose gradients are worked out at once
+AT_ONCE, MOST_AT_ONCE = 16_384, 65_536  # tokens whose gradients are worked out at once; on a GPU, of small models
+ACTIVATIONS = 8e8  # tokens x depth x width of these
 FILE = "trainings.csv"
 LOG = "trainings.jsonl"
 
@@ -146,7 +147,6 @@ def job_settings(job: Job, how: How, corpus: Corpus, folder: Path) -> dict[str, 
         },
         **{name: getattr(recipe, name) for name in ("sequence_length", "global_batch", "beta1", "beta2", "epsilon")},
         **{name: getattr(recipe, name) for name in ("weight_decay", "gradient_clip", "auxiliary_loss")},
-        "micro_batch": max(1, min(recipe.global_batch, AT_ONCE // recipe.sequence_length)),
         "seed": model.seed,
         "last_steps": min(how.last_steps, plan.steps),
         "precision": how.precision,
@@ -155,12 +155,16 @@ def job_settings(job: Job, how: How, corpus: Corpus, folder: Path) -> dict[str, 
     }
     if how.between:
         learnt["between_steps"] = between_steps(job, how)
+    room = 0 if how.device == "cpu" else int(ACTIVATIONS / (model.column("depth") * model.column("width")))
+    most = max(AT_ONCE, min(MOST_AT_ONCE, room))
     identity = {**learnt, **{name: learnt[name]["sha256"] for name in ("data", "validation")}}
     return {
         **learnt,
         "identity": hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
         "texts": {name: _file(text, folder) for name, text in corpus.texts.items()},
         "device": how.device,
+        "flops": job.flops,
+        "micro_batch": max(1, min(recipe.global_batch, most // recipe.sequence_length)),
         "threads": how.threads,
         "checkpoint_s": how.checkpoint_s,
         "checkpoint": str(checkpoint_of(job, folder)),

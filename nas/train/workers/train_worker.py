@@ -9,12 +9,14 @@ import math
 import os
 import sys
 import time
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
 import torch
 from torch.nn import functional
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AttentionInterface, AutoConfig, AutoModelForCausalLM
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 SAY_S = 1.0  # seconds between two lines of progress
 SMOOTH = 0.98  # of the running average that tells divergence
@@ -22,8 +24,11 @@ MARGIN = 1.0  # nats above ln V: worse than knowing nothing
 PATIENCE = 100  # steps in a row above it
 VALIDATION_TOKENS = 8192  # scored at once
 KEPT, SERIES = ("step", "seconds", "average", "above"), ("losses", "rates", "validated", "between")  # in a checkpoint
-DENSE_EXPERTS = 8  # so many compute every token on a GPU; more of them one after another
 RESIDUAL = ("o_proj", "down_proj")  # what ends a residual branch
+LOGITS = {"cpu": 2**25, "cuda": 2**28}  # fp32 logits that are held at once
+COMPILED_FROM = 4e15  # FLOP of a training whose layers are worth compiling on a GPU, which takes about half a minute
+EAGER_STEPS = 3  # on a GPU, before the step is captured as a CUDA graph
+ALIGNED = 8  # rows of a grouped product are multiples of 16 bytes
 
 
 class Unwritable(Exception):
@@ -63,12 +68,16 @@ def built(job):
     Raises:
         ValueError: another number of parameters than the export's.
     """
-    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**job["config"])).float()
-    slow = {"batched_mm"} if job["device"] == "cpu" else {"batched_mm", "grouped_mm"}  # the latter is not cast to bf16
-    if getattr(model.config, "_experts_implementation", None) in slow:
+    config = AutoConfig.for_model(**job["config"])
+    windows = "sliding_attention" in (getattr(config, "layer_types", None) or ())
+    AttentionInterface.register("causal", sdpa_attention_forward)  # of this name a graph's capture makes no mask
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa" if windows else "causal").float()
+    if getattr(model.config, "_experts_implementation", None):
         model.set_experts_implementation("eager")  # batched_mm trains 54 times slower
-    if job["device"] != "cpu":
-        without_waiting(model)
+    if hasattr(functional, "grouped_mm") and (job["device"] == "cpu" or job["precision"] == "bf16"):
+        for module in model.modules():
+            if hasattr(module, "gate_up_proj") and not any(n % ALIGNED for n in module.down_proj.shape[1:]):
+                module.forward = partial(chosen_experts, module)
     count = sum(parameter.numel() for parameter in model.parameters())
     if count != job["params_total"]:
         raise ValueError(f"parameters: expected {job['params_total']:,} as exported, got {count:,}")
@@ -76,19 +85,83 @@ def built(job):
     return model
 
 
-def without_waiting(model):
-    """Few experts compute every token at once: to ask the GPU which tokens are whose stops it once an expert."""
-    for module in model.modules():
-        if hasattr(module, "gate_up_proj") and module.num_experts <= DENSE_EXPERTS:
-            module.forward = partial(every_expert, module)
+class Reordered(torch.autograd.Function):
+    """Rows in an order whose inverse is `back`: the gradient is a selection too, where PyTorch's own would add row by row."""
+
+    @staticmethod
+    def forward(ctx, rows, order, back):
+        ctx.save_for_backward(back)
+        return rows[order]
+
+    @staticmethod
+    def backward(ctx, slopes):
+        return slopes[ctx.saved_tensors[0]], None, None
 
 
-def every_expert(experts, hidden, chosen, weights):
-    """Tokens (T, d) through all experts, added by each token's shares: weights (T, K) of its chosen ones, (T, K), else 0."""
-    shares = weights.new_zeros(len(hidden), experts.num_experts).scatter(1, chosen, weights)
-    gate, up = torch.einsum("td,eod->eto", hidden, experts.gate_up_proj).chunk(2, dim=-1)
-    found = torch.einsum("eto,edo->etd", experts.act_fn(gate) * up, experts.down_proj)
-    return torch.einsum("etd,te->td", found, shares.to(found.dtype)).to(hidden.dtype)
+class Grouped(torch.autograd.Function):
+    """Rows (T, d) sorted by expert times each expert's matrix (E, o, d): (T, o). `ends` says where each expert's rows end, (E,)."""
+
+    @staticmethod
+    def forward(ctx, rows, weight, ends, dtype):
+        rows, narrow = rows.to(dtype), weight.to(dtype)
+        ctx.save_for_backward(rows, narrow, ends)
+        ctx.dtype = weight.dtype
+        return functional.grouped_mm(rows, narrow.transpose(1, 2), offs=ends)
+
+    @staticmethod
+    def backward(ctx, slopes):
+        rows, weight, ends = ctx.saved_tensors
+        slopes = slopes.contiguous()
+        empty = ends.diff(prepend=ends.new_zeros(1)) == 0  # of no rows a product may hold anything
+        of_weight = functional.grouped_mm(slopes.T, rows, offs=ends).masked_fill(empty[:, None, None], 0.0)
+        return functional.grouped_mm(slopes, weight, offs=ends), of_weight.to(ctx.dtype), None, None
+
+
+def chosen_experts(experts, hidden, chosen, weights):
+    """Tokens (T, d) through the experts chosen for each, (T, K), and no others, added by their weights (T, K)."""
+    place, count = hidden.device, chosen.shape[1]
+    dtype = torch.get_autocast_dtype(place.type) if torch.is_autocast_enabled(place.type) else hidden.dtype
+    ids, order = chosen.flatten().sort(stable=True)
+    back = torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=place))
+    ends = torch.searchsorted(ids, torch.arange(experts.num_experts, device=place), right=True, out_int32=True)
+    rows = Reordered.apply(hidden.to(dtype)[:, None].expand(-1, count, -1).flatten(0, 1), order, back)
+    gate, up = Grouped.apply(rows, experts.gate_up_proj, ends, dtype).chunk(2, dim=-1)
+    out = Grouped.apply(experts.act_fn(gate) * up, experts.down_proj, ends, dtype)
+    out = Reordered.apply(out, back, order).unflatten(0, (-1, count))
+    return (out * weights[..., None]).sum(1).to(hidden.dtype)
+
+
+def of_chunk(hidden, weight, targets):
+    """Summed cross entropy of some tokens (fp64), and its gradient by their logits in the format of the products."""
+    logits = (hidden @ weight.T).float()
+    over = logits.logsumexp(-1, keepdim=True)
+    total = (over - logits.gather(1, targets)).double().sum()
+    return total, (logits - over).exp_().scatter_add_(1, targets, -torch.ones_like(over)).to(hidden.dtype)
+
+
+class HeadLoss(torch.autograd.Function):
+    """Summed cross entropy of tokens (T, d) through the head (V, d): the logits of a chunk of tokens are held, then its gradients."""
+
+    @staticmethod
+    def forward(ctx, hidden, weight, targets, dtype, chunk, learning):
+        most = 1 << (LOGITS[hidden.device.type] // len(weight)).bit_length() - 1
+        narrow, total = weight.to(dtype), 0.0
+        of_hidden, of_weight = (torch.empty_like(hidden), torch.zeros_like(weight)) if learning else (hidden, weight)
+        for start in range(0, len(hidden), most):
+            rows = slice(start, start + most)
+            part = hidden[rows].to(dtype)
+            loss, slopes = chunk(part, narrow, targets[rows, None])
+            total = total + loss
+            if learning:
+                of_hidden[rows] = slopes @ narrow
+                of_weight += slopes.T @ part
+        ctx.save_for_backward(of_hidden, of_weight)
+        return total
+
+    @staticmethod
+    def backward(ctx, slope):
+        of_hidden, of_weight = ctx.saved_tensors
+        return of_hidden * slope, of_weight * slope, None, None, None, None
 
 
 @torch.no_grad()
@@ -115,8 +188,9 @@ def optimiser_of(model, job):
     """AdamW; decay of matrices only, as transformers' Trainer does."""
     matrices, vectors = ([p for p in model.parameters() if (p.ndim > 1) is wide] for wide in (True, False))
     groups = [{"params": matrices, "weight_decay": job["weight_decay"]}, {"params": vectors, "weight_decay": 0.0}]
-    betas = (job["beta1"], job["beta2"])
-    return torch.optim.AdamW(groups, lr=job["peak"], betas=betas, eps=job["epsilon"], fused=True)
+    betas, cuda = (job["beta1"], job["beta2"]), job["device"] != "cpu"
+    rate = torch.tensor(job["peak"], device=job["device"]) if cuda else job["peak"]
+    return torch.optim.AdamW(groups, lr=rate, betas=betas, eps=job["epsilon"], fused=True, capturable=cuda)
 
 
 def rate_at(job, step):
@@ -133,8 +207,17 @@ class Training:
 
     def __init__(self, job):
         self.job, self.place = job, torch.device(job["device"])
+        self.cuda, self.engine = self.place.type == "cuda", f"torch {torch.__version__}"
+        if self.cuda:
+            torch.cuda.set_stream(
+                torch.cuda.Stream(self.place)
+            )  # a graph is captured on the stream that its work ran on before
         torch.manual_seed(job["seed"])
-        self.model = built(job).to(self.place)
+        self.model = built(job).to(self.place).train()
+        self.model.lm_head.forward = lambda hidden: hidden  # HeadLoss multiplies
+        self.chunk = of_chunk
+        if self.cuda and job["flops"] >= COMPILED_FROM:
+            self.compile()
         self.optimiser = optimiser_of(self.model, job)
         self.sparse = bool(job["config"].get("num_experts"))
         self.data = Sequences(job["data"], job["sequence_length"])
@@ -144,35 +227,70 @@ class Training:
         self.losses, self.rates, self.validated, self.between = [], [], [], []
         self.ceiling = math.log(job["config"]["vocab_size"]) + MARGIN
         self._load()
+        self.batch = torch.zeros(job["global_batch"], job["sequence_length"] + 1, dtype=torch.long, device=self.place)
+        self.run, self.eager, self.coming = self._step, EAGER_STEPS, self._read()
+
+    def compile(self):
+        """Compile a layer, which stands for all, and the chunk of the head; what cannot be compiled runs as it is."""
+        torch._dynamo.config.suppress_errors = True
+        for layer in self.model.base_model.layers:
+            layer.compile(dynamic=False)
+        self.chunk = torch.compile(of_chunk, dynamic=False)
+        self.engine += ", compiled"
+
+    def _read(self):
+        """The sequences of the coming step, on the host."""
+        batch = self.data.batch(self.step, self.job["global_batch"], self.job["seed"])
+        return batch.pin_memory() if self.cuda else batch
 
     def _scores(self, sequences, **more):
-        """Cross entropy of each predicted token and the model's output."""
-        sequences = sequences.to(self.place)
-        with torch.autocast(self.place.type, torch.bfloat16, enabled=self.job["precision"] == "bf16"):
+        """Summed cross entropy of the predicted tokens and the model's output."""
+        bf16 = self.job["precision"] == "bf16"
+        with torch.autocast(self.place.type, torch.bfloat16, enabled=bf16):
             out = self.model(input_ids=sequences[:, :-1], use_cache=False, **more)
-        logits = out.logits.float().flatten(0, 1)
-        return functional.cross_entropy(logits, sequences[:, 1:].flatten(), reduction="none"), out
+        hidden, dtype = out.logits.flatten(0, 1), torch.bfloat16 if bf16 else torch.float32
+        how = (dtype, self.chunk, torch.is_grad_enabled())
+        return HeadLoss.apply(hidden, self.model.lm_head.weight, sequences[:, 1:].flatten(), *how), out
 
-    def advance(self):
-        """One step of the optimiser; the loss that is kept has no auxiliary term."""
-        job = self.job
-        rate = rate_at(job, self.step)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
-        self.model.train()
+    def _step(self):
+        """Change the weights by the batch, and keep its mean loss without auxiliary terms on the device."""
+        job, losses = self.job, []
         self.optimiser.zero_grad(set_to_none=True)
-        losses = []
-        for part in self.data.batch(self.step, job["global_batch"], job["seed"]).split(job["micro_batch"]):
-            scores, out = self._scores(part, **({"output_router_logits": True} if self.sparse else {}))
-            share = len(part) / job["global_batch"]
-            mean = scores.mean() * share
-            balance = job["auxiliary_loss"] * share * out.aux_loss if self.sparse else 0.0
+        for part in self.batch.split(job["micro_batch"]):
+            total, out = self._scores(part, **({"output_router_logits": True} if self.sparse else {}))
+            mean = total / (job["global_batch"] * job["sequence_length"])
+            balance = job["auxiliary_loss"] * len(part) / len(self.batch) * out.aux_loss if self.sparse else 0.0
             (mean + balance).backward()
             losses.append(mean.detach())
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), job["gradient_clip"])
         self.optimiser.step()
+        self.loss = torch.stack(losses).sum()
+
+    def _captured(self):
+        """The whole step as one CUDA graph; kernel by kernel as before where something in it waits for the GPU."""
+        try:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
+                self._step()
+        except RuntimeError as error:
+            print(f"no CUDA graph: {str(error).splitlines()[0]}", file=sys.stderr)
+            return self._step
+        self.engine += ", CUDA graph"
+        return graph.replay
+
+    def advance(self):
+        """One step of the optimiser; the loss that is kept has no auxiliary term."""
+        rate = rate_at(self.job, self.step)
+        for group in self.optimiser.param_groups:
+            group["lr"] = group["lr"].fill_(rate) if self.cuda else rate
+        self.batch.copy_(self.coming, non_blocking=True)
+        if self.cuda and self.eager == 0:
+            self.run = self._captured()
+        self.eager -= 1
+        self.run()
         self.step += 1
-        loss = sum(map(float, losses))  # read last: on a GPU that waits for what was begun
+        self.coming = self._read()  # while the GPU works
+        loss = float(self.loss)
         self.losses.append(loss)
         self.rates.append(rate)
         self.average = loss if self.average is None else SMOOTH * self.average + (1 - SMOOTH) * loss
@@ -184,9 +302,11 @@ class Training:
         self.model.eval()
         at_once = max(1, min(VALIDATION_TOKENS // sequences.length, sequences.count))
         total = 0.0
-        for start in range(0, sequences.count, at_once):
-            rows = range(start, min(start + at_once, sequences.count))
-            total += float(self._scores(sequences.at(rows))[0].double().sum())
+        with torch.compiler.set_stance("force_eager") if self.chunk is not of_chunk else nullcontext():
+            for start in range(0, sequences.count, at_once):
+                rows = range(start, min(start + at_once, sequences.count))
+                total += float(self._scores(sequences.at(rows).to(self.place))[0])
+        self.model.train()
         return total / (sequences.count * sequences.length)
 
     def diverged(self):
@@ -219,6 +339,7 @@ class Training:
         if found.get("identity") != self.job["identity"]:
             return
         self.model.load_state_dict(found["model"])
+        found["optimiser"]["param_groups"] = self.optimiser.state_dict()["param_groups"]  # as this device needs them
         self.optimiser.load_state_dict(found["optimiser"])
         torch.set_rng_state(found["random"].cpu())
         for name in KEPT:
@@ -289,7 +410,7 @@ def result(training, begin):
     job = training.job
     loss = math.fsum(training.validated) / len(training.validated)
     texts = {name: training.score(Sequences(told, job["sequence_length"])) for name, told in job["texts"].items()}
-    common = {"seconds": time.monotonic() - begin, "engine": f"torch {torch.__version__}"}
+    common = {"seconds": time.monotonic() - begin, "engine": training.engine}
     if not math.isfinite(loss) or loss > training.ceiling:
         return {"state": "diverged", "reason": f"validation loss {loss:.3f} at the end", **common}
     return {"state": "ok", "loss": loss, "between": training.between, "texts": texts, **common}

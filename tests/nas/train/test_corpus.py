@@ -188,6 +188,14 @@ def test_pieces_without_their_package(tmp_path: Path, monkeypatch: pytest.Monkey
         prepared(tmp_path, sources, replace(byte_level(), kind="file"), lambda _: None)
 
 
+def test_documents_are_encoded_together(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many at once as make so many bytes; the ids are those of one after another."""
+    whole = corpus(tmp_path / "whole", [str(files)])
+    for most in (1, 100, 1000):
+        monkeypatch.setattr("nas.train.corpus.ENCODED_AT_ONCE", most)
+        assert corpus(tmp_path / str(most), [str(files)]) == whole
+
+
 def test_pieces_are_the_exported_tokenizers(tmp_path: Path) -> None:
     """The byte-level tokenizer.json that `export` writes gives the ids that bytes are, and counts the bytes of a beginning."""
     pytest.importorskip("tokenizers", reason="needs the extra tokenize, which is not installed")
@@ -195,6 +203,8 @@ def test_pieces_are_the_exported_tokenizers(tmp_path: Path) -> None:
     pieces = encoder_of(tokenizer_for(str(tmp_path / "tokenizer.json")))
     text = "naïve <|endoftext|é\n\tx = 1  # end".encode()
     assert pieces.ids(text, "here").tolist() == list(text)
+    several = pieces.several([("a", text), ("b", b""), ("c", b"abc")])
+    assert [(ids.tolist(), size) for ids, size in several] == [(list(text), len(text)), ([], 0), ([97, 98, 99], 3)]
     assert [pieces.head(text, "here", most)[1] for most in (0, 2, 5, 10**6)] == [0, 2, 5, len(text)]
     with pytest.raises(UsageError, match="here: expected UTF-8 text"):
         pieces.ids(b"\xff\xfe", "here")

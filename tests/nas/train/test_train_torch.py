@@ -29,6 +29,7 @@ from tests.nas.conftest import interruptible
 if find_spec("torch") is not None and find_spec("transformers") is not None:
     import torch
 
+    from benchmarks.trainer import PlainTraining
     from nas.train.workers import train_worker as worker
 
 SHAPE: dict[str, Any] = {"depth": 2, "width": 32, "head_dim": 16, "n_kv_heads": 1, "expert_size": 48, "vocabulary": 257}
@@ -138,21 +139,111 @@ def test_router_learns(shape: str, job: Jobs) -> None:
         assert gradient(norm_topk_prob=True) < 1e-3 * gradient()
 
 
+SMOOTH_RATE = {"peak": 2e-3, "final": 2e-4, "global_batch": 16, "micro_batch": 16}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["dense", "top1", "top2"])
+def test_losses_are_those_of_the_plain_loop(shape: str, job: Jobs) -> None:
+    """200 steps to 1e-3. At four times this rate a token near a tie changes its expert, and two of transformers' own loops differ by 0.05."""
+    given = job(shape, steps=200, **SMOOTH_RATE)
+    ours, plain = worker.Training(given), PlainTraining(given)
+    for _ in range(200):
+        ours.advance()
+        plain.advance()
+    assert ours.losses == pytest.approx(plain.losses, abs=1e-3)
+    assert ours.losses[-1] < ours.losses[0] - 1.0
+
+
 @pytest.mark.parametrize("shape", ["top1", "top2"])
-def test_experts_that_compute_every_token_give_the_same_gradients(shape: str, job: Jobs) -> None:
-    found = []
-    for every in (False, True):
-        training = worker.Training(job(shape))
-        if every:
-            worker.without_waiting(training.model)
-        training.advance()
-        found.append([training.losses[-1], *(p.grad for p in training.model.parameters())])
-    (loss, *grads), (other, *others) = found
+def test_chosen_experts_give_the_gradients_of_all(shape: str, job: Jobs) -> None:
+    """Products of sorted tokens alone, against transformers' experts one after another."""
+    ours, plain = worker.Training(job(shape)), PlainTraining(job(shape))
+    ours.advance()
+    plain.advance()
+    assert ours.losses == pytest.approx(plain.losses, rel=1e-6)
+    pairs = zip(ours.model.parameters(), plain.model.parameters(), strict=True)
+    assert all(torch.allclose(a.grad, b.grad, atol=1e-6, rtol=1e-4) for a, b in pairs)
+    experts = [m for m in ours.model.modules() if hasattr(m, "gate_up_proj")]
+    assert [m.forward.func for m in experts] == [worker.chosen_experts] * SHAPE["depth"]
+
+
+def test_an_expert_without_tokens_has_no_gradient(job: Jobs) -> None:
+    training = worker.Training(job("top1"))
+    (experts, _) = [m for m in training.model.modules() if hasattr(m, "gate_up_proj")]
+    hidden, chosen = torch.randn(6, SHAPE["width"]), torch.tensor([[0], [2], [2], [0], [3], [0]])
+    experts(hidden, chosen, torch.ones(6, 1)).sum().backward()
+    assert [bool(g.abs().sum() > 0) for g in experts.down_proj.grad] == [True, False, True, True]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_head_holds_few_logits_and_loses_nothing(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of tokens give the cross entropy of all, with its gradients; no chunk has more logits than are allowed."""
+    monkeypatch.setattr(worker, "LOGITS", {"cpu": 700})
+    generator = torch.Generator().manual_seed(0)
+    hidden, weight = torch.randn(50, 16, generator=generator), torch.randn(70, 16, generator=generator)
+    targets, sizes, format_ = torch.randint(70, (50,), generator=generator), list[int](), getattr(torch, dtype)
+
+    def seen(part: Any, *more: Any) -> Any:
+        sizes.append(len(part))
+        return worker.of_chunk(part, *more)
+
+    grads = []
+    for ours in (True, False):
+        h, w = hidden.clone().requires_grad_(), weight.clone().requires_grad_()
+        if ours:
+            loss = worker.HeadLoss.apply(h, w, targets, format_, seen, True) / 50
+        else:
+            logits = (h.to(format_) @ w.to(format_).T).float()
+            loss = torch.nn.functional.cross_entropy(logits, targets)
+        loss.backward()
+        grads.append((loss.item(), h.grad, w.grad))
+    assert sizes == [8, 8, 8, 8, 8, 8, 2]
+    (loss, *own), (other, *others) = grads
     assert loss == pytest.approx(other, rel=1e-6)
-    assert all(torch.allclose(a, b, atol=1e-6, rtol=1e-4) for a, b in zip(grads, others, strict=True))
-    of_experts = [m for m in training.model.modules() if hasattr(m, "gate_up_proj") and hasattr(m, "num_experts")]
-    assert len(of_experts) == SHAPE["depth"]
-    assert all(m.forward.func is worker.every_expert for m in of_experts)
+    near = {"atol": 1e-7, "rtol": 1e-5} if dtype == "float32" else {"atol": 3e-3, "rtol": 0.02}
+    assert all(torch.allclose(a, b, **near) for a, b in zip(own, others, strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["dense", "top1"])
+def test_layers_that_are_compiled_lose_the_same(shape: str, job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a GPU compiles can be traced, gradients and the experts' balance too; kernels are PyTorch's own here."""
+    inductor = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda f, **more: inductor(f, backend="aot_eager", **more))
+    given = job(shape, precision="bf16", **SMOOTH_RATE)
+    compiled, plain = worker.Training(given), worker.Training(given)
+    compiled.compile()
+    monkeypatch.setattr(torch._dynamo.config, "suppress_errors", False)
+    for _ in range(4):
+        compiled.advance()
+        plain.advance()
+    assert compiled.losses == pytest.approx(plain.losses, abs=1e-2)
+    assert compiled.score(compiled.validation) == pytest.approx(plain.score(plain.validation), abs=1e-2)
+    if shape == "top1":
+        balances = [t._scores(t.batch, output_router_logits=True)[1].aux_loss for t in (compiled, plain)]
+        assert balances[0].item() == pytest.approx(balances[1].item(), rel=1e-2)
+
+
+def test_a_step_that_cannot_be_captured_runs_as_before(job: Jobs, capsys: pytest.CaptureFixture[str]) -> None:
+    """As here, where there is no GPU."""
+    training = worker.Training(job("dense"))
+    assert training._captured() == training._step
+    assert "no CUDA graph: " in capsys.readouterr().err
+    assert "graph" not in training.engine
+
+
+def test_a_gpu_takes_more_tokens_of_small_models_at_once(job: Jobs, corpus: Corpus, tmp_path: Path) -> None:
+    """Which changes nothing that a checkpoint depends on."""
+    recipe = load_recipe("small").model_copy(update={"tokens": 1e6, "sequence_length": 128, "global_batch": 1024})
+    for shape, tokens in (({}, 65_536), ({"depth": 16, "width": 1024}, 48_768), ({"depth": 24, "width": 4096}, 16_384)):
+        model = Model("a", "", one({**SHAPE, **shape}), byte_level(), recipe, Workload(1, 128, 1), False, 0)
+        both = [
+            job_settings(Job("a-0-t6-s0", model), How(device, "bf16", 1, 2, 1e9), corpus, tmp_path)
+            for device in ("cpu", "cuda")
+        ]
+        assert [given["micro_batch"] * 128 for given in both] == [16_384, tokens]
+        assert both[0]["identity"] == both[1]["identity"]
 
 
 def test_balance_is_in_no_loss_that_is_told(job: Jobs) -> None:
