@@ -23,7 +23,7 @@ BESIDES = re.compile(
 FORMAT = re.compile(
     r"[\W_]+(?:ud[\W_]+)?(?:[it]?q\d+(?:f\d+)?(?:[\W_]+(?:\d|k|nl|xxs|xs|xl|s|m|l|small|medium|large|f16))*|b?f16|fp?(?:8|16|32)|"
     r"(?:mx|nv)fp4(?:[\W_]+moe)?|[2-8][\W_]?bit|int[48]|w\d+a\d+|g\d+|"
-    r"\d{5}-of-\d{5}|rk\d{4}|awq|gptq|bnb|dwq|gguf|ggml|mlx|mlc|onnx|ov|mnn|rkllm|pte|litertlm|safetensors|dynamic)$"
+    r"\d{5}-of-\d{5}|i1|rk\d{4}|awq|gptq|bnb|dwq|gguf|ggml|mlx|mlc|onnx|ov|mnn|rkllm|pte|litertlm|safetensors|dynamic)$"
 )
 WORD, VERSION = re.compile(r"\d+(?:\.\d+)*|[a-z]+"), re.compile(r"(?<![a-z])v(?=\d)")
 

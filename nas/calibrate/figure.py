@@ -131,7 +131,7 @@ UNCOUNTED = 4_096
 #: What follows the type in `llama_model_ftype_name`: the mixture's size, or its bits; XL is unsloth's, whose bytes tell it.
 MIXTURES = {"medium": "_m", "small": "_s", "large": "_l", "xl": "_m"}
 WRITTEN = re.compile(
-    r"(?<=[-_.: ])(i?q\d_\w+|q8|iq4|mxfp4|nvfp4|bf16|f16|fp16|f32|fp32|fp8|awq|gptq|w8a8|w4a16)(?=[-_.: ]|$)",
+    r"(?<=[-_.: ])(i?q\d_\w+|q8|iq4|mxfp[48]|nvfp4|bf16|f16|fp16|f32|fp32|fp8|awq|gptq|w8a8|w4a16)(?=[-_.: ]|$)",
     re.IGNORECASE,
 )
 QUANTISED = {"awq": "int4_awq", "gptq": "int4_gptq", "w8a8": "int8", "fp16": "f16"}

@@ -6,7 +6,7 @@ Source: ml-explore/mlx-lm mlx_lm/benchmark.py, mlx_lm/generate.py.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nas.calibrate.figure import Document, Figure, Unusable, middle, named, positive, refuse, whole
 
@@ -24,7 +24,7 @@ BITS = re.compile(r"[-_](?:([468])bit|(bf16|fp16))\b", re.IGNORECASE)
 
 @dataclass
 class Run:
-    """Rates of alike runs: prompt and output in tokens, sequences, tokens per second of each phase."""
+    """Rates of alike runs: prompt and output in tokens, sequences, tokens per second of each phase; whether averages ended it."""
 
     model: str
     read: str = "0"
@@ -32,6 +32,7 @@ class Run:
     batch: str = "1"
     prefill: list[str] = field(default_factory=list)
     decode: list[str] = field(default_factory=list)
+    over: bool = False
 
 
 def recognises(document: Document) -> bool:
@@ -48,14 +49,13 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
 
 
 def _runs(text: str) -> Iterator[Run]:
-    """Benchmarks and generations in order; averages count where no trial is shown."""
+    """Benchmarks and generations in order; averages end one, and count where no trial is shown."""
     run = Run("")
     for line in text.splitlines():
-        command, timing, trial, rate = (each.search(line) for each in (COMMAND, TIMING, TRIAL, RATE))
-        model = MODEL.search(line)
-        if run.prefill and (command or timing or model or (rate and rate[1] == "Prompt")):
+        command, timing, trial, rate, model = (of.search(line) for of in (COMMAND, TIMING, TRIAL, RATE, MODEL))
+        if run.prefill and (command or timing or model or (trial and run.over) or (rate and rate[1] == "Prompt")):
             yield run
-            run = Run(run.model)
+            run = replace(run, prefill=[], decode=[], over=False) if trial else Run(run.model)
         run.model = model[1] if model else run.model
         if command:
             flags = {name.lstrip("-")[0]: value for name, value in FLAG.findall(command[1])}
@@ -64,6 +64,7 @@ def _runs(text: str) -> Iterator[Run]:
             run.read, run.written, run.batch = timing[1], timing[2], timing[3] or "1"
         if trial and (trial[1] != "Averages" or not run.prefill):
             run.prefill, run.decode = [*run.prefill, trial[2]], [*run.decode, trial[3]]
+        run.over = run.over or (trial is not None and trial[1] == "Averages")
         if rate and rate[1] == "Prompt":
             run.read, run.prefill = rate[2], [rate[3]]
         elif rate:
@@ -82,7 +83,6 @@ def _of_run(run: Run, heads: Sequence[str]) -> Iterator[Figure]:
             refuse([(metric == "decode_tok_s" and not int(written), "tokens of the output are not stated")])
             value = middle([positive(rate, metric) for rate in rates])
             lengths = {"batch": whole(run.batch, "batch_size"), "prompt_len": int(run.read), "gen_len": int(written)}
-            cells = {"metric": metric, "value": value, **lengths, "engine": "MLX", "precision": precision}
-            yield Figure(names, cells)
+            yield Figure(names, {"metric": metric, "value": value, **lengths, "engine": "MLX", "precision": precision})
         except Unusable as error:
             yield Figure(names, fault=str(error))

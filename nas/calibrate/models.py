@@ -205,13 +205,13 @@ def _by_numbers(figure: Figure, shipped: Sequence[Model]) -> tuple[Model, str]:
     Raises:
         Unusable: there is none, or several.
     """
-    name = shown(figure)
-    if why := model_types().outside.get(figure.family.replace("-", "_")):
+    name, hint = shown(figure), _hint(figure)
+    called = f"{figure.family} {name}".lower().replace("-", "_")
+    if why := next((why for kind, why in model_types().outside.items() if kind in called), ""):
         raise Unusable(f"{name}: a model with {why}, which no columns hold")
-    hint = _hint(figure)
     exact = figure.parameters is not None and figure.parameters.slack < 1e-4 * figure.parameters.value
     if figure.parameters is None or not (known(figure.family) or (exact and not figure.family)):
-        raise Unusable(f"{name}: not the name of a published model; {hint}")
+        raise Unusable(f"{name}: no published model is known here by this name; {hint}")
     stated = figure.parameters
     fitting = [
         m
@@ -293,8 +293,8 @@ def known(name: str) -> bool:
 
 def _called(name: str) -> list[Family]:
     """Families and their variants that llama.cpp calls so."""
-    types = model_types()
-    return [family for family in (*types.families.values(), *types.variants) if name in family.llama_cpp]
+    families = (*model_types().families.values(), *model_types().variants)
+    return [family for family in families if name in family.llama_cpp]
 
 
 LONGEST, MOST_REPEATS = 2_000, 4

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from numpy import nan_to_num
 
 from nas.study.config_file import architecture_of
 from nas.study.model_types import model_types
@@ -22,7 +23,7 @@ SIZES = {
 }  # fmt: skip
 #: Names of layers by model_type: of full attention, of the others.
 WORDS = {
-    "granitemoehybrid": ("attention", "mamba"), "gemma4_text": ("full_attention", "sliding_attention"), "lfm2_moe": ("full_attention", "conv"), "exaone4": ("full_attention", "sliding_attention"),
+    "granitemoehybrid": ("attention", "mamba"), "gemma4_text": ("full_attention", "sliding_attention"), "lfm2_moe": ("full_attention", "conv"), "exaone4": ("full_attention", "sliding_attention"), "step3p5": ("full_attention", "sliding_attention"),
 }  # fmt: skip
 MOST_OFF = 0.02
 
@@ -54,8 +55,10 @@ def entry_of(name: str, entry: Mapping[str, Any], table: Mapping[str, Mapping[st
     counted = entry.get("counted", entry.get("repo"))
     published = entry.get("parameters") or table[counted]["parameters_raw"] - entry.get("beside", 0)
     config = config_of(entry, row)
-    config["tie_word_embeddings"] = True  # so it is where the repository stores one table
-    config["tie_word_embeddings"] = entry.get("tied", int(total(architecture_of(config))[0]) == published)
+    tied = entry.get("tied")
+    if tied is None:  # it is where the repository stores one table
+        tied = int(total(architecture_of({**config, "tie_word_embeddings": True}))[0]) == published
+    config["tie_word_embeddings"] = tied
     own = int(total(architecture_of(config))[0])
     off = abs(own / published - 1)
     exact = published in stored(config)
@@ -80,6 +83,9 @@ def config_of(entry: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any
     if full is not None:
         words = WORDS[config["model_type"]]
         config["layer_types"] = [words[full != "all" and i not in full] for i in range(depth)]
+    if "dense" in config:
+        config["mlp_layer_types"] = [["sparse", "dense"][i < config["dense"]] for i in range(depth)]
+        del config["dense"]
     if config["model_type"] == "granitemoehybrid":
         config = {"num_local_experts": 0, "shared_intermediate_size": config["intermediate_size"], **config}
     return config
@@ -88,7 +94,7 @@ def config_of(entry: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any
 def stored(config: Mapping[str, Any]) -> set[int]:
     """Parameters that files of a model hold: its own, one table twice, a layer that drafts tokens without and with tables of its own."""
     architecture = architecture_of(config)
-    own, layer = int(total(architecture)[0]), int(drafting(architecture))
+    own, layer = int(total(architecture)[0]), int(nan_to_num(drafting(architecture)))
     table = config["vocab_size"] * config["hidden_size"]
     return {own, own + table * config["tie_word_embeddings"], own + layer, own + layer + 2 * table}
 

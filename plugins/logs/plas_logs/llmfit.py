@@ -33,6 +33,7 @@ ENGINES = {
     "vllm": "vLLM, whole requests",
     "mlx": "MLX, whole requests",
 }
+DRAFTING = re.compile(r"\bmtp\b", re.IGNORECASE)
 MLX_BITS = re.compile(r"-([468]bit)$", re.IGNORECASE)
 FEW = 32  # tokens of an output, below which a request is more its beginning than its steps
 
@@ -94,8 +95,10 @@ def _rate(entry: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, str 
     low, high = (positive(result.get(name), name) for name in ("minTps", "maxTps"))
     refuse_scatter((high - low) / 2, rate)
     provider = str(result.get("provider"))
+    drafts = provider == "ollama" and DRAFTING.search(str(result.get("model"))) is not None
     refuse(
         [
+            (drafts, "a model that drafts tokens ahead (MTP): how many were accepted is not stated"),
             (provider not in ENGINES, f"a provider that is not known here: {provider[:20]!r}"),
             (written < FEW, f"an output of fewer than {FEW} tokens"),
         ]

@@ -18,6 +18,7 @@ COMMAND = re.compile(r"\bollama run +(?:--?[\w-]+(?:=\S+)? +)*([\w./:-]{1,200})"
 DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|m|s|µs|us|ns)")
 UNITS = {"h": 3.6e6, "m": 6e4, "s": 1e3, "ms": 1.0, "µs": 1e-3, "us": 1e-3, "ns": 1e-6}
 SPLIT = re.compile(r"\b\d{1,2}%/\d{1,2}% CPU/GPU")
+DRAFTING = re.compile(r"\bmtp\b", re.IGNORECASE)
 BATCH, LEAST = 512, 16  # tokens
 
 
@@ -55,6 +56,8 @@ def _of_answer(found: Mapping[str, Any], names: tuple[str, ...], unit: float, *,
     for measured in (_prefill, _step):
         try:
             refuse([(split, "some layers on the GPU, the others on the CPU")])
+            drafts = measured is _step and any(map(DRAFTING.search, names))
+            refuse([(drafts, "a model that drafts tokens ahead (MTP): how many were accepted is not stated")])
             yield Figure(names, {"engine": NAME, "precision": "", "batch": 1, **measured(found, unit)})
         except Unusable as error:
             yield Figure(names, fault=str(error))

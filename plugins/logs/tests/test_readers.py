@@ -34,19 +34,36 @@ def test_llmfit(rows: Rows, brief: Brief, sample: Sample) -> None:
     }  # fmt: skip
 
 
+def of_model(name: str, provider: str = "ollama") -> dict[str, Any]:
+    """A result of llmfit's of a model, in a submission's place of all."""
+    rates = {"avgTps": 20.0, "minTps": 20.0, "maxTps": 20.0, "avgOutputTokens": 300.0}
+    return {"results": [{"model": name, "provider": provider, **rates}]}
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         ({"hardware": {"hwClass": "DISCRETE_GPU", "gpuCount": 2}}, "several GPUs"),
         ({"schemaVersion": 2}, "a submission of another version than 1"),
         ({"results": ["x"]}, "avgTps: expected a number, got none that can be used"),
+        (
+            of_model("qwen3.6:27b-mtp-q8_0"),
+            "a model that drafts tokens ahead (MTP): how many were accepted is not stated",
+        ),
+        (of_model("laguna-xs-2.1:mxfp8"), "weights in 'mxfp8': no profile is of that format"),
+        (of_model("gemma4:12b-mlx"), "the weights' format is not stated: give it with --precision"),
+        (
+            of_model("ai21labs_AI21-Jamba2-3B-Q4_K_M.gguf", "llamacpp"),
+            "ai21labs_AI21-Jamba2-3B: a model with Mamba of the first kind, and experts in some layers only, which no columns hold",
+        ),
     ],
 )
 def test_llmfit_that_is_left_out(
     change: dict[str, Any], reason: str, rows: Rows, sample: Sample, tmp_path: Path
 ) -> None:
     (tmp_path / "log.json").write_text(json.dumps(json.loads(sample("llmfit.json").read_text()) | change))
-    assert reason in {row.get("left_out") for row in rows(tmp_path / "log.json", precision="bf16")}
+    given = "" if "results" in change else "bf16"
+    assert reason in {row.get("left_out") for row in rows(tmp_path / "log.json", precision=given)}
 
 
 def test_edge_llm_bench(rows: Rows, brief: Brief, sample: Sample) -> None:
@@ -248,6 +265,9 @@ def test_ollama(rows: Rows, brief: Brief, sample: Sample, tmp_path: Path) -> Non
     log = tmp_path / "log.txt"
     log.write_text("NAME ID SIZE PROCESSOR\nqwen3:8b 5 9 GB 48%/52% CPU/GPU\n" + sample("ollama.txt").read_text())
     assert {row["left_out"] for row in rows(log)} == {"some layers on the GPU, the others on the CPU"}
+    drafting = tmp_path / "drafting.json"
+    drafting.write_text(sample("ollama.json").read_text().replace("qwen3:8b", "qwen3:8b-mtp"))
+    assert [row.get("left_out") for row in rows(drafting)][1].startswith("a model that drafts tokens ahead (MTP)")
 
 
 def test_ollama_without_a_command_is_of_its_heading(rows: Rows, sample: Sample, tmp_path: Path) -> None:

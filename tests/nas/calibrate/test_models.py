@@ -100,7 +100,7 @@ def test_names(name: str, label: str) -> None:
 )
 def test_other_names_are_not_guessed(name: str) -> None:
     """A name that is not exactly a published one's says nothing without numbers."""
-    with pytest.raises(Unusable, match=r"not the name of a published model; name it with --model"):
+    with pytest.raises(Unusable, match=r"no published model is known here by this name; name it with --model"):
         identified(Figure((name,)), {}, published())
 
 
@@ -120,10 +120,23 @@ def test_files_with_a_layer_that_drafts_tokens() -> None:
         assert (model.label, note in how) == ("Qwen3.5-35B-A3B", True)
 
 
-def test_families_that_no_columns_hold_are_left_out_by_name() -> None:
-    figure = Figure(("nemotron_h_moe 120B.A12B",), family="nemotron_h_moe", parameters=Stated(120.67e9, 0.005e9))
-    with pytest.raises(Unusable, match="layers of a mixer or of an FFN alone, which no columns hold"):
+@pytest.mark.parametrize(
+    "figure",
+    [
+        Figure(("jamba 3B",), family="jamba", parameters=Stated(3.03e9, 0.005e9)),
+        Figure(("ai21labs_AI21-Jamba2-3B-Q4_K_M",)),
+    ],
+)
+def test_families_that_no_columns_hold_are_left_out_by_name(figure: Figure) -> None:
+    with pytest.raises(
+        Unusable, match="Mamba of the first kind, and experts in some layers only, which no columns hold"
+    ):
         identified(figure, {}, published())
+
+
+def test_layers_of_a_mixer_or_of_experts_alone_are_known_by_their_parameters() -> None:
+    figure = Figure(("nemotron_h_moe 120B.A12B",), family="nemotron_h_moe", parameters=Stated(120.67e9, 0.005e9))
+    assert identified(figure, {}, published())[0].label == "Nemotron-3-Super-120B-A12B"
 
 
 def test_several_models_are_named() -> None:
@@ -213,11 +226,11 @@ def test_every_family_is_of_llama_cpp() -> None:
         assert family_of(model.label) in fitting, model.label
         alike = (
             {"llama", "phi3", "smollm3", "mistral3", "gemma", "granite", "ernie4_5", "minicpm", "stablelm"},
-            {"qwen2", "qwen2vl", "seed_oss"},
+            {"qwen2", "qwen2vl", "seed_oss", "chatglm"},
             {"qwen3", "qwen3vl", "exaone4", "hunyuan-dense"},
             {"gemma2", "glm4"},
             {"llama", "granitemoe"},
             {"qwen3moe", "qwen3vlmoe"},
         )
-        alike += ({"qwen3next", "qwen35moe"}, {"olmoe", "minimax-m2"})
+        alike += ({"qwen3next", "qwen35moe"}, {"olmoe", "minimax-m2"}, {"deepseek2", "mistral4"})
         assert any(fitting <= names for names in alike) or len(fitting) == 1, (model.label, fitting)

@@ -254,3 +254,26 @@ def test_mlx(rows: Rows, brief: Brief, sample: Sample) -> None:
         ("Qwen3-4B", "prefill_tok_s", 34.744, 1, 13, 0, "mlx_8bit"),
         ("Qwen3-4B", "decode_tok_s", 174.251, 1, 13, 256, "mlx_8bit"),
     ]
+
+
+def test_mlx_averages_of_two_runs_under_one_command(rows: Rows, brief: Brief, tmp_path: Path) -> None:
+    """Each is a run of the command's lengths; trials after averages are another; the next command keeps none of them."""
+    averages = "Averages: prompt_tps={0}, generation_tps={1}, peak_memory=1.0"
+    lines = [
+        "$ mlx_lm.benchmark --model mlx-community/Qwen3-4B-4bit -p 128 -g 64 -b 16",
+        averages.format("900.0", "300.0"),
+        averages.format("950.0", "310.0"),
+        "Trial 1:  prompt_tps=960.0, generation_tps=320.0, peak_memory=1.0",
+        averages.format("961.0", "321.0"),
+        "$ mlx_lm.generate --model mlx-community/Qwen3-4B-4bit",
+        "Prompt: 13 tokens, 34.7 tokens-per-sec",
+        "Generation: 256 tokens, 174.2 tokens-per-sec",
+    ]
+    (tmp_path / "log.txt").write_text("\n".join(lines))
+    found = [brief(row)[1:6] for row in rows(tmp_path / "log.txt")]
+    rates = [("900.0", "300.0"), ("950.0", "310.0"), ("960.0", "320.0")]
+    assert found == [
+        *[row for read, written in rates for row in (("prefill_tok_s", float(read), 16, 128, 0), ("decode_tok_s", float(written), 16, 128, 64))],
+        ("prefill_tok_s", 34.7, 1, 13, 0),
+        ("decode_tok_s", 174.2, 1, 13, 256),
+    ]  # fmt: skip
