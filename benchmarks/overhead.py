@@ -1,8 +1,8 @@
-"""Our nsga2 and optuna_nsga2 against the raw engines: CPU seconds per distinct evaluation, paired runs in one process.
+"""Our nsga2, optuna_nsga2 and optuna_tpe against the raw engines: CPU seconds per distinct evaluation, paired runs in one process.
 
 Both price designs by the same call, all metrics of a study; what a run stores on disk, which the engines do not, is a ratio of its own.
 
-python benchmarks/overhead.py [--pairs 9] [--evaluations 500,1000,2000,5000] [--optuna-evaluations 1000] [--space fine]
+python benchmarks/overhead.py [--pairs 9] [--evaluations 500,1000,2000,5000] [--optuna-evaluations 1000] [--tpe-evaluations 500] [--space fine]
 `benchmarks/peers.py` compares what they find.
 """
 
@@ -12,6 +12,7 @@ import gc
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -109,16 +110,16 @@ def raw_pymoo(seed: int, evaluations: int, space: str) -> tuple[float, int]:
     return time.process_time() - start, len(problem.distinct)
 
 
-def raw_optuna(seed: int, evaluations: int, space: str) -> tuple[float, int]:
-    """CPU seconds and distinct evaluations of an ask/tell loop of the same number of trials."""
+def raw_optuna(
+    sampler: Callable[[int], optuna.samplers.BaseSampler], seed: int, evaluations: int, space: str
+) -> tuple[float, int]:
+    """CPU seconds and distinct evaluations of an ask/tell loop with a sampler made from the seed."""
     problem = study_of("optuna_nsga2", seed, space).problem
     names, sizes = [f"g{i}" for i in range(len(problem.space.gene_sizes))], problem.space.gene_sizes.tolist()
     spaces: dict[str, optuna.distributions.BaseDistribution] = {
         name: optuna.distributions.IntDistribution(0, size - 1) for name, size in zip(names, sizes, strict=True)
     }
-    study = optuna.create_study(
-        directions=["minimize"] * 2, sampler=optuna.samplers.NSGAIISampler(population_size=100, seed=seed)
-    )
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler(seed))
     distinct: set[int] = set()
     start = time.process_time()
     while len(distinct) < evaluations:
@@ -129,6 +130,16 @@ def raw_optuna(seed: int, evaluations: int, space: str) -> tuple[float, int]:
         trial.set_constraint("memory_gb", float(found.violations[0, 0]))
         study.tell(trial, found.values[0].tolist())
     return time.process_time() - start, len(distinct)
+
+
+def genetic(seed: int) -> optuna.samplers.BaseSampler:
+    """Optuna's NSGA-II with a population of 100."""
+    return optuna.samplers.NSGAIISampler(population_size=100, seed=seed)
+
+
+def parzen(seed: int) -> optuna.samplers.BaseSampler:
+    """Optuna's multivariate TPE."""
+    return optuna.samplers.TPESampler(multivariate=True, seed=seed)
 
 
 Timed = Callable[[int], tuple[float, int]]
@@ -163,6 +174,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--evaluations", default="500,1000,2000,5000")
     parser.add_argument("--optuna-evaluations", type=int, default=1000, help="0: not optuna_nsga2")
+    parser.add_argument("--tpe-evaluations", type=int, default=500, help="0: not optuna_tpe")
     parser.add_argument("--space", default="paper", help="one of up to 20,000 designs is priced whole, for both")
     arguments = parser.parse_args()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -170,9 +182,14 @@ def main() -> None:
     timed("nsga2", 0, 200, space, stored=True), raw_pymoo(0, 200, space)  # what is imported late is not counted
     for n in map(int, arguments.evaluations.split(",")):
         compare(f"nsga2 against pymoo.minimize, {n:,} distinct", *three("nsga2", raw_pymoo, n, space), arguments.pairs)
-    if m := arguments.optuna_evaluations:
-        name = f"optuna_nsga2 against raw ask/tell, {m:,} distinct"
-        compare(name, *three("optuna_nsga2", raw_optuna, m, space), arguments.pairs)
+    optunas = (
+        ("optuna_nsga2", genetic, arguments.optuna_evaluations),
+        ("optuna_tpe", parzen, arguments.tpe_evaluations),
+    )
+    for algo, sampler, n in optunas:
+        if n:
+            name = f"{algo} against raw ask/tell, {n:,} distinct"
+            compare(name, *three(algo, partial(raw_optuna, sampler), n, space), arguments.pairs)
 
 
 def three(
