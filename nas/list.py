@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 
 def list_(
-    kind: Annotated[Kind | None, Word("What to list; everything when left out.")] = None,
+    kind: Annotated[Kind | None, Word("What to list; default: everything.")] = None,
     schema: Annotated[
         str | None,
         Flag(

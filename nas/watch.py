@@ -5,9 +5,9 @@ from nas.terminal.parser import command
 
 
 def watch(request: WatchRequest) -> None:
-    """Watch a run or a comparison until it ends: how far, how fast, the best so far. Nothing in it is changed.
+    """Show the progress of a run or a comparison until it ends. Nothing in it is changed.
 
-    Ctrl-C ends the watching, never the run.
+    Ctrl-C stops only the display, not the run.
     """
     from nas.commands.watch import watch as work
 

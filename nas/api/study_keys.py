@@ -19,57 +19,57 @@ class StudyKeys(TypedDict, total=False):
     name: str
     """Names the run folder."""
     preset: Literal["paper", "device"]
-    """Conventions: the paper's, or a real device's."""
+    """Defaults for the study: paper, or device (a real device)."""
     space: Named
     """Search space: name, YAML file or mapping."""
     only: Listed | Mapping[str, Any]
-    """Axes narrowed to values, by comma, or to a range with both its ends: n_experts=1, depth=8..24,width=1024,2048."""
+    """Restrict axes to values or to an inclusive range: n_experts=1, depth=8..24,width=1024,2048."""
     law: Named | FittedLaw
     """Loss law: name, YAML file or mapping."""
     laws: str | Sequence[Named | FittedLaw]
-    """Other laws: regrets of exact picks under each; further priors of prior_guided; names, files or mappings."""
+    """Other laws under which the picks' regrets are computed; further priors of prior_guided. Names, files or mappings."""
     outside: Literal["mark", "allow", "exclude"]
-    """Designs outside of what the law's rows cover: mark (shown, never recommended), allow, or exclude."""
+    """Designs unlike anything the law was fitted on: mark (shown, never recommended), allow, or exclude."""
     tokens: Written | Iterable[Written] | None
-    """Tokens of training, 10B, of laws that depend on them; several, 1B,3B,10B, are an axis; left out: the law's own."""
+    """Training tokens, 10B, for laws that use them; several, 1B,3B,10B, become an axis; default: the law's own."""
     unique_tokens: Written | None
-    """Distinct text, of laws that know of repeated text (tokens); left out: the law's own."""
+    """Distinct training tokens, for laws with repeated text (tokens); default: the law's own."""
     training: Mapping[str, Any]
-    """Where models are trained, and how much they will serve."""
+    """Where models are trained, and how many tokens they will serve."""
     scores: Named | None
-    """Scores of tasks by bits per byte, shown beside losses: file of 'plas fit --scores'; none."""
+    """Task scores to show beside losses: a file of 'plas fit --scores', or none."""
     residual_sd: Written | None
-    """Residual sd of the law: designs closer than it can distinguish are tied (nats)."""
+    """Residual standard deviation of the law (nats); closer designs count as tied."""
     device: Named
     """Device: id, id@mode, YAML file or mapping."""
     devices: Listed | Mapping[str, Named]
-    """Devices that designs may be on, a,b or name: device, an axis of the space; left out: `device` alone."""
+    """Devices to choose from, a,b or name: device; they become an axis. Default: `device` alone."""
     chip: Mapping[str, Any] | None
-    """Genes of chips that designs may be on: figures as lists, {from, to, step} or formulas, base, columns, where."""
+    """Chips to choose from: figures as lists, {from, to, step} or formulas, with base, columns, where."""
     device_columns: Named
-    """Figures of devices that are metrics by their names: CSV with a column device, price [USD] and others, or {device: {price: 249 USD}}."""
+    """Device figures to use as metrics: CSV with the columns device, price [USD] and others, or {device: {price: 249 USD}}."""
     formats: Mapping[str, Any]
     """Weight formats of your own that precision may name, as in a plug-in's file."""
     precision: str
     """fp16, fp8, int8, int4, nvfp4, fp32; w4a16 (AWQ, GPTQ); llama.cpp's q2_k to q8_0, iq4_xs, mxfp4; mlx_4bit, mlx_6bit, mlx_8bit; _kv8, _kv4: a KV cache of as many bits."""
     precisions: Listed
-    """Formats that designs may have, a,b,c: an axis of the space; left out: `precision` alone."""
+    """Formats to choose from, a,b,c; they become an axis. Default: `precision` alone."""
     precision_law: Listed
-    """What few bits cost in loss; further ones are alternatives; none: nothing."""
+    """How much loss low precision adds; several are alternatives; none ignores it."""
     deltas: Named
-    """kind of layers: nats where all are of it, as you measured; a file; none. {}: by public pairs."""
+    """Loss that a kind of layers adds if all layers are of it, {kind: nats}, or a file; none ignores it. {}: from published pairs."""
     latency: Literal["operator", "closed_form"]
     """Latency model: operator or closed_form."""
     attention: Literal["unfused", "fused"]
-    """Whether scores leave the chip: unfused or fused."""
+    """Attention kernel: unfused (scores go through memory) or fused."""
     causal: bool
     """Skip the masked half of prefill attention."""
     complete: bool
     """Add residuals, RoPE, expert combination."""
     vocabulary: int | str | Sequence[int | str]
-    """Tokens of embedding and LM head, 32k; 0 leaves both out; several, 8k,16k,32k, are an axis."""
+    """Vocabulary size, 32k; 0: no embedding and LM head; several, 8k,16k,32k, become an axis."""
     tied: bool | Sequence[bool]
-    """One table for embedding and LM head; [true, false] is an axis."""
+    """Embedding and LM head share one table; [true, false] becomes an axis."""
     token_curve: Named
     """Bytes of text per token by vocabulary: name, file or mapping (recipe: docs/vocabulary.md)."""
     head_bytes: Number | Mapping[str, Number]
@@ -77,15 +77,15 @@ class StudyKeys(TypedDict, total=False):
     int4_group_size: int | None
     """Weights per scale under int4."""
     calibration: Named
-    """Share of the datasheet: typical (measured, else typical of the chip), shipped (measured alone) or datasheet, all of it."""
+    """Speeds: typical (measured, else typical of the chip), shipped (measured only) or datasheet (full peaks)."""
     engine: str | None
-    """Engine whose times are predicted, llama.cpp; left out: whichever was measured."""
+    """Inference engine to predict, llama.cpp; default: any that was measured."""
     prefill_chunk: int | Literal["engine"] | None
-    """Tokens of prompts read at once, whose activations are held: a number, engine (llama.cpp 512, MLX 2048, others 8192), or none (tokens)."""
+    """Prompt tokens processed at once: a number, engine (llama.cpp 512, MLX 2048, others 8192), or none for all (tokens)."""
     serving: Mapping[str, Any]
     """Tokens drafted ahead, experts in slow memory, a chip for prompts."""
     sustained: bool | Number | Mapping[str, Any]
-    """Speed after minutes of load, not of the first seconds: by the device's file or its cooling; 0.7: that share of it."""
+    """Speed after minutes of load: true (from the device's file or its cooling), or a share such as 0.7."""
     batch: int
     """Sequences at once."""
     input_tokens: int
@@ -99,9 +99,9 @@ class StudyKeys(TypedDict, total=False):
     objectives: Metrics
     """Metrics to minimise: loss,total_ms,package.module:function."""
     budgets: Mapping[str, Any] | Listed
-    """metric=limit, at most; of a rate metric>=limit, at least; none removes one."""
+    """A limit: metric=LIMIT (at most), or metric>=LIMIT for a rate (at least); metric=none removes it."""
     columns: Metrics
-    """Metrics to compute and keep besides the ten: shipped ones, figures of the device."""
+    """Further metrics to compute: shipped ones, or figures of the device."""
     train: Mapping[str, Any] | None
     """How the objective train trains."""
     measure: Mapping[str, Any] | None
@@ -109,7 +109,7 @@ class StudyKeys(TypedDict, total=False):
     default_budget: Mapping[str, Any] | str | None
     """Memory budget unless removed."""
     applications: Mapping[str, Mapping[str, Any]] | str | None
-    """name: {metric: limit} answered with a pick each; left out: the paper's four where no budget is given."""
+    """Applications with their limits, name: {metric: limit}, each answered with a pick; default: the paper's four if there is no budget."""
     baselines: str | Sequence[Named]
     """Models to compare with: published names, columns, {config: config.json}."""
     algo: str
@@ -119,7 +119,7 @@ class StudyKeys(TypedDict, total=False):
     params: Mapping[str, Any]
     """The strategy's own parameters: 'plas list --schema nsga2'."""
     evaluations: int | None
-    """Distinct architectures to evaluate; left out: 5000, or the strategy's own."""
+    """Distinct architectures to evaluate; default: 5000, or the strategy's own."""
     time_limit: Written | None
     """Time of the search (seconds)."""
     stop_when_stable: int | None
@@ -135,7 +135,7 @@ class StudyKeys(TypedDict, total=False):
     known_as: Mapping[str, str]
     """metric of your own: column of the known results, where it is not called so."""
     workers: int | None
-    """Processes that evaluate, one architecture each; none: in this process, a batch at once."""
+    """Worker processes, one architecture each; none: evaluate batches in this process."""
     asynchronous: bool
     """Ask whenever a worker is idle; the order of arrival decides what is proposed next."""
     executor: str | None

@@ -26,14 +26,14 @@ class CalibrateRequest:
         Path | None,
         Flag("--report", "New folder for report.html and report.json.", metavar="FOLDER", show_default=False),
     ] = None
-    request: Annotated[bool, Flag("--request-overhead", "Fit a constant per request too (times from a server).")] = (
+    request: Annotated[bool, Flag("--request-overhead", "Also fit a constant per request (times from a server).")] = (
         False
     )
     contended: Annotated[
         Literal["median", "minimum"] | None,
         Flag(
             "--contended",
-            "Use rows too that were measured while others had the processor: their median, or the minimum of their repetitions.",
+            "Also use rows measured while other programs ran: their median, or the minimum of their repetitions.",
             show_default=False,
         ),
     ] = None
@@ -47,9 +47,9 @@ class CalibrateRequest:
         ),
     ] = ()
     precision: Annotated[
-        str, Flag("--precision", "Weight format of logs that do not state it.", show_default=False)
+        str, Flag("--precision", "Weight format, for logs that do not state it.", show_default=False)
     ] = ""
     measured_on: Annotated[
-        str, Flag("--measured-on", "The device as the log calls it, where it has several.", show_default=False)
+        str, Flag("--measured-on", "Name of the device in a log that has several.", show_default=False)
     ] = ""
     json: Annotated[bool, Json] = False

@@ -68,23 +68,28 @@ class SelectRequest:
     )
     budgets: Annotated[
         tuple[str, ...],
-        Flag("--budget", "metric=limit besides the run's own budgets; repeats.", metavar="METRIC=LIMIT", brief=True),
+        Flag(
+            "--budget",
+            "A further limit besides the run's own, metric=LIMIT; repeats.",
+            metavar="METRIC=LIMIT",
+            brief=True,
+        ),
     ] = ()
     sweep: Annotated[
         str | None,
         Flag(
             "--sweep",
-            "The pick at each limit of metric=first:last:step, total_ms=20:500:20.",
+            "The pick at each of several limits, total_ms=20:500:20.",
             metavar="METRIC=FIRST:LAST:STEP",
             show_default=False,
         ),
     ] = None
     distinguishable: Annotated[
-        bool, Flag("--distinguishable", "Of frontier designs that the law cannot tell apart the cheapest alone.")
+        bool, Flag("--distinguishable", "Keep only the cheapest of frontier designs that the law cannot distinguish.")
     ] = False
     expected_regret: Annotated[
         bool,
-        Flag("--expected-regret", "What the pick loses on average over the law's draws, and the design of the least."),
+        Flag("--expected-regret", "Average loss of the pick if the law is wrong, and the design with the least."),
     ] = False
     laws: Annotated[str | None, flag_of("laws")] = None
     scores: Annotated[str | None, flag_of("scores")] = None
@@ -125,10 +130,10 @@ class ExplainRequest:
     flags: Annotated[Mapping[str, Any], Keys((SPACE, DEVICE))] = field(default_factory=dict)
     config: Annotated[str | None, Config] = None
     settings: Annotated[tuple[str, ...], Settings] = ()
-    contexts: Annotated[bool, Flag("--contexts", "Times and memory along prompts of 1k to 128k tokens, too.")] = False
+    contexts: Annotated[bool, Flag("--contexts", "Add times and memory for prompts of 1k to 128k tokens.")] = False
     along: Annotated[
         int | None,
-        Flag("--along", "What more of the device buys, at so many members of a run's frontier.", least=1, most=200),
+        Flag("--along", "Gains from a larger device, at so many members of a run's frontier.", least=1, most=200),
     ] = None
     json: Annotated[bool, Json] = False
 
@@ -141,13 +146,15 @@ class ReportRequest:
     out: Annotated[
         Path | None,
         Flag(
-            "--out", "File to write; report.html in the run's folder, of several runs in this one.", show_default=False
+            "--out",
+            "File to write; default: report.html in the run's folder, for several runs in this one.",
+            show_default=False,
         ),
     ] = None
     scores: Annotated[str | None, flag_of("scores")] = None
     show: Annotated[
         bool,
-        Flag("--open", "Open the page in the browser, written first if it is not there; without one print its path."),
+        Flag("--open", "Open the page in the browser (written first if missing); without a browser print its path."),
     ] = False
     quiet: Annotated[bool, Quiet] = False
 
@@ -157,11 +164,11 @@ class WatchRequest:
     """A folder to watch; times in seconds."""
 
     run: Annotated[Path, Word("Folder of a run or of a comparison; it may not exist yet.", show_default=True)]
-    every: Annotated[float, Flag("--every", "Seconds between two looks.", least=0.1, most=86_400)] = 2.0
+    every: Annotated[float, Flag("--every", "Seconds between updates.", least=0.1, most=86_400)] = 2.0
     wait: Annotated[
-        float, Flag("--wait", "Seconds to wait for a folder that is not there, or empty, yet.", least=0, most=86_400)
+        float, Flag("--wait", "Seconds to wait for a folder that is missing or empty.", least=0, most=86_400)
     ] = 5.0
-    once: Annotated[bool, Flag("--once", "Look once, and do not wait.")] = False
+    once: Annotated[bool, Flag("--once", "Print once and stop.")] = False
     quiet: Annotated[bool, Quiet] = False
     json: Annotated[bool, Json] = False
 
@@ -186,7 +193,7 @@ class InitRequest:
         str | None,
         Flag(
             "--vocabulary",
-            "Vocabulary that the study is written with, 32k; of several, 8k,16k,32k, its search decides.",
+            "Vocabulary of the study, 32k; with several, 8k,16k,32k, the search decides.",
             metavar="N[,N…]",
             show_default=False,
         ),

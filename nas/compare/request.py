@@ -33,10 +33,11 @@ class CompareRequest:
     ] = None
     params: Annotated[
         tuple[str, ...],
-        Flag("--param", "A strategy's own, nsga2.population=50; repeats.", COMPARE, "STRATEGY.NAME=VALUE"),
+        Flag("--param", "A strategy's parameter, nsga2.population=50; repeats.", COMPARE, "STRATEGY.NAME=VALUE"),
     ] = ()
     caps: Annotated[
-        tuple[str, ...], Flag("--cap", "A slow strategy stops there, optuna_gp=60; repeats.", COMPARE, "STRATEGY=N")
+        tuple[str, ...],
+        Flag("--cap", "Fewer evaluations for a slow strategy, optuna_gp=60; repeats.", COMPARE, "STRATEGY=N"),
     ] = ()
     traces: Annotated[
         tuple[Path, ...], Flag("--traces", "CSV of another tool: run, evaluation, objectives; repeats.", COMPARE)
@@ -45,7 +46,7 @@ class CompareRequest:
         tuple[str, ...],
         Flag(
             "--column",
-            "What a column of the traces is: run=seed, key=id, total_ms=latency, maximize:accuracy; repeats.",
+            "Column of the traces for a name: run=seed, key=id, total_ms=latency, maximize:accuracy; repeats.",
             COMPARE,
             "NAME=COLUMN",
         ),
@@ -53,25 +54,33 @@ class CompareRequest:
     reference: Annotated[
         tuple[str, ...],
         Flag(
-            "--reference", "Hypervolume within this point too, total_ms=100; one per objective.", COMPARE, "NAME=VALUE"
+            "--reference",
+            "Reference point of a further hypervolume, total_ms=100; one per objective.",
+            COMPARE,
+            "NAME=VALUE",
         ),
     ] = ()
     bounds: Annotated[
         tuple[str, ...],
-        Flag("--bounds", "Hypervolume on these bounds, accuracy=0.5:0.8; one per objective.", COMPARE, "NAME=LOW:HIGH"),
+        Flag(
+            "--bounds",
+            "Bounds of a further hypervolume, accuracy=0.5:0.8; one per objective.",
+            COMPARE,
+            "NAME=LOW:HIGH",
+        ),
     ] = ()
     resume: Annotated[
-        Path | None, Flag("--resume", "Continue a comparison, or extend it by what else is given.", COMPARE, brief=True)
+        Path | None, Flag("--resume", "Continue a comparison, or extend it with the other flags.", COMPARE, brief=True)
     ] = None
     retry_failed: Annotated[
         bool, Flag("--retry-failed", "With --resume: evaluate failed architectures again.", COMPARE)
     ] = False
     interim: Annotated[
-        bool, Flag("--interim", "With --resume: results of strategies whose runs are all there; runs nothing.", COMPARE)
+        bool, Flag("--interim", "With --resume: only print results of strategies whose runs are complete.", COMPARE)
     ] = False
-    workers: Annotated[int | None, Flag("--workers", "Processes, a run each; default one per processor.", COMPARE)] = (
-        None
-    )
+    workers: Annotated[
+        int | None, Flag("--workers", "Processes, one run each; default one per processor.", COMPARE)
+    ] = None
     flags: Annotated[Mapping[str, Any], Keys((SEARCH, SPACE, DEVICE), without=("RUN", "SingleRun"))] = field(
         default_factory=dict
     )

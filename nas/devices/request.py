@@ -24,7 +24,7 @@ OWN = {  # keys of a study of several devices
     ),
     "as_fast_as": Flag(
         "--as-fast-as",
-        "Limit total_ms to this published model's on each device; default qwen2.5_0.5b where a case has no limit of its own; none.",
+        "Limit total_ms to that of this published model on each device, or none; default qwen2.5_0.5b if a case has no limit.",
         CASES,
     ),
     "models": Flag("--models", "Published models, or all; default all.", MODELS),
@@ -33,7 +33,7 @@ Applications = Annotated[
     str | None,
     Flag(
         "--applications",
-        "Limits by name, the study's or the paper's four: 'smart home,embodied AI', or all.",
+        "Applications whose limits apply: 'smart home,embodied AI', or all (the study's, else the paper's four).",
         CASES,
         brief=True,
     ),

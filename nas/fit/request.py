@@ -21,11 +21,10 @@ class FitRequest:
     form: Annotated[
         Text, Flag("--form", "Form of the law ('plas list forms') or YAML file; default: the paper's, else the best.")
     ] = None
-    prior: Annotated[
-        Text, Flag("--prior", "Law that the rows update, however few: evidence, or one fitted with --prior.")
-    ] = None
+    prior: Annotated[Text, Flag("--prior", "Law to update with few rows: evidence, or one fitted with --prior.")] = None
     scores: Annotated[
-        Text, Flag("--scores", "CSV of bits per byte (or a loss) and scores: curves of scores.", metavar="TABLE")
+        Text,
+        Flag("--scores", "CSV of bits per byte (or a loss) and task scores; fits curves of scores.", metavar="TABLE"),
     ] = None
     out: Annotated[File, Flag("--out", "Law file to write, .yaml; of --scores the file of curves.")] = None
     report: Annotated[File, Flag("--report", "New folder for report and plots.", metavar="FOLDER")] = None
@@ -35,31 +34,49 @@ class FitRequest:
     ] = ()
     last: Annotated[
         Text,
-        Flag("--last", "Column whose last row of a run is kept, or none; default: step and such.", metavar="COLUMN"),
+        Flag(
+            "--last",
+            "Keep the last row of each run by this column, or none; default: step and similar.",
+            metavar="COLUMN",
+        ),
     ] = None
-    best_of: Annotated[Text, Flag("--best-of", "Columns of a sweep: keep its best runs.", metavar="COLUMNS")] = None
+    best_of: Annotated[
+        Text,
+        Flag(
+            "--best-of",
+            "Columns such as the learning rate; of runs that differ only in these, keep the best.",
+            metavar="COLUMNS",
+        ),
+    ] = None
     loss_unit: Annotated[
         Text, Flag("--loss-unit", "nats or bits per token; default: the column's name, else nats.")
     ] = None
     tokens: Annotated[Number, Flag("--tokens", "Training tokens to predict for, where the form has them.")] = None
     kv: Annotated[str, Flag("--kv", "KV term of hw_codesign: log, fixed (at 0.05) or free.", METHOD)] = "log"
-    fix: Annotated[Texts, Flag("--fix", "Hold an exponent; repeats.", METHOD, "NAME=VALUE")] = ()
+    fix: Annotated[Texts, Flag("--fix", "Fix an exponent at a value; repeats.", METHOD, "NAME=VALUE")] = ()
     delta: Annotated[
-        str, Flag("--delta", "Huber's delta: auto (1.345 robust sds), a number, or none: least squares.", METHOD)
+        str,
+        Flag(
+            "--delta",
+            "Residual beyond which rows count less: auto (1.345 robust sds), a number, or none (least squares).",
+            METHOD,
+        ),
     ] = "auto"
     starts: Annotated[int, Flag("--starts", "Starts of the exponents.", METHOD, least=1)] = 16
-    bootstraps: Annotated[int, Flag("--bootstraps", "Resamplings for intervals and draws.", METHOD, least=0)] = 1000
+    bootstraps: Annotated[
+        int, Flag("--bootstraps", "Bootstrap resamplings for intervals and posterior samples.", METHOD, least=0)
+    ] = 1000
     seed: Annotated[int, Flag("--seed", "Seed of starts, resamplings, folds.", METHOD, least=0)] = 0
-    law: Annotated[str, Flag("--law", "Law to compare with, which first designs assume.")] = "hw_codesign"
+    law: Annotated[str, Flag("--law", "Law to compare with; proposals without rows assume it.")] = "hw_codesign"
     config: Annotated[Text, Flag("--config", "Study whose picks are checked; default preset device in --space.")] = None
-    space: Annotated[Text, Flag("--space", "Its space, and that of --next: name or YAML file.")] = None
+    space: Annotated[Text, Flag("--space", "Search space of that study and of --next: name or YAML file.")] = None
     next: Annotated[int | None, Flag("--next", "How many architectures to train next.", NEXT, least=1)] = None
     goal: Annotated[
         Text, Flag("--goal", "coefficients (default), frontier or cost; with --prior regret (default) or cost.", NEXT)
     ] = None
     candidates: Annotated[File, Flag("--candidates", "Candidate file for --next, .csv or .jsonl.", NEXT)] = None
-    flops: Annotated[Number, Flag("--flops", "Training FLOP that --next may spend in all.", NEXT)] = None
-    max_params: Annotated[Text, Flag("--max-params", "Most parameters of each, without embeddings: 3B.", NEXT)] = None
+    flops: Annotated[Number, Flag("--flops", "Total training FLOP for --next.", NEXT)] = None
+    max_params: Annotated[Text, Flag("--max-params", "Largest model to propose, without embeddings: 3B.", NEXT)] = None
     stop_below: Annotated[
         Number,
         Flag("--stop-below", "Stop if --next saves less regret per 1e18 training FLOP.", NEXT, "NATS", least=0.0),

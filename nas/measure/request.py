@@ -15,7 +15,7 @@ class MeasureRequest:
 
     source: Annotated[Path | None, Word("Run folder or candidate file (.csv, .jsonl).")] = None
     how: Annotated[str, Flag("--select", "Of a run: frontier, best, knee, diverse:K.", WHAT)] = "frontier"
-    models: Annotated[tuple[str, ...], Flag("--model", "A published model too; repeats.", WHAT)] = ()
+    models: Annotated[tuple[str, ...], Flag("--model", "Also measure a published model; repeats.", WHAT)] = ()
     vocabulary: Annotated[
         int | None, Flag("--vocabulary", "Tokens of embedding and LM head; left out: each model's own.", WHAT)
     ] = None
@@ -28,18 +28,20 @@ class MeasureRequest:
         str | None, Flag("--interpreter", "Python that has the engine, or the llama-bench program.", PLACE)
     ] = None
     files: Annotated[Path | None, Flag("--models", "Folder of <id>.gguf for llama-bench.", PLACE)] = None
-    device: Annotated[str, Flag("--device", "The name that the CSV gives this device.", PLACE)] = ""
+    device: Annotated[str, Flag("--device", "Name of this device in the CSV.", PLACE)] = ""
     torch_device: Annotated[str, Flag("--torch-device", "cpu or cuda.", PLACE)] = "cpu"
-    graphs: Annotated[bool, Flag("--cuda-graphs", "Time replays of CUDA graphs, not calls one by one.", PLACE)] = False
+    graphs: Annotated[bool, Flag("--cuda-graphs", "Time replays of CUDA graphs instead of single calls.", PLACE)] = (
+        False
+    )
     power: Annotated[str, Flag("--power", "Meter energy: auto, none, rapl, nvidia-smi, tegrastats.", PLACE)] = "auto"
     precision: Annotated[
         str | None,
         Flag("--precision", "fp32, bf16, fp16; of GGUF files f16, q8_0, q6_k, q5_k_m, q4_k_m, q4_0, mxfp4.", PLACE),
     ] = None
-    threads: Annotated[int, Flag("--threads", "0: as many as there are cores.", PLACE, least=0)] = 0
+    threads: Annotated[int, Flag("--threads", "Threads; 0: one per core.", PLACE, least=0)] = 0
     rounds: Annotated[int, Flag("--rounds", "Processes per candidate, interleaved.", HOW, least=1)] = 3
     repetitions: Annotated[int, Flag("--repetitions", "Samples per process.", HOW, least=1)] = 5
-    warmup: Annotated[int, Flag("--warmup", "Runs before them.", HOW, least=0)] = 1
+    warmup: Annotated[int, Flag("--warmup", "Warm-up runs per process.", HOW, least=0)] = 1
     timeout: Annotated[float, Flag("--timeout", "Seconds per process.", HOW, least=0.1)] = 600.0
     memory_gb: Annotated[float | None, Flag("--memory-limit", "GB per process.", HOW, least=0.1)] = None
     retry_failed: Annotated[bool, Flag("--retry-failed", "Measure failures again.", HOW)] = False
@@ -49,6 +51,6 @@ class MeasureRequest:
     ] = Path("measured")
     share: Annotated[
         Path | None,
-        Flag("--share", "Write the measurement to a new .json too, to give to others: device, engine, rows, no names."),
+        Flag("--share", "Also write the measurement to a new .json to share: device, engine and rows, no names."),
     ] = None
     quiet: Annotated[bool, Quiet] = False

@@ -136,7 +136,7 @@ class StudyConfig(BaseModel):
     name: Annotated[str, Field(pattern=NAME), Key(OUTPUT), FREE] = "paper"
     """Names the run folder."""
     preset: Annotated[Literal["paper", "device"], Key(DEVICE, "--preset", brief=True), ALWAYS] = "paper"
-    """Conventions: the paper's, or a real device's."""
+    """Defaults for the study: paper, or device (a real device)."""
     space: Annotated[str | dict[str, Any], Key(SPACE, "--space"), Part("space")] = "paper"
     """Search space: name, YAML file or mapping."""
     only: Annotated[
@@ -146,7 +146,7 @@ class StudyConfig(BaseModel):
         FREE,
         NAMED,
     ] = {}
-    """Axes narrowed to values, by comma, or to a range with both its ends: n_experts=1, depth=8..24,width=1024,2048."""
+    """Restrict axes to values or to an inclusive range: n_experts=1, depth=8..24,width=1024,2048."""
     law: Annotated[str | dict[str, Any], Key(SPACE, "--law", typed="Named | FittedLaw"), Part("law")] = "hw_codesign"
     """Loss law: name, YAML file or mapping."""
     laws: Annotated[
@@ -155,27 +155,27 @@ class StudyConfig(BaseModel):
         Key(SPACE, typed="str | Sequence[Named | FittedLaw]"),
         ANSWER,
     ] = []
-    """Other laws: regrets of exact picks under each; further priors of prior_guided; names, files or mappings."""
+    """Other laws under which the picks' regrets are computed; further priors of prior_guided. Names, files or mappings."""
     outside: Annotated[Literal["mark", "allow", "exclude"], Key(SPACE)] = "allow"
-    """Designs outside of what the law's rows cover: mark (shown, never recommended), allow, or exclude."""
+    """Designs unlike anything the law was fitted on: mark (shown, never recommended), allow, or exclude."""
     tokens: Annotated[
         float | list[float] | None,
         BeforeValidator(written_tokens, json_schema_input_type=float | str | list[float | str] | None),
         Key(SPACE, "--tokens", metavar="N[,N…]", typed="Written | Iterable[Written] | None"),
     ] = None
-    """Tokens of training, 10B, of laws that depend on them; several, 1B,3B,10B, are an axis; left out: the law's own."""
+    """Training tokens, 10B, for laws that use them; several, 1B,3B,10B, become an axis; default: the law's own."""
     unique_tokens: Annotated[
         float | None,
         BeforeValidator(lambda value: None if value in (None, "none") else counted(value, "10B")),
         Key(SPACE, unit="tokens"),
     ] = None
-    """Distinct text, of laws that know of repeated text; left out: the law's own."""
+    """Distinct training tokens, for laws with repeated text; default: the law's own."""
     training: Annotated[TrainingConfig, Key(DEVICE)] = TrainingConfig()
-    """Where models are trained, and how much they will serve."""
+    """Where models are trained, and how many tokens they will serve."""
     scores: Annotated[str | dict[str, Any] | None, NONE, Key(SPACE), ANSWER, NAMED] = None
-    """Scores of tasks by bits per byte, shown beside losses: file of 'plas fit --scores'; none."""
+    """Task scores to show beside losses: a file of 'plas fit --scores', or none."""
     residual_sd: Annotated[float | None, Field(ge=0), NONE, Key(SPACE, unit="nats"), ANSWER] = None
-    """Residual sd of the law: designs closer than it can distinguish are tied."""
+    """Residual standard deviation of the law; closer designs count as tied."""
     device: Annotated[str | dict[str, Any], Key(DEVICE, "--device", brief=True), Part("device")] = (
         "jetson_agx_orin_64gb"
     )
@@ -186,14 +186,14 @@ class StudyConfig(BaseModel):
         Key(DEVICE, typed="Listed | Mapping[str, Named]"),
         NAMED,
     ] = {}
-    """Devices that designs may be on, a,b or name: device, an axis of the space; left out: `device` alone."""
+    """Devices to choose from, a,b or name: device; they become an axis. Default: `device` alone."""
     chip: Annotated[
         dict[str, Any],
         BeforeValidator(lambda value: {} if value in (None, "none") else value),
         Key(DEVICE, typed="Mapping[str, Any] | None"),
         NAMED,
     ] = {}
-    """Genes of chips that designs may be on: figures as lists, {from, to, step} or formulas, base, columns, where."""
+    """Chips to choose from: figures as lists, {from, to, step} or formulas, with base, columns, where."""
     device_columns: Annotated[
         str | dict[str, dict[str, Any]],
         BeforeValidator(lambda value: {} if value in (None, "none") else value),
@@ -201,7 +201,7 @@ class StudyConfig(BaseModel):
         AT_START,
         NAMED,
     ] = {}
-    """Figures of devices that are metrics by their names: CSV with a column device, price [USD] and others, or {device: {price: 249 USD}}."""
+    """Device figures to use as metrics: CSV with the columns device, price [USD] and others, or {device: {price: 249 USD}}."""
     formats: Annotated[
         dict[Name, WeightFormat],
         AfterValidator(_defined),
@@ -222,17 +222,17 @@ class StudyConfig(BaseModel):
     ] = "fp16"
     """fp16, fp8, int8, int4, nvfp4, fp32; w4a16 (AWQ, GPTQ); llama.cpp's q2_k to q8_0, iq4_xs, mxfp4; mlx_4bit, mlx_6bit, mlx_8bit; _kv8, _kv4: a KV cache of as many bits."""
     precisions: Annotated[list[Format], BeforeValidator(split_names), Key(SPACE, "--precisions")] = []
-    """Formats that designs may have, a,b,c: an axis of the space; left out: `precision` alone."""
+    """Formats to choose from, a,b,c; they become an axis. Default: `precision` alone."""
     precision_law: Annotated[
         list[PrecisionLaw], BeforeValidator(lambda value: [] if value == "none" else split_names(value)), Key(SPACE)
     ] = []
-    """What few bits cost in loss; further ones are alternatives; none: nothing."""
+    """How much loss low precision adds; several are alternatives; none ignores it."""
     deltas: Annotated[str | dict[str, Any], Key(SPACE)] = {}
-    """kind of layers: nats where all are of it, as you measured; a file; none. {}: by public pairs."""
+    """Loss that a kind of layers adds if all layers are of it, {kind: nats}, or a file; none ignores it. {}: from published pairs."""
     latency: Annotated[Literal["operator", "closed_form"], Key(DEVICE), ALWAYS, CASE] = "operator"
     """Latency model: operator or closed_form."""
     attention: Annotated[Literal["unfused", "fused"], Key(DEVICE), ALWAYS, CASE] = "unfused"
-    """Whether scores leave the chip: unfused or fused."""
+    """Attention kernel: unfused (scores go through memory) or fused."""
     causal: Annotated[bool, Field(strict=True), Key(DEVICE), ALWAYS, CASE] = False
     """Skip the masked half of prefill attention."""
     complete: Annotated[bool, Field(strict=True), Key(DEVICE), ALWAYS, CASE] = False
@@ -244,9 +244,9 @@ class StudyConfig(BaseModel):
         ALWAYS,
         CASE,
     ] = 0
-    """Tokens of embedding and LM head, 32k; 0 leaves both out; several, 8k,16k,32k, are an axis."""
+    """Vocabulary size, 32k; 0: no embedding and LM head; several, 8k,16k,32k, become an axis."""
     tied: Annotated[StrictBool | list[StrictBool], Key(DEVICE, typed="bool | Sequence[bool]"), ALWAYS, CASE] = True
-    """One table for embedding and LM head; [true, false] is an axis."""
+    """Embedding and LM head share one table; [true, false] becomes an axis."""
     token_curve: Annotated[str | dict[str, Any], Key(DEVICE), Part(always=False)] = "slimpajama"
     """Bytes of text per token by vocabulary: name, file or mapping (recipe: docs/vocabulary.md)."""
     head_bytes: Annotated[HeadBytes | None, NONE, Key(DEVICE, typed="Number | Mapping[str, Number]"), ALWAYS, CASE] = (
@@ -261,17 +261,17 @@ class StudyConfig(BaseModel):
         Key(DEVICE, typed="Named"),
         ALWAYS,
     ] = "datasheet"
-    """Share of the datasheet: typical (measured, else typical of the chip), shipped (measured alone) or datasheet, all of it."""
+    """Speeds: typical (measured, else typical of the chip), shipped (measured only) or datasheet (full peaks)."""
     engine: Annotated[Annotated[str, Field(max_length=60)] | None, NONE, Key(DEVICE), CASE] = None
-    """Engine whose times are predicted, llama.cpp; left out: whichever was measured."""
+    """Inference engine to predict, llama.cpp; default: any that was measured."""
     prefill_chunk: Annotated[Count | Literal["engine"] | None, NONE, Key(DEVICE, unit="tokens"), CASE] = None
-    """Tokens of prompts read at once, whose activations are held: a number, engine (llama.cpp 512, MLX 2048, others 8192), or none."""
+    """Prompt tokens processed at once: a number, engine (llama.cpp 512, MLX 2048, others 8192), or none for all."""
     serving: Annotated[ServingConfig, Key(DEVICE)] = ServingConfig()
     """Tokens drafted ahead, experts in slow memory, a chip for prompts."""
     sustained: Annotated[
         StrictBool | Sustained, Key(DEVICE, typed="bool | Number | Mapping[str, Any]"), CASE, NAMED
     ] = False
-    """Speed after minutes of load, not of the first seconds: by the device's file or its cooling; 0.7: that share of it."""
+    """Speed after minutes of load: true (from the device's file or its cooling), or a share such as 0.7."""
     batch: Annotated[int, Field(strict=True, ge=1, le=10**6), Key(DEVICE), ALWAYS, CASE] = 1
     """Sequences at once."""
     input_tokens: Annotated[
@@ -300,11 +300,11 @@ class StudyConfig(BaseModel):
         Key(SPACE, "--budget", metavar="METRIC=LIMIT", kind=list[str], brief=True, typed="Mapping[str, Any] | Listed"),
         Part("budgets"),
     ] = {}
-    """metric=limit, at most; of a rate metric>=limit, at least; none removes one."""
+    """A limit: metric=LIMIT (at most), or metric>=LIMIT for a rate (at least); metric=none removes it."""
     columns: Annotated[
         list[str], BeforeValidator(split_names), Key(SPACE, typed="Metrics"), Part("objectives", always=False)
     ] = []
-    """Metrics to compute and keep besides the ten: shipped ones, figures of the device."""
+    """Further metrics to compute: shipped ones, or figures of the device."""
     train: Annotated[TrainSettings | None, NONE, Key(SPACE), Part("objectives", always=False)] = None
     """How the objective train trains."""
     measure: Annotated[MeasureSettings | None, NONE, Key(SPACE), Part("objectives", always=False)] = None
@@ -316,7 +316,7 @@ class StudyConfig(BaseModel):
     applications: Annotated[
         dict[Name, dict[str, Any]] | None, Key(OUTPUT, typed="Mapping[str, Mapping[str, Any]] | str | None"), ANSWER
     ] = None
-    """name: {metric: limit} answered with a pick each; left out: the paper's four where no budget is given."""
+    """Applications with their limits, name: {metric: limit}, each answered with a pick; default: the paper's four if there is no budget."""
     baselines: Annotated[
         list[str | dict[str, Any]], BeforeValidator(split_names), Key(OUTPUT, typed="str | Sequence[Named]"), ANSWER
     ] = ["qwen2.5_0.5b"]
@@ -328,7 +328,7 @@ class StudyConfig(BaseModel):
     params: Annotated[dict[str, Any], Key(SEARCH, "--param", metavar="NAME=VALUE", kind=list[str]), STRATEGY, RUN] = {}
     """The strategy's own parameters: 'plas list --schema nsga2'."""
     evaluations: Annotated[Count | None, NONE, Key(SEARCH, "--evaluations", kind=int), FREE] = None
-    """Distinct architectures to evaluate; left out: 5000, or the strategy's own."""
+    """Distinct architectures to evaluate; default: 5000, or the strategy's own."""
     time_limit: Annotated[
         float | None, Field(gt=0), NONE, Key(SEARCH, "--time-limit", kind=float, unit="seconds"), FREE
     ] = None
@@ -364,7 +364,7 @@ class StudyConfig(BaseModel):
     workers: Annotated[
         Annotated[int, Field(strict=True, ge=1, le=1024)] | None, NONE, Key(SEARCH, "--workers", kind=int), FREE
     ] = None
-    """Processes that evaluate, one architecture each; none: in this process, a batch at once."""
+    """Worker processes, one architecture each; none: evaluate batches in this process."""
     asynchronous: Annotated[bool, Field(strict=True), Key(SEARCH), Part("strategy", always=False)] = False
     """Ask whenever a worker is idle; the order of arrival decides what is proposed next."""
     executor: Annotated[

@@ -166,9 +166,9 @@ SWITCHES = ("asynchronous", "sustained")  # of these, flags without a value
 
 Config = Flag("--config", "A study: YAML file, run folder, or a shipped name.", SPACE, brief=True)
 Settings = Flag("--set", "key=value, any key of the study: 'plas list --schema study'; repeats.", SPACE, "KEY=VALUE")
-Verbose = Flag("--verbose", "Everything that the one screen leaves out.", OUTPUT)
+Verbose = Flag("--verbose", "Print every detail, not just one screen.", OUTPUT)
 Quiet = Flag("--quiet", "No progress, no notices.", OUTPUT)
-NoPlots = Flag("--no-plots", "Draw no pictures; those already there stay.", OUTPUT)
+NoPlots = Flag("--no-plots", "Draw no pictures; existing ones stay.", OUTPUT)
 Json = Flag("--json", "Print the result as JSON.", OUTPUT)
 Selected = Flag(
     "--select",

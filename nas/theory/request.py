@@ -14,7 +14,7 @@ HARDWARE = "New hardware"
 class TheoryRequest:
     """Budgets to predict the best architecture for; `flags` are keys of the study."""
 
-    width: Annotated[float | None, Flag("--width", "Fix the width; free unless given.")] = None
+    width: Annotated[float | None, Flag("--width", "Fix the width; default: free.")] = None
     application: Annotated[
         str | None, Flag("--application", "Budget of one of the study's applications.", show_default=False, brief=True)
     ] = None
@@ -24,7 +24,7 @@ class TheoryRequest:
     out: Annotated[
         Path | None, Flag("--out", "Candidate file of the designs worth training, .csv or .jsonl.", brief=True)
     ] = None
-    plots: Annotated[Path | None, Flag("--plots", "Folder for the regime map and the budget curves.")] = None
+    plots: Annotated[Path | None, Flag("--plots", "Folder for the map of active budgets and the budget curves.")] = None
     exact: Annotated[bool, Flag("--no-exact", "Leave out the exact discrete optimum.")] = True
     flags: Annotated[
         Mapping[str, Any],

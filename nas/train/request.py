@@ -27,7 +27,7 @@ class TrainRequest:
     evaluation: Annotated[
         tuple[str, ...], Flag("--eval", "Validation text; left out: 5 % of the data, held out.", DATA)
     ] = ()
-    evaluation_tokens: Annotated[int, Flag("--eval-tokens", "Tokens validated on, at most.", DATA, least=1)] = 65_536
+    evaluation_tokens: Annotated[int, Flag("--eval-tokens", "Most validation tokens.", DATA, least=1)] = 65_536
     texts: Annotated[
         tuple[str, ...], Flag("--text", "A further text to score at the end; repeats.", DATA, "NAME=PATH")
     ] = ()
@@ -36,7 +36,7 @@ class TrainRequest:
         int | None,
         Flag(
             "--vocabulary",
-            "Of embedding and head; left out: the candidate's own, else the tokenizer's.",
+            "Vocabulary size; default: the candidate's own, else the tokenizer's.",
             DATA,
             least=1,
             show_default=False,
@@ -47,24 +47,29 @@ class TrainRequest:
         str | None, Flag("--seeds", "0,1,2; left out: the file's column seed, else 0.", show_default=False)
     ] = None
     recipe: Annotated[str, Flag("--recipe", "small, scaled, paper, or a YAML file.", HOW)] = "small"
-    sequence_length: Annotated[int | None, Flag("--sequence-length", "Instead of the recipe's.", HOW, least=2)] = None
+    sequence_length: Annotated[
+        int | None, Flag("--sequence-length", "Tokens of a sequence, instead of the recipe's.", HOW, least=2)
+    ] = None
     batch: Annotated[int | None, Flag("--batch", "Sequences per step, instead of the recipe's.", HOW, least=1)] = None
     last_steps: Annotated[int, Flag("--last-steps", "Steps whose validation losses are averaged.", HOW, least=1)] = 3
     losses_after: Annotated[
-        str | None, Flag("--losses-after", "Tokens after which losses are kept too, by comma.", HOW, show_default=False)
+        str | None, Flag("--losses-after", "Also record losses after these tokens, by comma.", HOW, show_default=False)
     ] = None
     device: Annotated[str, Flag("--device", "cpu, cuda or cuda:1.", PLACE)] = "cpu"
     precision: Annotated[
         str | None, Flag("--precision", "fp32 or bf16; left out: fp32 on a CPU, else bf16.", PLACE)
     ] = None
     workers: Annotated[int, Flag("--workers", "Trainings at once.", PLACE, least=1)] = 1
-    threads: Annotated[int, Flag("--threads", "Of each; 0: cores over workers.", PLACE, least=0)] = 0
+    threads: Annotated[
+        int, Flag("--threads", "Threads of each training; 0: cores divided by workers.", PLACE, least=0)
+    ] = 0
     time_limit: Annotated[
-        float | None, Flag("--time-limit", "Seconds, then checkpoints; --resume goes on.", PLACE, least=0.0)
+        float | None,
+        Flag("--time-limit", "Seconds until it saves checkpoints and stops; --resume continues.", PLACE, least=0.0),
     ] = None
     checkpoint_s: Annotated[float, Flag("--checkpoint-every", "Seconds.", PLACE, least=0.0)] = 60.0
     out: Annotated[Path | None, Flag("--out", "Folder; left out: runs/train-LIST.", show_default=False)] = None
-    resume: Annotated[bool, Flag("--resume", "Go on in the folder; a list may have grown.")] = False
+    resume: Annotated[bool, Flag("--resume", "Continue in the folder, also with further candidates.")] = False
     retry_failed: Annotated[bool, Flag("--retry-failed", "With --resume: train failures again.")] = False
     quiet: Annotated[bool, Quiet] = False
     json: Annotated[bool, Json] = False
