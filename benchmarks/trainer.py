@@ -19,7 +19,7 @@ from nas.export.recipe import load_recipe
 from nas.export.tokenizer import byte_level
 from nas.study.catalogue import load_device
 from nas.train.corpus import Corpus, Sources, prepared
-from nas.train.jobs import CURVES, UNFINISHED, How, Job, job_settings
+from nas.train.jobs import AT_ONCE, CURVES, UNFINISHED, How, Job, job_settings
 from objectives.loss_law.features import feature
 from search_spaces.architectures import Architectures, one
 
@@ -133,7 +133,8 @@ def lines(device: str, chip: str, threads: int) -> Iterator[str]:
             asked = job_of(shape, folder, corpus, device, batch, 10_000)
             job = job_settings(asked, how, corpus, folder)
             ours = worker.Training(job)
-            advances = {"ours": ours.advance, "plain": PlainTraining(job, "grouped_mm").advance}
+            few = {**job, "micro_batch": min(job["micro_batch"], AT_ONCE // LENGTH)}
+            advances = {"ours": ours.advance, "plain": PlainTraining(few, "grouped_mm").advance}
             seconds = timed(advances, steps, wait)
             best = {loop: median(values) for loop, values in seconds.items()}
             ratios = sorted(a / b for a, b in zip(seconds["ours"], seconds["plain"], strict=True))

@@ -26,7 +26,7 @@ from search_spaces.architectures import Architectures
 
 CURVES, UNFINISHED, STOP = "curves", "unfinished", "stop"
 AT_ONCE, MOST_AT_ONCE = 16_384, 65_536  # tokens whose gradients are worked out at once; on a GPU, of small models
-ACTIVATIONS = 8e8  # tokens x depth x width of these
+ACTIVATIONS = 4.1e8  # tokens x depth x width of these, about 45 GB where layers are not compiled
 FILE = "trainings.csv"
 LOG = "trainings.jsonl"
 
@@ -155,8 +155,8 @@ def job_settings(job: Job, how: How, corpus: Corpus, folder: Path) -> dict[str, 
     }
     if how.between:
         learnt["between_steps"] = between_steps(job, how)
-    room = 0 if how.device == "cpu" else int(ACTIVATIONS / (model.column("depth") * model.column("width")))
-    most = max(AT_ONCE, min(MOST_AT_ONCE, room))
+    room = 0.0 if how.device == "cpu" else ACTIVATIONS / (model.column("depth") * model.column("width"))
+    parts = math.ceil(recipe.step_tokens / max(AT_ONCE, min(MOST_AT_ONCE, room)))
     identity = {**learnt, **{name: learnt[name]["sha256"] for name in ("data", "validation")}}
     return {
         **learnt,
@@ -164,7 +164,7 @@ def job_settings(job: Job, how: How, corpus: Corpus, folder: Path) -> dict[str, 
         "texts": {name: _file(text, folder) for name, text in corpus.texts.items()},
         "device": how.device,
         "flops": job.flops,
-        "micro_batch": max(1, min(recipe.global_batch, most // recipe.sequence_length)),
+        "micro_batch": math.ceil(recipe.global_batch / parts),
         "threads": how.threads,
         "checkpoint_s": how.checkpoint_s,
         "checkpoint": str(checkpoint_of(job, folder)),

@@ -236,7 +236,7 @@ def test_a_step_that_cannot_be_captured_runs_as_before(job: Jobs, capsys: pytest
 def test_a_gpu_takes_more_tokens_of_small_models_at_once(job: Jobs, corpus: Corpus, tmp_path: Path) -> None:
     """Which changes nothing that a checkpoint depends on."""
     recipe = load_recipe("small").model_copy(update={"tokens": 1e6, "sequence_length": 128, "global_batch": 1024})
-    for shape, tokens in (({}, 65_536), ({"depth": 16, "width": 1024}, 48_768), ({"depth": 24, "width": 4096}, 16_384)):
+    for shape, tokens in (({}, 65_536), ({"depth": 16, "width": 1024}, 21_888), ({"depth": 24, "width": 4096}, 16_384)):
         model = Model("a", "", one({**SHAPE, **shape}), byte_level(), recipe, Workload(1, 128, 1), False, 0)
         both = [
             job_settings(Job("a-0-t6-s0", model), How(device, "bf16", 1, 2, 1e9), corpus, tmp_path)
