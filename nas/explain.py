@@ -1,4 +1,4 @@
-"""Explain one architecture: where its time, bytes and loss come from, what binds, what a step buys."""
+"""Explain one architecture: where its time, bytes and loss come from, which limit is active, what a step gains."""
 
 from nas.commands.requests import ExplainRequest
 from nas.terminal.parser import command

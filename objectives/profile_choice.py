@@ -136,7 +136,7 @@ def energy_unseen(energy: Energy, precision: str, batch: int, tokens: int, *, ex
         unseen.append(f"{precision} (metered: {', '.join(energy.precisions)})")
     if experts and not energy.experts:
         unseen.append("experts (metered: dense models)")
-    return f"energy_j extrapolates, nothing was metered of: {', '.join(unseen)}" if unseen else ""
+    return f"energy_j extrapolates, not metered: {', '.join(unseen)}" if unseen else ""
 
 
 def _metered(energy: Energy, precision: str) -> bool:
@@ -165,7 +165,7 @@ def far_off(profile: Calibration) -> list[str]:
 #: Source: `python -m benchmarks.datasheet`: median, 10th and 90th percentile of measured / predicted at batch 1.
 PREFILL, DECODE = (2.1, 1.1, 5.6), (1.6, 1.2, 3.2)
 NPU_PREFILL = (4.6, 4.3, 5.4)
-CURE = "times of your own (plas measure, plas calibrate) correct them"
+CURE = "to be exact measure (plas measure, plas calibrate)"
 
 
 def doubts(device: Device, calibration: Calibration | None) -> list[str]:
@@ -191,10 +191,10 @@ def _typical(device: Device, calibration: Calibration) -> str:
     """What times of a class are worth."""
     engine = f" with {calibration.engine}" if calibration.engine else f" with any engine{_nearer(device)}"
     kind, comma, why = CHIPS[device.chip].partition(",")
-    chip = "; chip in its file (gpu, soc, npu, …) would narrow them" if device.chip == "any" else ""
+    chip = "; state its chip (gpu, soc, npu, …) for a narrower range" if device.chip == "any" else ""
     return (
-        f"nothing of this device is measured{' in this format or with this engine' * bool(device.profiles)}, times are typical of {kind}{engine}{comma}{why}{chip}; a limit at a quantile, "
-        f"total_ms@q80, holds with that probability; {CURE}"
+        f"this device was not measured{' in this format or with this engine' * bool(device.profiles)}: times are typical of {kind}{engine}{comma}{why}{chip}; "
+        f"to be safer limit total_ms@q80; {CURE}"
     )
 
 

@@ -54,7 +54,7 @@ class FittedLaw:
             UsageError: the fit was called without `next`.
         """
         if "next" not in self.report:
-            raise UsageError("next: expected a fit that was asked for designs, got none; give fit_law(…, next=8)")
+            raise UsageError("next: expected a fit with proposals, got none; give fit_law(…, next=8)")
         return pd.DataFrame(self.report["next"])
 
     def mapping(self) -> dict[str, Any]:

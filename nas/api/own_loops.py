@@ -149,7 +149,7 @@ class Optimizer:
         for row, key in enumerate(keys.tolist()):
             if key not in search.out or key in keys[:row]:
                 raise UsageError(
-                    f"tell: expected designs that are asked for and not told, each once, got another in row {row + 1}; tell rows of ask()"
+                    f"tell: expected designs from ask() that have no values yet, each once, got another in row {row + 1}; tell rows of ask()"
                 )
         told, reasons = told_values(problem, values, len(keys))
         search.answer(with_told(problem, np.stack([search.pending[key] for key in keys.tolist()]), told, reasons))
@@ -162,7 +162,7 @@ class Optimizer:
     def frontier(self) -> Frontier:
         """The frontier of everything passed to `tell`."""
         evaluations, config = self.search.archive.all(), self.study.config
-        how = f"{config.algo}, seed {config.seed}, {len(evaluations):,} architectures told"
+        how = f"{config.algo}, seed {config.seed}, {len(evaluations):,} architectures evaluated"
         members = evaluations[frontier_rows(evaluations)]
         return Frontier(
             self.study.problem, members, False, how, evaluations, self.log, self.study.baselines, study=self.study
@@ -189,7 +189,7 @@ class Optimizer:
 
     def __repr__(self) -> str:
         config, place = self.study.config, f", logged in {self.log}" if self.log else ""
-        so_far = "" if self._search is None else f", {len(self._search.archive):,} designs told"
+        so_far = "" if self._search is None else f", {len(self._search.archive):,} designs evaluated"
         return f"Optimizer: {config.algo}, seed {config.seed}{so_far}{place}"
 
 

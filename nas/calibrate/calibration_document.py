@@ -27,12 +27,12 @@ FURTHER = {
     ),
     "prefill_overhead": ("µs per operator", "the same in the prefill"),
     "cache_efficiency": ("of the cache's bandwidth", "what decoding reaches of what the last-level cache holds"),
-    "attention_compute": ("of the compute efficiency", "scores, softmax and values where arithmetic binds"),
-    "attention_bandwidth": ("of the bandwidth efficiency", "scores, softmax and values where memory binds"),
+    "attention_compute": ("of the compute efficiency", "scores, softmax and values when compute-bound"),
+    "attention_bandwidth": ("of the bandwidth efficiency", "scores, softmax and values when memory-bound"),
     "decode_attention_compute": ("of the compute efficiency", "the arithmetic of the same for one token at a time"),
     "scan_compute": ("of the compute efficiency", "the recurrence of linear attention in the prefill"),
-    "expert_compute": ("of the compute efficiency", "products of routed experts where arithmetic binds"),
-    "expert_bandwidth": ("of the bandwidth efficiency", "products of routed experts where memory binds"),
+    "expert_compute": ("of the compute efficiency", "products of routed experts when compute-bound"),
+    "expert_bandwidth": ("of the bandwidth efficiency", "products of routed experts when memory-bound"),
     "routing_overlap": ("of further tokens", "choose experts that another token of the pass has chosen"),
     "request_overhead": ("ms per prefill", "what a server adds to each request"),
 }
@@ -124,7 +124,7 @@ def coefficients(content: Content, group: Content) -> Iterator[tuple[str, float,
         if share := profile.get("compute_efficiency" if peak == "fp16" else f"compute_efficiency_{peak}"):
             unit = "TOP/s" if peak == "int8" else "TFLOP/s"
             rate = f"{share * peaks[peak] / 1e12:.4g} {unit}" if peak in peaks else ""
-            meaning = "what matrix products reach when arithmetic binds: most of prefill"
+            meaning = "what matrix products reach when compute-bound: most of prefill"
             yield "compute efficiency", share, f"of the {peak.upper()} peak", rate, by["prefill"], meaning
     share = profile["bandwidth_efficiency"]
     rate, meaning = (

@@ -116,10 +116,10 @@ def _own_data(data: Content) -> Iterator[Part]:
     yield from data["notes"]
     yield _quantities(data["quantities"])
     if data["missing"]:
-        yield f"Your table says nothing of {', '.join(data['missing'])}: there the prior stands."
+        yield f"Your table has no {', '.join(data['missing'])}; the prior is used there."
     if data["assumed_tokens"] is not None:
         taken = f"all rows are taken as trained on {data['assumed_tokens']:.3g}"
-        yield f"Your table says nothing of tokens: {taken}; --tokens says on how many."
+        yield f"Your table has no tokens: {taken}; --tokens says on how many."
     if data["small"]:
         least = "1e7 parameters or 1e8 tokens"
         yield f"{data['small']} rows are below {least}, where no published row was fitted: the form extrapolates to them."

@@ -260,7 +260,7 @@ def without_effect(config: StudyConfig, traits: Traits, problem: Problem, handli
         "constraints": config.constraints not in (None, "native")
         and (
             (not problem.budgets and "there is no budget")
-            or (not traits.learns and f"{config.algo} learns nothing from what it is told")
+            or (not traits.learns and f"{config.algo} does not learn from evaluations")
         ),
         "penalty_weight": handling != "penalty" and "constraints are no penalty",
         "workers": problem.analytic and "no metric is your own",

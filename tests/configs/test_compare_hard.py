@@ -69,9 +69,7 @@ def test_a_trap_leads_away_from_its_best(everything: IntArray) -> None:
     assert (genes[np.argmin(found)] == compare_hard.paper().gene_sizes - 1).all()
     inner = (genes[:, 0] > 0) & (genes[:, 0] < compare_hard.paper().gene_sizes[0] - 1)
     lower = genes[inner] - np.eye(6, dtype=np.int64)[0]
-    assert (
-        values("trap", compare_hard.paper().keys(compare_hard.paper().repair(lower))) < found[inner]
-    ).mean() > 0.95
+    assert (values("trap", compare_hard.paper().keys(compare_hard.paper().repair(lower))) < found[inner]).mean() > 0.95
 
 
 def test_a_plateau_has_few_levels_and_noise_is_beyond_the_smooth(everything: IntArray) -> None:

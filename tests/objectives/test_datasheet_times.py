@@ -27,7 +27,7 @@ def test_what_is_typical_of_a_class_is_doubted_and_says_of_which() -> None:
     board = load_device("rtx_4090")
     named, other = (calibration_for(board, Conditions("fp16", engine=engine))[0] for engine in ("ollama", "vLLM"))
     (said,) = doubts(board, named)
-    assert "nothing of this device is measured, times are typical of discrete GPUs with llama.cpp;" in said
+    assert "this device was not measured: times are typical of discrete GPUs with llama.cpp;" in said
     assert other is not None
     assert other.engine == ""
     assert [t.sentence for t in extrapolations(other, Conditions("fp16", engine="vLLM"))] == [
@@ -35,7 +35,7 @@ def test_what_is_typical_of_a_class_is_doubted_and_says_of_which() -> None:
     ]
     anything = board.model_copy(update={"chip": "any"})
     assert (
-        "typical of devices of every class with any engine, since its file states no chip; chip in its file"
+        "typical of devices of every class with any engine, since its file states no chip; state its chip"
         in doubts(anything, calibration_for(anything, Conditions("fp16"))[0])[0]
     )
 

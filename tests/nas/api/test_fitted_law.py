@@ -49,9 +49,7 @@ def test_a_fit_says_what_to_train_next_and_shows_its_formula_with_a_unit(runs: p
     assert shown.startswith("<p>loss = kappa_l")
     assert "in nats per token" in shown
     assert " … " in shown
-    with pytest.raises(
-        nas.UsageError, match=r"next: expected a fit that was asked for designs, got none; give fit_law"
-    ):
+    with pytest.raises(nas.UsageError, match=r"next: expected a fit with proposals, got none; give fit_law"):
         nas.fit_law(runs, tokens=10e9, bootstraps=0).next  # noqa: B018
     for wrong in ({"next": 0}, {"next": 2.5}, {"next": 2, "flops": "much"}, {"candidates": "next.csv"}):
         with pytest.raises(nas.UsageError, match="expected"):

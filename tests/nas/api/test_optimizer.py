@@ -127,7 +127,11 @@ def test_what_cannot_be_done_is_refused_by_name(small: nas.Study, tmp_path: Path
     others = everything[~np.isin(keys_of(small, everything), keys_of(small, designs))]
     for given, values, said in (
         (designs.iloc[[0, 0]], table.iloc[[0, 0]], "each once, got another in row 2"),
-        (others.iloc[[0]], table.iloc[[0]], "expected designs that are asked for and not told.* got another in row 1"),
+        (
+            others.iloc[[0]],
+            table.iloc[[0]],
+            r"expected designs from ask\(\) that have no values yet.* got another in row 1",
+        ),
         (designs, table.iloc[:3], "expected .* numbers, got 3"),
         (designs, {"lss": table.loss}, "got lss; did you mean loss"),
         (designs, {"reason": [""] * len(designs)}, "expected columns of metrics"),

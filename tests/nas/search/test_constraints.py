@@ -464,7 +464,7 @@ def test_a_run_that_time_ended_replays_to_the_same_bytes(algo: str, inside: Insi
         ({"int4_group_size": 64, "precision": "int4"}, ""),
         ({"penalty_weight": 3.0}, "penalty_weight (constraints are no penalty)"),
         ({"algo": "nsga2", "constraints": "penalty", "penalty_weight": 3.0, "budgets": {"total_ms": 9}}, ""),
-        ({"algo": "random", "constraints": "reject", "budgets": {"total_ms": 9}}, "constraints (random learns nothing from what it is told)"),
+        ({"algo": "random", "constraints": "reject", "budgets": {"total_ms": 9}}, "constraints (random does not learn from evaluations)"),
         ({"algo": "nsga2", "constraints": "reject", "default_budget": "none"}, "constraints (there is no budget)"),
         ({"workers": 2, "penalty_weight": 3.0}, "penalty_weight (constraints are no penalty), workers (no metric is your own)"),
         ({}, ""),
