@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -163,14 +164,18 @@ def test_chosen_experts_give_the_gradients_of_all(shape: str, job: Jobs) -> None
     plain.advance()
     assert ours.losses == pytest.approx(plain.losses, rel=1e-6)
     pairs = zip(ours.model.parameters(), plain.model.parameters(), strict=True)
-    assert all(torch.allclose(a.grad, b.grad, atol=1e-6, rtol=1e-4) for a, b in pairs)
+    grads = [(a.grad, b.grad) for a, b in pairs if not a.grad is b.grad is None]  # of a module without tokens
+    assert all(torch.allclose(a, b, atol=1e-6, rtol=1e-4) for a, b in grads)
     experts = [m for m in ours.model.modules() if hasattr(m, "gate_up_proj")]
-    assert [m.forward.func for m in experts] == [worker.chosen_experts] * SHAPE["depth"]
+    assert [m.forward.func for m in experts] == [worker.chosen_experts] * len(experts)
+    assert len(experts) == (SHAPE["depth"] if version("transformers") >= "5" else 0)  # before, a module each
 
 
 def test_an_expert_without_tokens_has_no_gradient(job: Jobs) -> None:
     training = worker.Training(job("top1"))
-    (experts, _) = [m for m in training.model.modules() if hasattr(m, "gate_up_proj")]
+    experts = next((m for m in training.model.modules() if hasattr(m, "gate_up_proj")), None)
+    if experts is None:
+        pytest.skip("transformers 4 has a module for each expert")
     hidden, chosen = torch.randn(6, SHAPE["width"]), torch.tensor([[0], [2], [2], [0], [3], [0]])
     experts(hidden, chosen, torch.ones(6, 1)).sum().backward()
     assert [bool(g.abs().sum() > 0) for g in experts.down_proj.grad] == [True, False, True, True]
