@@ -1,4 +1,4 @@
-"""Runs as traces of evaluations, and their quality after so many distinct evaluations and after so many seconds."""
+"""Runs as traces of evaluations, and their quality after so many distinct evaluations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,8 +61,7 @@ class Measured:
     """A run's measures at the comparison's checkpoints, values carried forward from where it ended.
 
     values: measure → (checkpoints,); reached: evaluations to each of `TARGETS`, NaN where never
-    (targets,); clock: gap at the comparison's seconds, 1 before the first design is known, None
-    without times; front (f, m): what was found in the end; start: keys of its first designs, `START`
+    (targets,); front (f, m): what was found in the end; start: keys of its first designs, `START`
     at most, in order; strategy_ms, objectives_ms: per design; seconds: of both over the whole run.
     """
 
@@ -73,7 +72,6 @@ class Measured:
     evaluations: int
     values: dict[str, FloatArray]
     reached: FloatArray
-    clock: FloatArray | None
     front: FloatArray
     start: IntArray
     seconds: float | None
@@ -94,12 +92,6 @@ def shown(counts: IntArray) -> list[int]:
     decades = 10.0 * np.log10(counts)
     round_ones = np.isin(np.rint(decades).astype(np.int64) % 10, (0, 3, 7)) & (counts >= LEAST_SHOWN)
     return [*np.flatnonzero(round_ones & (counts < 0.9 * counts[last])).tolist(), last]
-
-
-def clock(seconds: float) -> FloatArray:
-    """Five instants per decade of seconds from 10 ms until `seconds` are over."""
-    steps = np.arange(-10, max(int(np.ceil(5 * np.log10(max(seconds, 0.01)))), -9) + 1)
-    return 10.0 ** (steps / 5)
 
 
 class Replay:
@@ -145,11 +137,11 @@ class Replay:
         return float(below)
 
 
-def measured(trace: Trace, reference: Reference | None, counts: IntArray, instants: FloatArray) -> Measured:
+def measured(trace: Trace, reference: Reference | None, counts: IntArray) -> Measured:
     """A run's measures; without a reference (nothing is feasible at all) every value is NaN."""
     if reference is None or trace.ended == "failed":
         values = {name: np.full(len(counts), np.nan) for name in MEASURES}
-        reached, ticks, front = np.full(len(TARGETS), np.nan), None, trace.values[:0]
+        reached, front = np.full(len(TARGETS), np.nan), trace.values[:0]
     else:
         replay = Replay(trace, reference)
         table = np.array([replay.standing(int(count)) for count in counts])
@@ -158,10 +150,10 @@ def measured(trace: Trace, reference: Reference | None, counts: IntArray, instan
         if reference.volume is not None:
             fronts = [trace.values[replay.front(int(count))] for count in counts]
             values[VOLUME] = np.array([reference.volume.hypervolume(front) for front in fronts])
-        ticks, front = over_time(trace, replay, instants), trace.values[replay.front(int(counts[-1]))]
+        front = trace.values[replay.front(int(counts[-1]))]
     start, spent = trace.keys[:START].copy(), costs(trace)
     return Measured(
-        trace.strategy, trace.run, trace.seed, trace.ended, len(trace), values, reached, ticks, front, start, *spent
+        trace.strategy, trace.run, trace.seed, trace.ended, len(trace), values, reached, front, start, *spent
     )
 
 
@@ -171,11 +163,3 @@ def costs(trace: Trace) -> tuple[float, float, float] | tuple[None, None, None]:
         return None, None, None
     seconds, designs = float(trace.seconds[-1]) if len(trace) else 0.0, max(len(trace), 1)
     return seconds, 1e3 * trace.strategy_s / designs, 1e3 * (seconds - trace.strategy_s) / designs
-
-
-def over_time(trace: Trace, replay: Replay, instants: FloatArray) -> FloatArray | None:
-    """Gap at each instant, carried forward, 1 before the first design is known; None without times."""
-    if trace.seconds is None:
-        return None
-    known = np.searchsorted(trace.seconds, instants, side="right")
-    return np.array([replay.gap(int(count)) for count in known])

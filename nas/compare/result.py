@@ -71,7 +71,6 @@ class StudyResult:
     objectives: tuple[Objective, ...]
     reference: Reference | None
     counts: IntArray
-    instants: FloatArray
     runs: tuple[Measured, ...]
     skipped: dict[str, str]
     failures: dict[str, str]
@@ -101,9 +100,7 @@ class StudyResult:
         """Pictures of the study, in the order of its page."""
         if self.reference is None or not self.strategies:
             return ()
-        several, two = len(self.objectives) > 1, len(self.objectives) == 2
-        drawn = {"frontiers": several, "attainment": two, "difference": two and len(self.strategies) > 1}
-        return ("anytime", *(name for name, possible in drawn.items() if possible))
+        return ("anytime", "frontiers") if len(self.objectives) > 1 else ("anytime",)
 
     def runs_of(self, strategy: str) -> list[Measured]:
         """A strategy's runs that did not fail, in order."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from nas.compare import execution
-from nas.compare.anytime import Measured, Trace, checkpoints, clock, measured
+from nas.compare.anytime import Measured, Trace, checkpoints, measured
 from nas.compare.configuration import ComparisonConfig, Plan, RunSpec
 from nas.compare.execution import ProcessPool
 from nas.compare.external_results import Columns, ForeignRun, columns_of, objectives_of, read_runs, studies_of, traces
@@ -24,7 +24,6 @@ from search_spaces.arrays import FloatArray, IntArray
 Label = tuple[str, str, int]  # study, strategy, seed
 Front = tuple[FloatArray, IntArray]  # values, keys
 DIED = "the worker process died"
-LONGEST_S = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,36 +80,18 @@ def study_result(bench: Bench, name: str) -> StudyResult:
     read = bench.pool.run(measure, [Task(cell, limit, reference, counts) for cell in good], lambda task: DIED)
     measures = {cell: run for cell, run in zip(map(label_of, good), read, strict=True) if isinstance(run, Measured)}
     runs = [measures.get(label_of(cell)) or _failed(cell, len(objectives), counts) for cell in mine]
-    runs += [measured(trace, reference, counts, clock(LONGEST_S)) for trace in others]
+    runs += [measured(trace, reference, counts) for trace in others]
     unread = {label_of(cell): run for cell, run in zip(good, read, strict=True) if isinstance(run, str)}
     reasons = {f"{s} s{seed}": why for (n, s, seed), why in {**bench.failures, **unread}.items() if n == name}
     skipped = {strategy: reason for (n, strategy), reason in plan.skipped.items() if n == name}
     chosen = {s: setup.config.auto for (n, s), setup in plan.setups.items() if n == name and setup.config.auto}
-    scored_study = result(
-        name, plan.groups[name], described(study), objectives, reference, counts, runs, skipped, reasons
-    )
-    return replace(scored_study, chosen=chosen)
+    what, ordered = described(study), by_strategy(runs)
+    return StudyResult(name, plan.groups[name], what, objectives, reference, counts, ordered, skipped, reasons, chosen)
 
 
-def result(
-    name: str,
-    group: str,
-    what: str,
-    objectives: tuple[Objective, ...],
-    reference: Reference | None,
-    counts: IntArray,
-    runs: list[Measured],
-    skipped: dict[str, str],
-    failures: dict[str, str],
-) -> StudyResult:
-    """A study's result, its clock cut where the longest run ends."""
-    longest = max((run.seconds for run in runs if run.seconds is not None), default=0.0)
-    instants = clock(longest)
-    cut = tuple(
-        replace(run, clock=None if run.clock is None else run.clock[: len(instants)])
-        for run in sorted(runs, key=lambda run: run.strategy)
-    )
-    return StudyResult(name, group, what, objectives, reference, counts, instants, cut, skipped, failures)
+def by_strategy(runs: list[Measured]) -> tuple[Measured, ...]:
+    """Runs in the order of their strategies' names."""
+    return tuple(sorted(runs, key=lambda run: run.strategy))
 
 
 def within(reference: Reference | None, volume: Volume | None) -> Reference | None:
@@ -155,8 +136,8 @@ def run_results(
     reference = within(union(objectives, [_front(trace) for trace in runs]), volume)
     counts = checkpoints(max(len(trace) for trace in runs))
     done = [replace(trace, ended="" if len(trace) >= counts[-1] else "stopped") for trace in runs]
-    scores = [measured(trace, reference, counts, clock(LONGEST_S)) for trace in done]
-    return result(name, "", what, objectives, reference, counts, scores, {}, {})
+    scores = [measured(trace, reference, counts) for trace in done]
+    return StudyResult(name, "", what, objectives, reference, counts, by_strategy(scores), {}, {})
 
 
 def foreign_traces(
@@ -228,14 +209,14 @@ def _front(trace: Trace) -> Front:
 def measure(task: Task) -> Measured | str:
     """A run's measures, in a worker; the reason of a run that cannot be read."""
     try:
-        return measured(execution.trace(task.cell, task.asked), task.reference, task.counts, clock(LONGEST_S))
+        return measured(execution.trace(task.cell, task.asked), task.reference, task.counts)
     except PlasError as error:
         return str(error)
 
 
 def _failed(cell: RunSpec, objectives: int, counts: IntArray) -> Measured:
     trace = Trace.failed(cell.strategy, f"s{cell.seed}", cell.seed, objectives)
-    return measured(trace, None, counts, clock(LONGEST_S))
+    return measured(trace, None, counts)
 
 
 def aims(objectives: Sequence[Objective]) -> str:

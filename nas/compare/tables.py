@@ -53,7 +53,6 @@ def write_tables(
         _write_read(tables, name, map(table, results))
     _write_read(tables, "ranks", map(rank_table, _courses(results, rankings)))
     write(timing / "overhead.csv", as_csv(overhead_rows(results)))
-    write(timing / "clock.csv", as_csv(clock_rows(results)))
     _write_read(timing, "overhead", map(overhead_table, results))
 
 
@@ -431,14 +430,3 @@ def overhead_rows(results: Iterable[StudyResult]) -> Rows:
                 times = [value for run in r.runs_of(strategy) if (value := getattr(run, what)) is not None]
                 rows.append({"study": r.name, "strategy": strategy, "what": what, **spread(np.array(times))})
     return rows
-
-
-def clock_rows(results: Iterable[StudyResult]) -> Rows:
-    """Gap over seconds of strategy and objectives: median and quartiles."""
-    return [
-        {"study": r.name, "strategy": s, "seconds": float(instant), **spread(column)}
-        for r in results
-        for s in r.strategies
-        if (clocks := [run.clock for run in r.runs_of(s) if run.clock is not None])
-        for instant, column in zip(r.instants, np.array(clocks).T, strict=True)
-    ]

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nas.compare.anytime import checkpoints, clock, measured
+from nas.compare.anytime import checkpoints, measured
 from nas.compare.result import StudyResult
-from nas.compare.scoring import LONGEST_S, aims, result
+from nas.compare.scoring import aims, by_strategy
 from nas.compare.statistics import quantile
 from nas.compare.tables import distance, percent, titled
 from nas.document.document import Table, table_of
@@ -22,9 +22,9 @@ def scored(bench: BenchProblem, given: Sequence[GivenTrace], evaluations: int | 
     counts = np.unique([*checkpoints(asked), *reported(asked)])
     reference = bench.reference()
     traces = [bench.trace(each.genotypes, each.algorithm, each.run, each.seed, asked) for each in given]
-    runs = [measured(trace, reference, counts, clock(LONGEST_S)) for trace in traces]
+    runs = [measured(trace, reference, counts) for trace in traces]
     what = f"{aims(bench.problem.objectives)}; {bench.definition.title}"
-    return result(bench.name, "", what, bench.problem.objectives, reference, counts, runs, {}, {})
+    return StudyResult(bench.name, "", what, bench.problem.objectives, reference, counts, by_strategy(runs), {}, {})
 
 
 def gap_table(r: StudyResult) -> Table:

@@ -7,7 +7,7 @@ import moocore
 import numpy as np
 import pytest
 
-from nas.compare.anytime import MEASURES, TARGETS, Measured, Trace, checkpoints, clock, measured, shown
+from nas.compare.anytime import MEASURES, TARGETS, Measured, Trace, checkpoints, measured, shown
 from nas.compare.reference import Reference, exact_reference, keys_by_value, union
 from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.objective import Objective
@@ -25,7 +25,7 @@ def trace_of(values: Any, feasible: Any = None, **further: Any) -> Trace:
 
 def score(trace: Trace, reference: Reference | None, counts: Any) -> Measured:
     """Measured at the given numbers of designs."""
-    return measured(trace, reference, np.array(counts), clock(1.0))
+    return measured(trace, reference, np.array(counts))
 
 
 @pytest.fixture(scope="module")
@@ -108,9 +108,6 @@ def test_a_run_that_ends_is_carried_forward(known: tuple[Evaluations, Reference]
     assert got.values["gap"][2] == got.values["gap"][1] < got.values["gap"][0]
     assert (got.ended, got.evaluations) == ("capped", 40)
     assert np.isnan(got.reached[-1])
-    assert got.clock is not None
-    assert got.clock[0] == 1.0
-    assert got.clock[-1] == got.values["gap"][-1]
     assert (got.seconds, got.strategy_ms, got.objectives_ms) == pytest.approx((0.5, 5.0, 7.5))
 
 
@@ -173,8 +170,6 @@ def test_checkpoints_grow_and_are_shared(evaluations: int) -> None:
     assert points[-1] == evaluations
     assert (np.diff(points) > 0).all()
     assert set(points[:-1]) <= set(checkpoints(10 * evaluations).tolist())
-    assert clock(0.0)[0] == pytest.approx(0.01)
-    assert clock(70.0)[-1] >= 70.0
 
 
 @pytest.mark.parametrize(("names", "picked"), [(("ms", "loss"), 1), (("ms", "loss@q90"), 1), (("ms", "gb"), 0)])

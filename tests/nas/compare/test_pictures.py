@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nas.compare.anytime import Trace, checkpoints, clock, measured
-from nas.compare.pictures import COLOURS, draw_all, first_decade, opponents, rank_figure, strokes, surface
+from nas.compare.anytime import Trace, checkpoints, measured
+from nas.compare.pictures import COLOURS, draw_all, first_decade, rank_figure, strokes
 from nas.compare.reference import exact_reference, union
 from nas.compare.result import Ranking, StudyResult, can_draw
 from nas.problem.objective import Objective
@@ -33,9 +33,9 @@ def made() -> Made:
         known = union(scales, [(t.values, np.arange(40) + 100 * i) for i, t in enumerate(traces)])
         assert known is not None
         reference = exact_reference(scales, known.values[:1], known.keys[:1]) if one_point else known
-        counts, instants = checkpoints(40), clock(2.0)
-        scores = tuple(measured(trace, reference, counts, instants) for trace in traces)
-        return StudyResult("made", "", "made up", scales, reference, counts, instants, scores, {}, {})
+        counts = checkpoints(40)
+        scores = tuple(measured(trace, reference, counts) for trace in traces)
+        return StudyResult("made", "", "made up", scales, reference, counts, scores, {}, {})
 
     return build
 
@@ -55,29 +55,12 @@ def test_every_shape_of_result_is_drawn(
 ) -> None:
     result = made(names, objectives=objectives, one_point=one_point)
     for folder in ("first", "second"):
-        (tmp_path / folder / "timing").mkdir(parents=True)
+        (tmp_path / folder).mkdir()
         draw_all(tmp_path / folder / "plots", [result], [])
     drawn = {path.name for path in (tmp_path / "first").rglob("*.png")}
-    expected = {"made-anytime.png", "made-frontiers.png", "made-clock.png", "targets.png"}
-    expected |= {"made-attainment.png"} if objectives == 2 else set()
-    expected |= {"made-difference.png"} if objectives == 2 and len(names) > 1 else set()
-    assert drawn == expected
+    assert drawn == {"made-anytime.png", "made-frontiers.png", "targets.png"}
     for path in (tmp_path / "first").rglob("*.svg"):
         assert path.read_bytes() == (tmp_path / "second" / path.relative_to(tmp_path / "first")).read_bytes()
-
-
-def test_the_difference_is_with_random_search_where_it_can_be(made: Made) -> None:
-    result = made(("nsga2", "random", "sobol"))
-    best, other = opponents(result)
-    assert best == result.ranking()[0]
-    assert other == ("random" if best != "random" else result.ranking()[1])
-
-
-def test_a_surface_is_what_a_share_of_the_runs_attain() -> None:
-    points = np.array([[1.0, 3.0], [2.0, 1.0], [2.0, 2.0], [3.0, 1.0]])
-    sets = np.array([1, 1, 2, 2])
-    assert surface(points, sets, 50).tolist() == [[1.0, 3.0], [2.0, 1.0]]
-    assert surface(points, sets, 100).tolist() == [[2.0, 2.0], [3.0, 1.0]]
 
 
 def test_strokes_tell_strategies_apart() -> None:

@@ -25,12 +25,12 @@ def study_result(
     runs = tuple(
         Measured(
             name, f"s{seed}", seed, "" if held[name] >= 200 else "capped", held[name],
-            {measure: np.array(gaps) for measure in MEASURES}, np.full(len(TARGETS), np.nan), None, np.zeros((0, 1)), np.arange(held[name]) + 1000 * seed + starts.get(name, 10_000 * i), None, None, None,
+            {measure: np.array(gaps) for measure in MEASURES}, np.full(len(TARGETS), np.nan), np.zeros((0, 1)), np.arange(held[name]) + 1000 * seed + starts.get(name, 10_000 * i), None, None, None,
         )
         for i, (name, gaps) in enumerate(medians.items())
         for seed in range(3)
     )  # fmt: skip
-    return StudyResult(f"s{number}", "", "", (Objective("loss"),), reference, counts, np.zeros(0), runs, {}, {})
+    return StudyResult(f"s{number}", "", "", (Objective("loss"),), reference, counts, runs, {}, {})
 
 
 def test_ranks_on_the_way_say_who_leads_when_and_who_had_ended() -> None:
@@ -72,7 +72,7 @@ def test_a_pair_is_led_by_whom_its_test_speaks_for() -> None:
     second = np.arange(15.0)
     first = np.where(second == 0, 100.0, second - 0.01)
     runs = tuple(
-        Measured(name, f"s{seed}", seed, "", 50, dict.fromkeys(MEASURES, np.array([gap])), np.full(len(TARGETS), np.nan), None, np.zeros((0, 1)), np.arange(20) + 100 * seed, None, None, None)
+        Measured(name, f"s{seed}", seed, "", 50, dict.fromkeys(MEASURES, np.array([gap])), np.full(len(TARGETS), np.nan), np.zeros((0, 1)), np.arange(20) + 100 * seed, None, None, None)
         for name, gaps in (("first", first), ("second", second))
         for seed, gap in enumerate(gaps)
     )  # fmt: skip
@@ -90,7 +90,7 @@ def of_samples(
     own = {name: 0 if name in together else 10_000 * (i + 1) for i, name in enumerate(samples)}
     runs = tuple(
         Measured(
-            name, f"s{seed}", seed, "", 50, dict.fromkeys(MEASURES, np.array([gap])), np.full(len(TARGETS), np.nan), None, np.zeros((0, 1)),
+            name, f"s{seed}", seed, "", 50, dict.fromkeys(MEASURES, np.array([gap])), np.full(len(TARGETS), np.nan), np.zeros((0, 1)),
             np.concatenate([np.arange(20) + own[name] + 100 * seed * each_seed, 900_000 + 1000 * i + np.arange(30)]), None, None, None,
         )
         for i, (name, gaps) in enumerate(samples.items())
