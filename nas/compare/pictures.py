@@ -1,4 +1,4 @@
-"""Pictures of a comparison, PNG and SVG: measures over evaluations, frontiers, targets, ranks."""
+"""Pictures of a comparison, PNG and SVG: measures over evaluations, targets, ranks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from nas.answer.palette import BASELINE, EXACT, FRONTIER, INK, PICK, STYLE, label
-from nas.answer.sentences import plot_axes
+from nas.answer.palette import BASELINE, FRONTIER, INK, PICK, STYLE
 from nas.compare.anytime import TARGETS
 from nas.compare.configuration import BASELINES
 from nas.compare.report import gap_label, share_label, until
@@ -84,14 +83,12 @@ FLOOR = 1e-6  # gaps below are drawn here: a logarithm has no zero
 
 def draw_all(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> None:
     """Every picture that the results allow."""
-    shown = [result for result in results if result.pictures]
+    shown = [result for result in results if result.drawn]
     styles = strokes(sorted({name for result in shown for name in result.strategies}))
     inner_folder(folder.parent, folder.name)
     with styled({**STYLE, "text.parse_math": False}):  # names from other tools may hold a $
         for result in shown:
             save(anytime_figure(result, styles), folder / f"{result.name}-anytime")
-            if "frontiers" in result.pictures:
-                save(frontier_figure(result, styles), folder / f"{result.name}-frontiers")
         for group in dict.fromkeys(result.group for result in shown):
             members = [result for result in shown if result.group == group]
             save(targets_figure(members, styles), folder / named("targets", group))
@@ -143,41 +140,6 @@ def first_decade(reached: dict[str, FloatArray]) -> float:
     """The power of ten below the first target that any run reached."""
     first = min((float(times[np.isfinite(times)].min(initial=np.inf)) for times in reached.values()), default=np.inf)
     return float(10 ** np.floor(np.log10(first))) if np.isfinite(first) else 1.0
-
-
-COLUMNS = 4
-
-
-def frontier_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
-    """Picture of each strategy's median run, over the reference, a panel each, the best first."""
-    order, reference = result.ranking(), result.reference
-    assert reference is not None
-    names = [objective.name for objective in result.objectives]
-    axes_names = plot_axes(tuple(names))
-    assert axes_names is not None
-    across, up = (names.index(name) for name in axes_names)
-    rows, columns = -(-len(order) // COLUMNS), min(COLUMNS, len(order))
-    figure = Figure(figsize=(2.3 * columns + 0.6, 1.9 * rows + 0.7))
-    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    for ax, name in zip(panels.flat, order, strict=False):
-        front = result.median_front(name)
-        ax.scatter(reference.values[:, across], reference.values[:, up], s=5, color=EXACT, alpha=0.55, linewidths=0)
-        ax.scatter(front[:, across], front[:, up], s=5, color=styles[name].colour, linewidths=0)
-        ax.set_title(name, loc="left", fontsize=8.5)
-        if result.objectives[across].log_scale:
-            log_axis(ax, "x", few=30)
-    for i, ax in enumerate(panels.flat):
-        ax.set_visible(i < len(order))
-        ax.tick_params(labelbottom=i + columns >= len(order))
-    height, width = figure.get_figheight(), figure.get_figwidth()
-    figure.subplots_adjust(
-        left=0.62 / width, right=1 - 0.1 / width, bottom=0.52 / height, top=1 - 0.5 / height, wspace=0.1, hspace=0.28
-    )
-    figure.supxlabel(label(axes_names[0]), fontsize=9, y=0.08 / height)
-    figure.supylabel(label(axes_names[1]), fontsize=9, x=0.08 / width)
-    what = f"{result.name}: the run of median gap of each strategy; orange: {reference.source}"
-    figure.suptitle(what, x=0.62 / width, y=1 - 0.04 / height, ha="left", va="top", fontsize=9, color=GREY)
-    return figure
 
 
 def targets_figure(results: Sequence[StudyResult], styles: dict[str, Stroke]) -> Figure:

@@ -237,7 +237,7 @@ def _of_study(r: StudyResult, said: Sequence[str], *, many: bool, explain: bool)
         return
     last = replace(result_table(r), title="", notes=(explained(r),) if explain else ())
     shown: tuple[Part, ...] = (setting(r), *said, last)
-    pictures = [Figure(f"{r.name}-{kind}", kind) for kind in r.pictures]
+    pictures = [Figure(f"{r.name}-anytime", "anytime")] * r.drawn
     further: tuple[Part, ...] = (anytime_table(r), target_table(r), *pictures)
     if many:
         yield Section(r.name, (*shown, *further), folded=True)
@@ -248,7 +248,7 @@ def _of_study(r: StudyResult, said: Sequence[str], *, many: bool, explain: bool)
 
 def _over(results: Sequence[StudyResult], ranking: Ranking) -> Section:
     """A group's strategies over its studies; of one study alone nothing but its picture of targets."""
-    drawn = any(r.pictures for r in results if r.group == ranking.group)
+    drawn = any(r.drawn for r in results if r.group == ranking.group)
     pictures = [Figure(named("targets", ranking.group), "targets")] * drawn
     if len(results) == 1:
         return Section("", tuple(pictures), folded=True)
@@ -274,7 +274,7 @@ def comparison_page(document: Document, results: Sequence[StudyResult]) -> str:
     Raises:
         PlasError: no BokehJS in this environment.
     """
-    drawn = [result for result in results if result.pictures]
+    drawn = [result for result in results if result.drawn]
     legend = element("div", id="legend", class_="legend", role="group", aria_label="Strategies shown")
     charts = [element("div", id=part, class_="chart", role="img", aria_label=alt) for part, alt in _CHARTS.items()]
     said = paragraphs([_DRAWN], "quiet") + paragraphs([_HINT], "quiet keys")

@@ -96,11 +96,9 @@ class StudyResult:
         return sorted({run.strategy for run in self.runs if run.ended != "failed"})
 
     @property
-    def pictures(self) -> tuple[str, ...]:
-        """Pictures of the study, in the order of its page."""
-        if self.reference is None or not self.strategies:
-            return ()
-        return ("anytime", "frontiers") if len(self.objectives) > 1 else ("anytime",)
+    def drawn(self) -> bool:
+        """Whether there is anything to draw of the study."""
+        return self.reference is not None and bool(self.strategies)
 
     def runs_of(self, strategy: str) -> list[Measured]:
         """A strategy's runs that did not fail, in order."""

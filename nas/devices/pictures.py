@@ -1,4 +1,4 @@
-"""Pictures of a device study, PNG and SVG: the transfer matrix as a heat map, frontiers side by side."""
+"""The picture of a device study, PNG and SVG: the transfer matrix as a heat map."""
 
 from pathlib import Path
 from typing import Any
@@ -7,11 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter
 
-from nas.answer.palette import INK, LABELS, OF_DEVICES, STYLE
+from nas.answer.palette import INK, STYLE
 from nas.devices.device_document import cell
 from nas.devices.result import DeviceStudy
 from nas.files.figures import save, styled
@@ -19,20 +17,16 @@ from nas.files.own_files import inner_folder
 
 MOST_NAMED = 40  # cases whose names and numbers are written
 MOST_WRITTEN = 16  # cases whose cells hold a number
-MOST_LINES = 16
 LONGEST_NAME = 30
 OVER = "#d9d9d9"
-DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)))
 
 
 def draw_all(study: DeviceStudy, folder: Path) -> None:
-    """Both pictures; the heat map where a case has a pick."""
+    """The heat map, where a case has a pick."""
     inner_folder(folder.parent, folder.name)
     with styled({**STYLE, "text.parse_math": False}):
         if study.optima:
             save(transfer_figure(study), folder / "transfer")
-        if any(len(answer.frontier) for answer in study.rows):
-            save(frontiers_figure(study), folder / "frontiers")
 
 
 def transfer_figure(study: DeviceStudy) -> Figure:
@@ -81,48 +75,6 @@ def _name_axes(ax: Axes, study: DeviceStudy) -> None:
     ax.set_xticks(range(len(labels)), labels, rotation=60, ha="right", rotation_mode="anchor", fontsize=7)
     ax.set_yticks(range(len(labels)), labels, fontsize=7)
     ax.tick_params(length=0)
-
-
-def frontiers_figure(study: DeviceStudy) -> Figure:
-    """Loss over cost of every case's exact frontier, its pick as a ring; names beside the lines of up to 16 cases."""
-    cost = study.transfer.cost
-    figure = Figure(figsize=(8.6, 4.4))
-    figure.subplots_adjust(left=0.08, right=0.7, bottom=0.12, top=0.93)
-    ax = figure.add_subplot()
-    handles = []
-    for i, answer in enumerate(study.rows):
-        if len(answer.frontier) == 0:
-            continue
-        colour, dashes = _stroke(i, len(study.rows))
-        order = np.argsort(answer.frontier.metrics[cost], kind="stable")
-        x, y = answer.frontier.metrics[cost][order], answer.frontier.metrics["loss"][order]
-        ax.plot(x, y, color=colour, linestyle=dashes, linewidth=1.1, drawstyle="steps-post")
-        if answer.pick is not None:
-            ax.plot(
-                answer.pick.metrics[cost],
-                answer.pick.metrics["loss"],
-                "o",
-                color=colour,
-                markersize=5,
-                markerfacecolor="white",
-                markeredgewidth=1.3,
-            )
-        handles.append(Line2D([], [], color=colour, linestyle=dashes, label=cut(answer.case.label, LONGEST_NAME)))
-    ax.set_xscale("log")
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-    ax.set_xlabel(LABELS.get(cost, cost))
-    ax.set_ylabel(LABELS["loss"])
-    ax.set_title(f"Exact frontiers of {len(study.rows)} cases; rings: the picks", loc="left")
-    if len(handles) <= MOST_LINES:
-        figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.705, 0.94), fontsize=7)
-    return figure
-
-
-def _stroke(i: int, n: int) -> tuple[str, Any]:
-    """Colours that colour-blind readers can distinguish, first solid, then dashed; one grey where lines are too many to name."""
-    if n > MOST_LINES:
-        return OF_DEVICES[-1], "-"
-    return OF_DEVICES[i % len(OF_DEVICES)], DASHES[i // len(OF_DEVICES) % len(DASHES)]
 
 
 def cut(text: str, most: int) -> str:

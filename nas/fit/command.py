@@ -9,7 +9,7 @@ import numpy as np
 
 from nas.answer.carried_study import carried, write_with_study
 from nas.answer.past_run import study_recorded
-from nas.document.document import Document, Section, markdown
+from nas.document.document import Document, markdown
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import unknown
@@ -68,12 +68,11 @@ def execute(request: FitRequest) -> None:
 
 @dataclass(frozen=True, eq=False)
 class WorkedOut:
-    """A law with the report of its fit, the designs asked for, and the fit; None where it was updated from a prior."""
+    """A law with the report of its fit, and the designs asked for."""
 
     law: Law
     content: dict[str, Any]
     planned: Proposal | None
-    fit: Fit | None = None
 
 
 def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOut:
@@ -105,7 +104,7 @@ def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOu
     content["frontier"] = frontier_check(judged)
     content["next_shrink"] = next_shrink(fit, study, law, planned)
     stage.close()
-    return concluded(request, WorkedOut(law, content, planned, fit), judged, verdict)
+    return concluded(request, WorkedOut(law, content, planned), judged, verdict)
 
 
 def concluded(request: FitRequest, done: WorkedOut, judged: Judged | str, verdict_of: Verdict) -> WorkedOut:
@@ -325,16 +324,12 @@ def deliver(request: FitRequest, kind: str, asked: Asked | None, done: WorkedOut
         if not request.quiet:
             notice(f"law written to {request.out}")
     if request.report is not None:
-        folder, plots = made_folder(request.report), tuple[Section, ...]()
-        if done.fit is not None:
-            from nas.fit.plots import write_plots
-
-            plots = (write_plots(folder, done.fit),)
+        folder = made_folder(request.report)
         write_json(folder / "report.json", content)
-        write(folder / "report.md", markdown(replace(document, sections=(*document.sections, *plots))))
-        page, also = write_page(folder, kind, fit_page), ", plots/" if plots else ""
+        write(folder / "report.md", markdown(document))
+        page = write_page(folder, kind, fit_page)
         if not request.quiet:
-            notice(f"report written to {folder}/ (report.json, report.md{also}); {page} opens in a browser")
+            notice(f"report written to {folder}/ (report.json, report.md); {page} opens in a browser")
     show(request, document)
     write_proposal(request, asked, done.planned, content)
     for line in () if request.quiet else next_lines(request, done.law, content):

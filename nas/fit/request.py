@@ -27,7 +27,7 @@ class FitRequest:
         Flag("--scores", "CSV of bits per byte (or a loss) and task scores; fits curves of scores.", metavar="TABLE"),
     ] = None
     out: Annotated[File, Flag("--out", "Law file to write, .yaml; of --scores the file of curves.")] = None
-    report: Annotated[File, Flag("--report", "New folder for report and plots.", metavar="FOLDER")] = None
+    report: Annotated[File, Flag("--report", "New folder for the report.", metavar="FOLDER")] = None
     rename: Annotated[Texts, Flag("--rename", "Read a column under another name; repeats.", metavar="OLD=NEW")] = ()
     where: Annotated[
         Texts, Flag("--where", "Keep rows such as router=S-BASE or tokens>1e9; repeats.", metavar="CONDITION")

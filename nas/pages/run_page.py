@@ -133,19 +133,11 @@ def _along_the_context(outcome: Outcome) -> str:
     """Time and memory of the picks and of the models beside them over the prompt, where contexts are what the study is about."""
     if not (found := curves(outcome)):
         return ""
-    from nas.answer.pictures import curves_png
-
     device = outcome.study.problem.scenario.device
-    alt = "Prefill, time per output token and resident memory over prompts of 1k to 128k tokens; the table below holds the figures."
     rows = [(curve.label, *cells(row)) for curve in found for row in curve.rows]
     sentence = f"Every prompt of 1,024 to 131,072 tokens, all else as the study has it; fits: within the {device.memory_gb:g} GB of the device."
-    shown = element("details", element("summary", "The figures"), table(("compared", *OF_CONTEXTS), rows))
-    return folded(
-        "Along the context",
-        image(curves_png(found, device.memory_gb), alt),
-        shown,
-        paragraphs([sentence, UNSEEN], "quiet"),
-    )
+    figures = table(("compared", *OF_CONTEXTS), rows)
+    return folded("Along the context", figures, paragraphs([sentence, UNSEEN], "quiet"))
 
 
 _KEYS = (

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from nas.answer.outcome import Outcome
-from nas.answer.pictures import curves_figure
 from nas.answer.plot_data import UNSEEN, cells, curves
 from nas.pages.run_page import run_page
 from nas.problem.steps import CONTEXTS
@@ -39,7 +38,7 @@ def test_each_design_once_then_the_models_beside_it_as_a_study_of_that_prompt_ha
         ]
 
 
-def test_the_page_shows_picture_and_figures_and_what_the_law_does_not_see(outcome: Outcome) -> None:
+def test_the_page_shows_the_figures_and_what_the_law_does_not_see(outcome: Outcome) -> None:
     page = run_page(outcome, "run", {}, {})
     assert "<h2>Along the context</h2>" in page
     assert UNSEEN in page
@@ -49,14 +48,6 @@ def test_the_page_shows_picture_and_figures_and_what_the_law_does_not_see(outcom
         for row in curve.rows:
             assert all(f">{cell}</td>" in page for cell in cells(row))
     assert page == run_page(outcome, "run", {}, {})
-
-
-def test_the_picture_has_a_line_a_design_in_every_panel_and_the_devices_memory(outcome: Outcome) -> None:
-    found = curves(outcome)
-    panels = curves_figure(found, 64.0).axes
-    assert [len(ax.lines) for ax in panels] == [3, 3, 4]
-    assert list(panels[1].lines[2].get_ydata()) == [row.tpot_ms for row in found[2].rows]
-    assert set(panels[2].lines[3].get_ydata()) == {64.0}
 
 
 @pytest.mark.parametrize(

@@ -69,13 +69,12 @@ def test_files_hold_regrets_of_every_design_that_somebody_would_take(ran: Path) 
     assert {row["n_experts_chinchilla_epoch"] for row in along} == {"1"}
 
 
-def test_summary_picture_and_page_tell_the_same(ran: Path) -> None:
+def test_summary_and_page_tell_the_same(ran: Path) -> None:
     summary = json.loads((ran / "summary.json").read_text())["laws"]
     assert summary["names"] == list(LAWS)
     found = rows(ran / "laws.csv")
     told = summary["questions"][0]["regret_of_pick"]
     assert told["joint_moe"] == float(found[0]["regret_joint_moe"])
-    assert (ran / "plots" / "laws.png").stat().st_size > 1000
     page = (ran / "report.html").read_text(encoding="utf-8")
     assert "If another law is right" in page
     assert "does not see depth beside width" in page

@@ -58,7 +58,7 @@ def test_every_shape_of_result_is_drawn(
         (tmp_path / folder).mkdir()
         draw_all(tmp_path / folder / "plots", [result], [])
     drawn = {path.name for path in (tmp_path / "first").rglob("*.png")}
-    assert drawn == {"made-anytime.png", "made-frontiers.png", "targets.png"}
+    assert drawn == {"made-anytime.png", "targets.png"}
     for path in (tmp_path / "first").rglob("*.svg"):
         assert path.read_bytes() == (tmp_path / "second" / path.relative_to(tmp_path / "first")).read_bytes()
 
