@@ -3,7 +3,7 @@
     PLAS_EXTERNAL_DATA=FOLDER python benchmarks/energy.py            the table
     PLAS_EXTERNAL_DATA=FOLDER python benchmarks/energy.py --profiles the coefficients that ship, as YAML
 
-FOLDER holds energy/orin_nano_super.csv, which is not part of the project.
+FOLDER holds energy/orin_nano_super.csv, which is not part of the project; the rows of 25 W are studies/accuracy/orin_nano_super_25w.csv.
 """
 
 import argparse
@@ -18,7 +18,8 @@ from nas.files import yaml_source
 from objectives.calibrating.energy import EnergyGroup
 
 BOARD = "jetson_orin_nano_super_8gb"
-MODES = {"7w": f"{BOARD}@7w", "15w": f"{BOARD}@15w", "maxn": BOARD}
+MODES = {"7w": f"{BOARD}@7w", "15w": f"{BOARD}@15w", "25w": f"{BOARD}@25w", "maxn": BOARD}
+HERE = Path(__file__).parents[1] / "studies" / "accuracy"
 Q8 = ("smollm2_360m", "qwen3_0.6b")  # whose file sizes and time rows are Q8_0's; the others are Q4_K_M
 HEADER = "device,engine,model,precision,batch,prompt_len,gen_len,metric,value,power_w,rail"
 SOURCE = "YuvrajSingh-mist/SmolHub-Website, table 15"
@@ -29,7 +30,8 @@ def energy_lines(folder: Path, mode: str) -> list[str]:
 
     Power is the mean over a request. Three models stopped before 256 tokens, so that theirs is of a shorter one.
     """
-    with (folder / "energy" / "orin_nano_super.csv").open(encoding="utf-8") as file:
+    own = HERE / f"orin_nano_super_{mode}.csv"
+    with (own if own.exists() else folder / "energy" / "orin_nano_super.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["mode"] == mode]
     lines = [HEADER]
     for row in rows:

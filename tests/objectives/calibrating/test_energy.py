@@ -92,9 +92,9 @@ def test_the_public_table_is_predicted_and_gives_what_ships(mode: str, external_
     group = energy_of(external_data, mode)
     held_out, from_times = group.errors(group.held_out), group.errors(group.from_times)
     assert held_out[2] == from_times[2] == len(group.rows) == 6
-    assert held_out[0] <= 0.06
+    assert held_out[0] <= 0.08
     assert held_out[1] <= 0.20
-    assert from_times[0] <= 0.12
+    assert from_times[0] <= 0.16
     assert from_times[1] <= 0.20
     shipped = {energy.mode: energy for energy in load_device(BOARD).energy}
     found = group.energy.model_copy(update={"source": shipped[group.energy.mode].source})
