@@ -230,6 +230,19 @@ def test_layers_that_are_compiled_lose_the_same(shape: str, job: Jobs, monkeypat
         assert balances[0].item() == pytest.approx(balances[1].item(), rel=1e-2)
 
 
+@pytest.mark.parametrize("shape", ["dense", "top1", "top2"])
+def test_a_step_can_be_captured_as_one_graph(shape: str, job: Jobs) -> None:
+    """It reads no number of a tensor and has no shape that depends on one: under fake tensors, which have no numbers."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    if version("transformers") < "5" and shape != "dense":
+        pytest.skip("transformers 4 runs experts one by one")
+    training = worker.Training(job(shape, precision="bf16"))
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        training._step()
+    assert training.loss.shape == ()
+
+
 def test_a_step_that_cannot_be_captured_runs_as_before(job: Jobs, capsys: pytest.CaptureFixture[str]) -> None:
     """As here, where there is no GPU."""
     training = worker.Training(job("dense"))
