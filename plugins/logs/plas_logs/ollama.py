@@ -56,7 +56,7 @@ def _of_answer(found: Mapping[str, Any], names: tuple[str, ...], unit: float, *,
     for measured in (_prefill, _step):
         try:
             refuse([(split, "some layers on the GPU, the others on the CPU")])
-            drafts = measured is _step and any(map(DRAFTING.search, names))
+            drafts = measured is _step and any(map(DRAFTING.search, names[:1]))
             refuse([(drafts, "a model that drafts tokens ahead (MTP): how many were accepted is not stated")])
             yield Figure(names, {"engine": NAME, "precision": "", "batch": 1, **measured(found, unit)})
         except Unusable as error:
