@@ -15,7 +15,7 @@ from nas.problem.problem import Problem
 from nas.record.candidates import read_candidates, read_numbers, read_rows
 from nas.search.strategy import Panel, Points, ReportSection, ReportTable
 from nas.strategies._corrected import Corrected, Model, size
-from nas.strategies._corrected_picks import TAIL, CorrectedPick, files_of, picks_of
+from nas.strategies._corrected_picks import TAIL, CorrectedPick, picks_of
 from nas.strategies._prior_columns import Designs
 from objectives.display_text import chance, read_cell
 from search_spaces.architectures import Architectures
@@ -52,7 +52,7 @@ class Lessons:
 
     said: sentences; figures: the same in numbers, by metric; genotypes: the designs that it believes to be the frontier of
     the whole space, (k, 6), evaluated or not; columns: what it expects of each, by name, (k,). left_out: the values that it
-    learned from, by metric; picks: what the space's answers now are; files: corrections that have the form of a file, by its name.
+    learned from, by metric; picks: what the space's answers now are.
     """
 
     said: tuple[str, ...]
@@ -61,7 +61,6 @@ class Lessons:
     columns: Mapping[str, AnyArray]
     left_out: Mapping[str, LeftOut]
     picks: tuple[CorrectedPick, ...]
-    files: Mapping[str, Mapping[str, Any]]
 
 
 def lessons_of(
@@ -84,9 +83,8 @@ def lessons_of(
         columns |= expected(model, best, near)
     columns |= {name: column for name, column in best.known.items() if name not in columns}
     left_out = {name: left_out_of(corrected, model) for name, model in corrected.models.items()}
-    files, written = files_of(corrected, best)
     picks = picks_of(corrected, told, pool, confidence)
-    return Lessons((*lines, *written), figures, best.genotypes, columns, left_out, picks, files)
+    return Lessons(tuple(lines), figures, best.genotypes, columns, left_out, picks)
 
 
 def expected(model: Model, designs: Designs, near: FloatArray) -> dict[str, FloatArray]:
@@ -166,13 +164,13 @@ def _rms(values: FloatArray) -> float:
 
 
 def section_of(problem: Problem, lessons: Lessons) -> ReportSection:
-    """The section of an answer, with corrected.csv, learned.csv, corrected_picks.csv and corrections that have the form of a file."""
+    """The section of an answer, with corrected.csv, learned.csv and corrected_picks.csv."""
     files: dict[str, Mapping[str, Any]] = {
         "corrected.csv": {**problem.architectures(lessons.genotypes).columns(), **lessons.columns}
     }
     files |= {"learned.csv": _columns_of_values(lessons.left_out)} if lessons.left_out else {}
     files |= {"corrected_picks.csv": _columns_of_picks(problem, lessons.picks)} if lessons.picks else {}
-    section = ReportSection("What was learned", lessons.said, lessons.figures, {**files, **lessons.files})
+    section = ReportSection("What was learned", lessons.said, lessons.figures, files)
     return _shown(section, problem, lessons.picks, lessons.left_out)
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,8 @@ from nas.problem.problem import Problem
 from nas.search.strategy import StrategyContext
 from nas.strategies.prior_guided import Parameters, PriorGuided, build
 from nas.study.catalogue import load_law
-from objectives.device import Calibration
 from objectives.loss_law.law import Law
-from search_spaces.architectures import Architectures, architectures_of
-from search_spaces.arrays import FloatArray
+from search_spaces.architectures import architectures_of
 from tests.nas.strategies.test_prior_guided import MEASURED, distorted, every, own, searched, started, with_own
 
 Made = Callable[..., Problem]
@@ -284,47 +281,6 @@ def test_several_laws_are_asked_on_the_command_line(
     assert found.code == 0
     assert "of 2 laws " in found.out
     assert inside(*line, "--algo", "random", "--out", "other").code == 2
-
-
-def learned_files(problem: Problem, functions: tuple[Any, ...], count: int) -> tuple[PriorGuided, Any]:
-    study = with_own(problem, *functions)
-    strategy = started(study)
-    found = searched(study, count, strategy)
-    return strategy, strategy.lessons(found)
-
-
-@pytest.mark.slow
-def test_a_correction_of_the_laws_and_a_profiles_form_becomes_files(bare: Made) -> None:
-    problem = bare(space="paper", objectives=["loss", "total_ms"])
-    law, truth = problem.scenario.law, Calibration(compute_efficiency=0.5, bandwidth_efficiency=0.75, overhead=0.004)
-    names = [name for name in law.coefficients if name.startswith("kappa")]
-    changed = law.model_copy(update={"coefficients": law.coefficients | {n: 1.2 * law.coefficients[n] for n in names}})
-    slower = replace(problem, scenario=replace(problem.scenario, calibration=truth))
-    loss = own("loss", "loss", lambda a: changed.loss(a))
-    total_ms = own("total_ms", "total_ms", lambda a: slower.assess(a)["total_ms"], log_scale=True)
-    _, lessons = learned_files(problem, (loss, total_ms), 42)
-    assert set(lessons.files) == {"corrected_law.yaml", "corrected_device.yaml"}
-    read = Law.model_validate(lessons.files["corrected_law.yaml"])
-    designs = problem.architectures(every(problem))
-    off = read.loss(designs) - changed.loss(designs)
-    assert np.sqrt(np.square(off).mean()) < 0.2 * np.sqrt(np.square(law.loss(designs) - changed.loss(designs)).mean())
-    (profile,) = [p for p in lessons.files["corrected_device.yaml"]["profiles"] if "own:total_ms" in p["source"]]
-    assert profile["bandwidth_efficiency"] == pytest.approx(0.75, rel=0.1)
-
-
-@pytest.mark.slow
-def test_a_correction_of_another_form_is_refused_with_a_line(bare: Made) -> None:
-    problem = bare(space="paper", objectives=["loss", "total_ms"])
-
-    def loss(a: Architectures) -> FloatArray:
-        found: FloatArray = problem.assess(a)["loss"] + 0.3 * np.cos(3.0 * np.log(a.depth)) * np.log(a.n_kv_heads + 1)
-        return found
-
-    energy = own("total_ms", "energy_j", lambda a: problem.assess(a)["total_ms"] * 2.0)
-    _, lessons = learned_files(problem, (own("loss", "loss", loss),), 42)
-    assert not lessons.files
-    assert any("it has not its law's form" in line for line in lessons.said)
-    assert energy.prior == "energy_j"
 
 
 @pytest.mark.slow
