@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import least_squares
-from scipy.stats import chi2
+from scipy.stats import chi2, norm, qmc
 
 from objectives.evidence.joint_form import (
     FORM,
@@ -27,7 +27,6 @@ from objectives.evidence.joint_form import (
     excess,
     with_slopes,
 )
-from objectives.evidence.population import DRAWS, FREEDOM, LEAST_SCALE, SEED, START, normal_points
 from objectives.fitting.law_file import PACKAGES, covered, fitted_ranges, rows
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.coverage import DesignKind, Region, joined
@@ -41,6 +40,10 @@ ROUNDS, SETTLED = 40, 1e-4
 LEAST_FREEDOM = 4.0  # of draws after few rows
 MOST_STRETCHED = 2.0  # times; the form's exponents make any loss of a draw much farther off
 K = len(NAMES)
+DRAWS, SEED = 256, 20_261_124
+FREEDOM = 4.0  # of Student's t of the residuals
+LEAST_SCALE = 0.01  # nats; two residuals of this size are taken as seen beside a table's own
+START = 0.05  # nats; scale of residuals before any is seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +83,12 @@ class Belief:
         if not np.isinf(self.freedom):
             points = _of_student(points, self.freedom)
         return np.asarray(self.mean + points @ np.linalg.cholesky(self.covariance).T)
+
+
+def normal_points(dimensions: int, count: int = DRAWS) -> FloatArray:
+    """Standard normal numbers of scrambled Sobol points, (count, dimensions)."""
+    points = qmc.Sobol(dimensions, rng=np.random.default_rng(SEED)).random(count)
+    return np.asarray(norm.ppf(np.clip(points, 1e-9, 1 - 1e-9)))
 
 
 def _of_student(points: FloatArray, freedom: float) -> FloatArray:

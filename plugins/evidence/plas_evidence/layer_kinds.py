@@ -11,7 +11,7 @@ from nas.files.yaml_source import dump
 from nas.terminal.console import Stages
 from nas.terminal.tables import show
 from objectives.layer_costs.costs import SEARCHED, LayerCosts
-from objectives.layer_costs.estimate import Pair, Pairs, costs_of, estimate, public_pairs
+from plas_evidence.layer_estimate import Pair, Pairs, costs_of, estimate, public_pairs
 from plas_evidence.request import EvidenceRequest
 
 DECIDES = 0.01  # nats: smaller measured differences have no sign to predict

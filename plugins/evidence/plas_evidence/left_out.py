@@ -9,7 +9,10 @@ import numpy as np
 from scipy.stats import norm
 
 from objectives.evidence.joint_form import excess
-from objectives.evidence.population import (
+from objectives.loss_law.draws import probability_below
+from objectives.loss_law.law import Law
+from plas_evidence.judging import Pairs, questions_of
+from plas_evidence.population import (
     CENTRE,
     Population,
     Widening,
@@ -20,9 +23,6 @@ from objectives.evidence.population import (
     population,
     prior_between,
 )
-from objectives.loss_law.draws import probability_below
-from objectives.loss_law.law import Law
-from plas_evidence.judging import Pairs, questions_of
 from plas_evidence.tables import GroupedTable
 
 FACTORS = [round(0.05 * step, 2) for step in range(20, 81)]  # never closer than laboratories lie

@@ -11,7 +11,6 @@ from nas.errors import UsageError
 from nas.files.faults import unknown
 from nas.files.yaml_source import read
 from nas.study.catalogue import load_law
-from objectives.evidence.convention import EvidenceSource, converted
 from objectives.evidence.joint_form import MOST_EPOCHS, Trainings, in_unit, trainings
 from objectives.fitting.portability import drawn_predictions, predictions, stand_ins
 from objectives.fitting.several_tables import read_tables
@@ -20,6 +19,7 @@ from objectives.loss_law.coverage import Range, kinds_of
 from objectives.loss_law.law import Law
 from objectives.plugins import documents, normalised
 from objectives.table import numbers_or_empty
+from plas_evidence.convention import EvidenceSource, converted
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
 SOURCES = "objectives.evidence.sources"

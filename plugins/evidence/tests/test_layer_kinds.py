@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import yaml
+from plas_evidence.layer_estimate import public_pairs
 from plas_evidence.layer_kinds import Predicted, left_out
 
 from nas.terminal.console import Stages
-from objectives.layer_costs.estimate import public_pairs
 from objectives.plugins import documents
 
 Inside = Callable[..., Any]

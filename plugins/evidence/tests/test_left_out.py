@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from plas_evidence.judging import Doubt, Judgement, Pairs, TableRecord
 from plas_evidence.left_out import FACTORS, HELD, LeftOut, calibrated, left_out
+from plas_evidence.population import Widening, covers
 from plas_evidence.record_document import calibration, held_by_laboratory, left_out_document
 from plas_evidence.tables import base
 
 from nas.study.catalogue import load_law
 from nas.terminal.tables import show
-from objectives.evidence.population import Widening, covers
 from objectives.loss_law.coverage import Region
 
 Inside = Callable[..., Any]

@@ -18,13 +18,13 @@ from nas.problem.uncertainty import differences
 from nas.record.candidates import read_candidates
 from nas.search.assembly import assemble
 from objectives.evidence.joint_form import trainings
-from objectives.evidence.population import CENTRE, CENTRE_SD, Population, Widening, law_of, prior_between
 from objectives.evidence.posterior import Belief, posterior, prior_of
 from objectives.fitting.design import table_of
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.coverage import Region
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
+from tests.made_up_prior import prior_law
 
 Inside = Callable[..., Any]
 AXES = {
@@ -35,11 +35,8 @@ AXES = {
     "expert_ffn_ratio": [1, 2, 4],
     "n_kv_heads": [1, 4],
 }
-LAW = law_of(
-    Population(CENTRE, np.diag((0.3 * CENTRE_SD) ** 2), prior_between(), 0.01, (2.9, 0.25)),
-    Widening(),
-    {kind: Region(ranges={"active_parameters": (1e7, 1e11), "tokens": (1e9, 1e12)}) for kind in ("dense", "sparse")},
-    name="others",
+LAW = prior_law(
+    {kind: Region(ranges={"active_parameters": (1e7, 1e11), "tokens": (1e9, 1e12)}) for kind in ("dense", "sparse")}
 )
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from objectives.evidence.joint_form import FORM, NAMES, Quantities, Trainings, trainings
-from objectives.evidence.population import CENTRE, CENTRE_SD, Population, Widening, law_of, prior_between
 from objectives.evidence.posterior import (
     Belief,
     Posterior,
@@ -21,19 +20,14 @@ from objectives.fitting.trained_models import Table
 from objectives.loss_law.coverage import Region
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray
+from tests.made_up_prior import CENTRE, LEVEL, covariance, prior_law
 
-POPULATION = Population(CENTRE, np.diag((0.3 * CENTRE_SD) ** 2), prior_between(), 0.01, (2.9, 0.25))
 NOISE = 0.01
 
 
 @pytest.fixture(scope="module")
 def law() -> Law:
-    return law_of(
-        POPULATION,
-        Widening(),
-        {"dense": Region(ranges={"active_parameters": (1e7, 1e10), "tokens": (1e9, 1e12)})},
-        name="others",
-    )
+    return prior_law({"dense": Region(ranges={"active_parameters": (1e7, 1e10), "tokens": (1e9, 1e12)})})
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +71,10 @@ def differences(belief: Belief, of: Quantities) -> tuple[FloatArray, FloatArray]
 
 
 def test_the_prior_is_the_law_s_draws(law: Law, prior: Belief) -> None:
-    sd = np.sqrt(np.diag(POPULATION.new))
-    np.testing.assert_allclose(prior.theta, POPULATION.mean, atol=0.03 * sd.max())
+    sd = np.sqrt(np.diag(covariance()))
+    np.testing.assert_allclose(prior.theta, CENTRE, atol=0.03 * sd.max())
     np.testing.assert_allclose(prior.sd[:-1], sd, rtol=0.05)
-    np.testing.assert_allclose(prior.mean[-1], 2.9, atol=0.02)
+    np.testing.assert_allclose(prior.mean[-1], LEVEL, atol=0.02)
     assert prior.scale == law.residual_sd
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from plas_evidence.convention import Converted, EvidenceSource, converted
 
 from objectives.arithmetic import evaluated
-from objectives.evidence.convention import Converted, EvidenceSource, converted
 from objectives.plugins import documents
 
 SOURCES = documents("objectives.evidence.sources")

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-
-from objectives.layer_costs.costs import KINDS, SEARCHED, Kind, public_costs
-from objectives.layer_costs.estimate import (
+from plas_evidence.layer_estimate import (
     APART,
     CENTRE_SD,
     Estimate,
@@ -19,6 +17,8 @@ from objectives.layer_costs.estimate import (
     estimate,
     public_pairs,
 )
+
+from objectives.layer_costs.costs import KINDS, SEARCHED, Kind, public_costs
 from objectives.plugins import documents
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm, qmc
 
 from objectives.evidence.joint_form import FORM, NAMES, REFERENCE, Trainings, coefficients, excess, with_slopes
+from objectives.evidence.posterior import FREEDOM, LEAST_SCALE, START, normal_points
 from objectives.fitting.law_file import covered, fitted_ranges
 from objectives.loss_law.coverage import DesignKind, Region
 from objectives.loss_law.law import Law
@@ -24,9 +24,6 @@ CENTRE_SD = np.array([0.5, 0.4, 0.5, 0.5, 0.4, 0.5, 0.04, 0.6, 0.01, 0.03, 0.03]
 APART_SD = np.array([0.15, 0.3, 0.4, 0.15, 0.3, 0.3, 0.04, 0.4, 0.01, 0.03, 0.02])
 SHARED_SD = 0.15  # of what all that a factor of parameters and of tokens is worth has in common: tokenizer and text
 LABORATORIES = 4.0  # how many laboratories the prior of how they differ weighs
-FREEDOM = 4.0  # of Student's t of the residuals
-LEAST_SCALE = 0.01  # nats; two residuals of this size are taken as seen beside a table's own
-START = 0.05  # nats; scale of residuals before any is seen
 ROUNDS, STEPS, TRIES = 40, 12, 8
 LONGEST_STEP = 0.5
 
@@ -175,7 +172,6 @@ QUESTIONS = {
     "shape": ("p", "ln q", "h_kv", "h_query"),
     "tokens": ("ln S_D", "ln b", "ln kappa"),
 }
-DRAWS, SEED = 256, 20_261_124
 
 
 @dataclass(frozen=True)
@@ -219,12 +215,6 @@ def drawn_coordinates(found: Population, widening: Widening) -> tuple[FloatArray
     apart = normal[:, :-1] @ np.linalg.cholesky(found.new).T
     theta = found.mean + widening.factors * apart
     return theta, found.at_reference[0] + found.at_reference[1] * normal[:, -1]
-
-
-def normal_points(dimensions: int, count: int = DRAWS) -> FloatArray:
-    """Standard normal numbers of scrambled Sobol points, (count, dimensions)."""
-    points = qmc.Sobol(dimensions, rng=np.random.default_rng(SEED)).random(count)
-    return np.asarray(norm.ppf(np.clip(points, 1e-9, 1 - 1e-9)))
 
 
 def drawn_coefficients(found: Population, widening: Widening) -> list[dict[str, float]]:
