@@ -70,6 +70,7 @@ SHAPE = Calibration(
 DIFFERS = {
     "gpu int8": {"attention_compute": 1.0},
     "server_gpu int8": {"attention_compute": 1.0},
+    "server_gpu int8 HBM": {"attention_compute": 1.0},
     "soc int8": {"attention_compute": 1.0},
     "npu": {"scan_compute": 0.01},
     "cpu": {"batched_compute": 0.5},

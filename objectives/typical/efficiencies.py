@@ -105,13 +105,20 @@ class Typical(BaseModel):
         return {(cell.chip, cell.kind, cell.family, cell.engine): cell for cell in self.cells}
 
 
+OF_HBM = 1.2e12  # bytes per second of a server GPU: faster memory is HBM
+
+
 def chip_kind(device: Device) -> str:
-    """What in its datasheet sets a device apart in its class: the vendor of an NPU; of others `int8` where INT8 is faster than FP16, else `fp16`."""
+    """What in its datasheet sets a device apart in its class: the vendor of an NPU; of others `int8` where INT8 is faster than FP16, else `fp16`.
+
+    Server GPUs with HBM, of whose bandwidth kernels use a smaller share, are a kind of their own.
+    """
     if device.chip == "any":
         return ""
     if device.chip == "npu":
         return device.vendor or "no vendor"
-    return "int8" if (device.int8 or 0.0) > (device.fp16 or 0.0) else "fp16"
+    kind = "int8" if (device.int8 or 0.0) > (device.fp16 or 0.0) else "fp16"
+    return f"{kind} HBM" if device.chip == "server_gpu" and device.bandwidth > OF_HBM else kind
 
 
 @cache

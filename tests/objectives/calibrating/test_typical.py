@@ -45,6 +45,7 @@ def test_every_class_and_family_has_a_cell_and_a_profile_within_bounds() -> None
 def test_kinds_are_decided_from_the_datasheet() -> None:
     """INT8 faster than FP16 or not, and an NPU's vendor; a kind that was not seen is doubted more than each that was."""
     assert [chip_kind(chip("gpu", **more)) for more in ({}, {"int8": 1}, {"int8": 2})] == ["fp16", "fp16", "int8"]
+    assert [chip_kind(chip("server_gpu", bandwidth=rate)) for rate in (9e11, 2e12)] == ["fp16", "fp16 HBM"]
     assert (chip_kind(chip("npu", vendor="AMD")), chip_kind(chip("any", int8=2))) == ("AMD", "")
     npus = {name: typical_profile(chip("npu", vendor=name, int8=2), Conditions("int4")) for name in ("AMD", "Qualcomm")}
     for phase in ("prefill", "decode"):
