@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nas.answer.outcome import Outcome
-from nas.answer.palette import BASELINE, BEYOND, EVALUATED, EXACT, FRONTIER, INK, OF_DEVICES, PICK, STYLE, label
+from nas.answer.palette import BASELINE, BEYOND, EVALUATED, EXACT, FRONTIER, OF_DEVICES, PICK, STYLE, label
 from nas.answer.plot_data import (
     Convergence,
     answered_designs,
@@ -23,10 +23,9 @@ from nas.answer.plot_data import (
     thinned,
 )
 from nas.answer.sentences import devices_in_words, plot_axes
-from nas.files.figures import plain, plain_decades, png, save, styled
+from nas.files.figures import plain, plain_decades, save, styled
 from nas.files.own_files import inner_folder
 from nas.problem.problem import Problem
-from nas.search.strategy import Panel
 from search_spaces.arrays import IntArray
 
 MEDIAN = "#111111"  # where points are too many to see a line of their own colour
@@ -34,15 +33,10 @@ MARKERS = "osD^vP"  # of devices beyond the colours
 NAME_WIDTH, NAME_HEIGHT = 4.9, 10.0  # points of a letter and a line of a pick's name
 NAME_DROPS = range(12, 90, 4)  # points below its mark where it may stand
 VECTORS = 3_000  # points that an SVG holds as shapes; more become an image inside it
-OF_STRATEGIES: dict[str, Any] = {
-    "circle": {"s": 13, "facecolors": "none", "edgecolors": BASELINE},
-    "dot": {"s": 11, "color": FRONTIER, "linewidths": 0},
-    "cross": {"s": 14, "color": FRONTIER, "marker": "x", "linewidths": 0.9},
-}
 
 
 def draw_all(outcome: Outcome, folder: Path) -> None:
-    """Frontier, evolution of parameters along it, convergence, and the strategy's own."""
+    """Frontier, evolution of parameters along it, and convergence."""
     with styled(STYLE):
         inner_folder(folder.parent, folder.name)
         if len(outcome.frontier) == 0:
@@ -52,8 +46,6 @@ def draw_all(outcome: Outcome, folder: Path) -> None:
             save(evolution_figure(outcome), folder / "evolution")
         if (found := convergence(outcome)) is not None:
             save(convergence_figure(outcome, found), folder / "convergence")
-        if panels := [panel for section in outcome.sections for panel in section.panels]:
-            save(panels_figure(panels), folder / "learned")
 
 
 def frontier_figure(outcome: Outcome) -> Figure:
@@ -241,28 +233,3 @@ def convergence_figure(outcome: Outcome, found: Convergence) -> Figure:
     ax.set_xlabel("Distinct architectures evaluated")
     headed(figure, ax, f"{outcome.study.config.algo}, seed {outcome.study.config.seed}: {subtitle(outcome)}")
     return figure
-
-
-def panels_figure(panels: Sequence[Panel]) -> Figure:
-    """The panels one below the other."""
-    height = 2.6 * len(panels)
-    figure = Figure(figsize=(6.4, height))
-    figure.subplots_adjust(left=0.12, right=0.985, bottom=0.5 / height, top=1 - 0.3 / height, hspace=0.55)
-    axes: list[Axes] = list(np.atleast_1d(figure.subplots(len(panels), 1)))
-    for ax, panel in zip(axes, panels, strict=True):
-        ax.axhline(0.0, color=INK, linewidth=0.6)
-        for points in panel.points:
-            ax.scatter(points.x, points.y, label=points.label, **OF_STRATEGIES[points.mark])
-        if panel.log_scale:
-            ax.set_xscale("log")
-            plain_decades(ax.xaxis)
-        ax.set_xlabel(plain(label(panel.metric)))
-        ax.set_ylabel(panel.off)
-    axes[0].legend(loc="lower center", bbox_to_anchor=(0.5, 0.98), ncols=3)
-    return figure
-
-
-def panels_png(panels: Sequence[Panel]) -> bytes:
-    """The picture for a page."""
-    with styled(STYLE):
-        return png(panels_figure(panels))

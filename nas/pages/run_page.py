@@ -19,7 +19,6 @@ from nas.pages.page import (
     facts,
     folded,
     footer,
-    image,
     page,
     paragraphs,
     part_html,
@@ -114,11 +113,6 @@ def _folded(outcome: Outcome, section: Section) -> str:
     ]
     chart = section.key == "certain" and convergence(outcome) is not None
     pictures = [element("div", id="convergence", class_="chart")] if chart else []
-    for of_strategy in outcome.sections if section.key == "strategy" else ():
-        if of_strategy.title == section.title and of_strategy.panels:
-            from nas.answer.pictures import panels_png
-
-            pictures.append(image(panels_png(of_strategy.panels), of_strategy.pictured))
     return folded(section.title, *map(part_html, parts), *pictures)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from pydantic import BaseModel
@@ -20,7 +20,7 @@ from nas.study import entry_points
 from nas.study.user_code import ForeignError, naming_user_code
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import IntArray
 
 
 @dataclass(frozen=True)
@@ -102,31 +102,11 @@ class ReportTable:
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
-    """Points of a panel, x and y each (n,), with their entry in the legend."""
-
-    label: str
-    x: FloatArray
-    y: FloatArray
-    mark: Literal["circle", "dot", "cross"]
-
-
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """How far points of a metric lie from zero."""
-
-    metric: str
-    off: str
-    log_scale: bool
-    points: tuple[Points, ...]
-
-
-@dataclass(frozen=True, eq=False)
 class ReportSection:
     """What a strategy says of a search besides its evaluations.
 
     sentences: end the printed answer, `lessons` of summary.json; figures: the same in numbers, its `learned`; files: content by
-    name, columns of a CSV file or a mapping as YAML; panels: of one picture, that `pictured` describes.
+    name, columns of a CSV file or a mapping as YAML.
     """
 
     title: str
@@ -134,8 +114,6 @@ class ReportSection:
     figures: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     table: ReportTable | None = None
-    panels: tuple[Panel, ...] = ()
-    pictured: str = ""
 
 
 class Strategy(Protocol):

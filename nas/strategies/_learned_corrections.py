@@ -1,4 +1,4 @@
-"""Results of the models of expensive metrics: in words, as picks, tables, a picture and files, and read again from a run folder."""
+"""Results of the models of expensive metrics: in words, as picks, tables and files, and read again from a run folder."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,12 +12,12 @@ from nas.errors import UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
-from nas.record.candidates import read_candidates, read_numbers, read_rows
-from nas.search.strategy import Panel, Points, ReportSection, ReportTable
+from nas.record.candidates import read_candidates, read_numbers
+from nas.search.strategy import ReportSection, ReportTable
 from nas.strategies._corrected import Corrected, Model, size
 from nas.strategies._corrected_picks import TAIL, CorrectedPick, picks_of
 from nas.strategies._prior_columns import Designs
-from objectives.display_text import chance, read_cell
+from objectives.display_text import chance
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
@@ -28,8 +28,6 @@ EXPLAINED = (
     "holds: the probability that one measurement of every limited metric is within its limit, and that nothing fails. "
     "better: that the loss is truly lower than that of the formulas' pick."
 )
-PICTURED = "How far each value lies from what all others say of it, with the correction and by the prior alone"
-COLUMNS = ("value", "left_out", "by_prior", "known")
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,25 +169,21 @@ def section_of(problem: Problem, lessons: Lessons) -> ReportSection:
     files |= {"learned.csv": _columns_of_values(lessons.left_out)} if lessons.left_out else {}
     files |= {"corrected_picks.csv": _columns_of_picks(problem, lessons.picks)} if lessons.picks else {}
     section = ReportSection("What was learned", lessons.said, lessons.figures, files)
-    return _shown(section, problem, lessons.picks, lessons.left_out)
+    return _shown(section, problem, lessons.picks)
 
 
 def completed(section: ReportSection, folder: Path, problem: Problem) -> ReportSection:
-    """The recorded sentences with picks and values of the folder; a table that is missing or was altered is left out."""
-    picks, left_out = _picks(folder / "corrected_picks.csv", problem), _left_out(folder / "learned.csv", problem)
-    return _shown(section, problem, picks, left_out)
+    """The recorded sentences with the picks of the folder; a table that is missing or was altered is left out."""
+    return _shown(section, problem, _picks(folder / "corrected_picks.csv", problem))
 
 
-def _shown(
-    section: ReportSection, problem: Problem, picks: tuple[CorrectedPick, ...], left_out: Mapping[str, LeftOut]
-) -> ReportSection:
-    """The section with the table of picks and the picture of residuals, where there are any."""
+def _shown(section: ReportSection, problem: Problem, picks: tuple[CorrectedPick, ...]) -> ReportSection:
+    """The section with the table of picks, where there are any."""
     rows = tuple(_row(pick, *_designs(problem, pick)) for pick in picks)
     table = (
         ReportTable("Picks of the whole space", HEADER, rows, _changed(problem, picks), EXPLAINED) if picks else None
     )
-    panels = tuple(_panel(name, part) for name, part in left_out.items())
-    return replace(section, table=table, panels=panels, pictured=PICTURED)
+    return replace(section, table=table)
 
 
 def _changed(problem: Problem, picks: tuple[CorrectedPick, ...]) -> tuple[str | Architectures, ...]:
@@ -225,20 +219,6 @@ def _row(pick: CorrectedPick, now: Architectures, before: Architectures) -> tupl
     better = "" if pick.better is None else chance(pick.better)
     holds, held = map(chance, pick.holds)
     return pick.question, now, _expected(pick), holds, before if pick.changed else "the same", held, better
-
-
-def _panel(name: str, part: LeftOut) -> Panel:
-    """Value minus prediction, in percent where the metric is learned as a logarithm."""
-
-    def off(predicted: FloatArray) -> FloatArray:
-        found: FloatArray = 100.0 * (part.values / predicted - 1.0) if part.log_scale else part.values - predicted
-        return found
-
-    found, before = off(part.expected), np.arange(len(part.values)) < part.known
-    points = [] if part.by_prior is None else [Points("prior on a line", part.values, off(part.by_prior), "circle")]
-    points.append(Points("corrected", part.values[~before], found[~before], "dot"))
-    points += [Points("known before", part.values[before], found[before], "cross")] if before.any() else []
-    return Panel(name, "off when left out" + ", %" * part.log_scale, part.log_scale, tuple(points))
 
 
 def _columns_of_picks(problem: Problem, picks: tuple[CorrectedPick, ...]) -> dict[str, Any]:
@@ -301,31 +281,3 @@ def _pick(
         (number("holds"), number("analytic_holds")),
         None if np.isnan(better) else better,
     )
-
-
-def _left_out(path: Path, problem: Problem) -> dict[str, LeftOut]:
-    """The values that taught each metric of the study, beside what all others say of them."""
-    found: dict[str, LeftOut] = {}
-    if not path.is_file():
-        return found
-    with suppress(UsageError):
-        rows, numbers = read_rows(path), read_numbers(path)
-        names = np.array([read_cell(str(row.get("metric"))) for row in rows], dtype=object)
-        logs = np.array([row.get("scale") == "log" for row in rows])
-        own = {metric.name for metric in (*problem.objectives, *problem.functions)}
-        for name in (name for name in dict.fromkeys(names.tolist()) if name in own):
-            of = names == name
-            columns = [numbers.get(column, np.full(len(of), np.nan))[of] for column in COLUMNS]
-            if (part := _part(columns, log_scale=bool(logs[of].all()))) is not None:
-                found[name] = part
-    return found
-
-
-def _part(columns: list[FloatArray], *, log_scale: bool) -> LeftOut | None:
-    """One metric's values; None where one is missing or has no logarithm."""
-    values, expected, by_prior, known = columns
-    line = by_prior if np.isfinite(by_prior).all() else None
-    told = np.concatenate([values, expected, values if line is None else line])
-    if not (np.isfinite(told).all() and np.isfinite(known).all() and (told > 0).all() | (not log_scale)):
-        return None
-    return LeftOut(values, expected, line, log_scale, int((known == 1).sum()))

@@ -112,15 +112,13 @@ def test_a_module_of_a_package_on_the_python_path_is_a_strategy(
 SECTIONS = """
 
 def _sections(self, told):
-    from nas.search.strategy import Panel, Points, ReportSection, ReportTable
+    from nas.search.strategy import ReportSection, ReportTable
 
     first = self.space.architectures(told.genotypes[:1])
     table = ReportTable("Of mine", ("rank", "design"), (("1", first),), ("The first was ", first, "."), "By rank.")
-    points = Points("mine", told.metrics["loss"], told.metrics["loss"] - 3, "cross")
     files = {"mine.csv": {"key": told.keys}, "mine.yaml": {"evaluated": len(told)}}
     figures = {"evaluated": len(told)}
-    panel = Panel("loss", "off", False, (points,))
-    return [ReportSection("What I saw", ("All is well.",), figures, files, table, (panel,), "Mine")]
+    return [ReportSection("What I saw", ("All is well.",), figures, files, table)]
 
 
 FrontierMutation.sections = _sections
@@ -149,14 +147,11 @@ def test_what_a_strategy_says_stands_in_the_answer_its_page_and_its_files(
     ran = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert re.search(r"All is well\.\s+The first was [0-9]+ layers, width .*\.", ran.stdout, re.DOTALL)
     page = (tmp_path / "run" / "report.html").read_text()
-    assert re.search(
-        r"<h2>What I saw</h2></summary><p>All is well\..*Of mine.*By rank\..* alt=\"Mine\"", page, re.DOTALL
-    )
+    assert re.search(r"<h2>What I saw</h2></summary><p>All is well\..*Of mine.*By rank\.", page, re.DOTALL)
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert (summary["lessons"], summary["learned"]) == (["All is well."], {"evaluated": 20})
     assert (tmp_path / "run" / "mine.csv").read_text().startswith("key\n")
     assert yaml_source.read(tmp_path / "run" / "mine.yaml")[0] == {"evaluated": 20}
-    assert (tmp_path / "run" / "plots" / "learned.png").exists()
     forget(own, tmp_path)
     assert inside("report", "run").code == 0
     assert "<p>All is well." in (tmp_path / "run" / "report.html").read_text()

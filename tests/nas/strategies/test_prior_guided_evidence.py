@@ -227,7 +227,7 @@ def run(
 
 
 @pytest.mark.slow
-def test_a_run_leaves_what_it_learned_as_tables_picture_and_page(
+def test_a_run_leaves_what_it_learned_as_tables_and_page(
     run: Callable[..., tuple[str, Path, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "draw", draw)
@@ -242,10 +242,8 @@ def test_a_run_leaves_what_it_learned_as_tables_picture_and_page(
     learned = json.loads((folder / "summary.json").read_text())["learned"][name]
     rmse = np.sqrt(np.square(np.log(left_out.value / left_out.left_out)).mean())
     assert rmse == pytest.approx(learned["left_out_rmse"], rel=1e-6)
-    assert (folder / "plots" / "learned.png").stat().st_size > 5000
     page = (folder / "report.html").read_text()
     assert "What was learned" in page
-    assert '<img src="data:image/png;base64,' in page
     assert "Picks of the whole space" in page
     monkeypatch.setattr("nas.study.user_code.imported", lambda _: pytest.fail("imported"))
     (folder / "report.html").unlink()
