@@ -58,7 +58,7 @@ def extrapolation_of(law: Law) -> Composition:
     of_training = ("tokens", "vocabulary")
     names = dict.fromkeys(["n_experts", *(name for region in law.regions.values() for name in region.names)])
     parts = dict.fromkeys(part for name in names if name not in of_training for part in _made_of(name))
-    directions: dict[Quantity, int] = {part: 0 if _bounded(part) else 1 for part in parts}
+    directions: dict[Quantity, int] = {part: 0 if bounded(part) else 1 for part in parts}
 
     def at_quantities(*columns: FloatArray) -> FloatArray:
         ranges = _ranges(directions, iter(columns))
@@ -158,7 +158,7 @@ class SumOfTerms:
             for part, power in _made_of(name).items():
                 found.setdefault(part, set()).update(sign if power > 0 else -sign for sign in signs)
         return {
-            name: 1 if not _bounded(name) else signs.pop() if len(signs) == 1 else 0 for name, signs in found.items()
+            name: 1 if not bounded(name) else signs.pop() if len(signs) == 1 else 0 for name, signs in found.items()
         }
 
     def _signs(self) -> Iterator[tuple[Quantity, set[int]]]:
@@ -183,7 +183,7 @@ def _made_of(name: Quantity) -> Mapping[Quantity, float]:
     return dict(MADE_OF.get(name, {name: 1.0}).items())
 
 
-def _bounded(quantity: Quantity) -> bool:
+def bounded(quantity: Quantity) -> bool:
     """Whether an FFN adds to a quantity, so that a range of FFNs holds a range of it."""
     if isinstance(quantity, LogProduct):
         return any(part_of(name) == "ffn" for name in quantity.names)

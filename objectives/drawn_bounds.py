@@ -15,7 +15,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from objectives.composition import BOUNDED, composition_of_all
+from objectives.composition import bounded, composition_of_all
 from objectives.loss_law.draws import Draw
 from objectives.loss_law.features import COUNTS, MADE_OF, part_of
 from objectives.loss_law.form import LogProduct, Term, signed_exponent
@@ -137,7 +137,7 @@ class OneTerm:
         exponents = np.array([[row.exponents.get(name, 0.0) for name in names] for row in rows])
         quantities, columns = dict[Quantity, int](), list[FloatArray]()
         for name, column in zip(names, exponents.T, strict=True):
-            one_sided = (column >= 0.0).all() or (column <= 0.0).all() or not _ranged(name)
+            one_sided = (column >= 0.0).all() or (column <= 0.0).all() or not bounded(name)
             quantities[name] = (1 if column.max() > 0.0 else -1) if one_sided else 0
             columns += [column] if one_sided else [np.maximum(column, 0.0), np.minimum(column, 0.0)]
         of_rows = np.array([[row.start, row.constant, row.joined, row.power] for row in rows])
@@ -253,10 +253,3 @@ def _logs_of(name: str) -> dict[Quantity, float] | None:
             return None
         found[each if part_of(each) is None else LogProduct(((each, 1.0),))] = power
     return found
-
-
-def _ranged(quantity: Quantity) -> bool:
-    """Whether a range of FFNs holds a range of it."""
-    if isinstance(quantity, LogProduct):
-        return any(part_of(name) == "ffn" for name in quantity.names)
-    return quantity in BOUNDED

@@ -24,8 +24,6 @@ from search_spaces.columns import SHAPE
 from search_spaces.layer_kinds import KIND_DEFAULTS
 from search_spaces.specification import FURTHER_AXES
 
-STEPS = {"expert_size": "m", "expert_ffn_ratio": "r_single"}
-
 
 def gain_section(problem: Problem, gains: Gains, loss: float) -> Section:
     """The pick within the budgets, then each budget and each axis that holds a better design back; beside each what `evidence` says of it."""

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from nas.errors import UsageError
+from objectives.quantities import short
 from objectives.transfers import NEAREST
 
 Path = tuple[str | int, ...]
@@ -218,7 +219,7 @@ _NUMBERS = {
 
 def plain(detail: Any) -> str:
     """`expected X, got Y; do Z` for pydantic's own checks."""
-    kind, context, got = detail["type"], detail.get("ctx", {}), _shown(detail["input"])
+    kind, context, got = detail["type"], detail.get("ctx", {}), short(detail["input"])
     if kind == "missing":
         return "expected a value, got nothing; add it"
     if kind in ("too_short", "string_too_short") or (isinstance(detail["input"], list) and not detail["input"]):
@@ -245,8 +246,3 @@ def plain(detail: Any) -> str:
         if kind.startswith(stem):
             return f"expected {words}, got {got}; correct it"
     return f"expected {detail['msg'].removeprefix('Input should be ')}, got {got}; correct it"
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"

@@ -124,8 +124,6 @@ def fingerprints(resolved: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-#: What decides the numbers of designs, and which of them are feasible.
-PRICING = ("space", "objectives", "law", "device", "scenario", "budgets")
 
 
 def difference(
