@@ -138,7 +138,7 @@ def answer_of(
     beside = "" if first is None else f"; against {first[0]} trained alike {difference_in_words(first[1][0])}"
     beside += beside_evidence(witness) if beside else ""
     train, takes = _train(problem, chosen, m["loss"], beside), _takes(problem, chosen, m, changes, on_device or {})
-    return ThreeSentences(train, takes, _buys(problem, chosen, m["loss"], changes), _short(problem, chosen, m))
+    return ThreeSentences(train, takes, _buys(problem, m["loss"], changes), _short(problem, chosen, m))
 
 
 def _short(problem: Problem, chosen: Architectures, m: Mapping[str, float]) -> str:
@@ -322,7 +322,7 @@ def _waits(problem: Problem, chosen: Architectures, metric: str) -> str:
     return f", and {100 * spent[most] / total:.0f} % of {'the time' if phase is None else phase} goes to {WAITS[most]}"
 
 
-def _buys(problem: Problem, chosen: Architectures, loss: float, changes: Changes | None) -> str:
+def _buys(problem: Problem, loss: float, changes: Changes | None) -> str:
     if changes is None and least_of([o.name for o in problem.objectives]) != "loss":
         return "What one change buys is computed for the loss alone, which is no objective here."
     if changes is None:

@@ -198,7 +198,7 @@ def prior_report(own: Own, given: Law, law: Law, study: Study, seed: int) -> dic
         "data": _data(own, given),
         "coordinates": _coordinates(own.prior, after),
         "differences": _differences(study, given, law, after, seed),
-        "rows": _rows(own, given),
+        "rows": _rows(own),
         "residual_sd": {"prior": own.prior.scale, "posterior": after.scale},
         "range": {
             name: {"prior": list(ends), "now": list(law.fitted_on[name])}
@@ -293,7 +293,7 @@ def _left(slopes: FloatArray, apart: FloatArray, scale: float, more: int, genera
     return float(np.median(np.sqrt(np.einsum("ni,ij,nj->n", apart, after, apart))))
 
 
-def _rows(own: Own, given: Law) -> dict[str, Any]:
+def _rows(own: Own) -> dict[str, Any]:
     """Each row: its loss, what the law says now, how many sds it is off that, and off the prior beside the others of its group."""
     table, rows, found = own.table, own.rows, own.found
     expected, spread = _before(own)

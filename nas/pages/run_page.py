@@ -108,7 +108,7 @@ def _cautions(outcome: Outcome) -> str:
 def _folded(outcome: Outcome, section: Section) -> str:
     """A section of the answer, with what only a page has: rows that choose their design, pictures."""
     parts = [
-        replace(part, indices=_places(outcome, part)) if isinstance(part, Table) and section.key == "answer" else part
+        replace(part, indices=_places(outcome)) if isinstance(part, Table) and section.key == "answer" else part
         for part in section.parts
     ]
     chart = section.key == "certain" and convergence(outcome) is not None
@@ -116,7 +116,7 @@ def _folded(outcome: Outcome, section: Section) -> str:
     return folded(section.title, *map(part_html, parts), *pictures)
 
 
-def _places(outcome: Outcome, picks: Table) -> tuple[int | None, ...]:
+def _places(outcome: Outcome) -> tuple[int | None, ...]:
     """Where the design of each of your picks stands among everything evaluated."""
     places = {int(key): row for row, key in enumerate(outcome.evaluations.keys.tolist())}
     own = [pick for pick in outcome.picks if not pick.question.baseline]

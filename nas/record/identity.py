@@ -124,8 +124,6 @@ def fingerprints(resolved: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-
-
 def difference(
     recorded: Mapping[str, Any],
     now: Mapping[str, Any],
@@ -153,3 +151,7 @@ def _first_difference(path: str, old: Any, new: Any, sides: tuple[str, str]) -> 
 def _short(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) <= 80 else text[:77] + "…"
+
+
+#: What decides the numbers of designs, and which of them are feasible.
+PRICING = ("space", "objectives", "law", "device", "scenario", "budgets")
