@@ -1,6 +1,6 @@
 """How fast `plas train`'s step is: on a CPU beside a plain loop, on a GPU as a share of its bf16 peak (6·N·tokens).
 
-    python -m benchmarks.trainer                    milliseconds of a step and the ratio to the plain loop, in pairs that take turns
+    python -m benchmarks.trainer                    milliseconds of processor time a step and the ratio to the plain loop, in pairs that take turns
     python -m benchmarks.trainer --device cuda      also the share of the peak that the data sheet of --chip gives
 
 N are the parameters that a token passes: of the body, of chosen experts alone, and of the head. Needs the extra `hf`.
@@ -51,10 +51,10 @@ class PlainTraining:
         for module in self.model.modules():
             if "gate_up_proj" in dict(module.named_parameters(recurse=False)):
                 module.__dict__.pop("forward", None)
-        if getattr(self.model.config, "_experts_implementation", None):
-            self.model.set_experts_implementation(experts)
         self.optimiser = worker.optimiser_of(self.model, job)
         self.sparse = bool(job["config"].get("num_experts"))
+        if self.sparse and hasattr(self.model.config, "_experts_implementation"):
+            self.model.set_experts_implementation(experts)
         self.data = worker.Sequences(job["data"], job["sequence_length"])
 
     def advance(self) -> None:
@@ -95,20 +95,23 @@ def passed(architecture: Architectures) -> float:
     return float(feature(architecture, "active_parameters")[0]) + VOCABULARY * float(architecture.width[0])
 
 
-def timed(advances: Mapping[str, Callable[[], None]], steps: int, wait: Callable[[], object]) -> dict[str, list[float]]:
-    """Seconds of a step of each loop in each turn; they take turns, so that a busy machine slows all alike."""
+def timed(advances: Mapping[str, Callable[[], None]], steps: int, cuda: bool) -> dict[str, list[float]]:
+    """Seconds of a step of each loop in each turn, on a CPU of processor time; they take turns, so that a busy machine slows all alike."""
+    import torch
+
+    clock = time.perf_counter if cuda else time.process_time
     for advance in advances.values():
         for _ in range(FIRST):
             advance()
     seconds: dict[str, list[float]] = {name: [] for name in advances}
     for _ in range(TURNS):
         for name, advance in advances.items():
-            wait()
-            begin = time.perf_counter()
+            begin = clock()
             for _ in range(steps):
                 advance()
-            wait()
-            seconds[name].append((time.perf_counter() - begin) / steps)
+            if cuda:
+                torch.cuda.synchronize()
+            seconds[name].append((clock() - begin) / steps)
     return seconds
 
 
@@ -123,7 +126,6 @@ def lines(device: str, chip: str, threads: int) -> Iterator[str]:
     kind = device.partition(":")[0]
     batch, steps = BATCH[kind], STEPS[kind]
     how = How(device, "fp32" if kind == "cpu" else "bf16", threads, 1, float("inf"))
-    wait: Callable[[], object] = torch.cuda.synchronize if kind == "cuda" else lambda: None
     with TemporaryDirectory() as place:
         folder = Path(place)
         for name in (CURVES, UNFINISHED):
@@ -135,7 +137,7 @@ def lines(device: str, chip: str, threads: int) -> Iterator[str]:
             ours = worker.Training(job)
             few = {**job, "micro_batch": min(job["micro_batch"], AT_ONCE // LENGTH)}
             advances = {"ours": ours.advance, "plain": PlainTraining(few, "grouped_mm").advance}
-            seconds = timed(advances, steps, wait)
+            seconds = timed(advances, steps, kind == "cuda")
             best = {loop: median(values) for loop, values in seconds.items()}
             ratios = sorted(a / b for a, b in zip(seconds["ours"], seconds["plain"], strict=True))
             rate = batch * LENGTH / best["ours"]

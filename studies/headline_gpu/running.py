@@ -129,7 +129,7 @@ def predicted_s(piece: Piece, flops: float, sparse: bool, lines: Sequence[Line])
         for line in lines
         if (line["kind"], line["n_experts"] > 1, line["status"]) == (piece.kind, sparse, "ok")
     ]
-    return SLACK * flops / min(rates, default=SUPPOSED) + (COMPILING_S if piece.kind == FULL else 0.0)
+    return SLACK * flops / min(rates, default=SUPPOSED)
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -161,6 +161,7 @@ def run(given: argparse.Namespace) -> None:
             continue
         job = job_of(piece, size)
         seconds = predicted_s(piece, job.flops, bool(job.model.column("n_experts") > 1), lines)
+        seconds += COMPILING_S if piece.kind == FULL and given.device != "cpu" else 0.0
         if seconds > end - time.monotonic():
             print(f"next is {piece}, predicted to take {seconds:.0f} s: more than is left", flush=True)
             return

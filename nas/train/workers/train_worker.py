@@ -110,10 +110,10 @@ class Grouped(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, slopes):
-        rows, weight, ends = ctx.saved_tensors
-        slopes = slopes.contiguous()
-        empty = ends.diff(prepend=ends.new_zeros(1)) == 0  # of no rows a product may hold anything
-        of_weight = functional.grouped_mm(slopes.T, rows, offs=ends).masked_fill(empty[:, None, None], 0.0)
+        (rows, weight, ends), slopes = ctx.saved_tensors, slopes.contiguous()
+        of_weight = functional.grouped_mm(slopes.T, rows, offs=ends)
+        if rows.is_cuda:  # where a product of no rows may hold anything
+            of_weight.masked_fill_((ends.diff(prepend=ends.new_zeros(1)) == 0)[:, None, None], 0.0)
         return functional.grouped_mm(slopes, weight, offs=ends), of_weight.to(ctx.dtype), None, None
 
 
