@@ -179,7 +179,7 @@ def trained(piece: Piece, job: Job, device: str, corpus: Corpus, folder: Path) -
     """A line of the record: the row that `plas train` would write, with the piece, the text and the machine."""
     import torch
 
-    how = How(device, "fp32" if device == "cpu" else "bf16", torch.get_num_threads(), 1, math.inf)
+    how = How(device, "fp32" if device == "cpu" else "bf16", 1, 1, math.inf)
     begin = time.monotonic()
     try:
         content = answered(job_settings(job, how, corpus, folder))

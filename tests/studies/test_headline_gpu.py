@@ -145,15 +145,19 @@ def test_answers_are_of_shapes_with_every_seed() -> None:
 def test_miniature_trains_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Pieces end whole, what has ended is not trained again, and what will not end in time is not begun."""
     pytest.importorskip("transformers", reason="needs the extra hf, which is not installed")
-    given = argparse.Namespace(out=tmp_path, data=tmp_path / "data", seconds=25.0, device="cpu", miniature=True)
+    given = argparse.Namespace(out=tmp_path, data=tmp_path / "data", seconds=1e5, device="cpu", miniature=True)
     _, ids = read_candidates(SHAPES)
     done = [line(SHORT, name, factor, 0, 3.0) for name in ids for factor in FACTORS][:-1]
+    done += [line(FULL, name, FACTORS[0], seed, 3.0) for seed in SEEDS for name in ids][1:]
     run(argparse.Namespace(**{**vars(given), "seconds": 0.0}))
     assert "more than is left" in capsys.readouterr().out
     digest = json.loads((tmp_path / "data" / "data" / "data.json").read_text())["train"]["sha256"]
     (tmp_path / RESULTS).write_text("".join(json.dumps({**each, "text": digest}) + "\n" for each in done))
     run(given)
     added = read_lines(tmp_path / RESULTS)[len(done) :]
-    assert [(each["kind"], each["id"], each["seed"]) for each in added[:2]] == [(SHORT, ids[-1], 0), (FULL, ids[0], 0)]
+    assert [(each["kind"], each["id"], each["seed"]) for each in added] == [(SHORT, ids[-1], 0), (FULL, ids[0], 0)]
+    run(given)
+    assert "nothing is left" in capsys.readouterr().out
+    assert len(read_lines(tmp_path / RESULTS)) == len(done) + 2
     assert all(each["status"] == "ok" and each["loss"] < 5.0 for each in added)
     assert added[1]["tokens"] == miniature().tokens[FULL]
