@@ -53,7 +53,6 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
         space=str(folder / "space.yaml"), tokens=1e10, next=5,
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("nas.fit.plots.save", lambda *_, **__: None)
         patched.setattr("nas.fit.command.RIVAL_STARTS", 1)
         execute(request)
     return folder / "fitted"
