@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
+import yaml
 
 from nas.files.tables import csv_text
 from nas.fit.next_designs import candidates_of
@@ -23,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 STUDY, BASELINES, SHAPES, ROLES, PREDICTIONS = (
     HERE / name for name in ("study.yaml", "baselines.csv", "shapes.csv", "roles.csv", "predictions.csv")
 )
+SPEEDS = HERE / "boards.yaml"
 BOARDS = ("jetson_orin_nano_super_8gb", "raspberry_pi_5")
 LAWS = ("evidence", "hw_codesign")
 TOKENS = 100e6  # of every training; hw_codesign does not see them
@@ -32,8 +34,10 @@ LIMITED = ("total_ms", "memory_gb")  # of which a pick has at most what its base
 
 
 def problem_of(board: str, law: str) -> Problem:
-    """The study on a board under a law."""
-    flags = {"device": board, "law": law, **({"tokens": TOKENS} if law == LAWS[0] else {})}
+    """The study on a board, with the speeds kept in `boards.yaml`, under the law as it was then."""
+    speeds = yaml.safe_load(SPEEDS.read_text(encoding="utf-8"))[board]
+    own = {"law": str(HERE / f"{law}.yaml"), **({"tokens": TOKENS} if law == LAWS[0] else {})}
+    flags = {"device": board, "calibration": speeds, **own}
     return assemble(*layered(flags, [], str(STUDY))).problem
 
 
