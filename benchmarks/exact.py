@@ -1,6 +1,7 @@
 """Exact frontiers of spaces of any size: seconds, memory, growth, and brute force over 10^8 beside it.
 
 python benchmarks/exact.py [--only growth|goals|brute|tables]
+python benchmarks/exact.py --against CHECKOUT    whole runs of large spaces in this checkout and in another, in turn
 """
 
 import argparse
@@ -9,11 +10,14 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from nas.exact.checkpoint import SolverCheckpoint
 from nas.exact.decomposition.additive_bounds import AdditiveBounds
@@ -246,16 +250,47 @@ def random_rate(sums: AdditiveBounds, metrics: tuple[str, ...], n: int = 2_000_0
     return n / least(lambda: [sums.values(metric, ffn, box, backbone) for metric in metrics])
 
 
+def whole_run(checkout: Path, space: str) -> tuple[float, IntArray]:
+    """Processor seconds of `plas run --algo exact` in a checkout, and the sorted losses and times of its frontier in units of 1e-9, (n, 2)."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "nas.run", "--algo", "exact", "--space", space, "--out", f"{folder}/run"]
+        before = os.times()
+        subprocess.run(
+            command, cwd=checkout, env={**os.environ, "PYTHONPATH": str(checkout)}, check=True, capture_output=True
+        )
+        after = os.times()
+        front = pd.read_csv(f"{folder}/run/frontier.csv")[["loss", "total_ms"]].sort_values(["loss", "total_ms"])
+        spent = after.children_user + after.children_system - before.children_user - before.children_system
+        return spent, np.rint(front.to_numpy() * 1e9).astype(np.int64)
+
+
+def against(other: Path, repeats: int = 3) -> None:
+    """Whole runs here and in another checkout in turn: median processor seconds, their ratio, and whether the frontiers are the same."""
+    here = Path(__file__).resolve().parents[1]
+    for space in ("huge", "edge2026"):
+        pairs = [(whole_run(here, space), whole_run(other.resolve(), space)) for _ in range(repeats)]
+        ours, theirs = (np.median([pair[side][0] for pair in pairs]) for side in (0, 1))
+        same = all(np.array_equal(a[1], b[1]) for a, b in pairs)
+        print(
+            f"{space}: {ours:.1f} s here, {theirs:.1f} s there, ratio {ours / theirs:.2f}; frontiers {'the same' if same else 'DIFFER'}",
+            flush=True,
+        )
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=["growth", "goals", "brute", "tables"])
     parser.add_argument("--goal")
+    parser.add_argument("--against", type=Path, help="another checkout, such as an older commit")
     asked = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     if asked.goal:
         goal(asked.goal)
+        return
+    if asked.against:
+        against(asked.against)
         return
     for name, part in (("goals", goals), ("growth", growth), ("brute", brute), ("tables", tables)):
         if asked.only in (None, name):
