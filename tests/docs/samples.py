@@ -3,7 +3,8 @@
 python tests/docs/samples.py [--check] [PAGE ...]
 
 Without --check the pages are rewritten in place; what differs only in masked numbers (times, versions, dates) stays as it is.
-docs/testing.md says how a block is marked.
+docs/testing.md says how a block is marked. A page is also wrong if it does not show a phrase of the mark `shows`, or if … leaves out a caution
+about the answer that the page has not shown before.
 """
 
 import argparse
@@ -23,7 +24,11 @@ PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "d
 ELISION = "…"
 LIMIT_S = 600
 FENCE = re.compile(r"^( *)```(\w*)\s*$")
-MARK = re.compile(r"^ *<!-- (not run|setup|file|from|exit): (.*?) ?(-->)?$")
+MARK = re.compile(r"^ *<!-- (not run|setup|file|from|exit|shows): (.*?) ?(-->)?$")
+CAUTION = re.compile(
+    r"^ *(Warning|Caution)\b|wrongly|error unknown|extrapolated|On the real device|above the limit|none of them is like|"
+    r"no training supports|is no evidence|Do not rely"
+)
 PROGRESS = re.compile(r"^[\d,]+( of [\d,]+)?, [\d,]+/s|^\S.* …$")
 MASKS = [
     (re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?"), "DATE"),
@@ -170,6 +175,7 @@ class Page:
 
     def __init__(self, folder: Path, shared: Path) -> None:
         self.folder, self.said = folder, dict[str, list[str]]()
+        self.printed, self.shown = list[str](), list[str]()  # by the block that runs; by the page so far
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
         self.environment = {"PATH": path, "HOME": str(folder / ".home"), "LC_ALL": "C.UTF-8", "TERM": "dumb"}
         self.environment |= {"COLUMNS": "120", "NO_COLOR": "1", "PYTHONUNBUFFERED": "1", "MPLCONFIGDIR": str(shared)}
@@ -197,6 +203,7 @@ class Page:
         """What a command printed when it was run on this page; it is run if it was not."""
         if command not in self.said:
             self.said[command] = self.run(command)[1]
+        self.printed += self.said[command]
         return self.said[command]
 
     def block(self, block: Block) -> tuple[list[str], str]:
@@ -205,15 +212,32 @@ class Page:
             code, lines = self.run(setup)
             if code:
                 return block.lines, f"setup ended with exit code {code}:\n" + "\n".join(lines)
+        self.printed = []
         if block.kind == "file":
             path = self.folder / block.marks["file"]
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("\n".join(block.lines) + "\n", encoding="utf-8")
         if block.kind in ("bash", "python"):
-            return block.lines, self.script(block)
+            return block.lines, self.script(block) or self.unsaid(block, [])
+        lines = list(self.console(block)) if block.kind == "console" else block.lines
         if block.kind == "from":
-            return updated(block.lines, self.known(block.marks["from"]), excerpt=True), ""
-        return (list(self.console(block)) if block.kind == "console" else block.lines), ""
+            lines = updated(block.lines, self.known(block.marks["from"]), excerpt=True)
+        self.shown += lines
+        return lines, self.unsaid(block, lines)
+
+    def unsaid(self, block: Block, lines: Sequence[str]) -> str:
+        """Phrases of the mark `shows` that the block does not show, or print if it is a script, and cautions that its … leaves out."""
+        text = " ".join(" ".join(lines if block.kind in ("console", "from") else self.printed).split())
+        wrong = [
+            f"expected {phrase!r}, got none"
+            for phrase in block.marks.get("shows", "").split("\n")
+            if phrase not in text
+        ]
+        if block.kind == "console":
+            rows = [row for row in self.shown if row != ELISION]
+            cautions = [line for line in self.printed if CAUTION.search(line)]
+            wrong += [f"… leaves out {line!r}" for line in cautions if not any(same(row, line) for row in rows)]
+        return "\n".join(wrong)
 
     def script(self, block: Block) -> str:
         """What is wrong with a script: another exit code than it should have, or a traceback."""
@@ -222,7 +246,7 @@ class Page:
             (self.folder / ".sample.py").write_text(text, encoding="utf-8")
             text = "PYTHONPATH=. python .sample.py"
         code, lines = self.run(text)
-        self.said[text] = lines
+        self.said[text] = self.printed = lines
         if code == int(block.marks.get("exit", "0")) and not any(line.startswith("Traceback") for line in lines):
             return ""
         return f"ended with exit code {code}:\n" + "\n".join(lines[-20:])

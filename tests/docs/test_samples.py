@@ -108,6 +108,56 @@ def test_a_block_that_fails_is_said(right: str, broken: str, said: str) -> None:
     assert any(said in line for line in wrong), wrong
 
 
+ANSWER = r"""<!-- setup: printf 'head\nBest design: 8 layers\n  Loss 2.5 nats (error\n  unknown)\nWarning: not measured, typical\n' > a.txt -->
+<!-- shows: Best design
+nats (error unknown) -->
+```
+$ cat a.txt
+…
+Best design: 8 layers
+  Loss 2.5 nats (error
+  unknown)
+Warning: not measured, …
+```
+
+<!-- shows: 8 layers -->
+```bash
+cat a.txt
+```
+"""
+
+
+def test_an_answer_with_its_phrases_and_cautions_is_left_as_it_is() -> None:
+    assert samples.renewed(ANSWER) == (ANSWER, [])
+
+
+@pytest.mark.parametrize(
+    ("right", "other", "said"),
+    [
+        ("shows: Best design", "shows: Best model", "expected 'Best model', got none"),
+        ("nats (error unknown)", "nats (error known)", "expected 'nats (error known)', got none"),
+        ("shows: 8 layers", "shows: 9 layers", "expected '9 layers', got none"),
+        ("Warning: not measured, …", "…", "… leaves out 'Warning: not measured, typical'"),
+        (
+            "Best design: 8 layers\n  Loss 2.5 nats (error\n  unknown)\nWarning",
+            "Best design: 8 layers\n…\nWarning",
+            "nats (error unknown)",
+        ),
+    ],
+)
+def test_a_phrase_that_is_not_printed_and_a_caution_that_is_cut_are_said(right: str, other: str, said: str) -> None:
+    """The page as it was printed is right but for what it does not say."""
+    before = ANSWER.replace(right, other, 1)
+    after, wrong = samples.renewed(before)
+    assert (after, len(wrong)) == (before, 1)
+    assert said in wrong[0]
+
+
+def test_a_caution_that_a_page_has_shown_may_be_cut_below() -> None:
+    again = ANSWER + "\n```\n$ cat a.txt | tac\n…\nhead\n```\n"
+    assert samples.renewed(again) == (again, [])
+
+
 @pytest.mark.parametrize("unmarked", ["```\nplain\n```", "```sh\nls\n```"])
 def test_a_block_of_no_known_kind_is_seen(unmarked: str) -> None:
     assert samples.blocks_of(unmarked)[0].kind == "unknown"
