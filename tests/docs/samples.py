@@ -26,8 +26,8 @@ LIMIT_S = 600
 FENCE = re.compile(r"^( *)```(\w*)\s*$")
 MARK = re.compile(r"^ *<!-- (not run|setup|file|from|exit|shows): (.*?) ?(-->)?$")
 CAUTION = re.compile(
-    r"^ *(Warning|Caution)\b|wrongly|error unknown|extrapolated|On the real device|above the limit|none of them is like|"
-    r"no training supports|is no evidence|Do not rely"
+    r"^ *(?:Warning|Caution)\b.*|wrongly favours|error unknown|On the real device|none of them is like|no training supports|"
+    r"fitted on other designs|Do not rely"
 )
 PROGRESS = re.compile(r"^[\d,]+( of [\d,]+)?, [\d,]+/s|^\S.* …$")
 MASKS = [
@@ -234,9 +234,10 @@ class Page:
             if phrase not in text
         ]
         if block.kind == "console":
-            rows = [row for row in self.shown if row != ELISION]
-            cautions = [line for line in self.printed if CAUTION.search(line)]
-            wrong += [f"… leaves out {line!r}" for line in cautions if not any(same(row, line) for row in rows)]
+            shown, rows = " ".join(" ".join(self.shown).split()), [row for row in self.shown if row != ELISION]
+            cautions = [words.strip() for line in self.printed for words in CAUTION.findall(line)]
+            cut = [words for words in cautions if words not in shown and not any(same(row, words) for row in rows)]
+            wrong += [f"… leaves out {words!r}" for words in cut]
         return "\n".join(wrong)
 
     def script(self, block: Block) -> str:
