@@ -1,6 +1,7 @@
 """`evidence`: the base, a table of the user's, a published file, and what is refused."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,10 @@ def test_a_table_of_ones_own_and_a_law_of_ones_own(inside: Inside, tmp_path: Pat
     assert "left out" not in answer.out.splitlines()[1]
 
 
-def test_a_law_fitted_on_a_prior_judges_rows_that_it_has_not_seen(inside: Inside, tmp_path: Path) -> None:
+def test_a_law_fitted_on_a_prior_judges_rows_that_it_has_not_seen(
+    inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tests.made_up_prior", loaded("made_up_prior.py"))
     fit = loaded("nas/fit/test_on_prior.py")
     (tmp_path / "others.yaml").write_text(dump(fit.LAW.mapping()))
     rows = fit.rows_of(30)
