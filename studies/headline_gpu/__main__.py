@@ -4,7 +4,7 @@
     python -m studies.headline_gpu run --out FOLDER --data FOLDER --seconds 540      trains piece by piece; again, to go on
     python -m studies.headline_gpu judge FOLDER                what the trainings say, as lines of Markdown
 
-`run` keeps each finished training as a line of FOLDER/results.jsonl and begins none that is predicted not to end in time, so that every lease of a
+`run` keeps each finished training as a line of FOLDER/results.jsonl and begins none that is predicted not to end in time, so that every session on a
 GPU adds whole trainings: take the file along and name the same folder. `--data` is where token ids are made, anew on each machine. `--miniature --device cpu` runs every
 piece with tiny shapes and texts, in minutes. Rules and predictions are in studies/headline_gpu/design.md.
 """
