@@ -72,7 +72,7 @@ def execute(request: CompareRequest) -> None:
         results = compared(plan, folder, request, stage)
         document = written(plan, folder, request, results, stage)
     if request.json or not request.quiet:
-        show(on_screen(document, folder, results), as_json=request.json)
+        show(on_screen(document, folder, results, plan.config), as_json=request.json)
     if all(result.reference is None for result in results):
         failed = next((reason for result in results for reason in result.failures.values()), "")
         if failed:
@@ -229,7 +229,7 @@ def draw(folder: Path, document: Document, results: Sequence[StudyResult], ranke
     write(folder / "report.html", comparison_page(document, results))
 
 
-def on_screen(document: Document, folder: Path, results: Sequence[StudyResult]) -> Document:
+def on_screen(document: Document, folder: Path, results: Sequence[StudyResult], config: ComparisonConfig) -> Document:
     """What a terminal shows of a comparison: what is not folded, where its files are, how it gets more seeds."""
     own = {run.seed for result in results for run in result.runs if run.seed is not None}
     drawn = "".join(f", {name}" for name in ("report.html", "plots/") if (folder / name).exists())
@@ -237,7 +237,7 @@ def on_screen(document: Document, folder: Path, results: Sequence[StudyResult]) 
         f"Files: {folder}/ (report.md, tables/, timing/{drawn}{', a run folder per run in cells/' if own else ''})"
     ]
     if own:
-        lines.append(f"More seeds: {command('compare')} --resume {in_a_command(folder)} --seeds {2 * len(own)}")
+        lines.append(f"More seeds: {command('compare')} {continuing(folder, config)} --seeds {max(2 * len(own), 8)}")
     shown = [section for section in document.sections if not section.folded]
     return replace(document, sections=(*shown, Section("", tuple(lines))))
 

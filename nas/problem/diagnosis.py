@@ -123,7 +123,8 @@ def lines(diagnosis: Diagnosis, whole_space: bool) -> list[str]:
         return ["The search evaluated nothing within the budgets, but the space holds designs that are:", *met]
     sentences = [f"No architecture satisfies the budgets, among {scope}."]
     sentences += [f"  {r.budget}: {_relaxation(r)}" for r in diagnosis.relaxations]
-    if np.isfinite(1000 * diagnosis.together) and len(diagnosis.relaxations) > 1:
+    users = all(r.budget.metric != EXTRAPOLATION for r in diagnosis.relaxations)  # what a law covers no user relaxes
+    if users and np.isfinite(1000 * diagnosis.together) and len(diagnosis.relaxations) > 1:
         sentences.append(f"  Relaxing every budget by {_opening(diagnosis):.1f} % opens the first design.")
     sentences += [
         f"  No design {'of the space' if whole_space else 'evaluated'} takes less than {value:.4g} GB ({metric}): for less "

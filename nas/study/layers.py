@@ -8,6 +8,7 @@ from typing import Any
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import CHOOSE, Path, near_file, unknown
+from nas.problem.objective import EXTRAPOLATION, INSIDE
 from nas.study.catalogue import NAMED, id_and_mode
 from nas.study.configuration import IN_TEXT, IN_TOKENS
 from nas.study.value_parsers import split_budgets, split_names, written_only
@@ -41,6 +42,9 @@ def over(
     raw = {key: value for key, value in raw.items() if (IN_TEXT | IN_TOKENS).get(key) not in given}
     if given.get("algo", raw.get("algo")) != raw.get("algo"):
         raw = {key: value for key, value in raw.items() if key != "params"}  # they were the other strategy's
+    limits = raw.get("budgets")
+    if "outside" in given and raw.get("outside", "allow") != "allow" and isinstance(limits, Mapping):
+        raw["budgets"] = {name: limit for name, limit in limits.items() if (name, limit) != (EXTRAPOLATION, INSIDE)}
     for name, value in given.items():
         origin = flag_name(name) if name in flags else f"--set {name}"
         place(raw, origins, tuple(name.split(".")), value, origin)

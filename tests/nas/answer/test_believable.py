@@ -14,6 +14,7 @@ from nas.answer.three_sentences import nothing_fits
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import pick_of
 from nas.problem.breakdown import steps_from
+from nas.problem.diagnosis import lines
 from nas.problem.evaluations import Evaluations
 from nas.problem.law_caveats import leaves
 from nas.problem.objective import EXTRAPOLATION
@@ -21,7 +22,7 @@ from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
-from nas.study.layers import layered
+from nas.study.layers import layered, over
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
@@ -209,3 +210,19 @@ def test_designs_outside_are_shown_beyond_the_frontier_but_not_on_it(concluded: 
     assert (found.frontier.metrics[EXTRAPOLATION] == 1.0).all()
     assert not np.intersect1d(beyond.keys, found.frontier.keys).size
     assert not len(beyond_evidence(concluded(400, outside="exclude", **keys)))
+
+
+def test_outside_of_a_flag_replaces_the_limit_that_a_recorded_study_had_of_it() -> None:
+    recorded = {"law": "evidence", "outside": "exclude", "budgets": {"total_ms": 5.0, EXTRAPOLATION: 1.0}}
+    raw, _ = over(recorded, {}, {"outside": "allow"}, [])
+    assert raw["budgets"] == {"total_ms": 5.0}
+    assert over(recorded, {}, {}, [])[0]["budgets"] == recorded["budgets"]
+    own = recorded["budgets"] | {EXTRAPOLATION: 1.5}
+    assert over(recorded | {"budgets": own}, {}, {"outside": "allow"}, [])[0]["budgets"] == own
+
+
+def test_no_user_is_told_to_relax_what_a_law_covers() -> None:
+    for outside, told in (("exclude", False), ("allow", True)):
+        problem = problem_of("paper", "rk3588_npu", ["total_ms=1", "resident_gb=0.1"], outside=outside)
+        found = diagnosed(problem, problem.evaluate(problem.space.genotypes(np.arange(100))))
+        assert any("Relaxing every budget" in line for line in lines(found, whole_space=True)) == told
