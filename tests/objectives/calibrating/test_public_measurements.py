@@ -83,9 +83,11 @@ def test_moe_decode_in_batches(rows: list[dict[str, str]], source: str, most: fl
 
 
 def test_shipped_profiles(rows: list[dict[str, str]]) -> None:
-    """The catalogue's profiles are what the public table gives."""
+    """The catalogue's profiles are what the public table gives, but for those of the rows in studies/accuracy/orin_nano_super_25w.csv."""
     for name, profiles in shipped(rows).items():
-        found = [p for p in load_device(name).profiles if not p.between]
+        measured = [p for p in load_device(name).profiles if not p.between]
+        found = [p for p in measured if "(table 15)" not in p.source]
+        assert len(measured) - len(found) == 2 * (name == "jetson_orin_nano_super_8gb")
         assert [(p.engine, p.precision, p.mode, p.source) for p in found] == [
             (p.engine, p.precision, p.mode, p.source) for p in profiles
         ]
