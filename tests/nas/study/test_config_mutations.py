@@ -171,6 +171,9 @@ def values(key: str, now: Any, *, own: bool) -> list[Any]:
     return [True] if now is None and (key.startswith(("use_", "tie_")) or key.endswith("bias")) else []
 
 
+TOWERS = ("visual", "vision_tower", "multi_modal_projector")  # in the names of a model's weights
+
+
 def of_transformers(kind: str, content: Content) -> int:
     """Parameters of the decoder that transformers builds, on the meta device.
 
@@ -184,16 +187,18 @@ def of_transformers(kind: str, content: Content) -> int:
     whole = next(
         (name for name, text in model_types().text_of.items() if text == kind and kind.endswith("vl_text")), None
     )
-    whole = "qwen3_vl_moe" if kind == "qwen3_vl_moe_text" else whole
+    whole = {"qwen3_vl_moe_text": "qwen3_vl_moe", "mistral4": "mistral3"}.get(kind, whole)
     if whole is None:
         config, builder = transformers.AutoConfig.for_model(kind, **keys), transformers.AutoModelForCausalLM
     else:
+        if kind == "mistral4":
+            keys.setdefault("tie_word_embeddings", False)  # the text's default, which the whole ties
         tied = {key: keys.pop(key) for key in ("tie_word_embeddings",) if key in keys}
-        config = transformers.AutoConfig.for_model(whole, text_config=keys, **tied)
+        config = transformers.AutoConfig.for_model(whole, text_config={"model_type": kind, **keys}, **tied)
         builder = transformers.AutoModelForImageTextToText
     with torch.device("meta"):
         model = builder.from_config(config)
-    return sum(p.numel() for name, p in model.named_parameters() if "visual" not in name)
+    return sum(p.numel() for name, p in model.named_parameters() if not any(part in name for part in TOWERS))
 
 
 def ours(kind: str, content: Content) -> int:
