@@ -243,7 +243,7 @@ def _by_parts(
         return _over_devices(problem, rules, report, over)
     sums = SettingBySetting(problem, names, checkpoint, most)
     frontier = sums.frontier(problem.objectives, problem.budgets, report=report) if problem.objectives else None
-    picks = _picks(sums, frontier, rules)
+    picks = _picks(problem, frontier, rules, PickRule.read_off, sums.picks)
     effort = sums.effort
     text = (
         f"{problem.space.size:,} architectures were covered by sums of parts: {effort.bounded:,} bounds, {effort.evaluated:,} "
@@ -261,34 +261,36 @@ def _over_devices(
 ) -> ExactSolution:
     """The answers of many devices together."""
     frontier = over.frontier(problem.objectives, problem.budgets, report) if problem.objectives else None
-    picks = tuple(_pick_over(over, frontier, rule) for rule in rules)
+    picks = _picks(
+        problem,
+        frontier,
+        rules,
+        PickRule.among,
+        lambda rest: [over.lowest(rule.within, rule.budget, rule.least) for rule in rest],
+    )
     nothing = problem.evaluate(np.zeros((0, len(problem.space.gene_sizes)), dtype=np.int64))
     return _solution(problem, nothing if frontier is None else frontier, picks, "parts", "".join(over.said[:1]))
 
 
-def _pick_over(over: Together, frontier: Evaluations | None, rule: PickRule) -> Evaluations | None:
-    """A member of the frontier where what decides a pick is minimised: of equal ones that which costs least in what else is; else solved by itself."""
-    if frontier is not None and rule.among(frontier):
-        return _of(frontier, rule)
-    if frontier is None and over.problem.objectives:
-        return None
-    if rule.dense:
-        return _dense_picks(over.problem, (rule,))[0]
-    return over.lowest((*over.problem.budgets, *rule.within), rule.budget, rule.least)
-
-
 def _picks(
-    sums: SettingBySetting, frontier: Evaluations | None, rules: tuple[PickRule, ...]
+    problem: Problem,
+    frontier: Evaluations | None,
+    rules: tuple[PickRule, ...],
+    is_member: Callable[[PickRule, Evaluations], bool],
+    solved: Callable[[Sequence[PickRule]], list[Evaluations | None]],
 ) -> tuple[Evaluations | None, ...]:
-    """Members of the frontier where picks must be, the others solved together; no frontier of some objectives is no pick."""
-    if frontier is None and sums.problem.objectives:
+    """Members of the frontier where picks must be, the others `solved`; no frontier of some objectives is no pick.
+
+    Of equal members the pick is that which costs least in what else is minimised.
+    """
+    if frontier is None and problem.objectives:
         return (None,) * len(rules)
-    found = {rule: _of(frontier, rule) for rule in rules if frontier is not None and rule.read_off(frontier)}
+    found = {rule: _of(frontier, rule) for rule in rules if frontier is not None and is_member(rule, frontier)}
     dense = tuple(rule for rule in rules if rule.dense)
-    found |= zip(dense, _dense_picks(sums.problem, dense), strict=True)
+    found |= zip(dense, _dense_picks(problem, dense), strict=True)
     rest = [rule for rule in dict.fromkeys(rules) if rule not in found]
-    limited = [replace(rule, within=(*sums.problem.budgets, *rule.within)) for rule in rest]
-    found |= zip(rest, sums.picks(limited), strict=True)
+    limited = [replace(rule, within=(*problem.budgets, *rule.within)) for rule in rest]
+    found |= zip(rest, solved(limited), strict=True)
     return tuple(found[rule] for rule in rules)
 
 

@@ -178,14 +178,28 @@ class OptunaStrategy(ABC):
         """State that a batch leaves besides its trials."""
 
 
-class Lineage(BaseGASampler):
-    """A genetic sampler that breeds from the parents it is handed.
-
-    Optuna's own looks for its generation, its parents and its search space among all trials at
-    every draw, which costs the more the longer the study is.
-    """
+class GivenGenes(BaseSampler):
+    """A sampler that is given its search space, which Optuna's own looks for among all trials at every draw."""
 
     genes: dict[str, BaseDistribution]
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        """The genes that it was given."""
+        return self.genes
+
+
+def with_choice(genes: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
+    """Every gene with a choice, sorted as Optuna sorts them."""
+    return {name: genes[name] for name in sorted(genes) if not genes[name].single()}
+
+
+class Lineage(GivenGenes, BaseGASampler):
+    """A genetic sampler that breeds from the parents it is handed.
+
+    Optuna's own looks for its generation and its parents among all trials at every draw, which costs
+    the more the longer the study is.
+    """
+
     born: list[FrozenTrial]
     families: dict[int, list[FrozenTrial]]
 
@@ -193,15 +207,11 @@ class Lineage(BaseGASampler):
         self, study: Study, genes: dict[str, BaseDistribution], born: list[FrozenTrial], parents: list[FrozenTrial]
     ) -> list[FrozenTrial]:
         """The parents of the next generation, from the last one and its own parents; fewer than two breed nothing."""
-        self.genes = {name: genes[name] for name in sorted(genes) if not genes[name].single()}
+        self.genes = with_choice(genes)
         self.born, self.families = born, {0: parents}
         chosen = self.select_parent(study, 1)
         self.families[1] = chosen if len(chosen) > 1 else []
         return chosen
-
-    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Every gene with a choice."""
-        return self.genes
 
     def get_trial_generation(self, study: Study, trial: FrozenTrial) -> int:
         """Always the one being bred."""

@@ -1,13 +1,10 @@
 """Multi-objective tree-structured Parzen estimator (Bergstra et al. 2011; Ozaki et al. 2022), new architectures only (Optuna)."""
 
-from optuna.distributions import BaseDistribution
 from optuna.samplers import TPESampler
-from optuna.study import Study
-from optuna.trial import FrozenTrial
 from pydantic import BaseModel, ConfigDict, Field
 
 from nas.search.strategy import StrategyContext, Traits
-from nas.strategies._optuna import REPEATS, Encoding, OneByOne, Repeats, gene_distributions
+from nas.strategies._optuna import REPEATS, Encoding, GivenGenes, OneByOne, Repeats, gene_distributions, with_choice
 
 TRAITS = Traits(evaluations=1000, cap=2000, seedable=True, asynchronous=True)
 
@@ -30,19 +27,14 @@ class Parameters(BaseModel):
     repeats: Repeats = Field("neighbour", description=REPEATS)
 
 
-class Tpe(TPESampler):
-    """Optuna's sampler, given the genes; its own search for them reads all trials at every draw."""
-
-    genes: dict[str, BaseDistribution]
-
-    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """Every gene with a choice, sorted; none without `multivariate`."""
-        return self.genes
+class Tpe(GivenGenes, TPESampler):
+    """Optuna's sampler, given the genes."""
 
 
 def build(context: StrategyContext, parameters: Parameters) -> OneByOne:
     """The strategy from its context and parameters."""
-    genes = gene_distributions(context.problem.space, parameters.encoding).items() if parameters.multivariate else ()
+    genes = gene_distributions(context.problem.space, parameters.encoding) if parameters.multivariate else {}
+    chosen = with_choice(genes)
 
     def make(seed: int) -> TPESampler:
         sampler = Tpe(
@@ -51,7 +43,7 @@ def build(context: StrategyContext, parameters: Parameters) -> OneByOne:
             multivariate=parameters.multivariate,
             seed=seed,
         )
-        sampler.genes = {name: distribution for name, distribution in sorted(genes) if not distribution.single()}
+        sampler.genes = chosen
         return sampler
 
     return OneByOne(context, parameters.encoding, parameters.repeats, parameters.batch, make)

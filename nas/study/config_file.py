@@ -193,7 +193,7 @@ def family_named(name: str, content: Mapping[str, Any]) -> Family:
     if found is None:
         near = difflib.get_close_matches(name, types.families, n=1, cutoff=0.0)[0]
         raise ValueError(
-            f"model_type: expected a family that is read (docs/layer-kinds.md), got {name[:60]!r}; the nearest is {near}"
+            f"model_type: expected a family that is read (docs/search-spaces.md), got {name[:60]!r}; the nearest is {near}"
         )
     if found.mixer not in ("latent_size", "layers") and content.get("kv_lora_rank") and content.get("use_mla", True):
         raise ValueError(f"model_type: expected layers that columns hold, got {name!r}, which has {MLA}")

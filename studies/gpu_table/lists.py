@@ -1,7 +1,8 @@
 """The committed lists of the GPU table, and the trainings that they stand for."""
 
 import csv
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nas.export.candidates import with_vocabulary
@@ -16,6 +17,16 @@ STUDY, DESIGNS, ORDER, RECIPE = (HERE / name for name in ("study.yaml", "designs
 TOKENIZER = "bytes"
 PROMPT, STEPS = 1024, 16  # bytes in and steps after them of what is timed
 TRAININGS, MEASUREMENTS, MACHINE, PILOT = "trainings.jsonl", "measurements.jsonl", "machine.json", "pilot.json"
+
+
+def hold(lists: Mapping[Path, str]) -> None:
+    """Write the lists of a design that are not there, and end the program where those that are differ."""
+    for path, content in lists.items():
+        if not path.exists():
+            path.write_text(content, encoding="utf-8")
+        elif path.read_text(encoding="utf-8") != content:
+            sys.exit(f"{path}: differs from what this version draws; a design is not changed after the first run")
+        print(f"{path.name}: {content.count(chr(10)) - 1} rows")
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:

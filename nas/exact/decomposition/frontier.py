@@ -124,14 +124,14 @@ class SumsOfParts:
         asked = [self._decisive(question) for question in questions]
         problems = [replace(self.problem, objectives=one.objectives, budgets=one.budgets) for one in asked]
         read = [[*(o.name for o in one.objectives), *(b.metric for b in one.budgets)] for one in asked]
-        named = [o.name for question in questions for o in question.objectives]
-        metrics = tuple(dict.fromkeys([*(name for names in read for name in names), *named, *besides]))
+        compared = tuple(dict.fromkeys(name for names in read for name in names))
+        named = (o.name for question in questions for o in question.objectives)
+        metrics = tuple(dict.fromkeys([*compared, *named, *besides]))
         section = section_of("parts", problems[0], *(section_of("parts", problem) for problem in problems[1:]))
         page = self.checkpoint.read(section)
         wanted, effort = self._begun(asked, problems, metrics, page), Effort(**page.get("effort", {}))
         for number, sums in enumerate(self.sums[page.get("grid", 0) :], page.get("grid", 0)):
             kept = np.any([self._needed(number, one, names) for one, names in zip(asked, read, strict=True)], axis=0)
-            compared = tuple(dict.fromkeys(name for names in read for name in names))
             own, left_out = with_needed(sums.restricted(compared), kept)
             search = BranchAndBound(self.problem, own, wanted, metrics, self.most, effort)
             self._settle(search, number, page, section, report, left_out)
