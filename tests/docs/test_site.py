@@ -94,7 +94,7 @@ def test_the_api_page_is_made_of_docstrings(site: Path) -> None:
     page = (site / "api.html").read_text(encoding="utf-8")
     for name in ("nas.load_study", "nas.Frontier", "nas.testing.check_strategy", "objectives.loss_law.form.Form"):
         assert f'id="{name}"' in page
-    assert "The exact frontier of the whole space." in page
+    assert "Feasible architectures that no other dominates, sorted by the objectives." in page
     assert "<!-- api:" not in page
 
 

@@ -38,7 +38,7 @@ def cost(a):
             file.write(f"{os.getpid()} {a.depth[0]} {a.width[0]} {a.expert_size[0]} {a.n_kv_heads[0]}\\n")
     if os.environ.get("BOARD_POISON") and (a.depth[0], a.width[0], a.n_kv_heads[0], a.expert_size[0]) == (8, 768, 2, 768):
         os._exit(1)
-    if ((a.depth == 12) & (a.expert_size == 512)).any():
+    if (a.expert_size == 512).any():
         raise RuntimeError("no such board")
     return a.depth * a.width / 1e4 + 1 / a.n_kv_heads
 """
