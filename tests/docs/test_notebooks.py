@@ -78,7 +78,8 @@ def test_what_a_kernel_sends_in_pieces_is_one_text() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=named)
-def test_jupyter_shows_what_is_kept(path: Path, tmp_path: Path) -> None:
+def test_jupyter_shows_what_is_kept(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")  # pytest's workers have 80
     nbclient = pytest.importorskip("nbclient", reason="needs the extra notebooks; .ci/run has it beside the site's")
     nbformat = importlib.import_module("nbformat")
     book = nbformat.read(path, as_version=4)
