@@ -38,6 +38,7 @@ from search_spaces.arrays import AnyArray
 from search_spaces.columns import OF_SERVING
 
 EVERY_STACK = "every stack"
+SIXTEEN = ("fp16", "bf16")  # formats of as many bits as f16
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,12 @@ class Export:
     def cautions(self) -> dict[tuple[str, str], list[str]]:
         """Every caution once, by stack (or every one) and text, with the candidates that it concerns."""
         texts: dict[tuple[str, str], list[str]] = {}
+        scenario = self.chosen.study.problem.scenario
         for model in self.models:
+            predicted = scenario.of_design(model.architecture).precision.name
+            if "llama_bench" in self.stacks and model.gguf == "f16" and predicted not in SIXTEEN:
+                text = f"weights are f16, not {predicted}, in which times are predicted; --gguf names another format"
+                texts.setdefault((shown("llama_bench"), text), []).append(model.id)
             for text in (*tokenizer_cautions(model), *cautions_of(model.served)):
                 texts.setdefault((EVERY_STACK, text), []).append(model.id)
             for name in self.stacks:

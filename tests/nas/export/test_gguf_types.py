@@ -207,3 +207,15 @@ def test_a_studys_format_is_the_files(
     study: dict[str, Any], stacks: tuple[str, ...], expected: str, problem_of: Callable[..., Any]
 ) -> None:
     assert usual_format(problem_of(**study).scenario, stacks) == expected
+
+
+@pytest.mark.parametrize(
+    ("precision", "gguf", "warned"), [("int8", None, True), ("int8", "q8_0", False), ("fp16", None, False)]
+)
+def test_weights_of_another_format_than_predicted_are_a_caution(
+    precision: str, gguf: str | None, warned: bool, inside: Callable[..., Any]
+) -> None:
+    assert inside("run", "--algo", "random", "--evaluations", 20, "--precision", precision, "--out", "run").code == 0
+    named = () if gguf is None else ("--gguf", gguf)
+    exported = inside("export", "run", "--select", "best", "--to", "llama_bench", *named, "--out", "out")
+    assert (f"weights are f16, not {precision}" in " ".join(exported.out.split())) is warned
