@@ -15,8 +15,17 @@ from auto_grid import METHODS, run  # noqa: E402
 
 def test_a_cell_is_as_many_values_of_a_truth_that_the_seed_fixes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(METHODS, "random", (20, {}))
-    first, again, other = (np.array(run("small", "random", seed)["values"]) for seed in (0, 0, 1))
+    monkeypatch.setattr("auto_grid.BUDGETS", (10, 20))
+    first, again, other = (np.array(run("small", "random", seed)["values"]["20"]) for seed in (0, 0, 1))
     assert first.shape == (20, 2)
     assert np.isfinite(first).all()
     assert (first == again).all()
     assert (first != other).any()
+
+
+def test_parameters_that_follow_from_the_budget_have_a_run_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "nsga2", (500, {}))
+    monkeypatch.setattr("auto_grid.BUDGETS", (100, 500))
+    values = run("small", "nsga2", 0)["values"]
+    assert (len(values["100"]), len(values["500"])) == (100, 500)
+    assert values["500"][:100] != values["100"]
