@@ -54,16 +54,12 @@ class Export:
     def cautions(self) -> dict[tuple[str, str], list[str]]:
         """Every caution once, by stack (or every one) and text, with the candidates that it concerns."""
         texts: dict[tuple[str, str], list[str]] = {}
-        scenario = self.chosen.study.problem.scenario
         for model in self.models:
-            predicted = scenario.of_design(model.architecture).precision.name
-            if "llama_bench" in self.stacks and model.gguf == "f16" and predicted not in SIXTEEN:
-                text = f"weights are f16, not {predicted}, in which times are predicted; --gguf names another format"
-                texts.setdefault((shown("llama_bench"), text), []).append(model.id)
             for text in (*tokenizer_cautions(model), *cautions_of(model.served)):
                 texts.setdefault((EVERY_STACK, text), []).append(model.id)
             for name in self.stacks:
-                for text in stack(name).cautions(model):
+                own = format_cautions(model, self.chosen.study.problem.scenario) if name == "llama_bench" else []
+                for text in (*own, *stack(name).cautions(model)):
                     texts.setdefault((shown(name), text), []).append(model.id)
         return texts
 
@@ -71,6 +67,14 @@ class Export:
     def headless(self) -> bool:
         """Whether predicted times leave out embedding and LM head, which the exported parameters count."""
         return not self.chosen.study.problem.has_head
+
+
+def format_cautions(model: Model, scenario: Scenario) -> list[str]:
+    """That GGUF weights are f16 where times are predicted in a format of another size."""
+    predicted = scenario.of_design(model.architecture).precision.name
+    if model.gguf != "f16" or predicted in SIXTEEN:
+        return []
+    return [f"weights are f16, not {predicted}, in which times are predicted; --gguf names another format"]
 
 
 def tokenizer_cautions(model: Model) -> list[str]:
