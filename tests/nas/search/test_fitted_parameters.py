@@ -47,6 +47,19 @@ def test_short_searches_of_nsga2_take_larger_steps_and_smaller_broods() -> None:
     assert varied(300, "population=16") == (5, 20)
 
 
+def test_optuna_tpe_sees_categories_where_evaluations_are_many_and_designs_few() -> None:
+    def encoding(*given: Any, space: str = "paper") -> str:
+        keys = {"algo": "optuna_tpe", "space": space, "evaluations": given[0], "params": list(given[1:])}
+        of = assemble(*layered(keys, [], None))
+        return str(of.parameters.model_dump()["encoding"])
+
+    assert [encoding(n) for n in (100, 299, 300, 1000)] == ["integers", "integers", "categories", "categories"]
+    assert encoding(1000, space="fine") == "integers"
+    assert encoding(1000, "encoding=integers") == "integers"
+    assert encoding(100, "encoding=categories") == "categories"
+    assert study("optuna_tpe").parameters.model_dump()["encoding"] == "categories"
+
+
 @pytest.mark.parametrize("algo", ["nsga3", "rvea", "moead", "optuna_nsga3"])
 def test_divisions_that_are_given_have_their_population(algo: str) -> None:
     given = study(algo, 300, "divisions=90")
