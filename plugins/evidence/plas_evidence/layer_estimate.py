@@ -80,7 +80,7 @@ class Pairs(BaseModel):
 
 @cache
 def public_pairs() -> Pairs:
-    """Those of this package."""
+    """The public pairs that ship with the layer costs."""
     return Pairs.model_validate(packaged("objectives.layer_costs", "pairs"))
 
 
