@@ -2,7 +2,7 @@
 
 python benchmarks/compare_results.py [--config compare_paper|compare_hard] [--folder FOLDER] [--workers 2] [--algos a,b]
 
-Needs the extras stats, numba and gp; without one the page says which strategies were left out. The
+Needs the extras numba and gp (without one the page says which strategies were left out) and plugins/bench with its extra stats. The
 page's reading, outside the marks, is written by hand.
 """
 
@@ -53,7 +53,11 @@ def written(name: str, text: str) -> None:
 def paper(folder: Path) -> None:
     """Which strategy when: tables, picture and data, from a comparison's folder."""
     written("tables", tables(folder))
-    shutil.copyfile(folder / "plots" / "ranks.png", ROOT / "docs" / "images" / "compare-ranks.png")
+    published = folder.with_name(f"{folder.name}-published")
+    subprocess.run(
+        [sys.executable, "-m", "plas_bench.publish", str(folder), "--out", str(published), "--quiet"], check=True
+    )
+    shutil.copyfile(published / "plots" / "ranks.png", ROOT / "docs" / "images" / "compare-ranks.png")
     anytime = pd.read_csv(folder / "tables" / "anytime.csv")
     kept = anytime[(anytime.measure == "gap") & anytime.evaluations.isin(seen(folder))]
     kept[COLUMNS].to_csv(RECORD / "compare-results.csv", index=False, float_format="%.4g", lineterminator="\n")

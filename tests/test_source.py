@@ -19,8 +19,6 @@ LATE = {  # what a function may import, itself or through a module of ours; ever
     "scipy": "0.15 s; only a law that says how sure it is needs its normal distribution",
     "pydantic": "0.1 s; --help is to be there at once",
     "rich": "0.1 s; only a stream that has colours needs it",
-    "pandas": "0.4 s; the diagram of ranks needs it beside the extra stats",
-    "scikit_posthocs": "extra stats",
     "distributed": "extra dask",
     "pyarrow": "a package of the user's, for saved data sets",
     "tokenizers": "extra tokenize",

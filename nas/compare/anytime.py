@@ -48,7 +48,6 @@ class Trace:
 
 MEASURES = ("gap", "share", "igd_plus", "epsilon", "regret")
 LARGER_IS_BETTER = ("share",)
-VOLUME = "hypervolume"  # beside the measures where a point or bounds are given
 TARGETS = tuple(float(f"{10.0 ** (-1 - k / 4):.4g}") for k in range(13))
 SHOWN_TARGETS = TARGETS[::4]
 FIRST = 10
@@ -147,9 +146,6 @@ def measured(trace: Trace, reference: Reference | None, counts: IntArray) -> Mea
         table = np.array([replay.standing(int(count)) for count in counts])
         values = dict(zip(MEASURES, table.T, strict=True))
         reached = np.array([replay.first_reaching(target, counts.tolist()) for target in TARGETS])
-        if reference.volume is not None:
-            fronts = [trace.values[replay.front(int(count))] for count in counts]
-            values[VOLUME] = np.array([reference.volume.hypervolume(front) for front in fronts])
         front = trace.values[replay.front(int(counts[-1]))]
     start, spent = trace.keys[:START].copy(), costs(trace)
     return Measured(

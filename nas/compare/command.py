@@ -1,6 +1,5 @@
 """Runs `compare`: plans or extends a comparison, runs what is missing, measures, writes, prints."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,6 +8,7 @@ from pathlib import Path
 from nas.compare import execution
 from nas.compare.configuration import (
     FILE,
+    PUBLISH,
     ComparisonConfig,
     ComparisonStudies,
     Plan,
@@ -21,17 +21,15 @@ from nas.compare.configuration import (
     refuse_untyped,
 )
 from nas.compare.execution import ProcessPool, processors
-from nas.compare.external_results import MOST_BYTES
 from nas.compare.pictures import draw_all
-from nas.compare.reference import volume_of
 from nas.compare.report import comparison_document, comparison_page, seeds_too_few
 from nas.compare.request import CompareRequest
-from nas.compare.result import Ranking, StudyResult, rankings
-from nas.compare.scoring import DIED, Bench, Label, check_traces, label_of, scored, unmeant
+from nas.compare.result import StudyResult, rankings
+from nas.compare.scoring import DIED, Bench, Label, label_of, scored
 from nas.compare.tables import table_rows, write_tables
 from nas.document.document import Document, Section, markdown
 from nas.errors import InfeasibleError, PlasError, UsageError
-from nas.files.own_files import drawing, inner_folder
+from nas.files.own_files import drawing
 from nas.files.tables import write
 from nas.record import folder as run_folder
 from nas.record.identity import difference
@@ -41,7 +39,6 @@ from nas.study.value_parsers import split_names
 from nas.terminal.console import Stages, Ticker, notice
 from nas.terminal.doors import command
 from nas.terminal.tables import show
-from objectives import outside
 from objectives.display_text import in_a_command
 
 
@@ -57,17 +54,9 @@ def execute(request: CompareRequest) -> None:
         raise UsageError(f"workers: expected 1 or more, got {request.workers}; leave it out for one per processor")
     folder, plan = opened(request)
     with run_folder.locked(folder, new=request.resume is None):
-        keep_traces(folder, request.traces)
-        if not plan.studies and not (folder / "traces").is_dir():
-            raise UsageError("studies: expected at least one, or --traces, got none; name one with --studies")
-        for path in kept_traces(folder):
-            check_traces(plan, path)
-            if not request.quiet and (others := unmeant(plan, path)):
-                notice(f"{path.name}: rows of other studies than the comparison's are left out: {', '.join(others)}")
         plan.write(folder)
-        if plan.studies and not request.quiet and not kept_traces(folder):
-            for text in seeds_too_few(len(plan.strategies), plan.config.seeds):
-                notice(f"Warning: {text}")
+        for text in [] if request.quiet else seeds_too_few(len(plan.strategies), plan.config.seeds):
+            notice(f"Warning: {text}")
         stage = Stages(quiet=request.quiet)
         results = compared(plan, folder, request, stage)
         document = written(plan, folder, request, results, stage)
@@ -91,63 +80,25 @@ def opened(request: CompareRequest) -> tuple[Path, Plan]:
     further = request.given.keys() - {"algos"} or request.names  # a user's own strategies are named again
     if request.interim and (request.resume is None or request.retry_failed or further):
         raise UsageError("interim: expected --resume FOLDER alone with it, got more or less; it runs and adds nothing")
-    if request.columns and not request.traces and request.resume is None:
-        raise UsageError("--column: expected --traces with it, got none; name the files whose columns it says")
     if request.resume is not None:
         wanted = extended(request, request.resume)
-    elif request.traces_alone:
-        name = re.sub(r"[^A-Za-z0-9_.-]", "-", request.traces[0].stem)[:60]
-        own = {key: value for key, value in keys_of(request).items() if key in ("columns", "reference", "bounds")}
-        wanted = ComparisonStudies(ComparisonConfig(name=name, baselines=False, **own), ())
     else:
         wanted = comparison_studies(keys_of(request), request.flags, request.settings, request.config, request.names)
+    if not wanted.studies:
+        raise UsageError("studies: expected at least one, got none; name one with --studies")
     refuse_untyped(wanted.config, split_names(request.given.get("algos", "")))
     plan = planned(wanted)
     for strategy in keys_of(request).get("params", {}):
         if strategy not in plan.strategies:
             compared = ", ".join(plan.strategies)
             raise UsageError(f"--param {strategy}: expected a strategy compared here ({compared}); add it with --algos")
-    for path in request.traces:
-        check_traces(plan, path)
-    for study in plan.studies.values():
-        volume_of(study.problem.objectives, plan.config.reference, plan.config.bounds)
     return request.resume or run_folder.create(f"compare-{wanted.config.name}", request.out), plan
-
-
-def keep_traces(folder: Path, paths: Sequence[Path]) -> None:
-    """Copies of the traces in the comparison's folder, so that it can be continued without them.
-
-    Raises:
-        UsageError: another file of the same name is there.
-    """
-    for path in paths:
-        copy = inner_folder(folder, "traces") / path.name
-        if copy.exists() and trace_bytes(copy, own=True) != trace_bytes(path):
-            raise UsageError(f"{path}: expected a new name, got that of other traces in {folder}; rename the file")
-        write(copy, trace_bytes(path))
-
-
-def trace_bytes(path: Path, *, own: bool = False) -> bytes:
-    """A file of traces as it is.
-
-    Raises:
-        UsageError: it cannot be read.
-    """
-    try:
-        return outside.content(path, MOST_BYTES, own=own)
-    except OSError as error:
-        raise UsageError(f"{path}: expected a readable CSV file, got {error.strerror}; check the path") from None
 
 
 def continuing(folder: Path, config: ComparisonConfig) -> str:
     """The flags that go on with a comparison; strategies of one's own are named again."""
     own = [name for name in dict.fromkeys([*config.algos, *config.variants.values()]) if is_own(name)]
     return f"--resume {in_a_command(folder)}{f' --algos {chr(44).join(own)}' if own else ''}"
-
-
-def kept_traces(folder: Path) -> tuple[Path, ...]:
-    """The comparison's copies of traces."""
-    return tuple(sorted(path for path in (folder / "traces").glob("*") if path.is_file()))
 
 
 def compared(plan: Plan, folder: Path, request: CompareRequest, stage: Stages) -> list[StudyResult]:
@@ -159,7 +110,7 @@ def compared(plan: Plan, folder: Path, request: CompareRequest, stage: Stages) -
                 plan, failures = complete(plan, folder, pool), dict[Label, str]()
             else:
                 failures = searched(plan, folder, pool, quiet=request.quiet, retry=request.retry_failed)
-            return scored(Bench(plan, folder, pool, failures, kept_traces(folder), stage))
+            return scored(Bench(plan, folder, pool, failures, stage))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"Interrupted; everything evaluated is kept. Continue with: {command('compare')} {continuing(folder, plan.config)}"
@@ -177,13 +128,13 @@ def written(
     rows = table_rows(results, ranked)
     numbers = {
         "comparison": str(folder),
-        **{name: rows[name] for name in ("results", "targets", "pairs", "power")},
+        **{name: rows[name] for name in ("results", "targets", "pairs")},
         "ranks": [row for ranking in ranked for row in ranking.rows()],
     }
     document = comparison_document(plan.config.name, results, ranked, numbers, pictures=request.pictures)
     write_tables(folder, rows, results, ranked)
     if request.pictures:
-        draw(folder, document, results, ranked)
+        draw(folder, document, results)
     write(folder / "report.md", markdown(document))
     stage.close()
     return document
@@ -222,10 +173,10 @@ def searched(plan: Plan, folder: Path, pool: ProcessPool, *, quiet: bool, retry:
     return {label_of(cell): reason for cell, reason in zip(wanted, reasons, strict=True) if reason}
 
 
-def draw(folder: Path, document: Document, results: Sequence[StudyResult], ranked: Sequence[Ranking]) -> None:
+def draw(folder: Path, document: Document, results: Sequence[StudyResult]) -> None:
     """The comparison's pictures and its page."""
     with drawing(folder) as plots:
-        draw_all(plots, results, ranked)
+        draw_all(plots, results)
     write(folder / "report.html", comparison_page(document, results))
 
 
@@ -249,6 +200,8 @@ def extended(request: CompareRequest, folder: Path) -> ComparisonStudies:
     if not (folder / FILE).is_file():
         raise UsageError(f"{folder}: expected a comparison, got no {FILE} in it; list them with 'ls runs'")
     old = comparison_studies({}, {}, [], str(folder), None)
+    if not request.quiet and (folder / "traces").is_dir():
+        notice(f"{folder / 'traces'}: other tools' traces are left out; --traces of {PUBLISH} takes them")
     given = keys_of(request)
     if request.interim and (
         more := [name for name in split_names(given.get("algos", "")) if name not in old.config.algos]

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from nas.compare.external_results import bounds_by_name, columns_of, reference_by_name
 from nas.compare.request import CompareRequest
 from nas.errors import UsageError
 from nas.files import yaml_source
@@ -27,6 +26,8 @@ from objectives.plugins import documents, importable
 
 FILE = "comparison.yaml"
 OWN_KEYS = tuple(marked(PerRun))
+PUBLISH = "plas publish (pip install ./plugins/bench)"
+TRACE_KEYS = ("columns", "reference", "bounds")  # of other tools' traces; comparisons of earlier releases have them
 
 
 class ComparisonConfig(BaseModel):
@@ -41,9 +42,6 @@ class ComparisonConfig(BaseModel):
     seeds: Annotated[int, Field(strict=True, ge=1, le=10_000)] = 15
     evaluations: Count = 1000
     caps: dict[str, Count] = {}
-    columns: list[str] = []
-    reference: dict[str, Annotated[float, Field(allow_inf_nan=False)]] = {}
-    bounds: dict[str, Annotated[list[float], Field(min_length=2, max_length=2)]] = {}
     study: str | dict[str, Any] = {}
     studies: dict[Annotated[str, Field(pattern=NAME)], dict[str, Any] | None] = {}
 
@@ -61,8 +59,11 @@ class Source:
         """The file by path, by the folder of a comparison or a run, or by the name of a shipped one."""
         path = located(config, FILE)
         path_read = located(config) if path.is_dir() else path
-        content, origins = yaml_source.read(path_read, own=path_read.parent == FilePath(config))
-        return cls(content if isinstance(content, dict) else {}, origins, path)
+        recorded = path_read.parent == FilePath(config)
+        content, origins = yaml_source.read(path_read, own=recorded)
+        keys = content.items() if isinstance(content, dict) else ()
+        kept = {key: value for key, value in keys if key not in TRACE_KEYS or (value and not recorded)}
+        return cls(kept, origins, path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,19 +85,8 @@ class ComparisonStudies:
 
 
 def keys_of(request: CompareRequest) -> dict[str, Any]:
-    """Keys of the comparison that the flags give, with the parameters and caps of its strategies.
-
-    Raises:
-        UsageError: a column, a reference or bounds that are none.
-    """
-    columns_of(request.columns)
-    given = {
-        "params": parameters_by_strategy(request.params),
-        "caps": parsed_settings(request.caps, "--cap"),
-        "columns": list(request.columns),
-        "reference": reference_by_name(request.reference),
-        "bounds": bounds_by_name(request.bounds),
-    }
+    """Keys of the comparison that the flags give, with the parameters and caps of its strategies."""
+    given = {"params": parameters_by_strategy(request.params), "caps": parsed_settings(request.caps, "--cap")}
     return {**request.given, **{key: value for key, value in given.items() if value}}
 
 
@@ -140,6 +130,9 @@ def checked(content: Mapping[str, Any], origins: Mapping[Path, str]) -> Comparis
         UsageError: every fault at once.
     """
     faults = Faults(origins)
+    for key in content.keys() & TRACE_KEYS:
+        faults.add((key,), f"expected a key of a comparison, got one of other tools' traces; {PUBLISH} takes it")
+    faults.raise_if_any()
     try:
         return ComparisonConfig.model_validate(dict(content))
     except ValidationError as error:

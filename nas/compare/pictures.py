@@ -1,4 +1,4 @@
-"""Pictures of a comparison, PNG and SVG: measures over evaluations, targets, ranks."""
+"""Pictures of a comparison, PNG and SVG: measures over evaluations, targets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from nas.answer.palette import BASELINE, FRONTIER, INK, PICK, STYLE
+from nas.answer.palette import BASELINE, FRONTIER, PICK, STYLE
 from nas.compare.anytime import TARGETS
 from nas.compare.configuration import BASELINES
 from nas.compare.report import gap_label, share_label, until
-from nas.compare.result import Ranking, StudyResult, can_draw, named, same_starts
+from nas.compare.result import StudyResult, named, same_starts
 from nas.compare.statistics import quantile
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder
@@ -81,7 +81,7 @@ def legend(figure: Figure, order: Sequence[str], styles: dict[str, Stroke], x: f
 FLOOR = 1e-6  # gaps below are drawn here: a logarithm has no zero
 
 
-def draw_all(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> None:
+def draw_all(folder: Path, results: Sequence[StudyResult]) -> None:
     """Every picture that the results allow."""
     shown = [result for result in results if result.drawn]
     styles = strokes(sorted({name for result in shown for name in result.strategies}))
@@ -92,9 +92,6 @@ def draw_all(folder: Path, results: Sequence[StudyResult], rankings: Sequence[Ra
         for group in dict.fromkeys(result.group for result in shown):
             members = [result for result in shown if result.group == group]
             save(targets_figure(members, styles), folder / named("targets", group))
-        for ranking in rankings:
-            if (figure := rank_figure(ranking, styles)) is not None:
-                save(figure, folder / named("ranks", ranking.group))
 
 
 def anytime_figure(result: StudyResult, styles: dict[str, Stroke]) -> Figure:
@@ -166,31 +163,4 @@ def targets_figure(results: Sequence[StudyResult], styles: dict[str, Stroke]) ->
     ax.set_title(what, loc="left", color=GREY)
     figure.subplots_adjust(left=0.1, right=0.77, bottom=0.14, top=0.91)
     legend(figure, order, styles, 0.785, 0.91)
-    return figure
-
-
-def rank_figure(ranking: Ranking, styles: dict[str, Stroke]) -> Figure | None:
-    """Mean ranks on a line, bars joining strategies that are not shown to differ (Nemenyi); None below ten studies or without the extra."""
-    if not ranking.shown or not can_draw():
-        return None
-    import pandas as pd
-    import scikit_posthocs
-
-    gaps = pd.DataFrame(ranking.gaps, columns=list(ranking.strategies))
-    different = scikit_posthocs.posthoc_nemenyi_friedman(gaps)
-    ranks = dict(ranking.ordered())
-    figure = Figure(figsize=(7.4, 1.5 + 0.19 * len(ranks)))
-    ax = figure.subplots()
-    colours: Any = {name: styles[name].colour for name in ranks}
-    bars = {"color": INK, "linewidth": 2.2}
-    scikit_posthocs.critical_difference_diagram(
-        ranks, different, ax=ax, color_palette=colours, crossbar_props=bars, text_h_margin=0.02
-    )
-    ax.set_title(
-        f"Mean rank over {len(ranking.gaps)} studies, 1 is best; bars: no difference shown",
-        loc="left",
-        color="#555555",
-        pad=9,
-    )
-    figure.subplots_adjust(left=0.2, right=0.8, bottom=0.04, top=0.84)
     return figure

@@ -1,13 +1,12 @@
-"""The reference that runs are measured against: the exact frontier or the union of all runs; hypervolumes as published."""
+"""The reference that runs are measured against: the exact frontier or the union of all runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from nas.errors import UsageError
-from nas.problem.evaluations import Distance, Scale, distance, non_dominated, rounded, too_many, volume
+from nas.problem.evaluations import Distance, Scale, distance, non_dominated, too_many
 from nas.problem.objective import Objective
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -16,58 +15,13 @@ BUDGETS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Volume:
-    """Hypervolume as published: within a given point, on given bounds of each objective; all (m,), minimised."""
-
-    reference: FloatArray
-    best: FloatArray
-    worst: FloatArray
-
-    def hypervolume(self, values: FloatArray) -> float:
-        """Volume that a front (n, m) dominates, its objectives linear, each in units of its bounds; of too many points approximate."""
-        extent = self.worst - self.best
-        points, at = (values - self.best) / extent, (self.reference - self.best) / extent
-        return volume(points, at, approximate=too_many(values))
-
-
-def volume_of(
-    objectives: Sequence[Objective], reference: Mapping[str, float], bounds: Mapping[str, Sequence[float]]
-) -> Volume | None:
-    """The given point and bounds in the order of the objectives; None where neither is given.
-
-    Without a point it is the worst bound; without bounds values are as they are. A maximised objective is
-    named as its column, and its numbers are the column's.
-
-    Raises:
-        UsageError: an objective that lacks one, or a name that is no objective.
-    """
-    if not reference and not bounds:
-        return None
-    names = [objective.name.removeprefix("-") for objective in objectives]
-    signs = np.array([-1.0 if objective.name.startswith("-") else 1.0 for objective in objectives])
-    for flag, given in (("reference", reference), ("bounds", bounds)):
-        if given and set(given) != set(names):
-            raise UsageError(
-                f"--{flag}: expected one for each of {', '.join(names)}, got {', '.join(given)}; give all or none"
-            )
-    ends = np.array([sorted(bounds[name]) if bounds else (0.0, 1.0) for name in names], dtype=np.float64)
-    if (ends[:, 0] >= ends[:, 1]).any() or not np.isfinite(ends).all():
-        raise UsageError("--bounds: expected two finite numbers that differ, got others; write accuracy=0.5:0.8")
-    best = np.where(signs > 0, ends[:, 0], -ends[:, 1]) if bounds else np.zeros(len(names))
-    worst = np.where(signs > 0, ends[:, 1], -ends[:, 0]) if bounds else np.ones(len(names))
-    at = signs * np.array([reference[name] for name in names], dtype=np.float64) if reference else worst
-    return Volume(at, best, worst)
-
-
-@dataclass(frozen=True, eq=False)
 class Reference:
-    """A frontier with the scale it spans; values (n, m), keys (n,), n at least 1; volume: hypervolumes as published."""
+    """A frontier with the scale it spans; values (n, m), keys (n,), n at least 1."""
 
     source: str
     scale: Scale
     values: FloatArray
     keys: IntArray
-    volume: Volume | None = None
 
     def distance(self, values: FloatArray, keys: IntArray) -> Distance:
         """Gap, share, IGD+ and epsilon of a found frontier, as a run's summary has them."""
@@ -145,17 +99,3 @@ def union(objectives: tuple[Objective, ...], fronts: Sequence[tuple[FloatArray, 
     if len(kept) == 0:
         return None
     return Reference(UNION, Scale.from_frontier(objectives, values[kept]), values[kept], keys[kept])
-
-
-def keys_by_value(values: FloatArray, known: Reference | None) -> IntArray:
-    """A number per design where only values are known: a member of the reference with equal values (12 digits), else one's own."""
-    comparable = rounded(np.where(np.isfinite(values), values, 0.0))
-    members = (
-        {}
-        if known is None
-        else {row.tobytes(): key for row, key in zip(rounded(known.values), known.keys, strict=True)}
-    )
-    own: dict[bytes, int] = {}
-    for row in comparable:
-        own.setdefault(row.tobytes(), members.get(row.tobytes(), -1 - len(own)))
-    return np.array([own[row.tobytes()] for row in comparable], dtype=np.int64)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from nas.answer.palette import label
-from nas.compare.anytime import VOLUME
 from nas.compare.configuration import BASELINES
 from nas.compare.reference import UNION
 from nas.compare.result import (
@@ -15,15 +14,13 @@ from nas.compare.result import (
     Ranking,
     StudyResult,
     against,
-    can_draw,
     course,
     dependent,
     named,
     pairs,
-    powers,
     same_starts,
 )
-from nas.compare.statistics import EFFECTS, PAIRED, UNPAIRED, WANTED, Power, quantile, runs_needed, seeds_needed
+from nas.compare.statistics import PAIRED, UNPAIRED, quantile, runs_needed, seeds_needed
 from nas.compare.tables import (
     against_word,
     anytime_table,
@@ -36,7 +33,6 @@ from nas.compare.tables import (
 )
 from nas.document.document import Document, Figure, Part, Section
 from nas.pages.page import column, element, footer, page, paragraphs, section, section_html, text
-from nas.problem.evaluations import APPROXIMATE, too_many
 from search_spaces.arrays import FloatArray
 
 
@@ -44,9 +40,9 @@ def sentences(r: StudyResult) -> list[str]:
     """A reading of one study."""
     if r.reference is None:
         return [f"{r.name}: no run found a feasible design; nothing can be compared. Relax a budget."]
-    lines = [*best(r), *baseline(r), *too_few(r), *strength(r), *alike(r)]
+    lines = [*best(r), *baseline(r), *too_few(r), *alike(r)]
     lines += [f"{name}: {why}." for name, why in r.chosen.items()]
-    lines += volumes(r) + whole(r)
+    lines += whole(r)
     if r.reference.source == UNION:
         lines.append(
             "There is no exact frontier here: gaps are to the union of all runs, so they depend on which runs there are."
@@ -86,16 +82,6 @@ def baseline(r: StudyResult) -> list[str]:
     return [f"Against {BASELINES[0]} search ({tests}, Holm, 5 %): {'; '.join(parts)}."]
 
 
-def volumes(r: StudyResult) -> list[str]:
-    """Median hypervolumes within the point and bounds that were given."""
-    if r.reference is None or r.reference.volume is None:
-        return []
-    medians = {name: float(np.median(r.last(name, VOLUME))) for name in r.strategies}
-    best = ", ".join(f"{name} {medians[name]:.6g}" for name in sorted(medians, key=lambda name: -medians[name]))
-    rough = f"; {APPROXIMATE}" if any(too_many(run.front) for run in r.runs) else ""
-    return [f"Hypervolume as given (median of runs, largest first{rough}): {best}."]
-
-
 def whole(r: StudyResult) -> list[str]:
     """Note on fidelity steps that a run of the study would take."""
     stepped = ", ".join(objective.name for objective in r.objectives if objective.fidelities)
@@ -117,7 +103,9 @@ def seeds_too_few(strategies: int, seeds: int) -> list[str]:
 
 def can_show(r: StudyResult) -> dict[str, bool]:
     """By test, whether the runs are enough for it to show any difference, in the pair that has the most."""
-    return {power.test: power.runs >= NEEDED[power.test](power.comparisons) for power in powers(r)}
+    all_pairs = pairs(r, "gap")
+    most = {test: max(p.runs for p in all_pairs if p.test == test) for test in sorted({p.test for p in all_pairs})}
+    return {test: runs >= NEEDED[test](len(all_pairs)) for test, runs in most.items()}
 
 
 def too_few(r: StudyResult) -> list[str]:
@@ -137,34 +125,6 @@ def too_few(r: StudyResult) -> list[str]:
             f"{have} cannot show a difference between any two {whom}{kind}: at least {NEEDED[test](family)} are needed."
         )
     return lines
-
-
-SIZES = {
-    UNPAIRED: "a probability that one's run is ahead (A12) of",
-    PAIRED: "of two that begin alike, one ahead on a share of seeds of",
-}
-
-
-def strength(r: StudyResult) -> list[str]:
-    """How large a difference must be to be shown, of each test that can show one."""
-    return [_strength(power) for power in powers(r) if not np.isnan(power.least)]
-
-
-def _strength(power: Power) -> str:
-    family = f", Holm over {power.comparisons} pairs" if power.comparisons > 1 else ""
-    least = f"{SIZES[power.test]} {rounded_up(power.least)} or more is shown in {100 * WANTED:.0f} % of comparisons"
-    return f"Power ({power.test}, {power.runs} runs each{family}): {least}{below(power)}."
-
-
-def rounded_up(effect: float) -> str:
-    """An effect, rounded up, so that what is said of it holds."""
-    return f"{np.ceil(100 * effect) / 100:.2f}"
-
-
-def below(power: Power) -> str:
-    """How often a lesser difference is shown."""
-    lesser = [effect for effect in EFFECTS if effect < power.least]
-    return f"; {lesser[-1]:g} in {100 * power.shown(lesser[-1]):.0f} %" if lesser else ""
 
 
 def alike(r: StudyResult) -> list[str]:
@@ -255,11 +215,7 @@ def _over(results: Sequence[StudyResult], ranking: Ranking) -> Section:
     parts: list[Part] = [ranking.sentence()]
     if ranking.shown:
         parts.append(rank_table(course(results, ranking.group)))
-        parts.append(Figure(named("ranks", ranking.group), "ranks") if can_draw() else NO_DIAGRAM)
     return Section(f"Over the studies{f' of {ranking.group}' if ranking.group else ''}", (*parts, *pictures))
-
-
-NO_DIAGRAM = "The critical-difference diagram was left out: it needs pip install 'plas-codesign[stats]'."
 
 
 SCRIPTS = ("comparison.js",)

@@ -39,36 +39,6 @@ class CompareRequest:
         tuple[str, ...],
         Flag("--cap", "Fewer evaluations for a slow strategy, optuna_gp=60; repeats.", COMPARE, "STRATEGY=N"),
     ] = ()
-    traces: Annotated[
-        tuple[Path, ...], Flag("--traces", "CSV of another tool: run, evaluation, objectives; repeats.", COMPARE)
-    ] = ()
-    columns: Annotated[
-        tuple[str, ...],
-        Flag(
-            "--column",
-            "Column of the traces for a name: run=seed, key=id, total_ms=latency, maximize:accuracy; repeats.",
-            COMPARE,
-            "NAME=COLUMN",
-        ),
-    ] = ()
-    reference: Annotated[
-        tuple[str, ...],
-        Flag(
-            "--reference",
-            "Reference point of a further hypervolume, total_ms=100; one per objective.",
-            COMPARE,
-            "NAME=VALUE",
-        ),
-    ] = ()
-    bounds: Annotated[
-        tuple[str, ...],
-        Flag(
-            "--bounds",
-            "Bounds of a further hypervolume, accuracy=0.5:0.8; one per objective.",
-            COMPARE,
-            "NAME=LOW:HIGH",
-        ),
-    ] = ()
     resume: Annotated[
         Path | None, Flag("--resume", "Continue a comparison, or extend it with the other flags.", COMPARE, brief=True)
     ] = None
@@ -100,8 +70,3 @@ class CompareRequest:
     def names(self) -> list[str]:
         """The studies that are named."""
         return [name.strip() for name in (self.studies or "").split(",") if name.strip()]
-
-    @property
-    def traces_alone(self) -> bool:
-        """Whether traces of other tools are all there is."""
-        return bool(self.traces) and not (self.given.keys() & {"algos"} or self.config or self.names or self.flags)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from nas.compare.statistics import (
     LEVEL,
     PAIRED,
     UNPAIRED,
-    Power,
     a12,
     critical_difference,
     friedman,
@@ -23,7 +21,6 @@ from nas.compare.statistics import (
     mean_ranks,
     paired_lead,
     paired_p,
-    power,
     unpaired_p,
 )
 from nas.problem.objective import Objective
@@ -155,16 +152,6 @@ def pairs(result: StudyResult, measure: str) -> list[Pair]:
     names = result.strategies
     compared_pairs = [compared(result, measure, a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
     return corrected(compared_pairs)
-
-
-def powers(result: StudyResult) -> list[Power]:
-    """Power of each test that some pair of strategies takes, of the pair that has the most runs."""
-    compared_pairs = pairs(result, "gap")
-    tests = sorted({pair.test for pair in compared_pairs})
-    return [
-        power(test, max(pair.runs for pair in compared_pairs if pair.test == test), len(compared_pairs))
-        for test in tests
-    ]
 
 
 def against(result: StudyResult, measure: str, baseline: str) -> list[Pair]:
@@ -337,8 +324,3 @@ def named(what: str, group: str) -> str:
     """A file name for a group's picture."""
     kept = "".join(c if c.isalnum() else "-" for c in group)
     return f"{what}-{kept}" if kept else what
-
-
-def can_draw() -> bool:
-    """Whether the package that draws the critical-difference diagram (extra `stats`) is installed."""
-    return find_spec("scikit_posthocs") is not None

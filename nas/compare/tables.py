@@ -1,4 +1,4 @@
-"""Tables of a comparison: CSV in full precision, Markdown and LaTeX as read; clock times in files of their own."""
+"""Tables of a comparison: CSV in full precision, Markdown as read; clock times in files of their own."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from nas.compare.anytime import MEASURES, SHOWN_TARGETS, TARGETS, VOLUME, shown
+from nas.compare.anytime import MEASURES, SHOWN_TARGETS, TARGETS, shown
 from nas.compare.configuration import BASELINES
-from nas.compare.result import NONE_SHOWN, Ranking, StudyResult, against, course, pairs, powers
-from nas.compare.statistics import EFFECTS, bootstrap_interval, quantile
-from nas.document.document import Table, latex_table, markdown_table, table_of
+from nas.compare.result import NONE_SHOWN, Ranking, StudyResult, against, course, pairs
+from nas.compare.statistics import bootstrap_interval, quantile
+from nas.document.document import Table, markdown_table, table_of
 from nas.files.own_files import inner_folder
 from nas.files.tables import csv_text, write
 from search_spaces.arrays import FloatArray
@@ -23,21 +23,18 @@ ENDED, LEVEL = "* ended before", "= the same designs as another"
 
 def table_rows(results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> dict[str, Rows]:
     """The rows of every table that does not depend on the clock, by the name of its file."""
-    rows = {
+    return {
         "runs": run_rows(results),
         "anytime": anytime_rows(results),
         "results": result_rows(results),
         "targets": target_rows(results),
         "reached": reached_rows(results),
         "pairs": pair_rows(results),
-        "power": power_rows(results),
-        "ranks": [row for stages in _courses(results, rankings) for ranking in stages for row in ranking.rows()],
+        "ranks": [row for stages in courses(results, rankings) for ranking in stages for row in ranking.rows()],
     }
-    given = any(r.reference is not None and r.reference.volume is not None for r in results)
-    return {**rows, VOLUME: volume_rows(results)} if given else rows
 
 
-def _courses(results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> list[list[Ranking]]:
+def courses(results: Sequence[StudyResult], rankings: Sequence[Ranking]) -> list[list[Ranking]]:
     """The rankings on the way of each group that has ranks."""
     return [course(results, ranking.group) for ranking in rankings if ranking.shown]
 
@@ -50,16 +47,10 @@ def write_tables(
     for name, of_table in rows.items():
         write(tables / f"{name}.csv", as_csv(of_table))
     for name, table in PER_STUDY.items():
-        _write_read(tables, name, map(table, results))
-    _write_read(tables, "ranks", map(rank_table, _courses(results, rankings)))
+        write(tables / f"{name}.md", under_headings(map(table, results)))
+    write(tables / "ranks.md", under_headings(map(rank_table, courses(results, rankings))))
     write(timing / "overhead.csv", as_csv(overhead_rows(results)))
-    _write_read(timing, "overhead", map(overhead_table, results))
-
-
-def _write_read(folder: Path, name: str, tables: Iterable[Table]) -> None:
-    shown = list(tables)
-    write(folder / f"{name}.md", under_headings(shown))
-    write(folder / f"{name}.tex", "\n\n".join(map(latex_table, shown)) + "\n")
+    write(timing / "overhead.md", under_headings(map(overhead_table, results)))
 
 
 def under_headings(tables: Iterable[Table]) -> str:
@@ -286,17 +277,6 @@ def run_rows(results: Iterable[StudyResult]) -> Rows:
     ]
 
 
-def volume_rows(results: Iterable[StudyResult]) -> Rows:
-    """Hypervolume of every run at every checkpoint, within the point and bounds that were given."""
-    return [
-        {"study": r.name, "strategy": run.strategy, "run": run.run, "evaluations": int(count), VOLUME: float(volume)}
-        for r in results
-        for run in r.runs
-        if VOLUME in run.values
-        for count, volume in zip(r.counts, run.values[VOLUME], strict=True)
-    ]
-
-
 def anytime_rows(results: Iterable[StudyResult]) -> Rows:
     """Median and quartiles over runs at every checkpoint."""
     return [
@@ -401,23 +381,6 @@ def pair_rows(results: Iterable[StudyResult]) -> Rows:
             *((f"against {name}", against(r, measure, name)) for name in BASELINES),
         )
         for p in members
-    ]
-
-
-def power_rows(results: Iterable[StudyResult]) -> Rows:
-    """Of each study and test the least effect that is shown in 80 % of comparisons, empty where none is, and how often others are.
-
-    The effect is A12 for Mann and Whitney's test, the share of seeds on which one is ahead for Wilcoxon's.
-    """
-    return [
-        {
-            "study": r.name,
-            **{name: getattr(power, name) for name in ("test", "runs", "comparisons", "least")},
-            **{f"shown_at_{effect:g}": power.shown(effect) for effect in EFFECTS},
-        }
-        for r in results
-        if r.reference is not None
-        for power in powers(r)
     ]
 
 

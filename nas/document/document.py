@@ -164,21 +164,3 @@ def markdown_table(table: Table) -> Iterator[str]:
     lines = [f"| {' | '.join(row)} |" for row in rows]
     yield "\n".join([lines[0], "|---" * len(table.columns) + "|", *lines[1:]])
     yield from table.notes
-
-
-#: What LaTeX would obey, as it is written to be seen.
-LATEX = str.maketrans(
-    {c: rf"\{c}" for c in "&%_#${}"} | {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\textasciitilde{}"}
-)
-
-
-def latex_table(table: Table) -> str:
-    """A table's title and its rows in LaTeX, for the package booktabs."""
-    head, *body = [" & ".join(map(_latex, cells)) + r" \\" for cells in (table.header, *table.texts)]
-    columns = "l" + "r" * (len(table.columns) - 1)
-    begin = [r"\begin{table}", rf"\caption{{{_latex(table.title)}}}", rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
-    return "\n".join([*begin, head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
-
-
-def _latex(text: str) -> str:
-    return text.translate(LATEX).replace("<=", r"$\le$")

@@ -21,6 +21,7 @@ PACKAGES = {
     "evidence": "evidence",
     "fleet": "fleet",
     "pairs": "fleet",
+    "publish": "bench",
     "reproduce": "reproduce",
 }
 

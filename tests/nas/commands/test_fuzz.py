@@ -212,7 +212,21 @@ COMMANDS: dict[str, list[list[str]]] = {
     ],
     "calibrate": [["candidates.csv", "--device", "h200", "--out", "device.yaml"]],
     "fit": [["candidates.csv", "--bootstraps", "0", "--starts", "1", "--quiet"]],
-    "compare": [["--traces", "candidates.csv", "--quiet", "--out", "compared"]],
+    "compare": [
+        [
+            "--config",
+            "study.yaml",
+            "--algos",
+            "random",
+            "--seeds",
+            "1",
+            "--evaluations",
+            "5",
+            "--quiet",
+            "--out",
+            "compared",
+        ]
+    ],
     "devices": [
         ["--devices", "h200,l4", "--quiet", "--no-plots", "--out", "out"],
         ["--table", "candidates.csv", "--quiet", "--no-plots", "--out", "out"],

@@ -142,7 +142,6 @@ def test_a_quote_that_is_never_closed_is_named(rows: int, inside: Inside, tmp_pa
     for line in (
         ("export", "x.csv", "--out", "new"),
         ("run", "--set", "seed_from=x.csv", "--out", "new"),
-        ("compare", "--traces", "x.csv", "--out", "new"),
         ("fit", "x.csv"),
         ("calibrate", "measured.csv", "--device", "h200", "--out", "new"),
     ):

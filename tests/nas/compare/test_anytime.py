@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nas.compare.anytime import MEASURES, TARGETS, Measured, Trace, checkpoints, measured, shown
-from nas.compare.reference import Reference, exact_reference, keys_by_value, union
+from nas.compare.reference import Reference, exact_reference, union
 from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
@@ -154,14 +154,6 @@ def test_the_union_counts_a_design_once_and_keeps_the_best() -> None:
     assert reference is not None
     assert sorted(reference.keys) == [1, 3]
     assert union(OBJECTIVES, []) is None
-
-
-def test_values_stand_for_designs_where_there_are_no_keys() -> None:
-    reference = exact_reference(OBJECTIVES, np.array([[3.0, 20.0], [2.5, 30.0]]), np.array([71, 72]))
-    keys = keys_by_value(np.array([[3.0, 20.0 * (1 + 1e-15)], [9.0, 9.0], [np.nan, 1.0], [9.0, 9.0]]), reference)
-    assert keys[0] == 71
-    assert keys[1] == keys[3] < 0
-    assert keys[2] != keys[1]
 
 
 @pytest.mark.parametrize("evaluations", [1, 9, 10, 11, 200, 1000, 5000])

@@ -1,11 +1,9 @@
-"""Comparisons as a user runs them, in this process: results, growth, failures, nothing feasible, traces."""
+"""Comparisons as a user runs them, in this process: results, growth, failures, nothing feasible, comparisons of earlier releases."""
 
 import csv
 import json
-import re
 import shutil
 import sqlite3
-import warnings
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -182,13 +180,6 @@ def test_what_a_file_asks_for_beside_its_studies_is_said_to_be_left(
     assert "stay as recorded" not in compare("--resume", made, "--config", comparison_file()).err
 
 
-def test_rows_of_other_studies_are_said_to_be_left_out(made: Path, compare: Compare, tmp_path: Path) -> None:
-    (tmp_path / "theirs.csv").write_text("study,run,loss,total_ms\ntight,0,3.9,30\nthight,0,3.8,30\n")
-    answer = compare("--resume", made, "--traces", tmp_path / "theirs.csv")
-    assert answer.code == 0
-    assert "rows of other studies than the comparison's are left out: thight" in answer.err
-
-
 def test_an_interim_result_holds_what_is_complete_and_runs_nothing(made: Path, compare: Compare) -> None:
     missing = made / "cells" / "loose" / "nsga2" / "s1"
     shutil.rmtree(missing)
@@ -209,6 +200,23 @@ def test_an_interim_result_holds_what_is_complete_and_runs_nothing(made: Path, c
     assert (answer.code, "got none; continue it first" in answer.err) == (2, True)
     answer = compare("--resume", made, "--interim", "--seeds", 4)
     assert (answer.code, "expected --resume FOLDER alone" in answer.err) == (2, True)
+
+
+def test_a_comparison_of_an_earlier_release_goes_on_without_the_traces_beside_it(made: Path, compare: Compare) -> None:
+    kept, plan = tables(made), made / "comparison.yaml"
+    plan.write_text(plan.read_text() + "columns: [key=net]\nreference: {loss: 4.0, total_ms: 100.0}\nbounds: {}\n")
+    (made / "traces").mkdir()
+    answer = compare("--resume", made)
+    assert (answer.code, tables(made) == kept) == (0, True)
+    assert "other tools' traces are left out; --traces of plas publish" in answer.err
+
+
+def test_keys_of_traces_in_a_file_of_ones_own_are_refused_by_name(compare: Compare, comparison_file: Written) -> None:
+    answer = compare("--config", comparison_file(columns=["key=net"]))
+    assert (
+        answer.code,
+        "columns: expected a key of a comparison, got one of other tools' traces; plas publish" in answer.err,
+    ) == (2, True)
 
 
 def test_another_study_of_the_same_name_is_refused(made: Path, compare: Compare, comparison_file: Written) -> None:
@@ -272,80 +280,6 @@ def test_fidelity_steps_are_left_out_and_it_says_so(
     assert len(found) == 6
 
 
-def test_our_own_run_scores_the_same_as_a_foreign_trace(
-    made: Path, compare: Compare, inside: Compare, tmp_path: Path
-) -> None:
-    assert inside("run", "--config", made / "cells/tight/nsga2/s1", "--out", tmp_path / "run", "--quiet").code == 0
-    with (tmp_path / "theirs.csv").open("w", newline="") as file:
-        out = csv.writer(file)
-        out.writerow(["run", "study", "evaluation", "loss", "total_ms", "violation"])
-        for row in rows(tmp_path / "run" / "evaluations.csv"):
-            over = max(float(value) for name, value in row.items() if name.startswith("violation_"))
-            out.writerow([7, "tight", row["index"], row["loss"], row["total_ms"], over])
-    assert compare("--resume", made, "--traces", tmp_path / "theirs.csv").code == 0
-    scored = {
-        row["strategy"]: row
-        for row in rows(made / "tables" / "runs.csv")
-        if row["study"] == "tight"
-        and row["evaluations"] == "40"
-        and (row["strategy"], row["run"]) in (("nsga2", "s1"), ("theirs", "7"))
-    }
-    for name in ("gap", "share", "igd_plus", "epsilon", "regret"):
-        assert float(scored["theirs"][name]) == pytest.approx(float(scored["nsga2"][name]), rel=1e-12, abs=1e-12), name
-    tests = {row["test"] for row in rows(made / "tables" / "pairs.csv") if "theirs" in row.values()}
-    assert tests == {"Mann-Whitney"}
-
-
-def test_traces_alone_are_compared_with_each_other(compare: Compare, tmp_path: Path) -> None:
-    lines = ["strategy,run,a,b"]
-    lines += [
-        f"{s},{run},{step + run + s * 2},{10 - step + s}" for s in range(2) for run in range(4) for step in range(9)
-    ]
-    (tmp_path / "published.csv").write_text("\n".join(lines))
-    answer = compare("--traces", tmp_path / "published.csv", "--out", tmp_path / "out")
-    assert answer.code == 0, answer.err
-    assert "against the union of all runs" in answer.out
-    assert "More seeds" not in answer.out
-    kept = tables(tmp_path / "out")
-    (tmp_path / "published.csv").unlink()
-    assert compare("--resume", tmp_path / "out").code == 0
-    assert tables(tmp_path / "out") == kept
-
-
-def test_files_of_the_same_objectives_are_compared_and_their_studies_are_not_mixed(
-    compare: Compare, tmp_path: Path
-) -> None:
-    for tool, worse in (("ours", 0), ("$theirs|\\x", 3)):
-        lines = [
-            f"{study},{run},{1 + step + run + worse + 1000 * far},{20 - step + worse}"
-            for far, study in enumerate(("near", "far"))
-            for run in range(5)
-            for step in range(9)
-        ]
-        (tmp_path / f"{tool}.csv").write_text("\n".join(["study,run,a,b", *lines]))
-    given = [part for path in sorted(tmp_path.glob("*.csv")) for part in ("--traces", path)]
-    answer = compare(*given, "--out", tmp_path / "out")
-    assert answer.code == 0, answer.err
-    results = [row for row in rows(tmp_path / "out" / "tables" / "results.csv") if row["measure"] == "gap"]
-    assert len({row["study"] for row in results}) == 2
-    medians = {(row["study"][-4:], row["strategy"]): float(row["median"]) for row in results}
-    assert medians["near", "ours"] == medians["-far", "ours"] < medians["near", "$theirs|\\x"]
-    page = (tmp_path / "out" / "report.md").read_text()
-    assert "| $theirs\\|\\x |" in page
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", ["run,a\n0,1\n", "run,a,b\n0,1,2\n", "strategy,run,a,b,c\nx,0,1,2,3\n$y\\z,0,3,2,1\n"])
-def test_the_page_shows_the_pictures_that_there_are(inside: Compare, tmp_path: Path, text: str) -> None:
-    (tmp_path / "tool.csv").write_text(text)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        answer = inside("compare", "--traces", tmp_path / "tool.csv", "--out", tmp_path / "out", "--workers", 1)
-    assert answer.code == 0, answer.err
-    shown = set(re.findall(r"\]\((plots/[^)]*)\)", (tmp_path / "out" / "report.md").read_text()))
-    assert shown == {f"plots/{path.name}" for path in (tmp_path / "out" / "plots").glob("*.png")}
-
-
 def test_json_and_files_hold_the_same(compare: Compare, comparison_file: Written, tmp_path: Path) -> None:
     answer = compare(
         "--config", comparison_file(), "--seeds", 2, "--studies", "loose", "--out", tmp_path / "out", "--json"
@@ -353,7 +287,6 @@ def test_json_and_files_hold_the_same(compare: Compare, comparison_file: Written
     content = json.loads(answer.out)
     assert len(content["results"]) == len(rows(tmp_path / "out" / "tables" / "results.csv")) == 4 * 5
     assert content["reading"]["loose"]
-    assert "\\toprule" in (tmp_path / "out" / "tables" / "results.tex").read_text()
     assert (tmp_path / "out" / "timing" / "overhead.csv").exists()
 
 
@@ -383,24 +316,6 @@ def test_failed_evaluations_are_tried_again_when_asked(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("run,loss\n0,1\n", "expected a column study with loose or tight"),
-        ("run,study,loss\n0,tight,1\n", "expected a column total_ms"),
-        ("run,study,loss,total_ms\n0,tight,1,x\n", "theirs.csv:2: total_ms"),
-        ("run,study,strategy,loss,total_ms\n0,tight,nsga2,1,2\n", "names of strategies that are not ours"),
-    ],
-)
-def test_traces_that_do_not_fit_are_refused_before_anything_runs(
-    compare: Compare, comparison_file: Written, tmp_path: Path, text: str, said: str
-) -> None:
-    (tmp_path / "theirs.csv").write_text(text)
-    answer = compare("--config", comparison_file(), "--traces", tmp_path / "theirs.csv", "--out", tmp_path / "out")
-    assert (answer.code, said in answer.err) == (2, True), answer.err
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("--seeds", 0), "seeds"),
@@ -412,7 +327,10 @@ def test_traces_that_do_not_fit_are_refused_before_anything_runs(
         (("--param", "nsga3.population=8", "--algos", "nsga2"), "--param nsga3: expected a strategy compared here"),
         (("--config", "nothing.yaml"), "expected a file or a shipped study"),
         (("--resume", "nothing"), "expected a comparison"),
-        (("--traces", "nothing.csv"), "No such file"),
+        (
+            ("--traces", "mine.csv"),
+            "--traces: expected an option of python -m nas.compare, got one of plas publish; pip install ./plugins/bench",
+        ),
     ],
 )
 def test_mistakes_are_one_line(compare: Compare, tmp_path: Path, arguments: tuple[Any, ...], said: str) -> None:

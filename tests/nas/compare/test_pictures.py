@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from nas.compare.anytime import Trace, checkpoints, measured
-from nas.compare.pictures import COLOURS, draw_all, first_decade, rank_figure, strokes
+from nas.compare.pictures import COLOURS, draw_all, first_decade, strokes
 from nas.compare.reference import exact_reference, union
-from nas.compare.result import Ranking, StudyResult, can_draw
+from nas.compare.result import Ranking, StudyResult
 from nas.problem.objective import Objective
 
 Made = Callable[..., StudyResult]
@@ -56,7 +56,7 @@ def test_every_shape_of_result_is_drawn(
     result = made(names, objectives=objectives, one_point=one_point)
     for folder in ("first", "second"):
         (tmp_path / folder).mkdir()
-        draw_all(tmp_path / folder / "plots", [result], [])
+        draw_all(tmp_path / folder / "plots", [result])
     drawn = {path.name for path in (tmp_path / "first").rglob("*.png")}
     assert drawn == {"made-anytime.png", "targets.png"}
     for path in (tmp_path / "first").rglob("*.svg"):
@@ -74,16 +74,14 @@ def test_the_first_decade_is_below_the_first_target() -> None:
     assert first_decade({"a": np.array([np.nan])}) == 1.0
 
 
-def test_ranks_are_drawn_from_ten_studies_on_and_with_the_extra_only() -> None:
+def test_ranks_are_given_from_ten_studies_on() -> None:
     generator = np.random.default_rng(1)
     names = ("a", "b", "c")
     gaps = generator.random((12, 3)) + np.arange(3)
     few = Ranking("", names, gaps[:9], (), 100, frozenset())
-    assert rank_figure(few, strokes(names)) is None
     assert "need at least 10 studies" in few.sentence()
     assert few.rows() == []
     enough = Ranking("", names, gaps, ("d",), 100, frozenset())
-    assert (rank_figure(enough, strokes(names)) is not None) is can_draw()
     assert enough.sentence().startswith("Best: a (1.00).")
     assert "Not ranked" in enough.sentence()
     assert [row["strategy"] for row in enough.rows()] == ["a", "b", "c"]

@@ -8,9 +8,9 @@ import pytest
 from nas.compare.anytime import MEASURES, TARGETS, Measured
 from nas.compare.pictures import anytime_figure, strokes
 from nas.compare.reference import exact_reference
-from nas.compare.report import MANY, comparison_document, rounded_up, seeds_too_few, sentences, study_data
+from nas.compare.report import MANY, comparison_document, seeds_too_few, sentences, study_data
 from nas.compare.result import NONE_SHOWN, StudyResult, course, pairs, rankings, same_starts
-from nas.compare.tables import anytime_rows, anytime_table, power_rows, rank_table
+from nas.compare.tables import anytime_rows, anytime_table, rank_table
 from nas.document.document import Table
 from nas.problem.objective import Objective
 
@@ -173,24 +173,6 @@ def test_runs_of_other_tools_are_paired_by_name_where_they_begin_alike() -> None
     )
     (pair,) = pairs(unseeded(frozenset()), "gap")
     assert (pair.test, pair.shared_start) == ("Mann-Whitney", 0)
-
-
-def test_the_power_of_each_test_is_said_and_in_the_rows() -> None:
-    result = of_samples(15, separated(6), frozenset({"b", "d"}))
-    said = [line for line in sentences(result) if line.startswith("Power")]
-    assert [line.split(":")[0] for line in said] == [
-        "Power (Mann-Whitney, 15 runs each, Holm over 15 pairs)",
-        "Power (Wilcoxon, 15 runs each, Holm over 15 pairs)",
-    ]
-    rows = power_rows([result])
-    assert [(row["test"], row["runs"], row["comparisons"]) for row in rows] == [
-        ("Mann-Whitney", 15, 15),
-        ("Wilcoxon", 15, 15),
-    ]
-    assert f"{rounded_up(rows[0]['least'])} or more" in said[0]
-    few = of_samples(3, separated(6), frozenset())
-    assert not any(line.startswith("Power") for line in sentences(few))
-    assert np.isnan(power_rows([few])[0]["least"])
 
 
 def test_where_the_same_designs_end_is_in_pictures_page_and_rows() -> None:

@@ -19,6 +19,7 @@ from nas.compare.statistics import (
     paired_lead,
     paired_p,
     quantile,
+    runs_needed,
     seeds_needed,
     unpaired_p,
 )
@@ -204,3 +205,11 @@ def test_friedman_holds_its_level_and_finds_a_shift() -> None:
     assert np.mean(null) <= LEVEL + 1.64 * np.sqrt(LEVEL * (1 - LEVEL) / TRIALS)
     shift = np.array([0.0, 0.0, 0.0, 0.0, 1.5])
     assert np.mean([friedman(generator.normal(size=(12, 5)) - shift)[1] <= LEVEL for _ in range(TRIALS)]) >= 0.8
+
+
+@pytest.mark.parametrize("comparisons", [1, 3, 10])
+def test_fewer_unpaired_runs_can_show_nothing(comparisons: int) -> None:
+    n = runs_needed(comparisons)
+    for runs, shown in ((n, True), (n - 1, False)):
+        p = stats.mannwhitneyu(np.arange(runs), np.arange(runs) + 100, method="exact").pvalue
+        assert (p * comparisons <= LEVEL) == shown

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from nas.document.document import Column, Document, Figure, Section, Table, figures, latex_table, markdown, table_of
+from nas.document.document import Column, Document, Figure, Section, Table, figures, markdown, table_of
 from nas.pages.page import section_html
 from nas.terminal.tables import section_lines, show
 
@@ -46,22 +46,6 @@ def test_markdown_is_a_document_of_its_own() -> None:
     assert r"| a\|b | 2.8953 |  |" in lines
     assert "One sentence.  " in lines  # a line of its own in the paragraph
     assert "![Loss over time](plots/frontier.png)" in lines
-
-
-def test_latex_holds_what_it_would_obey_as_text() -> None:
-    table = table_of(("strategy", "gap (%)"), [("a_b & $c$", "<= 5 %")], "50 % of {runs}^2")
-    assert latex_table(table).splitlines() == [
-        r"\begin{table}",
-        r"\caption{50 \% of \{runs\}\^{}2}",
-        r"\begin{tabular}{lr}",
-        r"\toprule",
-        r"strategy & gap (\%) \\",
-        r"\midrule",
-        r"a\_b \& \$c\$ & $\le$ 5 \% \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
 
 
 def test_html_escapes_text_and_folds_what_is_folded() -> None:

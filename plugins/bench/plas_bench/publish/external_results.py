@@ -8,14 +8,15 @@ from pathlib import Path
 import numpy as np
 
 from nas.compare.anytime import Trace
-from nas.compare.reference import Reference, keys_by_value
+from nas.compare.reference import Reference
 from nas.errors import UsageError
+from nas.problem.evaluations import rounded
 from nas.problem.objective import Objective, built_in
 from nas.problem.quantiles import ships
 from objectives import outside
 from objectives.display_text import LACKING, lacking_row, read_cell, shown_name
 from objectives.table import NOT_FINITE, Sheet, mended, number, read_sheet
-from search_spaces.arrays import BoolArray, FloatArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 LABELS = ("strategy", "run", "study", "evaluation", "violation", "key")
 FORM = "run=COLUMN, key=COLUMN (or {}), NAME=COLUMN, minimize:COLUMN or maximize:COLUMN".format(
@@ -252,3 +253,17 @@ def traces(
 
 def _positive(objective: Objective, values: FloatArray) -> FloatArray:
     return np.where(values > 0, values, np.nan) if objective.log_scale else values
+
+
+def keys_by_value(values: FloatArray, known: Reference | None) -> IntArray:
+    """A number per design where only values are known: a member of the reference with equal values (12 digits), else one's own."""
+    comparable = rounded(np.where(np.isfinite(values), values, 0.0))
+    members = (
+        {}
+        if known is None
+        else {row.tobytes(): key for row, key in zip(rounded(known.values), known.keys, strict=True)}
+    )
+    own: dict[bytes, int] = {}
+    for row in comparable:
+        own.setdefault(row.tobytes(), members.get(row.tobytes(), -1 - len(own)))
+    return np.array([own[row.tobytes()] for row in comparable], dtype=np.int64)

@@ -1,23 +1,18 @@
 """Traces under their own column names, maximised columns, designs by key, hypervolumes as published."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from plas_bench.publish.external_results import columns_of, objectives_of, read_runs, traces
+from plas_bench.publish.volume import volume_of
 
-from nas.compare.external_results import columns_of, objectives_of, read_runs, traces
-from nas.compare.reference import volume_of
-from nas.compare.statistics import LEVEL, runs_needed
 from nas.errors import UsageError
 from nas.problem.objective import Objective
 
 TEXT = "seed,Sub-network,Latency (ms),BLEU,note\n{}"
 ROWS = "7,a,50,24.0,x\n7,b,40,23.0,y\n7,c,40,23.0,z\n7,a,50,24.0,x\n8,a,50,24.0,x\n8,d,30,22.0,w\n"
 COLUMNS = ["run=seed", "minimize:Latency (ms)", "maximize:BLEU"]
-Compare = Callable[..., Any]
 
 
 @pytest.fixture
@@ -98,44 +93,3 @@ def test_a_volume_is_that_of_the_definition() -> None:
 def test_a_wrong_volume_is_a_clear_line(reference: dict[str, float], bounds: dict[str, list[float]], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         volume_of((Objective("ms"), Objective("-accuracy")), reference, bounds)
-
-
-@pytest.mark.parametrize("comparisons", [1, 3, 10])
-def test_fewer_unpaired_runs_can_show_nothing(comparisons: int) -> None:
-    n = runs_needed(comparisons)
-    for runs, shown in ((n, True), (n - 1, False)):
-        p = stats.mannwhitneyu(np.arange(runs), np.arange(runs) + 100, method="exact").pvalue
-        assert (p * comparisons <= LEVEL) == shown
-
-
-def test_published_traces_from_file_to_words(compare: Compare, tmp_path: Path) -> None:
-    for name, shift in (("linas", 0), ("nsga2", 3)):
-        rows = [f"{i},n{i},{40 + i + shift},{20 + 0.2 * i}" for i in range(25)]
-        (tmp_path / f"{name}_theirs.csv").write_text("\n".join(["index,net,Latency,BLEU", *rows]))
-    given = [part for path in sorted(tmp_path.glob("*.csv")) for part in ("--traces", path)]
-    said = [
-        "--column",
-        "evaluation=index",
-        "--column",
-        "key=net",
-        "--column",
-        "minimize:Latency",
-        "--column",
-        "maximize:BLEU",
-    ]
-    place = ["--reference", "Latency=70", "--reference", "BLEU=20", "--out", tmp_path / "out"]
-    answer = compare(*given, *said, *place)
-    assert answer.code == 0, answer.err
-    assert "minimise Latency; maximise BLEU" in answer.out
-    assert (
-        "1 run each cannot show a difference between any two of 2 strategies (1 pair): at least 4 are needed."
-        in answer.out
-    )
-    volume = sum((70 - (40 + i)) * 0.2 for i in range(1, 25))
-    assert f"linas_theirs {volume:.6g}, nsga2_theirs" in answer.out
-    kept = (tmp_path / "out" / "tables" / "hypervolume.csv").read_bytes()
-    assert compare("--resume", tmp_path / "out").code == 0
-    assert (tmp_path / "out" / "tables" / "hypervolume.csv").read_bytes() == kept
-    assert compare(*given, *said, "--reference", "Latency=70", "--out", tmp_path / "again").code == 2
-    alone = compare("--column", "run=seed", "--out", tmp_path / "alone")
-    assert (alone.code, "--column: expected --traces with it" in alone.err) == (2, True)

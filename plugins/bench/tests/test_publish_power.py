@@ -1,15 +1,17 @@
 """Power of the tests of a comparison: against their own simulation, their exact limits and what the page says."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from core_tests import ROOT, loaded
+from plas_bench.publish.power import MOST, power, power_rows, rounded_up, strength
 from scipy import stats
 
-from nas.compare.statistics import LEVEL, MOST, PAIRED, UNPAIRED, paired_p, power, runs_needed, seeds_needed, unpaired_p
+from nas.compare.statistics import LEVEL, PAIRED, UNPAIRED, paired_p, runs_needed, seeds_needed, unpaired_p
 
-PAGE = Path(__file__).parents[3] / "docs" / "compare.md"
+PAGE = ROOT / "docs" / "compare.md"
+RANKING = loaded("nas/compare/test_ranking.py")
 
 
 @pytest.mark.parametrize(
@@ -57,3 +59,21 @@ def test_the_page_gives_the_least_effects() -> None:
     for seeds, cells in rows:
         found = [power(UNPAIRED, int(seeds), k * (k - 1) // 2).least for k in (2, 3, 5, 10, 16)]
         assert cells.split(" | ") == [f"{np.ceil(100 * each) / 100:.2f}" for each in found]
+
+
+def test_the_power_of_each_test_is_said_and_in_the_rows() -> None:
+    result = RANKING.of_samples(15, RANKING.separated(6), frozenset({"b", "d"}))
+    said = strength(result)
+    assert [line.split(":")[0] for line in said] == [
+        "Power (Mann-Whitney, 15 runs each, Holm over 15 pairs)",
+        "Power (Wilcoxon, 15 runs each, Holm over 15 pairs)",
+    ]
+    rows = power_rows([result])
+    assert [(row["test"], row["runs"], row["comparisons"]) for row in rows] == [
+        ("Mann-Whitney", 15, 15),
+        ("Wilcoxon", 15, 15),
+    ]
+    assert f"{rounded_up(rows[0]['least'])} or more" in said[0]
+    few = RANKING.of_samples(3, RANKING.separated(6), frozenset())
+    assert strength(few) == []
+    assert np.isnan(power_rows([few])[0]["least"])

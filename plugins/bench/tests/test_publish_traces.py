@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from plas_bench.publish.external_results import keys_by_value, objectives_of, read_runs, traces
 
-from nas.compare.external_results import objectives_of, read_runs, traces
+from nas.compare.reference import exact_reference
 from nas.errors import UsageError
+from nas.problem.objective import Objective
 
 
 def written(folder: Path, text: str) -> Path:
@@ -66,3 +69,13 @@ def test_mistakes_name_the_place(tmp_path: Path, text: str, said: str) -> None:
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         objectives_of(tmp_path / "none.csv")
+
+
+def test_values_stand_for_designs_where_there_are_no_keys() -> None:
+    reference = exact_reference(
+        (Objective("loss"), Objective("total_ms", "ms", True)), np.array([[3.0, 20.0], [2.5, 30.0]]), np.array([71, 72])
+    )
+    keys = keys_by_value(np.array([[3.0, 20.0 * (1 + 1e-15)], [9.0, 9.0], [np.nan, 1.0], [9.0, 9.0]]), reference)
+    assert keys[0] == 71
+    assert keys[1] == keys[3] < 0
+    assert keys[2] != keys[1]
