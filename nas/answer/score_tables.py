@@ -15,7 +15,7 @@ from nas.problem.uncertainty import has_doubt
 from nas.search.assembly import Study
 from nas.study.study_laws import notices_of_text
 from objectives.loss_law.law import Law
-from objectives.scores.curves import Scores
+from objectives.scores import Scores
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, IntArray
 

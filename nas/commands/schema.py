@@ -19,7 +19,7 @@ from nas.terminal.console import say_json
 from objectives.calibrating.shared import SharedMeasurements
 from objectives.device import Device
 from objectives.loss_law.law import Law
-from objectives.scores.curves import Scores
+from objectives.scores import Scores
 from search_spaces.specification import SpaceSpecification
 
 

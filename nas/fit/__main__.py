@@ -6,16 +6,15 @@ from nas.terminal.parser import command
 
 def fit(request: FitRequest) -> None:
     """Fit a loss law to a table of trained models."""
-    from nas.fit import command, on_prior, scores
+    from nas.fit import command, on_prior
 
-    (scores if request.scores is not None else command if request.prior is None else on_prior).execute(request)
+    (command if request.prior is None else on_prior).execute(request)
 
 
 main = command(
     fit,
     "fit runs.csv --out law.yaml --report fitted",
     "fit eight.csv --prior evidence --out mine.yaml",
-    "fit --scores evaluations.csv --out scores.yaml",
     "fit --next 20 --candidates first.csv",
     "fit trained-*/trainings.csv --next 8 --stop-below 0.001 --candidates next.csv",
 )

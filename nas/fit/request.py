@@ -22,11 +22,7 @@ class FitRequest:
         Text, Flag("--form", "Form of the law ('plas list forms') or YAML file; default: the paper's, else the best.")
     ] = None
     prior: Annotated[Text, Flag("--prior", "Law to update with few rows: evidence, or one fitted with --prior.")] = None
-    scores: Annotated[
-        Text,
-        Flag("--scores", "CSV of bits per byte (or a loss) and task scores; fits curves of scores.", metavar="TABLE"),
-    ] = None
-    out: Annotated[File, Flag("--out", "Law file to write, .yaml; of --scores the file of curves.")] = None
+    out: Annotated[File, Flag("--out", "Law file to write, .yaml.")] = None
     report: Annotated[File, Flag("--report", "New folder for the report.", metavar="FOLDER")] = None
     rename: Annotated[Texts, Flag("--rename", "Read a column under another name; repeats.", metavar="OLD=NEW")] = ()
     where: Annotated[

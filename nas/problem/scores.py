@@ -8,7 +8,7 @@ import numpy as np
 from nas.problem.objective import Baseline
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import has_doubt, misfit
-from objectives.scores.curves import FamilyCurve, Scores, difference, interval, steps
+from objectives.scores import FamilyCurve, Scores, difference, interval, steps
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 

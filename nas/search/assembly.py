@@ -68,7 +68,7 @@ from objectives.assessment import stating
 from objectives.device import Calibration
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
-from objectives.scores.curves import Scores
+from objectives.scores import Scores
 from objectives.transfers import Conditions
 from search_spaces.arrays import IntArray, brief
 from search_spaces.columns import OF_SERVING, SHAPE, worded

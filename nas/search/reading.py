@@ -37,7 +37,7 @@ from objectives.device import Device
 from objectives.device_columns import Figure
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
-from objectives.scores.curves import Scores
+from objectives.scores import Scores
 from objectives.token_curve import Text, TokenCurve
 from search_spaces.architectures import Architectures
 from search_spaces.layer_kinds import COUNTS

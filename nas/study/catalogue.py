@@ -32,7 +32,10 @@ SHIPPED = {"space": "search_spaces.spaces", "token_curve": "objectives.token_cur
 KINDS = {"law": "laws", "device": "devices"}  # what installed packages add to
 OWN = {  # what nothing is shipped of: what is expected, and what to do without a file
     "deltas": ("kinds of layers with their nats or a YAML file of them", "write {conv: 0.03}, or none"),
-    "scores": ("a YAML file of scores", "write one with 'plas fit --scores TABLE.csv --out scores.yaml'"),
+    "scores": (
+        "a YAML file of scores",
+        "write one with 'plas scores TABLE.csv --out scores.yaml' (pip install ./plugins/evidence)",
+    ),
 }
 REMEDIES = {key: remedy for key, (_, remedy) in OWN.items()} | {"token_curve": "see 'plas list token-curves'"}
 NAMED = (*SHIPPED, *KINDS, *OWN)  # keys whose values are names, files or content

@@ -22,6 +22,7 @@ PACKAGES = {
     "fleet": "fleet",
     "pairs": "fleet",
     "publish": "bench",
+    "scores": "evidence",
     "reproduce": "reproduce",
 }
 

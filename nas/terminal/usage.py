@@ -12,7 +12,10 @@ from nas.terminal.flags import Settings, study_keys
 CHOICE = re.compile(r"is not one of (.*?)\.?$", re.DOTALL)
 NUMBER = re.compile(r"^(\d[\d,_]*(?:\.\d+)?)(?:[eE]\+?(\d{1,2}))?\s*([kKmMsS]?)$")
 #: Flags of a command that a command of a package around the core has now.
-MOVED = {"compare": ("publish", ("--traces", "--column", "--reference", "--bounds"))}
+MOVED = {
+    "compare": ("publish", ("--traces", "--column", "--reference", "--bounds")),
+    "fit": ("scores", ("--scores",)),
+}
 UNITS = {"": 1.0, "s": 1.0, "k": 1e3, "m": 1e6}
 EXTRA = re.compile(r"unexpected extra arguments?(?:\(s\))? \((.*)\)")
 

@@ -16,7 +16,7 @@ from nas.files import yaml_source
 from nas.pages.run_page import run_page
 from nas.search.assembly import Study
 from nas.strategies.conformance.laws import AXES
-from objectives.scores.curves import FamilyCurve, Scores
+from objectives.scores import FamilyCurve, Scores
 
 TINY = {"name": "tiny", "axes": AXES}
 

@@ -1,7 +1,6 @@
-"""The work of `fit --scores`: a table of bits per byte and scores in, curves by family and their record on laboratories left out."""
+"""The work of `scores`: a table of bits per byte and scores in, curves by family and their record on laboratories left out."""
 
-from dataclasses import asdict, fields
-from pathlib import Path
+from dataclasses import asdict
 
 import numpy as np
 
@@ -9,33 +8,35 @@ from nas.document.document import Cell, Document, Part, Section, table_of
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults
-from nas.files.tables import write
-from nas.fit.meaning import refuse_early
-from nas.fit.request import FitRequest
+from nas.files.tables import refuse_existing, write
 from nas.study.catalogue import named
 from nas.study.configuration import StudyConfig
 from nas.terminal.console import notice, say_json
 from nas.terminal.tables import show
 from objectives.display_text import in_a_command
-from objectives.scores.curves import FamilyCurve, Record, Scores, interval
-from objectives.scores.fit import LeftOut, fitted, left_out
-from objectives.scores.table import ScoreTable, score_table
+from objectives.scores import FamilyCurve, Record, Scores, interval
 from objectives.token_curve import TokenCurve
+from plas_evidence.scores.curve_fit import LeftOut, fitted, left_out
+from plas_evidence.scores.request import ScoresRequest
+from plas_evidence.scores.score_table import ScoreTable, score_table
 from search_spaces.arrays import FloatArray
 
 ERRORS = ("rmse", "mean_rmse", "nearest_rmse")
-TAKEN = ("scores", "out", "seed", "quiet", "json")
 
 
-def execute(request: FitRequest) -> None:
+def execute(request: ScoresRequest) -> None:
     """Fit the curves, show and write them.
 
     Raises:
-        UsageError: a table that cannot be read or fitted, or a flag that belongs to laws.
+        UsageError: a table that cannot be read or fitted, a wrong ending, a missing folder, a file that exists.
     """
-    _refuse_others(request)
-    refuse_early(request)
-    path = Path(str(request.scores))
+    path = request.table
+    if request.out is not None:
+        if request.out.suffix not in (".yaml", ".yml"):
+            raise UsageError(f"out: expected a .yaml or .yml file, got {request.out}; change its ending")
+        if not request.out.parent.is_dir():
+            raise UsageError(f"out: expected a folder that exists, got {request.out.parent}; make it first")
+        refuse_existing("--out", request.out)
     try:
         models = score_table(path, _curve())
         scores, record = fitted(models, path.stem, request.seed), left_out(models, request.seed)
@@ -43,26 +44,12 @@ def execute(request: FitRequest) -> None:
         raise UsageError(str(error)) from None
     scores = scores.model_copy(update={"left_out": _by_family(record)})
     if request.out is not None:
-        write(request.out, f"# Fitted by plas fit --scores {path.name}\n{yaml_source.dump(scores.mapping())}")
+        write(request.out, f"# Fitted by plas scores {path.name}\n{yaml_source.dump(scores.mapping())}")
     document = _document(models, scores, record)
     say_json(document.data) if request.json else show(document)
     if request.out is not None and not request.quiet and not request.json:
         name = in_a_command(request.out)
         notice(f"{request.out}: use it with plas select or report --scores, run or explain --set scores={name}")
-
-
-def _refuse_others(request: FitRequest) -> None:
-    """Say which flags are of fits of laws.
-
-    Raises:
-        UsageError: one is given.
-    """
-    given = (field.name for field in fields(FitRequest) if getattr(request, field.name) != field.default)
-    if (other := next((name for name in given if name not in TAKEN), None)) is not None:
-        shown = "tables" if other == "runs" else f"--{other.replace('_', '-')}"
-        raise UsageError(
-            f"scores: expected --out, --seed, --quiet and --json alone, got {shown}; drop that, or --scores"
-        )
 
 
 def _curve() -> TokenCurve:

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import ndtri
 
-from objectives.scores.curves import FamilyCurve, Scores, interval
-from objectives.scores.table import ScoreTable
+from objectives.scores import FamilyCurve, Scores, interval
+from plas_evidence.scores.score_table import ScoreTable
 from search_spaces.arrays import AnyArray, FloatArray
 
 FEWEST = 5  # models of a family

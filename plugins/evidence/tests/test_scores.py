@@ -1,4 +1,4 @@
-"""`fit --scores`: a table becomes curves, its record on laboratories left out, and what does not belong to it is refused."""
+"""`scores`: a table becomes curves, its record on laboratories left out, and what does not belong to it is refused."""
 
 import json
 from collections.abc import Callable
@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from nas.files import yaml_source
-from objectives.scores.curves import Scores
+from objectives.scores import Scores
 
 ROWS = "model,bits_per_byte,m:m\na,1.0,26\nb,0.95,28\nc,0.9,35\nd,0.85,44\ne,0.8,52\nf,0.75,61\nchance,,25\ntop,,100\n"
 
 
 def test_a_table_of_ones_own_becomes_a_file_that_a_study_takes(inside: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(ROWS)
-    found = inside("fit", "--scores", "t.csv", "--out", "s.yaml")
+    found = inside("scores", "t.csv", "--out", "s.yaml")
     assert found.code == 0
     assert "Of further models of yours, the only laboratory" in found.out
     assert "No laboratory can be left out" in found.out
@@ -24,8 +24,8 @@ def test_a_table_of_ones_own_becomes_a_file_that_a_study_takes(inside: Callable[
     assert scores.families["m"].top == 100.0
     assert scores.fitted_on == (0.75, 1.0)
     assert not scores.new_laboratory
-    assert inside("fit", "--scores", "t.csv", "--out", "s.yaml").code == 2  # never over a file
-    assert json.loads(inside("fit", "--scores", "t.csv", "--json").out)["models"] == 6
+    assert inside("scores", "t.csv", "--out", "s.yaml").code == 2  # never over a file
+    assert json.loads(inside("scores", "t.csv", "--json").out)["models"] == 6
 
 
 @pytest.mark.slow
@@ -33,7 +33,7 @@ def test_each_laboratory_of_a_table_is_left_out(inside: Callable[..., Any], tmp_
     bits = [1.2 - 0.05 * i for i in range(12)]
     rows = [f"m{i},{'ab'[i % 2]},{b:.3f},{0.25 + 0.6 / (1 + 2.718 ** (8 * (b - 0.9))):.4f}" for i, b in enumerate(bits)]
     (tmp_path / "t.csv").write_text("\n".join(["model,laboratory,bits_per_byte,m:m", "chance,,,0.25", *rows]))
-    content = json.loads(inside("fit", "--scores", "t.csv", "--json").out)
+    content = json.loads(inside("scores", "t.csv", "--json").out)
     assert [(each["family"], each["laboratory"]) for each in content["laboratories_left_out"]] == [
         ("m", "a"),
         ("m", "b"),
@@ -43,17 +43,16 @@ def test_each_laboratory_of_a_table_is_left_out(inside: Callable[..., Any], tmp_
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
-        (("--scores", "nope.csv"), "nope.csv: expected"),
-        (("--scores", "t.csv", "--form", "chinchilla"), "got --form; drop that, or --scores"),
-        (("runs.csv", "--scores", "t.csv"), "got tables; drop that, or --scores"),
-        (("--scores", "t.csv", "--out", "law.json"), "expected a .yaml or .yml file"),
+        (("nope.csv",), "nope.csv: expected"),
+        (("t.csv", "--out", "law.json"), "expected a .yaml or .yml file"),
+        (("t.csv", "--out", "nowhere/s.yaml"), "expected a folder that exists, got nowhere"),
     ],
 )
-def test_what_does_not_belong_to_scores_is_refused(
-    arguments: tuple[str, ...], said: str, inside: Callable[..., Any]
+def test_what_cannot_be_read_or_written_is_refused(
+    arguments: tuple[str, ...], message: str, inside: Callable[..., Any]
 ) -> None:
-    found = inside("fit", *arguments)
-    assert found.code == 2
-    assert said in found.err
+    answer = inside("scores", *arguments)
+    assert answer.code == 2
+    assert message in answer.err
