@@ -97,7 +97,7 @@ def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOu
         raise UsageError(str(error)) from None
     study = study_of(request, law)
     planned = None if asked is None else designs_after(asked, study, law, fit)
-    content = report(fit, spread, others, given, beyond, stage)
+    content = report(fit, spread, others, beyond, stage)
     content["data"]["unit"] = None if request.loss_unit else doubt(table, given)
     stage("the frontier under samples of the law")
     judged = under_draws(study, law)

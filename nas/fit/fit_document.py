@@ -13,7 +13,7 @@ from nas.problem.wording import in_words, named
 
 Content = Mapping[str, Any]
 VERDICT = "Verdict"
-FOLDED = ("Forms under the same validation (errors in nats)", "A law given beforehand", "Provenance")
+FOLDED = ("Forms under the same validation (errors in nats)", "Provenance")
 LINE = "line of the table"  # head of a column that says which row of the user's table
 FORMS = (
     *("form", "coefficients", "R²", "BIC", "weight", "RMSE, folds", "above this fit's"),
@@ -79,7 +79,6 @@ def _fit_parts(content: Content) -> dict[str, Iterable[Part]]:
         "Rows not seen by the fit": _validation(content["validation"], content["beyond_rows"]),
         "Simple baselines on the same unseen rows": _baselines(content["baselines"], content["form"]),
         "Forms under the same validation (errors in nats)": _forms(content["forms"]),
-        "A law given beforehand": _given(content["given_law"]),
         "Do the picks hold": _frontier(content["frontier"]),
         "Rows that matter most": [_influence(content)],
         "Provenance": _provenance(content["provenance"]),
@@ -254,16 +253,6 @@ def _forms(forms: Content) -> Iterator[Part]:
     ]
     yield table_of(FORMS, rows)
     yield from (f"{name} not fitted: {reason}" for name, reason in forms.items() if isinstance(reason, str))
-
-
-def _given(law: Content | None) -> Iterator[str]:
-    if law is None:
-        return
-    yield f"{law['law']} ranks these rows with Spearman {law['spearman']:.3f}, Kendall {law['kendall']:.3f}."
-    fitted = f"{number(law['offset_rmse'])} nats with a constant added, {number(law['line_rmse'])} nats through a line"
-    yield f"A nat that it predicts is {law['slope']:.2f} nats here. Its RMSE is {number(law['as_is_rmse'])} nats as it is, {fitted}."
-    if assumed := [f"{in_words(name)} {value:.4g}" for name, value in law["assumed"].items()]:
-        yield f"Not in the table, and taken as {', '.join(assumed)}."
 
 
 def _frontier(check: Content | None) -> Iterator[Part]:

@@ -63,7 +63,9 @@ class FitRequest:
         int, Flag("--bootstraps", "Bootstrap resamplings for intervals and posterior samples.", METHOD, least=0)
     ] = 1000
     seed: Annotated[int, Flag("--seed", "Seed of starts, resamplings, folds.", METHOD, least=0)] = 0
-    law: Annotated[str, Flag("--law", "Law to compare with; proposals without rows assume it.")] = "hw_codesign"
+    law: Annotated[str, Flag("--law", "Law by which losses in bits are noticed; proposals without rows assume it.")] = (
+        "hw_codesign"
+    )
     config: Annotated[Text, Flag("--config", "Study whose picks are checked; default preset device in --space.")] = None
     space: Annotated[Text, Flag("--space", "Search space of that study and of --next: name or YAML file.")] = None
     next: Annotated[int | None, Flag("--next", "How many architectures to train next.", NEXT, least=1)] = None

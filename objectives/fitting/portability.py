@@ -1,11 +1,9 @@
-"""How far a law given beforehand carries to a table: its ranks, and what an offset or a line would mend, in which unit its losses are."""
+"""What a law given beforehand predicts for a table of other models, and in which unit that says the losses are."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import kendalltau, spearmanr
 
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.draws import Draw, losses_without_kinds
@@ -77,47 +75,6 @@ def _by_size(table: Table, given: Law) -> float | None:
     return float(np.median(table.loss / usual))
 
 
-@dataclass(frozen=True)
-class Portability:
-    """A given law against the observed losses of a table.
-
-    spearman, kendall: rank correlations; slope: nats observed per nat predicted, of the least-squares
-    line; as_is_rmse, offset_rmse, line_rmse: nats, of the prediction itself, with a constant added,
-    and through that line; assumed: what stood in for quantities that the table does not hold.
-    """
-
-    law: str
-    spearman: float
-    kendall: float
-    slope: float
-    as_is_rmse: float
-    offset_rmse: float
-    line_rmse: float
-    assumed: Mapping[str, float]
-
-
-def portability(law: Law, table: Table) -> Portability | None:
-    """The law's predictions against the table; None where too much is missing or nothing varies."""
-    assumed = stand_ins(law, table)
-    if assumed is None:
-        return None
-    predicted = predictions(law, table, assumed)
-    if not np.isfinite(predicted).all() or np.ptp(predicted) == 0 or np.ptp(table.loss) == 0:
-        return None
-    slope, offset = np.polyfit(predicted, table.loss, 1)
-    error = predicted - table.loss
-    return Portability(
-        law.name,
-        float(spearmanr(predicted, table.loss).statistic),
-        float(kendalltau(predicted, table.loss).statistic),
-        float(slope),
-        _rms(error),
-        _rms(error - error.mean()),
-        _rms(slope * predicted + offset - table.loss),
-        assumed,
-    )
-
-
 def stand_ins(law: Law, table: Table) -> dict[str, float] | None:
     """What to take for each quantity of a law that a table does not hold; None where nothing can stand in for one."""
     found = {name: stand_in(law, name) for name in law.law_form.features if not table.has(_counted(name))}
@@ -173,7 +130,3 @@ def _embeddings(law: Law, table: Table) -> FloatArray | float:
     """Parameters of the law's own embeddings; none where no width is known, so that a count is taken as it is."""
     tables = law.vocabulary * (1.0 if law.tied else 2.0)
     return tables * table.feature("width") if table.has("width") else 0.0
-
-
-def _rms(error: FloatArray) -> float:
-    return float(np.sqrt((error**2).mean()))

@@ -12,7 +12,6 @@ from objectives.fitting.diagnostics import factors, losses, quadratic
 from objectives.fitting.estimate import Fit
 from objectives.fitting.intervals import Intervals
 from objectives.fitting.law_file import BeyondRows, provenance
-from objectives.fitting.portability import portability
 from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import (
     Order,
@@ -26,7 +25,6 @@ from objectives.fitting.validation import (
     validated,
 )
 from objectives.loss_law.form import Form, Term, named_form
-from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import SHARES
 from objectives.plugins import importable
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
@@ -287,17 +285,15 @@ def report(
     fit: Fit,
     known: Intervals,
     rivals: Mapping[str, tuple[Fit, Validation] | str],
-    given: Law,
     beyond: BeyondRows | None,
     stage: Callable[[str], None],
 ) -> dict[str, Any]:
-    """The whole report of a fit; `rivals` are other forms fitted to its rows, `given` is an older law.
+    """The whole report of a fit; `rivals` are other forms fitted to its rows.
 
     beyond: what the largest rows show of the draws. `stage` hears what begins.
     """
     stage("rows not seen by the fit")
     checked = validated(fit, fit.method.seed)
-    carried = portability(given, fit.table)
     shape = diagnostics.lack_of_fit(fit)
     return {
         "form": fit.form_name,
@@ -319,7 +315,6 @@ def report(
         "beyond_rows": None if beyond is None else asdict(beyond),
         "influence": diagnostics.influence(fit),
         "forms": compared(fit, checked, rivals),
-        "given_law": None if carried is None else asdict(carried),
         "rows": row_by_row(fit, checked),
         "provenance": provenance(fit, len(known.draws)),
     }
