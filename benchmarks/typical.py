@@ -79,6 +79,9 @@ DIFFERS = {
 }
 #: Power of FLOPs a byte by which the share of the peak falls: 0.40 when it was estimated beside the effects, from 26 (M1 Max) to 947 (Thor).
 RIDGE = 0.4
+#: Qualcomm's `w4` has activations of FP16, w4a16 those of 16-bit integers (quic/ai-hub-models), which an NPU multiplies in other
+#: units: in prefills its engine is one of its own, which no study can ask for. What decoding reads is not decided by it.
+FLOATS = ", FP16 activations"
 #: Builds whose attention writes its scores, and what of the profile is theirs alone.
 OLD = ("llama-bench May-2024", "llama-bench 8e672ef")
 UNFUSED = {"attention_compute": 0.4, "attention_bandwidth": 0.5}
@@ -134,6 +137,19 @@ class Rows:
     old: bool = False
 
     @property
+    def floats(self) -> bool:
+        """Whether activations are of FP16 where those of the format that it is priced as are integers."""
+        return self.engine.endswith(FLOATS)
+
+    def asked_of(self, *, engines: bool) -> str:
+        """The engine that is stated, "" where none is."""
+        return self.engine if engines or self.floats else ""
+
+    def within(self, phase: Phase) -> "Rows":
+        """The same under the engine's name in a phase."""
+        return replace(self, engine=engine_in(self.engine, phase)) if self.floats else self
+
+    @property
     def board(self) -> Device:
         """The device in the mode of the rows."""
         return board_of(self.measured[0].device or self.device)
@@ -167,6 +183,11 @@ def board_of(name: str) -> Device:
     return named
 
 
+def engine_in(engine: str, phase: Phase) -> str:
+    """An engine's name in a phase: activations of FP16 tell in prefills alone."""
+    return engine if phase == "prefill" else engine.removesuffix(FLOATS)
+
+
 def of_file(path: Path, name: str) -> list[Measurement]:
     """The rows of a table, or of a log."""
     if path.suffix == ".csv":
@@ -194,7 +215,8 @@ def public_groups(folder: Path) -> list[Rows]:
         board = board_of(name)
         for (engine, _, _), group in groups(members).items():
             family = family_of(group[0].format.precision)
-            place = (name.partition("@")[0], board.chip, chip_kind(board), family, engine_of(engine))
+            by = engine_of(engine) + (FLOATS if group[0].format.family == "w4" else "")
+            place = (name.partition("@")[0], board.chip, chip_kind(board), family, by)
             made.append(Rows(*place, group, terms(group, board, law), engine in OLD))
     return made
 
@@ -227,7 +249,9 @@ class Mixed:
         seen = {
             (g.chip, g.kind if chip == "any" else kind, g.engine, g.device)
             for g in self.seen
-            if chip in ("any", g.chip) and (not kind or kind == g.kind) and engine in ("", g.engine)
+            if chip in ("any", g.chip)
+            and (not kind or kind == g.kind)
+            and engine in (g.asked_of(engines=False), g.engine)
         }
         means, variances = np.array(
             [self._one(of, its, family, by) for of, its, by, _ in sorted(seen)]
@@ -247,7 +271,7 @@ class Mixed:
 
 def fitted(found: Sequence[Rows], phase: Phase) -> Mixed:
     """The form on the groups that have rows of a phase."""
-    seen = [g for g in found if g.of(phase).any()]
+    seen = [g.within(phase) for g in found if g.of(phase).any()]
     y = np.array([np.median(g.off[g.of(phase)]) for g in seen])
     alike = [np.array([[f(a) == f(b) for b in seen] for a in seen], dtype=float) for f in EFFECTS]
     ones = np.ones(len(y))
@@ -303,7 +327,7 @@ def made(
                 engine=engine,
                 **{
                     p: forms[p]
-                    .at(chip, kind, family, engine)
+                    .at(chip, kind, family, engine_in(engine, p))
                     .model_copy(update={"scale": scales.get(bool(engine), {}).get((f"{chip} {kind}", p))})
                     for p in PHASES
                 },
@@ -316,7 +340,7 @@ def made(
 
 def builds_of(found: Sequence[Rows]) -> dict[str, list[str]]:
     """The builds of each engine, as the rows name them."""
-    names = {(g.engine, m.engine) for g in found for m in g.measured}
+    names = {(g.engine, m.engine) for g in found for m in g.measured if not g.floats}
     return {engine: sorted(name for of, name in names if of == engine) for engine in sorted({of for of, _ in names})}
 
 
@@ -324,7 +348,8 @@ def cells_of(found: Sequence[Rows]) -> Iterator[Place]:
     """Every kind of every class and family, with no engine and with each that was seen of it; "" is a kind that was not seen."""
     for chip in get_args(Chip):
         for kind in ("", *sorted({g.kind for g in found if g.chip == chip})):
-            engines = sorted({g.engine for g in found if g.chip == chip and kind in ("", g.kind)})
+            seen = [g for g in found if g.chip == chip and kind in ("", g.kind) and not g.floats]
+            engines = sorted({g.engine for g in seen})
             for family in FAMILIES:
                 yield from ((chip, kind, family, engine) for engine in ("", *engines))
 
@@ -355,7 +380,7 @@ def left_out(found: Sequence[Rows], *, engines: bool, kinds: bool = False) -> li
         here = [g for g in found if g.device == name]
         own = {(g.chip, g.kind) for g in here} if kinds else set()
         others = [g for g in found if g.device != name and (g.chip, g.kind) not in own]
-        asked = [(g.chip, g.kind, g.family, g.engine if engines else "") for g in here]
+        asked = [(g.chip, g.kind, g.family, g.asked_of(engines=engines)) for g in here]
         typical = made(others, dict.fromkeys(asked), {})
         for group, (_, _, family, engine) in zip(here, asked, strict=True):
             cell = typical.cell(group.board, family, engine)
@@ -442,14 +467,14 @@ def overshoots(
             continue
         board = group.board
         others = [g for g in found if g.device != group.device]
-        asked = [(group.chip, group.kind, group.family, group.engine if engines else "")]
+        asked = [(group.chip, group.kind, group.family, group.asked_of(engines=engines))]
         known = made(others, asked, residuals, scales, residuals[engines])
         own = calibrate(list(group.measured), board, load_law(LAW), "").profile
         name = {"int8": "int8", "fp4": "nvfp4", "fp16": "fp16"}.get(group.family, "int4")
         study = {"algo": "exact", "preset": "device", "device": board.mapping(), "precision": name}
         problem = assemble(study, {}).problem
         whole = problem.space.genotypes(np.arange(problem.space.size))
-        typical = profile_of(known, known.cell(board, group.family, group.engine if engines else ""), board)
+        typical = profile_of(known, known.cell(board, group.family, group.asked_of(engines=engines)), board)
         ours, theirs = (
             replace(problem, scenario=replace(problem.scenario, calibration=profile))
             .evaluate(whole, ("loss", metric))

@@ -1,6 +1,7 @@
 """What is typical of a class: of every cell a profile, its times slower by its ratio, engines by their names, and the public rows that made it."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -100,6 +101,27 @@ def test_a_log_of_decoding_alone_leaves_the_prefill_as_is_typical(board: Device,
     done, usual = calibrate(rows, gpu, law, "test"), typical_profile(gpu, Conditions("int4"))
     assert done.profile.compute_efficiency == pytest.approx(usual.compute_efficiency, rel=1e-3)
     assert done.in_sample == pytest.approx(done.terms.ms, rel=0.15)
+
+
+def test_activations_of_fp16_are_an_engine_of_their_own_in_prefills(law: Law) -> None:
+    """Twice as slow in prefills: rows of integers keep their level, and no cell is of the others; decoding shares one."""
+    board = typical.board_of("snapdragon_8_elite")
+    rows_of = [replace(m, device="snapdragon_8_elite") for m in shown(board, law)]
+    table = terms(rows_of, board, law)
+
+    def group(device: str, engine: str, slower: float) -> typical.Rows:
+        slowed = replace(table, ms=table.ms * np.where(table.requests > 0, slower, 1.0))
+        return typical.Rows(device, "npu", "Qualcomm", "w4", engine, rows_of, slowed)
+
+    floats = "Genie" + typical.FLOATS
+    rows = [group(name, engine, by) for name in "abcdefgh" for engine, by in (("Genie", 1.0), (floats, 2.0))]
+    prefill, decode = (typical.fitted(rows, phase) for phase in ("prefill", "decode"))
+    integers, others = (prefill.at("npu", "Qualcomm", "w4", engine).ratio for engine in ("Genie", floats))
+    assert others / integers == pytest.approx(2.0, rel=0.1)
+    assert prefill.at("npu", "Qualcomm", "w4", "").ratio == integers
+    assert {g.engine for g in decode.seen} == {"Genie"}
+    assert {engine for *_, engine in typical.cells_of(rows)} == {"", "Genie"}
+    assert typical.builds_of(rows).keys() == {"Genie"}
 
 
 @pytest.mark.slow
