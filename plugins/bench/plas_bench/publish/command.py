@@ -13,7 +13,7 @@ from nas.compare.tables import PER_STUDY, courses, overhead_table, rank_table, t
 from nas.document.document import Document, Figure, Section, markdown
 from nas.errors import InfeasibleError, UsageError
 from nas.files.figures import save, styled
-from nas.files.own_files import drawing, inner_folder
+from nas.files.own_files import drawing
 from nas.files.tables import write
 from nas.record import folder as run_folder
 from nas.terminal.console import Stages, notice
@@ -88,7 +88,8 @@ def written(
         rows["hypervolume"] = volume_rows(results, volumes)
     numbers = {"folder": str(folder), **{key: rows[key] for key in rows if key not in ("runs", "anytime", "reached")}}
     document = comparison_document(name, results, ranked, numbers, pictures=pictures)
-    document = replace(document, sections=(*document.sections, *further(results, ranked, volumes, pictures=pictures)))
+    given = tuple(volume_line(r, rows["hypervolume"]) for r in results if r.name in volumes)
+    document = replace(document, sections=(*document.sections, *further(results, ranked, given, pictures=pictures)))
     write_tables(folder, rows, results, ranked)
     for table, of_study in PER_STUDY.items():
         write(folder / "tables" / f"{table}.tex", latex_tables(map(of_study, results)))
@@ -101,11 +102,10 @@ def written(
 
 
 def further(
-    results: Sequence[StudyResult], ranked: Sequence[Ranking], volumes: Mapping[str, Volume], *, pictures: bool
+    results: Sequence[StudyResult], ranked: Sequence[Ranking], given: tuple[str, ...], *, pictures: bool
 ) -> list[Section]:
-    """What a comparison's own report has not: power, hypervolumes as given, the diagrams of ranks."""
+    """What a comparison's own report has not: power, hypervolumes as `given`, the diagrams of ranks."""
     power = tuple(f"{r.name}: {line}" for r in results for line in strength(r))
-    given = tuple(volume_line(r, volumes[r.name]) for r in results if r.name in volumes)
     diagrams = tuple(
         Figure(named("ranks", ranking.group), "ranks") if can_draw() else NO_DIAGRAM
         for ranking in ranked
@@ -123,5 +123,5 @@ def draw(folder: Path, document: Document, results: Sequence[StudyResult], ranke
         with styled({**STYLE, "text.parse_math": False}):  # names from other tools may hold a $
             for ranking in ranked:
                 if (figure := rank_figure(ranking, styles)) is not None:
-                    save(figure, inner_folder(folder, "plots") / named("ranks", ranking.group))
+                    save(figure, plots / named("ranks", ranking.group))
     write(folder / "report.html", comparison_page(document, results))

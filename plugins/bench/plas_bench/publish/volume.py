@@ -74,10 +74,11 @@ def volume_rows(results: Sequence[StudyResult], volumes: Mapping[str, Volume]) -
     ]
 
 
-def volume_line(r: StudyResult, volume: Volume) -> str:
-    """Median hypervolumes of a study's strategies, the largest first."""
+def volume_line(r: StudyResult, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Median hypervolumes of a study's strategies, the largest first, from the rows of all studies."""
+    mine = [row for row in rows if row["study"] == r.name]
     medians = {
-        name: float(np.median([volume.hypervolume(run.front) for run in r.runs_of(name)])) for name in r.strategies
+        name: float(np.median([row["hypervolume"] for row in mine if row["strategy"] == name])) for name in r.strategies
     }
     ordered = ", ".join(f"{name} {medians[name]:.6g}" for name in sorted(medians, key=lambda name: -medians[name]))
     rough = f"; {APPROXIMATE}" if any(too_many(run.front) for run in r.runs) else ""
