@@ -177,7 +177,7 @@ def of_classes(judged: Sequence[Judged]) -> list[dict[str, str]]:
     """Of each phase a line for all devices, for each kind and for each device of it, %: errors, how many are in the range of 80 %, errors by the datasheet and by llmfit's rule."""
     lines = []
     for phase in (p for p in PHASES if any(row.phase == p for row in judged)):
-        held = coverage(judged, phase, scaled=True)
+        held = coverage(judged, phase)
         rows = [row for row in judged if row.phase == phase]
         places = [("all", ""), *sorted({(row.kind, name) for row in rows for name in ("", row.device)})]
         for kind, name in places:

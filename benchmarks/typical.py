@@ -10,9 +10,8 @@ The form, chosen on the same rows among some thirty variants of its effects and 
 `SHAPE` predicts, with y = level + class of chip + its kind + family of formats + engine of that class + device + rest, each but the level
 normal about 0. A group's y is the median over its rows. The standard deviations are of the largest restricted likelihood, with
 log(sd) normal about `USUAL`, as classes and engines are few.
-Of a class the left-out devices' residuals are divided by a scale of its own and phase, exp(n/(n + `SHRUNK`) ln(r)) with r the median |residual|
-of its n devices over that of all: a partially pooled spread. A class of which no device was seen has the residuals as they are. The scale is shipped where `print_coverage` says that upper ends hold
-nearer to their rate with it.
+Residuals of left-out devices, in standard deviations, are those of all kinds: `print_coverage` says how often their ranges hold in each. A kind of
+which no device was seen has those of devices whose kind was left out whole.
 A device of which nothing is known has no term of its own: its variance is in the spread. Without an engine it has one of those that
 devices of its class were seen with.
 """
@@ -79,14 +78,10 @@ DIFFERS = {
 }
 #: Power of FLOPs a byte by which the share of the peak falls: 0.40 when it was estimated beside the effects, from 26 (M1 Max) to 947 (Thor).
 RIDGE = 0.4
-#: Qualcomm's `w4` has activations of FP16, w4a16 those of 16-bit integers (quic/ai-hub-models), which an NPU multiplies in other
-#: units: in prefills its engine is one of its own, which no study can ask for. What decoding reads is not decided by it.
-FLOATS = ", FP16 activations"
 #: Builds whose attention writes its scores, and what of the profile is theirs alone.
 OLD = ("llama-bench May-2024", "llama-bench 8e672ef")
 UNFUSED = {"attention_compute": 0.4, "attention_bandwidth": 0.5}
 USUAL, LOOSE = np.log(0.3), 1.0
-SHRUNK = 12.0  # devices of a class that weigh as much as those of all
 SHARE = Fraction(8, 10)
 RULE = 0.55  # of the bandwidth at which active weights are read in decoding: llmfit 2026-08, llmfit-core/src/fit.rs (estimate_tps)
 BYTES = {
@@ -117,7 +112,7 @@ SHARED = Typical(
     rows=1,
     residuals={},
     with_engine={},
-    unscaled={},
+    unseen={},
     cells=[],
     source="",
 )
@@ -125,7 +120,11 @@ SHARED = Typical(
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of one device, engine and format; `old`: of builds that do not fuse attention."""
+    """Rows of one device, engine and format; `old`: of builds that do not fuse attention.
+
+    floats: activations are of FP16 where the format's are integers. Qualcomm's `w4` has them, beside w4a16 (quic/ai-hub-models).
+    An NPU multiplies them in other units, so prefills of the two are apart. Decoding, which waits for weights, is not.
+    """
 
     device: str
     chip: Chip
@@ -135,19 +134,7 @@ class Rows:
     measured: Sequence[Measurement]
     terms: Terms
     old: bool = False
-
-    @property
-    def floats(self) -> bool:
-        """Whether activations are of FP16 where those of the format that it is priced as are integers."""
-        return self.engine.endswith(FLOATS)
-
-    def asked_of(self, *, engines: bool) -> str:
-        """The engine that is stated, "" where none is."""
-        return self.engine if engines or self.floats else ""
-
-    def within(self, phase: Phase) -> "Rows":
-        """The same under the engine's name in a phase."""
-        return replace(self, engine=engine_in(self.engine, phase)) if self.floats else self
+    floats: bool = False
 
     @property
     def board(self) -> Device:
@@ -183,11 +170,6 @@ def board_of(name: str) -> Device:
     return named
 
 
-def engine_in(engine: str, phase: Phase) -> str:
-    """An engine's name in a phase: activations of FP16 tell in prefills alone."""
-    return engine if phase == "prefill" else engine.removesuffix(FLOATS)
-
-
 def of_file(path: Path, name: str) -> list[Measurement]:
     """The rows of a table, or of a log."""
     if path.suffix == ".csv":
@@ -215,9 +197,9 @@ def public_groups(folder: Path) -> list[Rows]:
         board = board_of(name)
         for (engine, _, _), group in groups(members).items():
             family = family_of(group[0].format.precision)
-            by = engine_of(engine) + (FLOATS if group[0].format.family == "w4" else "")
-            place = (name.partition("@")[0], board.chip, chip_kind(board), family, by)
-            made.append(Rows(*place, group, terms(group, board, law), engine in OLD))
+            place = (name.partition("@")[0], board.chip, chip_kind(board), family, engine_of(engine))
+            floats = group[0].format.family == "w4"
+            made.append(Rows(*place, group, terms(group, board, law), engine in OLD, floats))
     return made
 
 
@@ -226,7 +208,7 @@ EFFECTS: tuple[Terms_of, ...] = (
     lambda g: (g.chip,),
     lambda g: (g.chip, g.kind),
     lambda g: (g.family,),
-    lambda g: (g.chip, g.engine),
+    lambda g: (g.chip, g.engine, str(g.floats)),
     lambda g: (g.device,),
 )
 
@@ -241,7 +223,7 @@ class Mixed:
     inverse: FloatArray
     weights: FloatArray
 
-    def at(self, chip: Chip, kind: str, family: str, engine: str) -> Level:
+    def at(self, chip: Chip, kind: str, family: str, engine: str, *, floats: bool) -> Level:
         """The median and the standard deviation of a device that was not seen, with today's builds.
 
         `any` chip and the engine "" are any that was, in equal parts of devices; the kind "" is one that was not.
@@ -249,19 +231,19 @@ class Mixed:
         seen = {
             (g.chip, g.kind if chip == "any" else kind, g.engine, g.device)
             for g in self.seen
-            if chip in ("any", g.chip)
-            and (not kind or kind == g.kind)
-            and engine in (g.asked_of(engines=False), g.engine)
+            if chip in ("any", g.chip) and kind in ("", g.kind) and engine in ("", g.engine) and g.floats == floats
         }
         means, variances = np.array(
-            [self._one(of, its, family, by) for of, its, by, _ in sorted(seen)]
-            or [self._one(chip, kind, family, engine)]
+            [self._one(of, its, family, by, floats) for of, its, by, _ in sorted(seen)]
+            or [self._one(chip, kind, family, engine, floats)]
         ).T
         return Level(ratio=_rounded(np.exp(means.mean())), sd=_rounded(np.sqrt(variances.mean() + means.var())))
 
-    def _one(self, chip: Chip, kind: str, family: str, engine: str) -> tuple[float, float]:
+    def _one(self, chip: Chip, kind: str, family: str, engine: str, floats: bool) -> tuple[float, float]:
         """Mean and variance of y of a kind with an engine."""
-        wanted = replace(self.seen[0], device="", chip=chip, kind=kind, family=family, engine=engine, old=False)
+        wanted = replace(
+            self.seen[0], device="", chip=chip, kind=kind, family=family, engine=engine, old=False, floats=floats
+        )
         shared = np.zeros(len(self.seen))
         for effect, sd in zip(EFFECTS[:-1], self.sds, strict=False):
             shared += sd**2 * np.array([effect(g) == effect(wanted) for g in self.seen], dtype=float)
@@ -271,7 +253,7 @@ class Mixed:
 
 def fitted(found: Sequence[Rows], phase: Phase) -> Mixed:
     """The form on the groups that have rows of a phase."""
-    seen = [g.within(phase) for g in found if g.of(phase).any()]
+    seen = [replace(g, floats=g.floats and phase == "prefill") for g in found if g.of(phase).any()]
     y = np.array([np.median(g.off[g.of(phase)]) for g in seen])
     alike = [np.array([[f(a) == f(b) for b in seen] for a in seen], dtype=float) for f in EFFECTS]
     ones = np.ones(len(y))
@@ -296,7 +278,6 @@ def fitted(found: Sequence[Rows], phase: Phase) -> Mixed:
     return Mixed(seen, level, np.exp(logs), inverse, weights)
 
 
-Scales = Mapping[tuple[str, Phase], float]
 Place = tuple[Chip, str, str, str]  # of a cell: class, kind, family, engine
 
 
@@ -304,10 +285,14 @@ def made(
     found: Sequence[Rows],
     cells: Iterable[Place],
     residuals: Mapping[bool, dict[Phase, list[float]]],
-    scales: Mapping[bool, Scales] = MappingProxyType({}),
-    unscaled: Mapping[Phase, list[float]] = MappingProxyType({}),
+    unseen: Mapping[Phase, list[float]] = MappingProxyType({}),
+    *,
+    floats: bool = False,
 ) -> Typical:
-    """What is shipped, of these groups; residuals and scales of classes with an engine stated and without; residuals of classes without a scale."""
+    """What is shipped, of these groups; residuals with an engine stated and without, and of kinds that were left out whole.
+
+    floats: of activations of FP16, which no study can ask for.
+    """
     forms = {phase: fitted(found, phase) for phase in PHASES}
     return Typical(
         shape=SHAPE,
@@ -318,7 +303,7 @@ def made(
         rows=sum(len(g.terms.ms) for g in found),
         residuals=residuals.get(False, {}),
         with_engine=residuals.get(True, {}),
-        unscaled=dict(unscaled),
+        unseen=dict(unseen),
         cells=[
             Cell(
                 chip=chip,
@@ -327,8 +312,8 @@ def made(
                 engine=engine,
                 **{
                     p: forms[p]
-                    .at(chip, kind, family, engine_in(engine, p))
-                    .model_copy(update={"scale": scales.get(bool(engine), {}).get((f"{chip} {kind}", p))})
+                    .at(chip, kind, family, engine, floats=floats and p == "prefill")
+                    .model_copy(update={"seen": any((g.chip, g.kind) == (chip, kind) for g in forms[p].seen)})
                     for p in PHASES
                 },
             )
@@ -340,7 +325,7 @@ def made(
 
 def builds_of(found: Sequence[Rows]) -> dict[str, list[str]]:
     """The builds of each engine, as the rows name them."""
-    names = {(g.engine, m.engine) for g in found for m in g.measured if not g.floats}
+    names = {(g.engine, m.engine) for g in found for m in g.measured}
     return {engine: sorted(name for of, name in names if of == engine) for engine in sorted({of for of, _ in names})}
 
 
@@ -348,8 +333,7 @@ def cells_of(found: Sequence[Rows]) -> Iterator[Place]:
     """Every kind of every class and family, with no engine and with each that was seen of it; "" is a kind that was not seen."""
     for chip in get_args(Chip):
         for kind in ("", *sorted({g.kind for g in found if g.chip == chip})):
-            seen = [g for g in found if g.chip == chip and kind in ("", g.kind) and not g.floats]
-            engines = sorted({g.engine for g in seen})
+            engines = sorted({g.engine for g in found if g.chip == chip and kind in ("", g.kind)})
             for family in FAMILIES:
                 yield from ((chip, kind, family, engine) for engine in ("", *engines))
 
@@ -376,12 +360,12 @@ class Judged:
 def left_out(found: Sequence[Rows], *, engines: bool, kinds: bool = False) -> list[Judged]:
     """Every row predicted from the other devices (or those of other kinds), with its engine or as of an engine that is not stated."""
     judged = []
-    for name in sorted({g.device for g in found}):
-        here = [g for g in found if g.device == name]
+    for name, floats in sorted({(g.device, g.floats) for g in found}):
+        here = [g for g in found if (g.device, g.floats) == (name, floats)]
         own = {(g.chip, g.kind) for g in here} if kinds else set()
         others = [g for g in found if g.device != name and (g.chip, g.kind) not in own]
-        asked = [(g.chip, g.kind, g.family, g.asked_of(engines=engines)) for g in here]
-        typical = made(others, dict.fromkeys(asked), {})
+        asked = [(g.chip, g.kind, g.family, g.engine if engines else "") for g in here]
+        typical = made(others, dict.fromkeys(asked), {}, floats=floats)
         for group, (_, _, family, engine) in zip(here, asked, strict=True):
             cell = typical.cell(group.board, family, engine)
             off = np.log(group.terms.ms / predict(group.terms, group.as_built(profile_of(typical, cell, group.board))))
@@ -424,7 +408,7 @@ def narrowed(found: Sequence[Rows]) -> dict[str, list[Judged]]:
         if seen.all():
             continue
         place = (group.chip, group.kind, group.family, group.engine)
-        known = made([g for g in found if g.device != group.device], [place], {})
+        known = made([g for g in found if g.device != group.device], [place], {}, floats=group.floats)
         cell, rest = known.cell(board, group.family, group.engine), group.terms.rows(~seen)
         models = np.array([m.model for m in group.measured])
         single = len(set(models.tolist())) == 1
@@ -452,7 +436,6 @@ def narrowed(found: Sequence[Rows]) -> dict[str, list[Judged]]:
 def overshoots(
     found: Sequence[Rows],
     residuals: Mapping[bool, dict[Phase, list[float]]],
-    scales: Mapping[bool, Scales],
     *,
     engines: bool,
 ) -> list[float]:
@@ -467,14 +450,15 @@ def overshoots(
             continue
         board = group.board
         others = [g for g in found if g.device != group.device]
-        asked = [(group.chip, group.kind, group.family, group.asked_of(engines=engines))]
-        known = made(others, asked, residuals, scales, residuals[engines])
+        engine = group.engine if engines else ""
+        asked = [(group.chip, group.kind, group.family, engine)]
+        known = made(others, asked, residuals, residuals[engines], floats=group.floats)
         own = calibrate(list(group.measured), board, load_law(LAW), "").profile
         name = {"int8": "int8", "fp4": "nvfp4", "fp16": "fp16"}.get(group.family, "int4")
         study = {"algo": "exact", "preset": "device", "device": board.mapping(), "precision": name}
         problem = assemble(study, {}).problem
         whole = problem.space.genotypes(np.arange(problem.space.size))
-        typical = profile_of(known, known.cell(board, group.family, group.asked_of(engines=engines)), board)
+        typical = profile_of(known, known.cell(board, group.family, engine), board)
         ours, theirs = (
             replace(problem, scenario=replace(problem.scenario, calibration=profile))
             .evaluate(whole, ("loss", metric))
@@ -492,53 +476,33 @@ def _phases(group: Rows, seen: AnyArray) -> set[Phase]:
     return {phase for phase in PHASES if (group.of(phase) & seen).any()}
 
 
-def residuals_of(judged: Sequence[Judged], scales: Scales = MappingProxyType({})) -> dict[Phase, list[float]]:
-    """Errors in standard deviations times the scale of their class, as many of each device."""
+def residuals_of(judged: Sequence[Judged]) -> dict[Phase, list[float]]:
+    """Errors in standard deviations, as many of each device."""
     found: dict[Phase, list[float]] = {}
     for phase in PHASES:
-        by_device = of_devices([row for row in judged if row.phase == phase], scales)
+        by_device = of_devices([row for row in judged if row.phase == phase])
         found[phase] = sorted(round(float(z), 3) for zs in by_device.values() for z in np.quantile(zs, KEPT))
     return found
 
 
-def of_devices(judged: Sequence[Judged], scales: Scales = MappingProxyType({})) -> dict[str, list[float]]:
-    """Errors in standard deviations times the scale of their class, by device."""
+def of_devices(judged: Sequence[Judged]) -> dict[str, list[float]]:
+    """Errors in standard deviations, by device."""
     by_device = defaultdict(list)
     for row in judged:
-        by_device[row.device].append(row.off / (row.sd * scales.get((row.kind, row.phase), 1.0)))
+        by_device[row.device].append(row.off / row.sd)
     return by_device
 
 
-def scales_of(judged: Sequence[Judged]) -> Scales:
-    """The scale of each class and phase: its devices' median |residual| over that of all, in logarithms shrunk to it by `SHRUNK` devices."""
-    found: dict[tuple[str, Phase], float] = {}
-    for phase in dict.fromkeys(row.phase for row in judged):
-        rows = [row for row in judged if row.phase == phase]
-        usual = _middle(of_devices(rows))
-        for kind in sorted({row.kind for row in rows}):
-            own = of_devices([row for row in rows if row.kind == kind])
-            weight = len(own) / (len(own) + SHRUNK)
-            wider = float(np.exp(weight * np.log(_middle(own) / usual)))
-            found[kind, phase] = _rounded(wider if len(own) >= SHRUNK else max(1.0, wider))
-    return found
-
-
-def _middle(by_device: Mapping[str, Sequence[float]]) -> float:
-    """The median |residual|, as many of each device."""
-    return float(np.median(np.abs([np.quantile(zs, KEPT) for zs in by_device.values()])))
-
-
-def coverage(judged: Sequence[Judged], phase: Phase, *, scaled: bool) -> dict[str, tuple[float, float]]:
+def coverage(judged: Sequence[Judged], phase: Phase) -> dict[str, tuple[float, float]]:
     """The share of a left-out device's rows below the upper end at `SHARE`, and inside the range of 80 %, by class and of "all", devices alike.
 
-    Scales and residuals are those of the other devices.
+    Residuals are those of the other devices.
     """
     rows, shares = [row for row in judged if row.phase == phase], defaultdict(list)
     for name in sorted({row.device for row in rows}):
         here, others = [r for r in rows if r.device == name], [r for r in rows if r.device != name]
-        scales = scales_of(others) if scaled else {}
-        known, count = residuals_of(others, scales)[phase], len({r.device for r in others})
-        z = np.array(of_devices(here, scales)[name])
+        known, count = residuals_of(others)[phase], len({r.device for r in others})
+        z = np.array(of_devices(here)[name])
         upper = conformal_factor(known, count, SHARE, rows=len(known))
         outside = beyond(len(known), count, (1 - SHARE) / 2)
         assert upper is not None
@@ -549,16 +513,12 @@ def coverage(judged: Sequence[Judged], phase: Phase, *, scaled: bool) -> dict[st
 
 
 def print_coverage(judged: Mapping[bool, Sequence[Judged]]) -> None:
-    """How often upper ends at `SHARE` and ranges of 80 % hold, by class, with one spread of all classes and with scales of their own."""
+    """How often upper ends at `SHARE` and ranges of 80 % hold, by class."""
     for engines, rows in judged.items():
         for phase in PHASES:
-            one, own = (coverage(rows, phase, scaled=scaled) for scaled in (False, True))
             print(f"upper ends at q80 and ranges of 80 % hold, {phase}, engine {'stated' if engines else 'not stated'}")
-            for group in one:
-                cells = (f"{100 * a:.0f} % and {100 * b:.0f} %" for a, b in (one[group], own[group]))
-                print(f"  {group:<16}one spread {'; own '.join(cells)}")
-            off = (np.mean([abs(a - 0.8) for g, (a, _) in each.items() if g != "all"]) for each in (one, own))
-            print(f"  from 80 %, mean of classes: {' to '.join(f'{100 * v:.1f}' for v in off)}")
+            for group, (below, inside) in coverage(rows, phase).items():
+                print(f"  {group:<21}{100 * below:.0f} % and {100 * inside:.0f} %")
 
 
 def _rounded(value: float) -> float:
@@ -591,8 +551,7 @@ def main() -> None:
     for engines, rows in judged.items():
         print(f"devices left out, engine {'stated' if engines else 'not stated'}")
         print_errors(rows)
-    scales = {engines: scales_of(rows) for engines, rows in judged.items()}
-    residuals = {engines: residuals_of(rows, scales[engines]) for engines, rows in judged.items()}
+    residuals = {engines: residuals_of(rows) for engines, rows in judged.items()}
     print("the shape alone")
     print_errors(
         [
@@ -608,7 +567,7 @@ def main() -> None:
         for phase in PHASES:
             print(f"  {phase:<9}{_summary([row for row in those if row.phase == phase])}")
     for engines in (True, False):
-        shares = np.array(overshoots(found, residuals, scales, engines=engines))
+        shares = np.array(overshoots(found, residuals, engines=engines))
         print(
             f"picks at q80, engine {'stated' if engines else 'not stated'}: {(shares <= 1.25).sum()} of {len(shares)} within 1.25 of "
             f"their budget, {(shares <= 1.0).sum()} within it, the worst {shares.max():.2f}"
@@ -618,7 +577,7 @@ def main() -> None:
         of_few = {
             p: [round(math.exp(z), 3) for z in zs] for p, zs in residuals_of(after["three rows of a log"]).items()
         }
-        content = made(found, cells_of(found), residuals, scales, unseen).model_copy(
+        content = made(found, cells_of(found), residuals, unseen).model_copy(
             update={"few": of_few, "helpful": helpful(judged)}
         )
         TARGET.write_text(yaml_source.dump(content.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")

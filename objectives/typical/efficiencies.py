@@ -23,14 +23,13 @@ _Sd = Annotated[float, Field(gt=0)]
 class Level(BaseModel):
     """A phase of a class: the median of measured / predicted under the shape, and its standard deviation in log over devices.
 
-    scale: by how much devices of the class lie farther from it, in standard deviations, than those of all classes; None where
-    none was seen, or its engine was not: its devices then lie as far as those of kinds that were left out whole.
+    seen: whether a device of the kind was; else its devices lie as far from it as those of kinds that were left out whole.
     """
 
     model_config = ConfigDict(extra="forbid")
     ratio: Annotated[float, Field(gt=0)]
     sd: _Sd
-    scale: Annotated[float, Field(gt=0)] | None = None
+    seen: bool = True
 
 
 class Cell(BaseModel):
@@ -53,9 +52,8 @@ class Typical(BaseModel):
     """What is shipped: a profile that all classes share, by how much each is slower, and errors of devices that were left out.
 
     differs: coefficients of the profile that are otherwise in a class ("cpu") or a kind of it ("gpu int8"). residuals: log(measured /
-    predicted) in standard deviations of its cell times its scale, of rows of devices whose cell had not seen them, as many for each of
-    the `devices`; with_engine: the same where the engine was stated; unscaled: the same of devices whose kind was left out whole, in
-    standard deviations alone, for kinds without a scale; few: measured / predicted of rows of devices of which three others had been seen.
+    predicted) in standard deviations of its cell, of rows of devices whose cell had not seen them, as many for each of
+    the `devices`; with_engine: the same where the engine was stated; unseen: the same of devices whose kind was left out whole; few: measured / predicted of rows of devices of which three others had been seen.
     ridge: see `shaped`. helpful: kinds and engines of which stating the engine brings rows of devices left out nearer. builds: engines' builds of the rows.
 
     Source: `python -m benchmarks.typical`, which writes the file.
@@ -69,7 +67,7 @@ class Typical(BaseModel):
     rows: Annotated[int, Field(ge=1)]
     residuals: dict[Phase, list[float]]
     with_engine: dict[Phase, list[float]]
-    unscaled: dict[Phase, list[float]]
+    unseen: dict[Phase, list[float]]
     few: dict[Phase, list[float]] = {}
     helpful: list[str] = []
     builds: dict[str, list[str]] = {}
@@ -155,7 +153,7 @@ def profile_of(known: Typical, cell: Cell, device: Device) -> Calibration:
             "decode_compute": shape.decode_compute * prefill / decode,
             "prefill_overhead": (shape.prefill_overhead or shape.overhead) * prefill,
             "overhead": shape.overhead * decode,
-            "held_out": {phase: _errors(known, cell, phase) for phase in known.unscaled},
+            "held_out": {phase: _errors(known, cell, phase) for phase in known.unseen},
             "held_out_models": known.devices,
             "source": f"typical of {CHIPS[cell.chip]}: {known.rows:,} rows of {known.devices} devices; {known.source}",
         }
@@ -163,12 +161,10 @@ def profile_of(known: Typical, cell: Cell, device: Device) -> Calibration:
 
 
 def _errors(known: Typical, cell: Cell, phase: Phase) -> list[float]:
-    """Measured / predicted of devices left out, as far apart as those of the cell's class are."""
+    """Measured / predicted of devices left out, in the cell's standard deviations."""
     level = cell.level(phase)
-    if level.scale is None:
-        return sorted(math.exp(level.sd * z) for z in known.unscaled[phase])
-    scaled = known.with_engine if cell.engine else known.residuals
-    return sorted(math.exp(level.sd * level.scale * z) for z in scaled[phase])
+    seen = known.with_engine if cell.engine else known.residuals
+    return sorted(math.exp(level.sd * z) for z in (seen if level.seen else known.unseen)[phase])
 
 
 def as_far(ratios: Sequence[float], others: Sequence[float]) -> list[float]:

@@ -109,19 +109,16 @@ def test_activations_of_fp16_are_an_engine_of_their_own_in_prefills(law: Law) ->
     rows_of = [replace(m, device="snapdragon_8_elite") for m in shown(board, law)]
     table = terms(rows_of, board, law)
 
-    def group(device: str, engine: str, slower: float) -> typical.Rows:
-        slowed = replace(table, ms=table.ms * np.where(table.requests > 0, slower, 1.0))
-        return typical.Rows(device, "npu", "Qualcomm", "w4", engine, rows_of, slowed)
+    def group(device: str, floats: bool) -> typical.Rows:
+        slowed = replace(table, ms=table.ms * np.where((table.requests > 0) & floats, 2.0, 1.0))
+        return typical.Rows(device, "npu", "Qualcomm", "w4", "Genie", rows_of, slowed, floats=floats)
 
-    floats = "Genie" + typical.FLOATS
-    rows = [group(name, engine, by) for name in "abcdefgh" for engine, by in (("Genie", 1.0), (floats, 2.0))]
+    rows = [group(name, floats) for name in "abcdefgh" for floats in (False, True)]
     prefill, decode = (typical.fitted(rows, phase) for phase in ("prefill", "decode"))
-    integers, others = (prefill.at("npu", "Qualcomm", "w4", engine).ratio for engine in ("Genie", floats))
+    integers, others = (prefill.at("npu", "Qualcomm", "w4", "Genie", floats=floats).ratio for floats in (False, True))
     assert others / integers == pytest.approx(2.0, rel=0.1)
-    assert prefill.at("npu", "Qualcomm", "w4", "").ratio == integers
-    assert {g.engine for g in decode.seen} == {"Genie"}
-    assert {engine for *_, engine in typical.cells_of(rows)} == {"", "Genie"}
-    assert typical.builds_of(rows).keys() == {"Genie"}
+    assert prefill.at("npu", "Qualcomm", "w4", "", floats=False).ratio == integers
+    assert not any(g.floats for g in decode.seen)
 
 
 @pytest.mark.slow
@@ -137,21 +134,20 @@ def test_the_shipped_file_is_what_the_public_rows_say(external_data: Path) -> No
     judged = typical.left_out(found, engines=True)
     for phase, most in (("prefill", 0.34), ("decode", 0.13)):
         assert np.median([abs(np.exp(-row.off) - 1.0) for row in judged if row.phase == phase]) <= most
-    unstated = typical.left_out(found, engines=False)
-    for rows, ours in ((judged, known.with_engine), (unstated, known.residuals)):
-        scales = typical.scales_of(rows)
-        for phase, residuals in typical.residuals_of(rows, scales).items():
+    assert [[level.seen for level in (c.prefill, c.decode)] for c in known.cells] == [
+        [level.seen for level in (c.prefill, c.decode)] for c in again.cells
+    ]
+    for rows, ours in (
+        (judged, known.with_engine),
+        (typical.left_out(found, engines=False), known.residuals),
+        (typical.left_out(found, engines=False, kinds=True), known.unseen),
+    ):
+        for phase, residuals in typical.residuals_of(rows).items():
             assert residuals == pytest.approx(ours[phase], abs=0.02)
-            for cell in known.cells:
-                if bool(cell.engine) == (rows is judged):
-                    scale = scales.get((f"{cell.chip} {cell.kind}", phase))
-                    assert cell.level(phase).scale == (None if scale is None else pytest.approx(scale, rel=0.01))
-    for phase, residuals in typical.residuals_of(typical.left_out(found, engines=False, kinds=True)).items():
-        assert residuals == pytest.approx(known.unscaled[phase], abs=0.02)
 
 
 @pytest.mark.slow
-def test_ranges_hold_in_every_kind_with_a_spread_of_its_own(external_data: Path) -> None:
+def test_ranges_hold_in_every_kind(external_data: Path) -> None:
     """Of devices left out 72 to 88 % of rows are in ranges of 80 %, and 60 % in every kind with ten rows."""
     found = typical.public_groups(external_data)
     least: list[float] = []
@@ -159,42 +155,34 @@ def test_ranges_hold_in_every_kind_with_a_spread_of_its_own(external_data: Path)
         judged = typical.left_out(found, engines=engines)
         for phase in typical.PHASES:
             rows = Counter(row.kind for row in judged if row.phase == phase)
-            held = typical.coverage(judged, phase, scaled=True)
+            held = typical.coverage(judged, phase)
             least += [inside for kind, (_, inside) in held.items() if rows[kind] >= 10]
             assert all(0.72 <= share <= 0.88 for share in held["all"])
     assert min(least) >= 0.6
 
 
-def judged(chip: Chip, device: str, sds: float) -> list[typical.Judged]:
-    """Rows of a device whose residuals are spread by so many standard deviations."""
-    return [typical.Judged(device, chip, "", "decode", sds * z, 1.0) for z in (-2.0, -1.0, 0.0, 1.0, 2.0)]
+def test_a_kind_of_which_no_device_was_seen_has_the_errors_of_kinds_left_out_whole() -> None:
+    """Errors held out are residuals in the cell's standard deviations: with an engine, without, and of a kind that was not seen."""
+    level, known = {phase: Level(ratio=1.0, sd=0.2) for phase in typical.PHASES}, shipped()
+    unseen = {phase: one.model_copy(update={"seen": False}) for phase, one in level.items()}
+    for levels, engine, theirs in (
+        (level, "", known.residuals),
+        (level, "Genie", known.with_engine),
+        (unseen, "", known.unseen),
+    ):
+        profile = profile_of(known, Cell(chip="npu", family="w4", engine=engine, **levels), chip("npu"))
+        for phase, errors in profile.held_out.items():
+            assert np.log(errors) == pytest.approx(0.2 * np.array(theirs[phase]))
 
 
-def test_a_class_of_few_devices_is_shrunk_to_the_spread_of_all() -> None:
-    """Of four devices whose residuals are twice the common ones by half in logarithms; after division they are as many of each."""
-    rows = [row for i in range(4) for row in judged("npu", f"n{i}", 2.0)]
-    rows += [row for i in range(20) for row in judged("soc", f"s{i}", 1.0)]
-    scales = typical.scales_of(rows)
-    wider = 2.0 ** (4 / (4 + typical.SHRUNK))
-    assert scales["npu", "decode"] == pytest.approx(wider, rel=1e-3)
-    assert scales["soc", "decode"] == pytest.approx(1.0)
-    residuals = typical.residuals_of(rows, scales)["decode"]
-    assert len(residuals) == 24 * len(typical.KEPT)
-    assert max(residuals) == pytest.approx(3.2 / wider, abs=1e-3)
-
-
-def test_devices_of_a_wider_class_have_wider_errors() -> None:
-    """Twice the scale is twice the logarithm of every error held out; of a class without one they are as they were seen."""
-    level = {"prefill": Level(ratio=1.0, sd=0.2, scale=1.0), "decode": Level(ratio=1.0, sd=0.1, scale=1.0)}
-    wider = {phase: one.model_copy(update={"scale": 2.0}) for phase, one in level.items()}
-    usual, wide = (
-        profile_of(shipped(), Cell(chip="gpu", family="w4", engine="", **levels), chip("gpu")).held_out
-        for levels in (level, wider)
-    )
-    for phase, errors in usual.items():
-        assert np.log(wide[phase]) == pytest.approx(2.0 * np.log(errors))
-    unseen = typical_profile(chip("npu", vendor="x"), Conditions("int4")).held_out
-    for phase, residuals in shipped().unscaled.items():
-        assert np.log(unseen[phase]) == pytest.approx(
-            np.array(residuals) * shipped().cell(chip("npu", vendor="x"), "w4", "").level(phase).sd
-        )
+def test_residuals_are_as_many_of_each_device() -> None:
+    """Whatever the number of its rows; a range is made from the other devices, and "all" counts devices alike."""
+    rows = [typical.Judged(f"{i}", "soc", "", "decode", 0.2 * z, 0.1) for i in range(10) for z in (-1.0, 0.0, 1.0)]
+    rows += [typical.Judged("n", "npu", "", "decode", 0.5, 0.1)] * 7
+    residuals = typical.residuals_of(rows)["decode"]
+    assert len(residuals) == 11 * len(typical.KEPT)
+    assert residuals[-len(typical.KEPT) :] == [5.0] * len(typical.KEPT)
+    held = typical.coverage(rows, "decode")
+    assert held["npu"] == (0.0, 0.0)
+    assert 0.0 < held["soc"][1] < 1.0
+    assert held["all"] == pytest.approx(tuple(10 * share / 11 for share in held["soc"]))
