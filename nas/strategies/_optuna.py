@@ -28,7 +28,7 @@ Encoding = Literal["integers", "categories"]
 Repeats = Literal["neighbour", "redraw"]
 REPEATS = (
     "What becomes of a proposal that was evaluated before: an unseen neighbour of it, or another draw "
-    "(a random unseen architecture when 8 draws are repeats)"
+    "and the neighbour when 8 draws are repeats"
 )
 DRAWS: dict[Repeats, int] = {"neighbour": 1, "redraw": 8}
 
@@ -65,8 +65,8 @@ def usable(evaluations: Evaluations) -> BoolArray:
 class OptunaStrategy(ABC):
     """A study in memory that holds exactly what was evaluated.
 
-    A proposal outside the space is recorded as its repair; a repeat becomes an unseen neighbour or
-    is drawn again, and a random unseen architecture when neither is left.
+    A proposal outside the space is recorded as its repair. A repeat is drawn again or becomes an unseen
+    neighbour, and a random unseen architecture when it has none.
     """
 
     def __init__(self, context: StrategyContext, encoding: Encoding, repeats: Repeats) -> None:
@@ -128,15 +128,14 @@ class OptunaStrategy(ABC):
         return genotype
 
     def _unseen(self, genotype: IntArray) -> IntArray:
-        """An unseen neighbour of a genotype (1, g) where wanted and left, else any unseen architecture."""
+        """An unseen neighbour of a genotype (1, g) where one is left, else any unseen architecture."""
         generator = np.random.default_rng([self.seed, len(self.seen), 1])
-        if self.repeats == "neighbour":
-            near = self.space.keys(self.space.neighbours(genotype))
-            near = near[self.seen.rows(near) < 0]
-            if len(near):
-                key = generator.choice(near, size=1)
-                self.seen.add(key)
-                return self.space.genotypes(key)
+        near = self.space.keys(self.space.neighbours(genotype))
+        near = near[self.seen.rows(near) < 0]
+        if len(near):
+            key = generator.choice(near, size=1)
+            self.seen.add(key)
+            return self.space.genotypes(key)
         return self.space.genotypes(draw_unseen(self.space.size, self.seen, 1, generator))
 
     def _record(self, trial: Trial, drawn: IntArray, genotype: IntArray) -> None:

@@ -30,14 +30,15 @@ class Parameters(BaseModel):
     )
     multivariate: bool = Field(True, strict=True, description="One density over all genes instead of one for each")
     batch: int = Field(1, strict=True, ge=1, le=10_000, description="Architectures proposed at once")
-    repeats: Repeats = Field("neighbour", description=REPEATS)
+    repeats: Repeats = Field("redraw", description=f"{REPEATS}; neighbour is the default where categories are")
 
-    def following(self, evaluations: int, designs: int) -> dict[str, Encoding]:
-        """Categories where there are evaluations enough to learn each value on its own, else integers.
+    def following(self, evaluations: int, designs: int) -> dict[str, str]:
+        """Categories where there are evaluations enough to learn each value on its own, else integers and repeats drawn again.
 
         Source: studies/strategies/results.md, chosen on twelve smooth studies, eight hard ones and two large spaces.
         """
-        return {"encoding": "categories"} if evaluations >= ENOUGH and designs <= FEW_DESIGNS else {}
+        many = evaluations >= ENOUGH and designs <= FEW_DESIGNS
+        return {"encoding": "categories", "repeats": "neighbour"} if many else {}
 
 
 class Tpe(GivenGenes, TPESampler):

@@ -48,16 +48,20 @@ def test_short_searches_of_nsga2_take_larger_steps_and_smaller_broods() -> None:
 
 
 def test_optuna_tpe_sees_categories_where_evaluations_are_many_and_designs_few() -> None:
-    def encoding(*given: Any, space: str = "paper") -> str:
+    def chosen(*given: Any, space: str = "paper") -> dict[str, Any]:
         keys = {"algo": "optuna_tpe", "space": space, "evaluations": given[0], "params": list(given[1:])}
-        of = assemble(*layered(keys, [], None))
-        return str(of.parameters.model_dump()["encoding"])
+        return assemble(*layered(keys, [], None)).parameters.model_dump()
+
+    def encoding(*given: Any, space: str = "paper") -> str:
+        return str(chosen(*given, space=space)["encoding"])
 
     assert [encoding(n) for n in (100, 299, 300, 1000)] == ["integers", "integers", "categories", "categories"]
     assert encoding(1000, space="fine") == "integers"
     assert encoding(1000, "encoding=integers") == "integers"
     assert encoding(100, "encoding=categories") == "categories"
     assert study("optuna_tpe").parameters.model_dump()["encoding"] == "categories"
+    assert [chosen(n)["repeats"] for n in (299, 300)] == ["redraw", "neighbour"]
+    assert chosen(300, "repeats=redraw")["repeats"] == "redraw"
 
 
 @pytest.mark.parametrize("algo", ["nsga3", "rvea", "moead", "optuna_nsga3"])
