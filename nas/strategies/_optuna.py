@@ -26,10 +26,7 @@ from search_spaces.space import SearchSpace
 
 Encoding = Literal["integers", "categories"]
 Repeats = Literal["neighbour", "redraw"]
-REPEATS = (
-    "What becomes of a proposal that was evaluated before: an unseen neighbour of it, or another draw "
-    "and the neighbour when 8 draws are repeats"
-)
+REPEATS = "A proposal that was evaluated before is replaced by an unseen neighbour, or drawn again up to 8 times first"
 DRAWS: dict[Repeats, int] = {"neighbour": 1, "redraw": 8}
 
 
