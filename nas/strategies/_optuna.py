@@ -26,8 +26,11 @@ from search_spaces.space import SearchSpace
 
 Encoding = Literal["integers", "categories"]
 Repeats = Literal["neighbour", "redraw"]
-REPEATS = "A proposal that was evaluated before is replaced by an unseen neighbour, or drawn again up to 8 times first"
 DRAWS: dict[Repeats, int] = {"neighbour": 1, "redraw": 8}
+REPEATS = (
+    "A proposal that was evaluated before is replaced by an unseen neighbour, "
+    f"or drawn again until {DRAWS['redraw']} draws are repeats"
+)
 
 
 @contextmanager

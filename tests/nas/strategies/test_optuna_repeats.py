@@ -9,22 +9,18 @@ from optuna.samplers import RandomSampler
 
 from nas.problem.problem import Problem
 from nas.search.strategy import StrategyContext
-from nas.strategies._optuna import DRAWS, OneByOne, Repeats, gene_distributions
+from nas.strategies._optuna import DRAWS, GivenGenes, OneByOne, Repeats, gene_distributions
 from search_spaces.arrays import IntArray
 
 FIRST, OTHER = 0, 5
 
 
-class Scripted(RandomSampler):
+class Scripted(GivenGenes, RandomSampler):
     """Proposes the designs that it is given, in turn."""
 
     def __init__(self, genes: dict[str, BaseDistribution], designs: Iterator[IntArray]) -> None:
         super().__init__(0)
         self.genes, self.designs = genes, designs
-
-    def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, BaseDistribution]:
-        """All genes."""
-        return self.genes
 
     def sample_relative(self, study: Any, trial: Any, search_space: dict[str, BaseDistribution]) -> dict[str, Any]:
         """The next design."""
