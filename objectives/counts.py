@@ -1,7 +1,7 @@
 """Parameters of an architecture, each group once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -180,3 +180,18 @@ def active_ffn(architectures: Architectures) -> FloatArray:
 def active(architectures: Architectures) -> FloatArray:
     """Return the parameters that one token uses, (n,): K of E experts, everything else whole."""
     return count(architectures).active
+
+
+def full_heads(architectures: Architectures) -> Architectures:
+    """Return the architectures with as many KV heads as heads."""
+    return replace(architectures, n_kv_heads=architectures.n_heads)
+
+
+def total_of_full_heads(architectures: Architectures) -> FloatArray:
+    """Return the number of all parameters with as many KV heads as heads, (n,)."""
+    return total(full_heads(architectures))
+
+
+def active_of_full_heads(architectures: Architectures) -> FloatArray:
+    """Return the parameters that one token uses with as many KV heads as heads, (n,)."""
+    return active(full_heads(architectures))

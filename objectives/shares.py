@@ -5,7 +5,8 @@ from typing import Self
 
 import numpy as np
 
-from objectives.counts import active_ffn, count
+from objectives.counts import active_ffn, count, full_heads
+from objectives.loss_law.features import FULL_HEADS
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
@@ -48,6 +49,8 @@ def count_share(architectures: Architectures, part: Part, name: str) -> Share:
         return weights_of_a_layer(architectures, part) if part == "attention" else Share()
     if name == "active_ffn_parameters":
         return _active_ffn_of_a_layer(architectures) if part == "ffn" else Share()
+    if name.endswith(FULL_HEADS):
+        return count_share(full_heads(architectures), part, name.removesuffix(FULL_HEADS))
     small = small_tensors(architectures, part)
     if name == "active_parameters" and part == "ffn":
         return _active_ffn_of_a_layer(architectures) + small

@@ -46,7 +46,6 @@ FURTHER = (4, 8, 30)
 SHOWN = ("depth", "width", "kv_dim", "query_dim", "expert_ffn_ratio", "n_experts", "parameters", "active_parameters")
 MISSING = {
     "aspect_ratio": "depth and width",
-    "kv_ratio": "KV heads",
     "query_ratio": "attention size",
     "expert_ffn_ratio": "the size of experts or FFN",
 }  # what a table may not say of shapes, by the quantity that it would give
@@ -59,7 +58,6 @@ COORDINATES: Mapping[str, tuple[str, Callable[[FloatArray], FloatArray]]] = {
     "kappa": ("how little tokens replace parameters, exponent", np.exp),
     "p": ("width over depth, tilt, no unit", np.positive),
     "q": ("width over depth, curvature, no unit", np.exp),
-    "h_kv": ("KV width, exponent", np.positive),
     "h_query": ("attention width, exponent", np.positive),
     "h_split": ("experts that share the FFN, exponent", np.positive),
     "loss": ("at 1e9 parameters and 1e10 tokens, nats", np.positive),

@@ -6,7 +6,7 @@ import numpy as np
 
 from nas.problem.evaluations import rounded
 from nas.problem.wording import in_words
-from objectives.loss_law.coverage import DesignKind
+from objectives.loss_law.coverage import NEAR, ROWS, Region
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
@@ -136,27 +136,35 @@ SHARE = "_share"  # ends the name of a share of layers
 
 def leaves(law: Law, design: Architectures) -> list[str]:
     """By which quantities a design, one row, leaves what the law's rows cover: `FFN ratio 0.018 (trained: 2.67 to 10)`; [] of one inside."""
-    left = list(law.outside(design))
-    alone = {name for name in left if " " not in name}
-    pairs = [name.split() for name in left if " " in name and not alone & set(name.split())]
-    return [_axis(law, design, name) for name in left if name in alone] + [_pair(law, design, *pair) for pair in pairs]
+    left, region = list(law.excess(design)), law.region_of(design)
+    own = [_axis(law, region, design, name) for name in left if name != ROWS]
+    return [*own, *(_from_nearest(law, region, design) if ROWS in left else [])]
 
 
-def _axis(law: Law, design: Architectures, name: str) -> str:
-    kind: DesignKind = "sparse" if design.n_experts[0] > 1 else "dense"
-    region = law.regions.get(kind)
+def _axis(law: Law, region: Region | None, design: Architectures, name: str) -> str:
+    sparse = bool(design.n_experts[0] > 1)
     value = float(law.feature(design, name)[0])
     if region is None and name == "n_experts":
-        return "experts, which no row has" if kind == "sparse" else "no experts, which every row has"
-    least, most = {**({} if region is None else region.ranges), **law.covered_vocabularies}[name]
+        return "experts, which no row has" if sparse else "no experts, which every row has"
+    ranges = {} if region is None else {**region.ranges, **region.usual}
+    least, most = {**ranges, **law.covered_vocabularies}[name]
     if name.endswith(SHARE):
         return f"{name.removesuffix(SHARE)} in {100 * value:.0f} % of the layers (trained: {_ends(100 * least, 100 * most)} %)"
-    return f"{in_words(name)} {value:.3g} (trained{' with experts' * (kind == 'sparse')}: {_ends(least, most)})"
+    whose = "usual" if region is not None and name in region.usual else "trained"
+    return f"{in_words(name)} {value:.3g} ({whose}{' with experts' * sparse}: {_ends(least, most)})"
 
 
-def _pair(law: Law, design: Architectures, first: str, second: str) -> str:
-    a, b = (float(law.feature(design, name)[0]) for name in (first, second))
-    return f"{in_words(first)} {a:.3g} beside {in_words(second)} {b:.3g}, a corner that no row reaches"
+def _from_nearest(law: Law, region: Region | None, design: Architectures) -> list[str]:
+    """The axes on which a design is more than a factor 2 from the nearest row: `width 4,096 (nearest trained: 1,024)`."""
+    assert region is not None
+    own = np.log([law.feature(design, name)[0] for name in region.axes])
+    apart = np.abs(region.designs - own)
+    nearest = int(np.argmin(apart.max(axis=1)))
+    return [
+        f"{in_words(name)} {np.exp(own[at]):.3g} (nearest trained: {np.exp(region.designs[nearest, at]):.3g})"
+        for at, name in enumerate(region.axes)
+        if apart[nearest, at] > NEAR
+    ]
 
 
 def _ends(least: float, most: float) -> str:

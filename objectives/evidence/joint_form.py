@@ -1,10 +1,11 @@
 """The form of the law `evidence`, and the coordinates in which its coefficients are normal over laboratories.
 
     L = level + (C^κ + D^κ)^(1/κ)
-    C = S_N/a · (N_a/10⁹)^(−a(1−s)) · (N/10⁹)^(−a s) · exp(p u + q u²) · (kv_dim/width)^h_kv · (query_dim/width)^h_q · K^h_K
+    C = S_N/a · (N_a/10⁹)^(−a(1−s)) · (N/10⁹)^(−a s) · exp(p u + q u²) · (query_dim/width)^h_q · K^h_K
     D = S_D/b · (T/10¹⁰)^(−b)
 
-where N, N_a are stored and active parameters without embeddings, T tokens, u = ln(width/depth/64), K the active experts, 1 of a dense model: at an equal
+where N, N_a are stored and active parameters without embeddings and with as many KV heads as heads (few tables say what KV heads are worth, so that
+they change no loss), T tokens, u = ln(width/depth/64), K the active experts, 1 of a dense model: at an equal
 active FFN, K is into how many experts that is split, the granularity of experts. κ joins what too few parameters and too few tokens cost: the larger holds the loss up, and more of what the other lacks brings less.
 For 0 < s < 1 more active experts with all else equal always lower the loss.
 """
@@ -18,10 +19,9 @@ from objectives.loss_law.form import Form, Term
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 
 CAPACITY = {
-    "active_parameters": "-alpha_active",
-    "parameters": "-alpha_stored",
+    "active_parameters_of_full_heads": "-alpha_active",
+    "parameters_of_full_heads": "-alpha_stored",
     "aspect_ratio": "aspect",
-    "kv_ratio": "h_kv",
     "query_ratio": "h_query",
     "top_k": "h_split",
 }
@@ -34,7 +34,7 @@ FORM = Form(
     joined=("capacity", "data"),
     join="kappa",
 )
-NAMES = ("ln S_N", "ln a", "logit s", "ln S_D", "ln b", "ln kappa", "p", "ln q", "h_kv", "h_query", "h_split")
+NAMES = ("ln S_N", "ln a", "logit s", "ln S_D", "ln b", "ln kappa", "p", "ln q", "h_query", "h_split")
 MILLIARD, TOKENS, ASPECT = np.log(1e9), np.log(1e10), np.log(64.0)
 LEAST_SHARE = 0.02  # of s, and of 1 - s
 
@@ -47,7 +47,6 @@ class Quantities:
     stored: FloatArray
     tokens: FloatArray
     aspect: FloatArray
-    kv: FloatArray
     query: FloatArray
     split: FloatArray
 
@@ -60,10 +59,10 @@ class Quantities:
     @property
     def columns(self) -> tuple[FloatArray, ...]:
         """All of them, in order."""
-        return self.active, self.stored, self.tokens, self.aspect, self.kv, self.query, self.split
+        return self.active, self.stored, self.tokens, self.aspect, self.query, self.split
 
 
-REFERENCE = Quantities(*np.zeros((7, 1)))
+REFERENCE = Quantities(*np.zeros((6, 1)))
 
 
 def excess(theta: FloatArray, of: Quantities) -> FloatArray:
@@ -89,17 +88,17 @@ def with_slopes(theta: FloatArray, of: Quantities) -> tuple[FloatArray, FloatArr
     slopes[:, 2] = -by_c * a * (of.stored - of.active) * s * (1.0 - s)
     slopes[:, 4] = by_d * (-1.0 - b * of.tokens)
     slopes[:, 5] = by_c * (ln_c - top) + by_d * (ln_d - top) - value * np.log(c + d) / kappa
-    for at, each in enumerate((of.aspect, q * of.aspect**2, of.kv, of.query, of.split), 6):
+    for at, each in enumerate((of.aspect, q * of.aspect**2, of.query, of.split), 6):
         slopes[:, at] = by_c * each
     return value, slopes
 
 
 def _sides(theta: FloatArray, of: Quantities) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Logarithms of what too few parameters and too few tokens cost, each (n,) or (draws, n), and κ."""
-    ln_c, ln_a, logit_s, ln_d, ln_b, ln_kappa, p, ln_q, kv, query, split = np.moveaxis(theta, -1, 0)[..., None]
+    ln_c, ln_a, logit_s, ln_d, ln_b, ln_kappa, p, ln_q, query, split = np.moveaxis(theta, -1, 0)[..., None]
     s = 1.0 / (1.0 + np.exp(-logit_s))
     shape = p * of.aspect + np.exp(ln_q) * of.aspect**2
-    shape += kv * of.kv + query * of.query + split * of.split
+    shape += query * of.query + split * of.split
     size = (1.0 - s) * of.active + s * of.stored
     return ln_c - ln_a - np.exp(ln_a) * size + shape, ln_d - ln_b - np.exp(ln_b) * of.tokens, np.exp(ln_kappa)
 
@@ -115,9 +114,8 @@ def coefficients(theta: FloatArray, level: float) -> dict[str, float]:
         "alpha_active": a * (1.0 - s),
         "alpha_stored": a * s,
         "aspect": p - 2.0 * q * ASPECT,
-        "h_kv": float(theta[8]),
-        "h_query": float(theta[9]),
-        "h_split": float(theta[10]),
+        "h_query": float(theta[8]),
+        "h_split": float(theta[9]),
         "aspect_squared": q,
         "B": float(np.exp(theta[3] + b * TOKENS)) / b,
         "beta": b,
@@ -138,7 +136,6 @@ def coordinates(c: dict[str, float]) -> tuple[FloatArray, float]:
         np.log(c["kappa"]),
         p,
         np.log(q),
-        c["h_kv"],
         c["h_query"],
         c["h_split"],
     ]
@@ -207,13 +204,13 @@ def trainings(
     def log(quantity: str, reference: float, missing: float) -> FloatArray:
         return np.log(table.feature(quantity)) - reference if table.has(quantity) else np.full(len(table), missing)
 
-    stored = np.log(table.feature("parameters")) - MILLIARD
+    stored = np.log(table.feature("parameters_of_full_heads")) - MILLIARD
+    active = "active_parameters_of_full_heads"
     of = Quantities(
-        active=np.log(table.feature("active_parameters")) - MILLIARD if table.has("active_parameters") else stored,
+        active=np.log(table.feature(active)) - MILLIARD if table.has(active) else stored,
         stored=stored,
         tokens=log("tokens", TOKENS, 0.0),
         aspect=log("aspect_ratio", ASPECT, 0.0),
-        kv=log("kv_ratio", 0.0, 0.0),
         query=log("query_ratio", 0.0, 0.0),
         split=log("top_k", 0.0, 0.0),
     )

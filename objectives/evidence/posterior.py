@@ -27,7 +27,7 @@ from objectives.evidence.joint_form import (
     excess,
     with_slopes,
 )
-from objectives.fitting.law_file import PACKAGES, covered, fitted_ranges, rows
+from objectives.fitting.law_file import PACKAGES, covered, rows
 from objectives.fitting.trained_models import Table
 from objectives.loss_law.coverage import DesignKind, Region, joined
 from objectives.loss_law.law import Law, tables_seen
@@ -281,7 +281,7 @@ def own_law(prior: Law, found: Belief, table: Table, name: str, tokens: float, g
             "coefficients": named(found.mean),
             "draws": rows(np.array([list(named(each).values()) for each in found.drawn()])),
             "residual_sd": found.scale,
-            "fitted_on": fitted_ranges(covers) if covers else widened(prior.fitted_on, table),
+            "fitted_on": widened(prior.fitted_on, table),
             "covers": {kind: region.model_dump() for kind, region in covers.items()},
             "tokens": tokens,
             "runs": len(table),

@@ -14,7 +14,7 @@ from objectives.fitting.intervals import Intervals, bootstrap, resampled
 from objectives.fitting.robust import minimised
 from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import form_weights, largest
-from objectives.loss_law.coverage import RANGED, DesignKind, Region, region_of
+from objectives.loss_law.coverage import RANGED, DesignKind, Region, ends_of, region_of
 from objectives.loss_law.draws import Rival
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import Law
@@ -83,22 +83,10 @@ def covered(tables: Sequence[Table]) -> dict[DesignKind, Region]:
     return found
 
 
-OF_DENSE = {
-    "n_experts": "n_experts",
-    "top_k": "top_k",
-    "parameters": "active_parameters",
-    "expert_ffn_ratio": "ffn_ratio",
-}
-
-
-def fitted_ranges(covers: Mapping[DesignKind, Region]) -> dict[str, tuple[float, float]]:
-    """The range of each quantity over designs of both kinds."""
-    found = [region.ranges for region in covers.values()]
-    if (dense := covers.get("dense")) is not None:
-        known = {"n_experts": (1.0, 1.0), "top_k": (1.0, 1.0), **dense.ranges}
-        found.append({name: known[same] for name, same in OF_DENSE.items() if same in known})
-    ends = {name: [each[name] for each in found if name in each] for name in (*RANGED, "tokens")}
-    return {name: (min(low for low, _ in each), max(high for _, high in each)) for name, each in ends.items() if each}
+def ranges_of(tables: Sequence[Table]) -> dict[str, tuple[float, float]]:
+    """Return the range of each quantity over the rows of tables; of one that says nothing of experts they have none."""
+    found = {name: column for name in (*RANGED, "tokens") if (column := _column(tables, name)) is not None}
+    return {name: ends_of(values) for name, values in found.items() if np.isfinite(values).any()}
 
 
 def _column(tables: Sequence[Table], name: str) -> FloatArray | None:

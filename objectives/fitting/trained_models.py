@@ -22,7 +22,7 @@ from objectives.fitting.columns import (
     own_columns,
 )
 from objectives.fitting.kept_rows import beside_laws, checkpoints, kept, lowest, offered, row_names, swept_columns, told
-from objectives.loss_law.features import COUNTS, FOLLOWING, MADE_OF, OWNERS, STANDARD_FFN, feature
+from objectives.loss_law.features import COUNTS, FOLLOWING, FULL_HEADS, MADE_OF, OWNERS, STANDARD_FFN, feature
 from objectives.loss_law.layer_deltas import SHARES, Kind, share_of
 from objectives.table import Sheet, Source, number, read_sheet, source_of, unfolded
 from search_spaces.architectures import Architectures
@@ -44,12 +44,13 @@ SIZES = (
     "kv_dim",
     "expert_size",
 )  # alike in an architecture of one head and one expert
+KV_COLUMNS = ("depth", "width", "query_dim", "kv_dim")
 FROM_COLUMNS: Mapping[str, tuple[tuple[str, ...], Callable[..., FloatArray]]] = {
     "activation_rate": (("top_k", "n_experts"), lambda k, e: k / e),
     "ffn_ratio": (("top_k", "expert_ffn_ratio"), lambda k, ratio: k * ratio),
     "granularity": (("expert_ffn_ratio",), lambda ratio: STANDARD_FFN / ratio),
     "expansion_rate": (("n_experts", "expert_ffn_ratio"), lambda e, ratio: e * ratio / STANDARD_FFN),
-    "attention_parameters": (("depth", "width", "query_dim", "kv_dim"), lambda n, d, q, kv: 2 * n * d * (q + kv)),
+    "attention_parameters": (KV_COLUMNS, lambda n, d, q, kv: 2 * n * d * (q + kv)),
     "active_ffn_parameters": (("depth", "width", "ffn_ratio"), lambda n, d, ratio: 3 * n * d**2 * ratio),
 }  # quantities that follow from columns of ratios and dimensions, where a table gives these and no whole architecture
 
@@ -107,6 +108,9 @@ class Table:
             return self.numbers["parameters"]
         if name == "parameters" and dense and "active_parameters" in self.numbers:
             return self.numbers["active_parameters"]
+        if name.endswith(FULL_HEADS):
+            count = self.feature(name.removesuffix(FULL_HEADS))
+            return count + 2.0 * self._narrower() if self._says(KV_COLUMNS) else count
         if name in FROM_COLUMNS and self._says(FROM_COLUMNS[name][0]):
             columns, made = FROM_COLUMNS[name]
             return made(*(self.feature(column) for column in columns))
@@ -119,6 +123,11 @@ class Table:
         if name == "tokens":
             raise ValueError("tokens: expected a column of training tokens, got none; add it (or training_flops)")
         return feature(self._architectures(name), name)
+
+    def _narrower(self) -> FloatArray:
+        """What keys, or values, of as many KV heads as heads would hold more, parameters, (n,)."""
+        depth, width, query, kv = (self.feature(name) for name in KV_COLUMNS)
+        return depth * width * (query - kv)
 
     def _says(self, columns: Sequence[str]) -> bool:
         """Whether all of them are columns, or follow from columns."""

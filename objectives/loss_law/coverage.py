@@ -1,8 +1,7 @@
-"""What the trainings behind a law cover: the range of each quantity, and the corner of each pair of quantities that no row reaches.
+"""What the trainings behind a law cover: designs near rows, and the range of what the law does not see.
 
-A law knows nothing beyond its rows. Both are computed from the rows, in logarithms: a range from the least to the most, and
-of each pair in PAIRS the convex hull, widened by a factor PAIR_MARGIN, so that a design counts as covered where it is alike to some
-mixture of rows. Designs with and without experts have a region each.
+A law knows nothing beyond its rows. A design is inside where one row lies within a factor NEAR of it on every axis of NEAR_AXES, or three rows
+within a factor FAR. What the law does not see has a range. Designs with and without experts have a region each.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +9,7 @@ from functools import cached_property
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 from objectives.loss_law.features import OWNERS
 from objectives.loss_law.layer_deltas import QUANTITIES
@@ -19,75 +18,110 @@ from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 DesignKind = Literal["dense", "sparse"]
 Value = FloatArray | float
 Range = tuple[Value, Value]  # the least and the greatest; one object twice where they are the same
-Corner = tuple[Annotated[float, Field(gt=0)], Annotated[float, Field(gt=0)]]
-AXES = (
-    *("depth", "width", "aspect_ratio", "head_dim", "query_ratio", "kv_ratio", "ffn_ratio", "ffn_attention_ratio"),
-    *("active_parameters", "tokens"),
-)
-OF_EXPERTS = ("n_experts", "top_k", "expert_ffn_ratio", "parameters")  # which say nothing more of dense designs
-PAIRS = (  # each axis may be covered where their combination is not
-    ("depth", "width"),
-    ("active_parameters", "tokens"),
-    ("active_parameters", "ffn_attention_ratio"),
-    ("parameters", "active_parameters"),
-    ("n_experts", "expert_ffn_ratio"),
-    ("n_experts", "top_k"),
-)
-PAIR_MARGIN = np.log(1.1)  # designs within 10 % are alike, as for the evidence base's questions
+AXES = ("depth", "width", "active_parameters", "expert_ffn_ratio")
+OF_EXPERTS = ("n_experts", "top_k", "stored_per_active")  # which say nothing more of dense designs
+BLIND_AXES = ("head_dim", "query_ratio", "kv_ratio", "ffn_ratio")
+NEAR, FAR, SEVERAL = np.log(2.0), np.log(3.0), 3  # one row, several rows
+ALIKE = np.log(1.1)  # rows so close on every axis are one design
+ROWS = "rows"  # what a design leaves that is near none
+AT_ONCE = 4_000_000  # distances
 TOLERANCE = 1e-12  # in logarithms; a design so close to an end is covered
 
 
+def _numbers(text: str) -> str:
+    try:
+        positive = all(0.0 < float(number) < np.inf for number in text.split())
+    except ValueError:
+        positive = False
+    if not positive:
+        raise ValueError(f"expected positive numbers with spaces between, got {text[:40]!r}; correct the row")
+    return text
+
+
 class Region(BaseModel):
-    """Where some rows lie: `ranges` by quantity, `hulls` by "first second" the corners of the pair's convex hull, in order."""
+    """Where some rows lie: `ranges` by quantity; `rows` of designs, numbers in the order of `axes`.
+
+    usual: ranges of what the law does not see, as published models have it: a pick keeps to them, and what is claimed of a design does not
+    depend on them.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     ranges: dict[str, tuple[float, float]] = {}
-    hulls: dict[str, tuple[Corner, ...]] = {}
+    usual: dict[str, tuple[float, float]] = {}
+    axes: tuple[str, ...] = ()
+    rows: tuple[Annotated[str, AfterValidator(_numbers)], ...] = ()
 
     @model_validator(mode="after")
     def _known(self) -> "Region":
-        names = {*self.ranges, *(name for pair in self.hulls for name in pair.split())}
         faults = [
             f"{name}: expected a quantity of designs; remove it"
-            for name in names - {*OWNERS, *QUANTITIES, "vocabulary"}
+            for name in {*self.ranges, *self.usual, *self.axes} - {*OWNERS, *QUANTITIES, "vocabulary"}
         ]
         faults += [
             f"{name}: expected the least and the most, got {least:g} and {most:g}; correct them"
-            for name, (least, most) in self.ranges.items()
+            for name, (least, most) in (*self.ranges.items(), *self.usual.items())
             if not 0.0 <= least <= most
         ]
+        if any(len(row.split()) != len(self.axes) for row in self.rows):
+            faults.append(f"rows: expected {len(self.axes)} numbers a row, {', '.join(self.axes)}; correct it")
         if faults:
             raise ValueError("\n".join(sorted(faults)))
         return self
 
     def within(self, **further: tuple[float, float]) -> "Region":
-        """The region with further ranges."""
-        return Region(ranges={**self.ranges, **further}, hulls=self.hulls)
+        """Return the region with further ranges."""
+        return self.model_copy(update={"ranges": {**self.ranges, **further}})
 
     @property
     def names(self) -> dict[str, None]:
         """The quantities that decide whether a design is covered, in order."""
-        return dict.fromkeys([*self.ranges, *(name for pair in self.hulls for name in pair.split())])
+        return dict.fromkeys([*self.ranges, *self.usual, *(self.axes if self.rows else ())])
 
     @cached_property
-    def _sides(self) -> dict[str, FloatArray]:
-        return {pair: sides_of(np.log(np.array(corners))) for pair, corners in self.hulls.items()}
+    def designs(self) -> FloatArray:
+        """Logarithms of the rows, (rows, axes)."""
+        return np.asarray(np.log([[float(number) for number in row.split()] for row in self.rows]))
 
     def excess(self, range_of: Callable[[str], Range | None]) -> Iterator[tuple[str, Value]]:
-        """By axis and by pair: ln of the factor by which a design lies beyond, 0 inside; of ranges of a quantity the least in them.
+        """By quantity, and for `rows`: ln of the factor by which a design lies beyond, 0 inside; of ranges of a quantity the least in them.
 
         `range_of` a quantity is None where it is not known: it decides nothing then.
         """
-        for name, (least, most) in self.ranges.items():
+        for name, (least, most) in (*self.ranges.items(), *self.usual.items()):
             if (ends := range_of(name)) is not None:
                 yield name, _beyond(*ends, least, most)
-        for pair, sides in self._sides.items():
-            first, second = (range_of(name) for name in pair.split())
-            if first is None or second is None:
-                continue
-            (a, b), (c, d) = _logs(first), _logs(second)
-            over = [u * (a if u > 0 else b) + v * (c if v > 0 else d) - end for u, v, end in sides.tolist()]
-            yield pair, _positive(np.maximum.reduce(np.broadcast_arrays(*over)))
+        if self.rows:
+            yield ROWS, self._from_rows(range_of)
+
+    def _from_rows(self, range_of: Callable[[str], Range | None]) -> Value:
+        """ln of the factor by which a design is too far from every row, and from three of them."""
+        known = [(at, ends) for at, name in enumerate(self.axes) if (ends := range_of(name)) is not None]
+        if not known:
+            return 0.0
+        places = [at for at, _ in known]
+        logs = np.stack(np.broadcast_arrays(*(np.atleast_1d(np.log(end)) for _, ends in known for end in ends)))
+        size, found = max(1, AT_ONCE // (len(self.rows) * len(known))), np.empty(logs.shape[1])
+        for start in range(0, logs.shape[1], size):
+            low, high = logs[0::2, start : start + size], logs[1::2, start : start + size]
+            found[start : start + size] = _too_far(distances(low, high, self.designs[:, places]))
+        return found
+
+
+def distances(low: FloatArray, high: FloatArray, rows: FloatArray) -> FloatArray:
+    """Distance of designs to rows on the axis where it is greatest, (rows, n); of ranges (axes, n) the least; rows (rows, axes), all logarithms."""
+    found = np.zeros((len(rows), low.shape[1]))
+    for least, most, of in zip(low, high, rows.T, strict=True):
+        np.maximum(found, least - of[:, None], out=found)
+        np.maximum(found, of[:, None] - most, out=found)
+    return found
+
+
+def _too_far(apart: FloatArray) -> FloatArray:
+    """How much too far the nearest row is, or the third nearest, whichever is less, (n,); distances (rows, n)."""
+    over = apart.min(axis=0) - NEAR
+    if len(apart) >= SEVERAL:
+        over = np.minimum(over, np.partition(apart, SEVERAL - 1, axis=0)[SEVERAL - 1] - FAR)
+    return np.asarray(_positive(over))
 
 
 def _beyond(low: Value, high: Value, least: float, most: float) -> Value:
@@ -102,55 +136,35 @@ def _positive(over: Value) -> Value:
     return found
 
 
-def _logs(ends: Range) -> Range:
-    return np.log(ends[0]), np.log(ends[1])
-
-
 def region_of(column: Callable[[str], FloatArray | None], kind: DesignKind) -> Region:
-    """The region of rows of a kind; `column` gives a quantity of every row, NaN where a row does not say it, None where none does."""
+    """Return the region of rows of a kind; `column` gives a quantity of every row, NaN where a row does not say it, None where none does.
+
+    Rows that lack an axis which another row states are left out; of rows that are alike one is kept.
+    """
     names = AXES if kind == "dense" else (*AXES, *OF_EXPERTS)
     axes = {name: values for name in names if (values := column(name)) is not None and np.isfinite(values).any()}
-    ranges = {name: (_down(np.nanmin(values)), _up(np.nanmax(values))) for name, values in axes.items()}
-    hulls = {}
-    for first, second in PAIRS:
-        if first in axes and second in axes:
-            both = np.stack([axes[first], axes[second]], axis=1)
-            hulls[f"{first} {second}"] = corners_of(both[np.isfinite(both).all(axis=1)])
-    return Region(ranges=ranges, hulls={pair: corners for pair, corners in hulls.items() if corners})
+    blind = {name: values for name in BLIND_AXES if (values := column(name)) is not None and np.isfinite(values).any()}
+    ranges = {name: ends_of(values) for name, values in blind.items()}
+    if not axes:
+        return Region(ranges=ranges)
+    every = np.stack([*axes.values()], axis=1)
+    whole = every[np.isfinite(every).all(axis=1)]
+    rows = tuple(" ".join(f"{value:.6g}" for value in row) for row in _different(whole))
+    return Region(ranges=ranges, axes=tuple(axes), rows=rows)
 
 
-def corners_of(points: FloatArray) -> tuple[tuple[float, float], ...]:
-    """The corners of the convex hull of points (n, 2) in logarithms, counter-clockwise, as they are to six digits; by Andrew's monotone chain."""
-    rows = [(float(a), float(b)) for a, b in np.unique(np.log(points), axis=0)]
-
-    def half(ordered: list[tuple[float, float]]) -> list[tuple[float, float]]:
-        chain: list[tuple[float, float]] = []
-        for x, y in ordered:
-            while len(chain) > 1 and _turn(chain[-2], chain[-1], (x, y)) <= 1e-9:
-                chain.pop()
-            chain.append((x, y))
-        return chain[:-1]
-
-    found = half(rows) + half(rows[::-1]) if len(rows) > 1 else rows
-    return tuple((float(f"{np.exp(x):.6g}"), float(f"{np.exp(y):.6g}")) for x, y in found)
+def ends_of(values: FloatArray) -> tuple[float, float]:
+    """Return the least and the most of values to four digits, which hold them all; NaN says nothing."""
+    return _down(float(np.nanmin(values))), _up(float(np.nanmax(values)))
 
 
-def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-
-
-def sides_of(corners: FloatArray) -> FloatArray:
-    """The sides of a hull of corners (k, 2) as rows u, v, end, (sides, 3): inside is u x + v y <= end; a point or a line has four."""
-    if len(corners) > 2:
-        along = np.roll(corners, -1, axis=0) - corners
-        normal = np.stack([along[:, 1], -along[:, 0]], axis=1)
-    else:
-        along = corners[-1] - corners[0] if len(corners) == 2 else np.array([1.0, 0.0])
-        across = np.array([-along[1], along[0]])
-        normal = np.stack([along, -along, across, -across])
-    normal = normal / np.linalg.norm(normal, axis=1, keepdims=True)
-    ends = (normal @ corners.T).max(axis=1) + PAIR_MARGIN
-    return np.column_stack([normal, ends])
+def _different(rows: FloatArray) -> FloatArray:
+    """Of rows (n, axes) those that are not alike to one before them, in order."""
+    kept: list[FloatArray] = []
+    for row in np.unique(rows, axis=0):
+        if not any(np.abs(np.log(row / other)).max() <= ALIKE for other in kept):
+            kept.append(row)
+    return np.array(kept).reshape(-1, rows.shape[1])
 
 
 def _down(value: float) -> float:
@@ -172,7 +186,7 @@ def _rounded(value: float, allowed: Callable[[float, float], bool], step: int) -
 
 
 def joined(first: Mapping[DesignKind, Region], second: Mapping[DesignKind, Region]) -> dict[DesignKind, Region]:
-    """What two sets of rows cover together: of each kind the wider range, and the hull of both."""
+    """Return what two sets of rows cover together: of each kind the wider ranges, and the rows of both that state the same axes."""
     return {kind: _joined(first.get(kind), second.get(kind)) for kind in dict.fromkeys([*first, *second])}
 
 
@@ -181,15 +195,16 @@ def _joined(first: Region | None, second: Region | None) -> Region:
         found = first or second
         assert found is not None
         return found
-    ranges = dict(first.ranges)
+    ranges, usual = dict(first.ranges), dict(first.usual)
     for name, (least, most) in second.ranges.items():
-        low, high = ranges.get(name, (least, most))
-        ranges[name] = (min(low, least), max(high, most))
-    hulls = {
-        pair: corners_of(np.array([*first.hulls.get(pair, ()), *second.hulls.get(pair, ())]))
-        for pair in dict.fromkeys([*first.hulls, *second.hulls])
-    }
-    return Region(ranges=ranges, hulls=hulls)
+        own = usual if name in usual else ranges
+        low, high = own.get(name, (least, most))
+        own[name] = (min(low, least), max(high, most))
+    rows = first.rows
+    if not {*first.axes} - {*second.axes}:
+        order = [second.axes.index(name) for name in first.axes]
+        rows = tuple(dict.fromkeys([*rows, *(" ".join(row.split()[at] for at in order) for row in second.rows)]))
+    return Region(ranges=ranges, usual=usual, axes=first.axes, rows=rows)
 
 
 def kinds_of(
@@ -198,7 +213,7 @@ def kinds_of(
     range_of: Callable[[str], Range | None],
     every: Mapping[str, tuple[float, float]],
 ) -> dict[str, FloatArray]:
-    """By quantity or pair: how far designs of each kind, told by their number of experts (n,), leave its region, (n,); only what some leave.
+    """By quantity, and for `rows`: how far designs of each kind, told by their number of experts (n,), leave its region, (n,); only what some leave.
 
     A kind without a region leaves that of the other by its number of experts, at least. every: ranges of designs of both kinds.
     """
@@ -232,7 +247,7 @@ RANGED = (
     *("depth", "width", "head_dim", "n_experts", "top_k", "activation_rate", "expert_ffn_ratio", "ffn_ratio"),
     *("kv_dim", "query_dim", "granularity", "expansion_rate", "parameters", "active_parameters"),
     *("parameters_with_embeddings", "active_parameters_with_embeddings", "ffn_attention_ratio", "normalised_width"),
-    *("aspect_ratio", "query_ratio", "kv_ratio"),
+    *("aspect_ratio", "query_ratio", "kv_ratio", "stored_per_active"),
 )
 DOMAINS = ("prices", "prices_sparse")
 ULPS = 1e-12  # relative; a quantity so close to the end of a range is inside

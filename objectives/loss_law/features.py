@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from objectives.counts import active, active_ffn, attention, total
+from objectives.counts import active, active_ffn, active_of_full_heads, attention, total, total_of_full_heads
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part
@@ -33,9 +33,12 @@ OWNERS: MappingProxyType[str, Owner] = MappingProxyType(
         "normalised_width": "whole",
         "aspect_ratio": "whole",
         "query_ratio": "whole",
+        "stored_per_active": "whole",
         "kv_ratio": "whole",
         "parameters_with_embeddings": "whole",
         "active_parameters_with_embeddings": "whole",
+        "parameters_of_full_heads": "whole",
+        "active_parameters_of_full_heads": "whole",
         "tokens": "training",
     }
 )
@@ -54,19 +57,24 @@ COUNTS = {
     "active_parameters": active,
     "attention_parameters": attention,
     "active_ffn_parameters": active_ffn,
+    "parameters_of_full_heads": total_of_full_heads,
+    "active_parameters_of_full_heads": active_of_full_heads,
 }
+FULL_HEADS = "_of_full_heads"  # ends the count of a design with as many KV heads as heads: what KV heads cost, and no loss follows
 WITH_EMBEDDINGS = {f"{name}_with_embeddings": COUNTS[name] for name in ("parameters", "active_parameters")}
 MADE_OF: MappingProxyType[str, MappingProxyType[str, float]] = MappingProxyType(
     {
         "ffn_attention_ratio": MappingProxyType({"active_ffn_parameters": 1.0, "attention_parameters": -1.0}),
         "normalised_width": MappingProxyType({"width": 1.0, "active_parameters": -0.5}),
         "aspect_ratio": MappingProxyType({"width": 1.0, "depth": -1.0}),
+        "stored_per_active": MappingProxyType({"parameters": 1.0, "active_parameters": -1.0}),
         "query_ratio": MappingProxyType({"query_dim": 1.0, "width": -1.0}),
         "kv_ratio": MappingProxyType({"kv_dim": 1.0, "width": -1.0}),
     }
 )  # quantities that are products of powers of others, among them r of Bian et al. 2025, and their d/√N
 FOLLOWING = (  # quantities that say nothing beside the others
     *("granularity", "expansion_rate", "attention_parameters", "active_ffn_parameters"),
+    *("parameters_of_full_heads", "active_parameters_of_full_heads"),
     *WITH_EMBEDDINGS,
     *MADE_OF,
 )

@@ -39,8 +39,8 @@ class Law(BaseModel):
     `covariance` and `draws` are rows of numbers in the order of the form's coefficients: the one of
     linear theory, the other coefficients refitted to resampled data. `rivals` are draws of other forms.
 
-    fitted_on: range of each quantity; beyond it a prediction is an extrapolation. covers: what its rows cover, computed from
-    them, of dense designs and of those with experts; where it is there it decides instead, and a kind without rows is outside. prices, prices_sparse: what every
+    fitted_on: range of each quantity; beyond it a prediction is an extrapolation. covers: the rows near which dense designs, and those with
+    experts, count as covered; where it is there it decides instead, and a kind without rows is outside. prices, prices_sparse: what every
     design, every design with experts, must be for the law to mean anything; of any other it says nothing (∞).
     vocabulary, tied: the embeddings that its counts of parameters with embeddings include. tokenizer_size: that of the tokens
     which its loss is per; None: not known. vocabulary_cost: what designs' own vocabularies cost, of a space in which they differ:
@@ -343,6 +343,10 @@ class Law(BaseModel):
         """What its rows cover, of dense designs and of those with experts."""
         return self.covers or {"dense": (every := Region(ranges=self.fitted_on)), "sparse": every}
 
+    def region_of(self, design: Architectures) -> Region | None:
+        """What its rows of a design's kind cover; `design` has one row."""
+        return self.regions.get("sparse" if design.n_experts[0] > 1 else "dense")
+
     @property
     def covered_vocabularies(self) -> dict[str, tuple[float, float]]:
         """The range of vocabularies whose cost is known, where designs have their own; {} elsewhere."""
@@ -360,7 +364,7 @@ class Law(BaseModel):
         return bool(self.covers or self.fitted_on)
 
     def excess(self, architectures: Architectures) -> dict[str, FloatArray]:
-        """By quantity or pair that any row leaves: ln of the factor by which each lies beyond what the law's rows cover, (n,), 0 inside."""
+        """By quantity that any row leaves, and `rows`: ln of the factor by which each lies beyond what the law's rows cover, (n,), 0 inside."""
 
         def range_of(name: str) -> Range | None:
             if name == "tokens" and self.tokens is None:
@@ -370,11 +374,12 @@ class Law(BaseModel):
         return kinds_of(self.regions, architectures.n_experts, range_of, self.covered_vocabularies)
 
     def outside(self, architectures: Architectures) -> dict[str, BoolArray]:
-        """Which rows lie outside of what its rows cover, per quantity or pair that any row leaves."""
-        return {name: over > 0.0 for name, over in self.excess(architectures).items()}
+        """Which rows lie outside of what its rows cover, per quantity that any row leaves, and `rows`; what is merely unusual does not count."""
+        unusual = {name for region in self.regions.values() for name in region.usual}
+        return {name: over > 0.0 for name, over in self.excess(architectures).items() if name not in unusual}
 
     def extrapolation(self, architectures: Architectures) -> FloatArray:
-        """How many times beyond what its rows cover each design lies, over all quantities together, (n,); 1 inside."""
+        """How many times beyond what its rows cover, or published models usually have, each design lies, over all quantities together, (n,); 1 inside."""
         return extrapolation(self.excess(architectures), len(architectures))
 
     def extrapolates(self, architectures: Architectures) -> BoolArray:

@@ -1,9 +1,8 @@
 """The law `evidence` from tables of trainings, and how it does on laboratories that it has not seen."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 from scipy.stats import norm
@@ -15,8 +14,6 @@ from plas_evidence.judging import Pairs, questions_of
 from plas_evidence.population import (
     CENTRE,
     Population,
-    Widening,
-    covers,
     drawn_coordinates,
     fit_table,
     law_of,
@@ -25,16 +22,10 @@ from plas_evidence.population import (
 )
 from plas_evidence.tables import GroupedTable
 
-FACTORS = [round(0.05 * step, 2) for step in range(20, 81)]  # never closer than laboratories lie
+FACTORS = [round(0.05 * step, 2) for step in range(10, 61)]
 HELD = 0.9  # of differences in intervals of 90 %, mean over laboratories
 DESIGNS = "equal tokens"
-#: The pairs that decide each question's widening, the coarsest first.
-JUDGED = {
-    "size": ("size",),
-    "shape": ("shape", "attention", "kv", "ffn"),
-    "experts": ("experts", "active"),
-    "tokens": ("tokens",),
-}
+JUDGED = (DESIGNS, "tokens")  # pairs that decide how wide intervals are
 EVIDENCE = "evidence"
 CANNOT_SEE = ("vocabulary", "text", "KV heads, FFN share and head size beyond their parameters")
 LEAST_PAIRS, MOST_PAIRS = 5, 1_000  # of a table and question
@@ -53,7 +44,7 @@ class Pooled:
         """How these laboratories differ."""
         return population([table.trainings for table in self.tables])
 
-    def law(self, widening: Widening) -> Law:
+    def law(self, widening: float) -> Law:
         """The law with draws so much wider."""
         rows = [table.trainings for table in self.tables]
         runs = sum(int(table.trainings.fitted.sum()) for table in self.tables)
@@ -61,7 +52,7 @@ class Pooled:
         return law_of(
             self.population,
             widening,
-            covers(rows),
+            rows,
             name=EVIDENCE,
             description=f"{runs:,} published trainings of {len(laboratories)} laboratories; sees size, stored and active, tokens, shape",
             runs=runs,
@@ -96,15 +87,16 @@ class LeftOut:
     others: Pooled
     pairs: Mapping[str, list[tuple[GroupedTable, Pairs]]]
 
-    def held(self, question: str, widening: Widening) -> float | None:
-        """The share of the measured differences of a question that 90 % intervals hold, the mean over tables; None without any."""
+    def held(self, widening: float) -> float | None:
+        """The share of the measured differences that 90 % intervals hold, the mean over questions and tables; None without any."""
         pooled, shares = self.others.population, []
-        for of, pairs in (own for name in JUDGED[question] for own in self.pairs[name]):
+        theta = drawn_coordinates(pooled, widening)[0]
+        for of, pairs in (own for question in JUDGED for own in self.pairs[question]):
             rows = of.trainings
             true = (rows.loss[pairs.first] - rows.loss[pairs.second]) / rows.per
-            losses = excess(drawn_coordinates(pooled, widening)[0], rows.of)
+            losses = excess(theta, rows.of)
             gaps = losses[:, pairs.first] - losses[:, pairs.second]
-            below = probability_below(gaps, widening.shape * pooled.misfit, true)
+            below = probability_below(gaps, widening * pooled.misfit, true)
             shares.append(float((np.abs(below - 0.5) <= HELD / 2).mean()))
         return float(np.mean(shares)) if shares else None
 
@@ -116,30 +108,17 @@ def left_out(tables: Sequence[GroupedTable], stage: Callable[[str], None]) -> li
         stage(f"without {name}")
         others = Pooled([table for table in tables if table.laboratory != name])
         own = [table for table in tables if table.laboratory == name]
-        questions = [*chain(*JUDGED.values())]
-        pairs = {
-            question: [(table, p) for table in own if len(p := _fitted(table, question))] for question in questions
-        }
+        pairs = {question: [(table, p) for table in own if len(p := _fitted(table, question))] for question in JUDGED}
         without.append(LeftOut(name, others, pairs))
     return without
 
 
-def calibrated(without: Sequence[LeftOut]) -> Widening:
-    """By question the least widening with which 90 % intervals hold nine of ten differences, the mean over laboratories; one after the other, twice."""
-    widening = Widening()
-    for _ in range(2):
-        for question in JUDGED:
-            widening = replace(widening, **{question: _least(without, question, widening)})
-    return widening
-
-
-def _least(without: Sequence[LeftOut], question: str, others: Widening) -> float:
-    """The least factor of a question beside those of the others, by bisection, since intervals that are wider hold more."""
+def calibrated(without: Sequence[LeftOut]) -> float:
+    """The factor with which 90 % intervals hold nine of ten differences, the mean over laboratories: no less, and no more than that takes."""
     low, high = 0, len(FACTORS) - 1
-    while low < high:
+    while low < high:  # wider intervals hold more
         middle = (low + high) // 2
-        widening = replace(others, **{question: FACTORS[middle]})
-        held = [one.held(question, widening) for one in without]
+        held = [one.held(FACTORS[middle]) for one in without]
         if np.mean([share for share in held if share is not None]) >= HELD:
             high = middle
         else:

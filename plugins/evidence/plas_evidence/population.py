@@ -5,27 +5,35 @@ covariance from these and their errors, in turns. A laboratory counts once, howe
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
+from scipy.stats import norm
 
+from nas.study.baselines import model_named
 from objectives.evidence.joint_form import FORM, NAMES, REFERENCE, Trainings, coefficients, excess, with_slopes
-from objectives.evidence.posterior import FREEDOM, LEAST_SCALE, START, normal_points
-from objectives.fitting.law_file import covered, fitted_ranges
-from objectives.loss_law.coverage import DesignKind, Region
+from objectives.evidence.posterior import DRAWS, FREEDOM, LEAST_SCALE, START, normal_points
+from objectives.fitting.law_file import covered, ranges_of
+from objectives.loss_law.coverage import DesignKind, Region, ends_of
+from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law
+from objectives.published_models import model_ids
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 
 CENTRE = np.array(
-    [np.log(0.12), np.log(0.3), -0.2, np.log(0.15), np.log(0.33), np.log(2.0), 0.0, np.log(0.015), -0.01, 0.0, -0.02]
+    [np.log(0.12), np.log(0.3), -0.2, np.log(0.15), np.log(0.33), np.log(2.0), 0.0, np.log(0.015), 0.0, -0.02]
 )
-CENTRE_SD = np.array([0.5, 0.4, 0.5, 0.5, 0.4, 0.5, 0.04, 0.6, 0.01, 0.03, 0.03])
-APART_SD = np.array([0.15, 0.3, 0.4, 0.15, 0.3, 0.3, 0.04, 0.4, 0.01, 0.03, 0.02])
+CENTRE_SD = np.array([0.5, 0.4, 0.5, 0.5, 0.4, 0.5, 0.04, 0.6, 0.03, 0.03])
+APART_SD = np.array([0.15, 0.3, 0.4, 0.15, 0.3, 0.3, 0.04, 0.4, 0.03, 0.02])
 SHARED_SD = 0.15  # of what all that a factor of parameters and of tokens is worth has in common: tokenizer and text
 LABORATORIES = 4.0  # how many laboratories the prior of how they differ weighs
 ROUNDS, STEPS, TRIES = 40, 12, 8
 LONGEST_STEP = 0.5
+BOUNDED = [NAMES.index(name) for name in ("ln a", "ln b", "ln kappa")]  # what decides far from the rows
+TRIED = 16 * DRAWS  # points, of which those within the bounds are drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +51,7 @@ class Population:
     """Laboratories: mean (k,) with its covariance (k, k), covariance between them (k, k), one design's misfit, nats.
 
     at_reference: loss at 10⁹ parameters and 10¹⁰ tokens, nats per token, and what texts and tokenizers make of it, its sd.
+    bounds: least and greatest of the tables' own coordinates, (2, k).
     """
 
     mean: FloatArray
@@ -50,6 +59,7 @@ class Population:
     between: FloatArray
     misfit: float
     at_reference: tuple[float, float]
+    bounds: FloatArray
 
     @property
     def new(self) -> FloatArray:
@@ -97,6 +107,7 @@ def population(tables: Sequence[Trainings]) -> Population:
         between,
         float(np.exp(np.average(np.log(scales), weights=weight))),
         _at_reference(fitted, known, weight),
+        np.stack([theta.min(axis=0), theta.max(axis=0)]),
     )
 
 
@@ -165,67 +176,67 @@ def _centred(weight: FloatArray, values: FloatArray, group: IntArray) -> FloatAr
     return np.stack([_centred(weight, column, group) for column in values.T], axis=1)
 
 
-#: The coordinates that answer each question.
-QUESTIONS = {
-    "size": ("ln S_N", "ln a"),
-    "experts": ("logit s", "h_split"),
-    "shape": ("p", "ln q", "h_kv", "h_query"),
-    "tokens": ("ln S_D", "ln b", "ln kappa"),
-}
-
-
-@dataclass(frozen=True)
-class Widening:
-    """How many times as far from the population's mean draws are taken as laboratories lie, by question; the misfit by that of `shape`."""
-
-    size: float = 1.0
-    experts: float = 1.0
-    shape: float = 1.0
-    tokens: float = 1.0
-
-    @property
-    def factors(self) -> FloatArray:
-        """The factor of each coordinate, (k,)."""
-        of = {name: getattr(self, question) for question, names in QUESTIONS.items() for name in names}
-        return np.array([of[name] for name in NAMES])
-
-
 def law_of(
-    found: Population, widening: Widening, rows: Mapping[DesignKind, Region], tokens: float = 1e10, **said: object
+    found: Population, widening: float, tables: Sequence[Trainings], tokens: float = 1e11, **said: object
 ) -> Law:
-    """A law of the population's mean, whose draws are of a new laboratory, as far from it as `widening` says; `said` are further fields of the law."""
+    """A law of the population's mean, whose draws are of a new laboratory, `widening` times as far from it as laboratories lie; `said` are further fields."""
+    rows = [each.table[np.flatnonzero(each.fitted)] for each in tables if each.fitted.any()]
+    regions = {kind: with_usual(region, kind) for kind, region in covered(rows).items()}
     draws = [" ".join(f"{value:.9g}" for value in row.values()) for row in drawn_coefficients(found, widening)]
     return Law.model_validate(
         {
             "form": FORM,
             "coefficients": dict(zip(FORM.coefficients, _row(found.mean, found.at_reference[0]), strict=True)),
-            "fitted_on": fitted_ranges(rows),
-            "covers": {kind: region.model_dump() for kind, region in rows.items()},
+            "fitted_on": ranges_of(rows),
+            "covers": {kind: region.model_dump() for kind, region in regions.items()},
             "tokens": tokens,
-            "residual_sd": float(f"{widening.shape * found.misfit:.4g}"),
+            "residual_sd": float(f"{widening * found.misfit:.4g}"),
             "draws": tuple(draws),
             **said,
         }
     )
 
 
-def drawn_coordinates(found: Population, widening: Widening) -> tuple[FloatArray, FloatArray]:
-    """Coordinates of new laboratories (draws, k) and their losses at the reference (draws,), from scrambled Sobol points."""
-    normal = normal_points(len(NAMES) + 1)
+def drawn_coordinates(found: Population, widening: float) -> tuple[FloatArray, FloatArray]:
+    """Coordinates of new laboratories (draws, k) and their losses at the reference (draws,), from scrambled Sobol points.
+
+    Exponents and κ lie between those of the tables, and the loss at the reference above what a larger model could still gain: no loss
+    is below 0 however large a model is.
+    """
+    normal = normal_points(len(NAMES) + 1, TRIED)
     apart = normal[:, :-1] @ np.linalg.cholesky(found.new).T
-    theta = found.mean + widening.factors * apart
-    return theta, found.at_reference[0] + found.at_reference[1] * normal[:, -1]
+    theta = found.mean + widening * apart
+    low, high = found.bounds[:, BOUNDED]
+    inside = np.flatnonzero(((low <= theta[:, BOUNDED]) & (theta[:, BOUNDED] <= high)).all(axis=1))[:DRAWS]
+    theta, (middle, sd) = theta[inside], found.at_reference
+    below = norm.cdf((excess(theta, REFERENCE)[:, 0] - middle) / sd)
+    quantile = below + (1.0 - below) * norm.cdf(normal[inside, -1])
+    return theta, middle + sd * norm.ppf(np.clip(quantile, 1e-9, 1 - 1e-9))
 
 
-def drawn_coefficients(found: Population, widening: Widening) -> list[dict[str, float]]:
+def drawn_coefficients(found: Population, widening: float) -> list[dict[str, float]]:
     """The same as coefficients of the form, in its order."""
     theta, at = drawn_coordinates(found, widening)
     return [dict(zip(FORM.coefficients, _row(each, loss), strict=True)) for each, loss in zip(theta, at, strict=True)]
 
 
-def covers(tables: Sequence[Trainings]) -> dict[DesignKind, Region]:
-    """What the rows that were fitted cover, of dense designs and of those with experts."""
-    return covered([each.table[np.flatnonzero(each.fitted)] for each in tables if each.fitted.any()])
+USUAL = ("head_dim", "kv_ratio", "ffn_ratio")  # what the law does not see
+MIDDLE = (0.125, 0.875)  # of published models
+
+
+def with_usual(region: Region, kind: DesignKind) -> Region:
+    """The region with what three quarters of published models have of axes that the law does not see, in place of what its rows have."""
+    models = [each for each in published() if (each.n_experts[0] > 1) == (kind == "sparse")]
+    columns = {name: np.array([feature(each, name)[0] for each in models]) for name in USUAL}
+    ranges = {name: ends for name, ends in region.ranges.items() if name not in USUAL}
+    usual = {name: ends_of(np.quantile(values, MIDDLE)) for name, values in columns.items()}
+    return region.model_copy(update={"ranges": ranges, "usual": usual})
+
+
+@cache
+def published() -> tuple[Architectures, ...]:
+    """The shapes of published models."""
+    return tuple(model_named(name).architecture for name in model_ids())
 
 
 def _row(theta: FloatArray, at_reference: float) -> list[float]:
