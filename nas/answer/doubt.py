@@ -25,9 +25,10 @@ from nas.problem.uncertainty import (
     tied,
     undecided_axes,
 )
+from objectives.loss_law.draws import spread, trimmed_mean
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray, IntArray
+from search_spaces.arrays import IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ class Doubt:
     group are not told apart, -1 outside of the evidence, None without a loss among the objectives; regrets: per pick,
     None beside a published model, outside of the evidence, and where nothing is known of it; level_sd: of one loss on an
     unknown text, at the first pick, nats, None without draws; undecided: axes along which the law cannot tell cheaper
-    designs from the first pick; tied: the evaluated designs that it cannot tell from it.
+    designs from the first pick; not_told_apart: the evaluated designs that it cannot tell from it.
     """
 
     differences: tuple[dict[str, Difference], ...]
@@ -54,7 +55,7 @@ class Doubt:
     regrets: tuple[PickRegret | None, ...]
     level_sd: float | None
     undecided: tuple[Undecided, ...] = ()
-    tied: NotToldApart | None = None
+    not_told_apart: NotToldApart | None = None
 
     @property
     def steps(self) -> int:
@@ -97,7 +98,7 @@ def _level_sd(problem: Problem, answer: Evaluations | None) -> float | None:
     if answer is None:
         return None
     losses = problem.scenario.law.drawn_losses(problem.architectures(answer.genotypes))
-    return float(np.hypot(losses.std(), misfit(problem.scenario.law)))
+    return float(np.hypot(spread(losses[:, 0]), misfit(problem.scenario.law)))
 
 
 def _undecided(
@@ -150,12 +151,13 @@ def solved_regret(problem: Problem, rule: PickRule, pick: IntArray) -> PickRegre
 
 
 def _pick_regret(problem: Problem, law: Law, pick: IntArray, best: ExpectedRegret) -> PickRegret | None:
-    """A pick's own expected regret: that of the least one and what its mean drawn loss is above that one's."""
-    both = problem.architectures(np.stack([pick, best.genotype]))
-    if law.extrapolates(both).any():
+    """A pick's own expected regret, beside the least; the pick's is the least where no other is known to be less."""
+    if law.extrapolates(problem.architectures(np.stack([pick, best.genotype]))).any():
         return None
-    mean: FloatArray = law.drawn_losses(both).mean(axis=0)
-    return PickRegret(best.expected_regret + float(mean[0] - mean[1]), best)
+    lowest = np.minimum(own := law.drawn_losses(problem.architectures(pick[None]))[:, 0], best.lowest)
+    nats = trimmed_mean(own - lowest)
+    least = best if best.expected_regret < nats else replace(best, genotype=pick, expected_regret=nats)
+    return PickRegret(nats, least)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from nas.problem.objective import OWN, Baseline, PickQuery, unit_of
 from nas.problem.picks import Pick
 from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.quantiles import share_of, time_ranges, with_metrics
-from nas.problem.uncertainty import Difference
+from nas.problem.uncertainty import AS_GOOD, Difference
 from nas.study.configuration import StudyConfig
 from nas.terminal.console import Line, sentence, write
 from nas.terminal.doors import command
@@ -125,8 +125,9 @@ def _answer(outcome: Outcome) -> list[Line]:
     used = f", {count(metrics['params_active'], 'B')} used per token" if int(design.n_experts[0]) > 1 else ""
     facts = [
         f"{rest}, {count(metrics['params_total'], 'B')} parameters{used}",
-        f"Predicted loss {metrics['loss']:.2f} nats{_doubt_of_loss(problem, design)}{_as_good(outcome)}",
+        f"Predicted loss {metrics['loss']:.2f} nats{_doubt_of_loss(problem, design)}",
         _takes(outcome, design, metrics),
+        *_as_good(outcome),
         *_on_the_device(outcome, pick),
         *_unmeasured(outcome, design, metrics),
         *_compared(outcome),
@@ -264,14 +265,14 @@ def _witness(witness: Witness) -> str:
     return verdict + _difference(witness.difference)
 
 
-def _as_good(outcome: Outcome) -> str:
-    """How many other designs the law cannot tell from the answer, and what the cheapest of them takes."""
-    tied = None if outcome.doubt is None else outcome.doubt.tied
-    if tied is None:
-        return ""
-    many = "1 other is" if tied.number == 1 else f"{tied.number:,} others are"
-    cost = figure(outcome.study.problem, tied.metric, float(f"{tied.cost:.3g}"), named=False)
-    return f"; {many} as good by this law, from {cost} on"
+def _as_good(outcome: Outcome) -> list[str]:
+    """The cheapest evaluated design whose loss is hardly higher than the answer's, and what it takes."""
+    alike = None if outcome.doubt is None else outcome.doubt.not_told_apart
+    if alike is None or alike.cheapest is None:
+        return []
+    size, _ = describe_in_words(alike.cheapest, outcome.study.problem.space.settings)
+    cost = figure(outcome.study.problem, alike.metric, float(f"{alike.cost:.3g}"), named=False)
+    return [f"Cheapest within {AS_GOOD:g} nats: {size}, {cost}, loss {alike.loss:.2f}."]
 
 
 def _details(outcome: Outcome, room: int) -> list[Line]:

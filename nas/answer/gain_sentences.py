@@ -32,14 +32,14 @@ def gain_section(problem: Problem, gains: Gains, loss: float) -> Section:
     by_gain = gain_witnesses(problem, gains)
     lines = [
         f"{named} the lowest loss within the budgets: {best:.4f} nats",
-        *(_budget(gain, by_gain) for gain in gains.budgets),
+        *(_budget(problem, gain, by_gain) for gain in gains.budgets),
         *(
             f"{in_words(gain.change)} {gain.at:,g}, one step beyond its axis: {bought_in_words(gain, by_gain.get(gain))}"
             for gain in gains.axes
         ),
     ]
     if not gains.axes:
-        lines.append("no axis: one step beyond any of them buys nothing within the budgets")
+        lines.append(f"no axis: one step beyond any of them {_nothing(problem)} within the budgets")
     lines += ["* extrapolates the law"] * any(gain.extrapolates for gain in _bought(gains))
     lines += own_pick_lines(problem, gains.pick, list(by_gain.values()))
     return Section("What more would buy, solved exactly", tuple(lines))
@@ -72,11 +72,15 @@ def _bought(gains: Gains) -> list[Gain]:
     return [*gains.axes, *(gain.relaxed for gain in gains.budgets if gain.relaxed is not None)]
 
 
-def _budget(gain: BudgetGain, told: Mapping[Gain, Witness]) -> str:
+def _nothing(problem: Problem) -> str:
+    return "buys nothing inside of the evidence (beyond it: not known)" if problem.fenced else "buys nothing"
+
+
+def _budget(problem: Problem, gain: BudgetGain, told: Mapping[Gain, Witness]) -> str:
     budget = gain.budget
     free = f"costs nothing down to {budget.with_unit(gain.tightest, at_least(gain.tightest))}"
     if gain.relaxed is None:
-        return f"{budget}: {free}; relaxing it alone buys nothing"
+        return f"{budget}: {free}; relaxing it alone {_nothing(problem)}"
     more = 100 * (gain.relaxed.at / budget.limit - 1)
     at = budget.with_unit(gain.relaxed.at, at_least(gain.relaxed.at))
     needed = f"the next better design needs {at} (+{more:.2g} %)"
@@ -136,14 +140,14 @@ def device_gain_section(
         nats = ", ".join(f"{name} {nats if nats > NOTHING else 0:.2g} nats" for name, nats in theory.items())
         lines.append(f"In the continuous problem of plas theory, with its experts: {nats}")
     title = f"What more of {there.scenario.device.name} would buy within the same budgets, solved exactly"
-    return Section(title, (*lines, *_as_much(gains)))
+    return Section(title, (*lines, *_as_much(there, gains)))
 
 
 def _line(problem: Problem, gained: DeviceGain, told: Mapping[Gain, Witness]) -> str:
     more = with_more(problem, gained.resource, 1.0 + gained.step).scenario
     head = f"{gained.resource} +{100 * gained.step:g} % ({amount(more, gained.resource)})"
     if gained.bought is None:
-        return f"{head}: buys nothing"
+        return f"{head}: {_nothing(problem)}"
     by = bought_in_words(gained.bought, told.get(gained.bought))
     sure = _interval(gained.difference)
     ranges = (
@@ -163,11 +167,12 @@ def _interval(found: Difference | None) -> str:
     return f"; {found.nats:+.4f} nats ({found.low:+.3f} to {found.high:+.3f})"
 
 
-def _as_much(gains: tuple[DeviceGain, ...]) -> list[str]:
+def _as_much(problem: Problem, gains: tuple[DeviceGain, ...]) -> list[str]:
     """What buys as much as the resource that buys most: others in proportion to their own step, and training tokens."""
     largest = max(gains, key=lambda each: each.nats)
     if largest.bought is None:
-        return ["Nothing of the device holds a lower loss back: the space or the other budgets do"]
+        holds = "the law's evidence, the space" if problem.fenced else "the space"
+        return [f"Nothing of the device holds a lower loss back: {holds} or the other budgets do"]
     others = [
         f"{100 * other.step * largest.nats / other.nats:.2g} % more {other.resource}"
         for other in gains

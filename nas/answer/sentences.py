@@ -25,7 +25,7 @@ from nas.problem.law_caveats import active_experts_lines
 from nas.problem.objective import PickQuery, unit_of
 from nas.problem.problem import Problem
 from nas.problem.settings import tokens_of
-from nas.problem.uncertainty import FROM_LOSS
+from nas.problem.uncertainty import AS_GOOD, FROM_LOSS
 from nas.problem.wording import in_words as quantity_in_words
 from nas.problem.wording import served_in_words
 from nas.search.strategy import ReportSection
@@ -350,14 +350,17 @@ def not_decided(outcome: Outcome) -> list[str]:
 
 
 def _tied(outcome: Outcome) -> list[str]:
-    tied = None if outcome.doubt is None else outcome.doubt.tied
-    if tied is None:
+    alike = None if outcome.doubt is None else outcome.doubt.not_told_apart
+    if alike is None:
         return []
-    genes = ", ".join(f"{quantity_in_words(name)} {ends}" for name, ends in tied.genes.items())
-    many = "1 evaluated design is" if tied.number == 1 else f"{tied.number:,} evaluated designs are"
-    least = describe(tied.cheapest, outcome.study.problem.space.settings)
+    genes = ", ".join(f"{quantity_in_words(name)} {ends}" for name, ends in alike.genes.items())
+    many = "1 evaluated design is" if alike.number == 1 else f"{alike.number:,} evaluated designs are"
+    said = f"Within your budgets {many} not told apart from the answer: {genes}"
+    if alike.cheapest is None:
+        return [said]
+    least = describe(alike.cheapest, outcome.study.problem.space.settings)
     return [
-        f"Within your budgets {many} not told apart from the answer: {genes}; the cheapest, {tied.metric} {tied.cost:.4g}: {least}"
+        f"{said}; the cheapest within {AS_GOOD:g} nats of it, {alike.metric} {alike.cost:.4g}, loss {alike.loss:.4f}: {least}"
     ]
 
 

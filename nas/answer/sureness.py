@@ -259,8 +259,10 @@ def doubt_in_numbers(doubt: Doubt) -> dict[str, Any]:
         for each in doubt.undecided
     ]
     steps = None if doubt.groups is None else doubt.steps
-    tied = None if doubt.tied is None else {**asdict(doubt.tied), "cheapest": describe(doubt.tied.cheapest)}
-    return {"frontier_steps": steps, "loss_sd": doubt.level_sd, "undecided": undecided, "tied": tied}
+    alike = doubt.not_told_apart
+    cheapest = None if alike is None or alike.cheapest is None else describe(alike.cheapest)
+    numbers = None if alike is None else {**asdict(alike), "cheapest": cheapest}
+    return {"frontier_steps": steps, "loss_sd": doubt.level_sd, "undecided": undecided, "not_told_apart": numbers}
 
 
 def witness_in_numbers(found: Witness) -> dict[str, Any]:

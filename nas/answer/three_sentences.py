@@ -340,14 +340,20 @@ def _buys(problem: Problem, loss: float, changes: Changes | None) -> str:
         return f"{missed}No one change is left to try{left.replace(';', ':', 1)}."
     if best is None:
         said = " nor ".join(_changed(problem, each) for each in tried)
-        return f"{missed}No one change lowers the loss among {among}: not {said}{left}."
-    gained = f" ({_nats(best)})" if best.difference is None else f", {difference_in_words(best.difference)}"
+        beyond = "; beyond the evidence it is not known" if problem.fenced else ""
+        return f"{missed}No one change lowers the loss among {among}: not {said}{beyond}{left}."
+    gained = (
+        f" ({_nats(best, fenced=problem.fenced)})"
+        if best.difference is None
+        else f", {difference_in_words(best.difference)}"
+    )
     gained += beside_evidence(best.witness)
     bought = (
         f"{_changed(problem, best)}{WITH.get(best.kind, '')}, to loss {best.loss:.4f}{'*' * best.extrapolates}{gained}"
     )
     others = [
-        f"{_changed(problem, each)} {_nats(each)}{beside_evidence(each.witness, brief=True)}" for each in tried[1:]
+        f"{_changed(problem, each)} {_nats(each, fenced=problem.fenced)}{beside_evidence(each.witness, brief=True)}"
+        for each in tried[1:]
     ]
     return (
         f"{missed}Of {among}, one change buys most: {bought}"
@@ -363,8 +369,10 @@ def _untried(changes: Changes) -> list[str]:
     return said + ([f"not priced: {', '.join(changes.unpriced)}"] if changes.unpriced else [])
 
 
-def _nats(change: Change) -> str:
-    return f"{-change.nats:+.2g} nats" if change.nats > NOTHING else "nothing"
+def _nats(change: Change, *, fenced: bool) -> str:
+    if change.nats > NOTHING:
+        return f"{-change.nats:+.2g} nats"
+    return "not known" if fenced else "nothing"
 
 
 def _changed(problem: Problem, change: Change) -> str:

@@ -30,12 +30,13 @@ COVERED = 200_000  # designs whose losses under every draw take seconds
 class ExpectedRegret:
     """The design of least expected regret, (g,), and its expected regret, nats.
 
-    proven: whether every design that the rule allows was covered, by evaluation or by bounds; else it is the least
+    lowest: the least loss under each draw, nats, (draws,). proven: whether every design that the rule allows was covered, by evaluation or by bounds; else it is the least
     among the designs that were given.
     """
 
     genotype: IntArray
     expected_regret: float
+    lowest: FloatArray
     proven: bool
 
 
@@ -85,7 +86,9 @@ def _among(
 
 
 def _answer(drawn: LeastDrawn, *, proven: bool) -> ExpectedRegret | None:
-    return None if drawn.best is None else ExpectedRegret(drawn.best.genotypes[0], drawn.expected_regret, proven)
+    if drawn.best is None:
+        return None
+    return ExpectedRegret(drawn.best.genotypes[0], drawn.expected_regret, drawn.least, proven)
 
 
 def _by_parts(problem: Problem, rule: PickRule) -> ExpectedRegret | None:

@@ -68,6 +68,11 @@ class Problem:
         """The budgets on what a design takes, without the one that keeps designs inside of the law's evidence."""
         return tuple(budget for budget in self.budgets if not budget.of_evidence)
 
+    @property
+    def fenced(self) -> bool:
+        """Whether designs outside of the law's evidence are kept out, so that what they would buy is not known."""
+        return len(self.limits) < len(self.budgets)
+
     @cached_property
     def metric_names(self) -> tuple[str, ...]:
         """Every metric that is computed and stored, in file order."""

@@ -270,16 +270,21 @@ class Undecided:
 
 @dataclass(frozen=True, eq=False)
 class NotToldApart:
-    """Evaluated designs within the budgets that the law cannot tell from the answer: how many, what of each gene they and it have, the one that costs least.
+    """Evaluated designs within the budgets that the law cannot tell from the answer: how many, what of each gene they and it have.
 
-    genes: `4 to 16` of each in which they differ; metric and cost: what the cheapest takes.
+    genes: `4 to 16` of each in which they differ; cheapest: the one that costs least of those whose loss is at most AS_GOOD higher, one row, what it
+    takes of `metric`, and its loss, nats; None where the answer is it.
     """
 
     number: int
     genes: dict[str, str]
-    cheapest: Architectures
     metric: str
+    cheapest: Architectures | None
     cost: float
+    loss: float
+
+
+AS_GOOD = 0.02  # nats
 
 
 def not_told_apart_from(problem: Problem, answer: Evaluations, found: Evaluations) -> NotToldApart | None:
@@ -287,10 +292,9 @@ def not_told_apart_from(problem: Problem, answer: Evaluations, found: Evaluation
 
     Taken in the order of their losses, up to the first block without such a design.
     """
-    law = problem.scenario.law
-    metric = _cost(problem)
+    law, metric, loss = problem.scenario.law, _cost(problem), found.metrics["loss"]
     rows = np.flatnonzero(found.feasible & (found.keys != answer.keys[0]))
-    rows = rows[np.argsort(found.metrics["loss"][rows], kind="stable")]
+    rows = rows[np.argsort(loss[rows], kind="stable")]
     own, tied = problem.architectures(answer.genotypes), list[IntArray]()
     for block in (rows[at : at + BLOCK] for at in range(0, len(rows), BLOCK)):
         same = not_told_apart(law, problem.architectures(found.genotypes[block]), own)
@@ -300,11 +304,15 @@ def not_told_apart_from(problem: Problem, answer: Evaluations, found: Evaluation
     if not tied:
         return None
     every = np.concatenate(tied)
-    designs = problem.architectures(found.genotypes[every])
-    cost = problem.evaluate(found.genotypes[every], (metric,)).metrics[metric]
+    genes = spans(problem.space, Architectures.concatenate([own, problem.architectures(found.genotypes[every])]))
+    good = rows[loss[rows] <= answer.metrics["loss"][0] + AS_GOOD]
+    cost = problem.evaluate(np.concatenate([answer.genotypes, found.genotypes[good]]), (metric,)).metrics[metric]
     least = int(np.argmin(cost))
-    genes = spans(problem.space, Architectures.concatenate([own, designs]))
-    return NotToldApart(len(every), genes, designs[[least]], metric, float(cost[least]))
+    if not least:
+        return NotToldApart(len(every), genes, metric, None, float(cost[0]), float(answer.metrics["loss"][0]))
+    row = good[least - 1]
+    design = problem.architectures(found.genotypes[[row]])
+    return NotToldApart(len(every), genes, metric, design, float(cost[least]), float(loss[row]))
 
 
 def undecided_axes(problem: Problem, genotype: IntArray) -> list[Undecided]:

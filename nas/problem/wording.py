@@ -140,6 +140,7 @@ QUANTITIES = {
     "parameters": "parameters",
     "active_parameters": "active parameters",
     "tokens": "training tokens",
+    "stored_per_active": "stored parameters per active one",
     "kv_ratio": "KV dimension per width",
     "query_ratio": "query dimension per width",
     "aspect_ratio": "width per layer",

@@ -15,9 +15,10 @@ from nas.study import entry_points
 from nas.study.catalogue import load_law
 from nas.study.configuration import IN_TEXT, IN_TOKENS, StudyConfig
 from nas.study.layers import of_ones_own
+from objectives.engines import RUNS
 from objectives.layer_costs.costs import public_costs
 from objectives.loss_law.law import Law, origin_of
-from objectives.loss_law.layer_deltas import MeasuredDeltas
+from objectives.loss_law.layer_deltas import SHARES, MeasuredDeltas
 from objectives.loss_law.precision_cost import CAVEATS, FULL, GROUP, priced, taken_as_wider, unpriced_formats
 from objectives.plugins import documents, folder
 from objectives.text.vocabulary_cost import VocabularyCost
@@ -72,8 +73,34 @@ def study_laws(
     tokens = config.tokens if isinstance(config.tokens, float) else law.tokens
     own, *others = (_of_unique(predicting(each, tokens), config.unique_tokens) for each in distinct.values())
     own = own if config.residual_sd is None else own.model_copy(update={"residual_sd": config.residual_sd})
+    own = (
+        own if config.engine or config.outside == "allow" else _run_by_engines(own, [*space.formats, config.precision])
+    )
     _refuse_without_losses((own, *others), space)
     return _of_known_costs((own, *others), [*space.formats, config.precision])
+
+
+ENGINE_KINDS = {
+    name: "window" if kind == "local" else kind for name, kind in SHARES.items()
+}  # what engines call layers
+SEVERAL = (2.0, 1e6)  # active experts
+
+
+def _run_by_engines(law: Law, formats: Sequence[str]) -> Law:
+    """The law, to whose picks layers and top-1 routing that no engine is known to run in one of the formats are unusual."""
+    able = [engine for engine in RUNS.values() if any(map(engine.runs_format, formats))]
+    covers = dict(law.covers)
+    for kind, region in covers.items() if able else ():
+        sparse = kind == "sparse"
+        lacking = {
+            name: (0.0, 0.0)
+            for name, layer in ENGINE_KINDS.items()
+            if not any(engine.runs_kind(layer, sparse=sparse, square=True) for engine in able)
+        }
+        if sparse and not any(engine.top_1_routing for engine in able):
+            lacking["top_k"] = SEVERAL
+        covers[kind] = region.model_copy(update={"usual": region.usual | lacking})
+    return law.model_copy(update={"covers": covers})
 
 
 def _with_vocabularies(law: Law, axes: Axes) -> Law:

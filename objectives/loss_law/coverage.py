@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 from objectives.loss_law.features import OWNERS
@@ -20,11 +21,13 @@ Value = FloatArray | float
 Range = tuple[Value, Value]  # the least and the greatest; one object twice where they are the same
 AXES = ("depth", "width", "active_parameters", "expert_ffn_ratio")
 OF_EXPERTS = ("n_experts", "top_k", "stored_per_active")  # which say nothing more of dense designs
+UInt64Array = NDArray[np.uint64]
 BLIND_AXES = ("head_dim", "query_ratio", "kv_ratio", "ffn_ratio")
 NEAR, FAR, SEVERAL = np.log(2.0), np.log(3.0), 3  # one row, several rows
 ALIKE = np.log(1.1)  # rows so close on every axis are one design
 ROWS = "rows"  # what a design leaves that is near none
-AT_ONCE = 4_000_000  # distances
+AT_ONCE = 50_000  # distances that fit into the cache
+ROUNDING = 1e-9  # relative, of an end
 TOLERANCE = 1e-12  # in logarithms; a design so close to an end is covered
 
 
@@ -98,12 +101,38 @@ class Region(BaseModel):
         known = [(at, ends) for at, name in enumerate(self.axes) if (ends := range_of(name)) is not None]
         if not known:
             return 0.0
-        places = [at for at, _ in known]
         logs = np.stack(np.broadcast_arrays(*(np.atleast_1d(np.log(end)) for _, ends in known for end in ends)))
-        size, found = max(1, AT_ONCE // (len(self.rows) * len(known))), np.empty(logs.shape[1])
-        for start in range(0, logs.shape[1], size):
-            low, high = logs[0::2, start : start + size], logs[1::2, start : start + size]
-            found[start : start + size] = _too_far(distances(low, high, self.designs[:, places]))
+        places, low, high = [at for at, _ in known], logs[0::2], logs[1::2]
+        found = np.zeros(logs.shape[1])
+        left = np.flatnonzero(~self._near(places, low, high))
+        size = max(1, AT_ONCE // len(self.rows))
+        for rows in (left[start : start + size] for start in range(0, len(left), size)):
+            found[rows] = _too_far(distances(low[:, rows], high[:, rows], self.designs[:, places]))
+        return found
+
+    def _near(self, places: list[int], low: FloatArray, high: FloatArray) -> BoolArray:
+        """Which ranges (axes, n) have a row within NEAR of them, or several within FAR, (n,): by sets of rows as bits."""
+        near, far = (self._rows_within(places, low - by, high + by) for by in (NEAR + TOLERANCE, FAR + TOLERANCE))
+        several: BoolArray = np.bitwise_count(far).sum(axis=0) >= SEVERAL
+        return near.any(axis=0) | several
+
+    def _rows_within(self, places: list[int], low: FloatArray, high: FloatArray) -> UInt64Array:
+        """Bits of the rows that lie between two ends (axes, n) on every axis, (words, n)."""
+        found = [
+            upto[:, np.searchsorted(ends, most, side="right")] ^ upto[:, np.searchsorted(ends, least)]
+            for (ends, upto), least, most in zip((self._ordered[at] for at in places), low, high, strict=True)
+        ]
+        return np.asarray(np.bitwise_and.reduce(found))
+
+    @cached_property
+    def _ordered(self) -> list[tuple[FloatArray, UInt64Array]]:
+        """By axis: the rows' values in order, and the bits of so many of the first of them, (words, rows + 1)."""
+        found, words = list[tuple[FloatArray, UInt64Array]](), -(-len(self.rows) // 64)
+        for column in self.designs.T:
+            order = np.argsort(column, kind="stable")
+            bits = np.zeros((words, len(order) + 1), dtype=np.uint64)
+            bits[order // 64, np.arange(1, len(order) + 1)] = np.uint64(1) << (order % 64).astype(np.uint64)
+            found.append((column[order], np.bitwise_or.accumulate(bits, axis=1)))
         return found
 
 
@@ -169,12 +198,12 @@ def _different(rows: FloatArray) -> FloatArray:
 
 def _down(value: float) -> float:
     """A number to four digits, not above it."""
-    return _rounded(value, lambda given, near: near <= given, -1)
+    return _rounded(value, lambda given, near: near <= given * (1 + ROUNDING), -1)
 
 
 def _up(value: float) -> float:
     """A number to four digits, not below it."""
-    return _rounded(value, lambda given, near: near >= given, 1)
+    return _rounded(value, lambda given, near: near >= given * (1 - ROUNDING), 1)
 
 
 def _rounded(value: float, allowed: Callable[[float, float], bool], step: int) -> float:

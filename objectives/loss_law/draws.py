@@ -121,6 +121,21 @@ def delta_faults(deltas: Mapping[Kind, float], drawn: Mapping[Kind, Row], draws:
     ]
 
 
+TRIMMED = 0.05  # of the draws at each end
+
+
+def trimmed_mean(values: FloatArray) -> float:
+    """Return the mean of values (draws,) without those at both ends, so that no draw decides it."""
+    cut = int(TRIMMED * len(values))
+    return float(np.sort(values)[cut : len(values) - cut].mean())
+
+
+def spread(values: FloatArray) -> float:
+    """Return what the standard deviation of values (draws,) is where they are normal: half of what the middle 68 % span."""
+    low, high = np.quantile(values, [0.16, 0.84])
+    return float(high - low) / 2.0
+
+
 HALVINGS = 24  # of the range: to 1e-7 of it
 FEW = 4_000  # values of a distribution function that Python finds as soon as scipy is imported
 DIFFERENCES_AT_ONCE = 4_000_000  # draws of differences

@@ -365,18 +365,20 @@ class Law(BaseModel):
 
     def excess(self, architectures: Architectures) -> dict[str, FloatArray]:
         """By quantity that any row leaves, and `rows`: ln of the factor by which each lies beyond what the law's rows cover, (n,), 0 inside."""
+        return self._excess(self.regions, architectures)
 
+    def _excess(self, regions: Mapping[DesignKind, Region], architectures: Architectures) -> dict[str, FloatArray]:
         def range_of(name: str) -> Range | None:
             if name == "tokens" and self.tokens is None:
                 return None
             return (each := self.feature(architectures, name), each)
 
-        return kinds_of(self.regions, architectures.n_experts, range_of, self.covered_vocabularies)
+        return kinds_of(regions, architectures.n_experts, range_of, self.covered_vocabularies)
 
     def outside(self, architectures: Architectures) -> dict[str, BoolArray]:
         """Which rows lie outside of what its rows cover, per quantity that any row leaves, and `rows`; what is merely unusual does not count."""
-        unusual = {name for region in self.regions.values() for name in region.usual}
-        return {name: over > 0.0 for name, over in self.excess(architectures).items() if name not in unusual}
+        trained = {kind: region.model_copy(update={"usual": {}}) for kind, region in self.regions.items()}
+        return {name: over > 0.0 for name, over in self._excess(trained, architectures).items()}
 
     def extrapolation(self, architectures: Architectures) -> FloatArray:
         """How many times beyond what its rows cover, or published models usually have, each design lies, over all quantities together, (n,); 1 inside."""

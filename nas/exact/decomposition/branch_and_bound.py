@@ -11,7 +11,7 @@ from nas.exact.decomposition.additive_bounds import AdditiveBounds, agreement
 from nas.exact.decomposition.dominance_lookup import SLACK, Table
 from nas.exact.decomposition.grid import Items
 from nas.problem.evaluations import Evaluations, distinct, frontier_rows
-from nas.problem.objective import Budget
+from nas.problem.objective import EXTRAPOLATION, Budget
 from nas.problem.problem import Problem
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
@@ -169,11 +169,12 @@ class BranchAndBound:
 
     @cached_property
     def compared(self) -> dict[str, float | None]:
-        """Metrics that all frontiers limit, each with the loosest limit, then further ones with None."""
+        """Metrics that all frontiers limit, each with the loosest limit, then further ones with None; last what takes longest."""
         limits = [one.limits for one in self.wanted]
         shared = {name: max(each[name] for each in limits) for name in limits[0] if all(name in o for o in limits)}
         names = (name for one in self.wanted for name in (*one.limits, *one.objectives))
-        return shared | {name: None for name in names if name not in shared}
+        every = shared | {name: None for name in names if name not in shared}
+        return dict(sorted(every.items(), key=lambda each: each[0] == EXTRAPOLATION))
 
     def blocks(self, size: int = AT_ONCE) -> Iterator[Items]:
         """Yield the whole grid in blocks of about `size` items that can be settled in any order."""
@@ -227,6 +228,10 @@ class BranchAndBound:
         """The same of so few items that their columns stay in the cache, as rows."""
         rows, best = np.arange(len(items)), list[FloatArray]()
         for metric, limit in self.compared.items():
+            if metric == EXTRAPOLATION:  # of those alone that are worth it
+                optimistic = dict(zip(self.compared, [*best, np.zeros(len(items))], strict=True))
+                kept = np.flatnonzero(self._improving(items, ffn, optimistic))
+                items, rows, best = items.kept(kept), rows[kept], [column[kept] for column in best]
             values = self.sums.values(metric, ffn, items.box, items.backbone)
             best.append(values)
             if limit is not None and not (within := ~beyond(values, limit)).all():

@@ -15,6 +15,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.picks import PickRule
 from objectives.drawn_bounds import DrawnBounds, drawn_bounds, mean_composition
+from objectives.loss_law.draws import trimmed_mean
 from objectives.loss_law.law import Law
 from objectives.parts import Composition
 from objectives.scenario import Scenario
@@ -67,7 +68,7 @@ class LeastDrawn:
     @property
     def expected_regret(self) -> float:
         """Expected regret of the design that is best on average, nats."""
-        return float(np.mean(self.best_losses - self.least))
+        return trimmed_mean(self.best_losses - self.least)
 
 
 @dataclass(eq=False)

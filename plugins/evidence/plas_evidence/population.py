@@ -6,15 +6,25 @@ covariance from these and their errors, in turns. A laboratory counts once, howe
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
+from scipy.optimize import least_squares
 from scipy.stats import norm
 
 from nas.study.baselines import model_named
-from objectives.evidence.joint_form import FORM, NAMES, REFERENCE, Trainings, coefficients, excess, with_slopes
-from objectives.evidence.posterior import DRAWS, FREEDOM, LEAST_SCALE, START, normal_points
+from objectives.evidence.joint_form import (
+    FORM,
+    NAMES,
+    REFERENCE,
+    Quantities,
+    Trainings,
+    coefficients,
+    excess,
+    with_slopes,
+)
+from objectives.evidence.posterior import DRAWS, FREEDOM, LEAST_SCALE, START, normal_points, predicted
 from objectives.fitting.law_file import covered, ranges_of
 from objectives.loss_law.coverage import DesignKind, Region, ends_of
 from objectives.loss_law.features import feature
@@ -176,25 +186,49 @@ def _centred(weight: FloatArray, values: FloatArray, group: IntArray) -> FloatAr
     return np.stack([_centred(weight, column, group) for column in values.T], axis=1)
 
 
+TOKENS = np.log([1e10, 1e11, 1e12])  # for which designs of the tables are priced
+
+
 def law_of(
     found: Population, widening: float, tables: Sequence[Trainings], tokens: float = 1e11, **said: object
 ) -> Law:
-    """A law of the population's mean, whose draws are of a new laboratory, `widening` times as far from it as laboratories lie; `said` are further fields."""
-    rows = [each.table[np.flatnonzero(each.fitted)] for each in tables if each.fitted.any()]
+    """A law whose draws are of a new laboratory, `widening` times as far from the population's mean as laboratories lie; `said` are further fields.
+
+    Its coefficients are those that give the mean of the draws, so that the design of the lowest loss is that of the least expected regret.
+    """
+    fitted = [each[np.flatnonzero(each.fitted)] for each in tables if each.fitted.any()]
+    rows = [each.table for each in fitted]
     regions = {kind: with_usual(region, kind) for kind, region in covered(rows).items()}
-    draws = [" ".join(f"{value:.9g}" for value in row.values()) for row in drawn_coefficients(found, widening)]
+    theta, losses = drawn_coordinates(found, widening)
+    coordinates, loss = mean_of(theta, losses, [each.of for each in fitted])
     return Law.model_validate(
         {
             "form": FORM,
-            "coefficients": dict(zip(FORM.coefficients, _row(found.mean, found.at_reference[0]), strict=True)),
+            "coefficients": dict(zip(FORM.coefficients, _row(coordinates, loss), strict=True)),
             "fitted_on": ranges_of(rows),
             "covers": {kind: region.model_dump() for kind, region in regions.items()},
             "tokens": tokens,
             "residual_sd": float(f"{widening * found.misfit:.4g}"),
-            "draws": tuple(draws),
+            "draws": tuple(
+                " ".join(f"{value:.9g}" for value in _row(*each)) for each in zip(theta, losses, strict=True)
+            ),
             **said,
         }
     )
+
+
+def mean_of(theta: FloatArray, at_reference: FloatArray, of: Sequence[Quantities]) -> tuple[FloatArray, float]:
+    """Coordinates (k,) and loss at the reference of which the form gives the mean loss of draws (draws, k), (draws,), at the designs `of`."""
+    columns = [np.concatenate(column) for column in zip(*(each.columns for each in of), strict=True)]
+    designs = Quantities(*(np.tile(column, len(TOKENS)) for column in columns))
+    designs = replace(designs, tokens=np.repeat(TOKENS - np.log(1e10), len(columns[0])))
+    points = np.column_stack([theta, at_reference])
+    mean = predicted(points, designs).mean(axis=0)
+    spread = points.std(axis=0)
+    start = points.mean(axis=0)
+    best = least_squares(lambda z: predicted(start + z * spread, designs) - mean, np.zeros(len(start))).x
+    coordinates = start + best * spread
+    return coordinates[:-1], float(coordinates[-1])
 
 
 def drawn_coordinates(found: Population, widening: float) -> tuple[FloatArray, FloatArray]:
@@ -212,12 +246,6 @@ def drawn_coordinates(found: Population, widening: float) -> tuple[FloatArray, F
     below = norm.cdf((excess(theta, REFERENCE)[:, 0] - middle) / sd)
     quantile = below + (1.0 - below) * norm.cdf(normal[inside, -1])
     return theta, middle + sd * norm.ppf(np.clip(quantile, 1e-9, 1 - 1e-9))
-
-
-def drawn_coefficients(found: Population, widening: float) -> list[dict[str, float]]:
-    """The same as coefficients of the form, in its order."""
-    theta, at = drawn_coordinates(found, widening)
-    return [dict(zip(FORM.coefficients, _row(each, loss), strict=True)) for each, loss in zip(theta, at, strict=True)]
 
 
 USUAL = ("head_dim", "kv_ratio", "ffn_ratio")  # what the law does not see
