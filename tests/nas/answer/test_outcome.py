@@ -9,17 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from nas.answer.device_times import in_ms
 from nas.answer.first_screen import show
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import summary, write_files
-from nas.answer.pick_tables import beside_baselines, figure_of
+from nas.answer.pick_tables import _change, beside_baselines, figure_of
 from nas.answer.sentences import certainty
 from nas.errors import AllFailedError
 from nas.problem.evaluations import frontier_rows
 from nas.problem.picks import best_row
 from nas.search.assembly import Study
+from objectives.plugins import documents
 
 Concluded = Callable[..., Outcome]
 FRONTIER = [
@@ -303,3 +305,12 @@ def test_a_search_that_evaluated_nothing_concludes(
     write_files(tmp_path, outcome)
     show(outcome, tmp_path, verbose=True)
     assert "0 distinct designs evaluated" in capsys.readouterr().out
+
+
+def test_a_model_beyond_floating_point_has_an_infinite_perplexity(concluded: Concluded) -> None:
+    absurd = yaml.safe_load(documents("objectives.laws")["hw_codesign"].read_text())
+    absurd["coefficients"] |= {"kappa_l": 10_000}
+    one = {"name": "one layer", "depth": 1, "width": 768, "n_heads": 12, "n_kv_heads": 12, "expert_size": 96}
+    outcome = concluded(20, law=absurd, baselines=[one])
+    assert "perplexity inf" in beside_baselines(outcome)[0].title
+    assert _change(2_000.0, 1.0) == "+inf %"
