@@ -36,7 +36,7 @@ from nas.study.value_parsers import split_budgets, split_names
 from nas.terminal.doors import installed
 from objectives.device import Device
 from objectives.plugins import documents, normalised
-from objectives.precision import PRECISIONS, precision
+from objectives.precision import PRECISIONS
 from objectives.typical.sustained import sustained_of
 
 CROSSING = ("devices", "precisions", "workloads")
@@ -186,7 +186,7 @@ def _crossed(
 def _lacking(kind: str) -> str:
     if kind == LOAD:
         return "share is known"
-    return "coefficients are known" if kind == ENERGY else f"{precision(kind).linear_peak} peak is stated"
+    return "coefficients are known" if kind == ENERGY else f"{PRECISIONS[kind].linear_peak} peak is stated"
 
 
 def _asks_for_energy(raw: Mapping[str, Any]) -> bool:
@@ -284,7 +284,7 @@ def _can(device: Device, kind: str) -> bool:
     """Whether a device states the peak that a precision's linear operators run at; an unknown precision is refused later."""
     if kind not in PRECISIONS:
         return True
-    return precision(kind).on(device).linear_peak in device.peaks
+    return PRECISIONS[kind].on(device).linear_peak in device.peaks
 
 
 def _short(name: str) -> str:

@@ -26,7 +26,7 @@ def composition(scenario: Scenario) -> Composition:
     return Composition(loss.quantities, lambda *u: of_losses(loss.value(*u)))
 
 
-def of_losses(loss: FloatArray | float) -> Any:
+def of_losses(loss: FloatArray | float) -> FloatArray:
     """exp(loss), (n,) or of one loss; infinite where it is beyond floating point."""
     with np.errstate(over="ignore"):
         return np.exp(loss)
