@@ -16,7 +16,7 @@ from nas.answer.first_screen import show
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import summary, write_files
 from nas.answer.pick_tables import _change, beside_baselines, figure_of
-from nas.answer.sentences import certainty
+from nas.answer.sentences import certainty, without_values
 from nas.errors import AllFailedError
 from nas.problem.evaluations import frontier_rows
 from nas.problem.picks import best_row
@@ -166,6 +166,7 @@ def test_the_summary_says_what_every_number_is_relative_to(files: Callable[..., 
         "known": 0,
         "repeats": 0,
         "failed": 0,
+        "not_covered": 0,
         "stopped": 0,
         "feasible": 100,
     }
@@ -314,3 +315,13 @@ def test_a_model_beyond_floating_point_has_an_infinite_perplexity(concluded: Con
     outcome = concluded(20, law=absurd, baselines=[one])
     assert "perplexity inf" in beside_baselines(outcome)[0].title
     assert _change(2_000.0, 1.0) == "+inf %"
+
+
+def test_designs_that_the_law_does_not_cover_are_counted_and_have_not_failed(
+    concluded: Concluded, tmp_path: Path
+) -> None:
+    outcome = concluded(60, law="chinchilla_epoch", baselines=[])
+    experts = int((outcome.study.problem.architectures(outcome.evaluations.genotypes).n_experts > 1).sum())
+    assert without_values(outcome) == [f"Law chinchilla_epoch does not cover {experts} of these designs."]
+    counts = summary(outcome)["evaluations"]
+    assert (counts["failed"], counts["not_covered"]) == (0, experts)
