@@ -7,7 +7,7 @@ from typing import Any
 
 from nas.document.document import Cell, Document, Part, Section, Table, table_of
 from nas.fit.frontier_check import cannot_disagree
-from nas.fit.verdict import SURPRISING, lost_to
+from nas.fit.verdict import SURPRISING, lost_to, narrowed
 from nas.fit.worth import STOP
 from nas.problem.wording import in_words, named
 
@@ -323,7 +323,7 @@ def _interval(estimate: Mapping[str, float]) -> str:
 def _differences(widths: Content) -> Iterator[str]:
     more = ", ".join(f"{width:.3g} nats with {count} more" for count, width in widths["further"].items())
     pairs = f"{widths['pairs']} random pairs of the {widths['space']} space on {widths['tokens']:.3g} tokens"
-    now = f"{widths['posterior']:.3g} nats now ({widths['posterior'] / widths['prior']:.2f} of it)"
+    now = f"{widths['posterior']:.3g} nats now ({narrowed(widths):.2f} of it)"
     yield f"Median width of 90 % intervals, {pairs}: {widths['prior']:.3g} nats under the prior, {now}."
     yield f"Expected: {more}, of random designs of that space. --next N chooses better ones."
 

@@ -214,10 +214,16 @@ def _between(low: float, high: float) -> str:
     return next((text for text in texts if low < float(text) < high), "")
 
 
+def narrowed(widths: Content) -> float:
+    """The width of differences now over that under the prior; 1 where designs do not differ."""
+    ratio: float = widths["posterior"] / widths["prior"] if widths["prior"] else 1.0
+    return ratio
+
+
 def _widths(content: Content) -> Check:
     """How much narrower the rows make differences, and the picks' expected regret."""
     widths, regret = content["differences"], content["expected_regret"]
-    ratio = widths["posterior"] / widths["prior"]
+    ratio = narrowed(widths)
     moved = f"narrow the intervals to {ratio:.0%}" if ratio <= 1 else f"widen the intervals to {ratio:,.3g} times"
     reason = f"Differences: your rows {moved} of what published data give."
     if regret is not None:
