@@ -259,7 +259,9 @@ def _coefficients(after: Belief) -> dict[str, Any]:
 def _differences(study: Study, given: Law, law: Law, after: Belief, seed: int) -> dict[str, Any]:
     """Median widths of 90 % intervals of differences of random pairs of the space, before, now, and after random trainings more."""
     generator, space = np.random.default_rng(seed), study.problem.space
-    drawn = space.sample(2 * PAIRS, generator)  # a small space has fewer: those of pairs, and of one design it beside itself
+    drawn = space.sample(
+        2 * PAIRS, generator
+    )  # a small space has fewer: those of pairs, and of one design it beside itself
     designs = space.architectures(np.resize(drawn, (max(2, len(drawn) // 2 * 2), drawn.shape[1])))
     before = given.model_copy(update={"tokens": law.tokens})
     now = _width(law.drawn_losses(designs))
