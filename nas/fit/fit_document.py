@@ -136,7 +136,8 @@ def _quantities(ends: Content) -> Table:
 def _coefficients(content: Content, unit: str) -> Iterator[Part]:
     yield content["formula"]["names"]
     of = content["coefficients"]
-    rows = [(name, *_estimate(c), _meaning(c.get("means", ""), unit)) for name, c in of.items()]
+    sure = content["determined"]
+    rows = [(name, *_estimate(c, sure.get(name, True)), _meaning(c.get("means", ""), unit)) for name, c in of.items()]
     yield table_of(COEFFICIENTS, rows)
     origin, bootstrap = content["provenance"], content["bootstrap"]
     yield f"{origin['starts_agreeing']} of {origin['starts']} starts end here; condition number {content['condition']:.3g}."
@@ -145,9 +146,9 @@ def _coefficients(content: Content, unit: str) -> Iterator[Part]:
         yield f"{bootstrap['draws']} resamplings, each fitted from here. Of {checked} also fitted from scratch, {better} found something better."
 
 
-def _estimate(c: Content) -> tuple[Cell, ...]:
+def _estimate(c: Content, determined: bool) -> tuple[Cell, ...]:
     """Value, standard error and both intervals of an estimate."""
-    error = ["fixed"] if c.get("fixed") else _figures(c, ["standard_error"])
+    error = ["fixed"] if c.get("fixed") else _figures(c, ["standard_error"]) if determined else ["not determined"]
     return c["value"], *error, span(c["linear"]), span(c["bootstrap"])
 
 
@@ -162,7 +163,10 @@ def _kinds(kinds: Content | None) -> Iterator[Part]:
         return
     deltas = kinds["deltas"]
     header = ("kind", "rows", "share of layers", "delta (nats)", "standard error (nats)", *COEFFICIENTS[3:5])
-    rows = [(kind, d["rows"], f"{d['least']:.2g} to {d['most']:.2g}", *_estimate(d)) for kind, d in deltas.items()]
+    rows = [
+        (kind, d["rows"], f"{d['least']:.2g} to {d['most']:.2g}", *_estimate(d, d["determined"]))
+        for kind, d in deltas.items()
+    ]
     yield table_of(header, rows)
     if weak := [kind for kind, d in deltas.items() if not d["determined"]]:
         yield f"Not determined (below two standard errors): {', '.join(weak)}."

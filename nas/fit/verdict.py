@@ -23,6 +23,7 @@ OF_TABLE = (
     ("mixture", "the rows are of several kinds", "keep the rows of one kind with --where."),
     ("tokens", "the rows differ in tokens", "keep one count of tokens with --where, or fit a form with tokens."),
 )  # what a report says of a table, why that is a doubt, what to do
+ON_PRIOR = "Or let --prior evidence say what these rows do not."
 NAMED = 5  # surprising rows that the verdict names
 
 
@@ -45,7 +46,8 @@ def verdict(content: Content) -> list[str]:
     effect = f", which makes standard errors {shrink['shrink']:.2f} of what they are" if shrink else ""
     plan = f"train the models that --next {shrink.get('models', 'N')} proposes{effect}."
     plan += "" if content["data"]["replicates"] else " Train one design twice: the noise is unknown so far."
-    return _concluded(law, checks, plan)
+    said = _concluded(law, checks, plan)
+    return said if all(content["determined"].values()) else [said[0], f"{said[1]} {ON_PRIOR}", *said[2:]]
 
 
 def prior_verdict(content: Content) -> list[str]:
