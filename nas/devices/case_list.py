@@ -31,7 +31,7 @@ from nas.search.reading import read
 from nas.study import entry_points
 from nas.study.catalogue import is_file, load_device, named_device
 from nas.study.configuration import IN_TEXT, PAPER_APPLICATIONS, StudyConfig
-from nas.study.layers import from_file, is_about_a_device, over
+from nas.study.layers import from_file, is_about_a_device, over, parsed_settings
 from nas.study.value_parsers import split_budgets, split_names
 from nas.terminal.doors import installed
 from objectives.device import Device
@@ -61,7 +61,8 @@ def case_list(request: DevicesRequest) -> CaseList:
         raise UsageError(
             f"--table: expected the cases in {request.table}, got {typed} as well; write them into the table"
         )
-    shipped = request.config is None and request.table is None and "devices" not in request.own
+    given = request.own.keys() | parsed_settings(request.settings).keys()
+    shipped = request.config is None and request.table is None and "devices" not in given
     file = SHIPPED if shipped else request.config
     content, origins = from_file(file, "devices") if file else ({}, {})
     flags: dict[str, Any] = {"algo": "exact", **request.flags}
