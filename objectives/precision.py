@@ -1,7 +1,7 @@
 """Bytes per weight, activation and cache entry of a format, and the peak of its linear operators."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -37,12 +37,6 @@ class Precision:
     small_bytes: float = 2.0
     stored: WeightFormat | None = None
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make a format that does not ship known to the process that receives it, a worker."""
-        self.__dict__.update(state)
-        if self.stored is not None:
-            define(self.name, self.stored)
-
     def bytes_of(self, kind: TensorClass, row: FloatArray | None = None) -> Values:
         """Return bytes per weight of a class of tensors, in rows of so many weights; of whole blocks without rows."""
         if self.stored is not None:
@@ -74,7 +68,7 @@ class Precision:
     @property
     def widened(self) -> bool:
         """True if FP4 weights are widened before products, as on a device without an FP4 peak."""
-        return self.linear_peak != PRECISIONS[self.name].linear_peak
+        return self.linear_peak != (self.stored or WEIGHT_FORMATS[base_of(self.name)]).peak
 
     def on(self, device: Device) -> "Precision":
         """Return the precision as a device computes in it; without an FP4 peak, FP4 weights are widened and products run at FP16's peak.
@@ -107,28 +101,28 @@ def _made(name: str) -> Precision:
 PRECISIONS = {name: _made(name) for name in FORMATS}
 
 
-def define(name: str, written: WeightFormat) -> None:
-    """Register a format of an installed package or of a study, so that its name works like a shipped one.
+def refuse_format(name: str, written: WeightFormat) -> None:
+    """Refuse a format of an installed package or of a study that its name or its keys cannot be used for.
 
     Raises:
-        ValueError: a name that none can have, or that another format has in this process.
+        ValueError: a name that none can have, or that another format which ships has.
     """
-    if base_of(name) in WEIGHT_FORMATS and WEIGHT_FORMATS[base_of(name)] == written:
+    if WEIGHT_FORMATS.get(base_of(name)) == written:
         return
     if name in PRECISIONS:
-        raise ValueError(
-            f"{name}: expected one format of a name, got another one; rename it, or read each in a process of its own"
-        )
+        raise ValueError(f"{name}: expected one format of a name, got another one than ships; rename it")
     if base_of(name) != name:
         raise ValueError(f"{name}: expected a name without _kv and _down8, which are variations; rename the format")
     if written.measured_as or (written.profile and written.profile not in FORMATS):
         raise ValueError(f"{name}: expected no measured_as, and a profile of {', '.join(_BASES)}; correct the format")
-    WEIGHT_FORMATS[name] = written
-    PRECISIONS[name] = replace(of_format(name, written), stored=written)
 
 
-def precision(name: str, int4_group_size: int | None = None) -> Precision:
-    """Return a precision by name; under int4 with groups of g, weights take 0.5 + 2.5/g bytes."""
+def precision(
+    name: str, int4_group_size: int | None = None, own: Mapping[str, WeightFormat] | None = None
+) -> Precision:
+    """Return a precision by name, shipped or one's `own`; under int4 with groups of g, weights take 0.5 + 2.5/g bytes."""
+    if own is not None and name not in PRECISIONS:
+        return replace(of_format(name, own[name]), stored=own[name])
     chosen = PRECISIONS[name]
     if base_of(name) != "int4" or int4_group_size is None:
         return chosen

@@ -37,10 +37,10 @@ def calibration_for(device: Device, asked: Conditions, *, typical: bool = True) 
     has rows.
     """
     here = [p for p in device.profiles if p.mode == device.mode]
-    base, alike = base_of(asked.precision), computing_as(asked.precision)
+    base, alike = base_of(asked.precision), computing_as(asked)
     in_format = any(takes_as_measured(p, base) for p in here)
     if here and not asked.engine and not in_format and all(p.engine for p in here):
-        asked = replace(asked, engine=_only_engine(base))
+        asked = replace(asked, engine=_only_engine(asked))
     sources = tuple(dict.fromkeys([base, *TRANSFERABLE.get(alike, (alike, ""))]))
     usable = _of_engine([p for p in here if p.precision in sources], device, asked, typical)
     if not usable:
@@ -56,10 +56,11 @@ def calibration_for(device: Device, asked: Conditions, *, typical: bool = True) 
     return _doubted(best, device, asked), f"calibrated ({_named(best, asked)})"
 
 
-def _only_engine(base: str) -> str:
+def _only_engine(asked: Conditions) -> str:
     """The engine that alone is known to run a format of weights, as llama.cpp its own; "" of others."""
+    base = base_of(asked.precision)
     names = [name for name, runs in RUNS.items() if runs.runs_format(base)]
-    return names[0] if len(names) == 1 and family_of(precision(base)) in ("w4", "w8") else ""
+    return names[0] if len(names) == 1 and family_of(precision(base, own=asked.own)) in ("w4", "w8") else ""
 
 
 def _doubted(profile: Calibration, device: Device, asked: Conditions) -> Calibration:
@@ -67,7 +68,7 @@ def _doubted(profile: Calibration, device: Device, asked: Conditions) -> Calibra
     base, engine = base_of(asked.precision), engine_of(profile.engine)
     another = bool(asked.engine) and engine_of(asked.engine) != engine
     alike = takes_as_measured(profile, base) or base == profile.precision
-    seen_to_transfer = {profile.precision, computing_as(base)} == MEASURED_FORMATS
+    seen_to_transfer = {profile.precision, computing_as(asked)} == MEASURED_FORMATS
     if not another and (alike or seen_to_transfer or (engine in RUNS and RUNS[engine].runs_format(base))):
         return profile
     usual = typical_profile(device, asked)

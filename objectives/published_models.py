@@ -1,6 +1,6 @@
 """Published models by name, and the resolution of names from logs, files or the command line.
 
-search_spaces/models has a file for each model that `devices --models all` ranks, and shapes.json for the others: further shapes, other names
+search_spaces/models has a file for some models, and shapes.json for the others: further shapes, other names
 of a shape (fine-tunes that keep their parent's), and owners of repositories. studies/model_shapes says where each is from.
 """
 
@@ -60,7 +60,7 @@ def further_models() -> Mapping[str, Mapping[str, Any]]:
 
 @cache
 def model_ids() -> tuple[str, ...]:
-    """Return the ids of all published models, ranked ones first."""
+    """Return the ids of all published models, those with a file of their own first."""
     return (*documents(MODELS), *further_models())
 
 

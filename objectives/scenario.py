@@ -309,6 +309,7 @@ class Scenario:
             acceptance_stated=serving.acceptance_stated,
             slow=bool(serving.slow_share),
             slow_stated=memory is not None and not memory.typical,
+            own={} if self.precision.stored is None else {self.precision.name: self.precision.stored},
         )
 
     def of_phase(self, phase: Phase) -> "Scenario":

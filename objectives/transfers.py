@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
 from objectives.device import Calibration, Phase
 from objectives.engines import engine_of
-from objectives.weight_formats.table import WEIGHT_FORMATS
+from objectives.weight_formats.table import WEIGHT_FORMATS, WeightFormat
 from search_spaces.formats import base_of, kv_bits_of, operators_of
 
 Range = tuple[float, float]
@@ -20,7 +20,8 @@ NEAR = 2.0  # ratio of lengths within which they count as measured
 class Conditions:
     """The conditions of a request: precision, batch, tokens of the prompt and in total, routed experts, engine ("": any).
 
-    Also whether tokens are drafted ahead, with a stated acceptance, and whether experts lie in slow memory, with a stated rate.
+    Also whether tokens are drafted ahead, with a stated acceptance, and whether experts lie in slow memory, with a stated rate;
+    formats of weights that do not ship.
     """
 
     precision: str
@@ -33,6 +34,7 @@ class Conditions:
     acceptance_stated: bool = True
     slow: bool = False
     slow_stated: bool = True
+    own: Mapping[str, WeightFormat] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -184,10 +186,10 @@ def takes_as_measured(profile: Calibration, precision: str) -> bool:
     return base == measured_in(profile) or profile.precision in ("", *([] if profile.format else [base]))
 
 
-def computing_as(precision: str) -> str:
+def computing_as(asked: Conditions) -> str:
     """Return the precision whose profiles were measured with a format's way of computing."""
-    base = base_of(precision)
-    return WEIGHT_FORMATS[base].profile or base
+    base = base_of(asked.precision)
+    return (WEIGHT_FORMATS.get(base) or asked.own[base]).profile or base
 
 
 def priced_otherwise(profile: Calibration) -> str:
@@ -233,7 +235,7 @@ def _format(profile: Calibration, asked: Conditions) -> list[Transfer]:
     if base == profile.precision and profile.format in WEIGHT_FORMATS:
         return [Transfer(priced_otherwise(profile), {})]
     text = f"efficiencies transferred from {article(profile.format or profile.precision)} measurement"
-    if {profile.precision, computing_as(base)} != MEASURED_FORMATS:
+    if {profile.precision, computing_as(asked)} != MEASURED_FORMATS:
         return [Transfer(f"{text}, of which no data says how far off it is", {})]
     return [Transfer(f"{text}: {_missed(FORMATS)}", _widened(FORMATS, 1.0))]
 

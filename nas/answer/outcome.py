@@ -17,7 +17,7 @@ from nas.problem.diagnosis import Diagnosis
 from nas.problem.evaluations import Distance, Evaluations, Scale, distance, frontier_rows
 from nas.problem.law_caveats import blind_axes
 from nas.problem.picks import Pick, answers
-from nas.problem.problem import Problem
+from nas.problem.problem import UNCOVERED, Problem
 from nas.problem.uncertainty import Uncertainty, uncertainty
 from nas.record.store import known_in
 from nas.search.assembly import Study, under_preset
@@ -79,6 +79,16 @@ class Outcome:
     def stopped(self) -> int:
         """How many designs a fidelity step stopped; they count among the failed evaluations."""
         return sum(reason.startswith(STOPPED) for reason in self.evaluations.reasons or ())
+
+    @property
+    def uncovered(self) -> int:
+        """How many designs the law does not cover; they count among the failed evaluations."""
+        return sum(reason.startswith(UNCOVERED) for reason in self.evaluations.reasons or ())
+
+    @property
+    def failed(self) -> int:
+        """How many evaluations failed for another reason than that a fidelity step stopped them or the law does not cover them."""
+        return int((~self.evaluations.ok).sum()) - self.stopped - self.uncovered
 
     @property
     def whole(self) -> bool:

@@ -166,14 +166,15 @@ def law_in_numbers(law: Law, tokens: Sequence[float]) -> dict[str, Any]:
 
 
 def _counts(outcome: Outcome) -> dict[str, int]:
-    """How many evaluations were asked for, took place, failed."""
+    """How many evaluations were asked for, took place, failed, are of designs that the law does not cover."""
     return {
         "asked": outcome.asked,
         "distinct": outcome.charged,
         "known": outcome.known,
         "repeats": outcome.asked - outcome.charged,
-        "failed": int((~outcome.evaluations.ok).sum()) - outcome.stopped,
+        "failed": outcome.failed,
         "stopped": outcome.stopped,
+        "not_covered": outcome.uncovered,
         "feasible": int(outcome.evaluations.feasible.sum()),
     }
 

@@ -37,6 +37,7 @@ from objectives.profile_choice import OF_DEVICE, calibration_for, doubts
 from objectives.scenario import Requests
 from objectives.transfers import Conditions
 from objectives.typical.sustained import about_load
+from objectives.weight_formats.table import WeightFormat
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, IntArray, brief
 from search_spaces.columns import worded
@@ -129,6 +130,7 @@ class RecordedRun:
             context,
             bool((chosen.n_experts > 1).any()),
             "" if resolved.get("engine") in (None, "none") else resolved["engine"],
+            own={name: WeightFormat.model_validate(keys) for name, keys in resolved.get("formats", {}).items()},
         )
         formats = [name or resolved["precision"] for name, _ in chosen.in_formats()]
         profiles = {name: self._profile(device, replace(asked, precision=name)) for name in formats}

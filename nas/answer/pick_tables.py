@@ -21,6 +21,7 @@ from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
 from nas.terminal.screen_text import BAD, DOUBT, GOOD, Styled
 from nas.terminal.tables import SAID
+from objectives.metrics.perplexity import of_losses, perplexity_percent
 from objectives.quantities import day_in_words
 
 EXACT = "exact (nats)"
@@ -170,7 +171,7 @@ def _change(loss: float, theirs: float) -> str:
     """How a loss changes another one's perplexity; nothing of one that the law does not price."""
     if not math.isfinite(theirs):
         return "-"
-    return f"{100 * (math.exp(loss - theirs) - 1):+.1f} %"
+    return f"{perplexity_percent(loss - theirs):+.1f} %"
 
 
 def _table(title: str, header: Sequence[str], body: list[list[str]], without: set[str], below: Sequence[str]) -> Table:
@@ -350,7 +351,7 @@ def _predicted(loss: float, *, outside: bool) -> list[str]:
     """A published model's loss by the law, and its perplexity; that there is none where the law does not price it."""
     if not math.isfinite(loss):
         return ["no loss by this law"]
-    return [f"predicted loss {loss:.4f}{'*' * outside} nats", f"perplexity {math.exp(loss):.2f}"]
+    return [f"predicted loss {loss:.4f}{'*' * outside} nats", f"perplexity {of_losses(loss):.2f}"]
 
 
 def _baseline_row(

@@ -15,6 +15,7 @@ from nas.errors import PlasError
 from nas.files.tables import write_json
 from nas.problem.evaluations import non_dominated, rounded
 from nas.problem.picks import PickRule
+from nas.problem.problem import UNCOVERED
 from nas.problem.wording import in_words
 from nas.record.database import explained
 from nas.record.folder import OpenRun, current, open_run
@@ -48,6 +49,7 @@ class Progress:
     evaluations: int
     limit: int | None
     failed: int
+    not_covered: int
     rate_per_s: float | None
     left_s: float | None
     silent_s: float
@@ -81,8 +83,9 @@ class Progress:
     def _counted(self) -> str:
         of = "" if self.limit is None else f" of {self.limit:,}"
         rate = "" if not self.rate_per_s else f", {self.rate_per_s:,.0f}/s"
+        uncovered = f", {self.not_covered:,} not covered by the law" if self.not_covered else ""
         left = "" if self.left_s is None else f", {duration(self.left_s)} left"
-        return f"{self.evaluations:,}{of} architectures{rate}{left}, {self.failed:,} failed"
+        return f"{self.evaluations:,}{of} architectures{rate}{left}, {self.failed:,} failed{uncovered}"
 
     def _found(self) -> str:
         within = ", ".join(f"{metric} <= {limit:g}" for metric, limit in self.budgets.items()) or "no budget"
@@ -107,7 +110,7 @@ class RunFollower:
     """Looks at a run again and again; each look reads only the rows that are new."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.read, self.known, self.failed = path, 0, 0, 0
+        self.path, self.read, self.known, self.failed, self.uncovered = path, 0, 0, 0, 0
         self.values: FloatArray | None = None
         self.best: dict[str, float | str] | None = None
         self.least: tuple[float, ...] = (np.inf,)
@@ -136,7 +139,8 @@ class RunFollower:
         shape = shape_of(run)
         names = [*run.resolved["objectives"], *RANKS, *shape, *limits]
         columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
-        asked = f'SELECT "index", state, {columns} FROM evaluations WHERE "index" >= ? ORDER BY "index"'
+        state = f"CASE WHEN reason LIKE '{UNCOVERED}%' THEN 'not covered' ELSE state END"
+        asked = f'SELECT "index", {state}, {columns} FROM evaluations WHERE "index" >= ? ORDER BY "index"'
         cursor = run.store.connection.execute(asked, (self.read,))
         while rows := cursor.fetchmany(BLOCK):
             self._take_block(rows, len(limits), run.resolved["objectives"], shape)
@@ -149,7 +153,8 @@ class RunFollower:
         """Add rows of index, state, objectives, ranks, shape and violations of so many limits."""
         self.read += len(rows)
         fit = [row for row in rows if row[1] == "ok"]
-        self.failed += len(rows) - len(fit)
+        self.failed += sum(row[1] == "failed" for row in rows)
+        self.uncovered += sum(row[1] == "not covered" for row in rows)
         ranks = 2 + len(objectives)
         shapes = slice(ranks + len(RANKS), ranks + len(RANKS) + len(shape))
         beyond = _numbers(fit, slice(shapes.stop, shapes.stop + limits))
@@ -189,6 +194,7 @@ class RunFollower:
             evaluated,
             limit,
             max(self.failed - mended, 0),
+            self.uncovered,
             rate,
             left,
             silence(self.path / FILE),

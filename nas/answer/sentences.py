@@ -38,6 +38,7 @@ from search_spaces.architectures import Architectures
 from search_spaces.space import SearchSpace
 
 FAILED = "{:,} evaluations failed; their reasons are in evaluations.csv."
+UNCOVERED = "Law {} does not cover {:,} of these designs."
 STOPPED = "{:,} designs were stopped before the full fidelity (steps.csv); the frontier holds none of them."
 ALL_EVALUATED = "distinct evaluations"  # how the reason of a search ends that evaluated all that it may
 OF_THE_PAPER = ("paper", "paper", "NVIDIA Jetson AGX Orin 64 GB", "hw_codesign")  # preset, space, device and law
@@ -257,10 +258,11 @@ def certainty_in_short(outcome: Outcome) -> list[str]:
 
 
 def without_values(outcome: Outcome) -> list[str]:
-    """How many evaluations failed, and how many designs a fidelity step stopped."""
-    failed = int((~outcome.evaluations.ok).sum()) - outcome.stopped
+    """How many evaluations failed, how many designs the law does not cover, and how many a fidelity step stopped."""
+    law = outcome.study.problem.scenario.law.name
     return [
-        *([FAILED.format(failed)] if failed else []),
+        *([FAILED.format(outcome.failed)] if outcome.failed else []),
+        *([UNCOVERED.format(law, outcome.uncovered)] if outcome.uncovered else []),
         *([STOPPED.format(outcome.stopped)] if outcome.stopped else []),
     ]
 

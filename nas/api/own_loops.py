@@ -31,6 +31,7 @@ from nas.search.discovery import able_to
 from nas.search.known_results import Known
 from nas.search.lifecycle import OWN_LOOP, create_run, lay_out, read_manifest, store_of, told_search
 from objectives.assessment import Assessment
+from objectives.metrics.perplexity import of_losses
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 
@@ -233,8 +234,7 @@ def told_values(problem: Problem, values: Values, n: int) -> tuple[dict[str, Flo
     if not told:
         raise UsageError(f"values: expected columns of metrics ({', '.join(problem.asked)}), got none; name them")
     if "loss" in told:
-        with np.errstate(over="ignore"):
-            told.setdefault("perplexity", np.exp(told["loss"]))
+        told.setdefault("perplexity", of_losses(told["loss"]))
     return told, [str(reason or "") for reason in values["reason"]] if "reason" in values else [""] * n
 
 

@@ -31,12 +31,12 @@ from nas.search.reading import read
 from nas.study import entry_points
 from nas.study.catalogue import is_file, load_device, named_device
 from nas.study.configuration import IN_TEXT, PAPER_APPLICATIONS, StudyConfig
-from nas.study.layers import from_file, is_about_a_device, over
+from nas.study.layers import from_file, is_about_a_device, over, parsed_settings
 from nas.study.value_parsers import split_budgets, split_names
 from nas.terminal.doors import installed
 from objectives.device import Device
 from objectives.plugins import documents, normalised
-from objectives.precision import PRECISIONS, precision
+from objectives.precision import PRECISIONS
 from objectives.typical.sustained import sustained_of
 
 CROSSING = ("devices", "precisions", "workloads")
@@ -61,7 +61,8 @@ def case_list(request: DevicesRequest) -> CaseList:
         raise UsageError(
             f"--table: expected the cases in {request.table}, got {typed} as well; write them into the table"
         )
-    shipped = request.config is None and request.table is None and "devices" not in request.own
+    given = request.own.keys() | parsed_settings(request.settings).keys()
+    shipped = request.config is None and request.table is None and "devices" not in given
     file = SHIPPED if shipped else request.config
     content, origins = from_file(file, "devices") if file else ({}, {})
     flags: dict[str, Any] = {"algo": "exact", **request.flags}
@@ -186,7 +187,7 @@ def _crossed(
 def _lacking(kind: str) -> str:
     if kind == LOAD:
         return "share is known"
-    return "coefficients are known" if kind == ENERGY else f"{precision(kind).linear_peak} peak is stated"
+    return "coefficients are known" if kind == ENERGY else f"{PRECISIONS[kind].linear_peak} peak is stated"
 
 
 def _asks_for_energy(raw: Mapping[str, Any]) -> bool:
@@ -284,7 +285,7 @@ def _can(device: Device, kind: str) -> bool:
     """Whether a device states the peak that a precision's linear operators run at; an unknown precision is refused later."""
     if kind not in PRECISIONS:
         return True
-    return precision(kind).on(device).linear_peak in device.peaks
+    return PRECISIONS[kind].on(device).linear_peak in device.peaks
 
 
 def _short(name: str) -> str:

@@ -173,7 +173,7 @@ def _check_device(
         faults.add(("device",), str(error).removeprefix("--device: "))
         return
     try:
-        devices[named].peak(precision(config.precision).on(devices[named]).linear_peak)
+        devices[named].peak(precision(config.precision, own=config.formats).on(devices[named]).linear_peak)
     except ValueError as error:
         faults.add(("precision",), f"{config.precision}: {error}")
 

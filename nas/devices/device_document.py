@@ -12,11 +12,12 @@ from nas.answer.sentences import WORKLOAD_WORDS, formats_in_words
 from nas.devices.answers import Answer
 from nas.devices.cases import Case
 from nas.devices.models import ModelRow, memory_limit, speed_note
-from nas.devices.result import DeviceStudy, Models, architecture, perplexity_percent, shortage, spread
+from nas.devices.result import DeviceStudy, Models, architecture, shortage, spread
 from nas.devices.tables import described
 from nas.document.document import SHARED, Cell, Column, Document, Part, Section, Table
 from nas.problem.objective import is_energy
 from nas.search.scenarios import larger_rows
+from objectives.metrics.perplexity import perplexity_percent
 from objectives.quantities import bytes_in_words
 from search_spaces.architectures import Architectures
 

@@ -13,8 +13,8 @@ from nas.problem.objective import Baseline, Budget
 from nas.problem.problem import Problem
 from nas.problem.quantiles import time_ranges
 from nas.study.baselines import baseline
-from objectives.plugins import documents, normalised
-from objectives.published_models import MODELS
+from objectives.plugins import normalised
+from objectives.published_models import model_ids
 from objectives.token_curve import Text
 from search_spaces.architectures import Architectures
 
@@ -61,7 +61,7 @@ class Priced:
         Raises:
             UsageError: an unknown one.
         """
-        names = list(documents(MODELS)) if EVERYTHING in items else list(items)
+        names = list(model_ids()) if EVERYTHING in items else list(items)
         try:
             known = tuple(baseline(name) for name in names)
         except (UsageError, ValueError) as error:

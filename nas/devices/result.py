@@ -151,11 +151,6 @@ def studied(cases: Cases, report: Callable[[int], None]) -> DeviceStudy:
     return DeviceStudy(cases, answers, transfer, distinct, universal(answers, transfer, best), tuple(sentences))
 
 
-def perplexity_percent(nats: FloatArray | float) -> Any:
-    """A difference of losses as the change of perplexity, %: 100·(exp(Δ) − 1)."""
-    return 100.0 * np.expm1(nats)
-
-
 def spread(study: DeviceStudy) -> dict[str, Any]:
     """How far the optima are from one another: over all ordered pairs of cases with picks, other devices' designs alone."""
     picked = np.array([answer.pick is not None for answer in study.rows])

@@ -7,7 +7,7 @@ from typing import Any
 
 from nas.document.document import Cell, Document, Part, Section, Table, table_of
 from nas.fit.frontier_check import cannot_disagree
-from nas.fit.verdict import SURPRISING, lost_to
+from nas.fit.verdict import SURPRISING, lost_to, narrowed
 from nas.fit.worth import STOP
 from nas.problem.wording import in_words, named
 
@@ -136,7 +136,8 @@ def _quantities(ends: Content) -> Table:
 def _coefficients(content: Content, unit: str) -> Iterator[Part]:
     yield content["formula"]["names"]
     of = content["coefficients"]
-    rows = [(name, *_estimate(c), _meaning(c.get("means", ""), unit)) for name, c in of.items()]
+    sure = content["determined"]
+    rows = [(name, *_estimate(c, sure.get(name, True)), _meaning(c.get("means", ""), unit)) for name, c in of.items()]
     yield table_of(COEFFICIENTS, rows)
     origin, bootstrap = content["provenance"], content["bootstrap"]
     yield f"{origin['starts_agreeing']} of {origin['starts']} starts end here; condition number {content['condition']:.3g}."
@@ -145,9 +146,9 @@ def _coefficients(content: Content, unit: str) -> Iterator[Part]:
         yield f"{bootstrap['draws']} resamplings, each fitted from here. Of {checked} also fitted from scratch, {better} found something better."
 
 
-def _estimate(c: Content) -> tuple[Cell, ...]:
+def _estimate(c: Content, determined: bool) -> tuple[Cell, ...]:
     """Value, standard error and both intervals of an estimate."""
-    error = ["fixed"] if c.get("fixed") else _figures(c, ["standard_error"])
+    error = ["fixed"] if c.get("fixed") else _figures(c, ["standard_error"]) if determined else ["not determined"]
     return c["value"], *error, span(c["linear"]), span(c["bootstrap"])
 
 
@@ -162,7 +163,10 @@ def _kinds(kinds: Content | None) -> Iterator[Part]:
         return
     deltas = kinds["deltas"]
     header = ("kind", "rows", "share of layers", "delta (nats)", "standard error (nats)", *COEFFICIENTS[3:5])
-    rows = [(kind, d["rows"], f"{d['least']:.2g} to {d['most']:.2g}", *_estimate(d)) for kind, d in deltas.items()]
+    rows = [
+        (kind, d["rows"], f"{d['least']:.2g} to {d['most']:.2g}", *_estimate(d, d["determined"]))
+        for kind, d in deltas.items()
+    ]
     yield table_of(header, rows)
     if weak := [kind for kind, d in deltas.items() if not d["determined"]]:
         yield f"Not determined (below two standard errors): {', '.join(weak)}."
@@ -323,7 +327,7 @@ def _interval(estimate: Mapping[str, float]) -> str:
 def _differences(widths: Content) -> Iterator[str]:
     more = ", ".join(f"{width:.3g} nats with {count} more" for count, width in widths["further"].items())
     pairs = f"{widths['pairs']} random pairs of the {widths['space']} space on {widths['tokens']:.3g} tokens"
-    now = f"{widths['posterior']:.3g} nats now ({widths['posterior'] / widths['prior']:.2f} of it)"
+    now = f"{widths['posterior']:.3g} nats now ({narrowed(widths):.2f} of it)"
     yield f"Median width of 90 % intervals, {pairs}: {widths['prior']:.3g} nats under the prior, {now}."
     yield f"Expected: {more}, of random designs of that space. --next N chooses better ones."
 

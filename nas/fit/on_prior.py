@@ -257,19 +257,23 @@ def _coefficients(after: Belief) -> dict[str, Any]:
 def _differences(study: Study, given: Law, law: Law, after: Belief, seed: int) -> dict[str, Any]:
     """Median widths of 90 % intervals of differences of random pairs of the space, before, now, and after random trainings more."""
     generator, space = np.random.default_rng(seed), study.problem.space
-    designs = space.architectures(space.sample(2 * PAIRS, generator))
+    drawn = space.sample(
+        2 * PAIRS, generator
+    )  # a small space has fewer: those of pairs, and of one design it beside itself
+    designs = space.architectures(np.resize(drawn, (max(2, len(drawn) // 2 * 2), drawn.shape[1])))
     before = given.model_copy(update={"tokens": law.tokens})
     now = _width(law.drawn_losses(designs))
     slopes = whitened(after, quantities(designs, law.tokens_of(designs)))
     apart = slopes[0::2] - slopes[1::2]
-    sd = np.median(np.linalg.norm(apart, axis=1))
+    sd = float(np.median(np.linalg.norm(apart, axis=1)))
 
     def left(more: int) -> float:
         """Median width once so many more random designs are trained."""
-        return now * float(np.mean([_left(slopes, apart, after.scale, more, generator) for _ in range(SETS)]) / sd)
+        widths = [_left(slopes, apart, after.scale, more, generator) for _ in range(SETS)]
+        return now * float(np.mean(widths)) / sd if sd else 0.0
 
     return {
-        "pairs": PAIRS,
+        "pairs": len(apart),
         "space": space.name,
         "tokens": law.tokens,
         "prior": _width(before.drawn_losses(designs)),
@@ -286,7 +290,7 @@ def _width(losses: FloatArray) -> float:
 
 def _left(slopes: FloatArray, apart: FloatArray, scale: float, more: int, generator: np.random.Generator) -> float:
     """Median sd of differences once so many random designs are trained."""
-    chosen = slopes[generator.choice(len(slopes), more, replace=False)] / scale
+    chosen = slopes[generator.choice(len(slopes), min(more, len(slopes)), replace=False)] / scale
     after = np.linalg.inv(np.eye(slopes.shape[1]) + chosen.T @ chosen)
     return float(np.median(np.sqrt(np.einsum("ni,ij,nj->n", apart, after, apart))))
 

@@ -23,6 +23,7 @@ OF_TABLE = (
     ("mixture", "the rows are of several kinds", "keep the rows of one kind with --where."),
     ("tokens", "the rows differ in tokens", "keep one count of tokens with --where, or fit a form with tokens."),
 )  # what a report says of a table, why that is a doubt, what to do
+ON_PRIOR = "Or let --prior evidence say what these rows do not."
 NAMED = 5  # surprising rows that the verdict names
 
 
@@ -45,7 +46,8 @@ def verdict(content: Content) -> list[str]:
     effect = f", which makes standard errors {shrink['shrink']:.2f} of what they are" if shrink else ""
     plan = f"train the models that --next {shrink.get('models', 'N')} proposes{effect}."
     plan += "" if content["data"]["replicates"] else " Train one design twice: the noise is unknown so far."
-    return _concluded(law, checks, plan)
+    said = _concluded(law, checks, plan)
+    return said if all(content["determined"].values()) else [said[0], f"{said[1]} {ON_PRIOR}", *said[2:]]
 
 
 def prior_verdict(content: Content) -> list[str]:
@@ -214,10 +216,16 @@ def _between(low: float, high: float) -> str:
     return next((text for text in texts if low < float(text) < high), "")
 
 
+def narrowed(widths: Content) -> float:
+    """The width of differences now over that under the prior; 1 where designs do not differ."""
+    ratio: float = widths["posterior"] / widths["prior"] if widths["prior"] else 1.0
+    return ratio
+
+
 def _widths(content: Content) -> Check:
     """How much narrower the rows make differences, and the picks' expected regret."""
     widths, regret = content["differences"], content["expected_regret"]
-    ratio = widths["posterior"] / widths["prior"]
+    ratio = narrowed(widths)
     moved = f"narrow the intervals to {ratio:.0%}" if ratio <= 1 else f"widen the intervals to {ratio:,.3g} times"
     reason = f"Differences: your rows {moved} of what published data give."
     if regret is not None:

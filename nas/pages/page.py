@@ -106,7 +106,9 @@ def column(values: AnyArray, *, exactly: bool = False) -> dict[str, Any]:
     if len(flat) and (flat == flat[0]).all():
         return {"all": flat[0].item(), "n": len(flat)}
     kind = _kind(flat, exactly)
-    return {"kind": KINDS[kind], "base64": base64.b64encode(flat.astype(f"<{kind}").tobytes()).decode("ascii")}
+    with np.errstate(over="ignore"):  # infinite where four bytes hold no such number
+        packed = flat.astype(f"<{kind}").tobytes()
+    return {"kind": KINDS[kind], "base64": base64.b64encode(packed).decode("ascii")}
 
 
 def _kind(flat: AnyArray, exactly: bool) -> str:

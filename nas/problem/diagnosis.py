@@ -117,7 +117,7 @@ def lines(diagnosis: Diagnosis, whole_space: bool) -> list[str]:
     if diagnosis.examined == diagnosis.failed == 0:
         return ["No architecture satisfies the budgets, and none is at hand to say how far they are missed."]
     if diagnosis.examined == 0:
-        return [f"All {diagnosis.failed:,} evaluations failed; their reasons are in evaluations.csv."]
+        return [f"None of the {diagnosis.failed:,} designs evaluated has values; the reasons are in evaluations.csv."]
     if whole_space and diagnosis.together <= 0:
         met = [f"  {_miss(diagnosis.closest, row)}" for row in range(len(diagnosis.closest))]
         return ["The search evaluated nothing within the budgets, but the space holds designs that are:", *met]

@@ -26,6 +26,7 @@ from search_spaces.space import Mixers, SearchSpace
 
 SMALL = 20_000  # designs of a space that is priced as a whole, which takes as long as some ten batches
 REPAID = 2000  # mixers of a space for each batch that is priced before their times are made: a search prices dozens of batches, who asks for one design one
+UNCOVERED = "loss: "  # how the reason of a design begins that the law has no loss of
 LARGEST = 1e100  # of a user's value; a larger one is a penalty for what failed, as sys.float_info.max is
 MIXERS = 10_000  # of a space; the times of more are not made
 Caller = Callable[[Objective, Architectures, Scenario], tuple[FloatArray, list[str]]]

@@ -17,7 +17,7 @@ from nas.exact.checkpoint import SolverCheckpoint
 from nas.files import yaml_source
 from nas.files.tables import csv_text, write
 from nas.problem.evaluations import Evaluations
-from nas.problem.problem import Problem
+from nas.problem.problem import UNCOVERED, Problem
 from nas.record import folder as run_folder
 from nas.record.folder import Manifest
 from nas.record.identity import fingerprints
@@ -182,14 +182,15 @@ def told_search(study: Study, store: RunStore, recorded: Recorded | None) -> Tol
 
 
 def retry_failed(search: Search, store: RunStore, recorded: Recorded) -> None:
-    """Evaluate failed architectures again, not those that a fidelity step stopped; the strategy keeps its earlier values.
+    """Evaluate failed architectures again, not those that a fidelity step stopped or the law does not cover; the strategy keeps its earlier values.
 
     Raises:
         AllFailedError: nothing was ever evaluated, and the first of them fail for one reason again.
     """
     now = final(recorded.evaluations, recorded.retried)
     rows = np.array(
-        [i for i, reason in enumerate(now.reasons or ()) if reason and not reason.startswith(STOPPED)], np.int64
+        [i for i, reason in enumerate(now.reasons or ()) if reason and not reason.startswith((STOPPED, UNCOVERED))],
+        np.int64,
     )
     at_once = search.pace.size if search.pace else len(rows)
     reasons: list[str] = [""] * bool(now.ok.any())

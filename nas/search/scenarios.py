@@ -37,7 +37,8 @@ from search_spaces.space import SearchSpace
 def conditions_of(config: StudyConfig, *, experts: bool = False) -> Conditions:
     """Conditions for the choice of a profile, in a space with experts or without."""
     context = config.input_tokens + config.output_tokens
-    return Conditions(config.precision, config.batch, config.input_tokens, context, experts, config.engine or "")
+    lengths = config.input_tokens, context
+    return Conditions(config.precision, config.batch, *lengths, experts, config.engine or "", own=config.formats)
 
 
 def scenario_in_formats(
@@ -186,7 +187,7 @@ def _priced(config: StudyConfig, device: Device, name: str) -> Precision:
     Raises:
         UsageError: the device does not state its peak; with those that do.
     """
-    priced = precision(name, config.int4_group_size).on(device)
+    priced = precision(name, config.int4_group_size, config.formats).on(device)
     for peak in (priced.linear_peak, priced.of_down.linear_peak):
         try:
             device.peak(peak)

@@ -50,7 +50,7 @@ from nas.study.value_parsers import (
 from nas.terminal.flags import DEVICE, OUTPUT, SEARCH, SPACE, Key
 from objectives.device import Calibration, Device, Sustained
 from objectives.loss_law.precision_cost import PrecisionLaw
-from objectives.precision import define
+from objectives.precision import refuse_format
 from objectives.quantities import Name, bytes_in_words, counted
 from objectives.weight_formats.table import WeightFormat
 from search_spaces.arrays import brief
@@ -79,10 +79,9 @@ PAPER_APPLICATIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def _defined(formats: dict[str, WeightFormat]) -> dict[str, WeightFormat]:
-    """Make a study's own weight formats known."""
+def _usable(formats: dict[str, WeightFormat]) -> dict[str, WeightFormat]:
     for name, written in formats.items():
-        define(name, written)
+        refuse_format(name, written)
     return formats
 
 
@@ -204,7 +203,7 @@ class StudyConfig(BaseModel):
     """Device figures to use as metrics: CSV with the columns device, price [USD] and others, or {device: {price: 249 USD}}."""
     formats: Annotated[
         dict[Name, WeightFormat],
-        AfterValidator(_defined),
+        AfterValidator(_usable),
         PlainSerializer(
             lambda formats: {n: f.model_dump(mode="json", exclude_defaults=True) for n, f in formats.items()}
         ),

@@ -132,7 +132,7 @@ def _refuse_without_losses(laws: Sequence[Law], space: SearchSpace) -> None:
     for i, law in enumerate(laws):
         if not law.gives_losses(designs).any():
             raise UsageError(
-                f"{'laws' if i else 'law'}: expected a formula that gives losses, got none above 0 from {law.name} for {TRIED:,} "
+                f"{'laws' if i else 'law'}: expected a formula that gives losses, got none above 0 from {law.name} for {len(designs):,} "
                 f"designs of {space.name}; correct its form or its coefficients"
             )
 

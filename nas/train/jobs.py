@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from nas.errors import UsageError
 from nas.export.families import TRAIN, refuse_stack
 from nas.export.folder import folder_names
@@ -22,6 +20,7 @@ from nas.files.tables import csv_text
 from nas.train.corpus import DATA, Corpus, TokenFile
 from objectives import counts
 from objectives.loss_law.features import feature
+from objectives.metrics.perplexity import of_losses
 from search_spaces.architectures import Architectures
 
 CURVES, UNFINISHED, STOP = "curves", "unfinished", "stop"
@@ -242,7 +241,7 @@ def _losses(ended: dict[str, Any], corpus: Corpus) -> dict[str, Any]:
         own = texts.get(name)
         columns[f"loss_{name}"] = own
         columns[f"bits_per_byte_{name}"] = bits_per_byte(own, text)
-        columns[f"perplexity_{name}"] = None if own is None else float(np.exp(own))
+        columns[f"perplexity_{name}"] = None if own is None else float(of_losses(own))
     return columns
 
 

@@ -306,13 +306,17 @@ def identifiability(fit: Fit, known: Intervals) -> list[str]:
 def determined(fit: Fit, known: Intervals) -> dict[str, bool]:
     """Whether the rows determine each coefficient that was fitted: not only together with others, and at least two standard errors from zero.
 
-    Of a scale this is its term's contribution at the reference design.
+    Of a scale this is its term's contribution at the reference design. A constant beside coefficients that are all undetermined is
+    the mean of the rows alone, and none either.
     """
     sizes = np.abs(fit.vector) >= np.maximum(SIGNIFICANT * known.sd, NOTHING)
-    return {
+    found = {
         name: bool(large and not held and not together)
         for name, large, held, together in zip(fit.model.names, sizes, known.held, known.together, strict=True)
     }
+    constants = {term.scale for term in fit.model.form.terms.values() if not term.powers}
+    others = [sure for name, sure in found.items() if name not in constants]
+    return found if any(others) or not others else dict.fromkeys(found, False)
 
 
 def _together(known: Intervals, fit: Fit) -> list[str]:

@@ -95,7 +95,7 @@ def refuse_uncovered(architectures: Architectures, scenario: Scenario) -> None:
     """
     p = scenario.precision
     found = [*uncovered(scenario, SCENARIO), *uncovered_in(p), *uncovered(scenario.device, DEVICE)]
-    found += ["int4_group_size"] if p.weight_bytes != PRECISIONS[p.name].weight_bytes else []
+    found += ["int4_group_size"] if p.stored is None and p.weight_bytes != PRECISIONS[p.name].weight_bytes else []
     found += [f"precision {p.name}"] if p.stored is None and base_of(p.name) not in FORMATS else []
     found += [name for name in architectures.further_columns() if name not in COLUMNS]
     found += ["query_dim other than width"] if (architectures.query_dim != architectures.width).any() else []

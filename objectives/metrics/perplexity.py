@@ -1,5 +1,7 @@
 """exp(loss), (n,)."""
 
+from typing import Any
+
 import numpy as np
 
 from objectives.assessment import Assessment
@@ -15,15 +17,22 @@ LARGEST_LOSS = 709.0  # nats; exp of little more is no floating-point number
 
 def evaluate(assessment: Assessment) -> FloatArray:
     """exp(loss), (n,); infinite where it is beyond floating point."""
-    return _exp(assessment["loss"])
+    return of_losses(assessment["loss"])
 
 
 def composition(scenario: Scenario) -> Composition:
     """It rises with the loss."""
     loss = composition_of_loss(scenario)
-    return Composition(loss.quantities, lambda *u: _exp(loss.value(*u)))
+    return Composition(loss.quantities, lambda *u: of_losses(loss.value(*u)))
 
 
-def _exp(loss: FloatArray) -> FloatArray:
+def of_losses(loss: FloatArray | float) -> FloatArray:
+    """exp(loss), (n,) or of one loss; infinite where it is beyond floating point."""
     with np.errstate(over="ignore"):
         return np.exp(loss)
+
+
+def perplexity_percent(nats: FloatArray | float) -> Any:
+    """A difference of losses as the change of perplexity, %: 100·(exp(Δ) − 1); infinite where it is beyond floating point."""
+    with np.errstate(over="ignore"):
+        return 100.0 * np.expm1(nats)

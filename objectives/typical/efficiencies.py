@@ -135,7 +135,7 @@ def family_of(priced: Precision) -> str:
 def typical_profile(device: Device, asked: Conditions) -> Calibration:
     """The profile of a device of which nothing is measured: that of its class, with the errors of devices left out."""
     known = shipped()
-    cell = known.cell(device, family_of(precision(asked.precision)), engine_of(asked.engine))
+    cell = known.cell(device, family_of(precision(asked.precision, own=asked.own)), engine_of(asked.engine))
     return profile_of(known, cell, device)
 
 

@@ -20,7 +20,7 @@ SHAPES = further()["models"]
 AS_CLASS = {"kimi_k2": "deepseek_v3", "mimo": "qwen2", "mistral4": "deepseek_v3"}
 
 
-def test_there_are_many_shapes_and_few_are_ranked() -> None:
+def test_there_are_many_shapes_and_few_have_a_file() -> None:
     shapes = {str(baseline(name).architecture.columns()) for name in model_ids()}
     assert len(shapes) >= 190
     assert len(documents(MODELS)) < 50

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
+from nas.devices.configuration import SHIPPED
 from nas.devices.request import CASES, OWN, Applications, DevicesRequest
+from nas.study.layers import from_file, parsed_settings
 from nas.terminal.flags import DEVICE, SPACE, Flag, Json, Keys, Quiet, Settings, Word
 
 FLEET = "Which fleet"
@@ -35,7 +37,7 @@ class FleetRequest:
 
     study: Annotated[
         str | None,
-        Word("Study of several devices: YAML file, folder of a fleet, or a shipped name; default devices_paper."),
+        Word("Study of several devices: YAML file, folder of a fleet, or a shipped name; default twelve devices."),
     ] = None
     asked: Annotated[Mapping[str, Any], Keys(own=ASKED)] = field(default_factory=dict)
     own: Annotated[Mapping[str, Any], Keys(own=OWN)] = field(default_factory=dict)
@@ -56,7 +58,10 @@ class FleetRequest:
 
     @property
     def of_cases(self) -> DevicesRequest:
-        """The same cases as a request of `devices`."""
+        """The same cases as a request of `devices`; without any those of its twelve devices, named, so that preset device holds."""
+        own = self.own
+        if self.study is None and self.table is None and "devices" not in parsed_settings(self.settings):
+            own = {"devices": from_file(SHIPPED, "devices")[0]["devices"], **own}
         return DevicesRequest(
-            self.own, self.applications, self.table, flags=self.flags, config=self.study, settings=self.settings
+            own, self.applications, self.table, flags=self.flags, config=self.study, settings=self.settings
         )

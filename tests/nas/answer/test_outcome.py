@@ -9,17 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from nas.answer.device_times import in_ms
 from nas.answer.first_screen import show
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import summary, write_files
-from nas.answer.pick_tables import beside_baselines, figure_of
-from nas.answer.sentences import certainty
+from nas.answer.pick_tables import _change, beside_baselines, figure_of
+from nas.answer.sentences import certainty, without_values
 from nas.errors import AllFailedError
 from nas.problem.evaluations import frontier_rows
 from nas.problem.picks import best_row
 from nas.search.assembly import Study
+from objectives.plugins import documents
 
 Concluded = Callable[..., Outcome]
 FRONTIER = [
@@ -164,6 +166,7 @@ def test_the_summary_says_what_every_number_is_relative_to(files: Callable[..., 
         "known": 0,
         "repeats": 0,
         "failed": 0,
+        "not_covered": 0,
         "stopped": 0,
         "feasible": 100,
     }
@@ -303,3 +306,22 @@ def test_a_search_that_evaluated_nothing_concludes(
     write_files(tmp_path, outcome)
     show(outcome, tmp_path, verbose=True)
     assert "0 distinct designs evaluated" in capsys.readouterr().out
+
+
+def test_a_model_beyond_floating_point_has_an_infinite_perplexity(concluded: Concluded) -> None:
+    absurd = yaml.safe_load(documents("objectives.laws")["hw_codesign"].read_text())
+    absurd["coefficients"] |= {"kappa_l": 10_000}
+    one = {"name": "one layer", "depth": 1, "width": 768, "n_heads": 12, "n_kv_heads": 12, "expert_size": 96}
+    outcome = concluded(20, law=absurd, baselines=[one])
+    assert "perplexity inf" in beside_baselines(outcome)[0].title
+    assert _change(2_000.0, 1.0) == "+inf %"
+
+
+def test_designs_that_the_law_does_not_cover_are_counted_and_have_not_failed(
+    concluded: Concluded, tmp_path: Path
+) -> None:
+    outcome = concluded(60, law="chinchilla_epoch", baselines=[])
+    experts = int((outcome.study.problem.architectures(outcome.evaluations.genotypes).n_experts > 1).sum())
+    assert without_values(outcome) == [f"Law chinchilla_epoch does not cover {experts} of these designs."]
+    counts = summary(outcome)["evaluations"]
+    assert (counts["failed"], counts["not_covered"]) == (0, experts)

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.devices.result import DeviceStudy, perplexity_percent, spread
+from nas.devices.result import DeviceStudy, spread
 from nas.devices.transfer import optima
 from nas.exact import solution
 from nas.problem.evaluations import Evaluations
 from nas.search.assembly import assemble
 from nas.study.baselines import baseline
+from objectives.metrics.perplexity import perplexity_percent
 
 DEVICES = ("raspberry_pi_5", "jetson_agx_orin_64gb@15w", "rtx_4090", "jetson_agx_thor", "h100_sxm", "m4_10c")
 WORKLOADS = ((1, 1024, 16), (8, 256, 32), (1, 8192, 256))

@@ -14,7 +14,7 @@ from nas.errors import UsageError
 from nas.search.assembly import assemble
 from nas.study.baselines import baseline
 from nas.study.layers import layered
-from objectives.plugins import documents
+from objectives.published_models import model_ids
 
 Ask = Callable[..., DevicesRequest]
 
@@ -32,7 +32,7 @@ def rows_of(request: DevicesRequest, *, own: bool = True) -> list[list[ModelRow]
 
 def test_figures_are_those_of_the_model_in_a_study_with_its_own_vocabulary(request_for: Ask) -> None:
     (rows,) = rows_of(request_for(devices="raspberry_pi_5", precisions="int4", workloads="512/64"))
-    assert {row.id for row in rows} == set(documents("search_spaces.models"))
+    assert {row.id for row in rows} == set(model_ids())
     for row in rows:
         known = baseline(row.id)
         flags: dict[str, Any] = {

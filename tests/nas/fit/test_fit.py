@@ -506,4 +506,7 @@ def test_one_count_of_tokens_gives_no_usable_law_and_a_page_that_says_so(inside:
     said = json.loads(answer.out)["verdict"]
     assert "Do not rely on its picks yet: too few rows; 2 of 4 coefficients are not determined" in said[0]
     assert any(line.startswith("Coefficients: ") and line.endswith("not determined b, e.") for line in said)
+    assert said[1].endswith("Or let --prior evidence say what these rows do not.")
+    lines = inside(*asked, "--fix", "beta=0.28").out.splitlines()
+    assert {line.split()[0] for line in lines if "  not determined  " in line} == {"b", "e"}
     assert (tmp_path / "report" / "report.html").is_file()

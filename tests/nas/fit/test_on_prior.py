@@ -105,6 +105,15 @@ def test_eight_rows_shrink_differences_and_write_a_law(typed: Inside, inside: In
     assert law.tokens == max(row["tokens"] for row in rows_of(8))
 
 
+@pytest.mark.parametrize("depths", [[8], [8, 12], [4, 8, 12], list(range(1, 32))])
+def test_a_space_of_few_designs_has_few_pairs(depths: list[int], typed: Inside, tmp_path: Path) -> None:
+    axes = {**AXES, "width": [512], "n_experts": [1], "top_k": [1], "expert_ffn_ratio": [2], "n_kv_heads": [1]}
+    (tmp_path / "small.yaml").write_text(yaml_source.dump({"name": "small", "axes": {**axes, "depth": depths}}))
+    answer = typed(written(tmp_path / "own.csv", rows_of(8)), "--out", "mine.yaml", "--json")
+    assert answer.code == 0, answer.err
+    assert json.loads(answer.out)["differences"]["pairs"] == max(1, len(depths) // 2)
+
+
 def test_the_law_is_used_by_run_and_as_a_prior(typed: Inside, inside: Inside, tmp_path: Path) -> None:
     written(tmp_path / "own.csv", rows_of(30)[:8])
     written(tmp_path / "more.csv", rows_of(30)[8:])

@@ -264,6 +264,10 @@ def test_a_column_reads_back(values: list[Any], exactly: bool) -> None:
     np.testing.assert_allclose(read, expected, rtol=0 if exactly or given.dtype.kind != "f" else 1e-7)
 
 
+def test_a_number_beyond_four_bytes_is_infinite() -> None:
+    assert np.frombuffer(base64.b64decode(column(np.array([1e300, 2.0]))["base64"]), "<f4").tolist() == [np.inf, 2.0]
+
+
 def picks(found: Evaluations, order: Any, movable: tuple[str, ...], rng: np.random.Generator) -> None:
     """Of random budgets, also ones at a row's own value, the first row in order is select's pick."""
     for _ in range(200):

@@ -26,9 +26,7 @@ from nas.study import entry_points
 from nas.study.catalogue import with_format
 from nas.study.entry_points import PlugIn
 from objectives.plugins import documents
-from objectives.precision import PRECISIONS
-from objectives.weight_formats.table import WEIGHT_FORMATS
-from search_spaces.formats import FORMATS
+from objectives.transfers import computing_as
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8").partition("\n## Plug-ins")[2]
@@ -732,14 +730,8 @@ FORMAT = {
 }
 
 
-def forget(*names: str) -> None:
-    """Formats that do not ship, as a new process knows none."""
-    for name in names or set(WEIGHT_FORMATS) - set(FORMATS):
-        del WEIGHT_FORMATS[name], PRECISIONS[name]
-
-
 @pytest.fixture
-def formatting(install: Installed) -> Iterator[Path]:
+def formatting(install: Installed) -> Path:
     """A package with a weight format, and one under a name that ships."""
     files = {
         "their_pack/__init__.py": "",
@@ -747,8 +739,7 @@ def formatting(install: Installed) -> Iterator[Path]:
         "their_pack/formats/int4.yaml": yaml_source.dump(FORMAT),
         "their_pack/formats/torn.yaml": yaml_source.dump({**FORMAT, "weights": "ACME5"}),
     }
-    yield install("their-plas", {"formats": {"theirs": "their_pack.formats"}}, files)
-    forget()
+    return install("their-plas", {"formats": {"theirs": "their_pack.formats"}}, files)
 
 
 def test_a_run_in_their_format_holds_it_and_is_repeated_without_the_package(
@@ -768,13 +759,10 @@ def test_a_run_in_their_format_holds_it_and_is_repeated_without_the_package(
     assert "formats" not in yaml_source.read(tmp_path / "shipped" / "config.yaml")[0]
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(formatting)])
     for typed in (("select", "run"), ("explain", "run", "--preset", "device"), ("report", "run")):
-        forget()
         answer = inside(*typed)
         assert answer.code == 0, answer
-    forget()
     assert inside("run", "--config", "run", "--out", "again", "--quiet").code == 0
     assert (tmp_path / "run" / "evaluations.csv").read_bytes() == (tmp_path / "again" / "evaluations.csv").read_bytes()
-    forget()
     assert inside("run", "--resume", "run", "--evaluations", 40, "--quiet").code == 0
     answer = inside(*line, "--precision", "acme4", "--out", "unknown")
     assert answer.code == 2
@@ -787,7 +775,6 @@ def test_their_format_is_the_same_in_cases_of_devices(formatting: Path, inside: 
     line = ("devices", "--preset", "paper", "--space", "dense.yaml", "--devices", "l4", "--quiet")
     assert inside(*line, "--set", "precision=acme4", "--out", "one").code == 0
     (formatting / "their_pack" / "formats" / "acme4.yaml").unlink()
-    forget()
     assert inside("devices", "--config", "one", "--out", "two", "--quiet").code == 0
     assert (tmp_path / "one" / "cases.csv").read_bytes() == (tmp_path / "two" / "cases.csv").read_bytes()
     assert inside(*line, "--out", "three").code == 0
@@ -844,13 +831,15 @@ def test_two_formats_of_one_name_are_never_taken_for_each_other(
     assert inside(*line, "--out", "run").code == 0
     path = formatting / "their_pack" / "formats" / "acme4.yaml"
     path.write_text(path.read_text().replace("bytes: 36", "bytes: 40"))
-    with pytest.raises(nas.UsageError, match="acme4: expected one format of a name, got another"):
-        nas.load_study(tmp_path / study, precision="acme4")
-    forget()
-    assert nas.load_study(tmp_path / study, precision="acme4").problem.scenario.precision.weight_bytes == 40 / 64
-    with pytest.raises(nas.PlasError, match="acme4: expected one format of a name, got another"):
-        nas.read_run(tmp_path / "run")
-    forget()
+    mine = {"acme4": {"weights": "Q8_0", "source": "us"}}
+    studies = (
+        nas.load_study("run"),
+        *(nas.load_study(study, precision="acme4", **own) for own in ({}, {"formats": mine})),
+    )
+    assert len(nas.read_run("run").evaluations) == 20
+    in_order = [each.problem.scenario for each in studies]
+    assert [scenario.precision.weight_bytes for scenario in in_order] == [36 / 64, 40 / 64, 34 / 32]
+    assert [computing_as(scenario.conditions(experts=False)) for scenario in in_order] == ["int8", "int8", "acme4"]
     answer = inside("run", "--resume", "run", "--evaluations", 30, "--set", "formats.acme4.types.ACME4.bytes=40")
     assert answer.code == 2
     assert "formats" in answer.err
@@ -860,7 +849,7 @@ def test_a_worker_knows_the_format_that_it_receives(formatting: Path, tiny: dict
     scenario = nas.load_study(space=tiny, precision="acme4").problem.scenario
     (tmp_path / "scenario").write_bytes(pickle.dumps(scenario))
     code = "import pickle, sys; s = pickle.load(open(sys.argv[1], 'rb')); from objectives.transfers import computing_as as c; "
-    code += "print(s.precision.bytes_of('weights'), c(s.precision.name))"
+    code += "print(s.precision.bytes_of('weights'), c(s.conditions(experts=False)))"
     line = [sys.executable, "-c", code, str(tmp_path / "scenario")]
     done = subprocess.run(line, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0.5625", "int8"]

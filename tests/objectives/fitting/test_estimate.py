@@ -1,6 +1,7 @@
 """Fits against known truths, slow oracles and public data."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,20 @@ def test_intervals_cover(simulated: Simulate, law: Law) -> None:
     for kind, count in hits.items():
         assert 0.90 <= count.mean() / runs <= 0.99, (kind, count / runs)
         assert count.min() / runs >= 0.85, (kind, count / runs)
+
+
+def test_a_constant_beside_undetermined_coefficients_is_not_determined() -> None:
+    parameters = np.geomspace(5e7, 5e9, 12)
+    table = Table(
+        {"parameters": parameters, "tokens": np.geomspace(1e9, 5e10, 12), "loss": 2.0 + 40 / parameters**0.2},
+        np.arange(12),
+    )
+    found = fit(table, "parameters_power")
+    known = intervals(found, 0, np.random.default_rng(0))
+    of = dict(zip(found.model.names, np.abs(found.vector), strict=True))
+    for unsure, constant in (({"alpha"}, True), ({"kappa", "alpha"}, False)):
+        sd = np.array([10 * size if name in unsure else 0.0 for name, size in of.items()])
+        assert determined(found, replace(known, sd=sd, held=known.held & False))["l_inf"] is constant
 
 
 def test_coefficients_told_together_alone_are_named_and_have_no_interval() -> None:

@@ -24,7 +24,7 @@ def rows(path: str) -> list[dict[str, str]]:
 
 def test_the_bare_command_is_a_screen_about_twelve_devices(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    answer = inside("fleet", "--no-plots")
+    answer = inside("fleet", "--preset", "paper", "--no-plots")
     assert answer.code == 0
     lines = answer.out.splitlines()
     assert len(lines) <= 48
@@ -35,6 +35,17 @@ def test_the_bare_command_is_a_screen_about_twelve_devices(inside: Inside, monke
     assert "With 4 every case has its own best design" in answer.out
     assert "Exact: no fleet is better; 13,120 architectures evaluated in each case." in answer.out
     assert {path.name for path in Path("runs/fleet-paper").iterdir()} == {*TABLES, "manifest.json"}
+
+
+def test_devices_mean_preset_device_however_they_are_named(inside: Inside) -> None:
+    Path("cases.csv").write_text("device\nl4\n")
+    Path("study.yaml").write_text("devices: [l4]\n")
+    for i, typed in enumerate(
+        ((), ("--devices", "l4"), ("--set", "devices=l4"), ("--table", "cases.csv"), ("study.yaml",))
+    ):
+        answer = inside("fleet", *typed, "--models", "1", "--no-plots", "--out", f"a{i}")
+        assert answer.code == 0, answer
+        assert "law evidence" in answer.out, typed
 
 
 def test_a_folder_repeats_itself_with_weights_limits_and_question(inside: Inside) -> None:
