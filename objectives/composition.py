@@ -152,7 +152,7 @@ class SumOfTerms:
         """Return the additive quantities that change the loss: 1 or -1 if it rises or falls with one, 0 if it may do both."""
         law, found = self.law, dict[Quantity, set[int]]()
         if law.penalty is not None:
-            found["parameters"] = {-1}
+            found |= {"active_parameters": {-1}, "n_experts": {1, -1}}
         found |= {name: {1} for name in self.layers}
         for name, signs in self._signs():
             for part, power in _made_of(name).items():
@@ -170,7 +170,7 @@ class SumOfTerms:
                 if not isinstance(made, str) or OWNERS[made] != "training":
                     yield made, signs
         kinds = bool(law.prices_sparse) or any(term.only for term in form.every_term)
-        for name in dict.fromkeys([*law.domain, *law.prices_sparse, *(["n_experts"] if kinds else [])]):
+        for name in dict.fromkeys([*law.prices, *law.prices_sparse, *(["n_experts"] if kinds else [])]):
             yield name, {1, -1}
 
 
@@ -208,7 +208,8 @@ def _least(of: SumOfTerms, ranges: Ranges) -> FloatArray:
             total = _times(total, _multiplier(terms, law, ranges))
         loss = form.loss(np.asarray(total[0]))
     if law.penalty is not None:
-        loss = loss + law.penalty.nats(np.asarray(ranges["parameters"][1]))
+        sparse = np.asarray(ranges["n_experts"][1]) > 1.0
+        loss = loss + law.penalty.nats(np.asarray(ranges["active_parameters"][1]), sparse)
     for name, delta in of.layers.items():
         loss = loss + delta * np.asarray(ranges[name][0])
     loss = loss + law.mtp if law.mtp else loss
@@ -312,7 +313,7 @@ def _counts(term: Term, ranges: Ranges) -> BoolArray:
 
 def _unpriced(law: Law, ranges: Ranges) -> BoolArray | None:
     """Where a law prices no design of the ranges; None for a law that prices every design."""
-    found = [_apart(_range_of(name, law, ranges), *ends) for name, ends in law.domain.items()]
+    found = [_apart(_range_of(name, law, ranges), *ends) for name, ends in law.prices.items()]
     if law.prices_sparse:
         sparse = np.asarray(ranges["n_experts"][1]) > 1.0
         found += [_apart(_range_of(name, law, ranges), *ends) & sparse for name, ends in law.prices_sparse.items()]

@@ -114,7 +114,7 @@ def dense_or_experts(problem: Problem, verdict: Verdict) -> list[str]:
     taken: dict[str, list[str]] = {}
     mute = []
     for law, theirs in zip(verdict.laws, _own_kinds(problem, verdict), strict=True):
-        least, most = law.domain.get("n_experts", (1.0, np.inf))
+        least, most = law.prices.get("n_experts", (1.0, np.inf))
         if theirs and least <= 1 < most:
             taken.setdefault(theirs, []).append(law.name)
         else:

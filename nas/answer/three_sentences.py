@@ -234,10 +234,11 @@ def _of_format(law: Law, chosen: Architectures) -> str:
     few = None if law.few_bits is None else replace(law.few_bits, precision=own or law.few_bits.precision)
     if few is None or (cost := few.penalty("")) is None:
         return ""
-    parameters = feature(chosen, "parameters")
-    ends = few.interval(float(parameters[0]))
+    ends, sparse = few.interval(chosen), chosen.n_experts > 1
     doubt = "error unknown" if ends is None else f"90 % {ends[0]:.2g} to {ends[1]:.2g}"
-    return f"; {few.precision} costs {float(cost.nats(parameters)[0]):.4f} of it, {doubt}, by {few.law}"
+    nats = float(cost.nats(feature(chosen, "active_parameters"), sparse)[0])
+    of_experts = ", as of a dense model: of experts nobody measured it" if sparse[0] else ""
+    return f"; {few.precision} costs {nats:.4f} of it, {doubt}, by {few.law}{of_experts}"
 
 
 def _takes(

@@ -43,6 +43,7 @@ K = len(NAMES)
 DRAWS, SEED = 256, 20_261_124
 FREEDOM = 4.0  # of Student's t of the residuals
 LEAST_SCALE = 0.01  # nats; two residuals of this size are taken as seen beside a table's own
+LEAST_LEVEL = 1e-6  # nats
 START = 0.05  # nats; scale of residuals before any is seen
 
 
@@ -279,7 +280,7 @@ def own_law(prior: Law, found: Belief, table: Table, name: str, tokens: float, g
             "name": name,
             "description": f"{prior.name} updated by {len(table)} own trainings",
             "coefficients": named(found.mean),
-            "draws": rows(np.array([list(named(each).values()) for each in found.drawn()])),
+            "draws": rows(np.array([list(named(each).values()) for each in supported(found, prior)])),
             "residual_sd": found.scale,
             "fitted_on": widened(prior.fitted_on, table),
             "covers": {kind: region.model_dump() for kind, region in covers.items()},
@@ -290,6 +291,21 @@ def own_law(prior: Law, found: Belief, table: Table, name: str, tokens: float, g
             | ({} if np.isinf(found.freedom) else {"freedom": found.freedom}),
         }
     )
+
+
+BOUNDED = [NAMES.index(name) for name in ("ln a", "ln b", "ln kappa")]  # what decides far from the rows
+
+
+def supported(found: Belief, prior: Law) -> FloatArray:
+    """Draws of a belief, (draws, k + 1): exponents and κ between those of the prior's draws, or an sd from the mean, and no loss below 0 of any model."""
+    points = found.drawn()
+    of_prior = np.stack([coordinates(draw.coefficients)[0][BOUNDED] for draw in prior.drawn])
+    mean, sd = found.theta[BOUNDED], found.sd[BOUNDED]
+    points[:, BOUNDED] = np.clip(
+        points[:, BOUNDED], np.minimum(of_prior.min(axis=0), mean - sd), np.maximum(of_prior.max(axis=0), mean + sd)
+    )
+    points[:, -1] = np.maximum(points[:, -1], excess(points[:, :-1], REFERENCE)[:, 0] + LEAST_LEVEL)
+    return points
 
 
 def named(point: FloatArray) -> dict[str, float]:

@@ -15,8 +15,8 @@ from objectives.fitting.robust import minimised
 from objectives.fitting.trained_models import Table
 from objectives.fitting.validation import form_weights, largest
 from objectives.loss_law.coverage import RANGED, DesignKind, Region, ends_of, region_of
-from objectives.loss_law.draws import Rival
-from objectives.loss_law.form import Form
+from objectives.loss_law.draws import Rival, mixed
+from objectives.loss_law.form import Form, named_form
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import SHARES, LayerDeltas
 from objectives.plugins import DISTRIBUTION, version_of
@@ -131,23 +131,40 @@ def law_of(
     drawn = {fit.form_name: own, **{each: _drawn(usable[each], n) for each, n in others.items()}}
     deltas = deltas_of(fit)
     plain = slice(len(fit.coefficients) - len(deltas))
-    return Law(
+    law = Law(
         name=name,
         description=f"{fit.form_name} fitted to {len(fit.table)} trained models",
         form=form,
         coefficients=dict([*fit.coefficients.items()][plain]),
-        **_of_kinds(fit, deltas, [*drawn.values()]),
         fitted_on=_ranges(fit),
         covers=covered([fit.table]),
         tokens=tokens,
         residual_sd=quality(fit)["residual_sd"],
         source="plas fit",
         covariance=rows(known.covariance[plain, plain]),
-        draws=rows(_without(own, deltas)),
-        rivals=tuple(Rival(form=each, draws=rows(_without(drawn[each], deltas))) for each in others),
         beyond_rows=beyond and beyond.factor,
         provenance=provenance(fit, len(known.draws)),
     )
+    sound = {
+        each: _sound(law, named_form(form if each == fit.form_name else each), deltas, of) for each, of in drawn.items()
+    }
+    return law.model_copy(
+        update={
+            **_of_kinds(fit, deltas, [*sound.values()]),
+            "draws": rows(_without(sound[fit.form_name], deltas)),
+            "rivals": tuple(
+                Rival(form=each, draws=rows(_without(sound[each], deltas)))
+                for each in others
+                if len(sound[each]) and len(sound[fit.form_name])
+            ),
+        }
+    )
+
+
+def _sound(law: Law, form: Form, deltas: LayerDeltas, draws: FloatArray) -> FloatArray:
+    """Those draws of a form that trainings support."""
+    own = mixed([(form, rows(_without(draws, deltas)))], {}, {})
+    return draws[[not fault for fault in law.faults_of(own)]]
 
 
 def _ranges(fit: Fit) -> dict[str, tuple[float, float]]:

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 from objectives.loss_law.features import OWNERS
 from objectives.loss_law.layer_deltas import QUANTITIES
+from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
 DesignKind = Literal["dense", "sparse"]
@@ -84,6 +85,18 @@ class Region(BaseModel):
     def designs(self) -> FloatArray:
         """Logarithms of the rows, (rows, axes)."""
         return np.asarray(np.log([[float(number) for number in row.split()] for row in self.rows]))
+
+    @property
+    def designs_as_built(self) -> Architectures | None:
+        """The rows as architectures of one head; None of rows that do not say the shape."""
+        if not self.rows or not {"depth", "width", "expert_ffn_ratio"} <= {*self.axes}:
+            return None
+        columns: dict[str, FloatArray] = dict(zip(self.axes, np.exp(self.designs).T, strict=True))
+        named = ("depth", "width", "n_experts", "top_k")
+        shape: dict[str, AnyArray] = {name: np.rint(columns[name]).astype(int) for name in named if name in columns}
+        size = np.maximum(np.rint(columns["expert_ffn_ratio"] * columns["width"]).astype(int), 1)
+        heads = {"head_dim": shape["width"], "n_heads": np.ones_like(size), "n_kv_heads": np.ones_like(size)}
+        return Architectures.from_columns({**shape, **heads, "expert_size": size})
 
     def excess(self, range_of: Callable[[str], Range | None]) -> Iterator[tuple[str, Value]]:
         """By quantity, and for `rows`: ln of the factor by which a design lies beyond, 0 inside; of ranges of a quantity the least in them.

@@ -266,6 +266,16 @@ class Form(BaseModel):
             found = {name: value * factor for name, value in found.items()}
         return found | shares({name: found[name] for name in self.joined}, c[self.join]) if self.joined else found
 
+    def irreducible(self, c: Mapping[str, float]) -> float:
+        """What a loss that is a sum keeps however large a model is, nats; 0 of any other."""
+        if self.of != "loss" or self.factors:
+            return 0.0
+        return sum(
+            term.sign * c[term.scale]
+            for name, term in self.terms.items()
+            if not term.features and name not in self.joined
+        )
+
     def loss(self, total: FloatArray) -> FloatArray:
         """The loss of the sum of the terms; infinite where it is beyond floating point."""
         with beyond_floats():

@@ -1,6 +1,6 @@
 """Loss laws: a form (a module of `law_forms`) with coefficients and the range they were fitted on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -22,7 +22,7 @@ from objectives.loss_law.draws import Draw, Rival, Row, delta_faults, draw_fault
 from objectives.loss_law.features import feature
 from objectives.loss_law.form import Coefficients, Form, beyond_floats, named_form
 from objectives.loss_law.layer_deltas import CONTEXT, QUANTITIES, Context, Kind, LayerDeltas, nats, share_of
-from objectives.loss_law.precision_cost import FULL, GROUP, TOKENS, FewBits, Penalty, PrecisionLaw
+from objectives.loss_law.precision_cost import GROUP, TOKENS, FewBits, Penalty, PrecisionLaw
 from objectives.quantities import Name
 from objectives.text.vocabulary_cost import VocabularyCost
 from search_spaces.architectures import Architectures
@@ -30,6 +30,7 @@ from search_spaces.arrays import BoolArray, FloatArray, brief
 from search_spaces.columns import Part
 
 BLOCK = 65_536
+FARTHEST = 4.0  # nats that texts and tokenizers make of one loss
 
 
 @brief
@@ -128,9 +129,31 @@ class Law(BaseModel):
         faults += draw_faults(needed, self.covariance, self.draws, self._rival_draws(), tokens=self.tokens is not None)
         draws = [*self.draws, *(row for rival in self.rivals for row in rival.draws)]
         faults += delta_faults(self.layer_deltas, self.layer_delta_draws, len(draws))
+        if not faults and any(unsound := self.faults_of(self.drawn)):
+            at = next(at for at, fault in enumerate(unsound) if fault)
+            faults = [f"draws: expected draws that trainings support, got in draw {at + 1} {unsound[at]}; leave it out"]
         if faults:
             raise ValueError("\n".join(faults))
         return self
+
+    def faults_of(self, drawn: Sequence[Draw]) -> list[str]:
+        """Why each draw is no law that trainings support, "" of one that is: a loss below 0 of a model of any size, a row priced far from the law's own prediction."""
+        least = [draw.form.irreducible(draw.coefficients) for draw in drawn]
+        shapes = [each for region in self.covers.values() if (each := region.designs_as_built) is not None]
+        off: FloatArray = np.zeros(len(drawn))
+        if shapes and drawn:
+            rows, known = Architectures.concatenate(shapes), dict[str, FloatArray]()
+            own = sum(self._values(self.law_form, rows, self.coefficients, known).values(), np.zeros(len(rows)))
+            losses = losses_without_kinds(drawn, len(rows), lambda form, c: self._values(form, rows, c, known))
+            off = np.abs(losses - self.law_form.loss(own)).max(axis=1)
+        return [
+            f"a loss of {loss:.4g} nats however large a model is, below 0"
+            if loss < 0.0
+            else ""
+            if nats <= FARTHEST
+            else f"a loss {nats:.4g} nats from the law's own, more than {FARTHEST:g}"
+            for loss, nats in zip(least, off.tolist(), strict=True)
+        ]
 
     def _rival_draws(self) -> list[tuple[Form, tuple[Row, ...]]]:
         return [(named_form(rival.form), rival.draws) for rival in self.rivals]
@@ -273,30 +296,27 @@ class Law(BaseModel):
             for name, ends in domain.items():
                 out = beyond(self.feature(architectures, name), *ends) & where
                 found[name] = out | found.get(name, np.zeros_like(out))
-        if self.few_bits is not None:
-            found["n_experts"] = found.get("n_experts", False) | (self.few_bits.of(architectures) & sparse)
         return {name: rows for name, rows in found.items() if rows.any()}
 
     @property
     def partial(self) -> bool:
         """Whether there are designs of which it says nothing."""
-        return bool(self.prices or self.prices_sparse or self.precision_law)
+        return bool(self.prices or self.prices_sparse)
 
     @property
     def priced_designs(self) -> str:
-        """What it prices: `designs of n_experts 1 alone`, `every design, at few bits (qat) dense ones alone`."""
+        """What it prices: `designs of n_experts 1 alone`, `every design`."""
         every = [ranged(name, *ends) for name, ends in self.prices.items()]
         sparse = [ranged(name, *ends) for name, ends in self.prices_sparse.items()]
         said = [f"designs of {' and '.join(every)}"] if every else ["dense designs"] if sparse else []
         said += [f"those with experts of {' and '.join(sparse)}"] if sparse else []
-        whole = f"{' and '.join(said)} alone" if said else "every design"
-        return whole + (f", at few bits ({self.precision_law}) dense ones alone" if self.precision_law else "")
+        return f"{' and '.join(said)} alone" if said else "every design"
 
     @property
     def separable(self) -> bool:
         """Whether it is a sum whose terms belong to one part of an architecture each and never turn along an axis of the FFN."""
         form = self.law_form
-        if form.of != "loss" or form.factors or form.joined or self.domain or self.prices_sparse or self.penalty:
+        if form.of != "loss" or form.factors or form.joined or self.prices or self.prices_sparse or self.penalty:
             return False
         return all(term.part and not term.turns for term in form.terms.values())
 
@@ -329,14 +349,6 @@ class Law(BaseModel):
     def at(self, precision: str) -> "Law":
         """The law of designs of one format."""
         return self.model_copy(update={"precision": precision}) if self.precision_law and precision else self
-
-    @property
-    def domain(self) -> dict[str, tuple[float, float]]:
-        """What every design of its own precision must be to be priced."""
-        if self.precision_law is None or self.precision in FULL:
-            return self.prices
-        least, most = self.prices.get("n_experts", (1.0, 1.0))
-        return {**self.prices, "n_experts": (max(least, 1.0), min(most, 1.0))}
 
     @property
     def regions(self) -> Mapping[DesignKind, Region]:

@@ -1,7 +1,7 @@
 """The cost of few bits: laws of the loss that quantised weights and activations add to a dense model's.
 
-Each adds scale · N^−exponent nats, N the parameters without embeddings, so that it stands beside any law of the loss. None
-was fitted to mixtures of experts: of few bits each prices dense models alone.
+Each adds scale · N^−exponent nats, N the active parameters without embeddings, so that it stands beside any law of the loss. None was fitted to
+mixtures of experts: these cost as much as dense models of as many active parameters, and draws of that are twice as wide.
 
     qat         k D^γ_D (log2 g)^γ_G / N^γ_N            (Chen et al. 2025, D tokens, groups of g weights)
     multiplier  A (N·m)^−α − A N^−α                     (Frantar et al. 2025, m per format; A, α of `chinchilla_epoch`)
@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 
 from objectives.loss_law.features import feature
-from objectives.weight_formats.table import format_costs
+from objectives.weight_formats.table import BILLION, ENDS, format_costs
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.formats import FORMATS, base_of, kv_bits_of, operators_of
@@ -76,7 +76,7 @@ SOURCES: MappingProxyType[PrecisionLaw, str] = MappingProxyType(
 )
 CAVEATS: MappingProxyType[PrecisionLaw, str] = MappingProxyType(
     {
-        "qat": "of models trained at few bits, dense, 74 to 595 M parameters, 10 to 100 B tokens; constants transcribed",
+        "qat": "of dense models trained at few bits, 74 to 595 M parameters, 10 to 100 B tokens; constants transcribed",
         "multiplier": "of dense models trained at few bits, on the loss of chinchilla_epoch; constants transcribed",
         "kumar": "its authors say that its constants do not transfer; dense, 30 to 220 M parameters; constants transcribed",
         "post_training": "of dense models rounded after training, mostly 0.3 to 70 B parameters; perplexities of plain text",
@@ -86,9 +86,9 @@ CAVEATS: MappingProxyType[PrecisionLaw, str] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Penalty:
-    """scale · N^−exponent nats of one format under one law, `law`, for `tokens` training tokens; dense models alone.
+    """scale · N^−exponent nats of one format under one law, `law`, for `tokens` training tokens, N active parameters.
 
-    fitted_on: the parameters of the models that it was fitted to, where the format has its own.
+    fitted_on: the parameters of the models that it was fitted to, where the format has its own; of_experts: factor on a draw's cost in models with experts.
     """
 
     law: PrecisionLaw
@@ -96,11 +96,12 @@ class Penalty:
     exponent: float
     tokens: float
     fitted_on: tuple[float, float] | None = None
+    of_experts: float = 1.0
 
-    def nats(self, parameters: FloatArray) -> FloatArray:
-        """What the format adds to the loss of models of so many parameters without embeddings, nats, (n,)."""
-        cost: FloatArray = self.scale * np.asarray(parameters, dtype=np.float64) ** -self.exponent
-        return cost
+    def nats(self, active: FloatArray, sparse: BoolArray) -> FloatArray:
+        """What the format adds to the loss of models of so many active parameters without embeddings, with experts or not, nats, (n,)."""
+        cost = self.scale * np.asarray(active, dtype=np.float64) ** -self.exponent
+        return np.where(sparse, self.of_experts * cost, cost)
 
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:
@@ -149,22 +150,22 @@ class FewBits:
         costs = format_costs()
         if name == "int4" and self.group_size > GROUP:
             return None
-        scale, exponent = costs.term(name)
-        if self.draw is not None:
-            scales, exponents = costs.drawn_terms(name)
-            scale, exponent = (float(each[self.draw % len(each)]) for each in (scales, exponents))
-        return Penalty(self.law, scale, exponent, self.tokens, costs.fitted_on[name])
+        if self.draw is None:
+            return Penalty(self.law, *costs.term(name), self.tokens, costs.fitted_on[name])
+        scale, exponent, wider = (float(each[self.draw % len(each)]) for each in _drawn_terms(name))
+        return Penalty(self.law, scale, exponent, self.tokens, costs.fitted_on[name], wider)
 
     def prices(self, precision: str) -> bool:
         """Whether the law says what a format costs, its KV cache included."""
         known = self.law == "kumar" or kv_bits_of(precision) is None
         return known and (operators_of(precision) in FULL or self.penalty(precision) is not None)
 
-    def interval(self, parameters: float) -> tuple[float, float] | None:
-        """Where 90 % of what its own format may cost lie, nats; None of a law that does not say how sure it is."""
+    def interval(self, design: Architectures) -> tuple[float, float] | None:
+        """Where 90 % of what its own format may cost one design lie, nats; None of a law that does not say how sure it is."""
         if self.law != "post_training":
             return None
-        return format_costs().interval(operators_of(self.precision), parameters)
+        low, high = np.quantile(self.drawn(design, len(format_costs().draws))[:, 0], ENDS)
+        return float(low), float(high)
 
     def _fewer(self, a: float, alpha: float, left: float) -> Penalty:
         """A (left · N)^−α − A N^−α."""
@@ -183,7 +184,8 @@ class FewBits:
         """What the formats of architectures add to the loss, nats, (n,)."""
         found = np.zeros(len(architectures))
         for cost, rows in self._costly(architectures):
-            found[rows] = cost.nats(feature(architectures[rows], "parameters"))
+            some = architectures[rows]
+            found[rows] = cost.nats(feature(some, "active_parameters"), some.n_experts > 1)
         return found
 
     def drawn(self, architectures: Architectures, count: int) -> FloatArray:
@@ -193,26 +195,26 @@ class FewBits:
         found, costs = np.zeros((count, len(architectures))), format_costs()
         for name, rows in architectures.in_formats():
             if self.penalty(name) is not None:
-                turns = np.arange(count) % len(costs.draws)
-                scales, exponents = (
-                    each[turns, None] for each in costs.drawn_terms(operators_of(name or self.precision))
-                )
-                found[:, rows] = scales * feature(architectures[rows], "parameters") ** -exponents
-        return found
-
-    def of(self, architectures: Architectures) -> BoolArray:
-        """Which have a format of few bits, (n,)."""
-        found = np.zeros(len(architectures), dtype=bool)
-        for name, rows in architectures.in_formats():
-            found[rows] = (name or self.precision) not in FULL
+                turns, some = np.arange(count) % len(costs.draws), architectures[rows]
+                terms = _drawn_terms(operators_of(name or self.precision))
+                scales, exponents, wider = (each[turns, None] for each in terms)
+                cost = scales * feature(some, "active_parameters") ** -exponents
+                found[:, rows] = np.where(some.n_experts > 1, wider * cost, cost)
         return found
 
     def extrapolates(self, architectures: Architectures) -> BoolArray:
         """Whose format costs something that the law was not fitted on, (n,)."""
         found = np.zeros(len(architectures), dtype=bool)
         for cost, rows in self._costly(architectures):
-            found[rows] = cost.extrapolates(feature(architectures[rows], "parameters"))
+            found[rows] = cost.extrapolates(feature(architectures[rows], "active_parameters"))
         return found
+
+
+def _drawn_terms(name: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Scale and exponent of a format's cost under each draw, and the factor with which its distance from the median's is doubled at 10⁹ parameters, each (draws,)."""
+    costs = format_costs()
+    (scale, exponent), (scales, exponents) = costs.term(name), costs.drawn_terms(name)
+    return scales, exponents, scales * BILLION**-exponents / (scale * BILLION**-exponent)
 
 
 def _bits(precision: str) -> tuple[tuple[int, float], ...]:

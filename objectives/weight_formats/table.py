@@ -186,12 +186,6 @@ class FormatCosts(BaseModel):
         exponents = rows[:, 0]
         return rows[:, 1 + list(self.nats).index(name)] * BILLION**exponents, exponents
 
-    def interval(self, name: str, parameters: float) -> tuple[float, float]:
-        """Where 90 % of such costs lie in a model of a size, nats."""
-        scales, exponents = self.drawn_terms(name)
-        low, high = np.quantile(scales * parameters**-exponents, ENDS)
-        return float(low), float(high)
-
 
 @cache
 def format_costs() -> FormatCosts:

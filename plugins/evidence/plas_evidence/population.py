@@ -24,7 +24,7 @@ from objectives.evidence.joint_form import (
     excess,
     with_slopes,
 )
-from objectives.evidence.posterior import DRAWS, FREEDOM, LEAST_SCALE, START, normal_points, predicted
+from objectives.evidence.posterior import BOUNDED, DRAWS, FREEDOM, LEAST_SCALE, START, normal_points, predicted
 from objectives.fitting.law_file import covered, ranges_of
 from objectives.loss_law.coverage import DesignKind, Region, ends_of
 from objectives.loss_law.features import feature
@@ -42,7 +42,6 @@ SHARED_SD = 0.15  # of what all that a factor of parameters and of tokens is wor
 LABORATORIES = 4.0  # how many laboratories the prior of how they differ weighs
 ROUNDS, STEPS, TRIES = 40, 12, 8
 LONGEST_STEP = 0.5
-BOUNDED = [NAMES.index(name) for name in ("ln a", "ln b", "ln kappa")]  # what decides far from the rows
 TRIED = 16 * DRAWS  # points, of which those within the bounds are drawn
 
 
