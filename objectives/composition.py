@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from objectives.loss_law.coverage import ULPS, Range, Value, extrapolation, kinds_of
-from objectives.loss_law.features import COUNTS, MADE_OF, OWNERS, WITH_EMBEDDINGS, part_of
+from objectives.loss_law.features import COUNTS, MADE_OF, OF_TRAINING, OWNERS, WITH_EMBEDDINGS, part_of
 from objectives.loss_law.form import Form, LogProduct, Term, signed_exponent
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import QUANTITIES, LayerCosts
@@ -55,9 +55,9 @@ def composition_of_all(laws: Sequence[Law], value: Callable[[list[FloatArray]], 
 
 def extrapolation_of(law: Law) -> Composition:
     """Return how far designs lie beyond the rows of a law, as a function of additive quantities; for ranges the least value in them."""
-    of_training = ("tokens", "vocabulary")
+    of_training = (*OF_TRAINING, "vocabulary")
     names = dict.fromkeys(["n_experts", *(name for region in law.regions.values() for name in region.names)])
-    parts = dict.fromkeys(part for name in names if name not in of_training for part in _made_of(name))
+    parts = dict.fromkeys(part for name in names for part in _made_of(name) if part not in of_training)
     directions: dict[Quantity, int] = {part: 0 if bounded(part) else 1 for part in parts}
 
     def at_quantities(*columns: FloatArray) -> FloatArray:
@@ -65,7 +65,7 @@ def extrapolation_of(law: Law) -> Composition:
         experts = np.asarray(ranges["n_experts"][1])
 
         def range_of(name: str) -> Range | None:
-            return None if name == "tokens" and law.tokens is None else _range_of(name, law, ranges)
+            return None if name in OF_TRAINING and law.tokens is None else _range_of(name, law, ranges)
 
         excess = kinds_of(law.regions, experts, range_of, law.covered_vocabularies)
         return extrapolation(excess, len(columns[0]))
@@ -292,7 +292,7 @@ def _range_of(name: str, law: Law, ranges: Ranges) -> Range:
     """The range of any quantity of a law: as it is, made of others, bent, with the law's embeddings, or the law's tokens."""
     if name in MADE_OF:
         return reduce(
-            _times, (_power(ranges[part], power) for part, power in MADE_OF[name].items())
+            _times, (_power(_range_of(part, law, ranges), power) for part, power in MADE_OF[name].items())
         )  # as `feature` does
     if name in WITH_EMBEDDINGS:
         tables = law.vocabulary * (1.0 if law.tied else 2.0) * ranges["width"][0]

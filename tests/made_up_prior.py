@@ -31,13 +31,14 @@ def prior_law(covers: Mapping[DesignKind, Region]) -> Law:
     whole = np.zeros((len(NAMES) + 1, len(NAMES) + 1))
     whole[:-1, :-1], whole[-1, -1] = covariance(), LEVEL_SD**2
     drawn = Belief(np.append(CENTRE, LEVEL), whole, 0.01).drawn()
+    ends = {name: limits for region in covers.values() for name, limits in region.ranges.items()}
     rows = [list(_row(point[:-1], point[-1]).values()) for point in drawn]
     return Law.model_validate(
         {
             "name": "others",
             "form": FORM,
             "coefficients": _row(CENTRE, LEVEL),
-            "fitted_on": {name: ends for region in covers.values() for name, ends in region.ranges.items()},
+            "fitted_on": {"parameters": ends["active_parameters"], **ends},
             "covers": {kind: region.model_dump() for kind, region in covers.items()},
             "tokens": 1e10,
             "residual_sd": 0.01,

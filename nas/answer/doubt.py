@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nas.answer.witness import dense_twin, evidence_beside
 from nas.errors import UsageError
 from nas.exact.expected_regret import ExpectedRegret, least_expected_regret, least_expected_regrets
 from nas.problem.evaluations import Evaluations
@@ -16,18 +15,14 @@ from nas.problem.uncertainty import (
     FROM_LOSS,
     Difference,
     NotToldApart,
-    Undecided,
-    differences,
     from_models,
     has_doubt,
     misfit,
     not_told_apart_from,
     tied,
-    undecided_axes,
 )
 from objectives.loss_law.draws import spread, trimmed_mean
 from objectives.loss_law.law import Law
-from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
 
 
@@ -46,15 +41,13 @@ class Doubt:
     differences: per pick those from each published model, by its label; groups: of the frontier's designs, those of one
     group are not told apart, -1 outside of the evidence, None without a loss among the objectives; regrets: per pick,
     None beside a published model, outside of the evidence, and where nothing is known of it; level_sd: of one loss on an
-    unknown text, at the first pick, nats, None without draws; undecided: axes along which the law cannot tell cheaper
-    designs from the first pick; not_told_apart: the evaluated designs that it cannot tell from it.
+    unknown text, at the first pick, nats, None without draws; not_told_apart: the evaluated designs that it cannot tell from it.
     """
 
     differences: tuple[dict[str, Difference], ...]
     groups: IntArray | None
     regrets: tuple[PickRegret | None, ...]
     level_sd: float | None
-    undecided: tuple[Undecided, ...] = ()
     not_told_apart: NotToldApart | None = None
 
     @property
@@ -76,7 +69,9 @@ def doubt_of(
         tied(law, problem.architectures(frontier.genotypes)) if on_loss else None,
         _regrets(problem, picks, frontier),
         _level_sd(problem, picks[0].answer) if picks and law.draws else None,
-        *(_undecided(problem, picks[0].answer, found) if picks and on_loss else ((), None)),
+        None
+        if not picks or not on_loss or picks[0].answer is None
+        else not_told_apart_from(problem, picks[0].answer, found),
     )
 
 
@@ -99,14 +94,6 @@ def _level_sd(problem: Problem, answer: Evaluations | None) -> float | None:
         return None
     losses = problem.scenario.law.drawn_losses(problem.architectures(answer.genotypes))
     return float(np.hypot(spread(losses[:, 0]), misfit(problem.scenario.law)))
-
-
-def _undecided(
-    problem: Problem, answer: Evaluations | None, found: Evaluations
-) -> tuple[tuple[Undecided, ...], NotToldApart | None]:
-    if answer is None:
-        return (), None
-    return tuple(undecided_axes(problem, answer.genotypes[0])), not_told_apart_from(problem, answer, found)
 
 
 def _regrets(problem: Problem, picks: Sequence[Pick], frontier: Evaluations) -> tuple[PickRegret | None, ...]:
@@ -158,65 +145,3 @@ def _pick_regret(problem: Problem, law: Law, pick: IntArray, best: ExpectedRegre
     nats = trimmed_mean(own - lowest)
     least = best if best.expected_regret < nats else replace(best, genotype=pick, expected_regret=nats)
     return PickRegret(nats, least)
-
-
-@dataclass(frozen=True, eq=False)
-class ByEvidence:
-    """A pick under the law `evidence`: how its loss differs from a published model's, or from that of the law's own best.
-
-    baseline: the model that the pick is as fast as, "" for the law's own best; best and difference: that design and the
-    difference from it, None where it is the pick; experts: from the dense design of as many active parameters,
-    None of a dense pick; more_active: of the same design with 2K from it, None where there is none.
-    """
-
-    baseline: str
-    best: Architectures | None
-    design: Architectures
-    difference: Difference | None
-    experts: Difference | None
-    more_active: Difference | None
-
-
-def by_evidence(
-    problem: Problem, baselines: Sequence[Baseline], picks: Sequence[Pick], found: Evaluations
-) -> ByEvidence | None:
-    """The pick as fast as the first published model with one, else that of your budgets; None of a law that says itself how sure it is."""
-    law, own = problem.scenario.law, {metric.name for metric in problem.functions}
-    if has_doubt(law) or not set(found.objectives) & set(FROM_LOSS) - own:
-        return None
-    evidence = evidence_beside(law)
-    for known in baselines:
-        for pick in picks:
-            if pick.question.baseline == known.label and pick.answer is not None:
-                design = problem.architectures(pick.answer.genotypes)
-                return ByEvidence(known.label, None, design, *_differences(evidence, design, known.architecture))
-    if not picks or picks[0].answer is None:
-        return None
-    answer, row = picks[0].answer, _own_best(problem, evidence, found)
-    design, best = (problem.architectures(each) for each in (answer.genotypes, found.genotypes[[row]]))
-    difference, *of_experts = _differences(evidence, design, best)
-    if int(answer.keys[0]) == int(found.keys[row]):
-        return ByEvidence("", None, design, None, *of_experts)
-    return ByEvidence("", best, design, difference, *of_experts)
-
-
-def _own_best(problem: Problem, evidence: Law, found: Evaluations) -> int:
-    """The row of its own pick within the budgets, among what was evaluated."""
-    loss, rows = np.full(len(found), np.inf), np.flatnonzero(found.feasible)
-    loss[rows] = evidence.loss(problem.architectures(found.genotypes[rows]))
-    row = PickRule(None).row(replace(found, metrics={**found.metrics, "loss": loss}))
-    assert row is not None
-    return row
-
-
-def _differences(
-    evidence: Law, design: Architectures, other: Architectures
-) -> tuple[Difference | None, Difference | None, Difference | None]:
-    """From another design, from the dense one of as many active parameters, and with 2K from K."""
-    k, e = design.top_k, int(design.n_experts[0])
-    dense = dense_twin(design)
-    more = replace(design, top_k=np.minimum(2 * k, e))
-    found = differences(
-        evidence, Architectures.concatenate([design, more]), Architectures.concatenate([other, dense, design])
-    )
-    return found[0][0], found[0][1] if e > 1 else None, found[1][2] if 2 * int(k[0]) < e else None

@@ -7,7 +7,7 @@ import numpy as np
 
 from nas.answer.changes import Changes, changes_of
 from nas.answer.device_times import alike, device_times
-from nas.answer.doubt import ByEvidence, Doubt, by_evidence, doubt_of
+from nas.answer.doubt import Doubt, doubt_of
 from nas.answer.law_verdicts import LawAnswers, law_answers
 from nas.answer.on_each_device import OnDevice, held_on_device, on_each_device
 from nas.answer.witness import Witness, of_picks
@@ -18,7 +18,7 @@ from nas.problem.evaluations import Distance, Evaluations, Scale, distance, fron
 from nas.problem.law_caveats import blind_axes
 from nas.problem.picks import Pick, answers
 from nas.problem.problem import UNCOVERED, Problem
-from nas.problem.uncertainty import Uncertainty, uncertainty
+from nas.problem.uncertainty import uncertainty
 from nas.record.store import known_in
 from nas.search.assembly import Study, under_preset
 from nas.search.discovery import penalised
@@ -46,9 +46,7 @@ class Outcome:
     exact_losses: tuple[float | None, ...]
     blind: tuple[str, ...]
     optimal: FloatArray | None
-    regrets: tuple[tuple[float, float] | None, ...]
     doubt: Doubt | None
-    by_evidence: ByEvidence | None
     witnesses: tuple[Witness | None, ...]
     scale: Scale | None
     exact: ExactSolution | None
@@ -152,9 +150,7 @@ def derived(
         exact_losses(problem, ending.whole),
         blind_axes(problem.space, problem.scenario.law),
         None if unsure is None else unsure.probability()[rows],
-        tuple(_regret(unsure, pick) for pick in picks),
         doubt_of(problem, study.baselines, picks, frontier, found),
-        by_evidence(problem, study.baselines, picks, found),
         of_picks(problem, study.baselines, picks, found),
         scale,
         exact,
@@ -246,16 +242,6 @@ def exact_losses(problem: Problem, whole: bool) -> tuple[float | None, ...]:
     everything = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
     found = (pick.answer for pick in answers(problem, everything))
     return tuple(None if row is None else float(row.metrics["loss"][0]) for row in found)
-
-
-def _regret(unsure: Uncertainty | None, pick: Pick) -> tuple[float, float] | None:
-    """The gain that another evaluated design within the pick's budgets may have; unknown beside a baseline."""
-    if unsure is None or pick.answer is None or pick.question.baseline:
-        return None
-    within = np.ones(len(unsure.evaluations), dtype=bool)
-    for budget in pick.question.budgets:
-        within &= unsure.evaluations.metrics[budget.metric] <= budget.limit
-    return unsure.regret(int(pick.answer.keys[0]), within)
 
 
 def scale_of(problem: Problem, frontier: Evaluations) -> Scale | None:

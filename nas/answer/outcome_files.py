@@ -12,7 +12,7 @@ from nas.answer.law_verdicts import along_columns, law_columns, laws_in_numbers
 from nas.answer.on_each_device import columns_on_devices
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import active_experts, question_text
-from nas.answer.sureness import doubt_in_numbers, evidence_in_numbers, flat, pick_in_numbers
+from nas.answer.sureness import doubt_in_numbers, flat, pick_in_numbers
 from nas.answer.three_sentences import answer_in_numbers
 from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json
@@ -102,9 +102,8 @@ def evaluation_table(problem: Problem, found: Evaluations, batches: IntArray) ->
 def answered(outcome: Outcome) -> list[dict[str, Any]]:
     """Per query its text and, where something fits, the architecture, its metrics and its times on the device."""
     rows: list[dict[str, Any]] = []
-    unsure = any(regret is not None for regret in outcome.regrets)
-    every = zip(outcome.picks, outcome.device_times, outcome.regrets, outcome.exact_losses, strict=True)
-    for place, (pick, there, regret, best) in enumerate(every):
+    every = zip(outcome.picks, outcome.device_times, outcome.exact_losses, strict=True)
+    for place, (pick, there, best) in enumerate(every):
         row: dict[str, Any] = {"question": question_text(outcome.study.problem, pick.question)}
         row["budgets"] = limits(outcome.study.problem, pick.question)
         if best is not None:
@@ -115,7 +114,6 @@ def answered(outcome: Outcome) -> list[dict[str, Any]]:
             row |= {name: value.item() if hasattr(value, "item") else value for name, value in design.items()}
             row.setdefault("vocabulary", 0)
             row |= there
-            row |= dict(zip(("regret_low", "regret_high"), regret or (None, None), strict=True)) if unsure else {}
             row |= pick_in_numbers(outcome, place)
         rows.append(row)
     return rows
@@ -208,7 +206,6 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "law_does_not_see": list(outcome.blind),
         "law_on_active_experts": active_experts(outcome),
         "doubt": None if outcome.doubt is None else doubt_in_numbers(outcome.doubt),
-        "by_evidence": None if outcome.by_evidence is None else evidence_in_numbers(outcome.by_evidence),
         "laws": None if outcome.under_laws is None else laws_in_numbers(problem, outcome.under_laws),
         "learned": {name: each for section in outcome.sections for name, each in section.figures.items()} or None,
         "lessons": [line for section in outcome.sections for line in section.sentences] or None,

@@ -56,7 +56,7 @@ def _as_it_is(outcome: Outcome) -> Table:
     header = ("within", LOSS, OF_FIRST.format(first), EXACT, "takes", *OF_SIZE, "architecture", WITNESS)
     without = set() if first else {OF_FIRST.format(first)}
     body = [_pick_row(outcome, pick, best) for pick, _, best in rows]
-    below = (*regret_lines(outcome), *expected_regrets(outcome))
+    below = expected_regrets(outcome)
     return _table(WITHIN, header, body, without, below)
 
 
@@ -70,7 +70,7 @@ def _in_convention(outcome: Outcome) -> Table:
     held = outcome.held or [None] * len(rows)
     body = [_both_rows(outcome, *row, each) for row, each in zip(rows, held, strict=True)]
     missed = [misses(limits(problem, pick.question), there) for pick, there, _ in rows]
-    below = (verdict(problem, outcome.on_device, missed), *regret_lines(outcome), *expected_regrets(outcome))
+    below = (verdict(problem, outcome.on_device, missed), *expected_regrets(outcome))
     return _table(WITHIN, header, body, without, below)
 
 
@@ -181,15 +181,6 @@ def _table(title: str, header: Sequence[str], body: list[list[str]], without: se
     shown = [header[i] for i in kept]
     notes = [*[EXACT_MEANS] * (EXACT in shown), *below]
     return table_of(shown, [[row[i] for i in kept] for row in body], title, notes)
-
-
-def regret_lines(outcome: Outcome) -> list[str]:
-    """The gain of another evaluated design over each pick, if the law carries draws."""
-    known = [
-        f"{p.question.label} {low:.4f} to {high:.4f}"
-        for p, (low, high) in ((p, r) for p, r in zip(outcome.picks, outcome.regrets, strict=True) if r is not None)
-    ]
-    return [f"Regret of the picks over 90 % of the law's draws, nats: {'; '.join(known)}."] if known else []
 
 
 def expected_regrets(outcome: Outcome) -> list[str]:

@@ -6,26 +6,22 @@ import numpy as np
 
 from nas.answer.design_words import describe, tokens_in_words
 from nas.answer.device_times import speeds
-from nas.answer.doubt import ByEvidence
 from nas.answer.outcome import Outcome
 from nas.answer.sureness import (
-    difference_in_words,
     doubt_outside,
     of_level,
     parts_lines,
     steps,
     sureness,
     uncertainty_in_words,
-    undecided_lines,
     unknown_uncertainty,
 )
-from nas.answer.witness import EVIDENCE
 from nas.problem.evaluations import rounded
 from nas.problem.law_caveats import active_experts_lines
 from nas.problem.objective import PickQuery, unit_of
 from nas.problem.problem import Problem
 from nas.problem.settings import tokens_of
-from nas.problem.uncertainty import AS_GOOD, FROM_LOSS
+from nas.problem.uncertainty import FROM_LOSS
 from nas.problem.wording import in_words as quantity_in_words
 from nas.problem.wording import served_in_words
 from nas.search.strategy import ReportSection
@@ -310,7 +306,7 @@ def limits(outcome: Outcome) -> list[str]:
         f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty_in_words(law) or unknown_uncertainty(law)}, {known}.",
         *fit_lines(law),
         *doubt_outside(law, outside),
-        *of_published_trainings(outcome),
+        *active_experts(outcome),
         *steps(outcome),
         *equal_loss(outcome),
         *not_decided(outcome),
@@ -342,28 +338,20 @@ def equal_loss(outcome: Outcome) -> list[str]:
 
 
 def not_decided(outcome: Outcome) -> list[str]:
-    """What the answer rests on, and what the law does not decide of it: designs that it cannot tell from it; at length axis by axis."""
+    """What the answer rests on, and what the law does not decide of it: designs that it cannot tell from it."""
     law, answer = outcome.study.problem.scenario.law, outcome.picks[0].answer if outcome.picks else None
     if outcome.doubt is None or answer is None:
         return []
-    axes = undecided_lines(law, outcome.doubt.undecided, "the answer")
     design = outcome.study.problem.architectures(answer.genotypes)
-    return [*parts_lines(law, design, outcome.study.baselines), *_tied(outcome), *axes]
+    return [*parts_lines(law, design, outcome.study.baselines), *_tied(outcome)]
 
 
 def _tied(outcome: Outcome) -> list[str]:
     alike = None if outcome.doubt is None else outcome.doubt.not_told_apart
     if alike is None:
         return []
-    genes = ", ".join(f"{quantity_in_words(name)} {ends}" for name, ends in alike.genes.items())
     many = "1 evaluated design is" if alike.number == 1 else f"{alike.number:,} evaluated designs are"
-    said = f"Within your budgets {many} not told apart from the answer: {genes}"
-    if alike.cheapest is None:
-        return [said]
-    least = describe(alike.cheapest, outcome.study.problem.space.settings)
-    return [
-        f"{said}; the cheapest within {AS_GOOD:g} nats of it, {alike.metric} {alike.cost:.4g}, loss {alike.loss:.4f}: {least}"
-    ]
+    return [f"Within your budgets {many} not told apart from the answer"]
 
 
 def active_experts(outcome: Outcome) -> list[str]:
@@ -376,39 +364,6 @@ def active_experts(outcome: Outcome) -> list[str]:
     lines = [] if picks is None else active_experts_lines(law, picks, "picks")
     frontier = problem.architectures(outcome.frontier.genotypes)
     return lines or active_experts_lines(law, frontier, "designs of the frontier")
-
-
-def of_published_trainings(outcome: Outcome) -> list[str]:
-    """What law `evidence` says of a pick of a law that does not say how sure it is, and what is published of its K, in one line."""
-    of_k, found = active_experts(outcome), outcome.by_evidence
-    if found is None:
-        return of_k
-    return [" ".join([f"Law {EVIDENCE} (published trainings) on {_on_pick(found)}.", *of_k])]
-
-
-def _on_pick(found: ByEvidence) -> str:
-    """`the pick as fast as MODEL: -0.25 nats (-0.31 to -0.19), better with probability 0.99`, with what its experts give."""
-    difference = "" if found.difference is None else difference_in_words(found.difference)
-    if found.baseline:
-        said = f"the pick as fast as {found.baseline}: {difference}"
-    elif found.best is None:
-        said = "your pick: its own best of the evaluated too"
-    else:
-        said = f"your pick: {difference} than its own best of the evaluated, {describe(found.best)}"
-    e, k = int(found.design.n_experts[0]), int(found.design.top_k[0])
-    experts = (
-        []
-        if found.experts is None
-        else [
-            f"its {e} experts beside a dense design of as many active parameters: {difference_in_words(found.experts)}"
-        ]
-    )
-    active = (
-        []
-        if found.more_active is None
-        else [f"{2 * k} active experts in place of {k}: {difference_in_words(found.more_active)}"]
-    )
-    return "; ".join([said, *experts, *active])
 
 
 def fit_lines(law: Law) -> list[str]:

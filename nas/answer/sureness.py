@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from nas.answer.design_words import describe
-from nas.answer.doubt import ByEvidence, Doubt, PickRegret
+from nas.answer.doubt import Doubt, PickRegret
 from nas.answer.outcome import Outcome
 from nas.answer.witness import EVIDENCE, Witness, own_in_words, parts_of_gain
 from nas.problem.objective import Baseline
 from nas.problem.problem import Problem
-from nas.problem.uncertainty import Difference, Undecided, has_doubt
+from nas.problem.uncertainty import Difference, has_doubt
 from objectives.display_text import chance
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
@@ -20,7 +20,6 @@ from search_spaces.arrays import AnyArray, FloatArray
 
 OUTSIDE = "outside of the evidence"
 LEVEL = "90 %: "  # of intervals, where no head of a column says it
-NOT_TOLD_APART = "Cheaper along one axis, and by the law not told apart from {}"
 
 
 def doubt_outside(law: Law, outside: int) -> list[str]:
@@ -115,17 +114,6 @@ def steps(outcome: Outcome) -> list[str]:
     return [
         f"The law tells {doubt.steps} steps of the frontier's {inside:,} designs{within} apart: in a step the cheapest will do"
     ]
-
-
-def undecided_lines(law: Law, found: Sequence[Undecided], of: str) -> list[str]:
-    """Cheaper designs along one axis that the law cannot tell from one, and what it does not see; nothing where there are none."""
-    steps = [f"{each.step} {_interval(each.difference, ' nats', LEVEL)}, {_cheaper(each)}" for each in found]
-    unseen = f". Law {law.name} does not see {', '.join(law.unseen)}" if law.unseen else ""
-    return [f"{NOT_TOLD_APART.format(of)}: {'; '.join(steps)}{unseen}"] if steps else []
-
-
-def _cheaper(found: Undecided) -> str:
-    return f"{found.metric} {found.before:.4g} -> {found.after:.4g}"
 
 
 def of_level(outcome: Outcome) -> list[str]:
@@ -247,33 +235,15 @@ def flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def doubt_in_numbers(doubt: Doubt) -> dict[str, Any]:
-    """Of the frontier how many steps are told apart; the sd of one loss on an unknown text, nats; the axes that are undecided at the answer."""
-    undecided = [
-        {
-            "step": each.step,
-            **difference_in_numbers(each.difference),
-            "metric": each.metric,
-            "before": each.before,
-            "after": each.after,
-        }
-        for each in doubt.undecided
-    ]
+    """Of the frontier how many steps are told apart; the sd of one loss on an unknown text, nats; designs that are not told apart from the answer."""
     steps = None if doubt.groups is None else doubt.steps
     alike = doubt.not_told_apart
     cheapest = None if alike is None or alike.cheapest is None else describe(alike.cheapest)
     numbers = None if alike is None else {**asdict(alike), "cheapest": cheapest}
-    return {"frontier_steps": steps, "loss_sd": doubt.level_sd, "undecided": undecided, "not_told_apart": numbers}
+    return {"frontier_steps": steps, "loss_sd": doubt.level_sd, "not_told_apart": numbers}
 
 
 def witness_in_numbers(found: Witness) -> dict[str, Any]:
     """A difference under `evidence`, whether it confirms the study's law, and its own pick."""
     own = None if found.own is None else describe(found.own)
     return {**difference_in_numbers(found.difference), "confirms": found.confirms, "own_pick": own}
-
-
-def evidence_in_numbers(found: ByEvidence) -> dict[str, Any]:
-    """A pick under the law `evidence`: which, and its differences."""
-    parts = {"difference": found.difference, "experts": found.experts, "more_active": found.more_active}
-    numbers = {name: None if each is None else difference_in_numbers(each) for name, each in parts.items()}
-    best = None if found.best is None else describe(found.best)
-    return {"beside": found.baseline or None, "own_best": best, "architecture": describe(found.design), **numbers}

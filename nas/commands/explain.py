@@ -20,7 +20,6 @@ from nas.answer.sureness import (
     difference_in_numbers,
     difference_in_words,
     parts_lines,
-    undecided_lines,
     witness_in_numbers,
 )
 from nas.answer.witness import Witness, model_witnesses
@@ -37,7 +36,7 @@ from nas.problem.objective import Baseline, about_energy
 from nas.problem.problem import Problem
 from nas.problem.quantiles import measured_at, own_in_words
 from nas.problem.steps import AT_EQUAL_TEXT, AtContext, HeadStep, along_contexts, has_long_contexts
-from nas.problem.uncertainty import Difference, Undecided, from_models, undecided_axes
+from nas.problem.uncertainty import Difference, from_models
 from nas.problem.wording import best_served, in_words
 from nas.record.candidates import read_candidates
 from nas.search.assembly import Study, assemble
@@ -155,14 +154,7 @@ def _remarks(
             for label, own in differences.items()
         ),
         *parts_lines(scenario.law, chosen, [model for model in study.baselines if model.label in differences]),
-        *undecided_lines(scenario.law, _undecided(study.problem, chosen), "it"),
     ]
-
-
-def _undecided(problem: Problem, chosen: Architectures) -> list[Undecided]:
-    """Axes along which the law cannot tell cheaper designs of the space from this one; none of a design outside the space."""
-    key = problem.space.find(chosen)
-    return [] if key[0] < 0 else undecided_axes(problem, problem.space.genotypes(key)[0])
 
 
 def _study_and_design(request: ExplainRequest) -> tuple[Study, Baseline]:

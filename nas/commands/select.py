@@ -28,7 +28,6 @@ from nas.answer.sureness import (
     difference_in_short,
     evidence_columns,
     regret_in_numbers,
-    undecided_lines,
     witness_in_short,
 )
 from nas.answer.witness import EVIDENCE, model_witnesses
@@ -46,14 +45,11 @@ from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.quantiles import ships
 from nas.problem.uncertainty import (
-    FROM_LOSS,
     cheapest,
     cost_among,
     from_models,
-    has_doubt,
     tied,
     uncertainty,
-    undecided_axes,
 )
 from nas.study.metrics import check_form, parse_budget, select
 from nas.terminal.console import notice, say_json
@@ -208,16 +204,12 @@ def _law_lines(run: RecordedRun, rows: IntArray) -> list[str]:
     """Where the run's law comes from, what it does not see or decide, and whether it keeps K of the chosen low by itself."""
     law = run.law
     of_k = active_experts_lines(law, run.architectures(rows), "chosen designs")
-    alone = len(rows) == 1 and has_doubt(law) and set(FROM_LOSS) & set(run.run.resolved["objectives"])
-    within = tuple(b for b in run.evaluations.budgets if ships(b.metric, run.workload.figures))
-    problem = replace(study_of(run, {}, []).problem, budgets=within) if alone else None
-    undecided = [] if problem is None else undecided_axes(problem, run.evaluations.genotypes[rows[0]])
-    axes = (*blind_lines(law, blind_axes(run.space, law)), *of_k, *undecided_lines(law, undecided, "it"))
+    axes = (*blind_lines(law, blind_axes(run.space, law)), *of_k)
     return [line for line in (origin_line(law), verdict_line(law), *axes) if line]
 
 
 def _sureness(request: SelectRequest, run: RecordedRun, rows: IntArray) -> dict[str, AnyArray]:
-    """What the law's uncertainty says of the chosen: probability of optimality, regret of a single pick, ties."""
+    """What the law's uncertainty says of the chosen: probability of optimality, ties."""
     law = run.law
     alone = len(rows) == 1 or request.distinguishable
     group = None if alone else tied(law, run.architectures(rows))
@@ -226,12 +218,6 @@ def _sureness(request: SelectRequest, run: RecordedRun, rows: IntArray) -> dict[
     if unsure is None:
         return columns
     columns["probability_optimal"] = unsure.probability()[rows]
-    pick = _pick_of(request.how, run)
-    if _is_pick(request.how):
-        everything = np.ones(len(run.evaluations), dtype=bool)
-        within = everything if pick is None else run.evaluations.metrics[pick.metric] <= pick.limit
-        low, high = unsure.regret(int(run.evaluations.keys[rows[0]]), within) or (np.nan, np.nan)
-        columns |= {"regret_low": np.array([low]), "regret_high": np.array([high])}
     return columns
 
 

@@ -278,19 +278,6 @@ def step_names(space: SearchSpace, own: IntArray, other: IntArray) -> list[str]:
     ]
 
 
-def spans(space: SearchSpace, designs: Architectures) -> dict[str, str]:
-    """Of each gene in which designs differ what they have, `4 to 16`, by its shown name."""
-    found = {}
-    for name in (SHOWN.get(gene, gene) for gene in space.genes):
-        words = _shown(designs, name)
-        if len(set(words)) == 1:
-            continue
-        numbers = name != OF_LAYERS and name not in WORDED
-        ends = sorted(set(words), key=float) if numbers else sorted(set(words))
-        found[name] = f"{ends[0]} to {ends[-1]}" if numbers else " or ".join(ends)
-    return found
-
-
 def _shown(side: Architectures, name: str) -> list[str]:
     if name == OF_LAYERS:
         return in_words(side)

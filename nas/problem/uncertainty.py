@@ -1,4 +1,4 @@
-"""A law's uncertainty at the frontier: optimality per draw, regret of picks.
+"""A law's uncertainty at the frontier: optimality per draw, differences of designs.
 
 A draw is a law refitted to resampled data. Draws hold the coefficients' uncertainty and, as far as the law
 file has draws of rival forms, that of the form.
@@ -10,7 +10,6 @@ from functools import cached_property
 
 import numpy as np
 
-from nas.problem.breakdown import spans, step_names
 from nas.problem.evaluations import Evaluations, non_dominated
 from nas.problem.objective import Baseline
 from nas.problem.problem import Problem
@@ -76,22 +75,6 @@ class Uncertainty:
             found[rows] += 1.0
         found[self.rows[self.outside]] = np.nan
         return found / max(len(self.losses), 1)
-
-    def regret(self, key: int, within: BoolArray) -> tuple[float, float] | None:
-        """How much lower the loss of the best evaluated one is, nats, 5 % and 95 % of the draws.
-
-        key names the pick; `within` (n,) says which evaluated rows meet its budget. None of a pick outside the fitted range,
-        and where the draws cannot disagree.
-        """
-        if self.alike:
-            return None
-        pick = np.flatnonzero(self.evaluations.keys[self.rows] == key)
-        allowed = within[self.rows]
-        if len(pick) == 0 or not allowed.any() or self.outside[pick[0]]:
-            return None
-        lost = self.losses[:, pick[0]] - self.losses[:, allowed].min(axis=1)
-        low, high = np.quantile(np.maximum(lost, 0.0), ENDS)
-        return float(low), float(high)
 
 
 def uncertainty(law: Law, architectures: Callable[[IntArray], Architectures], found: Evaluations) -> Uncertainty | None:
@@ -253,31 +236,15 @@ def _same(gaps: FloatArray, sd: float) -> BoolArray:
 BLOCK = 512  # designs compared at once
 
 
-@dataclass(frozen=True)
-class Undecided:
-    """A cheaper design along one axis that the law cannot tell from a design.
-
-    axis: the gene; step: `n_kv_heads 20 -> 1`; difference: of its loss from the design's; metric, before and after: what the two take.
-    """
-
-    axis: str
-    step: str
-    difference: Difference
-    metric: str
-    before: float
-    after: float
-
-
 @dataclass(frozen=True, eq=False)
 class NotToldApart:
-    """Evaluated designs within the budgets that the law cannot tell from the answer: how many, what of each gene they and it have.
+    """Evaluated designs within the budgets that the law cannot tell from the answer: how many.
 
-    genes: `4 to 16` of each in which they differ; cheapest: the one that costs least of those whose loss is at most AS_GOOD higher, one row, what it
+    cheapest: the one that costs least of those whose loss is at most AS_GOOD higher, one row, what it
     takes of `metric`, and its loss, nats; None where the answer is it.
     """
 
     number: int
-    genes: dict[str, str]
     metric: str
     cheapest: Architectures | None
     cost: float
@@ -304,75 +271,14 @@ def not_told_apart_from(problem: Problem, answer: Evaluations, found: Evaluation
     if not tied:
         return None
     every = np.concatenate(tied)
-    genes = spans(problem.space, Architectures.concatenate([own, problem.architectures(found.genotypes[every])]))
     good = rows[loss[rows] <= answer.metrics["loss"][0] + AS_GOOD]
     cost = problem.evaluate(np.concatenate([answer.genotypes, found.genotypes[good]]), (metric,)).metrics[metric]
     least = int(np.argmin(cost))
-    if not least:
-        return NotToldApart(len(every), genes, metric, None, float(cost[0]), float(answer.metrics["loss"][0]))
-    row = good[least - 1]
-    design = problem.architectures(found.genotypes[[row]])
-    return NotToldApart(len(every), genes, metric, design, float(cost[least]), float(loss[row]))
-
-
-def undecided_axes(problem: Problem, genotype: IntArray) -> list[Undecided]:
-    """Of each axis the cheapest design that differs from a genotype (g,) in it alone and that the law cannot tell from it.
-
-    The law cannot where the difference's 90 % interval holds zero. It breaks no budget that the genotype keeps. Cost is the first
-    objective that is no loss, of those that the study computes itself, else total_ms. Nothing of a law without uncertainty, or
-    outside of its evidence.
-    """
-    law, metric = problem.scenario.law, _cost(problem)
-    if not has_doubt(law):
-        return []
-    moved = list(_along_axes(problem, genotype))
-    if not moved:
-        return []
-    genotypes = np.concatenate([genotype[None], *(rows for _, rows in moved)])
-    cost, kept = _costs(problem, genotypes, metric)
-    axes = ["", *(axis for axis, rows in moved for _ in rows)]
-    designs, found = problem.architectures(genotypes), dict[str, Undecided]()
-    cheaper = np.argsort(cost, kind="stable")[: int((cost < cost[0]).sum())]
-    cheaper = cheaper[kept[cheaper]]
-    for block in (cheaper[start : start + BLOCK] for start in range(0, len(cheaper), BLOCK)):
-        for at, (apart,) in zip(block.tolist(), differences(law, designs[block], designs[[0]]), strict=True):
-            if axes[at] not in found and apart.known and apart.low <= 0.0 <= apart.high:
-                step = step_names(problem.space, genotypes[:1], genotypes[[at]])[0]
-                found[axes[at]] = Undecided(axes[at], step, apart, metric, float(cost[0]), float(cost[at]))
-    return [found[axis] for axis, _ in moved if axis in found]
+    row = found[good[[least - 1]]] if least else answer
+    cheapest = problem.architectures(row.genotypes) if least else None
+    return NotToldApart(len(every), metric, cheapest, float(cost[least]), float(row.metrics["loss"][0]))
 
 
 def _cost(problem: Problem) -> str:
     own = {metric.name for metric in problem.functions}
     return cost_among(tuple(o.name for o in problem.objectives if o.name not in own))
-
-
-def _costs(problem: Problem, genotypes: IntArray, metric: str) -> tuple[FloatArray, BoolArray]:
-    """What designs take, and which break no budget more than the first one does and are on no device that costs more in a figure that is minimised, each (n,).
-
-    A user's own metrics are left out.
-    """
-    own = {each.name for each in problem.functions}
-    budgets = [b for b in problem.budgets if b.metric not in own]
-    figures = [each.name for each in problem.objectives if each.name in problem.scenario.figures]
-    names = (metric, *figures, *(b.metric for b in budgets))
-    found = problem.evaluate(genotypes, tuple(dict.fromkeys(names))).metrics
-    kept = np.ones(len(genotypes), dtype=bool)
-    for figure in figures:
-        kept &= found[figure] <= found[figure][0]
-    for budget in budgets:
-        values = found[budget.metric]
-        kept &= values <= max(budget.limit, float(values[0]))
-    return found[metric], kept
-
-
-def _along_axes(problem: Problem, genotype: IntArray) -> Iterator[tuple[str, IntArray]]:
-    """Each gene with the designs that differ in it alone, (n, g)."""
-    space = problem.space
-    for gene, axis in enumerate(space.genes):
-        moved = np.repeat(genotype[None], space.gene_sizes[gene], axis=0)
-        moved[:, gene] = np.arange(space.gene_sizes[gene])
-        moved = space.repair(moved)
-        alone = ((moved != genotype).sum(axis=1) == 1) & (moved[:, gene] != genotype[gene])
-        if alone.any():
-            yield axis, np.unique(moved[alone], axis=0)

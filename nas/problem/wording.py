@@ -140,6 +140,7 @@ QUANTITIES = {
     "parameters": "parameters",
     "active_parameters": "active parameters",
     "tokens": "training tokens",
+    "tokens_per_parameter": "training tokens per active parameter",
     "stored_per_active": "stored parameters per active one",
     "kv_ratio": "KV dimension per width",
     "query_ratio": "query dimension per width",

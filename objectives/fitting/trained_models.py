@@ -22,7 +22,16 @@ from objectives.fitting.columns import (
     own_columns,
 )
 from objectives.fitting.kept_rows import beside_laws, checkpoints, kept, lowest, offered, row_names, swept_columns, told
-from objectives.loss_law.features import COUNTS, FOLLOWING, FULL_HEADS, MADE_OF, OWNERS, STANDARD_FFN, feature
+from objectives.loss_law.features import (
+    COUNTS,
+    FOLLOWING,
+    FULL_HEADS,
+    MADE_OF,
+    OF_TRAINING,
+    OWNERS,
+    STANDARD_FFN,
+    feature,
+)
 from objectives.loss_law.layer_deltas import SHARES, Kind, share_of
 from objectives.table import Sheet, Source, number, read_sheet, source_of, unfolded
 from search_spaces.architectures import Architectures
@@ -229,7 +238,7 @@ class Table:
         """Number of the rows that are resampled and left out together, (n,): a design, with checkpoints an architecture."""
         if "checkpoint" not in self.numbers:
             return self.design
-        names = [*(name for name in OWNERS if name != "tokens" and self.has(name)), *self._of_kinds]
+        names = [*(name for name in OWNERS if name not in OF_TRAINING and self.has(name)), *self._of_kinds]
         stacked = np.stack([self.feature(name) for name in names])
         return np.unique(stacked, axis=1, return_inverse=True)[1].reshape(-1)
 

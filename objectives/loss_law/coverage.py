@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
-from objectives.loss_law.features import OWNERS
+from objectives.loss_law.features import OF_TRAINING, OWNERS
 from objectives.loss_law.layer_deltas import QUANTITIES
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
@@ -23,6 +23,7 @@ Range = tuple[Value, Value]  # the least and the greatest; one object twice wher
 AXES = ("depth", "width", "active_parameters", "expert_ffn_ratio")
 OF_EXPERTS = ("n_experts", "top_k", "stored_per_active")  # which say nothing more of dense designs
 UInt64Array = NDArray[np.uint64]
+UNLIMITED = 1e30
 BLIND_AXES = ("head_dim", "query_ratio", "kv_ratio", "ffn_ratio")
 NEAR, FAR, SEVERAL = np.log(2.0), np.log(3.0), 3  # one row, several rows
 ALIKE = np.log(1.1)  # rows so close on every axis are one design
@@ -187,6 +188,9 @@ def region_of(column: Callable[[str], FloatArray | None], kind: DesignKind) -> R
     axes = {name: values for name in names if (values := column(name)) is not None and np.isfinite(values).any()}
     blind = {name: values for name in BLIND_AXES if (values := column(name)) is not None and np.isfinite(values).any()}
     ranges = {name: ends_of(values) for name, values in blind.items()}
+    for name in OF_TRAINING:
+        if (values := column(name)) is not None and np.isfinite(values).any():
+            ranges[name] = (ends_of(values)[0], UNLIMITED)
     if not axes:
         return Region(ranges=ranges)
     every = np.stack([*axes.values()], axis=1)

@@ -40,6 +40,7 @@ OWNERS: MappingProxyType[str, Owner] = MappingProxyType(
         "parameters_of_full_heads": "whole",
         "active_parameters_of_full_heads": "whole",
         "tokens": "training",
+        "tokens_per_parameter": "training",
     }
 )
 MOVED_BY: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
@@ -67,6 +68,7 @@ MADE_OF: MappingProxyType[str, MappingProxyType[str, float]] = MappingProxyType(
         "ffn_attention_ratio": MappingProxyType({"active_ffn_parameters": 1.0, "attention_parameters": -1.0}),
         "normalised_width": MappingProxyType({"width": 1.0, "active_parameters": -0.5}),
         "aspect_ratio": MappingProxyType({"width": 1.0, "depth": -1.0}),
+        "tokens_per_parameter": MappingProxyType({"tokens": 1.0, "active_parameters": -1.0}),
         "stored_per_active": MappingProxyType({"parameters": 1.0, "active_parameters": -1.0}),
         "query_ratio": MappingProxyType({"query_dim": 1.0, "width": -1.0}),
         "kv_ratio": MappingProxyType({"kv_dim": 1.0, "width": -1.0}),
@@ -78,6 +80,7 @@ FOLLOWING = (  # quantities that say nothing beside the others
     *WITH_EMBEDDINGS,
     *MADE_OF,
 )
+OF_TRAINING = ("tokens", "tokens_per_parameter")
 STANDARD_FFN = 4  # d_ff / d of the dense FFN that granularity and expansion are counted in
 
 

@@ -19,7 +19,7 @@ from objectives.loss_law.coverage import (
     ranged,
 )
 from objectives.loss_law.draws import Draw, Rival, Row, delta_faults, draw_faults, losses_without_kinds, mixed
-from objectives.loss_law.features import feature
+from objectives.loss_law.features import OF_TRAINING, feature
 from objectives.loss_law.form import Coefficients, Form, beyond_floats, named_form
 from objectives.loss_law.layer_deltas import CONTEXT, QUANTITIES, Context, Kind, LayerDeltas, nats, share_of
 from objectives.loss_law.precision_cost import GROUP, TOKENS, FewBits, Penalty, PrecisionLaw
@@ -146,14 +146,9 @@ class Law(BaseModel):
             own = sum(self._values(self.law_form, rows, self.coefficients, known).values(), np.zeros(len(rows)))
             losses = losses_without_kinds(drawn, len(rows), lambda form, c: self._values(form, rows, c, known))
             off = np.abs(losses - self.law_form.loss(own)).max(axis=1)
-        return [
-            f"a loss of {loss:.4g} nats however large a model is, below 0"
-            if loss < 0.0
-            else ""
-            if nats <= FARTHEST
-            else f"a loss {nats:.4g} nats from the law's own, more than {FARTHEST:g}"
-            for loss, nats in zip(least, off.tolist(), strict=True)
-        ]
+        found = np.where(off <= FARTHEST, "", f"a loss more than {FARTHEST:g} nats from the law's own")
+        below = "a loss below 0 however large a model is"
+        return [below if loss < 0.0 else str(fault) for loss, fault in zip(least, found, strict=True)]
 
     def _rival_draws(self) -> list[tuple[Form, tuple[Row, ...]]]:
         return [(named_form(rival.form), rival.draws) for rival in self.rivals]
@@ -170,8 +165,9 @@ class Law(BaseModel):
 
     def feature(self, architectures: Architectures, name: str) -> FloatArray:
         """A quantity that the law depends on, (n,)."""
-        if name == "tokens":
-            return self.tokens_of(architectures)
+        if name in OF_TRAINING:
+            tokens = self.tokens_of(architectures)
+            return tokens if name == "tokens" else tokens / feature(architectures, "active_parameters")
         if name == "vocabulary":
             return np.where(architectures.vocabulary > 0, architectures.vocabulary, np.nan)
         if name in QUANTITIES:
@@ -381,7 +377,7 @@ class Law(BaseModel):
 
     def _excess(self, regions: Mapping[DesignKind, Region], architectures: Architectures) -> dict[str, FloatArray]:
         def range_of(name: str) -> Range | None:
-            if name == "tokens" and self.tokens is None:
+            if name in OF_TRAINING and self.tokens is None:
                 return None
             return (each := self.feature(architectures, name), each)
 

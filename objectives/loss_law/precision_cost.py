@@ -98,7 +98,7 @@ class Penalty:
     fitted_on: tuple[float, float] | None = None
     of_experts: float = 1.0
 
-    def nats(self, active: FloatArray, sparse: BoolArray) -> FloatArray:
+    def nats(self, active: FloatArray, sparse: BoolArray | bool = False) -> FloatArray:
         """What the format adds to the loss of models of so many active parameters without embeddings, with experts or not, nats, (n,)."""
         cost = self.scale * np.asarray(active, dtype=np.float64) ** -self.exponent
         return np.where(sparse, self.of_experts * cost, cost)

@@ -23,13 +23,13 @@ from nas.answer.sureness import (
     chance,
     difference_in_short,
     difference_in_words,
-    undecided_lines,
+    doubt_in_numbers,
     witness_in_words,
 )
 from nas.answer.witness import EVIDENCE, Witness
 from nas.files.yaml_source import dump
 from nas.problem.picks import Pick
-from nas.problem.uncertainty import Difference, Undecided, differences, tied
+from nas.problem.uncertainty import AS_GOOD, Difference, differences, tied
 from nas.search.assembly import Study
 from nas.study.catalogue import load_law
 from nas.study.study_laws import left_out_line, records
@@ -79,50 +79,46 @@ def test_every_pick_is_compared_with_the_model_as_trained_ones_would_be(outcome:
         assert told.better == pytest.approx((gap < 0).mean(), abs=0.01)
 
 
-def test_of_each_axis_the_cheapest_design_that_is_not_told_apart_is_named(outcome: Outcome) -> None:
-    problem, doubt = outcome.study.problem, outcome.doubt
-    space, law, answer = problem.space, problem.scenario.law, outcome.picks[0].answer
-    assert doubt is not None
-    assert answer is not None
-    every = space.genotypes(np.arange(space.size))
-    own, cost = answer.genotypes[0], problem.evaluate(every, ("total_ms",)).metrics["total_ms"]
-    here, feasible = float(cost[(every == own).all(axis=1)][0]), problem.evaluate(every).feasible
-    wanted = {}
-    for gene, axis in enumerate(space.genes):
-        alone = ((every != own).sum(axis=1) == 1) & (every[:, gene] != own[gene]) & (cost < here) & feasible
-        apart = differences(law, space.architectures(every[alone]), space.architectures(own[None]))
-        tied = [c for c, (each,) in zip(cost[alone], apart, strict=True) if each.low <= 0 <= each.high]
-        wanted |= {axis: min(tied)} if tied else {}
-    assert {each.axis: each.after for each in doubt.undecided} == pytest.approx(wanted)
-    assert wanted, "the case must leave something undecided"
-    assert all(each.before == pytest.approx(here) and each.metric == "total_ms" for each in doubt.undecided)
-    said = next(line for line in limits(outcome) if line.startswith("Cheaper along one axis"))
-    for each in doubt.undecided:
-        assert each.step in said
-
-
+@pytest.mark.parametrize(("law", "cheaper"), [(LAW, False), (EVIDENCE, True)], ids=["ours", EVIDENCE])
 def test_the_designs_that_are_not_told_apart_from_the_answer_are_counted_and_the_cheapest_named(
-    concluded: Concluded,
+    law: dict[str, Any] | str, cheaper: bool, concluded: Concluded, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = concluded(1000, law=LAW, **QUICK)
+    outcome = concluded(1000, law=law, **QUICK)
     problem, doubt, found = outcome.study.problem, outcome.doubt, outcome.evaluations
     assert doubt is not None
-    assert doubt.tied is not None
+    alike = doubt.not_told_apart
+    assert alike is not None
     answer = outcome.picks[0].answer
     assert answer is not None
     designs = problem.architectures(found.genotypes)
     apart = [row[0] for row in differences(problem.scenario.law, designs, problem.architectures(answer.genotypes))]
     same = np.array([each.known and each.low <= 0 <= each.high for each in apart])
     same &= found.feasible & (found.keys != answer.keys[0])
-    assert doubt.tied.number == same.sum() > 0
-    assert doubt.tied.cost == found.metrics["total_ms"][same].min()
-    depths = np.append(designs.depth[same], problem.architectures(answer.genotypes).depth)
-    assert ("depth" in doubt.tied.genes) == (depths.min() < depths.max())
-    assert all(doubt.tied.genes[n] == f"{depths.min()} to {depths.max()}" for n in ("depth",) if n in doubt.tied.genes)
-    for lines in (limits(outcome), limits(outcome)):
-        said = next(line for line in lines if line.startswith("Within your budgets"))
-        assert f"budgets {same.sum():,} evaluated design" in said
-        assert describe(doubt.tied.cheapest) in said
+    assert alike.number == same.sum() > 0
+    cost, loss = found.metrics["total_ms"], found.metrics["loss"]
+    good = found.feasible & (loss <= answer.metrics["loss"][0] + AS_GOOD)
+    assert alike.cost == cost[good].min()
+    assert (alike.cost < answer.metrics["total_ms"][0]) == (alike.cheapest is not None) == cheaper
+    said = next(line for line in limits(outcome) if line.startswith("Within your budgets"))
+    assert f"budgets {same.sum():,} evaluated design" in said
+    numbers = doubt_in_numbers(doubt)["not_told_apart"]
+    assert (numbers["number"], numbers["cost"], numbers["loss"]) == (alike.number, alike.cost, alike.loss)
+    show(outcome, Path("run"))
+    screen = " ".join(capsys.readouterr().out.split())
+    if alike.cheapest is None:
+        assert alike.loss == answer.metrics["loss"][0]
+        assert numbers["cheapest"] is None
+        assert "cheapest" not in said
+        assert "Cheapest within" not in screen
+        return
+    equal = [describe(problem.architectures(found.genotypes[[row]])) for row in np.flatnonzero(good & (cost == alike.cost))]
+    least = describe(alike.cheapest)
+    assert least in equal
+    assert alike.loss == loss[good & (cost == alike.cost)][equal.index(least)]
+    assert said.endswith(f"; the cheapest within 0.02 nats of it, total_ms {alike.cost:.4g}, loss {alike.loss:.4f}: {least}")
+    assert numbers["cheapest"] == least
+    size = f"{alike.cheapest.depth[0]} layers, width {alike.cheapest.width[0]:,}"
+    assert re.search(rf"Cheapest within 0\.02 nats: {size}, .*? ms, loss {alike.loss:.2f}\.", screen)
 
 
 def test_files_hold_what_is_said(outcome: Outcome, tmp_path: Path) -> None:
@@ -137,8 +133,13 @@ def test_files_hold_what_is_said(outcome: Outcome, tmp_path: Path) -> None:
         assert list(map(float, written)) == pytest.approx([d.nats, d.low, d.high, d.better])
     told = json.loads((tmp_path / "summary.json").read_text())
     assert told["doubt"]["frontier_steps"] == outcome.doubt.steps
-    undecided = [each["step"] for each in told["doubt"]["undecided"]]
-    assert undecided == [each.step for each in outcome.doubt.undecided]
+    alike = outcome.doubt.not_told_apart
+    assert alike is not None
+    kept_alike = told["doubt"]["not_told_apart"]
+    assert (kept_alike["number"], kept_alike["metric"], kept_alike["cost"], kept_alike["loss"]) == (
+        alike.number, "total_ms", alike.cost, alike.loss
+    )
+    assert kept_alike["cheapest"] == (None if alike.cheapest is None else describe(alike.cheapest))
     assert told["picks"][0]["differences"][MODEL]["better"] == pytest.approx(kept[0][MODEL].better)
     groups = [int(row["tied_group"]) for row in csv.DictReader((tmp_path / "frontier.csv").open(encoding="utf-8"))]
     designs = outcome.study.problem.architectures(outcome.frontier.genotypes)
@@ -438,19 +439,20 @@ def test_the_record_in_the_head_is_the_shipped_one_and_of_the_shipped_law_alone(
 
 
 def test_a_design_unlike_any_that_was_trained_says_by_what_it_leaves(inside: Inside) -> None:
-    ranges = load_law(EVIDENCE).covers["sparse"].ranges
     line = ("explain", "--law", EVIDENCE, "--architecture")
-    shallow = inside(*line, "depth=4,width=1280,n_heads=20,n_kv_heads=4,n_experts=16,top_k=1,expert_ffn_ratio=2").out
-    least, most = ranges["depth"]
-    assert f"layers 4 (trained with experts: {least:g} to {most:g})" in " ".join(shallow.split())
-    usual = inside(*line, "depth=12,width=1024,n_heads=16,n_kv_heads=4,n_experts=16,top_k=1,expert_ffn_ratio=4").out
+    shape = "depth=12,width=1024,n_heads=16,n_kv_heads=4,n_experts={},top_k=1,expert_ffn_ratio={}"
+    region = load_law(EVIDENCE).covers["sparse"]
+    most = np.exp(region.designs[:, region.axes.index("n_experts")].max())
+    many = " ".join(inside(*line, shape.format(4096, 4)).out.split())
+    assert f"experts 4,096 (nearest trained: {most:,.0f})" in many
+    least, most = region.usual["ffn_ratio"]
+    thin = " ".join(inside(*line, shape.format(4, 0.5)).out.split())
+    assert f"FFN ratio 0.5 (usual with experts: {least:.3g} to {most:.3g})" in thin
+    usual = inside(*line, shape.format(16, 4)).out
     assert "outside of what law" not in " ".join(usual.split())
 
 
 def test_a_vocabulary_that_is_priced_is_not_called_unseen(studied: Callable[..., Study]) -> None:
-    step = Undecided("n_kv_heads", "n_kv_heads 4 -> 1", Difference(-0.01, -0.03, 0.02, 0.7), "total_ms", 10.0, 9.0)
     for vocabulary, unseen in ((32_000, "vocabulary, text, "), ([16_000, 32_000], "text, ")):
         law = studied(law="evidence", preset="device", vocabulary=vocabulary, baselines=[]).problem.scenario.law
-        (line,) = undecided_lines(law, [step], "the answer")
-        assert f". Law evidence does not see {unseen}KV heads" in line
         assert any(f"evidence does not see {unseen}KV heads" in each for each in notes([law]))

@@ -39,18 +39,19 @@ def paper() -> Problem:
 def table_agrees(
     problem: Problem, law: Law, rule: PickRule, found: ExpectedRegret | None, within: float = 1e-12
 ) -> None:
-    """The least of the mean regret over a table of regrets, designs by draws."""
+    """The regret, without the draws at both ends, of the design of the least mean loss over a table of regrets, designs by draws."""
     whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
     allowed = whole[rule.allowed(whole)]
     if len(allowed) == 0:
         assert found is None
         return
     losses = law.drawn_losses(problem.architectures(allowed.genotypes))
-    regret = (losses - losses.min(axis=1, keepdims=True)).mean(axis=0)
-    assert found is not None
-    assert found.expected_regret == pytest.approx(regret.min(), abs=within)
     rated = replace(allowed, metrics={**allowed.metrics, MEAN: losses.mean(axis=0)})
     row = replace(rule, least=MEAN).row(rated)
+    regret, cut = np.sort(losses[:, row] - losses.min(axis=1)), len(losses) // 20
+    assert found is not None
+    assert found.lowest == pytest.approx(losses.min(axis=1), abs=within)
+    assert found.expected_regret == pytest.approx(regret[cut : len(regret) - cut].mean(), abs=within)
     assert found.genotype.tolist() == allowed.genotypes[row].tolist()
 
 
@@ -84,11 +85,12 @@ def test_a_space_too_large_to_cover_is_answered_among_the_designs_that_are_given
     rows = paper.evaluate(np.unique(some, axis=0))
     rows = rows[rule.allowed(rows)]
     losses = law.drawn_losses(paper.architectures(rows.genotypes))
-    regret = (losses - losses.min(axis=1, keepdims=True)).mean(axis=0)
+    least = int(losses.mean(axis=0).argmin())
+    regret, cut = np.sort(losses[:, least] - losses.min(axis=1)), len(losses) // 20
     assert found is not None
     assert not found.proven
-    assert found.expected_regret == pytest.approx(regret.min(), abs=1e-12)
-    assert found.genotype.tolist() == rows.genotypes[regret.argmin()].tolist()
+    assert found.expected_regret == pytest.approx(regret[cut : len(regret) - cut].mean(), abs=1e-12)
+    assert found.genotype.tolist() == rows.genotypes[least].tolist()
 
 
 @contextmanager

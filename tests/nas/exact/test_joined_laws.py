@@ -32,7 +32,6 @@ def coefficients_of(chance: Chance, every: Architectures, tokens: float) -> dict
         "alpha_active": chance.one(0.0, chance.share(0.005, 0.4), chance.share(0.005, 0.4)),
         "alpha_stored": chance.one(0.0, chance.share(0.005, 0.4), chance.share(0.005, 0.4), -0.03),
         "aspect": chance.one(0.0, chance.share(-0.4, 0.4)),
-        "h_kv": chance.one(0.0, chance.share(-0.2, 0.2)),
         "h_query": chance.one(0.0, chance.share(-0.2, 0.2)),
         "h_split": chance.one(0.0, chance.share(-0.2, 0.2), chance.share(-0.02, 0.02)),
         "aspect_squared": chance.one(0.0, chance.share(-0.01, 0.05)),

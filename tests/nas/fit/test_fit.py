@@ -320,19 +320,6 @@ def test_designs_outside_the_fitted_range_are_said(law: Law) -> None:
     assert 0 < frontier_check(under_draws(study, narrow))["outside"]["depth"] < 1
 
 
-def test_regret_is_nothing_where_every_draw_agrees(law: Law, space: SearchSpace) -> None:
-    problem = assemble({"law": law.mapping(), "baselines": []}, {}).problem
-    found = problem.evaluate(space.genotypes(np.arange(0, space.size, 97)))
-    known = uncertainty(law, lambda rows: problem.architectures(found.genotypes[rows]), found)
-    assert known is not None
-    within = found.metrics["total_ms"] <= 100
-    losses = law.drawn_losses(problem.architectures(found.genotypes))
-    for row in np.flatnonzero(within & found.feasible)[:20]:
-        lost = losses[:, row] - losses[:, within & found.feasible].min(axis=1)
-        assert known.regret(int(found.keys[row]), within) == pytest.approx(tuple(np.quantile(lost, (0.05, 0.95))))
-    assert known.regret(-1, within) is None
-
-
 def test_ties(law: Law) -> None:
     same = {"width": 1024, "n_kv_heads": 4, "expert_size": 1024}
     pair = Architectures.concatenate([one(same | {"depth": 8}), one(same | {"depth": 32}), one(same | {"depth": 31})])

@@ -42,7 +42,9 @@ LAW = prior_law(
 
 def truth_of(seed: int) -> Belief:
     prior, generator = prior_of(LAW), np.random.default_rng(seed)
-    return replace(prior, mean=prior.mean + np.linalg.cholesky(prior.covariance) @ generator.normal(size=12))
+    return replace(
+        prior, mean=prior.mean + np.linalg.cholesky(prior.covariance) @ generator.normal(size=len(prior.mean))
+    )
 
 
 def rows_of(n: int, seed: int = 0) -> list[dict[str, float]]:
@@ -164,7 +166,7 @@ def test_what_a_table_does_not_say_is_said(typed: Inside, tmp_path: Path) -> Non
     written(tmp_path / "bare.csv", rows)
     answer = typed("bare.csv", "--tokens", "3e10")
     assert answer.code == 0, answer.err
-    assert "Your table has no depth and width, KV heads, attention size, the size of experts or FFN" in answer.out
+    assert "Your table has no depth and width, attention size, the size of experts or FFN" in answer.out
     assert "no tokens: all rows are taken as trained on 3e+10" in answer.out
     assert "1 rows are below 1e7 parameters or 1e8 tokens" in answer.out
     assert "widened to your rows: parameters 2e+06 to" in answer.out

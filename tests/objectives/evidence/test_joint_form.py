@@ -16,15 +16,14 @@ def test_the_form_is_the_scalar_formula_and_its_coefficients_go_back() -> None:
     a, b, kappa, q = (np.exp(theta[i]) for i in (1, 4, 5, 7))
     s = 1 / (1 + np.exp(-theta[2]))
     for row in range(5):
-        n, active, tokens, depth, width, kv, query, k = (
+        n, active, tokens, depth, width, query, k = (
             float(of.feature(name)[row])
             for name in (
-                "parameters",
-                "active_parameters",
+                "parameters_of_full_heads",
+                "active_parameters_of_full_heads",
                 "tokens",
                 "depth",
                 "width",
-                "kv_dim",
                 "query_dim",
                 "top_k",
             )
@@ -37,7 +36,7 @@ def test_the_form_is_the_scalar_formula_and_its_coefficients_go_back() -> None:
             * (n / 1e9) ** (-a * s)
             * np.exp(theta[6] * u + q * u**2)
         )
-        capacity *= (kv / width) ** theta[8] * (query / width) ** theta[9] * k ** theta[10]
+        capacity *= (query / width) ** theta[8] * k ** theta[9]
         data = np.exp(theta[3]) / b * (tokens / 1e10) ** -b
         expected = 1.7 + (capacity**kappa + data**kappa) ** (1 / kappa)
         assert losses[row] == pytest.approx(expected, rel=1e-12)
@@ -57,6 +56,18 @@ def test_derivatives_are_those_of_differences() -> None:
 
 def test_rows_that_are_too_small_or_read_too_often_are_not_fitted() -> None:
     table = made_up(1, CENTRE)
-    small = Table({**table.table.numbers, "active_parameters": np.full(40, 9e6)}, np.arange(40))
+    kv = {"kv_dim": table.table.feature("query_dim")}  # as many KV heads as heads
+    small = Table({**table.table.numbers, **kv, "active_parameters": np.full(40, 9e6)}, np.arange(40))
     assert not trainings("t", "l", small, np.zeros(40)).fitted.any()
     assert trainings("t", "l", table.table, np.zeros(40), epochs=np.arange(40.0)).fitted.sum() == 5
+
+
+def test_kv_heads_change_no_loss_but_the_counts_say_what_they_hold() -> None:
+    numbers = {"depth": [8.0, 8.0], "width": [512.0, 512.0], "query_dim": [512.0, 512.0], "kv_dim": [512.0, 64.0]}
+    held = 8 * 512 * (2 * 512 + 3 * 4 * 512)
+    columns = {name: np.array(values) for name, values in numbers.items()}
+    columns |= {"parameters": held + 2 * 8 * 512 * columns["kv_dim"], "loss": np.ones(2), "tokens": np.full(2, 1e10)}
+    table = trainings("t", "l", Table(columns, np.arange(2)), np.zeros(2))
+    losses = excess(CENTRE, table.of)
+    assert columns["parameters"][0] > columns["parameters"][1]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-12)

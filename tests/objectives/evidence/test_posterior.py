@@ -202,7 +202,7 @@ def test_another_law_is_no_prior(law: Law) -> None:
     )
     with pytest.raises(ValueError, match="prior: expected a law of the joint form, got small"):
         prior_of(other)
-    with pytest.raises(ValueError, match="prior: expected a law with 24 draws or more, got 3"):
+    with pytest.raises(ValueError, match="prior: expected a law with 22 draws or more, got 3"):
         prior_of(law.model_copy(update={"draws": law.draws[:3]}))
     broken = " ".join(["-1.0"] * len(FORM.coefficients))
     with pytest.raises(ValueError, match="prior: expected draws of positive scales"):
@@ -219,7 +219,7 @@ def test_what_rows_say_nothing_of_stays_as_it_was(prior: Belief) -> None:
 
 def test_a_laboratory_far_off_is_followed(prior: Belief) -> None:
     """Coordinates two and a half sds off the prior's mean, five at once: twelve rows find most of the differences."""
-    far = replace(prior, mean=prior.mean + 2.5 * np.append(prior.sd[:6] * [1, 1, 0, -1, 1, -1], np.zeros(6)))
+    far = replace(prior, mean=prior.mean + 2.5 * np.append(prior.sd[:6] * [1, 1, 0, -1, 1, -1], np.zeros(5)))
     designs = rows_of(table_of(60, 71, far)).of
     true = np.diff(far.losses(designs))
     off = [

@@ -153,18 +153,22 @@ def test_a_law_adds_what_the_format_of_each_design_costs(name: str, precision_la
 
 
 def test_what_a_law_prices_is_said_with_and_without_limits() -> None:
-    few = ", at few bits (qat) dense ones alone"
     dense, every = load_law("chinchilla"), load_law("hw_codesign")
     for law, said in ((dense, "designs of n_experts 1 alone"), (every, "every design")):
         assert law.priced_designs == said
-        assert law.model_copy(update={"precision_law": "qat"}).priced_designs == said + few
+        assert law.model_copy(update={"precision_law": "qat"}).priced_designs == said
 
 
-def test_of_few_bits_dense_designs_alone_are_priced_and_a_range_is_marked() -> None:
-    law = beside("hw_codesign", "qat")
-    assert np.isfinite(law.loss(designs(8, "fp16"))).all()
-    assert np.isinf(law.loss(designs(8, "int4"))).all()
-    assert np.isinf(law.loss(designs(8, "int8"))).all()
+def test_few_bits_cost_experts_what_they_cost_dense_models_of_as_many_active_parameters_and_a_range_is_marked() -> None:
+    law, bare = beside("hw_codesign", "qat"), load_law("hw_codesign")
+    sparse = designs(8, "int4")
+    assert law.few_bits is not None
+    cost = law.few_bits.penalty("int4")
+    assert cost is not None
+    assert law.loss(designs(8, "fp16")) == pytest.approx(bare.loss(designs(8, "fp16")), rel=1e-15)
+    assert law.loss(sparse) - bare.loss(sparse) == pytest.approx(
+        cost.nats(feature(sparse, "active_parameters")), rel=1e-9
+    )
     sizes = feature(designs(), "parameters")
     assert law.few_bits is not None
     assert law.few_bits.extrapolates(designs(precision="int4")).tolist() == ((sizes < 74e6) | (sizes > 595e6)).tolist()
