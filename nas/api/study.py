@@ -92,7 +92,7 @@ class Study:
 
         Examples:
             >>> study = nas.load_study(preset="device")
-            >>> table = study.evaluate({"depth": 24, "width": 896, "n_kv_heads": 2, "expert_size": 4864})
+            >>> table = study.evaluate({"depth": 24, "width": 896, "n_kv_heads": 2, "expert_size": 3584})
             >>> table.shape[0], table.attrs["units"]["decode_ms"], bool(table.feasible[0])
             (1, 'ms', True)
             >>> len(study.evaluate("qwen2.5_0.5b"))  # a published model; also a table, rows, or a candidate file

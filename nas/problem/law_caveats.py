@@ -159,12 +159,16 @@ def _from_nearest(law: Law, region: Region | None, design: Architectures) -> lis
     assert region is not None
     own = np.log([law.feature(design, name)[0] for name in region.axes])
     apart = np.abs(region.designs - own)
-    nearest = int(np.argmin(apart.max(axis=1)))
+    nearest = int(np.lexsort(np.sort(apart.round(9), axis=1).T)[0])  # of those as far on one axis the nearest on the others
     return [
-        f"{in_words(name)} {np.exp(own[at]):.3g} (nearest trained: {np.exp(region.designs[nearest, at]):.3g})"
+        f"{in_words(name)} {_number(np.exp(own[at]))} (nearest trained: {_number(np.exp(region.designs[nearest, at]))})"
         for at, name in enumerate(region.axes)
         if apart[nearest, at] > NEAR
     ]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if 1e3 <= value < 1e6 else f"{value:.3g}"
 
 
 def _ends(least: float, most: float) -> str:

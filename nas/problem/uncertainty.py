@@ -240,8 +240,8 @@ BLOCK = 512  # designs compared at once
 class NotToldApart:
     """Evaluated designs within the budgets that the law cannot tell from the answer: how many.
 
-    cheapest: the one that costs least of those whose loss is at most AS_GOOD higher, one row, what it
-    takes of `metric`, and its loss, nats; None where the answer is it.
+    cheapest: of all whose loss is at most AS_GOOD higher the one that costs least, one row, what it takes of `metric`, and its loss, nats; None where
+    the answer is it.
     """
 
     number: int

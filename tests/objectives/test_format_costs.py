@@ -81,7 +81,12 @@ def test_a_laws_draws_hold_the_doubt_of_its_format_and_agree_between_formats() -
     assert not gaps["fp16"].any()
     sizes = feature(designs("q4_0"), "parameters")
     for name in names[1:]:
-        low, high = format_costs().interval(name, float(sizes[0]))
+        few = FewBits("post_training", name, 10e9, 128)
+        ends = few.interval(designs(name)[:1])
+        assert ends is not None
+        scales, exponents = format_costs().drawn_terms(name)
+        assert ends == pytest.approx(np.quantile(scales * sizes[0] ** -exponents, [0.05, 0.95]), rel=1e-12)
+        low, high = ends
         assert np.quantile(gaps[name][:, 0], [0.05, 0.95]).tolist() == pytest.approx([low, high], rel=1e-9), name
         assert (np.diff(gaps[name], axis=1) <= 0.0).all()
     dear = gaps["q4_0"][:, 0] > np.median(gaps["q4_0"][:, 0])

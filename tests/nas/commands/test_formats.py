@@ -73,11 +73,10 @@ def test_bigger_at_int4_or_smaller_at_int8_is_one_exact_frontier(inside: Callabl
     both = ("--set", "precision_law=post_training,kumar")
     ran = inside(*EXACT, *FORMATS, *both, "--budget", "total_ms=10", "--out", "costly")
     assert ran.code == 0
-    assert "prices every design, at few bits (post_training) dense ones alone" in ran.err
-    assert "in int8 is right under 1 of the 2 laws that price it; under hw_codesign+kumar" in " ".join(ran.out.split())
+    assert "prices every design" not in ran.err
     frontier = rows("costly/frontier.csv")
-    assert {row["precision"] for row in frontier} > {"int8"}
-    assert all(row["n_experts"] == "1" for row in frontier if row["precision"] != "fp16")
+    assert {row["precision"] for row in frontier} >= {"int4", "int8"}
+    assert any(row["n_experts"] != "1" for row in frontier if row["precision"] != "fp16")
     assert json.loads(Path("costly/summary.json").read_text())["law_does_not_see"] == []
 
 
@@ -87,15 +86,22 @@ def test_a_study_of_one_format_pays_what_it_costs(inside: Callable[..., Any]) ->
         assert inside("run", "--algo", "exact", *LINE, *settings, "--out", law).code == 0
     by_shape = {tuple(row.values())[:12]: float(row["loss"]) for row in rows("none/evaluations.csv")}
     paid = [(row, float(row["loss"])) for row in rows("qat/evaluations.csv") if row["state"] == "ok"]
+    assert len(paid) == len(by_shape)
     for row, loss in paid:
-        assert row["n_experts"] == "1"
         assert loss > by_shape[tuple(row.values())[:12]]
+
+
+OF_EXPERTS = r", as of a dense model: of experts nobody measured it\)"
 
 
 def test_the_answer_says_what_its_format_costs_and_with_what_doubt(inside: Callable[..., Any]) -> None:
     for law, format_, said in (
-        ("post_training", "q4_k_m", r"; q4_k_m costs 0\.0\d{3} of it, 90 % 0\.00\d+ to 0\.\d+, by post_training\)"),
-        ("qat", "int4", r"; int4 costs 0\.0\d{3} of it, error unknown, by qat\)"),
+        (
+            "post_training",
+            "q4_k_m",
+            r"; q4_k_m costs 0\.0\d{3} of it, 90 % 0\.00\d+ to 0\.\d+, by post_training" + OF_EXPERTS,
+        ),
+        ("qat", "int4", r"; int4 costs 0\.0\d{3} of it, error unknown, by qat" + OF_EXPERTS),
     ):
         line = (*EXACT, "--precision", format_, "--set", f"precision_law={law}")
         ran = inside(*line, "--budget", "memory_gb=2", "--out", law)
@@ -230,13 +236,13 @@ def test_select_asks_a_run_anew_in_formats_and_under_rivals(inside: Callable[...
     problem, whole = solved(precisions="fp16,int8,int4", precision_law="post_training")
     said = " ".join(told.out.split())
     assert f"1 chosen, solved exactly over all {problem.space.size:,} architectures" in said
-    assert "Under each law: a dense design in int8 is right under 1 of the 2 laws that price it" in said
     assert "Least worst regret" in said
     (pick,) = json.loads(inside(*asked, "--json", "--quiet").out)
     row = best_row(whole, Budget("total_ms", 10.0))
     assert row is not None
     assert pick["loss"] == whole.metrics["loss"][row]
-    assert pick["precision"] == "int8"
+    (format_, _), *_ = problem.architectures(whole.genotypes[[row]]).in_formats()
+    assert pick["precision"] == format_
     assert pick["regret_hw_codesign"] == 0.0
     assert pick["regret_hw_codesign+kumar"] > 0.0
     kept = json.loads(inside(*asked[:2], *FORMATS, "--json", "--quiet").out)

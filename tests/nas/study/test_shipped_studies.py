@@ -12,7 +12,7 @@ from nas.commands.requests import RunRequest
 from nas.commands.run import execute
 from nas.files import yaml_source
 from nas.problem.picks import answers
-from nas.problem.uncertainty import not_told_apart_from
+from nas.problem.uncertainty import not_told_apart, not_told_apart_from
 from nas.search.assembly import assemble, under_preset
 from nas.study.layers import OTHERS, layered
 from objectives.plugins import documents
@@ -84,9 +84,13 @@ def test_the_documentation_shows_what_each_finds(name: str) -> None:
     described = describe(problem.architectures(best.genotypes), problem.space.settings)
     tied = not_told_apart_from(problem, best, everything)
     assert tied is not None
-    spans = ", ".join(f"{name} {tied.genes[name]}" for name in ("depth", "n_kv_heads") if name in tied.genes)
+    feasible = everything[everything.feasible & (everything.keys != best.keys[0])]
+    designs, own = problem.architectures(feasible.genotypes), problem.architectures(best.genotypes)
+    same = not_told_apart(problem.scenario.law, designs, own)
+    assert tied.number == same.sum()
+    depths = np.append(designs.depth[same], own.depth)
     found = f"{best.metrics['loss'][0]:.4f} | {described} | {best.metrics['memory_gb'][0]:.3g} GB"
-    row = f"| `{name}` | {found} | {tied.number:,}: {spans} |"
+    row = f"| `{name}` | {found} | {tied.number:,}: depth {depths.min()} to {depths.max()} |"
     assert row in (ROOT / "docs" / "applications.md").read_text()
 
 
