@@ -24,7 +24,16 @@ from objectives.evidence.joint_form import (
     excess,
     with_slopes,
 )
-from objectives.evidence.posterior import BOUNDED, DRAWS, FREEDOM, LEAST_SCALE, START, normal_points, predicted
+from objectives.evidence.posterior import (
+    BOUNDED,
+    DRAWS,
+    FREEDOM,
+    LEAST_LEVEL,
+    LEAST_SCALE,
+    START,
+    normal_points,
+    predicted,
+)
 from objectives.fitting.law_file import covered, ranges_of
 from objectives.loss_law.coverage import DesignKind, Region, ends_of
 from objectives.loss_law.features import feature
@@ -42,7 +51,7 @@ SHARED_SD = 0.15  # of what all that a factor of parameters and of tokens is wor
 LABORATORIES = 4.0  # how many laboratories the prior of how they differ weighs
 ROUNDS, STEPS, TRIES = 40, 12, 8
 LONGEST_STEP = 0.5
-TRIED = 16 * DRAWS  # points, of which those within the bounds are drawn
+TRIED = 64 * DRAWS  # points, of which those within the bounds are drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +69,7 @@ class Population:
     """Laboratories: mean (k,) with its covariance (k, k), covariance between them (k, k), one design's misfit, nats.
 
     at_reference: loss at 10⁹ parameters and 10¹⁰ tokens, nats per token, and what texts and tokenizers make of it, its sd.
-    bounds: least and greatest of the tables' own coordinates, (2, k).
+    bounds: least and greatest of the tables' own coordinates, an sd between laboratories about their mean at the least, (2, k).
     """
 
     mean: FloatArray
@@ -109,14 +118,14 @@ def population(tables: Sequence[Trainings]) -> Population:
             w * each.covariance for w, each in zip(weight, known, strict=True)
         )
         between = (spread + LABORATORIES * before) / (weight.sum() + LABORATORIES)
-    scales = np.array([each.scale for each in known])
+    scales, sd = np.array([each.scale for each in known]), np.sqrt(np.diag(between))
     return Population(
         mean,
         np.linalg.inv(precision),
         between,
         float(np.exp(np.average(np.log(scales), weights=weight))),
         _at_reference(fitted, known, weight),
-        np.stack([theta.min(axis=0), theta.max(axis=0)]),
+        np.stack([np.minimum(theta.min(axis=0), mean - sd), np.maximum(theta.max(axis=0), mean + sd)]),
     )
 
 
@@ -242,9 +251,11 @@ def drawn_coordinates(found: Population, widening: float) -> tuple[FloatArray, F
     low, high = found.bounds[:, BOUNDED]
     inside = np.flatnonzero(((low <= theta[:, BOUNDED]) & (theta[:, BOUNDED] <= high)).all(axis=1))[:DRAWS]
     theta, (middle, sd) = theta[inside], found.at_reference
-    below = norm.cdf((excess(theta, REFERENCE)[:, 0] - middle) / sd)
+    gained = excess(theta, REFERENCE)[:, 0]
+    below = norm.cdf((gained - middle) / max(sd, LEAST_SCALE))
     quantile = below + (1.0 - below) * norm.cdf(normal[inside, -1])
-    return theta, middle + sd * norm.ppf(np.clip(quantile, 1e-9, 1 - 1e-9))
+    drawn = middle + sd * norm.ppf(np.clip(quantile, 1e-9, 1 - 1e-9))
+    return theta, np.maximum(drawn, gained + LEAST_LEVEL)
 
 
 USUAL = ("head_dim", "kv_ratio", "ffn_ratio")  # what the law does not see

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from plas_evidence.judging import Doubt, Judgement, Pairs, TableRecord
 from plas_evidence.left_out import FACTORS, HELD, LeftOut, calibrated, left_out
-from plas_evidence.population import Widening, covers
+from plas_evidence.population import USUAL, with_usual
 from plas_evidence.record_document import calibration, held_by_laboratory, left_out_document
 from plas_evidence.tables import base
 
 from nas.study.catalogue import load_law
 from nas.terminal.tables import show
+from objectives.fitting.law_file import covered
 from objectives.loss_law.coverage import Region
 
 Inside = Callable[..., Any]
@@ -35,7 +36,7 @@ def silent(stage: str) -> None:
 def test_a_laboratory_is_judged_by_the_law_of_the_others(each_out: list[LeftOut]) -> None:
     assert {one.laboratory for one in each_out} == {"StepFun", "Ai2"}
     for one in each_out:
-        law = one.others.law(Widening())
+        law = one.others.law(1.0)
         assert set(law.provenance["pooled"]) == (
             {"OLMo ladder"} if one.laboratory == "StepFun" else {"Step Law", "Farseer"}
         )
@@ -45,10 +46,11 @@ def test_a_laboratory_is_judged_by_the_law_of_the_others(each_out: list[LeftOut]
 
 def test_draws_are_as_wide_as_the_laboratories_left_out_need(each_out: list[LeftOut]) -> None:
     widening = calibrated(each_out)
-    held = [one.held("tokens", widening) for one in each_out]
-    less = [one.held("tokens", replace(widening, tokens=widening.tokens - 0.05)) for one in each_out]
-    assert np.mean([share for share in held if share is not None]) >= HELD or widening.tokens == FACTORS[-1]
-    assert np.mean([share for share in less if share is not None]) < HELD or widening.tokens == FACTORS[0]
+    held, less = (
+        [share for one in each_out if (share := one.held(factor)) is not None] for factor in (widening, widening - 0.05)
+    )
+    assert np.mean(held) >= HELD or widening == FACTORS[-1]
+    assert np.mean(less) < HELD or widening == FACTORS[0]
 
 
 def test_left_out_says_how_its_law_does_beside_the_best(inside: Inside) -> None:
@@ -115,11 +117,11 @@ def test_the_shipped_law_marks_the_tables_that_it_is_of(inside: Inside) -> None:
 
 
 def test_what_the_shipped_law_covers_is_computed_from_the_packaged_rows() -> None:
-    law, found = load_law("evidence"), covers([each.trainings for each in base()])
+    law, tables = load_law("evidence"), [each.trainings for each in base()]
+    rows = [each.table[np.flatnonzero(each.fitted)] for each in tables if each.fitted.any()]
+    found = {kind: with_usual(region, kind) for kind, region in covered(rows).items()}
     assert {kind: region.model_dump() for kind, region in law.covers.items()} == {
         kind: Region.model_validate(region.model_dump()).model_dump() for kind, region in found.items()
     }
-    dense, sparse = found["dense"].ranges, found["sparse"].ranges
-    assert sparse["depth"][0] > dense["depth"][0]
-    assert sparse["depth"][1] < dense["depth"][1]
+    assert all(set(region.usual) == set(USUAL) and len(region.rows) > 100 for region in found.values())
     assert f"{law.runs:,} published trainings pooled" in (ROOT / "README.md").read_text(encoding="utf-8")

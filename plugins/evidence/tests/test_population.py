@@ -7,8 +7,6 @@ import pytest
 from core_tests import loaded
 from plas_evidence.population import (
     CENTRE,
-    Widening,
-    covers,
     drawn_coordinates,
     fit_table,
     law_of,
@@ -19,12 +17,12 @@ from plas_evidence.population import (
 from objectives.evidence.joint_form import (
     FORM,
     NAMES,
-    REFERENCE,
     coordinates,
     excess,
     trainings,
 )
 from objectives.fitting.trained_models import Table
+from search_spaces.architectures import Architectures
 
 made_up = loaded("made_up_prior.py").made_up
 
@@ -51,7 +49,7 @@ def test_a_population_is_found_again_and_its_intervals_hold_new_laboratories() -
     found = population([made_up(seed, theta, 0.01) for seed, theta in enumerate(truths[:10])])
     assert np.abs((found.mean - CENTRE) / np.sqrt(np.diag(prior_between()))).max() < 0.8
     assert found.misfit == pytest.approx(0.01, rel=0.5)
-    theta, _ = drawn_coordinates(found, Widening())
+    theta, _ = drawn_coordinates(found, 1.0)
     held = []
     for seed, truth in enumerate(truths[10:]):
         of = made_up(100 + seed, truth, 0.0).of
@@ -71,7 +69,8 @@ def test_a_laboratory_counts_once_however_many_tables_it_has() -> None:
 
 
 def test_rows_that_are_too_small_make_no_population() -> None:
-    small = {**made_up(1, CENTRE).table.numbers, "active_parameters": np.full(40, 9e6)}
+    numbers = made_up(1, CENTRE).table.numbers
+    small = {**numbers, "kv_dim": numbers["query_dim"], "active_parameters": np.full(40, 9e6)}
     with pytest.raises(ValueError, match="expected trainings of 10 M parameters"):
         population([trainings("t", "l", Table(small, np.arange(40)), np.zeros(40))])
 
@@ -79,15 +78,20 @@ def test_rows_that_are_too_small_make_no_population() -> None:
 def test_a_law_of_a_population_carries_draws_of_a_new_laboratory() -> None:
     tables = [made_up(seed, CENTRE) for seed in range(3)]
     found = population(tables)
-    law = law_of(found, Widening(2.0, 2.0, 2.0, 1.0), covers(tables), name="pooled")
+    law = law_of(found, 2.0, tables, name="pooled")
     assert law.residual_sd == pytest.approx(2 * found.misfit, rel=1e-3)
     assert len(law.draws) == 256
     back = np.stack(
         [coordinates(dict(zip(FORM.coefficients, map(float, row.split()), strict=True)))[0] for row in law.draws]
     )
-    assert back.mean(axis=0) == pytest.approx(found.mean, abs=0.1)
-    assert back[:, 0].std() == pytest.approx(2 * np.sqrt(found.new[0, 0]), rel=0.1)
-    assert back[:, 3].std() == pytest.approx(np.sqrt(found.new[3, 3]), rel=0.1)
-    at = law.coefficients["level"] + excess(found.mean, REFERENCE)[0]
-    assert at == pytest.approx(found.at_reference[0], abs=1e-6)
+    low, high = found.bounds
+    for name in ("ln a", "ln b", "ln kappa"):
+        at = NAMES.index(name)
+        assert (low[at] - 1e-6 <= back[:, at]).all()
+        assert (back[:, at] <= high[at] + 1e-6).all()
+    assert back[:, 0].std() == pytest.approx(2 * np.sqrt(found.new[0, 0]), rel=0.15)
+    assert min(float(row.split()[0]) for row in law.draws) >= 0.0
+    assert law.faults_of(law.drawn) == [""] * 256
+    rows = Architectures.concatenate([each for region in law.covers.values() if (each := region.designs_as_built)])
+    assert law.loss(rows) == pytest.approx(law.drawn_losses(rows).mean(axis=0), abs=0.01)
     assert law.fitted_on["tokens"] == (5e9, 2e11)

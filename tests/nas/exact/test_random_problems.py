@@ -25,7 +25,7 @@ from nas.problem.problem import METRIC_ORDER, Problem
 from nas.problem.steps import VOCABULARIES
 from nas.search.assembly import assemble
 from objectives.device import Calibration, Energy
-from objectives.loss_law.features import OWNERS, feature
+from objectives.loss_law.features import OF_TRAINING, OWNERS, feature
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import QUANTITIES
 from objectives.precision import precision
@@ -154,7 +154,7 @@ def term_of(chance: Chance, every: Architectures, number: int) -> tuple[dict[str
     """A term of one to three quantities and its exponents: powers, logarithms, or both of one, turning inside the space."""
     term: dict[str, Any] = {"scale": f"s{number}", "sign": chance.one(-1, 1), "powers": {}, "logs": {}}
     exponents = {}
-    for name in chance.few([name for name in OWNERS if name != "tokens"], 1, 3):
+    for name in chance.few([name for name in OWNERS if name not in OF_TRAINING], 1, 3):
         exponent, kind = chance.one(*EXPONENTS), chance.one("power", "log", "both", "both")
         values = feature(every, name)
         turn = float(np.exp(chance.share(*np.log([values.min(), values.max()]))))

@@ -59,7 +59,7 @@ def test_a_folder_repeats_itself_with_weights_limits_and_question(inside: Inside
         "--minimise",
         "regret",
         "--training-budget",
-        "30 h",
+        "300 h",
         "--set",
         "training.device=h100_sxm",
     )
