@@ -234,7 +234,11 @@ def mean_of(theta: FloatArray, at_reference: FloatArray, of: Sequence[Quantities
     mean = predicted(points, designs).mean(axis=0)
     spread = points.std(axis=0)
     start = points.mean(axis=0)
-    best = least_squares(lambda z: predicted(start + z * spread, designs) - mean, np.zeros(len(start))).x
+
+    def off(z: FloatArray) -> FloatArray:
+        return predicted(start + z * spread, designs) - mean
+
+    best: FloatArray = least_squares(off, np.zeros(len(start))).x
     coordinates = start + best * spread
     return coordinates[:-1], float(coordinates[-1])
 
