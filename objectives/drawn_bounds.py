@@ -123,15 +123,9 @@ class OneTerm:
         """Return the bounds for a law's samples; None if its form is another."""
         form = law.law_form
         moving = [name for name, term in form.terms.items() if set(term.features) - {"tokens"}]
-        if (
-            law.rivals
-            or law.partial
-            or law.few_bits
-            or law.layer_deltas
-            or form.factors
-            or form.bent
-            or form.of != "loss"
-        ):
+        if law.rivals or law.partial or law.few_bits or law.layer_deltas:
+            return None
+        if form.factors or form.bent or form.of != "loss":
             return None
         if len(moving) != 1 or any(term.logs or term.only for term in form.terms.values()):
             return None

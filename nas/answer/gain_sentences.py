@@ -140,7 +140,7 @@ def device_gain_section(
         nats = ", ".join(f"{name} {nats if nats > NOTHING else 0:.2g} nats" for name, nats in theory.items())
         lines.append(f"In the continuous problem of plas theory, with its experts: {nats}")
     title = f"What more of {there.scenario.device.name} would buy within the same budgets, solved exactly"
-    return Section(title, (*lines, *_as_much(there, gains)))
+    return Section(title, (*lines, *_as_much(gains)))
 
 
 def _line(problem: Problem, gained: DeviceGain, told: Mapping[Gain, Witness]) -> str:
@@ -167,12 +167,11 @@ def _interval(found: Difference | None) -> str:
     return f"; {found.nats:+.4f} nats ({found.low:+.3f} to {found.high:+.3f})"
 
 
-def _as_much(problem: Problem, gains: tuple[DeviceGain, ...]) -> list[str]:
+def _as_much(gains: tuple[DeviceGain, ...]) -> list[str]:
     """What buys as much as the resource that buys most: others in proportion to their own step, and training tokens."""
     largest = max(gains, key=lambda each: each.nats)
     if largest.bought is None:
-        holds = "the law's evidence, the space" if problem.fenced else "the space"
-        return [f"Nothing of the device holds a lower loss back: {holds} or the other budgets do"]
+        return ["Nothing of the device holds a lower loss back: the evidence, the space or the other budgets do"]
     others = [
         f"{100 * other.step * largest.nats / other.nats:.2g} % more {other.resource}"
         for other in gains

@@ -159,12 +159,12 @@ def _from_nearest(law: Law, region: Region | None, design: Architectures) -> lis
     assert region is not None
     own = np.log([law.feature(design, name)[0] for name in region.axes])
     apart = np.abs(region.designs - own)
-    nearest = int(np.lexsort(np.sort(apart.round(9), axis=1).T)[0])  # of those as far on one axis the nearest on the others
-    return [
-        f"{in_words(name)} {_number(np.exp(own[at]))} (nearest trained: {_number(np.exp(region.designs[nearest, at]))})"
-        for at, name in enumerate(region.axes)
-        if apart[nearest, at] > NEAR
-    ]
+    nearest = int(
+        np.lexsort(np.sort(apart.round(9), axis=1).T)[0]
+    )  # of those as far on one axis the nearest on the others
+    pairs = zip(region.axes, np.exp(own).tolist(), np.exp(region.designs[nearest]).tolist(), strict=True)
+    far = [each for each, by in zip(pairs, apart[nearest].tolist(), strict=True) if by > NEAR]
+    return [f"{in_words(name)} {_number(value)} (nearest trained: {_number(row)})" for name, value, row in far]
 
 
 def _number(value: float) -> str:

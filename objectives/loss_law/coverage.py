@@ -5,7 +5,7 @@ within a factor FAR. What the law does not see has a range. Designs with and wit
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cache
 from typing import Annotated, Literal
 
 import numpy as np
@@ -82,10 +82,10 @@ class Region(BaseModel):
         """The quantities that decide whether a design is covered, in order."""
         return dict.fromkeys([*self.ranges, *self.usual, *(self.axes if self.rows else ())])
 
-    @cached_property
+    @property
     def designs(self) -> FloatArray:
         """Logarithms of the rows, (rows, axes)."""
-        return np.asarray(np.log([[float(number) for number in row.split()] for row in self.rows]))
+        return logs_of(self.rows)
 
     @property
     def designs_as_built(self) -> Architectures | None:
@@ -134,20 +134,27 @@ class Region(BaseModel):
         """Bits of the rows that lie between two ends (axes, n) on every axis, (words, n)."""
         found = [
             upto[:, np.searchsorted(ends, most, side="right")] ^ upto[:, np.searchsorted(ends, least)]
-            for (ends, upto), least, most in zip((self._ordered[at] for at in places), low, high, strict=True)
+            for (ends, upto), least, most in zip((ordered(self.rows)[at] for at in places), low, high, strict=True)
         ]
         return np.asarray(np.bitwise_and.reduce(found))
 
-    @cached_property
-    def _ordered(self) -> list[tuple[FloatArray, UInt64Array]]:
-        """By axis: the rows' values in order, and the bits of so many of the first of them, (words, rows + 1)."""
-        found, words = list[tuple[FloatArray, UInt64Array]](), -(-len(self.rows) // 64)
-        for column in self.designs.T:
-            order = np.argsort(column, kind="stable")
-            bits = np.zeros((words, len(order) + 1), dtype=np.uint64)
-            bits[order // 64, np.arange(1, len(order) + 1)] = np.uint64(1) << (order % 64).astype(np.uint64)
-            found.append((column[order], np.bitwise_or.accumulate(bits, axis=1)))
-        return found
+
+@cache
+def logs_of(rows: tuple[str, ...]) -> FloatArray:
+    """Logarithms of rows of numbers, (rows, axes)."""
+    return np.asarray(np.log([[float(number) for number in row.split()] for row in rows]))
+
+
+@cache
+def ordered(rows: tuple[str, ...]) -> list[tuple[FloatArray, UInt64Array]]:
+    """By axis: the rows' values in order, and the bits of so many of the first of them, (words, rows + 1)."""
+    found, words = list[tuple[FloatArray, UInt64Array]](), -(-len(rows) // 64)
+    for column in logs_of(rows).T:
+        order = np.argsort(column, kind="stable")
+        bits = np.zeros((words, len(order) + 1), dtype=np.uint64)
+        bits[order // 64, np.arange(1, len(order) + 1)] = np.uint64(1) << (order % 64).astype(np.uint64)
+        found.append((column[order], np.bitwise_or.accumulate(bits, axis=1)))
+    return found
 
 
 def distances(low: FloatArray, high: FloatArray, rows: FloatArray) -> FloatArray:

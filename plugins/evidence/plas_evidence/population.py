@@ -236,7 +236,7 @@ def mean_of(theta: FloatArray, at_reference: FloatArray, of: Sequence[Quantities
     start = points.mean(axis=0)
 
     def off(z: FloatArray) -> FloatArray:
-        return predicted(start + z * spread, designs) - mean
+        return np.asarray(predicted(start + z * spread, designs) - mean)
 
     best: FloatArray = least_squares(off, np.zeros(len(start))).x
     coordinates = start + best * spread
