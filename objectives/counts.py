@@ -11,6 +11,7 @@ from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.columns import QK_NORMS
 
+FULL_HEADS = "_of_full_heads"  # ends the count of a design with as many KV heads as heads: what KV heads cost, and no loss follows
 _COUNTED: WeakKeyDictionary[Architectures, "ParameterGroups"] = WeakKeyDictionary()
 
 

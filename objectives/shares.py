@@ -5,8 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from objectives.counts import active_ffn, count, full_heads
-from objectives.loss_law.features import FULL_HEADS
+from objectives.counts import FULL_HEADS, active_ffn, count, full_heads
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import Part

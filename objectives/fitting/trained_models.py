@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from objectives.counts import FULL_HEADS
 from objectives.fitting.columns import (
     BITS,
     COLUMNS,

@@ -61,7 +61,6 @@ COUNTS = {
     "parameters_of_full_heads": total_of_full_heads,
     "active_parameters_of_full_heads": active_of_full_heads,
 }
-FULL_HEADS = "_of_full_heads"  # ends the count of a design with as many KV heads as heads: what KV heads cost, and no loss follows
 WITH_EMBEDDINGS = {f"{name}_with_embeddings": COUNTS[name] for name in ("parameters", "active_parameters")}
 MADE_OF: MappingProxyType[str, MappingProxyType[str, float]] = MappingProxyType(
     {
