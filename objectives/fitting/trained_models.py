@@ -26,7 +26,6 @@ from objectives.fitting.kept_rows import beside_laws, checkpoints, kept, lowest,
 from objectives.loss_law.features import (
     COUNTS,
     FOLLOWING,
-    FULL_HEADS,
     MADE_OF,
     OF_TRAINING,
     OWNERS,
