@@ -1,6 +1,6 @@
 """What the trainings behind a law cover: designs near rows, and the range of what the law does not see.
 
-A law knows nothing beyond its rows. A design is inside where one row lies within a factor NEAR of it on every axis of NEAR_AXES, or three rows
+A law knows nothing beyond its rows. A design is inside where one row lies within a factor NEAR of it on every axis of AXES and OF_EXPERTS, or three rows
 within a factor FAR. What the law does not see has a range. Designs with and without experts have a region each.
 """
 
@@ -132,9 +132,10 @@ class Region(BaseModel):
 
     def _rows_within(self, places: list[int], low: FloatArray, high: FloatArray) -> UInt64Array:
         """Bits of the rows that lie between two ends (axes, n) on every axis, (words, n)."""
+        of_axes = ordered(self.rows)
         found = [
             upto[:, np.searchsorted(ends, most, side="right")] ^ upto[:, np.searchsorted(ends, least)]
-            for (ends, upto), least, most in zip((ordered(self.rows)[at] for at in places), low, high, strict=True)
+            for (ends, upto), least, most in zip((of_axes[at] for at in places), low, high, strict=True)
         ]
         return np.asarray(np.bitwise_and.reduce(found))
 
