@@ -15,6 +15,7 @@ from nas.terminal.doors import command
 from objectives.display_text import in_a_command
 
 SCRIPTS = ("devices.js",)
+MOST_RANKED = 20  # devices whose published models the page lists
 MOST_CASES = 60  # columns of designs in each other's place, and frontiers that are drawn
 MOST_MEMBERS = 500  # designs of one frontier that are drawn
 TONES = 5  # steps of shade between no loss and the largest
@@ -27,7 +28,10 @@ def devices_page(name: str, study: DeviceStudy | None, models: Models, resolved:
         PlasError: no BokehJS in this environment.
     """
     parts = [] if study is None else [_answer(study), _frontiers(study), _designs(study)]
-    main = element("main", *parts, *map(section_html, ranking_sections(models)), _repeat(name, resolved), id="main")
+    ranked = [section_html(each) for each in ranking_sections(models[:MOST_RANKED])]
+    if len(models) > MOST_RANKED:
+        ranked.append(section("Published models on further devices", paragraphs(["models.csv ranks them."])))
+    main = element("main", *parts, *ranked, _repeat(name, resolved), id="main")
     body = element("header", element("h1", text(name))) + main + footer()
     return page(name, body, {"metrics": [], **({} if study is None else frontier_data(study))}, SCRIPTS)
 

@@ -146,9 +146,12 @@ class SumsOfParts:
         ]
 
     def _needed(self, number: int, question: Question, read: Sequence[str]) -> BoolArray:
-        """Which heads and mixes of a grid the answer to a question that reads some metrics needs, found once."""
+        """Which heads and mixes of a grid the answer to a question that reads some metrics needs, found once.
+
+        Those that beat others in the loss too: without, they might be of no use where the loss of others is.
+        """
         deciding = frozenset([*(o.name for o in question.objectives), *question.ties])
-        key = number, frozenset([*read, *question.ties]), deciding
+        key = number, frozenset([*read, *question.ties, "loss"]), deciding
         if key not in self.needed:
             self.needed[key] = needed_pairs(self.sums[number].restricted(tuple(sorted(key[1]))), deciding)
         return self.needed[key]

