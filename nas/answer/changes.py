@@ -17,13 +17,15 @@ from nas.problem.settings import trained_on
 from nas.problem.steps import VOCABULARIES
 from nas.problem.uncertainty import Difference, differences, has_doubt
 from nas.search.assembly import Study, in_format
-from objectives.engines import engine_of, runs_format
+from nas.study.study_laws import without_engines
+from objectives.engines import RUNS, engine_of, runs_format
 from search_spaces.arrays import IntArray
 
 STEP = 0.1  # of a budget
 NARROWER = {"fp16": "int8", "bf16": "int8", "int8": "int4"}  # the next format of fewer bits
 NOTHING = 1e-9  # nats
 Lowest = Callable[[Problem], Evaluations | None]
+Tries = Callable[[Study, Problem], Iterator[tuple[float | str, Problem]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,14 +151,17 @@ def with_budget(problem: Problem, changed: Budget) -> Problem:
 def _others(
     study: Study, problem: Problem, pick: Evaluations, lowest: Lowest, evaluated: Evaluations
 ) -> Iterator[Change]:
-    """A smaller vocabulary at equal text, the next format of fewer bits, twice the training tokens: of each what buys most."""
-    for kind, variants in (("vocabulary", _of_vocabulary), ("format", _of_format), ("tokens", _of_tokens)):
+    """A smaller vocabulary at equal text, fewer bits, twice the training tokens, kernels that no engine has: of each what buys most."""
+    for kind, variants in TRIED.items():
         bought = []
         for at, variant in variants(study, problem):
             if (found := lowest(variant)) is not None:
+                at = at or _kernel(variant, found)
                 bought.append((_change(variant, kind, kind, at, pick, found), variant, found))
         if bought:
             change, variant, found = max(bought, key=lambda each: each[0].nats)
+            if kind == "kernel" and change.nats <= NOTHING:
+                continue
             yield _witnessed(change, problem, pick, variant, found, evaluated[:0])
 
 
@@ -190,10 +195,25 @@ def _of_format(study: Study, problem: Problem) -> Iterator[tuple[str, Problem]]:
 
 
 def _of_tokens(study: Study, problem: Problem) -> Iterator[tuple[float, Problem]]:
-    if _why_no_tokens(study):
-        return
     scenario, tokens = problem.scenario, 2.0 * (problem.scenario.law.tokens or 0.0)
-    yield tokens, replace(problem, scenario=replace(scenario, law=trained_on(scenario.law, tokens)))
+    if not _why_no_tokens(study):
+        yield tokens, replace(problem, scenario=replace(scenario, law=trained_on(scenario.law, tokens)))
+
+
+def _kernels(study: Study, problem: Problem) -> Iterator[tuple[str, Problem]]:
+    if problem.space.specification.axes.layers and problem.scenario.law.covers and not problem.functions:
+        yield "", replace(problem, scenario=replace(problem.scenario, law=without_engines(problem.scenario.law)))
+
+
+TRIED: dict[str, Tries] = {"vocabulary": _of_vocabulary, "format": _of_format, "tokens": _of_tokens, "kernel": _kernels}
+
+
+def _kernel(problem: Problem, row: Evaluations) -> str:
+    """What of a design (one row) no engine runs, and whose its gain is."""
+    precision, law = problem.scenario.precision.name, problem.scenario.law
+    able = (engine for engine in RUNS.values() if engine.runs_format(precision))
+    lacks = " or ".join(dict.fromkeys(each.lacks(problem.architectures(row.genotypes), precision) for each in able))
+    return f"{lacks} layers (gain borrowed from {law.layer_deltas_source})"
 
 
 def _change(variant: Problem, kind: str, name: str, at: float | str, pick: Evaluations, found: Evaluations) -> Change:
@@ -257,6 +277,4 @@ def _why_no_tokens(study: Study) -> str:
         return ""
     if problem.functions:
         return "a metric of your own"
-    if not law.sees_tokens or law.tokens is None:
-        return "not in the law"
-    return ""
+    return "" if law.sees_tokens and law.tokens is not None else "not in the law"

@@ -31,7 +31,12 @@ from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 
-CHANGED = {"vocabulary": "a vocabulary of {:,.0f}", "format": "{}", "tokens": "training on {:,.3g} B tokens"}
+CHANGED = {
+    "vocabulary": "a vocabulary of {:,.0f}",
+    "format": "{}",
+    "tokens": "training on {:,.3g} B tokens",
+    "kernel": "a kernel of yours for {}",
+}
 WITH = {"vocabulary": " at equal text", "format": "", "tokens": ", twice the training"}
 MEMORIES = ("memory_gb", "resident_gb")
 ANSWER, COLUMNS = "Answer: ", 80  # before the short form on a screen, and the columns of one that it fits

@@ -6,7 +6,7 @@ import numpy as np
 
 from nas.problem.evaluations import rounded
 from nas.problem.wording import in_words
-from objectives.loss_law.coverage import NEAR, ROWS, Region
+from objectives.loss_law.coverage import NEAR, ROWS, Region, logs_of
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
@@ -158,11 +158,11 @@ def _from_nearest(law: Law, region: Region | None, design: Architectures) -> lis
     """The axes on which a design is more than a factor 2 from the nearest row: `width 4,096 (nearest trained: 1,024)`."""
     assert region is not None
     own = np.log([law.feature(design, name)[0] for name in region.axes])
-    apart = np.abs(region.designs - own)
+    apart = np.abs(logs_of(region.rows) - own)
     nearest = int(
         np.lexsort(np.sort(apart.round(9), axis=1).T)[0]
     )  # of those as far on one axis the nearest on the others
-    pairs = zip(region.axes, np.exp(own).tolist(), np.exp(region.designs[nearest]).tolist(), strict=True)
+    pairs = zip(region.axes, np.exp(own).tolist(), np.exp(logs_of(region.rows)[nearest]).tolist(), strict=True)
     far = [each for each, by in zip(pairs, apart[nearest].tolist(), strict=True) if by > NEAR]
     return [f"{in_words(name)} {_number(value)} (nearest trained: {_number(row)})" for name, value, row in far]
 

@@ -103,6 +103,14 @@ def _run_by_engines(law: Law, formats: Sequence[str]) -> Law:
     return law.model_copy(update={"covers": covers})
 
 
+def without_engines(law: Law) -> Law:
+    """The law whose picks may have layers and routing that no engine is known to run."""
+    regions = law.covers.items()
+    usual = {kind: {n: ends for n, ends in region.usual.items() if n not in ENGINE_KINDS} for kind, region in regions}
+    covers = {kind: region.model_copy(update={"usual": usual[kind]}) for kind, region in regions}
+    return law.model_copy(update={"covers": covers})
+
+
 def _with_vocabularies(law: Law, axes: Axes) -> Law:
     """The law with what vocabularies cost beside it, where the space has an axis of them."""
     if not axes.vocabulary or law.vocabulary_cost is not None:

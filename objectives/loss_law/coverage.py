@@ -4,7 +4,8 @@ A law knows nothing beyond its rows. A design is inside where one row lies withi
 within a factor FAR. What the law does not see has a range. Designs with and without experts have a region each.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import cache
 from typing import Annotated, Literal
 
@@ -29,7 +30,7 @@ NEAR, FAR, SEVERAL = np.log(2.0), np.log(3.0), 3  # one row, several rows
 ALIKE = np.log(1.1)  # rows so close on every axis are one design
 ROWS = "rows"  # what a design leaves that is near none
 AT_ONCE = 50_000  # distances that fit into the cache
-ROUNDING = 1e-9  # relative, of an end
+DOWN, UP = Context(4, ROUND_FLOOR), Context(4, ROUND_CEILING)  # to four digits
 TOLERANCE = 1e-12  # in logarithms; a design so close to an end is covered
 
 
@@ -83,16 +84,11 @@ class Region(BaseModel):
         return dict.fromkeys([*self.ranges, *self.usual, *(self.axes if self.rows else ())])
 
     @property
-    def designs(self) -> FloatArray:
-        """Logarithms of the rows, (rows, axes)."""
-        return logs_of(self.rows)
-
-    @property
     def designs_as_built(self) -> Architectures | None:
         """The rows as architectures of one head; None of rows that do not say the shape."""
         if not self.rows or not {"depth", "width", "expert_ffn_ratio"} <= {*self.axes}:
             return None
-        columns: dict[str, FloatArray] = dict(zip(self.axes, np.exp(self.designs).T, strict=True))
+        columns: dict[str, FloatArray] = dict(zip(self.axes, np.exp(logs_of(self.rows)).T, strict=True))
         named = ("depth", "width", "n_experts", "top_k")
         shape: dict[str, AnyArray] = {name: np.rint(columns[name]).astype(int) for name in named if name in columns}
         size = np.maximum(np.rint(columns["expert_ffn_ratio"] * columns["width"]).astype(int), 1)
@@ -121,7 +117,7 @@ class Region(BaseModel):
         left = np.flatnonzero(~self._near(places, low, high))
         size = max(1, AT_ONCE // len(self.rows))
         for rows in (left[start : start + size] for start in range(0, len(left), size)):
-            found[rows] = _too_far(distances(low[:, rows], high[:, rows], self.designs[:, places]))
+            found[rows] = _too_far(distances(low[:, rows], high[:, rows], logs_of(self.rows)[:, places]))
         return found
 
     def _near(self, places: list[int], low: FloatArray, high: FloatArray) -> BoolArray:
@@ -193,12 +189,13 @@ def region_of(column: Callable[[str], FloatArray | None], kind: DesignKind) -> R
     Rows that lack an axis which another row states are left out; of rows that are alike one is kept.
     """
     names = AXES if kind == "dense" else (*AXES, *OF_EXPERTS)
-    axes = {name: values for name in names if (values := column(name)) is not None and np.isfinite(values).any()}
-    blind = {name: values for name in BLIND_AXES if (values := column(name)) is not None and np.isfinite(values).any()}
-    ranges = {name: ends_of(values) for name, values in blind.items()}
-    for name in OF_TRAINING:
-        if (values := column(name)) is not None and np.isfinite(values).any():
-            ranges[name] = (ends_of(values)[0], UNLIMITED)
+
+    def stated(among: Sequence[str]) -> dict[str, FloatArray]:
+        found = {name: values for name in among if (values := column(name)) is not None}
+        return {name: values for name, values in found.items() if np.isfinite(values).any()}
+
+    axes, ranges = stated(names), {name: ends_of(values) for name, values in stated(BLIND_AXES).items()}
+    ranges |= {name: (ends_of(values)[0], UNLIMITED) for name, values in stated(OF_TRAINING).items()}
     if not axes:
         return Region(ranges=ranges)
     every = np.stack([*axes.values()], axis=1)
@@ -209,7 +206,8 @@ def region_of(column: Callable[[str], FloatArray | None], kind: DesignKind) -> R
 
 def ends_of(values: FloatArray) -> tuple[float, float]:
     """Return the least and the most of values to four digits, which hold them all; NaN says nothing."""
-    return _down(float(np.nanmin(values))), _up(float(np.nanmax(values)))
+    least, most = (Decimal(f"{end:.10g}") for end in (np.nanmin(values), np.nanmax(values)))
+    return float(DOWN.create_decimal(least)), float(UP.create_decimal(most))
 
 
 def _different(rows: FloatArray) -> FloatArray:
@@ -221,34 +219,12 @@ def _different(rows: FloatArray) -> FloatArray:
     return np.array(kept).reshape(-1, rows.shape[1])
 
 
-def _down(value: float) -> float:
-    """A number to four digits, not above it."""
-    return _rounded(value, lambda given, near: near <= given * (1 + ROUNDING), -1)
-
-
-def _up(value: float) -> float:
-    """A number to four digits, not below it."""
-    return _rounded(value, lambda given, near: near >= given * (1 - ROUNDING), 1)
-
-
-def _rounded(value: float, allowed: Callable[[float, float], bool], step: int) -> float:
-    near = float(f"{value:.4g}")
-    if value == 0.0 or allowed(value, near):
-        return near
-    unit = 10.0 ** (np.floor(np.log10(abs(value))) - 3)
-    return float(f"{near + step * unit:.4g}")
-
-
 def joined(first: Mapping[DesignKind, Region], second: Mapping[DesignKind, Region]) -> dict[DesignKind, Region]:
     """Return what two sets of rows cover together: of each kind the wider ranges, and the rows of both that state the same axes."""
-    return {kind: _joined(first.get(kind), second.get(kind)) for kind in dict.fromkeys([*first, *second])}
+    return {**first, **second, **{kind: _joined(first[kind], second[kind]) for kind in first if kind in second}}
 
 
-def _joined(first: Region | None, second: Region | None) -> Region:
-    if first is None or second is None:
-        found = first or second
-        assert found is not None
-        return found
+def _joined(first: Region, second: Region) -> Region:
     ranges, usual = dict(first.ranges), dict(first.usual)
     for name, (least, most) in second.ranges.items():
         own = usual if name in usual else ranges

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from plas_evidence.population import CENTRE, CENTRE_SD, Widening, law_of, population
+from plas_evidence.population import CENTRE, CENTRE_SD, law_of, population
 from plas_evidence.tables import GroupedTable, base, published
 
+from nas.study.catalogue import load_law
 from objectives.evidence.joint_form import MOST_EPOCHS, Trainings
 from objectives.evidence.posterior import Belief, Posterior, posterior, prior_of
 from objectives.evidence.posterior import predicted as losses_of
@@ -67,8 +68,9 @@ def _user(source: GroupedTable) -> User:
 
 def prior_without(laboratory: str, tables: Sequence[User]) -> Belief:
     """What the other laboratories' trainings say, as `fit --prior` reads it of their law."""
-    found = population([each.rows for each in tables if each.rows.laboratory != laboratory])
-    return prior_of(law_of(found, Widening(), {}))
+    widening = float(load_law("evidence").provenance["widening"])
+    others = [each.rows for each in tables if each.rows.laboratory != laboratory]
+    return prior_of(law_of(population(others), widening, others))
 
 
 def weak_prior(scale: float) -> Belief:
@@ -89,12 +91,13 @@ def by_prior(prior: Belief, user: User, seen: IntArray, judged: IntArray) -> Err
         unseen = np.isnan(predicted)
         predicted[unseen] = rows.per * belief.losses(of)[unseen]
     known = errors(predicted, rows.loss[judged], rows.group[judged], np.isin(rows.group[judged], rows.group[seen]))
-    return known if found is None else replace(known, **held(found, rows[judged]))
+    return known if found is None else replace(known, **held(found, rows[judged], prior))
 
 
-def held(found: Posterior, judged: Trainings) -> dict[str, float]:
-    """The shares of differences, and of losses of the main group, that 90 % intervals of the draws hold."""
-    draws, true, scale = losses_of(found.belief.drawn(), judged.of), judged.loss / judged.per, found.belief.scale
+def held(found: Posterior, judged: Trainings, prior: Belief) -> dict[str, float]:
+    """The shares of differences, and of losses of the main group, that 90 % intervals hold, of the belief as it is doubted."""
+    belief = found.belief.doubted(prior)
+    draws, true, scale = losses_of(belief.drawn(), judged.of), judged.loss / judged.per, belief.scale
     first, second = np.triu_indices(len(true), 1)
     pairs = np.flatnonzero(judged.group[first] == judged.group[second])
     pairs = pairs[np.unique(np.linspace(0, len(pairs) - 1, MOST_PAIRS).astype(np.int64))] if len(pairs) else pairs

@@ -24,6 +24,7 @@ from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
 from nas.study.layers import layered, over
+from objectives.loss_law.coverage import logs_of
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
@@ -150,8 +151,8 @@ def test_depth_ends_at_a_third_of_the_least_that_several_trainings_have() -> Non
     assert law.loss(one)[0] > law.loss(without(depth=2))[0] > law.loss(without())[0]
     region = law.covers["dense"]
     own = np.log([law.feature(one, name)[0] for name in region.axes])
-    apart = np.abs(region.designs - own).max(axis=1)
-    assert np.exp(region.designs[:, region.axes.index("depth")]).min() == pytest.approx(3.0)
+    apart = np.abs(logs_of(region.rows) - own).max(axis=1)
+    assert np.exp(logs_of(region.rows)[:, region.axes.index("depth")]).min() == pytest.approx(3.0)
     assert apart.min() > np.log(2.0)
     assert ("rows" in law.outside(one)) == ((apart <= np.log(3.0) + 1e-9).sum() < 3)
     wide = without(depth=1, width=4096, n_heads=64, n_kv_heads=64, expert_size=12288)

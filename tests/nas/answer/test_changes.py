@@ -113,6 +113,21 @@ def test_vocabulary_format_and_tokens_are_tried_as_studies_of_their_own_would_fi
     assert sizes[int(found["vocabulary"].at)] == min(sizes.values())
 
 
+@pytest.mark.parametrize(("linear", "lacking"), [("mamba2", "mamba2"), ("conv", "")])
+def test_layers_that_no_engine_runs_are_a_kernel_to_write(linear: str, lacking: str) -> None:
+    axes = {"depth": [12, 16], "width": [1024, 1536], "n_experts": [1, 8], "top_k": [1, 2], "expert_ffn_ratio": [1, 2]}
+    layers = ["full", {"linear": linear, "period": 4} if lacking else {"conv": 3, "period": 2}]
+    space = {"name": "kinds", "axes": {**axes, "n_kv_heads": [4], "layers": layers}}
+    prompt: dict[str, Any] = {"input_tokens": 16_384, "output_tokens": 512, "budgets": {"total_ms": 300_000}}
+    device: dict[str, Any] = {"device": "raspberry_pi_5", "precision": "q4_k_m", "law": "evidence", "preset": "device"}
+    study = _study(space, **device, **prompt)
+    said = study.solve().answer
+    assert "Runs as trained in llama.cpp" in str(said)
+    assert (f"a kernel of yours for {lacking} layers (gain borrowed from 42 public pairs" in str(said)) == bool(lacking)
+    changed = [each for each in _changes(study.assembled).tried if each.kind == "kernel"]
+    assert len(changed) == bool(lacking)
+
+
 def _changes(study: Any) -> Changes:
     problem = study.problem
     every = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))

@@ -33,6 +33,7 @@ from nas.problem.uncertainty import AS_GOOD, Difference, differences, tied
 from nas.search.assembly import Study
 from nas.study.catalogue import load_law
 from nas.study.study_laws import left_out_line, records
+from objectives.loss_law.coverage import logs_of
 from search_spaces.architectures import Architectures
 
 Concluded = Callable[..., Outcome]
@@ -429,7 +430,7 @@ def test_a_design_unlike_any_that_was_trained_says_by_what_it_leaves(inside: Ins
     line = ("explain", "--law", EVIDENCE, "--architecture")
     shape = "depth=12,width=1024,n_heads=16,n_kv_heads=4,n_experts={},top_k=1,expert_ffn_ratio={}"
     region = load_law(EVIDENCE).covers["sparse"]
-    most = np.exp(region.designs[:, region.axes.index("n_experts")].max())
+    most = np.exp(logs_of(region.rows)[:, region.axes.index("n_experts")].max())
     many = " ".join(inside(*line, shape.format(4096, 4)).out.split())
     assert f"experts 4,096 (nearest trained: {most:,.0f})" in many
     least, most = region.usual["ffn_ratio"]
