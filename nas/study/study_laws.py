@@ -19,7 +19,7 @@ from objectives.engines import RUNS
 from objectives.layer_costs.costs import public_costs
 from objectives.loss_law.law import Law, origin_of
 from objectives.loss_law.layer_deltas import SHARES, MeasuredDeltas
-from objectives.loss_law.precision_cost import CAVEATS, FULL, GROUP, priced, taken_as_wider, unpriced_formats
+from objectives.loss_law.precision_cost import CAVEATS, FULL, GROUP, priced, taken_as_another, unpriced_formats
 from objectives.plugins import documents, folder
 from objectives.text.vocabulary_cost import VocabularyCost
 from objectives.token_curve import Text, TokenCurve
@@ -261,7 +261,7 @@ def notices_of_formats(law: Law, formats: Sequence[str]) -> list[str]:
             "--precisions or --precision"
         ]
     lines = [f"precision law {law.precision_law}: {CAVEATS[law.precision_law]}"]
-    wider = taken_as_wider(law.precision_law, few)
+    wider = taken_as_another(law.precision_law, few)
     return lines + [f"precision law {law.precision_law} has no constants for {each}" for each in wider]
 
 

@@ -4,18 +4,18 @@ Each adds scale · N^−exponent nats, N the active parameters without embedding
 mixtures of experts: these cost as much as dense models of as many active parameters, and draws of that are twice as wide.
 
     qat         k D^γ_D (log2 g)^γ_G / N^γ_N            (Chen et al. 2025, D tokens, groups of g weights)
-    multiplier  A (N·m)^−α − A N^−α                     (Frantar et al. 2025, m per format; A, α of `chinchilla_epoch`)
     kumar       A N_eff^−α − A N^−α, N_eff = N Π(1 − e^(−P/γ))   (Kumar et al. 2024, P bits of weights, activations, KV cache)
     post_training   a_f (N / 1e9)^−b, with draws         (published perplexities of models rounded after training, a_f per format)
 
-Of a KV cache of few bits `kumar` alone says something; of down projections with inputs of 8 bits `qat` alone: for `multiplier` and
-`kumar` they cost what all inputs at 4 bits cost. What a law has no constants for is unknown, not free: a study refuses it.
+Of a KV cache of few bits `kumar` alone says something; of down projections with inputs of 8 bits `qat` alone: for `kumar` they cost what
+all inputs at 4 bits cost. A format that nobody measured lies, under `post_training`, between the measured ones next to it in bits; a study
+refuses what a law says nothing of.
 
-Source: arXiv 2505.14302, 2502.16440, 2411.04330, constants are transcriptions of the papers' tables; `weight_formats/costs.csv`.
+Source: arXiv 2505.14302, 2411.04330, constants are transcriptions of the papers' tables; `weight_formats/costs.csv`.
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
@@ -28,7 +28,7 @@ from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.formats import FORMATS, base_of, kv_bits_of, operators_of
 
-PrecisionLaw = Literal["qat", "multiplier", "kumar", "post_training"]
+PrecisionLaw = Literal["qat", "kumar", "post_training"]
 FULL = ("fp16", "fp32")  # what every law counts from: no cost
 GROUP = 128  # weights per scale where a study says nothing
 TOKENS = 10e9
@@ -43,8 +43,6 @@ QAT: Constants = MappingProxyType(  # k, γ_N, γ_D, γ_G
 )
 QAT_OF = MappingProxyType({"int4": "W4A16", "w4a16": "W4A16", "nvfp4": "W4A4", "nvfp4_down8": "W4A4, FC2 at 8 bits"})
 OWN_GROUPS = MappingProxyType({"nvfp4": 16, "w4a16": 128})
-MULTIPLIERS = MappingProxyType({"int4": 0.923, "w4a16": 0.923, "nvfp4": 0.747})
-CHINCHILLA = (482.01, 0.3478)  # A, α of `chinchilla_epoch`
 KUMAR = (4299.0, 0.4965)  # A, α
 WEIGHTS, ACTIVATIONS, KV_CACHE = 2.6745, 2.2102, 0.96  # γ
 BITS = MappingProxyType(  # with the γ of what has so many
@@ -59,9 +57,7 @@ BITS = MappingProxyType(  # with the γ of what has so many
 FITTED: MappingProxyType[PrecisionLaw, MappingProxyType[str, tuple[float, float]]] = MappingProxyType(
     {
         "qat": MappingProxyType({"parameters": (74e6, 595e6), "tokens": (10e9, 100e9)}),
-        "multiplier": MappingProxyType({}),
         "kumar": MappingProxyType({"parameters": (30e6, 220e6), "tokens": (1.5e9, 26e9)}),
-        "post_training": MappingProxyType({}),
     }
 )
 
@@ -69,7 +65,6 @@ FITTED: MappingProxyType[PrecisionLaw, MappingProxyType[str, tuple[float, float]
 SOURCES: MappingProxyType[PrecisionLaw, str] = MappingProxyType(
     {
         "qat": "Chen et al. 2025, arXiv 2505.14302",
-        "multiplier": "Frantar et al. 2025, arXiv 2502.16440",
         "kumar": "Kumar et al. 2024, arXiv 2411.04330",
         "post_training": "published perplexities, objectives/weight_formats/costs.csv",
     }
@@ -77,7 +72,6 @@ SOURCES: MappingProxyType[PrecisionLaw, str] = MappingProxyType(
 CAVEATS: MappingProxyType[PrecisionLaw, str] = MappingProxyType(
     {
         "qat": "of dense models trained at few bits, 74 to 595 M parameters, 10 to 100 B tokens; constants transcribed",
-        "multiplier": "of dense models trained at few bits, on the loss of chinchilla_epoch; constants transcribed",
         "kumar": "its authors say that its constants do not transfer; dense, 30 to 220 M parameters; constants transcribed",
         "post_training": "of dense models rounded after training, mostly 0.3 to 70 B parameters; perplexities of plain text",
     }
@@ -106,7 +100,7 @@ class Penalty:
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:
         """What it was fitted on: parameters and tokens, as far as it depends on them."""
-        return dict(FITTED[self.law]) | ({} if self.fitted_on is None else {"parameters": self.fitted_on})
+        return dict(FITTED.get(self.law, {})) | ({} if self.fitted_on is None else {"parameters": self.fitted_on})
 
     def extrapolates(self, parameters: FloatArray) -> BoolArray:
         """Which models are outside what the law was fitted on, (n,)."""
@@ -137,23 +131,21 @@ class FewBits:
             k, gamma_n, gamma_d, gamma_g = QAT[QAT_OF[operators]]
             group = OWN_GROUPS.get(base, self.group_size)
             return Penalty(self.law, k * self.tokens**gamma_d * math.log2(group) ** gamma_g, gamma_n, self.tokens)
-        if self.law == "multiplier" and base in MULTIPLIERS:
-            return self._fewer(*CHINCHILLA, MULTIPLIERS[base])
         if self.law == "kumar" and (few := _bits(name)):
-            return self._fewer(*KUMAR, math.prod(-math.expm1(-bits / gamma) for bits, gamma in few))
-        if self.law == "post_training" and operators in format_costs().nats:
-            return self._rounded(operators)
-        return None
+            (a, alpha), left = KUMAR, math.prod(-math.expm1(-bits / gamma) for bits, gamma in few)
+            return Penalty(self.law, a * (left**-alpha - 1.0), alpha, self.tokens)
+        return self._rounded(operators) if self.law == "post_training" else None
 
     def _rounded(self, name: str) -> Penalty | None:
-        """The cost of rounding; None of groups larger than those that were measured."""
+        """The cost of rounding; None of what no measured format is next to, and of groups larger than those that were measured."""
         costs = format_costs()
-        if name == "int4" and self.group_size > GROUP:
+        names = costs.measured(name)
+        if names is None or (name == "int4" and self.group_size > GROUP):
             return None
         if self.draw is None:
-            return Penalty(self.law, *costs.term(name), self.tokens, costs.fitted_on[name])
+            return Penalty(self.law, *costs.term(names), self.tokens, costs.fitted_on[names[0]])
         scale, exponent, wider = (float(each[self.draw % len(each)]) for each in _drawn_terms(name))
-        return Penalty(self.law, scale, exponent, self.tokens, costs.fitted_on[name], wider)
+        return Penalty(self.law, scale, exponent, self.tokens, costs.fitted_on[names[0]], wider)
 
     def prices(self, precision: str) -> bool:
         """Whether the law says what a format costs, its KV cache included."""
@@ -166,10 +158,6 @@ class FewBits:
             return None
         low, high = np.quantile(self.drawn(design, len(format_costs().draws))[:, 0], ENDS)
         return float(low), float(high)
-
-    def _fewer(self, a: float, alpha: float, left: float) -> Penalty:
-        """A (left · N)^−α − A N^−α."""
-        return Penalty(self.law, a * (left**-alpha - 1.0), alpha, self.tokens)
 
     def _costly(self, architectures: Architectures) -> Iterator[tuple[Penalty, IntArray]]:
         """Each format and number of tokens that costs something, with its rows."""
@@ -213,7 +201,8 @@ class FewBits:
 def _drawn_terms(name: str) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Scale and exponent of a format's cost under each draw, and the factor with which its distance from the median's is doubled at 10⁹ parameters, each (draws,)."""
     costs = format_costs()
-    (scale, exponent), (scales, exponents) = costs.term(name), costs.drawn_terms(name)
+    names = costs.measured(name) or (name, name)
+    (scale, exponent), (scales, exponents) = costs.term(names), costs.drawn_terms(names)
     return scales, exponents, scales * BILLION**-exponents / (scale * BILLION**-exponent)
 
 
@@ -225,13 +214,11 @@ def _bits(precision: str) -> tuple[tuple[int, float], ...]:
 
 def priced(law: PrecisionLaw) -> list[str]:
     """The formats that a law has constants for; last caches of few bits."""
-    known: dict[PrecisionLaw, Collection[str]] = {
-        "qat": QAT_OF,
-        "multiplier": MULTIPLIERS,
-        "kumar": BITS,
-        "post_training": format_costs().nats,
-    }
-    return [*(name for name in FORMATS if name in known[law]), *(["kv8", "kv4"] if law == "kumar" else [])]
+    plain = [name for name in FORMATS if name not in FULL and kv_bits_of(name) is None]
+    known = [
+        name for name in plain if name not in unpriced_formats(law, plain) and (law == "qat" or name == base_of(name))
+    ]
+    return [*known, *(["kv8", "kv4"] if law == "kumar" else [])]
 
 
 def unpriced_formats(law: PrecisionLaw, formats: Sequence[str], group_size: int = GROUP) -> list[str]:
@@ -239,8 +226,10 @@ def unpriced_formats(law: PrecisionLaw, formats: Sequence[str], group_size: int 
     return [name for name in formats if not FewBits(law, name, TOKENS, group_size).prices(name)]
 
 
-def taken_as_wider(law: PrecisionLaw, formats: Sequence[str]) -> list[str]:
-    """What a law prices as another format, which costs more, a clause each."""
+def taken_as_another(law: PrecisionLaw, formats: Sequence[str]) -> list[str]:
+    """What a law prices as another format, which costs more, or as two that it lies between, a clause each."""
     operators = dict.fromkeys(operators_of(name) for name in formats)
-    wider = [name for name in operators if name != base_of(name)] if law != "qat" else []
-    return [f"{name}: taken as {base_of(name)}, which costs more" for name in wider]
+    found = [f"{n}: taken as {base_of(n)}, which costs more" for n in operators if n != base_of(n) and law != "qat"]
+    pairs = {name: format_costs().measured(name) for name in operators if law == "post_training"}
+    others = {n: " or ".join(dict.fromkeys(pair)) for n, pair in pairs.items() if pair and n not in pair}
+    return found + [f"{name}: nobody measured it, taken as {those}" for name, those in others.items()]

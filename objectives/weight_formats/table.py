@@ -1,5 +1,6 @@
 """The table of weight formats, checked: bytes per weight in rows of any length, and what they cost in loss (`costs.yaml`)."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -176,15 +177,24 @@ class FormatCosts(BaseModel):
             )
         return self
 
-    def term(self, name: str) -> tuple[float, float]:
-        """Scale and exponent of a format's cost, scale · N^−exponent nats."""
-        return self.nats[name] * BILLION**self.exponent, self.exponent
+    def measured(self, name: str) -> tuple[str, str] | None:
+        """The format itself twice, where it was measured; else those next below and above it in bits, between whose costs its own is; None without."""
+        if name in self.nats or name not in WEIGHT_FORMATS or WEIGHT_FORMATS[name].inputs != "F16":
+            return (name, name) if name in self.nats else None
+        bits = {each: (float(WEIGHT_FORMATS[each].bytes_of("experts")), self.nats[each]) for each in self.nats}
+        own = float(WEIGHT_FORMATS[name].bytes_of("experts"))
+        fewer, more = [each for each in bits if bits[each][0] <= own], [each for each in bits if bits[each][0] >= own]
+        return (max(fewer, key=bits.__getitem__), min(more, key=bits.__getitem__)) if fewer and more else None
 
-    def drawn_terms(self, name: str) -> tuple[FloatArray, FloatArray]:
-        """The same under each draw, (draws,) both."""
-        rows = drawn_rows()
+    def term(self, names: tuple[str, str]) -> tuple[float, float]:
+        """Scale and exponent of the cost of what was `measured`, scale · N^−exponent nats; of two formats half way in logarithms."""
+        return math.sqrt(self.nats[names[0]] * self.nats[names[1]]) * BILLION**self.exponent, self.exponent
+
+    def drawn_terms(self, names: tuple[str, str]) -> tuple[FloatArray, FloatArray]:
+        """The same under each draw, (draws,) both; of two formats the draws are of one and the other in turn."""
+        rows, (first, second) = drawn_rows(), (1 + list(self.nats).index(name) for name in names)
         exponents = rows[:, 0]
-        return rows[:, 1 + list(self.nats).index(name)] * BILLION**exponents, exponents
+        return np.where(np.arange(len(rows)) % 2, rows[:, first], rows[:, second]) * BILLION**exponents, exponents
 
 
 @cache

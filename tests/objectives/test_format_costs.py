@@ -84,7 +84,7 @@ def test_a_laws_draws_hold_the_doubt_of_its_format_and_agree_between_formats() -
         few = FewBits("post_training", name, 10e9, 128)
         ends = few.interval(designs(name)[:1])
         assert ends is not None
-        scales, exponents = format_costs().drawn_terms(name)
+        scales, exponents = format_costs().drawn_terms((name, name))
         assert ends == pytest.approx(np.quantile(scales * sizes[0] ** -exponents, [0.05, 0.95]), rel=1e-12)
         low, high = ends
         assert np.quantile(gaps[name][:, 0], [0.05, 0.95]).tolist() == pytest.approx([low, high], rel=1e-9), name

@@ -120,7 +120,7 @@ def test_what_cannot_be_asked_is_refused_by_name(inside: Callable[..., Any]) -> 
         (("run", "--algo", "exact", "--precision", "int4_kv2"), "--precision: expected fp16, int8"),
         (
             ("run", "--algo", "exact", "--set", "precision_law=foo"),
-            "--set precision_law: expected qat, multiplier, kumar or post_training",
+            "--set precision_law: expected qat, kumar or post_training",
         ),
         (("run", "--algo", "exact", "--precisions", "fp16,nvfp4_down8"), "expected a device with an fp4 peak"),
         (
@@ -134,12 +134,12 @@ def test_what_cannot_be_asked_is_refused_by_name(inside: Callable[..., Any]) -> 
             "drop it or give --set precision_law=post_training",
         ),
         (
-            ("run", "--algo", "exact", "--precisions", "fp16,q8_0,mxfp4", "--set", "precision_law=post_training"),
-            "q6_k, q8_0), got mxfp4; drop it",
+            ("run", "--algo", "exact", "--precisions", "fp16,q8_0,q2_k", "--set", "precision_law=post_training"),
+            "mlx_6bit, mlx_8bit), got q2_k; drop it",
         ),
         (
-            ("run", "--algo", "exact", "--precisions", "int4,int8", "--set", "precision_law=kumar,multiplier"),
-            "precision law multiplier prices (fp16, fp32, int4, nvfp4, w4a16), got int8; drop it",
+            ("run", "--algo", "exact", "--precisions", "int4,int8", "--set", "precision_law=kumar,qat"),
+            "precision law qat prices (fp16, fp32, int4, nvfp4, nvfp4_down8, w4a16), got int8; drop it",
         ),
     ):
         found = inside(*asked)
@@ -203,11 +203,11 @@ def test_down_projections_with_inputs_of_8_bits_are_a_format(inside: Callable[..
         "--precisions",
         "nvfp4,nvfp4_down8",
         "--set",
-        "precision_law=qat,multiplier",
+        "precision_law=qat,kumar",
     )
     ran = inside(*EXACT, *board, "--out", "run")
     assert ran.code == 0
-    assert "precision law multiplier has no constants for nvfp4_down8: taken as nvfp4, which costs more" in ran.err
+    assert "precision law kumar has no constants for nvfp4_down8: taken as nvfp4, which costs more" in ran.err
     found = [row for row in rows("run/evaluations.csv") if row["state"] == "ok"]
     pairs = list(zip(found[::2], found[1::2], strict=True))
     assert pairs
@@ -227,9 +227,9 @@ def solved(**study: Any) -> tuple[Any, Any]:
 
 def test_select_asks_a_run_anew_in_formats_and_under_rivals(inside: Callable[..., Any]) -> None:
     assert inside("run", "--algo", "random", *LINE, "--evaluations", 20, "--out", "run").code == 0
-    refused = inside("select", "run", "--select", "best", *FORMATS, "--precision-law", "multiplier")
+    refused = inside("select", "run", "--select", "best", *FORMATS, "--precision-law", "qat")
     assert refused.code == 2
-    assert "precision law multiplier prices (fp16, fp32, int4, nvfp4, w4a16), got int8; drop it" in refused.err
+    assert "precision law qat prices (fp16, fp32, int4, nvfp4, nvfp4_down8, w4a16), got int8; drop it" in refused.err
     asked = ("select", "run", "--select", "budget:total_ms=10", *FORMATS, "--precision-law", "post_training,kumar")
     told = inside(*asked)
     assert told.code == 0
@@ -321,9 +321,8 @@ def test_formats_and_precision_laws_are_listed(inside: Callable[..., Any]) -> No
     laws = {row["name"]: row for row in json.loads(inside("list", "precision-laws", "--json").out)}
     assert {name: row["prices"] for name, row in laws.items()} == {
         "qat": "int4, nvfp4, nvfp4_down8, w4a16",
-        "multiplier": "int4, nvfp4, w4a16",
         "kumar": "int8, int4, nvfp4, w4a16, kv8, kv4",
-        "post_training": "int8, int4, w4a16, q4_0, q4_k_m, q5_k_m, q6_k, q8_0",
+        "post_training": "int8, int4, w4a16, q4_0, q4_k_m, q5_k_m, q6_k, q8_0, mxfp4, q4_k_s, iq4_xs, fp8, mlx_4bit, mlx_6bit, mlx_8bit",
     }
     found = {row["name"]: row for row in json.loads(inside("list", "formats", "--json").out)}
     assert tuple(found) == formats.FORMATS

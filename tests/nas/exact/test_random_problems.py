@@ -220,7 +220,7 @@ def in_formats(chance: Chance, problem: Problem) -> Problem:
     mapping["axes"]["precision"] = able if len(able) > 1 else ["fp16", "int4"]
     space = SearchSpace.from_mapping(mapping)
     formats = tuple(replace(problem.scenario, precision=precision(name)) for name in space.formats)
-    named = {"precision_law": chance.one(None, "qat", "multiplier", "kumar", "post_training"), "precision": "fp16"}
+    named = {"precision_law": chance.one(None, "qat", "kumar", "post_training"), "precision": "fp16"}
     law = problem.scenario.law.model_copy(update=named)
     return replace(problem, space=space, scenario=replace(problem.scenario, law=law, formats=formats))
 

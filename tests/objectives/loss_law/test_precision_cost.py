@@ -10,7 +10,7 @@ from nas.study.catalogue import load_law
 from objectives.composition import composition_of
 from objectives.loss_law.features import feature
 from objectives.loss_law.law import Law
-from objectives.loss_law.precision_cost import KUMAR, FewBits, Penalty, taken_as_wider, unpriced_formats
+from objectives.loss_law.precision_cost import KUMAR, FewBits, Penalty, taken_as_another, unpriced_formats
 from objectives.parts import Quantity
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
@@ -34,12 +34,9 @@ def beside(law: str, precision_law: str, precision: str = "") -> Law:
     ("law", "precision", "tokens", "nats"),
     [
         ("qat", "int4", 10e9, 0.0174),
-        ("multiplier", "int4", 10e9, 0.0144),
-        ("multiplier", "nvfp4", 10e9, 0.0545),
         ("kumar", "int4", 10e9, 0.0327),
         ("kumar", "nvfp4", 10e9, 0.0583),
         ("qat", "int4", 1e12, 0.0365),
-        ("multiplier", "int4", 1e12, 0.0144),
     ],
 )
 def test_costs_are_those_of_the_papers_constants(law: Any, precision: str, tokens: float, nats: float) -> None:
@@ -66,29 +63,18 @@ def test_kumar_counts_fewer_parameters() -> None:
     assert found.nats(AT)[0] == pytest.approx(a / (left * 358e6) ** alpha - a / 358e6**alpha, rel=1e-9)
 
 
-def test_the_multiplier_is_chinchilla_epoch_of_fewer_parameters() -> None:
-    law = load_law("chinchilla_epoch")
-    of = {"parameters_with_embeddings": AT, "tokens": np.array([10e9])}
-    fewer = {**of, "parameters_with_embeddings": 0.923 * AT}
-    both = [sum(law.law_form.values(given.__getitem__, law.coefficients).values()) for given in (fewer, of)]
-    found = FewBits("multiplier", "int4", 10e9, 128).penalty("")
-    assert found is not None
-    assert found.nats(AT)[0] == pytest.approx(float((both[0] - both[1])[0]), rel=1e-9)
-
-
 @pytest.mark.parametrize(
     ("law", "formats", "unknown"),
     [
         ("qat", ["fp16", "int8", "int4"], ["int8"]),
-        ("multiplier", ["int8"], ["int8"]),
         ("qat", ["int4", "w4a16"], []),
         ("kumar", ["q4_k_m", "q8_0", "mxfp4"], ["q4_k_m", "q8_0", "mxfp4"]),
         ("kumar", ["int8", "int4_kv8", "nvfp4_kv4"], []),
         ("qat", ["fp16", "fp32", "nvfp4_down8"], []),
         ("qat", ["int4_kv8", "fp16_kv4"], ["int4_kv8", "fp16_kv4"]),
-        ("multiplier", ["nvfp4", "nvfp4_down8_kv8"], ["nvfp4_down8_kv8"]),
         ("post_training", ["fp16", "int8", "int4", "w4a16", "q4_0", "q4_k_m", "q5_k_m", "q6_k", "q8_0"], []),
-        ("post_training", ["mxfp4", "nvfp4", "q8_0_kv8", "int4_kv8"], ["mxfp4", "nvfp4", "q8_0_kv8", "int4_kv8"]),
+        ("post_training", ["mxfp4", "q4_k_s", "iq4_xs", "fp8", "mlx_4bit", "mlx_6bit", "mlx_8bit"], []),
+        ("post_training", ["q2_k", "nvfp4", "q8_0_kv8", "q4_k_s_kv8"], ["q2_k", "nvfp4", "q8_0_kv8", "q4_k_s_kv8"]),
     ],
 )
 def test_what_a_law_has_no_constants_for_is_unknown(law: Any, formats: list[str], unknown: list[str]) -> None:
@@ -100,10 +86,10 @@ def test_rounding_in_groups_larger_than_were_measured_is_unknown() -> None:
     assert unpriced_formats("post_training", ["int4"], 32) == []
 
 
-@pytest.mark.parametrize(("law", "said"), [("multiplier", True), ("kumar", True), ("qat", False)])
+@pytest.mark.parametrize(("law", "said"), [("kumar", True), ("qat", False)])
 def test_what_is_priced_as_a_format_that_costs_more_is_said(law: Any, said: bool) -> None:
     words = ["nvfp4_down8: taken as nvfp4, which costs more"] if said else []
-    assert taken_as_wider(law, ["nvfp4", "nvfp4_down8"]) == words
+    assert taken_as_another(law, ["nvfp4", "nvfp4_down8"]) == words
 
 
 def test_down_projections_with_inputs_of_8_bits_cost_what_the_paper_says() -> None:
@@ -113,9 +99,26 @@ def test_down_projections_with_inputs_of_8_bits_cost_what_the_paper_says() -> No
     assert all_at_4 is not None
     assert found.nats(AT)[0] == pytest.approx(k * 10e9**gamma_d * 4**gamma_g / 358e6**gamma_n, rel=1e-12)
     assert found.nats(AT)[0] < all_at_4.nats(AT)[0]
-    assert FewBits("multiplier", "nvfp4_down8", 10e9, 128).penalty("") == FewBits(
-        "multiplier", "nvfp4", 10e9, 128
-    ).penalty("")
+    names = "nvfp4_down8", "nvfp4"
+    assert len({FewBits("kumar", name, 10e9, 128).penalty("") for name in names}) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "pair"),
+    [("q4_k_s", ("q4_0", "q4_k_m")), ("iq4_xs", ("w4a16", "q4_k_m")), ("mxfp4", ("w4a16", "q4_k_m"))],
+)
+def test_a_format_that_nobody_measured_lies_between_those_next_to_it(name: str, pair: tuple[str, str]) -> None:
+    words = f"{name}: nobody measured it, taken as {pair[0]} or {pair[1]}"
+    assert taken_as_another("post_training", [name, *pair]) == [words]
+    dear, own, cheap = (FewBits("post_training", each, 10e9, 128) for each in (pair[0], name, pair[1]))
+    nats = [float(each.nats(designs(precision=each.precision))[0]) for each in (dear, own, cheap)]
+    assert nats == sorted(nats, reverse=True)
+    assert nats[1] == pytest.approx(math.sqrt(nats[0] * nats[2]))
+    (_, most), (low, high), (least, _) = (
+        each.interval(designs(precision=each.precision)[:1]) or (0.0, 0.0) for each in (dear, own, cheap)
+    )
+    assert least * 0.99 <= low < nats[1] < high <= most * 1.01
+    assert high / low > 4.0
 
 
 @pytest.mark.parametrize(("bits", "nats"), [(8, 2.9e-5), (4, 0.0019)])
@@ -129,14 +132,14 @@ def test_kumar_alone_prices_a_kv_cache_of_few_bits(bits: int, nats: float) -> No
     both = FewBits("kumar", f"int4_kv{bits}", 10e9, 128).penalty("")
     assert both is not None
     assert both.nats(AT)[0] == pytest.approx(a * 358e6**-alpha * ((left * (1 - math.exp(-4 / 2.6745))) ** -alpha - 1))
-    for law in ("qat", "multiplier"):
+    for law in ("qat",):
         assert FewBits(law, f"fp16_kv{bits}", 10e9, 128).penalty("") is None
         plain, cached = (FewBits(law, name, 10e9, 128).penalty("") for name in ("int4", f"int4_kv{bits}"))
         assert plain == cached
 
 
 @pytest.mark.parametrize("name", LAWS)
-@pytest.mark.parametrize("precision_law", ["qat", "multiplier", "kumar"])
+@pytest.mark.parametrize("precision_law", ["qat", "kumar"])
 def test_a_law_adds_what_the_format_of_each_design_costs(name: str, precision_law: str) -> None:
     plain, law = load_law(name), beside(name, precision_law)
     rows = Architectures.concatenate([designs(precision=p) for p in ("fp16", "int4", "nvfp4")])
