@@ -21,8 +21,20 @@ from nas.files.figures import save, styled
 from objectives.fitting.trained_models import Table
 from search_spaces.arrays import FloatArray, IntArray
 from studies.regret.choices import Candidates, limits_of, read_as_new, sets_of, taken
-from studies.regret.rules import ACTIVE, EVIDENCE, LEAST_REGRET, RANDOM, SEEN, LawsLeftOut, Rule, regrets, rules_of
+from studies.regret.rules import (
+    ACTIVE,
+    ACTIVE_STORED,
+    EVIDENCE,
+    LEAST_REGRET,
+    RANDOM,
+    SEEN,
+    LawsLeftOut,
+    Rule,
+    regrets,
+    rules_of,
+)
 
+FEW_TOKENS = 2e6
 BOOTSTRAPS, SEED = 4_000, 20_261_129
 ALIKE = np.log(1.05)
 KINDS = ("tokens", "dense against experts", "E or K", "depth", "FFN ratio", "other")
@@ -101,21 +113,17 @@ def _between(table: Table, one: IntArray, other: IntArray) -> str:
     return next((name for name, holds in differs.items() if holds), "other")
 
 
-def balanced(outcomes: Sequence[Outcome], value: Callable[[Outcome], float]) -> float:
-    """The mean over limits, then sets, kinds and families."""
-    levels: list[Callable[[Outcome], object]] = [lambda o: o.family, lambda o: o.kind, lambda o: o.number]
-    return _nested(outcomes, levels, value)
+LEVELS: tuple[Callable[[Outcome], object], ...] = (lambda o: o.family, lambda o: o.kind, lambda o: o.number)
 
 
-def _nested(
-    outcomes: Sequence[Outcome], levels: Sequence[Callable[[Outcome], object]], value: Callable[[Outcome], float]
-) -> float:
+def balanced(outcomes: Sequence[Outcome], rule: str, levels: Sequence[Callable[[Outcome], object]] = LEVELS) -> float:
+    """A rule's mean regret over limits, then sets, kinds and families, nats."""
     if not levels:
-        return float(np.mean([value(outcome) for outcome in outcomes]))
+        return float(np.mean([outcome.regret[rule] for outcome in outcomes]))
     parts: dict[object, list[Outcome]] = {}
     for outcome in outcomes:
         parts.setdefault(levels[0](outcome), []).append(outcome)
-    return float(np.mean([_nested(part, levels[1:], value) for part in parts.values()]))
+    return float(np.mean([balanced(part, rule, levels[1:]) for part in parts.values()]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,22 +134,23 @@ class Means:
     by_rule: dict[str, FloatArray]
     weights: FloatArray
 
-    def interval(self, value: Callable[[Callable[[str], FloatArray]], FloatArray]) -> tuple[float, float]:
-        """95 % of what a function makes of each rule's bootstrapped means (bootstraps,)."""
-        total = self.weights.sum(axis=1)
-        drawn = value(lambda rule: self.weights @ self.by_rule[rule] / total)
-        low, high = np.nanquantile(drawn, [0.025, 0.975])
-        return float(low), float(high)
+    def drawn(self, rule: str) -> FloatArray:
+        """A rule's bootstrapped means, nats, (bootstraps,)."""
+        means: FloatArray = self.weights @ self.by_rule[rule] / self.weights.sum(axis=1)
+        return means
+
+
+def interval(drawn: FloatArray) -> tuple[float, float]:
+    """The middle 95 % of bootstrapped values, (bootstraps,)."""
+    low, high = np.nanquantile(drawn, [0.025, 0.975])
+    return float(low), float(high)
 
 
 def means_of(outcomes: Sequence[Outcome]) -> Means:
     """The tables' means of some choices."""
     tables = list(dict.fromkeys((outcome.table, outcome.laboratory) for outcome in outcomes))
     own = {name: [outcome for outcome in outcomes if outcome.table == name] for name, _ in tables}
-    by_rule = {
-        rule: np.array([balanced(own[name], lambda o, rule=rule: o.regret[rule]) for name, _ in tables])
-        for rule in outcomes[0].regret
-    }
+    by_rule = {rule: np.array([balanced(own[name], rule) for name, _ in tables]) for rule in outcomes[0].regret}
     laboratories = list(dict.fromkeys(laboratory for _, laboratory in tables))
     share = np.full(len(laboratories), 1.0 / len(laboratories))
     times = np.random.default_rng(SEED).multinomial(len(laboratories), share, size=BOOTSTRAPS)
@@ -154,12 +163,15 @@ def report(outcomes: Sequence[Outcome]) -> None:
     tokens = [outcome for outcome in outcomes if not outcome.candidates.equal_compute]
     compute = [outcome for outcome in outcomes if outcome.candidates.equal_compute]
     inside = [outcome for outcome in tokens if outcome.candidates.inside]
+    many = [outcome for outcome in tokens if outcome.candidates.most_tokens > FEW_TOKENS]
     by_rules("Equal tokens: the headline", tokens)
     by_rules("Equal tokens, sets of rows that the law is fitted on", inside)
     by_rules("Equal compute", compute)
+    by_rules("Equal tokens, without sets of 2 M tokens or fewer (added after the first run)", many)
     by_families(tokens)
     by_tables(tokens)
     by_kinds("equal tokens", tokens)
+    by_kinds("equal tokens, rows that the law is fitted on (added after the first run)", inside)
     by_kinds("equal compute", compute)
 
 
@@ -176,14 +188,15 @@ def by_rules(title: str, outcomes: Sequence[Outcome]) -> None:
     print(
         "| rule | mean regret, nats | 95 % | of most active | 95 % | less most active | 95 % |\n|---|---|---|---|---|---|---|"
     )
-    other = float(means.by_rule[ACTIVE].mean())
+    other, others = float(means.by_rule[ACTIVE].mean()), means.drawn(ACTIVE)
     for rule, values in means.by_rule.items():
-        own = float(values.mean())
-        low, high = means.interval(lambda of, rule=rule: of(rule))
-        less, more = means.interval(lambda of, rule=rule: of(rule) / of(ACTIVE))
-        under, over = means.interval(lambda of, rule=rule: of(rule) - of(ACTIVE))
+        own, drawn = float(values.mean()), means.drawn(rule)
+        (low, high), (less, more), (under, over) = map(interval, (drawn, drawn / others, drawn - others))
         ratio = f"{own / other:.2f} | {less:.2f} to {more:.2f} | {own - other:+.4f} | {under:+.4f} to {over:+.4f}"
         print(f"| {rule} | {own:.4f} | {low:.4f} to {high:.4f} | {ratio} |")
+    less, more = interval(means.drawn(EVIDENCE) / means.drawn(ACTIVE_STORED))
+    ratio = f"{means.by_rule[EVIDENCE].mean() / means.by_rule[ACTIVE_STORED].mean():.2f} ({less:.2f} to {more:.2f})"
+    print(f"\n{EVIDENCE} : {ACTIVE_STORED}, {ratio}")
 
 
 def by_families(outcomes: Sequence[Outcome]) -> None:
@@ -222,27 +235,35 @@ def by_kinds(title: str, outcomes: Sequence[Outcome]) -> None:
 
 
 def picture(outcomes: Sequence[Outcome], stem: Path) -> None:
-    """Mean regret of each rule with its interval, and of four rules by table."""
+    """Mean regret of each rule with its interval, over all tables and over rows that the law is fitted on; four rules by table."""
     means = means_of(outcomes)
+    inside = means_of([outcome for outcome in outcomes if outcome.candidates.inside])
     rules = [rule for rule in means.by_rule if rule != SEEN][::-1]
     with styled({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(10.0, 4.2), layout="constrained")
+        figure = Figure(figsize=(10.0, 4.4), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(1.0, 1.2))
-        for place, rule in enumerate(rules):
-            low, high = means.interval(lambda of, rule=rule: of(rule))
-            left.plot([low, high], [place, place], color=SHOWN.get(rule, "#555555"), lw=2)
-            left.plot(means.by_rule[rule].mean(), place, "o", color=SHOWN.get(rule, "#555555"))
-        left.set(yticks=range(len(rules)), yticklabels=rules, xlabel="mean regret, nats (95 % over laboratories)")
-        left.set_xlim(left=0.0)
+        for of, up, face, label in (
+            (means, 0.13, None, "all tables"),
+            (inside, -0.13, "white", "rows the law is fitted on"),
+        ):
+            for place, rule in enumerate(rules):
+                colour, height = SHOWN.get(rule, "#555555"), place + up
+                left.plot(interval(of.drawn(rule)), [height, height], color=colour, lw=1.5)
+                left.plot(of.by_rule[rule].mean(), height, "o", color=colour, mfc=face or colour)
+            left.plot([], [], "o", color="#555555", mfc=face or "#555555", label=label)
+        left.set(yticks=range(len(rules)), yticklabels=rules, xscale="log", xlim=(2e-4, 0.6))
+        left.set(xlabel="mean regret, nats (95 % over laboratories)")
         order = np.argsort(means.by_rule[RANDOM])
         for rule, colour in SHOWN.items():
             right.plot(means.by_rule[rule][order], range(len(order)), "o", color=colour, label=rule, alpha=0.9)
         right.set(yticks=range(len(order)), yticklabels=[means.tables[i] for i in order])
-        right.set_xscale("symlog", linthresh=0.005)
-        right.set_xticks([0, 0.005, 0.02, 0.1, 0.5], ["0", "0.005", "0.02", "0.1", "0.5"])
-        right.set(xlabel="mean regret, nats (linear to 0.005, then logarithmic)")
+        right.set_xscale("symlog", linthresh=0.002)
+        right.set(xlim=(-0.0003, 1.6), xlabel="mean regret, nats (linear to 0.002, then logarithmic)")
+        right.set_xticks([0, 0.002, 0.01, 0.1, 1.0], ["0", "0.002", "0.01", "0.1", "1"], minor=False)
+        right.set_xticks([], minor=True)
         right.grid(axis="y", color="#eeeeee")
-        right.legend(frameon=False, loc="lower right")
+        for axes, columns in ((left, 2), (right, 4)):
+            axes.legend(frameon=False, ncols=columns, loc="lower center", bbox_to_anchor=(0.4, 1.0), columnspacing=1.0)
         save(figure, stem, dpi=110, svg=False)
 
 

@@ -31,12 +31,14 @@ class Candidates:
     """Designs of one table that may be compared: a row of the table for each, (n,), and its loss, nats per token, (n,).
 
     equal_compute: trained on equal FLOPs, else on equal tokens. inside: the law evidence is fitted to rows like all of them.
+    most_tokens: the most that one of them was trained on.
     """
 
     rows: IntArray
     loss: FloatArray
     equal_compute: bool
     inside: bool
+    most_tokens: float
 
 
 def read_as_new(source: GroupedTable) -> GroupedTable:
@@ -88,7 +90,8 @@ def _set(source: GroupedTable, rows: IntArray, designs: FloatArray, *, equal_com
     loss = np.bincount(which, trainings.loss[rows]) / np.bincount(which)
     order = np.argsort(first)
     inside = bool(trainings.fitted[rows].all())
-    return Candidates(rows[first[order]], loss[order] / trainings.per, equal_compute, inside)
+    most = float(source.table.feature("tokens")[rows].max())
+    return Candidates(rows[first[order]], loss[order] / trainings.per, equal_compute, inside, most)
 
 
 def limits_of(values: FloatArray) -> list[BoolArray]:

@@ -62,7 +62,9 @@ def regrets(
 
 def _most(quantity: FloatArray, rows: IntArray, tied: float) -> IntArray:
     """The rows that hold the most of a quantity, within a share of it."""
-    return rows[quantity[rows] >= (1.0 - tied) * quantity[rows].max()]
+    held = quantity[rows]
+    most: IntArray = rows[held >= (1.0 - tied) * held.max()]
+    return most
 
 
 def _least(losses: FloatArray, rows: IntArray) -> IntArray:
