@@ -2,7 +2,7 @@
 
     python -m studies.regret [--published NAME=FILE ...] [--choices choices.csv]
 
-It needs plugins/evidence, whose tables it reads. What a choice is, the rules and what is counted: README.md. It prints the tables of results.md and writes regret.png.
+It needs plugins/evidence, whose tables it reads. What a choice is, the rules and what is counted: design.md. It prints the tables of results.md and writes regret.png.
 """
 
 import argparse
