@@ -1,4 +1,4 @@
-"""Writes what `plas evidence` says of every law into docs/laws-elsewhere.csv and objectives/records.yaml.
+"""Writes what `plas evidence` says of every law into studies/evidence/laws-elsewhere.csv and objectives/records.yaml.
 
     plas evidence --left-out --json > evidence.json      with --published NAME=FILE for every table that does not ship
     python plugins/evidence/benchmarks/laws_elsewhere.py evidence.json
@@ -20,7 +20,7 @@ from plas_evidence.tables import sources
 from nas.files.tables import write
 
 ROOT = Path(__file__).resolve().parents[3]
-FIGURES, RECORDS = ROOT / "docs" / "laws-elsewhere.csv", ROOT / "objectives" / "records.yaml"
+FIGURES, RECORDS = ROOT / "studies" / "evidence" / "laws-elsewhere.csv", ROOT / "objectives" / "records.yaml"
 COLUMNS = "question,table,pairs,by,priced_pairs,order_percent,regret_nats,error_nats,fitted_to_it"
 HEAD = """# How laws and rules that need none order models that others trained: by question the mean share of pairs in the right order over the
 # packaged tables that decide it, of how many of which it says nothing, and the mean share of pairs that it prices (the others count half). The

@@ -15,7 +15,7 @@ sys.path.append(str(PACKAGE / "benchmarks"))
 import laws_elsewhere  # noqa: E402
 from laws_elsewhere import COLUMNS, figures, records  # noqa: E402
 
-CSV = PACKAGE.parents[1] / "docs" / "laws-elsewhere.csv"
+CSV = PACKAGE.parents[1] / "studies" / "evidence" / "laws-elsewhere.csv"
 
 
 def test_figures_and_records_are_those_of_the_command(
