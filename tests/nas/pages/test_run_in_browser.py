@@ -29,7 +29,7 @@ TIES = {
     "coefficients": {"kappa_l": 5, "alpha_l": 0.8, "kappa_d": 90, "beta": 0.6, "l_inf": 2},
 }
 STUDIES: dict[str, dict[str, Any]] = {
-    "two budgets": {"budgets": {"total_ms": 40, "decode_ms": 25}},
+    "two budgets": {"budgets": {"total_ms": 40, "decode_ms": 25}, "preset": "paper"},
     "ties": {"law": TIES, "flags": {"algo": "exact"}},
     "three objectives": {"objectives": ["loss", "prefill_ms", "resident_gb"]},
     "no budget": {"budgets": {"memory_gb": "none"}},
@@ -436,7 +436,7 @@ def test_the_first_screen_is_the_picture_the_sentence_and_the_budgets(
 
 
 def test_the_sentence_says_what_the_moved_budgets_pick(tiny: dict[str, Any], run_of: RunOf, page: Any) -> None:
-    path = run_of(space=tiny, budgets={"total_ms": 40})
+    path = run_of(space=tiny, budgets={"total_ms": 40}, preset="paper")
     metrics = recorded_run(path).evaluations.metrics
     page.open(path / "report.html")
     for limit in (40, 20, 8):
