@@ -122,9 +122,13 @@ class Region(BaseModel):
 
     def _near(self, places: list[int], low: FloatArray, high: FloatArray) -> BoolArray:
         """Which ranges (axes, n) have a row within NEAR of them, or several within FAR, (n,): by sets of rows as bits."""
-        near, far = (self._rows_within(places, low - by, high + by) for by in (NEAR + TOLERANCE, FAR + TOLERANCE))
-        several: BoolArray = np.bitwise_count(far).sum(axis=0) >= SEVERAL
-        return near.any(axis=0) | several
+        found: BoolArray = np.logical_or.reduce(
+            self._rows_within(places, low - NEAR - TOLERANCE, high + NEAR + TOLERANCE)
+        )
+        left, far = np.flatnonzero(~found), FAR + TOLERANCE
+        several = self._rows_within(places, low[:, left] - far, high[:, left] + far)
+        found[left] = np.bitwise_count(several).sum(axis=0) >= SEVERAL
+        return found
 
     def _rows_within(self, places: list[int], low: FloatArray, high: FloatArray) -> UInt64Array:
         """Bits of the rows that lie between two ends (axes, n) on every axis, (words, n)."""
@@ -179,8 +183,7 @@ def _beyond(low: Value, high: Value, least: float, most: float) -> Value:
 
 
 def _positive(over: Value) -> Value:
-    found: FloatArray = np.where(np.asarray(over) > TOLERANCE, over, 0.0)
-    return found
+    return np.asarray(np.where(np.asarray(over) > TOLERANCE, over, 0.0), dtype=np.float64)
 
 
 def region_of(column: Callable[[str], FloatArray | None], kind: DesignKind) -> Region:
