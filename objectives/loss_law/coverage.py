@@ -122,20 +122,18 @@ class Region(BaseModel):
 
     def _near(self, places: list[int], low: FloatArray, high: FloatArray) -> BoolArray:
         """Which ranges (axes, n) have a row within NEAR of them, or several within FAR, (n,): by sets of rows as bits."""
-        found: BoolArray = np.logical_or.reduce(
-            self._rows_within(places, low - NEAR - TOLERANCE, high + NEAR + TOLERANCE)
-        )
-        left, far = np.flatnonzero(~found), FAR + TOLERANCE
-        several = self._rows_within(places, low[:, left] - far, high[:, left] + far)
+        found: BoolArray = np.logical_or.reduce(self._rows_within(places, low, high, NEAR + TOLERANCE))
+        left = np.flatnonzero(~found)
+        several = self._rows_within(places, low[:, left], high[:, left], FAR + TOLERANCE)
         found[left] = np.bitwise_count(several).sum(axis=0) >= SEVERAL
         return found
 
-    def _rows_within(self, places: list[int], low: FloatArray, high: FloatArray) -> UInt64Array:
-        """Bits of the rows that lie between two ends (axes, n) on every axis, (words, n)."""
+    def _rows_within(self, places: list[int], low: FloatArray, high: FloatArray, by: float) -> UInt64Array:
+        """Bits of the rows that lie within `by` of ranges (axes, n) on every axis, (words, n)."""
         of_axes = ordered(self.rows)
         found = [
             upto[:, np.searchsorted(ends, most, side="right")] ^ upto[:, np.searchsorted(ends, least)]
-            for (ends, upto), least, most in zip((of_axes[at] for at in places), low, high, strict=True)
+            for (ends, upto), least, most in zip((of_axes[at] for at in places), low - by, high + by, strict=True)
         ]
         return np.asarray(np.bitwise_and.reduce(found))
 
