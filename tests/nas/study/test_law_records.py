@@ -1,7 +1,6 @@
 """Records of the shipped laws on other people's models, where they are said."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -77,18 +76,6 @@ def test_the_caveat_of_sparsity_iso_has_its_record_beside_it() -> None:
     (said,) = fit_lines(load_law("sparsity_iso"))
     assert "R² 0.68" in said
     assert f"active {records()['active']['sparsity_iso'].in_short}" in said
-
-
-def test_the_readme_has_the_paper_s_law_beside_the_strongest_rule() -> None:
-    """Figures are those of `plas list laws`, and the rule beside each is the strongest of its question."""
-    text = " ".join((Path(__file__).resolve().parents[3] / "README.md").read_text(encoding="utf-8").split())
-    for question, words in (
-        ("shape", "Of pairs of one size it orders {} % correctly (a coin; {} {} %)"),
-        ("size", "of many sizes {} % ({} {} %)"),
-    ):
-        rule = strongest_rules()[question]
-        own, best = (100 * records()[question][name].order for name in ("hw_codesign", rule))
-        assert words.format(f"{own:.0f}", rule, f"{best:.0f}") in text
 
 
 def test_every_record_is_a_share_over_tables_that_decide() -> None:
