@@ -30,7 +30,7 @@ def prior_law(covers: Mapping[DesignKind, Region]) -> Law:
     """The law of that population, with draws of new laboratories."""
     whole = np.zeros((len(NAMES) + 1, len(NAMES) + 1))
     whole[:-1, :-1], whole[-1, -1] = covariance(), LEVEL_SD**2
-    drawn = Belief(np.append(CENTRE, LEVEL), whole, 0.01).drawn()
+    drawn = Belief(np.append(CENTRE, LEVEL), whole, 0.01, whole).drawn()
     ends = {name: limits for region in covers.values() for name, limits in region.ranges.items()}
     rows = [list(_row(point[:-1], point[-1]).values()) for point in drawn]
     return Law.model_validate(

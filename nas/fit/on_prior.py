@@ -189,7 +189,7 @@ def _on(table: Table, tokens: float) -> Table:
 
 def prior_report(own: Own, given: Law, law: Law, study: Study, seed: int) -> dict[str, Any]:
     """Everything but the study's frontier."""
-    after = own.found.belief.doubted(own.prior)
+    after = own.found.belief.doubted
     return {
         "prior": given.name,
         "form": law.provenance["form"],

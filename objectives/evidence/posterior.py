@@ -48,11 +48,15 @@ WIDER = 2.0  # times; 90 % intervals then hold 88 to 95 % of a left-out laborato
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """A normal of the joint form's coordinates and, last, the loss at its reference, (k + 1,) and (k + 1, k + 1), nats; scale of a design's residual."""
+    """A normal of the joint form's coordinates and, last, the loss at its reference, (k + 1,) and (k + 1, k + 1), nats; scale of a design's residual.
+
+    before: the covariance before any own row, that of a belief without own rows itself.
+    """
 
     mean: FloatArray
     covariance: FloatArray
     scale: float
+    before: FloatArray
 
     @property
     def theta(self) -> FloatArray:
@@ -64,10 +68,10 @@ class Belief:
         """Of each coordinate and of the loss at the reference, (k + 1,)."""
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
-    def doubted(self, prior: "Belief") -> "Belief":
-        """As laboratories left out show it: what rows add to a prior's precision counts 1 / WIDER² of what the form says, a residual's scale WIDER times."""
-        precisions = np.linalg.inv(prior.covariance), np.linalg.inv(self.covariance)
-        mixed = (1.0 - WIDER**-2) * precisions[0] + WIDER**-2 * precisions[1]
+    @property
+    def doubted(self) -> "Belief":
+        """As laboratories left out show it: what own rows add to the precision counts 1 / WIDER² of what the form says, a residual's scale WIDER times."""
+        mixed = (1.0 - WIDER**-2) * np.linalg.inv(self.before) + WIDER**-2 * np.linalg.inv(self.covariance)
         return replace(self, covariance=np.linalg.inv(mixed), scale=WIDER * self.scale)
 
     def losses(self, of: Quantities) -> FloatArray:
@@ -125,8 +129,8 @@ def prior_of(law: Law) -> Belief:
             f"prior: expected a law with {LEAST_DRAWS} draws or more, got {len(law.draws)} in {law.name}; name evidence"
         )
     if (kept := law.provenance.get("belief")) is not None:
-        mean, *covariance = (np.array(row.split(), dtype=np.float64) for row in kept["mean_and_covariance"])
-        return Belief(mean, np.array(covariance), kept["scale"])
+        kept_rows = np.array([row.split() for row in kept["mean_and_covariances"]], dtype=np.float64)
+        return Belief(kept_rows[0], kept_rows[1 : K + 2], kept["scale"], kept_rows[K + 2 :])
     with np.errstate(invalid="ignore", divide="ignore"):
         drawn = [coordinates(draw.coefficients) for draw in law.drawn]
         found = np.stack([np.append(theta, level + excess(theta, REFERENCE)[0]) for theta, level in drawn])
@@ -134,7 +138,8 @@ def prior_of(law: Law) -> Belief:
         raise ValueError(
             f"prior: expected draws of positive scales and exponents, got others in {law.name}; name evidence"
         )
-    return Belief(found.mean(axis=0), np.cov(found.T), law.residual_sd or LEAST_SCALE)
+    covariance = np.cov(found.T)
+    return Belief(found.mean(axis=0), covariance, law.residual_sd or LEAST_SCALE, covariance)
 
 
 def posterior(prior: Belief, rows: Trainings, weight: FloatArray | None = None) -> Posterior:
@@ -153,7 +158,7 @@ def posterior(prior: Belief, rows: Trainings, weight: FloatArray | None = None) 
         if np.abs(np.append(x, np.log(scale)) - before).max() < SETTLED:
             break
     keep = np.append(np.arange(K), K + problem.main)
-    belief = Belief(x[keep], covariance[np.ix_(keep, keep)], scale)
+    belief = Belief(x[keep], covariance[np.ix_(keep, keep)], scale, prior.before)
     return Posterior(belief, x[K:], problem.main, problem.fitted(x), tails)
 
 
@@ -254,25 +259,22 @@ def own_law(prior: Law, found: Belief, table: Table, name: str, tokens: float, g
     group: the one whose level it has, where the table tells several.
     """
     kept = {key: value for key, value in prior.mapping().items() if key not in NOT_KEPT}
-    doubted = found.doubted(prior_of(prior))
     covers = covered_together(prior, table)
+    numbers = {"mean_and_covariances": rows(np.vstack([found.mean, found.covariance, found.before]))}
     return Law.model_validate(
         kept
         | {
             "name": name,
             "description": f"{prior.name} updated by {len(table)} own trainings",
             "coefficients": named(found.mean),
-            "draws": rows(np.array([list(named(each).values()) for each in supported(doubted, prior)])),
-            "residual_sd": doubted.scale,
+            "draws": rows(np.array([list(named(each).values()) for each in supported(found.doubted, prior)])),
+            "residual_sd": found.doubted.scale,
             "fitted_on": widened(prior.fitted_on, table),
             "covers": {kind: region.model_dump() for kind, region in covers.items()},
             "tokens": tokens,
             "runs": len(table),
             "source": f"plas fit --prior {prior.name}",
-            "provenance": _provenance(prior, table, group)
-            | {
-                "belief": {"mean_and_covariance": rows(np.vstack([found.mean, found.covariance])), "scale": found.scale}
-            },
+            "provenance": _provenance(prior, table, group) | {"belief": {**numbers, "scale": found.scale}},
         }
     )
 

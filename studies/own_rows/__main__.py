@@ -75,7 +75,8 @@ def prior_without(laboratory: str, tables: Sequence[User]) -> Belief:
 
 def weak_prior(scale: float) -> Belief:
     """The form with hardly any prior."""
-    return Belief(np.append(CENTRE, LEVEL), np.diag(np.append(WEAK * CENTRE_SD, LEVEL_SD) ** 2), scale)
+    covariance = np.diag(np.append(WEAK * CENTRE_SD, LEVEL_SD) ** 2)
+    return Belief(np.append(CENTRE, LEVEL), covariance, scale, covariance)
 
 
 def by_prior(prior: Belief, user: User, seen: IntArray, judged: IntArray) -> Errors:
@@ -91,12 +92,12 @@ def by_prior(prior: Belief, user: User, seen: IntArray, judged: IntArray) -> Err
         unseen = np.isnan(predicted)
         predicted[unseen] = rows.per * belief.losses(of)[unseen]
     known = errors(predicted, rows.loss[judged], rows.group[judged], np.isin(rows.group[judged], rows.group[seen]))
-    return known if found is None else replace(known, **held(found, rows[judged], prior))
+    return known if found is None else replace(known, **held(found, rows[judged]))
 
 
-def held(found: Posterior, judged: Trainings, prior: Belief) -> dict[str, float]:
+def held(found: Posterior, judged: Trainings) -> dict[str, float]:
     """The shares of differences, and of losses of the main group, that 90 % intervals hold, of the belief as it is doubted."""
-    belief = found.belief.doubted(prior)
+    belief = found.belief.doubted
     draws, true, scale = losses_of(belief.drawn(), judged.of), judged.loss / judged.per, belief.scale
     first, second = np.triu_indices(len(true), 1)
     pairs = np.flatnonzero(judged.group[first] == judged.group[second])

@@ -171,6 +171,9 @@ def test_fits_on_top_of_each_other_are_one_fit(law: Law, prior: Belief) -> None:
     assert np.abs((mean - other) / sd).max() < 1.5
     assert np.median(np.abs(mean - other) / sd) < 0.4
     assert 0.7 < np.median(other_sd / sd) < 1.4
+    assert chained.before.tolist() == once.before.tolist()
+    of_doubted = (np.median(differences(each.doubted, designs)[1]) for each in (chained, once))
+    assert 0.9 < np.divide(*of_doubted) < 1.2, "rows of the first fit are doubted in the second, too"
     assert chained.sd[-1] < 0.9 * after.belief.sd[-1]
 
 
@@ -182,6 +185,7 @@ def test_the_law_says_what_the_belief_says(law: Law, prior: Belief) -> None:
     again = prior_of(read)
     assert again.mean.tolist() == found.mean.tolist()
     assert again.covariance.tolist() == found.covariance.tolist()
+    assert again.before.tolist() == prior.covariance.tolist()
     values = FORM.values(table.feature, read.coefficients)
     total = sum(values.values(), np.zeros(len(table)))
     np.testing.assert_allclose(total, found.losses(rows_of(table).of), rtol=1e-9)
@@ -233,7 +237,7 @@ def test_a_laboratory_far_off_is_followed(prior: Belief) -> None:
 
 def test_doubt_of_what_rows_add_is_never_more_than_the_priors(prior: Belief) -> None:
     found = posterior(prior, rows_of(table_of(9, 9, truth_of(prior, 9)))).belief
-    doubted = found.doubted(prior)
+    doubted = found.doubted
     added, counted = (np.linalg.inv(each.covariance) - np.linalg.inv(prior.covariance) for each in (found, doubted))
     np.testing.assert_allclose(counted, added / WIDER**2, rtol=1e-6, atol=1e-9 * np.abs(added).max())
     assert doubted.scale == WIDER * found.scale
