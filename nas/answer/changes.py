@@ -156,8 +156,7 @@ def _others(
         bought = []
         for at, variant in variants(study, problem):
             if (found := lowest(variant)) is not None:
-                at = at or _kernel(variant, found)
-                bought.append((_change(variant, kind, kind, at, pick, found), variant, found))
+                bought.append((_change(variant, kind, kind, at or _lacks(variant, found), pick, found), variant, found))
         if bought:
             change, variant, found = max(bought, key=lambda each: each[0].nats)
             if kind == "kernel" and change.nats <= NOTHING:
@@ -201,19 +200,20 @@ def _of_tokens(study: Study, problem: Problem) -> Iterator[tuple[float, Problem]
 
 
 def _kernels(study: Study, problem: Problem) -> Iterator[tuple[str, Problem]]:
-    if problem.space.specification.axes.layers and problem.scenario.law.covers and not problem.functions:
-        yield "", replace(problem, scenario=replace(problem.scenario, law=without_engines(problem.scenario.law)))
+    law = without_engines(problem.scenario.law)
+    if law != problem.scenario.law and problem.space.specification.axes.layers and not problem.functions:
+        yield "", replace(problem, scenario=replace(problem.scenario, law=law))
 
 
 TRIED: dict[str, Tries] = {"vocabulary": _of_vocabulary, "format": _of_format, "tokens": _of_tokens, "kernel": _kernels}
 
 
-def _kernel(problem: Problem, row: Evaluations) -> str:
+def _lacks(problem: Problem, row: Evaluations) -> str:
     """What of a design (one row) no engine runs, and whose its gain is."""
-    precision, law = problem.scenario.precision.name, problem.scenario.law
-    able = (engine for engine in RUNS.values() if engine.runs_format(precision))
-    lacks = " or ".join(dict.fromkeys(each.lacks(problem.architectures(row.genotypes), precision) for each in able))
-    return f"{lacks} layers (gain borrowed from {law.layer_deltas_source})"
+    design = problem.architectures(row.genotypes)
+    written = problem.pricing(design).precision.name
+    found = dict.fromkeys(engine.lacks(design, written) for engine in RUNS.values() if engine.runs_format(written))
+    return f"{' or '.join(found)} layers (gain borrowed from {problem.scenario.law.layer_deltas_source})"
 
 
 def _change(variant: Problem, kind: str, name: str, at: float | str, pick: Evaluations, found: Evaluations) -> Change:

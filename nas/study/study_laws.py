@@ -104,7 +104,7 @@ def _run_by_engines(law: Law, formats: Sequence[str]) -> Law:
 
 
 def without_engines(law: Law) -> Law:
-    """The law whose picks may have layers and routing that no engine is known to run."""
+    """The law whose picks may have layers that no engine is known to run."""
     regions = law.covers.items()
     usual = {kind: {n: ends for n, ends in region.usual.items() if n not in ENGINE_KINDS} for kind, region in regions}
     covers = {kind: region.model_copy(update={"usual": usual[kind]}) for kind, region in regions}

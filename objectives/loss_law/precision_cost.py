@@ -215,9 +215,8 @@ def _bits(precision: str) -> tuple[tuple[int, float], ...]:
 def priced(law: PrecisionLaw) -> list[str]:
     """The formats that a law has constants for; last caches of few bits."""
     plain = [name for name in FORMATS if name not in FULL and kv_bits_of(name) is None]
-    known = [
-        name for name in plain if name not in unpriced_formats(law, plain) and (law == "qat" or name == base_of(name))
-    ]
+    unknown = unpriced_formats(law, plain)
+    known = [name for name in plain if name not in unknown and (law == "qat" or name == base_of(name))]
     return [*known, *(["kv8", "kv4"] if law == "kumar" else [])]
 
 

@@ -179,8 +179,10 @@ class FormatCosts(BaseModel):
 
     def measured(self, name: str) -> tuple[str, str] | None:
         """The format itself twice, where it was measured; else those next below and above it in bits, between whose costs its own is; None without."""
-        if name in self.nats or name not in WEIGHT_FORMATS or WEIGHT_FORMATS[name].inputs != "F16":
-            return (name, name) if name in self.nats else None
+        if name in self.nats:
+            return name, name
+        if name not in WEIGHT_FORMATS or WEIGHT_FORMATS[name].inputs != "F16":
+            return None
         bits = {each: (float(WEIGHT_FORMATS[each].bytes_of("experts")), self.nats[each]) for each in self.nats}
         own = float(WEIGHT_FORMATS[name].bytes_of("experts"))
         fewer, more = [each for each in bits if bits[each][0] <= own], [each for each in bits if bits[each][0] >= own]

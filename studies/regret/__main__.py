@@ -15,28 +15,29 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from plas_evidence.judging import ALIKE, EQUAL
+from plas_evidence.left_out import EVIDENCE
 from plas_evidence.tables import GroupedTable, base, published
 
 from nas.files.figures import save, styled
 from objectives.fitting.trained_models import Table
+from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray, IntArray
 from studies.regret.choices import Candidates, limits_of, read_as_new, sets_of, taken
 from studies.regret.rules import (
     ACTIVE,
     ACTIVE_STORED,
-    EVIDENCE,
     LEAST_REGRET,
     RANDOM,
     SEEN,
-    LawsLeftOut,
     Rule,
+    laws_left_out,
     regrets,
     rules_of,
 )
 
 FEW_TOKENS = 2e6
 BOOTSTRAPS, SEED = 4_000, 20_261_129
-ALIKE = np.log(1.05)
 KINDS = ("tokens", "dense against experts", "E or K", "depth", "FFN ratio", "other")
 SHOWN = {ACTIVE: "#d95f02", RANDOM: "#bbbbbb", LEAST_REGRET: "#7570b3", EVIDENCE: "#1b9e77"}
 
@@ -59,12 +60,12 @@ class Outcome:
     between: str
 
 
-def outcomes_of(source: GroupedTable, laws: LawsLeftOut) -> list[Outcome]:
+def outcomes_of(source: GroupedTable, left_out: Law) -> list[Outcome]:
     """Every choice of a table."""
     source = read_as_new(source)
     if source.unit == "as published" or not (sets := sets_of(source)):
         return []
-    rules, quantities = rules_of(source, laws.without(source.laboratory)), taken(source.table)
+    rules, quantities = rules_of(source, left_out), taken(source.table)
     return [
         outcome
         for number, candidates in enumerate(sets)
@@ -104,7 +105,7 @@ def _between(table: Table, one: IntArray, other: IntArray) -> str:
         return bool(table.feature("n_experts")[row] == 1)
 
     differs = {
-        "tokens": apart("tokens") > np.log(1.01),
+        "tokens": apart("tokens") > EQUAL,
         "dense against experts": dense(one[0]) != dense(other[0]),
         "E or K": max(apart("n_experts"), apart("top_k")) > 0,
         "depth": apart("depth") > ALIKE,
@@ -288,8 +289,8 @@ def main() -> None:
     given = parser.parse_args()
     started = time.monotonic()
     tables = [*base(), *published(given.published)]
-    laws = LawsLeftOut(tables)
-    outcomes = [outcome for table in tables for outcome in outcomes_of(table, laws)]
+    laws = laws_left_out(tables)
+    outcomes = [outcome for table in tables for outcome in outcomes_of(table, laws[table.laboratory])]
     report(outcomes)
     picture([o for o in outcomes if not o.candidates.equal_compute], Path(__file__).with_name("regret"))
     if given.choices:

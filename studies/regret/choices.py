@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
+from plas_evidence.judging import EQUAL, EQUAL_FLOPS
 from plas_evidence.tables import GroupedTable
 
 from nas.problem.problem import Problem
@@ -16,7 +17,6 @@ from objectives.fitting.trained_models import Table
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
-EQUAL, EQUAL_FLOPS = np.log(1.01), np.log(1.05)
 LEAST_DESIGNS, MOST_LIMITS = 4, 5
 DEVICES = ("raspberry_pi_5", "jetson_orin_nano_super_8gb", "snapdragon_8_elite", "jetson_agx_orin_64gb", "rtx_4090")
 TIMES = ("tpot_ms", "total_ms")

@@ -1,18 +1,17 @@
 """Rules that pick among trained designs that fit, and the regret of their picks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 
 import numpy as np
-from plas_evidence.population import law_of, population
+from plas_evidence.left_out import EVIDENCE, Pooled
 from plas_evidence.tables import GroupedTable, Prediction, by_law
 
 from nas.study.catalogue import load_law
-from objectives.loss_law.draws import TRIMMED
+from objectives.loss_law.draws import trimmed_mean
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray, IntArray
 
-EVIDENCE, LEAST_REGRET, ACTIVE = "evidence", "evidence, least regret", "most active"
+LEAST_REGRET, ACTIVE = "evidence, least regret", "most active"
 ACTIVE_STORED, STORED, RANDOM, SEEN = "most active, then stored", "most parameters", "random", "evidence, not left out"
 TIE = 1e-9  # nats
 ALIKE, SAME = 0.01, 0.001  # shares of a count
@@ -20,17 +19,11 @@ ALIKE, SAME = 0.01, 0.001  # shares of a count
 Rule = Callable[[IntArray], IntArray]  # the rows that fit -> those of them that tie for the pick
 
 
-class LawsLeftOut:
-    """The law evidence without one laboratory's tables."""
-
-    def __init__(self, tables: Sequence[GroupedTable]) -> None:
-        self._tables = tables
-        self._widening = float(load_law(EVIDENCE).provenance["widening"])
-        self.without = cache(self._without)
-
-    def _without(self, laboratory: str) -> Law:
-        others = [table.trainings for table in self._tables if table.laboratory != laboratory]
-        return law_of(population(others), self._widening, others)
+def laws_left_out(tables: Sequence[GroupedTable]) -> dict[str, Law]:
+    """By laboratory the law evidence without its tables, its draws as much wider as those of the law that ships."""
+    widening = float(load_law(EVIDENCE).provenance["widening"])
+    laboratories = dict.fromkeys(table.laboratory for table in tables)
+    return {name: Pooled([each for each in tables if each.laboratory != name]).law(widening) for name in laboratories}
 
 
 def rules_of(source: GroupedTable, left_out: Law) -> dict[str, Rule]:
@@ -85,8 +78,7 @@ def _least_regret(said: Prediction | None) -> Rule:
 
     def pick(rows: IntArray) -> IntArray:
         losses = draws[:, rows]
-        lost = np.sort(losses - losses.min(axis=1, keepdims=True), axis=0)
-        cut = int(TRIMMED * len(lost))
-        return _least(lost[cut : len(lost) - cut].mean(axis=0), rows)
+        lost = losses - losses.min(axis=1, keepdims=True)
+        return _least(np.array([trimmed_mean(of_row) for of_row in lost.T]), rows)
 
     return pick

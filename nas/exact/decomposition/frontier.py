@@ -148,7 +148,7 @@ class SumsOfParts:
     def _needed(self, number: int, question: Question, read: Sequence[str]) -> BoolArray:
         """Which heads and mixes of a grid the answer to a question that reads some metrics needs, found once.
 
-        Those that beat others in the loss too: without, they might be of no use where the loss of others is.
+        Heads are left out only for heads that beat them in the loss too: others may fail where they do not.
         """
         deciding = frozenset([*(o.name for o in question.objectives), *question.ties])
         key = number, frozenset([*read, *question.ties, "loss"]), deciding
