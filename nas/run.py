@@ -9,11 +9,9 @@ def run(request: RunRequest) -> None:
 
     With nothing else than --algo this is the paper's study: its space, its loss law, Jetson AGX Orin 64 GB.
     """
-    if request.measure_top is None:
-        from nas.commands.run import execute as work
-    else:
-        from nas.commands.measured_run import search_and_measure as work
-    work(request)
+    from nas.commands.run import execute
+
+    execute(request)
 
 
 main = command(

@@ -31,7 +31,7 @@ def flags(command: str) -> set[str]:
     """The flags of a command that its help shows."""
     function = importlib.import_module(door(command)).main.function
     infos = [get_args(parameter.annotation)[1] for parameter in signature(function).parameters.values()]
-    return {info.default for info in infos if isinstance(info.default, str) and not info.hidden}
+    return {info.default for info in infos if isinstance(info.default, str)}
 
 
 def code_lines(path: Path) -> int:

@@ -39,16 +39,6 @@ class RunRequest:
     out: Annotated[
         Path | None, Flag("--out", "Run folder to create; default runs/<study>-<algo>-s<seed>.", OUTPUT, brief=True)
     ] = None
-    measure_top: Annotated[
-        int | None,
-        Flag(
-            "--measure-top",
-            "Then measure so many diverse members of the frontier here, with PyTorch.",
-            OUTPUT,
-            least=1,
-            instead="plas measure RUN --select diverse:N",
-        ),
-    ] = None
     pictures: Annotated[bool, NoPlots] = True
     verbose: Annotated[bool, Verbose] = False
     quiet: Annotated[bool, Quiet] = False

@@ -20,7 +20,7 @@ class Flag:
     """A flag: `--name`, its help, its group there, what stands for its value, its bounds.
 
     `--no-x` of a field whose default is True switches it off. `kind` is the value's type where no field says it: in a table.
-    brief: `-h` shows it. instead: what to type now, of a flag that is understood for one release more and not shown.
+    brief: `-h` shows it.
     """
 
     name: str
@@ -32,7 +32,6 @@ class Flag:
     show_default: bool = True
     kind: Any = str
     brief: bool = False
-    instead: str = ""
 
 
 @dataclass(frozen=True)
@@ -141,28 +140,6 @@ class Keys:
             if entry.key.flag and entry.key.group in self.groups and not {name, *entry.marks} & {*self.without}
         }
 
-    def former(self) -> dict[str, str]:
-        """Flags of these groups that are typed as --set now, with the keys that they gave."""
-        keys = {entry.key.flag: name for name, entry in study_keys().items() if entry.key.flag} | FORMER
-        return {
-            flag: key
-            for flag, key in keys.items()
-            if (entry := study_keys()[key.partition(".")[0]]).key.group in self.groups
-            and not {key, *entry.marks} & {*self.without}
-        }
-
-
-FORMER = {f"--{key.replace('_', '-')}": key for key in (
-    *("stop_when_stable", "constraints", "seed_from", "known", "known_as", "executor", "asynchronous", "optuna_storage"),
-    *("laws", "unique_tokens", "precision_law", "deltas", "scores", "columns"),
-    *("devices", "device_columns", "latency", "attention", "engine", "calibration", "sustained", "batch"),
-    *("input_text", "output_text"),
-)} | {
-    **{f"--{name.replace('_', '-')}": f"serving.{name}" for name in ("speculation", "draft", "acceptance", "experts_in", "phases")},
-    **{f"--{name.replace('_', '-')}": f"training.{name}" for name in ("utilisation", "served_tokens")},
-    "--train-device": "training.device",
-}  # fmt: skip
-SWITCHES = ("asynchronous", "sustained")  # of these, flags without a value
 
 Config = Flag("--config", "A study: YAML file, run folder, or a shipped name.", SPACE, brief=True)
 Settings = Flag("--set", "key=value, any key of the study: 'plas list --schema study'; repeats.", SPACE, "KEY=VALUE")

@@ -2,7 +2,6 @@
 
 import importlib
 import inspect
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -16,7 +15,7 @@ from typer.main import get_command
 from nas.errors import PlasError
 from nas.files import import_rights
 from nas.terminal.console import complain, notice
-from nas.terminal.flags import SWITCHES, Flag, Keys, Settings, Word
+from nas.terminal.flags import Flag, Keys, Word
 from nas.terminal.interrupts import INTERRUPTED, take_over
 from nas.terminal.streams import terminal
 
@@ -94,16 +93,13 @@ def abridged(parser: Any, function: Callable[..., None]) -> Any:
 
 
 def request_parameters(request: type) -> Iterator[inspect.Parameter]:
-    """A parameter per flag of a request, in the order of the help; then those that are understood and not shown."""
+    """A parameter per flag of a request, in the order of the help."""
     hints, of_keys = get_type_hints(request, include_extras=True), key_flags(request)
     for field in fields(request):
         if field.name not in of_keys:
             yield one(field.name, hints[field.name], default(field))
         for name, flag in of_keys.get(field.name, {}).items():
             yield one(name, Annotated[optional(flag.kind), flag], False if flag.kind is bool else None)
-    for name, key in former_flags(request).items():
-        kind, flag = bool if key in SWITCHES else list[str], Flag(name, instead=Settings.name)
-        yield one(former_name(key), Annotated[optional(kind), flag], False if kind is bool else None)
 
 
 def optional(kind: Any) -> Any:
@@ -127,35 +123,10 @@ def key_flags(request: Any) -> dict[str, dict[str, Flag]]:
 def shown_flags(owner: Any) -> list[Flag]:
     """Flags that a command's help prints, of its function or its request: its own, then those of a study's keys."""
     hints = get_type_hints(owner, include_extras=True)
-    own = [flag for hint in hints.values() if (flag := info(hint, Flag)) and not flag.instead]
+    own = [flag for hint in hints.values() if (flag := info(hint, Flag))]
     inner = [flag for hint in hints.values() if is_dataclass(hint) for flag in shown_flags(hint)]
     keys = [flag for flags in key_flags(owner).values() for flag in flags.values()] if is_dataclass(owner) else []
     return [*own, *inner, *keys]
-
-
-def former_flags(request: type) -> dict[str, str]:
-    """Flags that a request of a study does not show and understands, with their keys."""
-    names = [flag.name for flag in shown_flags(request)]
-    if Settings.name not in names:
-        return {}
-    hints = get_type_hints(request, include_extras=True).values()
-    groups = [keys for hint in hints if (keys := info(hint, Keys))]
-    return {flag: key for keys in groups for flag, key in keys.former().items() if flag not in names}
-
-
-def former_name(key: str) -> str:
-    """The parameter of a flag that is not shown."""
-    return f"former_{key.replace('.', '_')}"
-
-
-def former_settings(request: type, given: Mapping[str, Any]) -> Iterator[str]:
-    """`key=value` for each flag of before that was given, which is said."""
-    for flag, key in former_flags(request).items():
-        values = given[former_name(key)]
-        if values:
-            text = "true" if values is True else values[0] if len(values) == 1 else f"[{', '.join(values)}]"
-            notice(f"{flag} is now {Settings.name} {shlex.quote(f'{key}={text}')}")
-            yield f"{key}={text}"
 
 
 def info(hint: Any, kind: type[Kind]) -> Kind | None:
@@ -198,7 +169,6 @@ def declared(hint: Any) -> Any:
             min=flag.least,
             max=flag.most,
             show_default=flag.show_default,
-            hidden=bool(flag.instead),
         )
     word = info(hint, Word)
     assert word is not None
@@ -224,9 +194,7 @@ def filled(request: Any, given: Mapping[str, Any]) -> Any:
             continue
         value, flag = given[field.name], info(hint, Flag)
         if get_origin(get_args(hint)[0]) is tuple:
-            value = (*(value or ()), *(former_settings(request, given) if flag == Settings else ()))
-        if flag is not None and flag.instead and value is not None:
-            notice(f"{flag.name} is now {flag.instead}")
+            value = (*(value or ()),)
         values[field.name] = not value if flag is not None and negative(flag, field.default) else value
     return request(**values)
 

@@ -29,11 +29,11 @@ def usage_line(error: Any, program: str) -> str:
         if option in moved:
             return f"{option}: expected an option of {program}, got one of plas {now}; pip install ./plugins/{PACKAGES[now]}"
         options, key = _options(error), str(option).lstrip("-").replace("-", "_")
-        near = nearest(str(option), options)
-        if near == CHOOSE and Settings.name in options and key in study_keys():
+        if Settings.name in options and key in study_keys():
             return (
                 f"{option}: expected an option of {program}, got a key of the study; write {Settings.name} {key}=VALUE"
             )
+        near = nearest(str(option), options)
         hint = f"see {program} --help" if near == CHOOSE else near
         return f"{option}: expected an option of {program}, got none of them; {hint}"
     if kind == "MissingParameter":

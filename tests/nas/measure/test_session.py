@@ -259,22 +259,6 @@ def test_workload_of_less_than_one(folder: Path, measured: Callable[..., Any]) -
     assert "output_tokens: expected at least 1, got 0" in answer.err
 
 
-def test_run_and_measure(folder: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """`run --measure-top` measures diverse members of its frontier, and refuses before the search what it could not."""
-    search = ("run", "--algo", "random", "--evaluations", "60", "--out", "run", "--measure-top", "2")
-    assert "got both" in inside(*search, "--json").err
-    monkeypatch.setattr("nas.commands.measured_run.find_spec", lambda name: None)
-    assert "expected PyTorch in this environment, got none" in inside(*search).err
-    assert not (folder / "run").exists()
-    monkeypatch.setattr("nas.commands.measured_run.find_spec", lambda name: name)
-    (folder / "broken").unlink()
-    monkeypatch.setattr(sys, "executable", str(folder / "python"))
-    answer = inside(*search)
-    assert answer.code == 0, answer
-    assert "6 measurements in run-measured, 0 failed" in answer.out
-    assert "Predicted by the run, and measured" in answer.out
-
-
 def test_one_process_a_record(folder: Path, measured: Callable[..., Any]) -> None:
     """A record that another process works on is left alone."""
     measured()

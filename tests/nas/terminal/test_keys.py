@@ -1,9 +1,8 @@
-"""The table of keys: what an entry of a study says is what flags, help and refusals have; flags of before are understood."""
+"""The table of keys: what an entry of a study says is what flags, help and refusals have."""
 
 import ast
 import importlib
 import re
-import shlex
 from collections.abc import Callable
 from inspect import signature
 from typing import Any, get_args
@@ -13,13 +12,11 @@ import pytest
 from nas import load_study
 from nas.study.configuration import StudyConfig
 from nas.terminal.doors import COMMANDS, door
-from nas.terminal.flags import DEVICE, FORMER, OUTPUT, SEARCH, SPACE, SWITCHES, Key, study_keys
+from nas.terminal.flags import DEVICE, OUTPUT, SEARCH, SPACE, Key, study_keys
 from tests.sources import text
 
 Inside = Callable[..., Any]
 MOST_FLAGS, MOST_LINES, MOST_BRIEF = 28, 100, 10
-#: What each flag of before was given, where a word will not do.
-VALUES = {"latency": "operator", "attention": "fused", "constraints": "penalty", "batch": "2", "laws": "routed"}
 IMPORTANT = {
     *("--device", "--preset", "--precision", "--budget", "--input-tokens", "--output-tokens"),
     *("--vocabulary", "--out", "--algo", "--config"),
@@ -67,18 +64,15 @@ def test_no_key_is_described_twice() -> None:
     assert {entry.help for entry in study_keys().values()} & flags == set()
 
 
-def test_flags_of_before_are_keys_and_no_flag_of_now() -> None:
-    assert {key.partition(".")[0] for key in FORMER.values()} <= study_keys().keys()
-    now = {entry.key.flag for entry in study_keys().values()} - {""}
-    assert now & FORMER.keys() == set()
-    assert len([info for info in options("run") if not info.hidden]) <= MOST_FLAGS
+def test_run_has_few_flags() -> None:
+    assert len(options("run")) <= MOST_FLAGS
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_short_help_has_at_most_ten_flags_and_the_long_one_all(command: str, inside: Inside) -> None:
     brief, every = inside(command, "-h"), inside(command, "--help")
     assert (brief.code, every.code) == (0, 0)
-    all_of_them = {info.default for info in options(command) if not info.hidden}
+    all_of_them = {info.default for info in options(command)}
     assert set(shown(every.out)) == all_of_them
     assert set(shown(brief.out)) <= all_of_them
     if len(all_of_them) <= MOST_BRIEF:
@@ -96,37 +90,11 @@ def test_the_ten_that_matter_and_two_screens(inside: Inside, monkeypatch: pytest
     assert max(map(len, lines)) <= 80
 
 
-@pytest.mark.parametrize("flag", FORMER)
-def test_a_flag_of_before_says_what_to_type_and_does_it(flag: str, inside: Inside) -> None:
-    """Both spellings end alike: with the same refusal, or the same study."""
-    key = FORMER[flag]
-    value = VALUES.get(key, "none")
-    given = [flag] if key in SWITCHES else [flag, value]
-    new = f"{key}={'true' if key in SWITCHES else value}"
-    line = ("run", "--algo", "no_such", "--quiet")  # refused beside whatever the key is refused for
-    before, now = inside(*line, *given), inside(*line, "--set", new)
-    first, _, others = before.err.partition("\n")
-    assert first == f"{flag} is now --set {shlex.quote(new)}"
-    assert (before.code, others) == (now.code, now.err)
-    assert flag not in shown(inside("run", "--help").out)
-
-
-def test_repeats_and_blanks_are_quoted_for_a_shell(inside: Inside) -> None:
-    answer = inside("run", "--algo", "no_such", "--known", "a b.csv", "--known", "c.csv")
-    assert answer.err.splitlines()[0] == "--known is now --set 'known=[a b.csv, c.csv]'"
-
-
-@pytest.mark.parametrize("command", ["explain", "devices", "compare", "theory", "export"])
-def test_other_commands_understand_them_too(command: str, inside: Inside) -> None:
-    """Each says so, and goes on to what it refuses anyway."""
-    answer = inside(command, "--latency", "no_such", "--config", "no_such_file")
-    assert answer.err.splitlines()[0] == "--latency is now --set latency=no_such"
-
-
 def test_a_key_without_a_flag_is_named_as_one(inside: Inside) -> None:
     answer = inside("run", "--causal")
     assert answer.code == 2
     assert answer.err.endswith("got a key of the study; write --set causal=VALUE\n")
+    assert inside("explain", "--devices", "a").err.endswith("write --set devices=VALUE\n")  # not: did you mean --device
     assert "did you mean --precision" in inside("run", "--precison", "int8").err
 
 
