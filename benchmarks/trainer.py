@@ -18,9 +18,9 @@ from nas.export.model import Model, Workload
 from nas.export.recipe import load_recipe
 from nas.export.tokenizer import byte_level
 from nas.study.catalogue import load_device
-from nas.train.corpus import Corpus, Sources, prepared
-from nas.train.jobs import AT_ONCE, CURVES, UNFINISHED, How, Job, job_settings
 from objectives.loss_law.features import feature
+from plas_train.corpus import Corpus, Sources, prepared
+from plas_train.jobs import AT_ONCE, CURVES, UNFINISHED, How, Job, job_settings
 from search_spaces.architectures import Architectures, one
 
 VOCABULARY, LENGTH = 257, 512
@@ -42,7 +42,7 @@ class PlainTraining:
     def __init__(self, job: Mapping[str, Any], experts: str = "eager") -> None:
         import torch
 
-        from nas.train.workers import train_worker
+        from plas_train.workers import train_worker
 
         worker: Any = train_worker
         self.job, self.worker, self.losses, self.step = job, worker, list[float](), 0
@@ -119,7 +119,7 @@ def lines(device: str, chip: str, threads: int) -> Iterator[str]:
     """A line for each shape."""
     import torch
 
-    from nas.train.workers import train_worker
+    from plas_train.workers import train_worker
 
     worker: Any = train_worker
     torch.set_num_threads(threads)

@@ -4,8 +4,10 @@ search_spaces/models has a file for some models, and shapes.json for the others:
 of a shape (fine-tunes that keep their parent's), and owners of repositories. studies/model_shapes says where each is from.
 """
 
+import csv
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -62,6 +64,41 @@ def further_models() -> Mapping[str, Mapping[str, Any]]:
 def model_ids() -> tuple[str, ...]:
     """Return the ids of all published models, those with a file of their own first."""
     return (*documents(MODELS), *further_models())
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What is known of a published model's training: tokens, and bytes of English in one, None where nobody says; year and month, licence.
+
+    `model` is the id of its shape, `name` its own. made_by: pruning or distillation, where it was made from another model.
+    """
+
+    name: str
+    model: str
+    tokens: float | None
+    bytes_per_token: float | None
+    date: str
+    licence: str
+    made_by: str = ""
+
+
+@cache
+def trained_models() -> tuple[Trained, ...]:
+    """Return the published models whose release is known, from trained.csv, the newest first; studies/parity says where each is from."""
+    text = outside.text(folder(MODELS) / "trained.csv", outside.MB)
+    rows = [
+        Trained(
+            row["model"],
+            models_named(row["model"])[0],
+            float(row["tokens"]) if row["tokens"] else None,
+            float(row["bytes_per_token"]) if row["bytes_per_token"] else None,
+            row["date"],
+            row["licence"],
+            row["made_by"],
+        )
+        for row in csv.DictReader(text.splitlines())
+    ]
+    return tuple(sorted(rows, key=lambda each: each.date, reverse=True))
 
 
 @cache

@@ -1,11 +1,13 @@
 """The source of the three packages, read and parsed once for all tests that look at it."""
 
 import ast
+import tomllib
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("search_spaces", "objectives", "nas")
+BUNDLED = ("plugins/train/plas_train",)  # packages around the core that its wheel carries
 
 
 def files_of(*packages: str) -> list[Path]:
@@ -14,6 +16,10 @@ def files_of(*packages: str) -> list[Path]:
 
 
 FILES = files_of(*PACKAGES)
+#: Commands of the bundled packages, with their modules.
+BUNDLED_COMMANDS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+    "entry-points"
+]["plas.commands"]
 
 
 def text(path: str | Path) -> str:

@@ -5,21 +5,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from nas.answer.device_times import latency_certainty
+from nas.answer.device_times import latency_certainty, times_of
 from nas.answer.law_sentences import TITLE, notes, verdict_header, verdict_lines, verdict_rows
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import beside_baselines, least_figures, on_devices, own_picks
 from nas.answer.score_tables import design_table, scored, step_table
 from nas.answer.sentences import certainty, in_words, limits, reading, section_lines
+from nas.answer.take import advice, offers_table
 from nas.answer.three_sentences import three_sentences
 from nas.document.document import Document, Part, Section, table_of
 from nas.problem.diagnosis import lines
 from nas.problem.law_caveats import blind_lines
+from nas.problem.objective import OWN, PickQuery
 from nas.search.strategy import ReportSection
 
 
 def answer_document(outcome: Outcome) -> Document:
-    """The answer of a run: sections with the keys answer, devices, compared, laws, scores, certain; what the strategy says stands between."""
+    """The answer of a run: sections with the keys answer, devices, take, compared, laws, scores, certain; what the strategy says stands between."""
     return Document(outcome.study.config.name, tuple(section for section in _sections(outcome) if section.parts))
 
 
@@ -33,11 +35,22 @@ def _sections(outcome: Outcome) -> Iterator[Section]:
         yield Section("Answer", (*sentences, own_picks(outcome)), "answer")
         if (by_device := on_devices(outcome)) is not None:
             yield Section(by_device.title, (replace(by_device, title=""),), "devices")
+        yield Section("Train or take", tuple(_taken(outcome)), "take")
         yield Section("Beside published models", tuple(beside_baselines(outcome)), "compared")
         yield Section("If another law is right", tuple(_under_laws(outcome)), "laws")
         yield Section("Predicted scores", tuple(_scores(outcome)), "scores")
     yield from map(_of_strategy, outcome.sections)
     yield Section("How sure", tuple(_certain(outcome)), "certain")
+
+
+def _taken(outcome: Outcome) -> Iterator[Part]:
+    """The published models that fit, and the tokens until the pick is level with each."""
+    pick, choice = outcome.picks[0].answer, outcome.take
+    if choice is not None and pick is not None:
+        yield from advice(choice)
+        time = times_of(outcome.study.problem, PickQuery(OWN, None))[0]
+        dense = int(outcome.study.problem.architectures(pick.genotypes).n_experts[0]) == 1
+        yield offers_table(choice, time.removesuffix("_ms"), dense=dense)
 
 
 def _under_laws(outcome: Outcome) -> Iterator[Part]:

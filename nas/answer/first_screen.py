@@ -23,6 +23,7 @@ from nas.answer.sentences import (
     is_of_the_paper,
     plot_axes,
 )
+from nas.answer.take import advice, tokens
 from nas.answer.three_sentences import MEMORIES, engines_line, is_rounded_free, minimised_or_limited, three_sentences
 from nas.answer.witness import Witness
 from nas.document.document import Table, table_of
@@ -122,10 +123,16 @@ def _answer(outcome: Outcome) -> list[Line]:
     problem, answer = outcome.study.problem, pick.answer
     design, metrics = problem.architectures(answer.genotypes), answer.first
     size, rest = describe_in_words(design, problem.space.settings)
+    take = [] if outcome.take is None else [*advice(outcome.take)]
+    if outcome.take is not None and outcome.take.take:
+        titles, take = [take[0], f"Or train: {size}"], take[1:]
+    else:
+        titles = [f"Best design: {size}"]
     used = f", {count(metrics['params_active'], 'B')} used per token" if int(design.n_experts[0]) > 1 else ""
     facts = [
         f"{rest}, {count(metrics['params_total'], 'B')} parameters{used}",
         f"Predicted loss {metrics['loss']:.2f} nats{_doubt_of_loss(problem, design)}",
+        *take,
         _takes(outcome, design, metrics),
         *_as_good(outcome),
         *_on_the_device(outcome, pick),
@@ -135,7 +142,8 @@ def _answer(outcome: Outcome) -> list[Line]:
         *([verdict] if (verdict := verdict_line(problem.scenario.law)) else []),
         *blind_lines(problem.scenario.law, outcome.blind),
     ]
-    return [*sentence(Styled(f"Best design: {size}", TITLE), most=COLUMNS), *_sentences(facts, INDENT)]
+    title = [line for text in titles for line in sentence(Styled(text, TITLE), most=COLUMNS)]
+    return [*title, *_sentences(facts, INDENT)]
 
 
 def _takes(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -> str:
@@ -235,11 +243,38 @@ def _beside(outcome: Outcome, at: int, pick: Pick, known: Baseline) -> Iterator[
     if not np.isfinite(nats):
         yield f"{where}: this law gives no loss for that model."
         return
-    by_law = None if outcome.doubt is None else outcome.doubt.differences[at].get(known.label)
-    yield f"{where}: loss {_lower(nats) if by_law is None else _difference(by_law)}."
+    law = outcome.study.problem.scenario.law
+    alike = f", both on {tokens(law.tokens)}" if law.sees_tokens and law.tokens else ""
+    yield f"{where}{alike}: loss {_gained(outcome, at, known, nats)}{_memories(outcome, pick, known)}{_at_equal_memory(outcome, at, known)}."
     witness = outcome.witnesses[at]
     if witness is not None:
         yield f"By published trainings: {_witness(witness)}."
+
+
+def _gained(outcome: Outcome, at: int, known: Baseline, nats: float) -> str:
+    """How far a pick's loss is from a model's, with its interval where the law has one."""
+    by_law = None if outcome.doubt is None else outcome.doubt.differences[at].get(known.label)
+    return _lower(nats) if by_law is None else _difference(by_law)
+
+
+def _memories(outcome: Outcome, pick: Pick, known: Baseline) -> str:
+    """`, 3.70 for 0.67 GB`: all that is held in memory, else the weights."""
+    assert pick.answer is not None
+    name = "resident_gb" if outcome.study.problem.scenario.complete else "memory_gb"
+    theirs = baseline_metric(outcome, known.architecture, name)
+    own = float(pick.answer.metrics[name][0])
+    return "" if theirs is None else f", {own:.2f} for {theirs:.2f} GB"
+
+
+def _at_equal_memory(outcome: Outcome, at: int, known: Baseline) -> str:
+    """`; in its memory 0.01 lower`, of the next pick, which is asked so."""
+    pick = outcome.picks[at + 1]
+    if pick.answer is None:
+        return "; in its memory no design fits"
+    nats = float(pick.answer.metrics["loss"][0]) - float(outcome.study.problem.scenario.law.loss(known.architecture)[0])
+    by_law = None if outcome.doubt is None else outcome.doubt.differences[at + 1].get(known.label)
+    undecided = by_law is not None and by_law.low < 0.0 < by_law.high
+    return f"; in its memory {'no difference shown' if undecided else _gained(outcome, at + 1, known, nats)}"
 
 
 def _lower(nats: float) -> str:

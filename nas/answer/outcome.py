@@ -10,6 +10,7 @@ from nas.answer.device_times import alike, device_times
 from nas.answer.doubt import Doubt, doubt_of
 from nas.answer.law_verdicts import LawAnswers, law_answers
 from nas.answer.on_each_device import OnDevice, held_on_device, on_each_device
+from nas.answer.take import TrainOrTake, train_or_take
 from nas.answer.witness import Witness, of_picks
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import SMALL, ExactSolution, quick_frontier
@@ -33,7 +34,7 @@ class Outcome:
     """A finished search, read in every way the product shows it.
 
     witnesses: what `evidence` says of each pick beside a model, of a study under another law; changes: what one change would buy, None where nothing fits or it would take long to say; held: picks that hold under preset `device`,
-    where times there are not the study's own.
+    where times there are not the study's own; take: the published models to take instead, where they can be compared.
     """
 
     study: Study
@@ -62,6 +63,7 @@ class Outcome:
     on_each_device: tuple[OnDevice, ...] = ()
     changes: Changes | None = None
     held: tuple[Pick, ...] = ()
+    take: TrainOrTake | None = None
 
     @property
     def known(self) -> int:
@@ -165,6 +167,7 @@ def derived(
         on_each_device(problem, found, frontier, solved=solved),
         _changes(study, picks[0], found, stage, solved=solved),
         _held(study, on_device, picks, there, found, solved=solved),
+        _take(problem, picks[0]),
     )
 
 
@@ -198,6 +201,11 @@ def _changes(study: Study, own: Pick, found: Evaluations, stage: Stage, *, solve
         if own.answer is None or own.question.least != "loss"
         else changes_of(study, own.answer, found, solved=solved)
     )
+
+
+def _take(problem: Problem, own: Pick) -> TrainOrTake | None:
+    """The published models beside the pick within your budgets; None without one."""
+    return None if own.answer is None else train_or_take(problem, problem.architectures(own.answer.genotypes))
 
 
 def _held(

@@ -13,6 +13,7 @@ from nas.answer.on_each_device import columns_on_devices
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import active_experts, question_text
 from nas.answer.sureness import doubt_in_numbers, flat, pick_in_numbers
+from nas.answer.take import take_in_numbers
 from nas.answer.three_sentences import answer_in_numbers
 from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json
@@ -184,6 +185,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     best = None if scale is None else scale.hypervolume(outcome.frontier.values, approximate=rough)
     return {
         "answer": answer_in_numbers(outcome),
+        "train_or_take": None if outcome.take is None else take_in_numbers(outcome.take),
         "stop_reason": outcome.stop_reason,
         **({"auto": outcome.study.config.auto} if outcome.study.config.auto else {}),
         "space": {

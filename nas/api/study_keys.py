@@ -111,7 +111,7 @@ class StudyKeys(TypedDict, total=False):
     applications: Mapping[str, Mapping[str, Any]] | str | None
     """Applications with their limits, name: {metric: limit}, each answered with a pick; default: the paper's four if there is no budget."""
     baselines: str | Sequence[Named]
-    """Models to compare with: published names, columns, {config: config.json}."""
+    """Models to compare with: published names, columns, {config: config.json}, nearest to the limits."""
     algo: str
     """Strategy: 'plas list strategies' names them, package.module is your own, auto picks one."""
     auto: str

@@ -62,9 +62,9 @@ def _alone(own: IntArray, moved: IntArray) -> BoolArray:
     return one
 
 
-def blind_lines(law: Law, axes: tuple[str, ...], so: str = "on these axes the cheapest was taken") -> list[str]:
+def blind_lines(law: Law, axes: tuple[str, ...], so: str = "the cheapest was taken") -> list[str]:
     """Lines on a law that does not see these axes; empty for one that sees all."""
-    return [f"The law {law.name} does not see {', '.join(axes)}: {so}."] if axes else []
+    return [f"Law {law.name} does not see {', '.join(axes)}: {so}."] if axes else []
 
 
 FACTORS = (2, 4)  # the published trainings have K 1, 2 and 4

@@ -25,38 +25,44 @@ class Parity:
     high: float
 
 
-def tokens_to_parity(
-    law: Law, design: Architectures, model: Architectures, trained: float, unsure: float = 0.0
-) -> Parity:
-    """Compute the tokens that a design needs to reach the loss of a model trained on `trained` tokens.
+@dataclass(frozen=True, eq=False)
+class LossCurve:
+    """A design's loss under each draw of a law over training tokens, nats, (draws, tokens); `sd` is what one design is off it."""
 
-    Each draw of the law gives a number of tokens for each of a few errors of the two designs; these are the quantiles of all.
+    tokens: FloatArray
+    losses: FloatArray
+    sd: float
 
-    Args:
-        law: with a term of tokens, and draws or a residual.
-        design, model: one architecture each, (1,).
-        unsure: what else is unknown of the difference, sd in nats, as of another tokenizer.
+    @classmethod
+    def of(cls, law: Law, design: Architectures) -> "LossCurve":
+        """Compute the curve of one architecture, (1,), under a law with a term of tokens."""
+        tokens = np.geomspace(FEWEST, MOST, 1 + round(np.log(MOST / FEWEST) / np.log(STEP)))
+        losses = [possible_losses(trained_on(law, number), design) for number in tokens]
+        return cls(tokens, np.concatenate(losses, axis=1), misfit(law))
 
-    Returns:
-        Tokens below `FEWEST` count as that, above `MOST` as infinite.
-    """
-    tokens = np.geomspace(FEWEST, MOST, 1 + round(np.log(MOST / FEWEST) / np.log(STEP)))
-    theirs = possible_losses(trained_on(law, trained), model)
-    own = np.concatenate([possible_losses(trained_on(law, each), design) for each in tokens], axis=1)  # (draws, tokens)
-    sd = np.hypot(2**0.5 * misfit(law), unsure)
-    errors = [NormalDist().inv_cdf((at + 0.5) / MISFITS) * sd for at in range(MISFITS)] if sd else [0.0]
-    found = np.concatenate([_first_below(own, theirs + error, np.log(tokens)) for error in errors])
-    low, middle, high = np.quantile(found, (ENDS[0], 0.5, ENDS[1]), method="nearest")
-    return Parity(*(float(np.exp(each)) for each in (low, middle, high)))
+    def level_with(self, theirs: FloatArray, unsure: float = 0.0) -> Parity:
+        """Compute the tokens at which the design has the loss of a model.
 
+        Each draw gives a number of tokens for each of a few errors of the two designs; these are the quantiles of all.
 
-def _first_below(losses: FloatArray, level: FloatArray, x: FloatArray) -> FloatArray:
-    """Where each row of falling losses (draws, n) reaches its level (draws, 1), by its neighbours; inf where it does not."""
-    below = losses <= level
-    at = np.where(below.any(axis=1), below.argmax(axis=1), len(x) - 1)
-    rows, before = np.arange(len(losses)), np.maximum(at - 1, 0)
-    high, low = losses[rows, before], losses[rows, at]
-    share = np.divide(high - level[:, 0], high - low, out=np.ones(len(at)), where=high > low)
-    return np.where(
-        below.any(axis=1), np.where(at == 0, x[0], x[before] + share.clip(0, 1) * (x[at] - x[before])), np.inf
-    )
+        Args:
+            theirs: the model's losses under the same draws, nats, (draws, 1).
+            unsure: what else is unknown of the difference, sd in nats, as of another laboratory's data.
+
+        Returns:
+            Tokens below `FEWEST` count as that, above `MOST` as infinite.
+        """
+        sd = float(np.hypot(2**0.5 * self.sd, unsure))
+        errors = [NormalDist().inv_cdf((at + 0.5) / MISFITS) * sd for at in range(MISFITS)] if sd else [0.0]
+        logs = np.concatenate([self._reaches(theirs + error) for error in errors])
+        low, middle, high = np.exp(np.quantile(logs, (ENDS[0], 0.5, ENDS[1]), method="nearest")).tolist()
+        return Parity(low, middle, high)
+
+    def _reaches(self, level: FloatArray) -> FloatArray:
+        """Logarithms of the tokens at which each row falls to its level, (draws, 1), between neighbours; inf where it does not."""
+        x, below = np.log(self.tokens), self.losses <= level
+        at = np.where(below.any(axis=1), below.argmax(axis=1), len(x) - 1)
+        rows, before = np.arange(len(at)), np.maximum(at - 1, 0)
+        high, low = self.losses[rows, before], self.losses[rows, at]
+        share = np.divide(high - level[:, 0], high - low, out=np.ones(len(at)), where=high > low)
+        return np.where(below.any(axis=1), x[before] + share.clip(0.0, 1.0) * (x[at] - x[before]), np.inf)

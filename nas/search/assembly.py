@@ -41,7 +41,7 @@ from nas.search.discovery import (
     without_effect,
 )
 from nas.search.known_results import KNOWN_FILE, Known, known_of
-from nas.search.reading import ReadStudy, read, with_choice
+from nas.search.reading import ReadStudy, compared_with, read, with_choice
 from nas.search.scenarios import (
     conditions_of,
     larger_rows,
@@ -59,6 +59,7 @@ from nas.search.strategy import Strategy, StrategyContext, Traits, build_strateg
 from nas.study import entry_points
 from nas.study.baselines import baseline_questions
 from nas.study.configuration import StudyConfig
+from nas.study.published import NEAREST, nearest
 from nas.study.serving_keys import FIGURES
 from nas.study.study_devices import refuse_several
 from nas.study.study_laws import in_tokens, notices_of_alternatives, notices_of_text, notices_of_tokens, without_made
@@ -231,6 +232,9 @@ def study_of(asked: ReadStudy, counted: int | None = None) -> Study:
         UsageError: what cannot be done together.
     """
     problem, limits, note = problem_of(asked)
+    if NEAREST in asked.config.baselines:
+        models, notes = compared_with(nearest(problem), problem.space.specification.axes.tokens, asked.metrics)
+        asked = replace(asked, baselines=(*asked.baselines, *models), notices=(*asked.notices, *notes))
     questions, left_out = _questions(asked, problem)
     problem = replace(problem, queries=questions)
     own, *others = asked.laws

@@ -18,6 +18,7 @@ from nas.study.catalogue import named, named_device, named_laws, with_format
 from nas.study.configuration import StudyConfig
 from nas.study.entry_points import AUTO
 from nas.study.metrics import MetricReader
+from nas.study.published import NEAREST
 from nas.study.study_devices import (
     ColumnTable,
     column_table,
@@ -109,7 +110,8 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     config, devices, table = _devices(config, specification, raw, faults)
     served_by, trainer = _of_serving(config, faults), _trainer(config, faults)
     metrics, limits, applications = _metrics(config, {**meant(config, faults), **of_all(devices)}, faults)
-    baselines, strategy = baselines_of(config.baselines, faults), chosen_strategy(config.algo, config.params, faults)
+    named_models = [item for item in config.baselines if item != NEAREST]
+    baselines, strategy = baselines_of(named_models, faults), chosen_strategy(config.algo, config.params, faults)
     specification = study_space(config, specification, curve, faults)
     if specification is not None and config.only:
         specification = narrowed(specification, config.only, faults)
@@ -269,8 +271,8 @@ def _module(name: str) -> ModuleType:
 
 
 def compared_with(
-    published: list[Baseline], axis: Sequence[float] | None, objectives: Mapping[str, Objective]
-) -> tuple[list[Baseline], list[str]]:
+    published: Sequence[Baseline], axis: Sequence[float] | None, objectives: Mapping[str, Objective]
+) -> tuple[Sequence[Baseline], list[str]]:
     """The models to compare with, and a notice where an axis of tokens, or evaluating everything once more, leaves them out."""
     again = ", ".join(name for name, metric in objectives.items() if metric.settings is not None)
     if not published or not (again or axis):

@@ -319,7 +319,7 @@ class StudyConfig(BaseModel):
     baselines: Annotated[
         list[str | dict[str, Any]], BeforeValidator(split_names), Key(OUTPUT, typed="str | Sequence[Named]"), ANSWER
     ] = ["qwen2.5_0.5b"]
-    """Models to compare with: published names, columns, {config: config.json}."""
+    """Models to compare with: published names, columns, {config: config.json}, nearest to the limits."""
     algo: Annotated[str, Key(SEARCH, "--algo", brief=True), STRATEGY, RUN] = "nsga2"
     """Strategy: 'plas list strategies' names them, package.module is your own, auto picks one."""
     auto: Annotated[str, Key(SEARCH), FREE, NAMED] = ""

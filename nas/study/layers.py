@@ -225,8 +225,9 @@ def place(raw: dict[str, Any], origins: dict[Path, str], path: Path, value: Any,
 
 
 def preset_keys() -> set[str]:
-    """Every key of times and memory that presets set: all but the loss law and what is outside of it, which a study that is recorded keeps."""
+    """Every key of times and memory that presets set: all but the loss law, what is outside of it and the models beside it, which a study that is recorded keeps."""
     return {key for path in documents("nas.study.presets").values() for key in yaml_source.read(path)[0]} - {
         "law",
         "outside",
+        "baselines",
     }

@@ -9,7 +9,7 @@ from nas.export.candidates import with_vocabulary
 from nas.export.recipe import Recipe, load_recipe
 from nas.export.tokenizer import tokenizer_for
 from nas.record.candidates import read_candidates
-from nas.train.jobs import Job, jobs_of
+from plas_train.jobs import Job, jobs_of
 from search_spaces.architectures import Architectures
 
 HERE = Path(__file__).resolve().parent

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from nas.measure.machine import machine
-from nas.train.corpus import Corpus, held_in
-from nas.train.jobs import How, Job, job_settings, row_of
+from plas_train.corpus import Corpus, held_in
+from plas_train.jobs import How, Job, job_settings, row_of
 from studies.gpu_table.lists import MACHINE, TRAININGS, in_order
 from studies.gpu_table.measuring import measured
 from studies.gpu_table.pilot import pilot
@@ -27,7 +27,7 @@ def answer(job: dict[str, Any]) -> dict[str, Any]:
     """One training by the worker of `plas train`, in this process."""
     import torch
 
-    from nas.train.workers import train_worker
+    from plas_train.workers import train_worker
 
     found: dict[str, Any] = train_worker.answer(job)
     if job["device"] != "cpu":

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from nas.train.corpus import Corpus
-from nas.train.jobs import How, job_settings
+from plas_train.corpus import Corpus
+from plas_train.jobs import How, job_settings
 from studies.gpu_table.lists import ORDER, PILOT, designs, jobs, rows_of
 from studies.gpu_table.measuring import measured
 from studies.gpu_table.workers import Worker, answers, ended, started
@@ -84,7 +84,7 @@ def said_by(workers: list[Worker], until: float, wanted: str) -> dict[Any, dict[
 
 def trial(told: Mapping[str, Any]) -> dict[str, Any]:
     """In a worker: build a training and make its first steps, or go on with it for some time."""
-    from nas.train.workers import train_worker
+    from plas_train.workers import train_worker
 
     if "job" in told:
         train_worker.torch.set_num_threads(told["job"]["threads"])

@@ -19,8 +19,8 @@ from typing import Any
 from nas.export.recipe import Recipe, load_recipe
 from nas.export.tokenizer import byte_level
 from nas.record.candidates import read_candidates
-from nas.train.corpus import Corpus, Sources, prepared
-from nas.train.jobs import CURVES, UNFINISHED, How, Job, job_settings, jobs_of, row_of
+from plas_train.corpus import Corpus, Sources, prepared
+from plas_train.jobs import CURVES, UNFINISHED, How, Job, job_settings, jobs_of, row_of
 from search_spaces.architectures import Architectures, one
 from search_spaces.columns import SHAPE
 from studies.headline_gpu.design import HERE, SHAPES
@@ -201,7 +201,7 @@ def trained(piece: Piece, job: Job, device: str, corpus: Corpus, folder: Path) -
 
 def answered(settings: dict[str, Any]) -> dict[str, Any]:
     """One training by the worker of `plas train` in this process; its lines of progress are not shown."""
-    from nas.train.workers import train_worker
+    from plas_train.workers import train_worker
 
     worker: Any = train_worker
     with contextlib.redirect_stdout(io.StringIO()):

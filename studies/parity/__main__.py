@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from nas.problem.parity import tokens_to_parity
+from nas.problem.parity import LossCurve
 from nas.problem.settings import trained_on
-from nas.problem.uncertainty import Difference, paired
+from nas.problem.uncertainty import Difference, paired, possible_losses
 from nas.study.baselines import baseline
 from nas.study.catalogue import load_law
 from objectives.loss_law.law import Law
@@ -102,13 +102,20 @@ def steepness(some: Sequence[Pair]) -> float:
     return float((weight * predicted) @ [pair.measured for pair in some] / ((weight * predicted) @ predicted))
 
 
-def parity_holds(law: Law, pair: Pair, steep: float) -> tuple[bool, bool]:
-    """Whether the 90 % interval of tokens at which `b` has the loss of `a` holds what was measured; whether it is right of b's own tokens.
+def turned(pair: Pair) -> Pair:
+    """The same pair with its models exchanged."""
+    of = pair.predicted
+    return Pair(pair.b, pair.a, -pair.measured, Difference(-of.nats, -of.high, -of.low, 1.0 - of.better))
+
+
+def parity_holds(law: Law, pair: Pair, steep: float) -> tuple[bool, bool, float]:
+    """Whether the 90 % interval of tokens at which `b` has the loss of `a` holds what was measured, whether its middle is on the right side of b's own
+    tokens, and by which factor its ends are apart.
 
     What was measured is known at one number of tokens: from there the law's own curve is followed to the other loss.
     """
     a, b = pair.a, pair.b
-    interval = tokens_to_parity(law, b.design, a.design, a.tokens)
+    interval = LossCurve.of(law, b.design).level_with(possible_losses(trained_on(law, a.tokens), a.design))
     level = float(trained_on(law, b.tokens).loss(b.design)[0]) + pair.measured / steep
     needed = np.inf
     if level > float(trained_on(law, 1e15).loss(b.design)[0]):
@@ -119,7 +126,8 @@ def parity_holds(law: Law, pair: Pair, steep: float) -> tuple[bool, bool]:
                 (middle, high) if float(trained_on(law, np.exp(middle)).loss(b.design)[0]) > level else (low, middle)
             )
         needed = float(np.exp(high))
-    return interval.low <= needed <= interval.high, (interval.middle > b.tokens) == (pair.measured < 0)
+    inside, side = interval.low <= needed <= interval.high, (interval.middle > b.tokens) == (pair.measured < 0)
+    return inside, side, interval.high / interval.low
 
 
 def of_families(law: Law, found: Sequence[Pair]) -> Iterator[list[str]]:
@@ -130,15 +138,18 @@ def of_families(law: Law, found: Sequence[Pair]) -> Iterator[list[str]]:
             steep = steepness([pair for pair in there if pair.a.family != family])
             mine = [pair for pair in there if pair.a.family == family]
             nats = [pair.predicted.low <= pair.measured / steep <= pair.predicted.high for pair in mine]
-            tokens = [parity_holds(law, pair, steep) for pair in mine]
+            tokens = [parity_holds(law, each, steep) for pair in mine for each in (pair, turned(pair))]
+            finite = [width for *_, width in tokens if np.isfinite(width)]
             yield [
                 text,
                 family,
                 f"{steep:.2f}",
                 str(len(mine)),
                 str(sum(nats)),
-                str(sum(inside for inside, _ in tokens)),
-                str(sum(side for _, side in tokens)),
+                str(sum(inside for inside, _, _ in tokens)),
+                str(sum(side for _, side, _ in tokens)),
+                str(len(finite)),
+                f"{np.median(finite):,.0f}",
             ]
 
 
@@ -176,7 +187,17 @@ def main() -> None:
     law = load_law("evidence")
     found = pairs(law, list(rows()))
     _print(
-        ["text", "family", "nats of the text per nat", "pairs", "difference held", "tokens held", "right side"],
+        [
+            "text",
+            "family",
+            "nats of the text per nat",
+            "pairs",
+            "difference held",
+            "tokens held, both ways",
+            "right side",
+            "with an upper end",
+            "ends apart, times",
+        ],
         of_families(law, found),
     )
     print()

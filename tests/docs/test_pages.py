@@ -15,6 +15,7 @@ import yaml
 
 from nas.terminal.doors import COMMANDS
 from objectives.plugins import documents, importable
+from tests.sources import BUNDLED_COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -184,9 +185,9 @@ def helps() -> str:
     environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
     said = [
         subprocess.run(
-            [sys.executable, "-m", f"nas.{name}", "--help"], capture_output=True, text=True, check=True, env=environment
+            [sys.executable, "-m", "nas", name, "--help"], capture_output=True, text=True, check=True, env=environment
         )
-        for name in COMMANDS
+        for name in (*COMMANDS, *BUNDLED_COMMANDS)
     ]
     return "\n".join(ended.stdout for ended in said)
 

@@ -131,7 +131,7 @@ def test_times_of_known_efficiencies_are_within_the_rules(measured: Plan) -> Non
     assert "### 4 sequences at once" in page
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 @pytest.mark.skipif(not TABLE.exists(), reason="llama-cpp.csv comes with the measurement of record")
 def test_the_page_follows_from_the_table() -> None:
     page = PAGE.read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,8 @@ from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
 
 Concluded = Callable[..., Outcome]
-DEVICES = (
-    *("raspberry_pi_5", "jetson_orin_nano_super_8gb", "jetson_agx_orin_64gb", "rk3588_npu", "rtx_4090", "m4_10c"),
-    *("a19_pro", "hailo_10h", "jetson_orin_nx_16gb", "rtx_3070"),
-)
+DEVICES = ("raspberry_pi_5", "jetson_orin_nano_super_8gb", "rtx_4090", "a19_pro")
+MORE_DEVICES = ("jetson_agx_orin_64gb", "rk3588_npu", "m4_10c", "hailo_10h", "jetson_orin_nx_16gb", "rtx_3070")
 BUDGETS: tuple[list[str], ...] = (
     ["tpot_ms=100", "resident_gb=0.5"],
     ["total_ms=500", "resident_gb=2"],
@@ -41,7 +40,7 @@ BUDGETS: tuple[list[str], ...] = (
     ["resident_gb=6"],
     ["total_ms=3000", "resident_gb=1"],
 )
-SPACES = ("paper", "drafts", "fine", "huge", "heads", "edge2026")
+SPACES, LARGE = ("paper", "drafts", "fine"), ("huge", "heads", "edge2026")
 SMALLER = (
     "depth",
     "ffn",
@@ -97,10 +96,15 @@ def no_smaller_looks_better(problem: Problem, answer: Evaluations) -> list[str]:
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("device", DEVICES)
-def test_the_answer_is_inside_and_no_smaller_model_looks_better(space: str, device: str) -> None:
+CASES = [*product(DEVICES, SPACES), *product(DEVICES[1:3], LARGE)]
+EVERY = [*product((*DEVICES, *MORE_DEVICES), (*SPACES, *LARGE))]
+
+
+@pytest.mark.parametrize(
+    ("device", "space"),
+    [pytest.param(*case, marks=pytest.mark.slow if case in CASES else pytest.mark.extended) for case in EVERY],
+)
+def test_the_answer_is_inside_and_no_smaller_model_looks_better(device: str, space: str) -> None:
     for budgets in BUDGETS:
         problem = problem_of(space, device, budgets)
         answer = pick_of(problem, PickRule(None))

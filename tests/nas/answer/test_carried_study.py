@@ -16,7 +16,18 @@ from nas.measure.command import predicted
 from nas.measure.session import workload
 
 Inside = Callable[..., Any]
-STUDY = ("--preset", "device", "--device", "rtx_4090", "--precision", "int8", "--input-tokens", "300", "--batch", "2")
+STUDY = (
+    "--preset",
+    "device",
+    "--device",
+    "rtx_4090",
+    "--precision",
+    "int8",
+    "--input-tokens",
+    "300",
+    "--set",
+    "batch=2",
+)
 SAME = ("loss", "total_ms", "decode_ms", "memory_gb", "resident_gb")
 TABLE = "depth,width,n_heads,n_kv_heads,expert_size,tokens,vocab_size,loss\n" + "".join(
     f"{depth},{width},{width // 64},{2 if width > 512 else 1},{4 * width},{tokens},32000,"

@@ -125,14 +125,14 @@ def test_a_space_may_name_them(inside: Inside, study: Path) -> None:
     ("given", "said"),
     [
         (("--set", f"devices={SLOW},{SLOW}"), "expected each device once"),
-        (("--devices", f"{SLOW},{FAST}", "--device", FAST), "expected device or devices"),
-        (("--devices", f"{SLOW},l40x"), "did you mean l40s?"),
+        (("--set", f"devices={SLOW},{FAST}", "--device", FAST), "expected device or devices"),
+        (("--set", f"devices={SLOW},l40x"), "did you mean l40s?"),
         (
-            ("--devices", f"{SLOW},{FAST}", "--set", "calibration.compute_efficiency=0.5"),
+            ("--set", f"devices={SLOW},{FAST}", "--set", "calibration.compute_efficiency=0.5"),
             "got a profile, which is of one",
         ),
         (
-            ("--devices", f"raspberry_pi_5,{FAST}", "--precision", "nvfp4_down8"),
+            ("--set", f"devices=raspberry_pi_5,{FAST}", "--precision", "nvfp4_down8"),
             "raspberry_pi_5: precision: nvfp4_down8",
         ),
     ],

@@ -16,6 +16,7 @@ import pytest
 
 from nas.files.import_rights import RIGHTS, Right, right_of
 from nas.terminal.doors import COMMANDS
+from tests.sources import BUNDLED_COMMANDS
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "run-folder.md"
@@ -157,7 +158,7 @@ def test_the_page_says_what_each_command_imports() -> None:
     said = {
         name: what for names, what in rows for name in re.findall(r"`(\w+)`", names) if what in {r.value for r in Right}
     }
-    assert said == {name: right_of(name).value for name in COMMANDS}, (
+    assert said == {name: right_of(name).value for name in (*COMMANDS, *BUNDLED_COMMANDS)}, (
         f"{PAGE.name}: expected a row for each command and what it imports; correct the table"
     )
 

@@ -66,7 +66,7 @@ def killed_and_resumed(commands: Any, name: str, generator: random.Random) -> di
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", range(5))
+@pytest.mark.parametrize("moment", range(2))
 def test_killed_at_a_random_moment_and_resumed(small: Any, moment: int) -> None:
     generator = random.Random(100 + moment)
     assert killed_and_resumed(small, f"killed-{moment}", generator) == tables(small.folder / "whole")

@@ -171,7 +171,7 @@ def test_a_sweep_is_the_pick_at_every_limit(metric: str, problem: Problem) -> No
 @pytest.mark.parametrize("metric", ["total_ms", "price"])
 def test_a_sweep_shows_every_metric_that_the_run_minimises(metric: str, inside: Inside, tmp_path: Path) -> None:
     boards = {"l4": {"price": "700 USD"}, "raspberry_pi_5": {"price": "80 USD"}}
-    asked = {"algo": "exact", "space": "fine", "devices": [*boards], "device_columns": boards}
+    asked = {"algo": "exact", "space": "paper", "devices": [*boards], "device_columns": boards}
     (tmp_path / "study.yaml").write_text(dump(asked | {"objectives": ["loss", "total_ms", "price", "ttft_ms"]}))
     assert inside("run", "--config", "study.yaml", "--budget", "total_ms=200", "--out", "run", "--quiet").code == 0
     limits = "price=80:700:310" if metric == "price" else "total_ms=50:150:50"

@@ -11,7 +11,7 @@ import pytest
 
 from nas.files.yaml_source import dump
 from nas.search.worker_pool import WorkerPool
-from nas.train import objective as training
+from plas_train import objective as training
 from tests.nas.extras import skip_without_hf
 
 LINE = "the quick brown fox jumps over the lazy dog and runs away, number {}\n"
@@ -87,8 +87,8 @@ def trainer(folder: Path, monkeypatch: pytest.MonkeyPatch, bare_python: None) ->
     place = folder / "trainer"
     place.mkdir()
     (place / "worker.py").write_text(TRAINER)
-    monkeypatch.setattr("nas.train.scheduler.SCRIPT", place / "worker.py")
-    monkeypatch.setattr("nas.train.objective.refuse_missing", lambda command: None)
+    monkeypatch.setattr("plas_train.scheduler.SCRIPT", place / "worker.py")
+    monkeypatch.setattr("plas_train.objective.refuse_missing", lambda command: None)
     return place
 
 

@@ -133,7 +133,7 @@ def test_where_evaluations_are_compared_nothing_is_solved() -> None:
 def test_what_exact_refuses_is_searched(inside: Callable[..., Any], tmp_path: Path, keys: dict[str, str]) -> None:
     assert inside("run", "--algo", "random", "--evaluations", 30, "--out", "before", "--quiet").code == 0
     (tmp_path / "start.csv").write_bytes((tmp_path / "before" / "frontier.csv").read_bytes())
-    flags = [word for key, value in keys.items() for word in (f"--{key.replace('_', '-')}", value)]
+    flags = [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
     answer = inside("run", "--algo", "auto", "--evaluations", 310, *flags, "--verbose", "--out", "run")
     assert answer.code == 0, answer.err
     assert "\nlocal_search, seed 0" in answer.out

@@ -24,7 +24,12 @@ from search_spaces.arrays import IntArray
 STRATEGIES = (*importable("nas.strategies"), "nas.strategies._template")  # the last one: what init writes
 SECONDS_EACH = {"agemoea2", "moead", "optuna_nsga2", "optuna_nsga3", "optuna_tpe", "rvea", "smsemoa", "spea2"}
 ASKS = 7
-OWN: dict[str, dict[str, Any]] = {"optuna_gp": {"startup": 10_000}}  # its models have tests of their own
+OWN: dict[
+    str, dict[str, Any]
+] = {  # what has tests of its own and takes minutes where a tiny space is full: models, repeats drawn again
+    "optuna_gp": {"startup": 10_000},
+    "optuna_tpe": {"repeats": "neighbour"},
+}
 OBJECTIVES = [
     ["loss"],
     ["loss", "total_ms"],

@@ -54,8 +54,8 @@ def trained(
     """`train` of the candidates with the stand-in; what it was asked is in asked.jsonl."""
     script = folder / "worker.py"
     script.write_text(STAND_IN)
-    monkeypatch.setattr("nas.train.scheduler.SCRIPT", script)
-    monkeypatch.setattr("nas.train.command.refuse_missing", lambda command: None)
+    monkeypatch.setattr("plas_train.scheduler.SCRIPT", script)
+    monkeypatch.setattr("plas_train.command.refuse_missing", lambda command: None)
 
     def run(*flags: str, source: str = "list.csv", data: str = "text.txt", tokens: str = "256") -> Any:
         usual = ("--tokens", tokens, "--sequence-length", "32", "--batch", "2", "--out", "trained")

@@ -1,12 +1,12 @@
 """Train candidates on the same data in the same order, for validation runs; writes the table that fit reads."""
 
 from nas.terminal.parser import command
-from nas.train.request import TrainRequest
+from plas_train.request import TrainRequest
 
 
 def train(request: TrainRequest) -> None:
     """Train candidates on the same data in the same order, each in a process of its own."""
-    from nas.train.command import carry_out
+    from plas_train.command import carry_out
 
     carry_out(request)
 

@@ -11,8 +11,8 @@ from typing import Any
 from nas.errors import PlasError, UsageError
 from nas.record.process import Answer, Worker
 from nas.terminal.console import OFTEN_S, SELDOM_S, ProgressLine, duration
-from nas.train.jobs import Job, largest_first
 from objectives import outside
+from plas_train.jobs import Job, largest_first
 
 SCRIPT = Path(__file__).parent / "workers" / "train_worker.py"
 LOOK_S = 0.1

@@ -20,9 +20,9 @@ from nas.record.process import Worker
 from nas.search.reading import refuse_layers, refuse_settings
 from nas.study.configuration import StudyConfig
 from nas.study.expensive_settings import TrainSettings
-from nas.train import scheduler
-from nas.train.corpus import DATA, Corpus, Sources, kept, text_of
-from nas.train.jobs import CURVES, UNFINISHED, How, Job, job_settings, jobs_of, refuse_short, rounded_to_batches
+from plas_train import scheduler
+from plas_train.corpus import DATA, Corpus, Sources, kept, text_of
+from plas_train.jobs import CURVES, UNFINISHED, How, Job, job_settings, jobs_of, refuse_short, rounded_to_batches
 from search_spaces.architectures import Architectures
 from search_spaces.space import SearchSpace
 

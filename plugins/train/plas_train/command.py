@@ -26,8 +26,9 @@ from nas.record.jsonl_log import SETTINGS, Record
 from nas.terminal.console import Stages, notice
 from nas.terminal.doors import command
 from nas.terminal.tables import show
-from nas.train.corpus import DATA, Corpus, Sources, prepared, tokenizer_digest
-from nas.train.jobs import (
+from objectives.display_text import in_a_command
+from plas_train.corpus import DATA, Corpus, Sources, prepared, tokenizer_digest
+from plas_train.jobs import (
     CURVES,
     FILE,
     LOG,
@@ -43,9 +44,8 @@ from nas.train.jobs import (
     row_of,
     trainings_csv,
 )
-from nas.train.request import TrainRequest
-from nas.train.scheduler import TrainingScheduler
-from objectives.display_text import in_a_command
+from plas_train.request import TrainRequest
+from plas_train.scheduler import TrainingScheduler
 
 OWN = {".lock", SETTINGS, LOG, DATA, CURVES, UNFINISHED}  # what lies in a folder before anything is recorded
 ENDED = ("ok", "diverged")  # the same again each time: nothing to go on from

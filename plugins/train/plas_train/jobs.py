@@ -17,10 +17,10 @@ from nas.export.model import Model, Workload
 from nas.export.recipe import Recipe, training_flops
 from nas.export.tokenizer import Tokenizer, refuse_larger
 from nas.files.tables import csv_text
-from nas.train.corpus import DATA, Corpus, TokenFile
 from objectives import counts
 from objectives.loss_law.features import feature
 from objectives.metrics.perplexity import of_losses
+from plas_train.corpus import DATA, Corpus, TokenFile
 from search_spaces.architectures import Architectures
 
 CURVES, UNFINISHED, STOP = "curves", "unfinished", "stop"

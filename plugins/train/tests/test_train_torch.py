@@ -22,8 +22,8 @@ from nas.export.checkpoint import tensors
 from nas.export.model import Model, Workload
 from nas.export.recipe import load_recipe
 from nas.export.tokenizer import byte_level
-from nas.train.corpus import Corpus, Sources, prepared
-from nas.train.jobs import CURVES, UNFINISHED, How, Job, job_settings
+from plas_train.corpus import Corpus, Sources, prepared
+from plas_train.jobs import CURVES, UNFINISHED, How, Job, job_settings
 from search_spaces.architectures import one
 from tests.nas.conftest import interruptible
 
@@ -31,7 +31,7 @@ if find_spec("torch") is not None and find_spec("transformers") is not None:
     import torch
 
     from benchmarks.trainer import PlainTraining
-    from nas.train.workers import train_worker as worker
+    from plas_train.workers import train_worker as worker
 
 SHAPE: dict[str, Any] = {"depth": 2, "width": 32, "head_dim": 16, "n_kv_heads": 1, "expert_size": 48, "vocabulary": 257}
 SHAPES = {
@@ -369,7 +369,7 @@ def command(folder: Path, *more: str) -> list[str]:
     """`train` of two small candidates, a checkpoint a step."""
     flags = ["--data", str(folder / "text.txt"), "--tokens", "4096", "--sequence-length", "32", "--batch", "2"]
     flags += ["--eval-tokens", "512", "--checkpoint-every", "0", "--workers", "2", "--threads", "1", *more]
-    return [sys.executable, "-m", "nas.train", str(folder / "list.csv"), *flags]
+    return [sys.executable, "-m", "plas_train", str(folder / "list.csv"), *flags]
 
 
 def losses(folder: Path) -> dict[str, str]:

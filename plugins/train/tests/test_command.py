@@ -11,8 +11,8 @@ import pytest
 from nas.export.recipe import load_recipe
 from nas.export.tokenizer import byte_level
 from nas.record.folder import locked
-from nas.train.command import unused_ids
-from nas.train.jobs import Job, jobs_of
+from plas_train.command import unused_ids
+from plas_train.jobs import Job, jobs_of
 from search_spaces.architectures import Architectures, one
 
 Asked = Callable[[], list[dict[str, Any]]]

@@ -13,7 +13,7 @@ import pytest
 from nas.errors import UsageError
 from nas.export.documents import blocks, documents, held_out, rows_of
 from nas.export.tokenizer import byte_level, encoder_of, tokenizer_for
-from nas.train.corpus import HELD_OUT, Corpus, Sources, prepared
+from plas_train.corpus import HELD_OUT, Corpus, Sources, prepared
 
 
 def corpus(folder: Path, data: list[str], most: int = 10**6, **more: Any) -> Corpus:
@@ -192,7 +192,7 @@ def test_documents_are_encoded_together(files: Path, tmp_path: Path, monkeypatch
     """As many at once as make so many bytes; the ids are those of one after another."""
     whole = corpus(tmp_path / "whole", [str(files)])
     for most in (1, 100, 1000):
-        monkeypatch.setattr("nas.train.corpus.ENCODED_AT_ONCE", most)
+        monkeypatch.setattr("plas_train.corpus.ENCODED_AT_ONCE", most)
         assert corpus(tmp_path / str(most), [str(files)]) == whole
 
 

@@ -1,0 +1,260 @@
+"""Train or take: published models that fit a study's device and limits, and the tokens until its pick is level with them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from nas.answer.device_times import times_of
+from nas.document.document import Table, table_of
+from nas.problem.objective import OWN, PickQuery
+from nas.problem.parity import LossCurve, Parity
+from nas.problem.problem import Problem
+from nas.problem.settings import in_setting, trained_on
+from nas.problem.uncertainty import AS_GOOD, possible_losses
+from nas.study.catalogue import load_device
+from nas.study.published import MEMORY, fitting, label_of, prices_whole_models, published
+from objectives.loss_law.law import Law
+from objectives.published_models import Trained
+from objectives.training import device_hours, training_flops
+from search_spaces.architectures import Architectures
+from search_spaces.arrays import BoolArray, FloatArray
+
+GPU = "h100_sxm"  # that trains where the study names none
+BYTES = 4.0  # of English in a token of the law's
+FEWEST_BYTES, MOST_BYTES = 3.6, 4.4  # of published tokenizers
+FEWEST_TOKENS, MOST_TOKENS = 2e12, 4e13  # of today's models, where a model's own say nothing
+#: Sd of what two laboratories' data add to a difference of losses, nats. Source: studies/parity.
+OTHER_DATA = 0.05
+SHOWN = 12  # the newest offers
+WORD = " tokens"
+SIZE = re.compile(r" \d+ GB$")  # in the name of a GPU
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A published model that fits: its metrics in the study, its predicted loss, nats, and the pick's tokens until it is level.
+
+    hours: of the GPU, for those tokens.
+    """
+
+    trained: Trained
+    label: str
+    metrics: dict[str, float]
+    time_ms: float
+    loss: float
+    parity: Parity
+    hours: Parity
+
+
+@dataclass(frozen=True)
+class TrainOrTake:
+    """Whether to train the pick or to take a published model.
+
+    offers: the newest models that fit and that the law prices, the newest first; best: the newest of those whose predicted loss is the lowest, or nearly.
+    tokens: that the pick is meant at; loss: its own there. gpu, utilisation: that trains it. fits: how many of the `of` known models fit.
+    unpriced: those that fit and that the law does not price, the newest first.
+    """
+
+    offers: tuple[Offer, ...]
+    best: Offer | None
+    tokens: float
+    loss: float
+    gpu: str
+    utilisation: float
+    fits: int
+    of: int
+    unpriced: tuple[str, ...]
+
+    @property
+    def take(self) -> bool:
+        """Whether the best model's predicted loss is below the pick's at the tokens that it is meant at."""
+        return self.best is not None and self.best.loss < self.loss
+
+
+def train_or_take(problem: Problem, pick: Architectures) -> TrainOrTake | None:
+    """Compare the pick, one architecture, with the published models that fit its device and the limits.
+
+    Returns:
+        None where times or losses are not those of whole models: in the paper's conventions, under a law that does not see tokens or carries no draws,
+        and of a request whose tokens are not known of every vocabulary.
+    """
+    there = in_setting(problem, {name: int(getattr(pick, name)[0]) for name in problem.space.settings})
+    law, training = there.scenario.law, there.scenario.training
+    time = times_of(problem, PickQuery(OWN, None))[0]
+    if not (prices_whole_models(there) and law.sees_tokens and law.tokens and law.draws):
+        return None
+    try:
+        fits, taken = fitting(there, time)
+    except ValueError:
+        return None
+    trained, models = published()
+    losses, trainer = _losses(law, fits), training.device or load_device(GPU)
+    priced = np.flatnonzero(np.isfinite(losses)).tolist()
+    least = min((losses[at] for at in priced), default=0.0)
+    best = next((at for at in priced if losses[at] <= least + AS_GOOD), None)
+    shown = sorted({*priced[:SHOWN], *([] if best is None else [best])})
+    curve = LossCurve.of(law, pick)
+    flops = training_flops(problem.headed(pick), np.ones(1), training.sequence_length)
+    per_token = float(device_hours(flops, trainer, training.utilisation)[0])
+    offers = {}
+    for at in shown:
+        metrics = {name: float(column[at]) for name, column in taken.items()}
+        parity = _parity(curve, law, trained[at], models[[at]])
+        hours = Parity(per_token * parity.low, per_token * parity.middle, per_token * parity.high)
+        offers[at] = Offer(trained[at], label_of(trained[at]), metrics, metrics[time], float(losses[at]), parity, hours)
+    return TrainOrTake(
+        tuple(offers.values()),
+        None if best is None else offers[best],
+        law.tokens,
+        float(law.loss(pick)[0]),
+        trainer.name,
+        training.utilisation,
+        int(fits.sum()),
+        len(fits),
+        tuple(label_of(trained[at]) for at in np.flatnonzero(fits & ~np.isfinite(losses))),
+    )
+
+
+def _losses(law: Law, fits: BoolArray) -> FloatArray:
+    """The predicted loss of each model that fits and lies inside of what the law was fitted on, nats; NaN of the others."""
+    trained, models = published()
+    losses = np.full(len(fits), np.nan)
+    for at in np.flatnonzero(fits & ~law.extrapolates(models)):
+        losses[at] = trained_on(law, _seen(trained[at])[1]).loss(models[[at]])[0]
+    return losses
+
+
+def _seen(trained: Trained) -> tuple[float, float, float]:
+    """Tokens of the law's kind that a model saw: the fewest, a usual number and the most that they may be.
+
+    A model that was made from another one knows what that one saw.
+    """
+    factor = (trained.bytes_per_token or BYTES) / BYTES
+    if trained.tokens is None:
+        return FEWEST_TOKENS * factor, (FEWEST_TOKENS * MOST_TOKENS) ** 0.5 * factor, MOST_TOKENS * factor
+    most = max(trained.tokens, MOST_TOKENS) if trained.made_by else trained.tokens
+    return trained.tokens * factor, (trained.tokens * most) ** 0.5 * factor, most * factor
+
+
+def _parity(curve: LossCurve, law: Law, trained: Trained, model: Architectures) -> Parity:
+    """The pick's tokens until it is level, over everything that is not published of the model."""
+    seen = _seen(trained)
+    levels = {
+        tokens: curve.level_with(possible_losses(trained_on(law, tokens), model), OTHER_DATA) for tokens in {*seen}
+    }
+    low, middle, high = levels[seen[0]].low, levels[seen[1]].middle, levels[seen[2]].high
+    if trained.bytes_per_token is None:
+        low, high = low * FEWEST_BYTES / BYTES, high * MOST_BYTES / BYTES
+    return Parity(low, middle, high)
+
+
+def advice(choice: TrainOrTake) -> Iterator[str]:
+    """What to do, in a sentence or two: the model to take where it is the better one, and the tokens until the design is level with it."""
+    if choice.best is None:
+        priced = f"{choice.fits:,} fit, none that the law prices" if choice.fits else "none fits"
+        yield f"Of {choice.of} published models {priced}."
+        return
+    best = choice.best
+    taken = f"loss {best.loss:.2f}, {best.time_ms:.3g} ms, {best.metrics[MEMORY]:.2f} GB"
+    about = f"{best.label} ({tokens_of(best.trained)}, {best.trained.licence})"
+    if choice.take:
+        yield f"Take {about}: {taken}."
+    else:
+        yield f"Train it: at {tokens(choice.tokens)} its loss is below that of the best published model that fits, {about}: {taken}."
+    yield level(best, choice.gpu, "it" if choice.take else best.label)
+
+
+def level(offer: Offer, gpu: str, model: str) -> str:
+    """`Level with it after 73 B tokens (90 %: 6.5 B to 26 T), 153 hours of H100 SXM.`"""
+    low, middle, high = (tokens(number) for number in (offer.parity.low, offer.parity.middle, offer.parity.high))
+    where = f"of {SIZE.sub('', gpu.removeprefix('NVIDIA '))}"
+    if not np.isfinite(offer.parity.low):
+        return f"No number of tokens makes it level with {model}."
+    if not np.isfinite(offer.parity.middle):
+        return f"Level with {model} after {low} at the earliest, {_hours(offer.hours.low)} {where}; more likely never."
+    between = f"{low.removesuffix(WORD)} to {high.removesuffix(WORD)}"
+    return f"Level with {model} after {middle} (90 %: {between}), {_hours(offer.hours.middle)} {where}."
+
+
+def tokens(number: float) -> str:
+    """`73 B tokens`, `1.2 T tokens`; `never` of infinitely many."""
+    if not np.isfinite(number):
+        return "never"
+    scale, unit = (1e12, "T") if number >= 0.9995e12 else (1e9, "B")
+    return f"{float(f'{number / scale:.2g}'):,g} {unit}{WORD}"
+
+
+def tokens_of(trained: Trained) -> str:
+    """`36 T tokens`, `80 B tokens after pruning`, `tokens not published`."""
+    made = f" after {trained.made_by}" if trained.made_by else ""
+    return ("tokens not published" if trained.tokens is None else tokens(trained.tokens)) + made
+
+
+def _hours(number: float) -> str:
+    return f"{float(f'{number:.2g}'):,.0f} hours" if number >= 1 else "less than an hour"
+
+
+NOTES = (
+    "Loss: predicted at the model's own tokens. Level after: the design's training tokens until its predicted loss is the model's, 90 % interval over the law's "
+    "draws, another laboratory's data and what is not published (studies/parity).",
+    "Pruning a larger published model to a dense design beats a random start at equal tokens; the gain shrinks with tokens (arXiv 2606.14150).",
+)
+
+
+def offers_table(choice: TrainOrTake, metric: str, *, dense: bool) -> Table:
+    """The offers with their tokens, licence, cost and loss, and the tokens until the design is level."""
+    header = (
+        "model",
+        "date",
+        "training tokens",
+        "licence",
+        f"{metric} (ms)",
+        "memory",
+        "loss (nats)",
+        "level after",
+        "GPU hours",
+    )
+    rows = [
+        (
+            offer.label,
+            offer.trained.date,
+            tokens_of(offer.trained).replace(WORD, ""),
+            offer.trained.licence,
+            f"{offer.time_ms:,.4g}",
+            f"{offer.metrics[MEMORY]:.2f} GB",
+            f"{offer.loss:.2f}",
+            " to ".join(tokens(end).replace(WORD, "") for end in (offer.parity.low, offer.parity.high)),
+            _hours(offer.hours.middle).removesuffix(" hours") if np.isfinite(offer.hours.middle) else "",
+        )
+        for offer in choice.offers
+    ]
+    left = f"{choice.fits} of {choice.of} models fit. Not priced by the law: {', '.join(choice.unpriced)}."
+    return table_of(
+        header, rows, "Published models that fit", [*NOTES[: 1 + dense], *([left] if choice.unpriced else [])]
+    )
+
+
+def take_in_numbers(choice: TrainOrTake) -> dict[str, Any]:
+    """The comparison as plain content; no number where there is none, as of tokens that never suffice."""
+
+    def parity(of: Parity) -> list[float | None]:
+        return [number if np.isfinite(number) else None for number in (of.low, of.middle, of.high)]
+
+    offers = [
+        {**asdict(offer.trained), "name": offer.label, **offer.metrics, "loss": offer.loss}
+        | {"level_after_tokens": parity(offer.parity), "level_after_gpu_hours": parity(offer.hours)}
+        for offer in choice.offers
+    ]
+    best = None if choice.best is None else choice.best.label
+    about = {"gpu": choice.gpu, "utilisation": choice.utilisation, "fits": choice.fits, "of": choice.of}
+    return {
+        "take": choice.take,
+        "best": best,
+        "tokens": choice.tokens,
+        **about,
+        "offers": offers,
+        "not_priced": [*choice.unpriced],
+    }

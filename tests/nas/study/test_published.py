@@ -1,0 +1,66 @@
+"""The models to compare with where a study names none: of those of today that fit the nearest to its limits."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nas import load_study
+from nas.study.published import NEAREST, TODAY, fitting, label_of, nearest, published
+from objectives.published_models import trained_models
+
+BOARD = {"device": "jetson_orin_nano_super_8gb", "precision": "int8"}
+
+
+@pytest.mark.parametrize(
+    "budgets", [{"total_ms": 500, "resident_gb": 4}, {"tpot_ms": 40}, {"resident_gb": 1}, {}], ids=str
+)
+def test_nothing_of_today_that_fits_is_nearer(budgets: dict[str, float]) -> None:
+    problem = load_study(**BOARD, budgets=budgets).problem
+    fits, taken = fitting(problem)
+    trained, models = published()
+    good = fits & ~problem.scenario.law.extrapolates(models)
+    today = good & np.array([_months(each.date) >= _months(trained[0].date) - TODAY for each in trained])
+    among = today if today.any() else good
+    chosen = [known.label for known in nearest(problem)]
+    limits = [*[name for name in budgets if name.endswith("_ms")][:1], "resident_gb"]
+    assert 1 <= len(chosen) <= len(limits)
+    for name, label in zip(limits, chosen if len(chosen) == len(limits) else chosen * 2, strict=True):
+        (at,) = [i for i, each in enumerate(trained) if label_of(each) == label]
+        assert taken[name][at] == taken[name][among].max()
+
+
+def _months(date: str) -> int:
+    year, month = map(int, date.split("-"))
+    return 12 * year + month
+
+
+def test_the_paper_keeps_its_model_and_whoever_names_one_gets_that_one() -> None:
+    assert [known.label for known in load_study().assembled.baselines] == ["Qwen2.5-0.5B"]
+    named = load_study(**BOARD, baselines=["smollm2_360m"]).assembled.baselines
+    assert [known.label for known in named] == ["SmolLM2-360M"]
+    both = load_study(**BOARD, baselines=["smollm2_360m", NEAREST]).assembled.baselines
+    assert both[0].label == "SmolLM2-360M"
+    assert len(both) > 1
+
+
+def test_a_recorded_study_holds_the_models_themselves(inside: Callable[..., Any]) -> None:
+    line = ("--device", "raspberry_pi_5", "--algo", "random", "--evaluations", 20, "--quiet", "--no-plots")
+    assert inside("run", *line, "--budget", "tpot_ms=60", "--out", "run").code == 0
+    recorded = load_study("run/config.yaml").assembled
+    assert NEAREST not in recorded.config.baselines
+    own = load_study(device="raspberry_pi_5", budgets={"tpot_ms": 60}).assembled.baselines
+    assert [known.label for known in recorded.baselines] == [known.label for known in own]
+
+
+def test_every_row_of_the_catalogue_says_where_it_is_from() -> None:
+    trained = trained_models()
+    assert sum(each.tokens is not None for each in trained) >= 60
+    assert sum(each.tokens is not None and each.date >= "2025" for each in trained) >= 40
+    for each in trained:
+        assert each.licence
+        assert 1e9 < (each.tokens or 1e12) < 1e14
+        assert 3.0 < (each.bytes_per_token or 4.0) < 5.0
+        assert 2020 * 12 < _months(each.date) < 2030 * 12
+        assert each.made_by in ("", "pruning", "distillation")

@@ -1,0 +1,33 @@
+"""The study of tokens to parity: its page shows what its command prints, and the answer uses what it found."""
+
+from pathlib import Path
+
+import pytest
+
+from nas.answer.take import OTHER_DATA
+from studies.parity.__main__ import SDS, main, rows
+
+README = (Path(__file__).resolve().parents[2] / "studies/parity/README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_page_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    main()
+    tables = capsys.readouterr().out.split("\n\n")
+    assert len(tables) == 2
+    for table in tables:
+        assert table.strip() in README
+
+
+def test_the_answer_takes_an_sd_between_those_of_the_two_texts() -> None:
+    of_texts = [float(line.split("|")[4]) for line in README.splitlines() if line.startswith(("| mean", "| wiki"))][-2:]
+    assert min(of_texts) <= OTHER_DATA <= max(of_texts) < SDS[-1]
+
+
+def test_losses_of_one_table_are_of_one_text_and_of_models_trained_from_scratch() -> None:
+    found = list(rows())
+    assert len({row.family for row in found}) >= 9
+    for row in found:
+        assert row.text in row.table
+        assert 0.5 < row.nats < 4.0
+        assert 1e11 < row.tokens < 1e14
