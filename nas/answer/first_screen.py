@@ -158,7 +158,8 @@ def _takes(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -
     held = "no limit is reached" if changes is not None else ""
     if active:
         reached = " and ".join(dict.fromkeys(active))
-        held = f"{reached} {'limits' if len(active) == 1 else 'limit'} it"
+        every = len(names) == len(active) == 2
+        held = "both limit it" if every else f"{reached} {'limits' if len(active) == 1 else 'limit'} it"
     return f"{where} {', '.join(figures)}{f'; {held}' if held else ''}."
 
 
@@ -245,7 +246,7 @@ def _beside(outcome: Outcome, at: int, pick: Pick, known: Baseline) -> Iterator[
         return
     law = outcome.study.problem.scenario.law
     alike = f", both on {tokens(law.tokens)}" if law.sees_tokens and law.tokens else ""
-    yield f"{where}{alike}: loss {_gained(outcome, at, known, nats)}{_memories(outcome, pick, known)}{_at_equal_memory(outcome, at, known)}."
+    yield f"{where}{alike}: {_gained(outcome, at, known, nats)}{_memories(outcome, pick, known)}{_at_equal_memory(outcome, at, known)}."
     witness = outcome.witnesses[at]
     if witness is not None:
         yield f"By published trainings: {_witness(witness)}."
@@ -274,7 +275,7 @@ def _at_equal_memory(outcome: Outcome, at: int, known: Baseline) -> str:
     nats = float(pick.answer.metrics["loss"][0]) - float(outcome.study.problem.scenario.law.loss(known.architecture)[0])
     by_law = None if outcome.doubt is None else outcome.doubt.differences[at + 1].get(known.label)
     undecided = by_law is not None and by_law.low < 0.0 < by_law.high
-    return f"; in its memory {'no difference shown' if undecided else _gained(outcome, at + 1, known, nats)}"
+    return f"; in its memory {'no difference' if undecided else _gained(outcome, at + 1, known, nats)}"
 
 
 def _lower(nats: float) -> str:

@@ -30,7 +30,7 @@ FEWEST_TOKENS, MOST_TOKENS = 2e12, 4e13  # of today's models, where a model's ow
 OTHER_DATA = 0.05
 SHOWN = 12  # the newest offers
 WORD = " tokens"
-SIZE = re.compile(r" \d+ GB$")  # in the name of a GPU
+BESIDES = re.compile(r"^NVIDIA | SXM| PCIe| \d+ GB$")  # in the name of a GPU
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,13 @@ class TrainOrTake:
     """Whether to train the pick or to take a published model.
 
     offers: the newest models that fit and that the law prices, the newest first; best: the newest of those whose predicted loss is the lowest, or nearly.
-    tokens: that the pick is meant at; loss: its own there. gpu, utilisation: that trains it. fits: how many of the `of` known models fit.
+    tokens: that the pick is meant at. gpu, utilisation: that trains it. fits: how many of the `of` known models fit.
     unpriced: those that fit and that the law does not price, the newest first.
     """
 
     offers: tuple[Offer, ...]
     best: Offer | None
     tokens: float
-    loss: float
     gpu: str
     utilisation: float
     fits: int
@@ -70,8 +69,8 @@ class TrainOrTake:
 
     @property
     def take(self) -> bool:
-        """Whether the best model's predicted loss is below the pick's at the tokens that it is meant at."""
-        return self.best is not None and self.best.loss < self.loss
+        """Whether the pick needs more tokens than it is meant at to be level with the best model."""
+        return self.best is not None and self.best.parity.middle > self.tokens
 
 
 def train_or_take(problem: Problem, pick: Architectures) -> TrainOrTake | None:
@@ -109,7 +108,6 @@ def train_or_take(problem: Problem, pick: Architectures) -> TrainOrTake | None:
         tuple(offers.values()),
         None if best is None else offers[best],
         law.tokens,
-        float(law.loss(pick)[0]),
         trainer.name,
         training.utilisation,
         int(fits.sum()),
@@ -122,8 +120,10 @@ def _losses(law: Law, fits: BoolArray) -> FloatArray:
     """The predicted loss of each model that fits and lies inside of what the law was fitted on, nats; NaN of the others."""
     trained, models = published()
     losses = np.full(len(fits), np.nan)
-    for at in np.flatnonzero(fits & ~law.extrapolates(models)):
-        losses[at] = trained_on(law, _seen(trained[at])[1]).loss(models[[at]])[0]
+    for at in np.flatnonzero(fits):
+        theirs = trained_on(law, _seen(trained[at])[1])
+        if not theirs.extrapolates(models[[at]])[0]:
+            losses[at] = theirs.loss(models[[at]])[0]
     return losses
 
 
@@ -163,20 +163,20 @@ def advice(choice: TrainOrTake) -> Iterator[str]:
     if choice.take:
         yield f"Take {about}: {taken}."
     else:
-        yield f"Train it: at {tokens(choice.tokens)} its loss is below that of the best published model that fits, {about}: {taken}."
-    yield level(best, choice.gpu, "it" if choice.take else best.label)
+        yield f"Train it: the best published model that fits is {about}: {taken}."
+    yield level(best, choice.gpu)
 
 
-def level(offer: Offer, gpu: str, model: str) -> str:
-    """`Level with it after 73 B tokens (90 %: 6.5 B to 26 T), 153 hours of H100 SXM.`"""
+def level(offer: Offer, gpu: str) -> str:
+    """`Level after 73 B tokens (90 %: 6.5 B to 26 T), 153 hours of H100.`"""
     low, middle, high = (tokens(number) for number in (offer.parity.low, offer.parity.middle, offer.parity.high))
-    where = f"of {SIZE.sub('', gpu.removeprefix('NVIDIA '))}"
+    where = f"of {BESIDES.sub('', gpu)}"
     if not np.isfinite(offer.parity.low):
-        return f"No number of tokens makes it level with {model}."
+        return "No number of tokens makes it level."
     if not np.isfinite(offer.parity.middle):
-        return f"Level with {model} after {low} at the earliest, {_hours(offer.hours.low)} {where}; more likely never."
+        return f"Level after {low} at the earliest, {_hours(offer.hours.low)} {where}; more likely never."
     between = f"{low.removesuffix(WORD)} to {high.removesuffix(WORD)}"
-    return f"Level with {model} after {middle} (90 %: {between}), {_hours(offer.hours.middle)} {where}."
+    return f"Level after {middle} (90 %: {between}), {_hours(offer.hours.middle)} {where}."
 
 
 def tokens(number: float) -> str:

@@ -34,8 +34,11 @@ def prices_whole_models(problem: Problem) -> bool:
     return problem.scenario.complete and problem.scenario.latency == "operator"
 
 
-def fitting(problem: Problem, *metrics: str) -> tuple[BoolArray, dict[str, FloatArray]]:
+def fitting(problem: Problem, *metrics: str, alike: bool = False) -> tuple[BoolArray, dict[str, FloatArray]]:
     """Compute which published models are within a problem's limits and its device's memory.
+
+    Args:
+        alike: with the LM head of the problem's vocabulary, as designs have it, in place of their own.
 
     Returns:
         Of the models of `published`, in that order: whether each fits, (n,), and the metrics, the memory and what is limited, (n,).
@@ -45,7 +48,8 @@ def fitting(problem: Problem, *metrics: str) -> tuple[BoolArray, dict[str, Float
     """
     own = {function.name for function in problem.functions}
     limits = [budget for budget in problem.limits if budget.metric not in own]
-    priced = problem.assess(published()[1])
+    models = published()[1]
+    priced = problem.assess(problem.headed(models) if alike else models)
     fits = priced[MEMORY] <= problem.scenario.device.memory_gb
     for budget in limits:
         fits &= budget.violation(priced[budget.metric]) <= 0.0
@@ -53,11 +57,14 @@ def fitting(problem: Problem, *metrics: str) -> tuple[BoolArray, dict[str, Float
 
 
 def nearest(problem: Problem) -> tuple[Baseline, ...]:
-    """Return the models of today that fit and take the largest part of a limit: of the first one on time, and on memory."""
+    """Return the models of today that fit and take the largest part of a limit: of the first one on time, and on memory.
+
+    All have the study's own vocabulary, as the designs beside them.
+    """
     if not prices_whole_models(problem):
         return ()
     try:
-        fits, taken = fitting(problem)
+        fits, taken = fitting(problem, alike=not problem.space.own_heads)
     except ValueError:
         return ()
     trained, models = published()

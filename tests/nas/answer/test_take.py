@@ -30,17 +30,27 @@ BOARD = {
 }
 
 
+DESIGN = {
+    "depth": 24,
+    "width": 1792,
+    "head_dim": 64,
+    "n_heads": 28,
+    "n_kv_heads": 4,
+    "n_experts": 16,
+    "top_k": 2,
+    "expert_size": 2688,
+}
+
+
 @pytest.fixture(scope="module")
 def found() -> TrainOrTake:
-    """The comparison of a board's study, of a design of 0.4 B parameters."""
+    """The comparison of a board's study."""
     return compared()
 
 
 def compared(**raw: Any) -> TrainOrTake:
-    """The comparison of a study with its smallest design."""
-    problem = load_study(**{**BOARD, **raw}).problem
-    design = problem.architectures(problem.space.genotypes(np.zeros(1, dtype=np.int64)))
-    answer = train_or_take(problem, design)
+    """The comparison of a study with a design of 16 experts."""
+    answer = train_or_take(load_study(**{**BOARD, **raw}).problem, one(DESIGN))
     assert answer is not None
     return answer
 
@@ -80,15 +90,16 @@ def test_a_lower_loss_takes_more_tokens(found: TrainOrTake) -> None:
     assert needed == sorted(needed, reverse=True)
 
 
-def test_more_training_turns_take_into_train(found: TrainOrTake) -> None:
+def test_more_training_turns_take_into_train() -> None:
+    found = compared(tokens=1e9)
     assert found.take
     first, second = advice(found)
     assert first.startswith(f"Take {found.best.label if found.best else ''} (")
-    assert second.startswith(("Level with it after ", "No number of tokens makes it level with it"))
-    small = {"budgets": {"tpot_ms": 11, "resident_gb": 2}}
-    trained = compared(tokens=1e15, **small)
-    if not trained.take:
-        assert next(advice(trained)).startswith("Train it: at 1,000 T tokens its loss is below that of the best")
+    assert second.startswith(("Level after ", "No number of tokens makes it level"))
+    assert found.best is not None
+    enough = compared(tokens=1.01 * found.best.parity.middle)
+    assert not enough.take
+    assert next(advice(enough)).startswith(f"Train it: the best published model that fits is {found.best.label} (")
 
 
 def test_where_none_fits_that_is_said() -> None:

@@ -172,7 +172,9 @@ def test_the_bare_command_says_whose_study_and_what_its_law_gets_wrong(
     show(bare, Path("run"))
     said = " ".join(capsys.readouterr().out.split())
     assert said.startswith("Best design: 32 layers, width 3,072, 8 experts of which one is used")
-    assert "As fast as Qwen2.5-0.5B (93.4 ms): loss 0.32 nats lower, 3.52 for 0.72 GB; in its memory 0.08 nats lower." in said
+    assert (
+        "As fast as Qwen2.5-0.5B (93.4 ms): 0.32 nats lower, 3.52 for 0.72 GB; in its memory 0.08 nats lower." in said
+    )
     assert "By published trainings: 0.09 nats lower (90 %: 0.01 to 0.18)." in said
     show_head(bare.study.problem, bare.study.config, bare.study.calibration_note, verbose=False)
     head = capsys.readouterr().out.splitlines()

@@ -18,7 +18,7 @@ BOARD = {"device": "jetson_orin_nano_super_8gb", "precision": "int8"}
 )
 def test_nothing_of_today_that_fits_is_nearer(budgets: dict[str, float]) -> None:
     problem = load_study(**BOARD, budgets=budgets).problem
-    fits, taken = fitting(problem)
+    fits, taken = fitting(problem, alike=True)
     trained, models = published()
     good = fits & ~problem.scenario.law.extrapolates(models)
     today = good & np.array([_months(each.date) >= _months(trained[0].date) - TODAY for each in trained])

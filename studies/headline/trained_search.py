@@ -1,8 +1,8 @@
 """A search whose loss is a training: a dask cluster on this machine, the driver killed once, resumed, and its frontier.
 
-python -m studies.trained_search [--out FOLDER] [--evaluations 32] [--workers 2] [--killed-after 12] [--docs]
+python -m studies.headline.trained_search [--out FOLDER] [--evaluations 32] [--workers 2] [--killed-after 12] [--docs]
 
-Every evaluation trains one design on text that every machine has. --docs writes the table and the picture of studies/trained_search/results.md.
+Every evaluation trains one design on text that every machine has. --docs writes the table and the picture of studies/headline/trained-search.md.
 """
 
 import argparse
