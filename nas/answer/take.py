@@ -78,12 +78,12 @@ def train_or_take(problem: Problem, pick: Architectures) -> TrainOrTake | None:
 
     Returns:
         None where times or losses are not those of whole models: in the paper's conventions, under a law that does not see tokens or carries no draws,
-        and of a request whose tokens are not known of every vocabulary.
+        of a pick outside of its evidence, and of a request whose tokens are not known of every vocabulary.
     """
     there = in_setting(problem, {name: int(getattr(pick, name)[0]) for name in problem.space.settings})
     law, training = there.scenario.law, there.scenario.training
     time = times_of(problem, PickQuery(OWN, None))[0]
-    if not (prices_whole_models(there) and law.sees_tokens and law.tokens and law.draws):
+    if not (prices_whole_models(there) and law.sees_tokens and law.tokens and law.draws) or law.extrapolates(pick)[0]:
         return None
     try:
         fits, taken = fitting(there, time)

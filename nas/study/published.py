@@ -7,6 +7,7 @@ import numpy as np
 
 from nas.problem.objective import Baseline
 from nas.problem.problem import Problem
+from nas.problem.uncertainty import FROM_LOSS
 from nas.study.baselines import baseline
 from objectives.published_models import Trained, trained_models
 from search_spaces.architectures import Architectures
@@ -46,8 +47,11 @@ def fitting(problem: Problem, *metrics: str, alike: bool = False) -> tuple[BoolA
     Raises:
         ValueError: the tokens of a request's text are not known of some vocabulary.
     """
-    own = {function.name for function in problem.functions}
-    limits = [budget for budget in problem.limits if budget.metric not in own]
+    besides = {
+        *(function.name for function in problem.functions),
+        *FROM_LOSS,
+    }  # what costs calls, or tokens of the study
+    limits = [budget for budget in problem.limits if budget.metric.partition("@")[0] not in besides]
     models = published()[1]
     priced = problem.assess(problem.headed(models) if alike else models)
     fits = priced[MEMORY] <= problem.scenario.device.memory_gb

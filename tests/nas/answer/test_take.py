@@ -145,3 +145,11 @@ def test_what_is_not_published_of_a_model_widens_its_interval() -> None:
         assert found.low <= of_known.low
         assert found.high >= of_known.high
         assert (found.low, found.high) != (of_known.low, of_known.high)
+
+
+def test_a_limit_on_the_loss_is_no_limit_on_a_model(found: TrainOrTake) -> None:
+    """Whose loss is one of its own tokens; and nothing is said of a design that the law was not fitted for."""
+    limited = compared(budgets={**BOARD["budgets"], "loss": 1.0})  # type: ignore[dict-item]
+    assert (limited.fits, limited.best) == (found.fits, found.best)
+    problem = load_study(**BOARD).problem
+    assert train_or_take(problem, one({**DESIGN, "n_kv_heads": 28, "expert_size": 100})) is None
