@@ -91,7 +91,7 @@ def test_a_lower_loss_takes_more_tokens(found: TrainOrTake) -> None:
 
 
 def test_more_training_turns_take_into_train() -> None:
-    found = compared(tokens=1e9)
+    found = compared(tokens=1e10)
     assert found.take
     first, second = advice(found)
     assert first.startswith(f"Take {found.best.label if found.best else ''} (")
