@@ -14,12 +14,13 @@ from typing import get_args
 from nas.terminal.doors import COMMANDS, door
 from tests.sources import FILES, ROOT, parsed, text, walked
 
-MOST_COMMANDS = 15
+MOST_COMMANDS = 14
 MOST_FLAGS_OF_RUN = 28
 MOST_FLAGS = 118
 MOST_WORDS = 54_000
-MOST_FILES = 456
-MOST_LINES = 53_590
+MOST_FILES = 448
+MOST_LINES = 52_600
+MOST_LINES_WITH_PACKAGES = 67_630
 MOST_EMPTY_NAMES = 1_313
 MOST_READS = 17
 #: Names of variables that do not say what they hold.
@@ -67,7 +68,10 @@ def test_the_documentation_only_shrinks() -> None:
 
 def test_the_code_only_shrinks() -> None:
     assert len(FILES) <= MOST_FILES
-    assert sum(map(code_lines, FILES)) <= MOST_LINES
+    core = sum(map(code_lines, FILES))
+    around = sum(code_lines(path.relative_to(ROOT)) for path in (ROOT / "plugins").glob("*/plas_*/**/*.py"))
+    assert core <= MOST_LINES
+    assert core + around <= MOST_LINES_WITH_PACKAGES
 
 
 def test_names_that_say_nothing_only_fall() -> None:
