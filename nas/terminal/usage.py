@@ -6,16 +6,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from nas.files.faults import CHOOSE, nearest, plain, unknown
-from nas.terminal.doors import PACKAGES
 from nas.terminal.flags import Settings, study_keys
 
 CHOICE = re.compile(r"is not one of (.*?)\.?$", re.DOTALL)
 NUMBER = re.compile(r"^(\d[\d,_]*(?:\.\d+)?)(?:[eE]\+?(\d{1,2}))?\s*([kKmMsS]?)$")
-#: Flags of a command that a command of a package around the core has now.
-MOVED = {
-    "compare": ("publish", ("--traces", "--column", "--reference", "--bounds")),
-    "fit": ("scores", ("--scores",)),
-}
 UNITS = {"": 1.0, "s": 1.0, "k": 1e3, "m": 1e6}
 EXTRA = re.compile(r"unexpected extra arguments?(?:\(s\))? \((.*)\)")
 
@@ -25,9 +19,6 @@ def usage_line(error: Any, program: str) -> str:
     kind, message = type(error).__name__, str(getattr(error, "message", "") or "")
     option = getattr(error, "option_name", None) or _name(getattr(error, "param", None))
     if kind == "NoSuchOption":
-        now, moved = MOVED.get(re.split(r"[ .]", program)[-1], ("", ()))
-        if option in moved:
-            return f"{option}: expected an option of {program}, got one of plas {now}; pip install ./plugins/{PACKAGES[now]}"
         options, key = _options(error), str(option).lstrip("-").replace("-", "_")
         if Settings.name in options and key in study_keys():
             return (

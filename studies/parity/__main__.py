@@ -2,7 +2,7 @@
 
     python -m studies.parity
 
-It prints the tables of README.md. Rules and data are there.
+It prints the tables of results.md. Rules and data are there.
 """
 
 import csv

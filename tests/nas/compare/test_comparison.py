@@ -327,10 +327,6 @@ def test_failed_evaluations_are_tried_again_when_asked(
         (("--param", "nsga3.population=8", "--algos", "nsga2"), "--param nsga3: expected a strategy compared here"),
         (("--config", "nothing.yaml"), "expected a file or a shipped study"),
         (("--resume", "nothing"), "expected a comparison"),
-        (
-            ("--traces", "mine.csv"),
-            "--traces: expected an option of python -m nas.compare, got one of plas publish; pip install ./plugins/bench",
-        ),
     ],
 )
 def test_mistakes_are_one_line(compare: Compare, tmp_path: Path, arguments: tuple[Any, ...], said: str) -> None:
