@@ -90,7 +90,7 @@ def line(head: tuple[str, ...], cases: list[Case]) -> str:
 
 
 def main() -> None:
-    """Measure and print docs/theory.csv."""
+    """Measure and print benchmarks/theory.csv."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--metrics", default="decode_ms,prefill_ms,total_ms")
     metrics = parser.parse_args().metrics.split(",")

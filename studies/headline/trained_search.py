@@ -26,7 +26,8 @@ from distributed import LocalCluster
 
 from nas.files.yaml_source import dump
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+HERE = Path(__file__).resolve().parent
+IMAGES = HERE.parents[1] / "docs" / "images"
 SHAPE = ["depth", "width", "n_kv_heads", "expert_ffn_ratio"]
 COLUMNS = ["train", "total_ms", "loss", "params_total", *SHAPE]
 LOOK_S = 0.5
@@ -157,9 +158,9 @@ def main() -> None:
     ) as cluster:
         told = searched(folder, cluster.scheduler_address, asked.evaluations, asked.killed_after)
     print(json.dumps(told))
-    place = DOCS if asked.docs else folder
-    picture = (place / "images" if asked.docs else place) / "trained-search.png"
-    written(folder / "run", told["kept_when_killed"], place / "trained-search.csv", picture)
+    table = (HERE if asked.docs else folder) / "trained-search.csv"
+    picture = (IMAGES if asked.docs else folder) / "trained-search.png"
+    written(folder / "run", told["kept_when_killed"], table, picture)
 
 
 if __name__ == "__main__":
