@@ -168,15 +168,15 @@ def advice(choice: TrainOrTake) -> Iterator[str]:
 
 
 def level(offer: Offer, gpu: str) -> str:
-    """`Level after 73 B tokens (90 %: 6.5 B to 26 T), 153 hours of H100.`"""
+    """`To be level, train on 73 B tokens (90 %: 6.5 B to 26 T): 153 H100 hours.`"""
     low, middle, high = (tokens(number) for number in (offer.parity.low, offer.parity.middle, offer.parity.high))
-    where = f"of {BESIDES.sub('', gpu)}"
+    name = BESIDES.sub("", gpu)
     if not np.isfinite(offer.parity.low):
         return "No number of tokens makes it level."
     if not np.isfinite(offer.parity.middle):
-        return f"Level after {low} at the earliest, {_hours(offer.hours.low)} {where}; more likely never."
+        return f"To be level, train on {low} at the least, {_hours(offer.hours.low, name)}; more likely no number suffices."
     between = f"{low.removesuffix(WORD)} to {high.removesuffix(WORD)}"
-    return f"Level after {middle} (90 %: {between}), {_hours(offer.hours.middle)} {where}."
+    return f"To be level, train on {middle} (90 %: {between}): {_hours(offer.hours.middle, name)}."
 
 
 def tokens(number: float) -> str:
@@ -193,8 +193,8 @@ def tokens_of(trained: Trained) -> str:
     return ("tokens not published" if trained.tokens is None else tokens(trained.tokens)) + made
 
 
-def _hours(number: float) -> str:
-    return f"{float(f'{number:.2g}'):,.0f} hours" if number >= 1 else "less than an hour"
+def _hours(number: float, gpu: str) -> str:
+    return f"{float(f'{number:.2g}'):,.0f} {gpu} hours" if number >= 1 else f"less than an hour of {gpu}"
 
 
 NOTES = (
@@ -227,7 +227,7 @@ def offers_table(choice: TrainOrTake, metric: str, *, dense: bool) -> Table:
             f"{offer.metrics[MEMORY]:.2f} GB",
             f"{offer.loss:.2f}",
             " to ".join(tokens(end).replace(WORD, "") for end in (offer.parity.low, offer.parity.high)),
-            _hours(offer.hours.middle).removesuffix(" hours") if np.isfinite(offer.hours.middle) else "",
+            f"{float(f'{offer.hours.middle:.2g}'):,g}" if np.isfinite(offer.hours.middle) else "",
         )
         for offer in choice.offers
     ]

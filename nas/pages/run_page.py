@@ -11,6 +11,7 @@ from nas.answer.pick_tables import figure
 from nas.answer.plot_data import HEADER as OF_CONTEXTS
 from nas.answer.plot_data import UNSEEN, cells, convergence, curves
 from nas.answer.sentences import devices_in_words, formats_in_words, headline
+from nas.answer.take import advice
 from nas.answer.three_sentences import three_sentences
 from nas.document.document import Section, Table
 from nas.pages.page import (
@@ -43,7 +44,7 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
     how = f"{formats_in_words(problem)}, {config.request_words}; run {name}"
     strips = element("div", id="strips", class_="several")
     sections = {section.title: section for section in answer_document(outcome).sections}
-    first = [title for title, section in sections.items() if section.key in ("answer", "devices")]
+    first = [title for title, section in sections.items() if section.key in ("answer", "devices", "take")]
     main = element(
         "main",
         _opening(outcome, name, rows.why),
@@ -84,7 +85,9 @@ def _opening(outcome: Outcome, name: str, why: str) -> str:
     frontier = element("div", id="frontier", class_="chart", tabindex=0, role="application", aria_label=label)
     charts = element("div", frontier, element("p", id="said", class_="quiet", aria_live="polite"), class_="charts")
     moved = element("div", budgets, paragraphs([why], "quiet"), typed)
-    beside = element("div", element("div", answer, _cautions(outcome)), moved, class_="side")
+    taken = "" if outcome.take is None else paragraphs([*advice(outcome.take)])
+    advised = [taken, answer] if outcome.take is not None and outcome.take.take else [answer, taken]
+    beside = element("div", element("div", *advised, _cautions(outcome)), moved, class_="side")
     explore = element("div", charts, beside, class_="explore")
     menus = element("div", id="axes", class_="controls") + element("p", _KEYS, class_="quiet keys")
     return element("section", noscript, explore, menus, class_="opening", aria_label="Frontier")

@@ -1,7 +1,9 @@
 """Train or take: which published models fit, which of them is the one to take, and what is said of it."""
 
 import json
+import re
 from collections.abc import Callable
+from html import unescape
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from nas.answer.answer_document import answer_document
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import summary
 from nas.answer.take import TrainOrTake, advice, train_or_take
+from nas.pages.run_page import run_page
 from nas.problem.parity import LossCurve
 from nas.problem.uncertainty import AS_GOOD
 from nas.search.assembly import Study
@@ -95,7 +98,7 @@ def test_more_training_turns_take_into_train() -> None:
     assert found.take
     first, second = advice(found)
     assert first.startswith(f"Take {found.best.label if found.best else ''} (")
-    assert second.startswith(("Level after ", "No number of tokens makes it level"))
+    assert second.startswith(("To be level, train on ", "No number of tokens makes it level"))
     assert found.best is not None
     enough = compared(tokens=1.01 * found.best.parity.middle)
     assert not enough.take
@@ -153,3 +156,12 @@ def test_a_limit_on_the_loss_is_no_limit_on_a_model(found: TrainOrTake) -> None:
     assert (limited.fits, limited.best) == (found.fits, found.best)
     problem = load_study(**BOARD).problem
     assert train_or_take(problem, one({**DESIGN, "n_kv_heads": 28, "expert_size": 100})) is None
+
+
+def test_the_page_says_what_to_take_before_the_design(concluded: Concluded) -> None:
+    outcome = concluded(60, **BOARD, law="evidence", complete=True, vocabulary=151_936, causal=True)
+    assert outcome.take is not None
+    written = run_page(outcome, "run", {}, {})
+    flat = unescape(re.sub("<[^>]+>", "", written))
+    assert all(sentence in flat for sentence in advice(outcome.take))
+    assert (written.index("To be level, train on") < written.index('id="pick"')) == outcome.take.take
