@@ -232,9 +232,9 @@ def offers_table(choice: TrainOrTake, metric: str, *, dense: bool) -> Table:
         for offer in choice.offers
     ]
     left = f"{choice.fits} of {choice.of} models fit. Not priced by the law: {', '.join(choice.unpriced)}."
-    return table_of(
-        header, rows, "Published models that fit", [*NOTES[: 1 + dense], *([left] if choice.unpriced else [])]
-    )
+    hours = f"GPU hours: {choice.gpu} at {100 * choice.utilisation:g} % of its FP16 peak."
+    notes = [*NOTES[: 1 + dense], hours, *([left] if choice.unpriced else [])]
+    return table_of(header, rows, "Published models that fit", notes)
 
 
 def take_in_numbers(choice: TrainOrTake) -> dict[str, Any]:

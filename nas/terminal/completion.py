@@ -108,7 +108,7 @@ def _signature(module: str) -> tuple[list[str], list[str]]:
     for parameter in inspect.signature(function).parameters.values():
         kind, info = get_args(parameter.annotation)
         if isinstance(info.default, str):  # a flag's name stands in the default's place
-            options += [] if info.hidden else [info.default]
+            options.append(info.default)
         else:
             choices += [name for each in get_args(kind) if isinstance(each, EnumType) for name in each.__members__]
     return options, choices
