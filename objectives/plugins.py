@@ -34,7 +34,7 @@ def documents(package: str) -> dict[str, Path]:
 
 def packaged(package: str, name: str) -> Any:
     """Return the content of a document of a package."""
-    return yaml.safe_load(outside.text(documents(package)[name], outside.MB))
+    return yaml.load(outside.text(documents(package)[name], outside.MB), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def summary(package: str, name: str) -> str:
