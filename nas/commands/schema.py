@@ -1,13 +1,14 @@
 """The work of `list --schema`: JSON schemas of everything that a user writes, as it may be written."""
 
 import json
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any
 
 from pydantic import BaseModel, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from nas.compare.configuration import ComparisonConfig
-from nas.devices.configuration import DevicesConfig
 from nas.errors import UsageError
 from nas.export.recipe import Recipe
 from nas.files.faults import unknown
@@ -19,6 +20,7 @@ from nas.terminal.console import say_json
 from objectives.calibrating.shared import SharedMeasurements
 from objectives.device import Device
 from objectives.loss_law.law import Law
+from objectives.plugins import DISTRIBUTION
 from objectives.scores import Scores
 from search_spaces.specification import SpaceSpecification
 
@@ -37,7 +39,6 @@ MODELS: dict[str, type[BaseModel]] = {
         study=(str | StudyConfig, {}),
         studies=(dict[str, GroupedStudy | None], {}),
     ),
-    "devices": create_model("SeveralDevices", __base__=(DevicesConfig, StudyConfig)),
     "space": SpaceSpecification,
     "law": Law,
     "device": Device,
@@ -45,6 +46,16 @@ MODELS: dict[str, type[BaseModel]] = {
     "scores": Scores,
     "measurements": SharedMeasurements,
 }
+
+
+def models() -> dict[str, type[BaseModel]]:
+    """Return the model of each kind of file, those of the packages that come with the core too."""
+    with suppress(PackageNotFoundError):  # a checkout on the path
+        points = distribution(DISTRIBUTION).entry_points.select(group="plas.schemas")
+        return MODELS | {point.name: point.load() for point in points}
+    return MODELS
+
+
 WORD_OR_NUMBER = {"type": ["string", "number"]}
 
 
@@ -61,8 +72,8 @@ class AsWritten(GenerateJsonSchema):
 
 
 def schema_of(kind: str) -> dict[str, Any]:
-    """The schema of a kind of file, a key of `MODELS`."""
-    return MODELS[kind].model_json_schema(by_alias=True, schema_generator=AsWritten)
+    """The schema of a kind of file, a key of `models()`."""
+    return models()[kind].model_json_schema(by_alias=True, schema_generator=AsWritten)
 
 
 def schema_text(kind: str) -> str:
@@ -76,9 +87,9 @@ def show(what: str) -> None:
     Raises:
         UsageError: no such kind, no such strategy.
     """
-    if what in MODELS:
+    if what in models():
         say_json(schema_of(what))
     elif what in named() or is_own(what):
         say_json(strategy_module(what).Parameters.model_json_schema(schema_generator=AsWritten))
     else:
-        raise UsageError(f"--schema: {unknown('a kind', what, [*MODELS, *named()])}")
+        raise UsageError(f"--schema: {unknown('a kind', what, [*models(), *named()])}")

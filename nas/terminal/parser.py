@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import typer
@@ -30,10 +29,9 @@ def command(
 ) -> Callable[[], None]:
     """A command-line program around a function of a request, or of annotated flags; examples end its help.
 
-    A package `plas_NAME` that adds the command NAME says whose word is enough to import a user's module: its `right`.
+    A package that adds a command says whose word is enough to import a user's module: its `right`.
     """
-    file = Path(function.__code__.co_filename)
-    name = (file.parent.name if file.stem == "__main__" else file.stem).removeprefix("plas_")
+    name = function.__name__.rstrip("_")
 
     def guarded(**given: Any) -> None:
         take_over()
@@ -64,7 +62,7 @@ def command(
             own_package()
             raise SystemExit(parsed(parser(brief="-h" in sys.argv[1:]), program_of(function.__module__)))
 
-    main.function, main.examples = guarded, examples  # type: ignore[attr-defined]  # for completion, and for tests
+    main.function, main.examples, main.right = guarded, examples, right  # type: ignore[attr-defined]  # for completion, and for tests
     return main
 
 

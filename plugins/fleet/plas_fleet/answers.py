@@ -8,9 +8,6 @@ from string import ascii_uppercase
 
 import numpy as np
 
-from nas.devices.answers import Answer, evaluated
-from nas.devices.cases import Case
-from nas.devices.result import shortage
 from nas.exact.infeasibility import diagnosed
 from nas.problem.evaluations import Evaluations
 from objectives.assessment import Assessment
@@ -18,6 +15,9 @@ from plas_fleet.designs import limited
 from plas_fleet.patterns import Lookup
 from plas_fleet.setting import Fleet
 from plas_fleet.solution import Fleets
+from plas_range.answers import Answer, evaluated
+from plas_range.cases import Case
+from plas_range.result import shortage
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 

@@ -9,7 +9,6 @@ import pandas as pd
 
 from nas.api.data_frames import notebook_html
 from nas.api.study import Study, plain_value
-from nas.devices.cases import priced_cases
 from nas.record.candidates import write_candidates
 from nas.terminal.tables import document_lines
 from plas_fleet.answers import FleetAnswer
@@ -18,6 +17,7 @@ from plas_fleet.fleet_document import fleet_document, opening_lines
 from plas_fleet.inputs import asked_for
 from plas_fleet.request import FleetRequest
 from plas_fleet.tables import candidates, columns, model_rows, served_rows, summary
+from plas_range.cases import priced_cases
 
 UNITS = dict.fromkeys(("loss", "value", "bound", "buys", "worst_regret", "own_best", "regret"), "nats")
 UNITS |= {"train_flops": "FLOP", "train_hours": "h"}

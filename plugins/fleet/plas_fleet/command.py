@@ -5,9 +5,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from nas.devices.cases import Cases, priced_cases
-from nas.devices.command import resolved
-from nas.devices.device_document import warnings
 from nas.errors import InfeasibleError
 from nas.files import yaml_source
 from nas.files.own_files import drawing
@@ -24,6 +21,9 @@ from plas_fleet.question import FleetConfig
 from plas_fleet.request import FleetRequest
 from plas_fleet.solution import solved
 from plas_fleet.tables import write_tables
+from plas_range.cases import Cases, priced_cases
+from plas_range.command import resolved
+from plas_range.device_document import warnings
 
 
 def answer(request: FleetRequest) -> None:

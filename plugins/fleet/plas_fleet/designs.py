@@ -6,8 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from nas.devices.answers import evaluated
-from nas.devices.cases import Case
 from nas.errors import UsageError
 from nas.exact.decomposition.additive_bounds import BrokenSum
 from nas.exact.solution import BLOCK, LARGEST, way_of
@@ -18,6 +16,8 @@ from nas.problem.settings import each_setting
 from plas_fleet.pattern_search import OpenPatterns, PatternSearch, merged
 from plas_fleet.patterns import MOST_CASES, Patterns, clipped, joined, patterns_of
 from plas_fleet.question import FleetConfig
+from plas_range.answers import evaluated
+from plas_range.cases import Case
 from search_spaces.arrays import FloatArray, IntArray
 
 LARGEST_FAMILY = 2_000_000  # architectures of a space that is searched for families

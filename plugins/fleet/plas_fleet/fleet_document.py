@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from nas.answer.design_words import describe
-from nas.devices.device_document import formats
 from nas.document.document import Cell, Column, Document, Section, Table
 from plas_fleet.answers import Described, FleetAnswer, fullest, held_by, percent
 from plas_fleet.setting import Fleet
 from plas_fleet.solution import Fleets
 from plas_fleet.tables import described
+from plas_range.device_document import formats
 
 MOST_CASES = 16  # rows of cases on the terminal; fleet.csv has all
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")

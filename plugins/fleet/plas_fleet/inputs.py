@@ -5,12 +5,12 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from nas.devices.case_list import case_list
-from nas.devices.configuration import CaseList
 from nas.errors import UsageError
 from nas.files.faults import Faults
 from plas_fleet.question import FleetConfig
 from plas_fleet.request import ASKED, FleetRequest
+from plas_range.case_list import case_list
+from plas_range.configuration import CaseList
 
 
 class Written(BaseModel):

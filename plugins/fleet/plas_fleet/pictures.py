@@ -8,12 +8,12 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from nas.answer.palette import INK, OF_DEVICES, STYLE
-from nas.devices.pictures import cut
 from nas.document import document
 from nas.document.document import Part
 from nas.files.figures import png, save, styled
 from nas.files.own_files import inner_folder
 from plas_fleet.answers import FleetAnswer
+from plas_range.pictures import cut
 
 LONGEST_NAME = 30
 PLAIN = {**STYLE, "text.parse_math": False}

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from nas.devices.configuration import SHIPPED
-from nas.devices.request import CASES, OWN, Applications, DevicesRequest
 from nas.study.layers import from_file, parsed_settings
 from nas.terminal.flags import DEVICE, SPACE, Flag, Json, Keys, Quiet, Settings, Word
+from plas_range.configuration import SHIPPED
+from plas_range.request import CASES, OWN, Applications, DevicesRequest
 
 FLEET = "Which fleet"
 ASKED = {  # keys of `fleet` in a study of several devices

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nas.devices.cases import Case
 from nas.problem.problem import Problem
 from plas_fleet.designs import Designs, designs_of
 from plas_fleet.patterns import Patterns, joined
 from plas_fleet.pools import Pools
 from plas_fleet.question import FleetConfig
 from plas_fleet.setting import Fleet, Setting
+from plas_range.cases import Case
 from search_spaces.arrays import FloatArray
 
 SEARCHED = 0.7  # of the time that a limit leaves for finding designs

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from nas.answer.outcome_files import file_columns
-from nas.devices.tables import setting_of
 from nas.errors import UsageError
 from nas.files.tables import csv_text, write, write_json
 from nas.record.candidates import write_candidates
 from plas_fleet.answers import Described, FleetAnswer, fullest, held_by
+from plas_range.tables import setting_of
 
 NAN = float("nan")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nas.commands.init import KINDS
-from nas.commands.schema import MODELS, schema_of
+from nas.commands.schema import models, schema_of
 from nas.files import yaml_source
 from nas.study.configuration import StudyConfig
 from objectives.plugins import documents
@@ -113,9 +113,9 @@ def test_a_device_of_a_user_is_checked() -> None:
     assert faults("device", {**board, "memory": ["8 GB"]}) != []
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", models())
 def test_every_key_of_a_file_is_in_its_schema(kind: str) -> None:
-    written = {field.alias or name for name, field in MODELS[kind].model_fields.items()}
+    written = {field.alias or name for name, field in models()[kind].model_fields.items()}
     assert set(schema_of(kind)["properties"]) == written
 
 

@@ -20,7 +20,7 @@ ODD = "$x</script><b>"
 @pytest.fixture
 def made(tmp_path: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """The folder of a device study with its page, without pictures."""
-    monkeypatch.setattr("nas.devices.pictures.draw_all", lambda *_: None)
+    monkeypatch.setattr("plas_range.pictures.draw_all", lambda *_: None)
 
     def run(*flags: str) -> Path:
         answer = inside("devices", *flags, "--quiet", "--out", tmp_path / "study")
@@ -57,7 +57,7 @@ def test_every_case_its_pick_and_every_model_are_on_it(made: Callable[..., Path]
         assert case["device_name"] in said
     for model in rows(folder, "models.csv"):
         assert model["model_name"] in said
-    assert "python -m nas.devices --config study" in said
+    assert "plas devices --config study" in said
 
 
 def test_a_cell_is_hatched_where_a_limit_is_exceeded_and_darkest_where_most_is_lost(made: Callable[..., Path]) -> None:

@@ -10,7 +10,7 @@ from plas_fleet.command import answer_of
 from plas_fleet.inputs import asked_for
 from plas_fleet.request import FleetRequest
 
-from nas.devices.cases import priced_cases
+from plas_range.cases import priced_cases
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nas.devices.configuration import CASE_KEYS, CaseList, Row
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
 from nas.problem.objective import OWN, Baseline, Budget, Objective, PickQuery, limit_on_cost
@@ -27,6 +26,7 @@ from objectives.display_text import shown_name
 from objectives.loss_law.law import Law
 from objectives.loss_law.precision_cost import FULL
 from objectives.precision import precision
+from plas_range.configuration import CASE_KEYS, CaseList, Row
 
 NEUTRAL: dict[str, Any] = {
     "precision": "fp16",

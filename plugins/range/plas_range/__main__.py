@@ -1,7 +1,8 @@
 """Many devices, precisions, workloads and budgets side by side: exact optima, what transfers, published models ranked."""
 
-from nas.devices.request import DevicesRequest
+from nas.files.import_rights import Right
 from nas.terminal.parser import command
+from plas_range.request import DevicesRequest
 
 
 def devices(request: DevicesRequest) -> None:
@@ -21,11 +22,11 @@ def devices(request: DevicesRequest) -> None:
 
       plas devices --table cases.csv
     """
-    from nas.devices.command import answer
+    from plas_range.command import answer
 
     answer(request)
 
 
-main = command(devices)
+main = command(devices, right=Right.STUDY)
 if __name__ == "__main__":
     main()

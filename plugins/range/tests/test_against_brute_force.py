@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.devices.result import DeviceStudy, spread
-from nas.devices.transfer import optima
 from nas.exact import solution
 from nas.problem.evaluations import Evaluations
 from nas.search.assembly import assemble
 from nas.study.baselines import baseline
 from objectives.metrics.perplexity import perplexity_percent
+from plas_range.result import DeviceStudy, spread
+from plas_range.transfer import optima
 
 DEVICES = ("raspberry_pi_5", "jetson_agx_orin_64gb@15w", "rtx_4090", "jetson_agx_thor", "h100_sxm", "m4_10c")
 WORKLOADS = ((1, 1024, 16), (8, 256, 32), (1, 8192, 256))
@@ -240,7 +240,7 @@ def test_a_large_space_is_solved_by_parts_to_the_same(
     whole = solved(
         flags={"preset": "paper"}, devices=["raspberry_pi_5", "l4"], applications="smart home,private serving"
     )
-    for module in ("nas.devices.answers", "nas.exact.solution"):
+    for module in ("plas_range.answers", "nas.exact.solution"):
         monkeypatch.setattr(f"{module}.SMALL", 100)
     parts = solved(
         flags={"preset": "paper"}, devices=["raspberry_pi_5", "l4"], applications="smart home,private serving"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from nas.devices.configuration import CASE_KEYS
 from nas.study.configuration import StudyConfig
+from plas_range.configuration import CASE_KEYS
 
 DEVICE = "jetson_orin_nano_super_8gb"
 OTHER: dict[str, Any] = {

@@ -9,16 +9,16 @@ import numpy as np
 
 from nas.answer.design_words import count, describe
 from nas.answer.sentences import WORKLOAD_WORDS, formats_in_words
-from nas.devices.answers import Answer
-from nas.devices.cases import Case
-from nas.devices.models import ModelRow, memory_limit, speed_note
-from nas.devices.result import DeviceStudy, Models, architecture, shortage, spread
-from nas.devices.tables import described
 from nas.document.document import SHARED, Cell, Column, Document, Part, Section, Table
 from nas.problem.objective import is_energy
 from nas.search.scenarios import larger_rows
 from objectives.metrics.perplexity import perplexity_percent
 from objectives.quantities import bytes_in_words
+from plas_range.answers import Answer
+from plas_range.cases import Case
+from plas_range.models import ModelRow, memory_limit, speed_note
+from plas_range.result import DeviceStudy, Models, architecture, shortage, spread
+from plas_range.tables import described
 from search_spaces.architectures import Architectures
 
 MOST_ROWS = 12  # cases or designs that get a row, and cases that get a column, on the terminal

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from nas.devices.case_list import case_list
-from nas.devices.cases import priced_cases
-from nas.devices.request import DevicesRequest
-from nas.devices.result import DeviceStudy, studied
+from plas_range.case_list import case_list
+from plas_range.cases import priced_cases
+from plas_range.request import DevicesRequest
+from plas_range.result import DeviceStudy, studied
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from nas.devices.answers import Answer, Answers, evaluated
 from nas.problem.evaluations import Evaluations, rounded
 from nas.problem.objective import Budget
 from nas.problem.uncertainty import FROM_LOSS, cost_among
+from plas_range.answers import Answer, Answers, evaluated
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 MOST_MEMBERS = 200_000  # members of all frontiers together that are evaluated in every case

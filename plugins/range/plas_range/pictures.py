@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from nas.answer.palette import INK, STYLE
-from nas.devices.device_document import cell
-from nas.devices.result import DeviceStudy
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder
+from plas_range.device_document import cell
+from plas_range.result import DeviceStudy
 
 MOST_NAMED = 40  # cases whose names and numbers are written
 MOST_WRITTEN = 16  # cases whose cells hold a number

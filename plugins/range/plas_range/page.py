@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from nas.answer.palette import label
-from nas.devices.device_document import LETTERS, cases_section, cell, ranking_sections, reading_section, short, warnings
-from nas.devices.result import DeviceStudy, Models, architecture
-from nas.devices.transfer import Optimum
 from nas.pages.page import column, configuration, element, footer, page, paragraphs, section, section_html, text
 from nas.terminal.doors import command
 from objectives.display_text import in_a_command
+from plas_range.device_document import LETTERS, cases_section, cell, ranking_sections, reading_section, short, warnings
+from plas_range.result import DeviceStudy, Models, architecture
+from plas_range.transfer import Optimum
 
 SCRIPTS = ("devices.js",)
 MOST_RANKED = 20  # devices whose published models the page lists

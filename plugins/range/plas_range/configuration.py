@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
 from nas.files.faults import Path as Place
 from nas.search.reading import ReadStudy
-from nas.study.configuration import marked
+from nas.study.configuration import StudyConfig, marked
 from nas.study.value_parsers import PerCase, none_word, split_budgets, split_names
 from objectives.device import Device
 from objectives.table import NUMBER, read_sheet
@@ -182,3 +182,7 @@ def _refuse_twins(rows: list[Row], faults: Faults) -> None:
             )
         elif row.label:
             seen[row.label] = place
+
+
+# What a file for `devices` may hold, for its schema.
+SeveralDevices = create_model("SeveralDevices", __base__=(DevicesConfig, StudyConfig))

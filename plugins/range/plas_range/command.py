@@ -5,15 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nas.devices.case_list import case_list
-from nas.devices.cases import Case, Cases, priced_cases
-from nas.devices.configuration import CaseList
-from nas.devices.device_document import device_document, warnings
-from nas.devices.models import Priced, ranked
-from nas.devices.page import devices_page
-from nas.devices.request import DevicesRequest
-from nas.devices.result import DeviceStudy, Models, studied
-from nas.devices.tables import write_tables
 from nas.errors import InfeasibleError
 from nas.files import yaml_source
 from nas.files.faults import Faults
@@ -31,6 +22,15 @@ from nas.study.study_laws import without_made
 from nas.terminal.console import Stages, Ticker, notice, say
 from nas.terminal.screen_text import linked
 from nas.terminal.tables import show
+from plas_range.case_list import case_list
+from plas_range.cases import Case, Cases, priced_cases
+from plas_range.configuration import CaseList
+from plas_range.device_document import device_document, warnings
+from plas_range.models import Priced, ranked
+from plas_range.page import devices_page
+from plas_range.request import DevicesRequest
+from plas_range.result import DeviceStudy, Models, studied
+from plas_range.tables import write_tables
 
 
 def answer(request: DevicesRequest) -> None:
@@ -104,7 +104,7 @@ def _keep(
     if request.plots:
         stage("drawing pictures and page")
         if study is not None:
-            from nas.devices.pictures import draw_all
+            from plas_range.pictures import draw_all
 
             with drawing(folder, "tables") as plots:
                 draw_all(study, plots)

@@ -237,6 +237,6 @@ def test_the_picture_is_drawn_the_same(inside: Inside) -> None:
 def test_other_commands_say_where_such_a_study_belongs(inside: Inside) -> None:
     assert "plas devices --config devices_paper runs them" in inside("run", "--config", "devices_paper").err
     answer = inside("init", "mine.yaml", "--from", "devices_paper")
-    assert "python -m nas.devices --config mine.yaml" in answer.err + answer.out
+    assert "plas devices --config mine.yaml" in answer.err + answer.out
     assert inside("devices", "--config", "mine.yaml", "--no-plots", "--quiet").code == 0
     assert inside("devices", "--config", "compare_paper").code == 2

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from nas.devices.case_list import case_list
-from nas.devices.cases import priced_cases
-from nas.devices.models import ModelRow, Priced, ranked
-from nas.devices.request import DevicesRequest
 from nas.errors import UsageError
 from nas.search.assembly import assemble
 from nas.study.baselines import baseline
 from nas.study.layers import layered
 from objectives.published_models import model_ids
+from plas_range.case_list import case_list
+from plas_range.cases import priced_cases
+from plas_range.models import ModelRow, Priced, ranked
+from plas_range.request import DevicesRequest
 
 Ask = Callable[..., DevicesRequest]
 

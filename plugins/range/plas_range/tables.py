@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from nas.answer.outcome_files import file_columns
-from nas.devices.cases import Case
-from nas.devices.models import ModelRow, memory_limit, speed_note
-from nas.devices.result import DeviceStudy, Models, architecture, shortage, spread
 from nas.files.tables import csv_text, write, write_json
 from nas.problem.quantiles import time_ranges
 from objectives.metrics.perplexity import perplexity_percent
+from plas_range.cases import Case
+from plas_range.models import ModelRow, memory_limit, speed_note
+from plas_range.result import DeviceStudy, Models, architecture, shortage, spread
 from search_spaces.columns import SHAPE, worded
 
 NAN = float("nan")

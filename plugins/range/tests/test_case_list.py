@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from nas.devices.case_list import case_list
-from nas.devices.cases import priced_cases
-from nas.devices.request import DevicesRequest
 from nas.errors import UsageError
 from nas.files.yaml_source import dump
 from objectives.plugins import documents
+from plas_range.case_list import case_list
+from plas_range.cases import priced_cases
+from plas_range.request import DevicesRequest
 
 Ask = Callable[..., DevicesRequest]
 BOARD = {"name": "Board", "fp16": "6 TFLOP/s", "int8": "12 TOP/s", "bandwidth": "51.2 GB/s", "memory": "8 GB"}

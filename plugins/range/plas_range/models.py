@@ -6,8 +6,6 @@ from typing import Any
 
 from nas.answer.design_words import blind_spots
 from nas.answer.device_times import speeds
-from nas.devices.cases import Case
-from nas.devices.configuration import EVERYTHING
 from nas.errors import UsageError
 from nas.problem.objective import Baseline, Budget
 from nas.problem.problem import Problem
@@ -16,6 +14,8 @@ from nas.study.baselines import baseline
 from objectives.plugins import normalised
 from objectives.published_models import model_ids
 from objectives.token_curve import Text
+from plas_range.cases import Case
+from plas_range.configuration import EVERYTHING
 from search_spaces.architectures import Architectures
 
 MEMORY = ("memory_gb", "resident_gb")

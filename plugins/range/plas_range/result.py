@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from nas.devices.answers import Answer, Answers, answered
-from nas.devices.cases import Cases
-from nas.devices.models import ModelRow
-from nas.devices.transfer import Optimum, Transfer, Universal, best_for_all, optima, transferred, universal
 from nas.problem.diagnosis import at_least
+from plas_range.answers import Answer, Answers, answered
+from plas_range.cases import Cases
+from plas_range.models import ModelRow
+from plas_range.transfer import Optimum, Transfer, Universal, best_for_all, optima, transferred, universal
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 

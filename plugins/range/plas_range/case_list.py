@@ -11,18 +11,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nas.devices.configuration import (
-    CASE_KEYS,
-    EVERYTHING,
-    SHIPPED,
-    WEIGHTS,
-    CaseList,
-    DevicesConfig,
-    Row,
-    table_rows,
-    weight_of,
-)
-from nas.devices.request import OWN, DevicesRequest
 from nas.errors import UsageError
 from nas.files.faults import Faults, unknown
 from nas.files.faults import Path as Place
@@ -38,6 +26,18 @@ from objectives.device import Device
 from objectives.plugins import documents, normalised
 from objectives.precision import PRECISIONS
 from objectives.typical.sustained import sustained_of
+from plas_range.configuration import (
+    CASE_KEYS,
+    EVERYTHING,
+    SHIPPED,
+    WEIGHTS,
+    CaseList,
+    DevicesConfig,
+    Row,
+    table_rows,
+    weight_of,
+)
+from plas_range.request import OWN, DevicesRequest
 
 CROSSING = ("devices", "precisions", "workloads")
 LENGTH = r"(\d[\d_]*|\d+(?:\.\d+)?\s*[kM]?B)"  # tokens, or bytes of text

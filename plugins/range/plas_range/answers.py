@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nas.devices.cases import Case
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import SMALL, solve
 from nas.problem.diagnosis import Diagnosis, diagnose
@@ -13,6 +12,7 @@ from nas.problem.evaluations import Evaluations, frontier_rows, rounded
 from nas.problem.objective import Budget
 from nas.problem.picks import PickRule
 from objectives.assessment import Assessment, on_devices
+from plas_range.cases import Case
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 Report = Callable[[int], None]

@@ -1,1 +1,0 @@
-"""Many devices, precisions, workloads and budgets at once: exact answers side by side, what transfers, published models."""
