@@ -12,7 +12,7 @@ from nas.document.document import Table, table_of
 from nas.problem.objective import OWN, PickQuery
 from nas.problem.parity import LossCurve, Parity
 from nas.problem.problem import Problem
-from nas.problem.settings import in_setting, trained_on
+from nas.problem.settings import SCENARIOS, in_setting, trained_on
 from nas.problem.uncertainty import AS_GOOD, possible_losses
 from nas.study.catalogue import load_device
 from nas.study.published import MEMORY, fitting, label_of, prices_whole_models, published
@@ -80,7 +80,8 @@ def train_or_take(problem: Problem, pick: Architectures) -> TrainOrTake | None:
         None where times or losses are not those of whole models: in the paper's conventions, under a law that does not see tokens or carries no draws,
         of a pick outside of its evidence, and of a request whose tokens are not known of every vocabulary.
     """
-    there = in_setting(problem, {name: int(getattr(pick, name)[0]) for name in problem.space.settings})
+    settings = [name for name in problem.space.settings if name in SCENARIOS]  # what a model, too, is priced under
+    there = in_setting(problem, {name: int(getattr(pick, name)[0]) for name in settings})
     law, training = there.scenario.law, there.scenario.training
     time = times_of(problem, PickQuery(OWN, None))[0]
     if not (prices_whole_models(there) and law.sees_tokens and law.tokens and law.draws) or law.extrapolates(pick)[0]:

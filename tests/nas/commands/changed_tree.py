@@ -13,14 +13,14 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = ("nas", "objectives", "search_spaces")
 DRIVER = """
 import contextlib, importlib, io, json, sys, traceback
-from nas.terminal.doors import door
+from nas.terminal.doors import door, installed
 answers = []
 for command, *arguments in json.load(sys.stdin):
     out, err = io.StringIO(), io.StringIO()
     sys.argv, code = [f"nas.{command}", *arguments], 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            importlib.import_module(door(command)).main()
+            importlib.import_module(installed().get(command) or door(command)).main()
         except SystemExit as stopped:
             code = stopped.code if isinstance(stopped.code, int) else 0 if stopped.code is None else 1
         except BaseException:
