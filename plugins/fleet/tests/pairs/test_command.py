@@ -63,7 +63,12 @@ def explained(inside: Callable[..., Any], row: dict[str, str]) -> dict[str, floa
     columns = ("depth", "width", "n_experts", "top_k", "expert_size", "n_kv_heads", "n_heads", "head_dim")
     target = ",".join(f"{name}={row[name]}" for name in columns)
     draft = {name: int(float(row[f"draft_{name}"])) for name in columns}
-    asked = ("--set", f"serving.speculation=draft:{row['drafted']}", "--set", f"serving.acceptance=draft={row['first_accepted']}")
+    asked = (
+        "--set",
+        f"serving.speculation=draft:{row['drafted']}",
+        "--set",
+        f"serving.acceptance=draft={row['first_accepted']}",
+    )
     asked += ("--set", f"serving.draft={json.dumps(draft)}")
     ran = inside("explain", "--architecture", target, *STUDY, *asked, "--output-tokens", "128", "--json")
     assert ran.code == 0, ran.err
