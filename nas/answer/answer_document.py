@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nas.answer.device_times import latency_certainty, times_of
+from nas.answer.device_times import latency_certainty
 from nas.answer.law_sentences import TITLE, notes, verdict_header, verdict_lines, verdict_rows
 from nas.answer.outcome import Outcome
 from nas.answer.pick_tables import beside_baselines, least_figures, on_devices, own_picks
@@ -16,7 +16,6 @@ from nas.answer.three_sentences import three_sentences
 from nas.document.document import Document, Part, Section, table_of
 from nas.problem.diagnosis import lines
 from nas.problem.law_caveats import blind_lines
-from nas.problem.objective import OWN, PickQuery
 from nas.search.strategy import ReportSection
 
 
@@ -48,9 +47,8 @@ def _taken(outcome: Outcome) -> Iterator[Part]:
     pick, choice = outcome.picks[0].answer, outcome.take
     if choice is not None and pick is not None:
         yield from advice(choice)
-        time = times_of(outcome.study.problem, PickQuery(OWN, None))[0]
         dense = int(outcome.study.problem.architectures(pick.genotypes).n_experts[0]) == 1
-        yield offers_table(choice, time.removesuffix("_ms"), dense=dense)
+        yield offers_table(choice, dense=dense)
 
 
 def _under_laws(outcome: Outcome) -> Iterator[Part]:

@@ -246,7 +246,7 @@ def _beside(outcome: Outcome, at: int, pick: Pick, known: Baseline) -> Iterator[
         return
     law = outcome.study.problem.scenario.law
     alike = f", both on {tokens(law.tokens)}" if law.sees_tokens and law.tokens else ""
-    yield f"{where}{alike}: {_gained(outcome, at, known, nats)}{_memories(outcome, pick, known)}{_at_equal_memory(outcome, at, known)}."
+    yield f"{where}{alike}: {_gained(outcome, at, known, nats)}{_memories(outcome, pick, known)}{_at_equal_memory(outcome, at + 1, known, theirs)}."
     witness = outcome.witnesses[at]
     if witness is not None:
         yield f"By published trainings: {_witness(witness)}."
@@ -254,8 +254,12 @@ def _beside(outcome: Outcome, at: int, pick: Pick, known: Baseline) -> Iterator[
 
 def _gained(outcome: Outcome, at: int, known: Baseline, nats: float) -> str:
     """How far a pick's loss is from a model's, with its interval where the law has one."""
-    by_law = None if outcome.doubt is None else outcome.doubt.differences[at].get(known.label)
+    by_law = _by_law(outcome, at, known)
     return _lower(nats) if by_law is None else _difference(by_law)
+
+
+def _by_law(outcome: Outcome, at: int, known: Baseline) -> Difference | None:
+    return None if outcome.doubt is None else outcome.doubt.differences[at].get(known.label)
 
 
 def _memories(outcome: Outcome, pick: Pick, known: Baseline) -> str:
@@ -267,15 +271,14 @@ def _memories(outcome: Outcome, pick: Pick, known: Baseline) -> str:
     return "" if theirs is None else f", {own:.2f} for {theirs:.2f} GB"
 
 
-def _at_equal_memory(outcome: Outcome, at: int, known: Baseline) -> str:
-    """`; in its memory 0.01 lower`, of the next pick, which is asked so."""
-    pick = outcome.picks[at + 1]
+def _at_equal_memory(outcome: Outcome, at: int, known: Baseline, theirs: float) -> str:
+    """`; in its memory 0.01 lower`, of the pick that is asked so; `theirs` is the model's loss."""
+    pick, by_law = outcome.picks[at], _by_law(outcome, at, known)
     if pick.answer is None:
         return "; in its memory no design fits"
-    nats = float(pick.answer.metrics["loss"][0]) - float(outcome.study.problem.scenario.law.loss(known.architecture)[0])
-    by_law = None if outcome.doubt is None else outcome.doubt.differences[at + 1].get(known.label)
     undecided = by_law is not None and by_law.low < 0.0 < by_law.high
-    return f"; in its memory {'no difference' if undecided else _gained(outcome, at + 1, known, nats)}"
+    nats = float(pick.answer.metrics["loss"][0]) - theirs
+    return f"; in its memory {'no difference' if undecided else _gained(outcome, at, known, nats)}"
 
 
 def _lower(nats: float) -> str:

@@ -15,7 +15,7 @@ from nas.problem.problem import Problem
 from nas.problem.settings import SCENARIOS, in_setting, trained_on
 from nas.problem.uncertainty import AS_GOOD, possible_losses
 from nas.study.catalogue import load_device
-from nas.study.published import MEMORY, fitting, label_of, prices_whole_models, published
+from nas.study.published import MEMORY, label_of, missed_by, prices_whole_models, published
 from objectives.loss_law.law import Law
 from objectives.published_models import Trained
 from objectives.training import device_hours, training_flops
@@ -43,7 +43,6 @@ class Offer:
     trained: Trained
     label: str
     metrics: dict[str, float]
-    time_ms: float
     loss: float
     parity: Parity
     hours: Parity
@@ -54,12 +53,13 @@ class TrainOrTake:
     """Whether to train the pick or to take a published model.
 
     offers: the newest models that fit and that the law prices, the newest first; best: the newest of those whose predicted loss is the lowest, or nearly.
-    tokens: that the pick is meant at. gpu, utilisation: that trains it. fits: how many of the `of` known models fit.
+    time: the metric that is shown, ms. tokens: that the pick is meant at. gpu, utilisation: that trains it. fits: how many of the `of` known models fit.
     unpriced: those that fit and that the law does not price, the newest first.
     """
 
     offers: tuple[Offer, ...]
     best: Offer | None
+    time: str
     tokens: float
     gpu: str
     utilisation: float
@@ -87,10 +87,10 @@ def train_or_take(problem: Problem, pick: Architectures) -> TrainOrTake | None:
     if not (prices_whole_models(there) and law.sees_tokens and law.tokens and law.draws) or law.extrapolates(pick)[0]:
         return None
     try:
-        fits, taken = fitting(there, time)
+        missed, taken = missed_by(there, time)
     except ValueError:
         return None
-    trained, models = published()
+    (trained, models), fits = published(), missed <= 0.0
     losses, trainer = _losses(law, fits), training.device or load_device(GPU)
     priced = np.flatnonzero(np.isfinite(losses)).tolist()
     least = min((losses[at] for at in priced), default=0.0)
@@ -104,10 +104,11 @@ def train_or_take(problem: Problem, pick: Architectures) -> TrainOrTake | None:
         metrics = {name: float(column[at]) for name, column in taken.items()}
         parity = _parity(curve, law, trained[at], models[[at]])
         hours = Parity(per_token * parity.low, per_token * parity.middle, per_token * parity.high)
-        offers[at] = Offer(trained[at], label_of(trained[at]), metrics, metrics[time], float(losses[at]), parity, hours)
+        offers[at] = Offer(trained[at], label_of(trained[at]), metrics, float(losses[at]), parity, hours)
     return TrainOrTake(
         tuple(offers.values()),
         None if best is None else offers[best],
+        time,
         law.tokens,
         trainer.name,
         training.utilisation,
@@ -159,7 +160,7 @@ def advice(choice: TrainOrTake) -> Iterator[str]:
         yield f"Of {choice.of} published models {priced}."
         return
     best = choice.best
-    taken = f"loss {best.loss:.2f}, {best.time_ms:.3g} ms, {best.metrics[MEMORY]:.2f} GB"
+    taken = f"loss {best.loss:.2f}, {best.metrics[choice.time]:.3g} ms, {best.metrics[MEMORY]:.2f} GB"
     about = f"{best.label} ({tokens_of(best.trained)}, {best.trained.licence})"
     if choice.take:
         yield f"Take {about}: {taken}."
@@ -185,7 +186,12 @@ def tokens(number: float) -> str:
     if not np.isfinite(number):
         return "never"
     scale, unit = (1e12, "T") if number >= 0.9995e12 else (1e9, "B")
-    return f"{float(f'{number / scale:.2g}'):,g} {unit}{WORD}"
+    return f"{_rounded(number / scale)} {unit}{WORD}"
+
+
+def _rounded(number: float) -> str:
+    """A number to two digits, `7,200`."""
+    return f"{float(f'{number:.2g}'):,g}"
 
 
 def tokens_of(trained: Trained) -> str:
@@ -195,7 +201,7 @@ def tokens_of(trained: Trained) -> str:
 
 
 def _hours(number: float, gpu: str) -> str:
-    return f"{float(f'{number:.2g}'):,.0f} {gpu} hours" if number >= 1 else f"less than an hour of {gpu}"
+    return f"{_rounded(number)} {gpu} hours" if number >= 1 else f"less than an hour of {gpu}"
 
 
 NOTES = (
@@ -205,14 +211,14 @@ NOTES = (
 )
 
 
-def offers_table(choice: TrainOrTake, metric: str, *, dense: bool) -> Table:
+def offers_table(choice: TrainOrTake, *, dense: bool) -> Table:
     """The offers with their tokens, licence, cost and loss, and the tokens until the design is level."""
     header = (
         "model",
         "date",
         "training tokens",
         "licence",
-        f"{metric} (ms)",
+        f"{choice.time.removesuffix('_ms')} (ms)",
         "memory",
         "loss (nats)",
         "level after",
@@ -224,11 +230,11 @@ def offers_table(choice: TrainOrTake, metric: str, *, dense: bool) -> Table:
             offer.trained.date,
             tokens_of(offer.trained).replace(WORD, ""),
             offer.trained.licence,
-            f"{offer.time_ms:,.4g}",
+            f"{offer.metrics[choice.time]:,.4g}",
             f"{offer.metrics[MEMORY]:.2f} GB",
             f"{offer.loss:.2f}",
             " to ".join(tokens(end).replace(WORD, "") for end in (offer.parity.low, offer.parity.high)),
-            f"{float(f'{offer.hours.middle:.2g}'):,g}" if np.isfinite(offer.hours.middle) else "",
+            _rounded(offer.hours.middle) if np.isfinite(offer.hours.middle) else "",
         )
         for offer in choice.offers
     ]

@@ -11,7 +11,7 @@ from nas.problem.uncertainty import FROM_LOSS
 from nas.study.baselines import baseline
 from objectives.published_models import Trained, trained_models
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import BoolArray, FloatArray
+from search_spaces.arrays import FloatArray
 
 NEAREST = "nearest"  # among the models to compare with: those of today that are the nearest to the limits
 TODAY = 18  # months before the newest model
@@ -36,17 +36,14 @@ def prices_whole_models(problem: Problem) -> bool:
     return problem.scenario.complete and problem.scenario.latency == "operator"
 
 
-def fitting(
-    problem: Problem, *metrics: str, alike: bool = False, beyond: float = 0.0
-) -> tuple[BoolArray, dict[str, FloatArray]]:
-    """Compute which published models are within a problem's limits and its device's memory.
+def missed_by(problem: Problem, *metrics: str, alike: bool = False) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Compute by which share of a limit published models miss a problem's limits; infinite beyond the device's memory.
 
     Args:
         alike: with the LM head of the problem's vocabulary, as designs have it, in place of their own.
-        beyond: by which share limits may be missed.
 
     Returns:
-        Of the models of `published`, in that order: whether each fits, (n,), and the metrics, the memory and what is limited, (n,).
+        Of the models of `published`, in that order: the largest share, at most 0 of one that fits, (n,), and the metrics, the memory and what is limited, (n,).
 
     Raises:
         ValueError: the tokens of a request's text are not known of some vocabulary.
@@ -58,10 +55,10 @@ def fitting(
     limits = [budget for budget in problem.limits if budget.metric.partition("@")[0] not in besides]
     models = published()[1]
     priced = problem.assess(problem.headed(models) if alike else models)
-    fits = priced[MEMORY] <= problem.scenario.device.memory_gb
+    missed = np.where(priced[MEMORY] <= problem.scenario.device.memory_gb, -np.inf, np.inf)
     for budget in limits:
-        fits &= budget.violation(priced[budget.metric]) <= beyond
-    return fits, {name: priced[name] for name in (*metrics, MEMORY, *(budget.metric for budget in limits))}
+        missed = np.maximum(missed, budget.violation(priced[budget.metric]))
+    return missed, {name: priced[name] for name in (*metrics, MEMORY, *(budget.metric for budget in limits))}
 
 
 def nearest(problem: Problem) -> tuple[Baseline, ...]:
@@ -72,12 +69,11 @@ def nearest(problem: Problem) -> tuple[Baseline, ...]:
     """
     if not prices_whole_models(problem):
         return ()
-    alike = not problem.space.own_heads
     try:
-        (fits, taken), (near, _) = fitting(problem, alike=alike), fitting(problem, alike=alike, beyond=NEAR)
+        missed, taken = missed_by(problem, alike=not problem.space.own_heads)
     except ValueError:
         return ()
-    trained, models = published()
+    (trained, models), near = published(), missed <= NEAR
     year, month = map(int, trained[0].date.split("-"))
     since = f"{(12 * year + month - 1 - TODAY) // 12:04}-{(month - 1 - TODAY) % 12 + 1:02}"
     good = near & ~problem.scenario.law.extrapolates(models)
@@ -86,7 +82,7 @@ def nearest(problem: Problem) -> tuple[Baseline, ...]:
     best = []
     for name, limit in _limited(problem) if len(among) else ():
         apart = np.abs(np.log(taken[name][among] / limit))
-        second = ~fits[among] | (apart > np.log1p(NEAR))
+        second = ~(missed[among] <= 0.0) | (apart > np.log1p(NEAR))
         best.append(trained[among[np.lexsort((apart, second))[0]]])
     return tuple(Baseline(label_of(model), baseline(model.model).architecture) for model in dict.fromkeys(best))
 

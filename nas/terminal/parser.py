@@ -192,7 +192,7 @@ def filled(request: Any, given: Mapping[str, Any]) -> Any:
             continue
         value, flag = given[field.name], info(hint, Flag)
         if get_origin(get_args(hint)[0]) is tuple:
-            value = (*(value or ()),)
+            value = tuple(value or ())
         values[field.name] = not value if flag is not None and negative(flag, field.default) else value
     return request(**values)
 

@@ -12,6 +12,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from scipy.optimize import brentq
 
 from nas.problem.parity import LossCurve
 from nas.problem.settings import trained_on
@@ -119,13 +120,12 @@ def parity_holds(law: Law, pair: Pair, steep: float) -> tuple[bool, bool, float]
     level = float(trained_on(law, b.tokens).loss(b.design)[0]) + pair.measured / steep
     needed = np.inf
     if level > float(trained_on(law, 1e15).loss(b.design)[0]):
-        low, high = np.log(1e8), np.log(1e15)
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (
-                (middle, high) if float(trained_on(law, np.exp(middle)).loss(b.design)[0]) > level else (low, middle)
-            )
-        needed = float(np.exp(high))
+
+        def over(log: float) -> float:
+            return float(trained_on(law, np.exp(log)).loss(b.design)[0]) - level
+
+        ends = np.log(1e8), np.log(1e15)
+        needed = float(np.exp(brentq(over, *ends))) if over(ends[0]) > 0.0 else 1e8
     inside, side = interval.low <= needed <= interval.high, (interval.middle > b.tokens) == (pair.measured < 0)
     return inside, side, interval.high / interval.low
 

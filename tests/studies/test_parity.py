@@ -1,11 +1,13 @@
 """The study of tokens to parity: its page shows what its command prints, and the answer uses what it found."""
 
+import csv
 from pathlib import Path
 
 import pytest
 
 from nas.answer.take import OTHER_DATA
-from studies.parity.__main__ import SDS, main, rows
+from objectives.published_models import trained_models
+from studies.parity.__main__ import HERE, SDS, main, rows
 
 PAGE = (Path(__file__).resolve().parents[2] / "studies/parity/results.md").read_text(encoding="utf-8")
 
@@ -31,3 +33,11 @@ def test_losses_of_one_table_are_of_one_text_and_of_models_trained_from_scratch(
         assert row.text in row.table
         assert 0.5 < row.nats < 4.0
         assert 1e11 < row.tokens < 1e14
+
+
+def test_bytes_per_token_are_those_that_ship() -> None:
+    with (HERE / "tokenizers.csv").open(encoding="utf-8", newline="") as file:
+        counted = {row["model"]: float(row["bytes_per_token"]) for row in csv.DictReader(file)}
+    shipped = {each.name: each.bytes_per_token for each in trained_models() if each.bytes_per_token is not None}
+    assert shipped
+    assert shipped == {name: counted[name] for name in shipped}
