@@ -5,8 +5,7 @@ A feature of size belongs into a package of its own (plugins/): CONTRIBUTING.md 
 
 import ast
 import importlib
-import io
-import tokenize
+from collections.abc import Iterable
 from inspect import signature
 from pathlib import Path
 from typing import get_args
@@ -25,7 +24,6 @@ MOST_EMPTY_NAMES = 1_313
 MOST_READS = 17
 #: Names of variables that do not say what they hold.
 EMPTY_NAMES = {"found", "known", "each", "told", "asked", "said"}
-LAYOUT = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
 
 def flags(command: str) -> set[str]:
@@ -38,14 +36,21 @@ def flags(command: str) -> set[str]:
 def code_lines(path: Path) -> int:
     """Lines of code: without docstrings, comments and blank lines."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    docstrings = {
-        line
-        for node in walked(parsed(path))
+    nodes = walked(parsed(path))
+    docstrings = [
+        node.body[0]
+        for node in nodes
         if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None
-        for line in range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
-    }
-    tokens = [token for token in tokenize.generate_tokens(io.StringIO(text(path)).readline) if token.type not in LAYOUT]
-    return len({line for token in tokens for line in range(token.start[0], token.end[0] + 1)} - docstrings)
+    ]
+    texts = [node for node in nodes if isinstance(node, ast.Constant | ast.JoinedStr)]
+    lines = enumerate(text(path).splitlines(), start=1)
+    filled = {at for at, line in lines if line.strip() and not line.lstrip().startswith("#")}
+    return len((filled | lines_of(texts)) - lines_of(docstrings))
+
+
+def lines_of(nodes: Iterable[ast.expr | ast.stmt]) -> set[int]:
+    """The numbers of the lines that they stand on."""
+    return {line for node in nodes for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
 
 
 def assigned(tree: ast.AST) -> list[str]:

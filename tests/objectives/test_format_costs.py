@@ -61,6 +61,7 @@ def test_the_file_is_the_fit_of_the_rows() -> None:
     assert kept.exponent == pytest.approx(exponent, abs=0.03)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_figures_of_families_left_out() -> None:
     """Whole families are left out, which is harder than one model; `benchmarks/format_costs.py --judge` does both at length."""
     found = left_out(published_costs(), lambda row: row.family, sweeps=150)

@@ -23,6 +23,7 @@ def test_the_lists_are_those_that_are_drawn() -> None:
         assert path.read_text(encoding="utf-8") == content, path
 
 
+@pytest.mark.slow
 def test_order() -> None:
     """128 designs and some of them twice, then the others; at a rate that does not fall."""
     found = in_order(TOKENS, 1e-3)

@@ -22,6 +22,7 @@ def rows(path: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_the_bare_command_is_one_screen_about_twelve_devices(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     answer = inside("devices", "--no-plots")
@@ -41,6 +42,7 @@ def test_the_bare_command_is_one_screen_about_twelve_devices(inside: Inside, mon
     assert Path("runs/devices-paper-2").is_dir()
 
 
+@pytest.mark.slow
 def test_the_same_command_and_its_own_configuration_give_the_same_bytes(inside: Inside) -> None:
     asked = ("--precisions", "fp16,int8", "--applications", "smart home,private serving", "--no-plots", "--quiet")
     for out, words in (
@@ -53,6 +55,7 @@ def test_the_same_command_and_its_own_configuration_give_the_same_bytes(inside: 
         assert Path("a", name).read_bytes() == Path("b", name).read_bytes() == Path("c", name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_a_table_with_limits_and_a_board_repeats_from_its_configuration(inside: Inside) -> None:
     board = {"name": "B", "fp16": "6 TFLOP/s", "int8": "12 TOP/s", "bandwidth": "51.2 GB/s", "memory": "8 GB"}
     Path("board.yaml").write_text(dump({**board, "modes": {"eco": {"fp16": "3 TFLOP/s", "int8": "6 TOP/s"}}}))
@@ -82,6 +85,7 @@ def test_a_table_with_limits_and_a_board_repeats_from_its_configuration(inside: 
     assert set(read(Path("a/config.yaml"))[0]["devices"]) == {"board.yaml@eco", "l4", "board.yaml"}
 
 
+@pytest.mark.slow
 def test_what_no_profile_has_seen_is_said_once_with_its_cases(inside: Inside) -> None:
     boards = ("--devices", "jetson_agx_orin_64gb,jetson_agx_thor,rtx_4090", "--preset", "device")
     told = inside("devices", "--models-only", *boards, "--precisions", "int4,fp16").err.splitlines()
@@ -91,6 +95,7 @@ def test_what_no_profile_has_seen_is_said_once_with_its_cases(inside: Inside) ->
     assert of_experts.endswith("decode 0.71 to 1.2 (a b)")
 
 
+@pytest.mark.slow
 def test_tables_agree_with_one_another(inside: Inside) -> None:
     assert inside("devices", *THREE, "--quiet", "--no-plots", "--out", "a").code == 0
     cases, picks, transfer = (rows(f"a/{name}.csv") for name in ("cases", "picks", "transfer"))
@@ -114,6 +119,7 @@ def test_tables_agree_with_one_another(inside: Inside) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_case_in_which_nothing_fits_is_a_row_that_says_why(inside: Inside) -> None:
     Path("cases.csv").write_text(
         "case,device,budget\nslow,raspberry_pi_5,decode_ms=1 memory_gb=1\nfine,l4,decode_ms=50\n"
@@ -127,6 +133,7 @@ def test_a_case_in_which_nothing_fits_is_a_row_that_says_why(inside: Inside) -> 
     assert [row["case"] for row in rows("a/picks.csv")] == ["fine"]
 
 
+@pytest.mark.slow
 def test_nothing_at_all_is_exit_code_3_and_leaves_the_reasons(inside: Inside) -> None:
     answer = inside("devices", *THREE, "--budget", "total_ms=0.01", "--no-plots", "--out", "a")
     assert answer.code == 3
@@ -135,6 +142,7 @@ def test_nothing_at_all_is_exit_code_3_and_leaves_the_reasons(inside: Inside) ->
     assert inside("devices", "--models-only", "--devices", "l4", "--budget", "resident_gb=0.01").code == 3
 
 
+@pytest.mark.slow
 def test_models_alone_leave_no_folder_unless_one_is_named(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     answer = inside("devices", "--models-only", "--devices", "raspberry_pi_5", "--precisions", "int4")
@@ -154,6 +162,7 @@ def test_models_alone_leave_no_folder_unless_one_is_named(inside: Inside, monkey
     assert "optima" not in found
 
 
+@pytest.mark.slow
 def test_models_on_several_devices_are_columns(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     answer = inside("devices", "--models-only")
@@ -178,6 +187,7 @@ def test_a_closed_form_study_prices_the_models_that_it_covers(inside: Inside) ->
     )
 
 
+@pytest.mark.slow
 def test_objectives_and_metrics_of_ones_own(inside: Inside, user_module: Callable[[str], str]) -> None:
     name = (
         user_module("def mj(a, scenario):\n    return a.depth * a.width * 3e10 / scenario.device.bandwidth\n") + ":mj"
@@ -206,6 +216,7 @@ def test_a_folder_with_files_is_not_overwritten(inside: Inside) -> None:
     assert [path.name for path in Path("a").iterdir()] == ["mine.txt"]
 
 
+@pytest.mark.slow
 def test_json_has_the_study(inside: Inside) -> None:
     found = json.loads(inside("devices", *THREE, "--no-plots", "--json", "--out", "a").out)
     assert found["folder"] == "a"
@@ -213,6 +224,7 @@ def test_json_has_the_study(inside: Inside) -> None:
     assert found["optima"][0]["cases"]
 
 
+@pytest.mark.slow
 def test_strange_labels_are_shown_not_run_and_what_a_terminal_obeys_is_refused(inside: Inside) -> None:
     Path("cases.csv").write_text("case,device\n=1+1<b>$x$</b>,l4\n@b,rtx_4090\n")
     answer = inside("devices", "--table", "cases.csv", "--out", "a")
@@ -225,6 +237,7 @@ def test_strange_labels_are_shown_not_run_and_what_a_terminal_obeys_is_refused(i
     assert answer.err.startswith("cases.csv:2:1: case: expected a name of plain text, got the control character")
 
 
+@pytest.mark.slow
 def test_the_picture_is_drawn_the_same(inside: Inside) -> None:
     for out in ("a", "b"):
         assert inside("devices", *THREE, "--quiet", "--out", out).code == 0
@@ -234,6 +247,7 @@ def test_the_picture_is_drawn_the_same(inside: Inside) -> None:
         assert Path("a/plots", name).read_bytes() == Path("b/plots", name).read_bytes()
 
 
+@pytest.mark.slow
 def test_other_commands_say_where_such_a_study_belongs(inside: Inside) -> None:
     assert "plas devices --config devices_paper runs them" in inside("run", "--config", "devices_paper").err
     answer = inside("init", "mine.yaml", "--from", "devices_paper")

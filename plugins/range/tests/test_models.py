@@ -30,6 +30,7 @@ def rows_of(request: DevicesRequest, *, own: bool = True) -> list[list[ModelRow]
     ]
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_the_model_in_a_study_with_its_own_vocabulary(request_for: Ask) -> None:
     (rows,) = rows_of(request_for(devices="raspberry_pi_5", precisions="int4", workloads="512/64"))
     assert {row.id for row in rows} == set(model_ids())
@@ -61,6 +62,7 @@ def test_those_that_fit_come_first_then_the_faster(request_for: Ask) -> None:
     assert all(row.metrics["tpot_ms"] > 100 for row in slow)
 
 
+@pytest.mark.slow
 def test_chosen_conventions_are_kept_and_others_are_those_of_a_device(request_for: Ask) -> None:
     asked_for = [request_for(devices="l4"), request_for(devices="l4", flags={"preset": "paper"})]
     (device,), (paper,) = (rows_of(request) for request in asked_for)

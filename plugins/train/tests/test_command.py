@@ -24,6 +24,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
     return list(csv.DictReader((folder / "trained" / "trainings.csv").open()))
 
 
+@pytest.mark.slow
 def test_table(folder: Path, trained: Trained, asked: Asked) -> None:
     """A row per architecture, tokens and seed, seeds of the file, parameters with and without embeddings."""
     (folder / "more.txt").write_text("something else altogether, and much of it " * 30)
@@ -84,6 +85,7 @@ def test_seeds_of_the_flag(trained: Trained, asked: Asked) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_losses_on_the_way(folder: Path, trained: Trained, asked: Asked) -> None:
     """Kept after whole batches, the tokens seen in the column's name; of a training that is as short, only at its end."""
     answer = trained("--losses-after", "100,256", tokens="256,512")

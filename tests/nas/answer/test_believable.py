@@ -198,6 +198,7 @@ def test_a_model_without_a_vocabulary_is_marked() -> None:
     assert answer is None or problem.architectures(answer.genotypes).vocabulary[0] > 1024
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_inside_names_the_nearest_outside_and_by_what_it_leaves() -> None:
     problem = problem_of("fine", "raspberry_pi_5", ["resident_gb=0.165"])
     assert pick_of(problem, PickRule(None)) is None
@@ -239,6 +240,7 @@ def test_the_paper_s_preset_has_no_such_constraint() -> None:
     assert problem.limits == problem.budgets
 
 
+@pytest.mark.slow
 def test_designs_outside_are_shown_beyond_the_frontier_but_not_on_it(concluded: Concluded) -> None:
     keys = {"space": "paper", "law": "evidence", "device": "raspberry_pi_5", "budgets": {"memory_gb": 2}}
     found = concluded(400, outside="mark", **keys)

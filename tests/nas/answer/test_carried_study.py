@@ -64,6 +64,7 @@ def alike(first: dict[str, Any], second: dict[str, Any], names: tuple[str, ...] 
     assert {name: float(first[name]) for name in names} == {name: float(second[name]) for name in names}
 
 
+@pytest.mark.slow
 def test_a_design_of_a_run_keeps_its_numbers(inside: Inside, tmp_path: Path) -> None:
     assert inside("run", "--algo", "lhs", "--evaluations", "40", *STUDY, "--no-plots", "--out", "run").code == 0
     run = tmp_path / "run"
@@ -92,6 +93,7 @@ def test_a_design_of_a_run_keeps_its_numbers(inside: Inside, tmp_path: Path) -> 
     alike(first, explained(inside, run / "frontier.csv", "--index", 0))
 
 
+@pytest.mark.slow
 def test_what_a_fit_proposes_keeps_its_law_device_vocabulary_and_tokens(inside: Inside, tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text(TABLE)
     words = ("fit", "table.csv", "--prior", "evidence", "--next", "3", "--candidates", "next.csv", "--out", "law.yaml")
@@ -131,6 +133,7 @@ def test_a_saved_frontier_carries_its_study(inside: Inside, tmp_path: Path) -> N
     alike(found.frame.iloc[0].to_dict(), explained(inside, tmp_path / "frontier-of-mine.csv", "--index", 0))
 
 
+@pytest.mark.slow
 def test_flags_win_over_the_carried_study_and_a_study_over_both(inside: Inside, tmp_path: Path) -> None:
     assert inside("run", "--algo", "lhs", "--evaluations", "20", *STUDY, "--no-plots", "--out", "run").code == 0
     assert inside("select", "run", "--select", "diverse:1", "--out", "some.csv").code == 0
@@ -141,6 +144,7 @@ def test_flags_win_over_the_carried_study_and_a_study_over_both(inside: Inside, 
     assert explained(inside, tmp_path / "some.csv", "--index", 0, "--config", "paper")["loss"] != own["loss"]
 
 
+@pytest.mark.slow
 def test_a_study_that_is_missing_stale_or_another_is_said(inside: Inside, tmp_path: Path) -> None:
     assert inside("run", "--algo", "lhs", "--evaluations", "20", *STUDY, "--no-plots", "--out", "run").code == 0
     assert inside("select", "run", "--select", "diverse:2", "--out", "some.csv").code == 0
@@ -159,6 +163,7 @@ def test_a_study_that_is_missing_stale_or_another_is_said(inside: Inside, tmp_pa
     assert "expected the study of some.csv, got another file" in result.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", [(), ("--preset", "device")])
 def test_experts_that_no_own_row_has_are_not_recommended(
     inside: Inside, tmp_path: Path, preset: tuple[str, ...]

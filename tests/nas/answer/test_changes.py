@@ -241,6 +241,7 @@ def test_a_loss_that_knows_nothing_of_few_bits_says_so(
     assert (", as if in 16 bits)" in said.train) == said_of_it
 
 
+@pytest.mark.slow
 def test_application_picks_hold_on_the_device_they_are_shown_for(
     concluded: Concluded, shipped: Callable[..., dict[str, Any]]
 ) -> None:

@@ -321,6 +321,7 @@ def ran(inside: Inside, tmp_path: Path, tiny: dict[str, Any]) -> Inside:
     return inside
 
 
+@pytest.mark.slow
 def test_select_explain_and_python_say_it_too(ran: Inside) -> None:
     picked = json.loads(ran("select", "run", "--select", "best", "--json").out)[0]
     row = pd.read_csv("run/picks.csv").iloc[0]
@@ -396,6 +397,7 @@ def test_a_quantile_of_the_loss_is_an_objective_and_a_budget_and_what_it_is_of_i
     assert "loss@q is of one loss" in within.out
 
 
+@pytest.mark.slow
 def test_preset_device_takes_published_trainings_and_says_so(
     inside: Inside, tmp_path: Path, tiny: dict[str, Any]
 ) -> None:

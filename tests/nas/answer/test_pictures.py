@@ -72,6 +72,7 @@ def test_every_kind_of_run_has_its_pictures(case: str, concluded: Concluded, tmp
     assert drawn(tmp_path / "plots") == expected
 
 
+@pytest.mark.slow
 def test_the_frontier_picture_marks_baselines_and_picks_and_says_its_units(
     concluded: Concluded, tmp_path: Path
 ) -> None:
@@ -141,6 +142,7 @@ def test_the_same_outcome_draws_the_same_svg(concluded: Concluded, tmp_path: Pat
     assert (tmp_path / "a" / svg).read_bytes() == (tmp_path / "b" / svg).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_users_metric_with_negative_values_is_drawn(
     concluded: Concluded, user_module: Callable[[str], str], tmp_path: Path
 ) -> None:

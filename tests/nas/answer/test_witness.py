@@ -151,6 +151,7 @@ def test_a_law_of_ones_own_that_says_how_sure_it_is_has_it_beside_its_intervals(
     assert summary(found)["picks"][0]["evidence"]["nats"] == pytest.approx(told.difference.nats)
 
 
+@pytest.mark.slow
 def test_of_a_large_space_its_own_pick_is_of_what_was_evaluated(concluded: Concluded) -> None:
     found = concluded(60, space="fine", law=OWN_LAW, baselines=["qwen2.5_0.5b"], **QUICK)
     doubted = [told for told in found.witnesses if told is not None and told.own is not None]
@@ -193,6 +194,7 @@ def test_the_page_and_the_long_tables_have_both_for_every_row(
         assert f"evidence: {witness_in_words(told)}" in said
 
 
+@pytest.mark.slow
 def test_explain_and_select_say_it_too(inside: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "law.yaml").write_text(dump(OWN_LAW))
     flags = (

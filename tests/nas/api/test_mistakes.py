@@ -266,6 +266,7 @@ def test_a_strategy_of_ones_own_is_imported_where_code_names_it(
     assert nas.load_study(tmp_path / "run", algo=name).assembled.config.algo == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", [studies, frontier, runs, laws, loops], ids=lambda module: module.__name__)
 def test_the_examples_of_the_docstrings_hold(
     module: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: Path

@@ -21,6 +21,7 @@ from objectives.plugins import importable
 
 KEYS: dict[str, Any] = {"default_budget": "none", "baselines": [], "applications": {}}
 STRATEGIES = importable("nas.strategies")
+OFTEN = {"random", "nsga2", "optuna_tpe", "exact"}  # the others in the slow tests
 WAITING = "moead"
 LOOP = re.search(
     r"## A loop of your own.*?```python\n(.*?)```", Path("docs/python.md").read_text(encoding="utf-8"), re.DOTALL
@@ -52,7 +53,9 @@ def asked(study: nas.Study, optimizer: Any, n: int, rounds: int = 10**6) -> list
     return order
 
 
-@pytest.mark.parametrize("algo", STRATEGIES)
+@pytest.mark.parametrize(
+    "algo", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in STRATEGIES]
+)
 def test_it_proposes_what_a_run_does_and_goes_on_after_a_kill(algo: str, small: nas.Study, tmp_path: Path) -> None:
     evaluations: Any = {} if algo == "exact" else {"evaluations": 45}
     found = small.search(algo=algo, seed=3, out=tmp_path / "run", **evaluations)
@@ -72,6 +75,7 @@ def test_it_proposes_what_a_run_does_and_goes_on_after_a_kill(algo: str, small: 
     assert len(nas.read_run(tmp_path / "log").evaluations) == len(expected)
 
 
+@pytest.mark.slow
 def test_a_copy_and_a_larger_number_go_on_as_one_that_was_never_stopped(small: nas.Study, tmp_path: Path) -> None:
     whole = asked(small, small.optimizer("nsga2", seed=2, evaluations=140), 9)
     half = small.optimizer("nsga2", seed=2, evaluations=140)
@@ -167,6 +171,7 @@ def test_values_and_failures_are_what_was_told(small: nas.Study) -> None:
     assert set(optimizer.frontier().frame.loss) <= {2.0, 3.0}
 
 
+@pytest.mark.slow
 def test_the_loop_of_the_manual_goes_on_after_a_kill_and_gives_the_designs_of_one_that_was_not(tmp_path: Path) -> None:
     assert LOOP is not None
     script = LOOP[1]

@@ -157,6 +157,7 @@ def test_optuna_minimises_it(small: nas.Study) -> None:
         assert small.problem.evaluate(row).values[0].tolist() == trial.values
 
 
+@pytest.mark.slow
 def test_designs_come_back_from_every_tool_in_the_same_columns(small: nas.Study, tmp_path: Path) -> None:
     """pymoo's individuals, Optuna's trials and rows of genes are designs again; a storage of trials is known results."""
     problem, exact = small.as_pymoo(), small.solve()
@@ -379,6 +380,7 @@ def test_a_law_that_is_mute_on_a_design_leaves_its_times_and_bytes() -> None:
         assert mute[name].tolist() == spoken[name].tolist()
 
 
+@pytest.mark.slow
 def test_a_pick_at_a_quantile_that_the_study_did_not_ask_for(tiny: dict[str, Any], tmp_path: Path) -> None:
     """Of an exact frontier, of a search and of its run: the lowest loss whose own upper end is within the limit."""
     study = nas.load_study(space=tiny, preset="device", precision="int4", algo="random", evaluations=80, **KEYS)

@@ -66,6 +66,7 @@ def test_the_devices_own_profile_is_that_of_plain_rows(folder: Path, inside: Any
     assert report["rows_used"] + len(reasons) == len((PLAIN + SERVED).splitlines())
 
 
+@pytest.mark.slow
 def test_it_is_used_by_a_study(folder: Path, inside: Any) -> None:
     """Times of a design that drafts, or whose experts are slow, change with the coefficient."""
     assert inside("calibrate", "served.csv", "--device", "card.yaml", "--out", "served.yaml").code == 0

@@ -127,6 +127,7 @@ def test_the_overview_names_every_command(commands: Any, succeeded: Checked) -> 
 # One's own everything
 
 
+@pytest.mark.slow
 def test_a_study_of_ones_own_runs_from_files_in_the_folder(
     own: Any, inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -547,6 +548,7 @@ def test_a_config_dumped_by_the_product_is_what_a_user_may_write(own: Any, insid
     assert inside("run", "--config", "flat.yaml", "--algo", "random", "--evaluations", 20, "--quiet").code == 0
 
 
+@pytest.mark.slow
 def test_no_plots_draws_none_and_links_to_none(inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Path] = []
     monkeypatch.setattr(running, "draw", lambda _, folder: drawn.append(folder))

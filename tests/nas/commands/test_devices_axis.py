@@ -36,6 +36,7 @@ def test_one_device_in_the_axis_writes_the_bytes_of_the_plain_study(inside: Insi
         assert Path("plain", name).read_bytes() == Path("axis", name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_each_device_has_the_pick_of_a_study_of_its_own(inside: Inside, study: Path) -> None:
     common = ("--config", study, "--algo", "exact", "--quiet", "--no-plots", "--budget", "total_ms=300")
     assert inside("run", *common, "--set", f"devices={SLOW},{FAST}", "--out", "both").code == 0
@@ -82,6 +83,7 @@ def test_a_search_over_devices_goes_on_to_the_same_bytes(inside: Inside, study: 
     assert set(table("two/evaluations.csv")["device"]) == {SLOW, FAST}
 
 
+@pytest.mark.slow
 def test_designs_are_explained_selected_and_shown_on_their_device(inside: Inside, study: Path) -> None:
     common = ("--config", study, "--algo", "exact", "--no-plots", "--preset", "device")
     run = inside("run", *common, "--set", f"devices={SLOW},{FAST}", "--out", "both")
@@ -143,6 +145,7 @@ def test_what_cannot_be_is_named(inside: Inside, study: Path, given: tuple[str, 
     assert said in answer.err
 
 
+@pytest.mark.slow
 def test_what_more_of_the_device_buys_along_a_frontier_is_that_of_its_members(inside: Inside, study: Path) -> None:
     common = ("--config", study, "--algo", "exact", "--quiet", "--no-plots", "--budget", "total_ms=none")
     assert inside("run", *common, "--set", f"devices={SLOW},{FAST}", "--out", "both").code == 0
@@ -187,6 +190,7 @@ def test_a_cheaper_design_breaks_no_budget_of_the_selection_and_is_on_no_dearer_
     assert f"device {SLOW} -> {FAST}" not in text
 
 
+@pytest.mark.slow
 def test_workers_know_the_names_of_devices(inside: Inside, study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("boards.py").write_text(
         "import numpy as np\n\ndef letters(a):\n    return np.array([float(len(n)) for n in a.columns(['device'])['device']])\n"

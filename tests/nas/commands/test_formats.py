@@ -45,6 +45,7 @@ def rows(path: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_formats_are_searched_chosen_explained_and_repeated(inside: Callable[..., Any]) -> None:
     kumar = ("--set", "precision_law=kumar")
     ran = inside("run", "--algo", "nsga2", *LINE, *FORMATS, *kumar, "--evaluations", 60, "--out", "run")
@@ -94,6 +95,7 @@ def test_a_study_of_one_format_pays_what_it_costs(inside: Callable[..., Any]) ->
 OF_EXPERTS = r", as of a dense model: of experts nobody measured it\)"
 
 
+@pytest.mark.slow
 def test_the_answer_says_what_its_format_costs_and_with_what_doubt(inside: Callable[..., Any]) -> None:
     for law, format_, said in (
         (
@@ -153,6 +155,7 @@ def test_what_cannot_be_asked_is_refused_by_name(inside: Callable[..., Any]) -> 
     assert "leave the axis out and name --precisions" in devices.err
 
 
+@pytest.mark.slow
 def test_each_format_keeps_its_own_profile_when_a_run_is_read_again(inside: Callable[..., Any]) -> None:
     board = ("--preset", "device", "--device", "jetson_orin_nano_super_8gb", "--precisions", "fp16,int8,int4")
     ran = inside("run", "--algo", "random", *LINE, *board, "--evaluations", 40, "--out", "run")
@@ -280,6 +283,7 @@ def test_select_replaces_the_precision_law_of_a_run(inside: Callable[..., Any]) 
     assert "precisions: " in refused.err
 
 
+@pytest.mark.slow
 def test_select_and_explain_solve_anew_over_formats_and_tokens(
     inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ def test_every_kind_is_priced_where_it_is_asked_for(inside: Inside) -> None:
     assert "states" in said
 
 
+@pytest.mark.slow
 def test_along_the_context_a_window_stops_growing_and_each_row_is_the_study_there(inside: Inside) -> None:
     flags = ("--preset", "device", "--contexts", "--json")
     gemma, plain = (
@@ -60,6 +61,7 @@ def test_along_the_context_a_window_stops_growing_and_each_row_is_the_study_ther
     assert plain[0]["cache_gb"] == own["resident_gb"]["kv cache"] + own["resident_gb"]["states"]
 
 
+@pytest.mark.slow
 def test_the_screen_shows_the_context_where_asked_or_where_the_study_is_of_it(inside: Inside) -> None:
     said = inside("explain", "--model", "gemma_3_1b", "--preset", "device", "--contexts").out
     (header,) = [line for line in said.splitlines() if line.lstrip().startswith("prompt")]

@@ -52,6 +52,7 @@ def full(row: dict[str, str]) -> int:
     return int(row["depth"]) - sum(int(row.get(name, 0)) for name in KINDS)
 
 
+@pytest.mark.slow
 def test_a_run_is_searched_shown_chosen_and_explained(inside: Callable[..., Any]) -> None:
     ran = inside("run", "--algo", "nsga2", *LINE, "--evaluations", 60, "--out", "run")
     assert ran.code == 0, ran.err

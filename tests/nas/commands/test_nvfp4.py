@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 FLAGS = ("--precision", "nvfp4", "--preset", "device")
 
 
@@ -18,6 +20,7 @@ def test_without_an_fp4_peak(inside: Any) -> None:
     assert "jetson_agx_thor" in refused.err
 
 
+@pytest.mark.slow
 def test_calibrated_and_repeatable(inside: Any, commands: Any) -> None:
     """Thor's own NVFP4 profile is used, and a run's recorded study, which embeds the peak, gives the same bytes."""
     flags = ("--algo", "random", "--evaluations", "40")

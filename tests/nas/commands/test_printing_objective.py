@@ -23,6 +23,7 @@ def fn(a):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["--workers", "1"]])
 def test_what_a_metric_prints_is_not_in_the_json(
     workers: list[str], tiny: dict[str, Any], tmp_path: Path, user_module: Callable[[str], str]

@@ -135,6 +135,7 @@ def test_what_one_types_is_imported(named: Path, inside: Inside) -> None:
     assert named.exists()
 
 
+@pytest.mark.slow
 def test_a_comparison_evaluates_and_imports_what_its_study_names(
     named: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:

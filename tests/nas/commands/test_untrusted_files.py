@@ -151,6 +151,7 @@ def test_a_quote_that_is_never_closed_is_named(rows: int, inside: Inside, tmp_pa
         assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_many_candidates_are_read_together_and_the_first_fault_is_named(tmp_path: Path) -> None:
     mixed = [ROW | {"depth": str(2 + i % 30)} | ({"tied": "no"} if i % 3 else {}) for i in range(3_000)]
     expected = Architectures.concatenate([one(row) for row in mixed])

@@ -67,6 +67,7 @@ def test_a_finished_run_is_shown_as_its_summary_says_and_left_as_it_was(copied: 
     assert held(copied) == before
 
 
+@pytest.mark.slow
 def test_genes_that_are_words_are_shown_as_they_are_and_ties_go_to_the_lower_time(
     inside: Inside, tmp_path: Path
 ) -> None:
@@ -157,6 +158,7 @@ def test_a_stranger_s_store_that_computes_is_refused(copied: Path, inside: Insid
     assert "expected plain tables, got a trigger" in told.err
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_not_there_is_waited_for(copied: Path, inside: Inside, tmp_path: Path) -> None:
     told = inside("watch", "nowhere", "--wait", 0.5)
     assert told.code == 2

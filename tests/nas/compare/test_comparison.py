@@ -171,6 +171,7 @@ def test_what_does_not_fit_the_folder_is_refused(
     assert (answer.code, said in answer.err) == (2, True), answer.err
 
 
+@pytest.mark.slow
 def test_what_a_file_asks_for_beside_its_studies_is_said_to_be_left(
     made: Path, compare: Compare, comparison_file: Written
 ) -> None:

@@ -166,6 +166,7 @@ def test_frontiers_under_any_law_are_those_of_brute_force(seed: int) -> None:
         frontier_agrees(problem, whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", problems(6000, 6020))
 def test_regrets_are_those_of_brute_force_where_spaces_are_covered_by_parts(seed: int) -> None:
     chance = Chance(seed)

@@ -168,6 +168,7 @@ def test_a_sweep_is_the_pick_at_every_limit(metric: str, problem: Problem) -> No
         assert row == best_row(whole, Budget(metric, limit))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["total_ms", "price"])
 def test_a_sweep_shows_every_metric_that_the_run_minimises(metric: str, inside: Inside, tmp_path: Path) -> None:
     boards = {"l4": {"price": "700 USD"}, "raspberry_pi_5": {"price": "80 USD"}}
@@ -342,6 +343,7 @@ def test_nothing_feasible_in_an_exact_run_is_diagnosed_over_the_space(
     assert f"among all {problem.space.size:,} architectures of the space" in answer.err
 
 
+@pytest.mark.slow
 def test_explain_says_what_more_would_buy(exact_run: str, inside: Inside) -> None:
     said = inside("explain", exact_run, "--select", "best").out
     assert "What more would buy, solved exactly" in said

@@ -38,6 +38,7 @@ def more(device: Device, resource: str) -> dict[str, Any]:
     return device.model_copy(update=grown | ({"other_peaks": peaks} if resource == "compute" else {})).mapping()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", STUDIES.values(), ids=STUDIES)
 def test_gains_are_differences_of_answers_solved_again(keys: dict[str, Any]) -> None:
     study = nas.load_study(**{"preset": "paper", **keys}, device=SLOW)

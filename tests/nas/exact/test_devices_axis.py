@@ -113,6 +113,7 @@ def no_solvers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entry_points, "offered", lambda kind: {})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_solvers")
 @pytest.mark.parametrize("keys", ASKED)
 def test_many_devices_solved_one_by_one_are_those_of_every_pair(keys: dict[str, Any]) -> None:

@@ -117,6 +117,7 @@ def joined_agrees(seed: int) -> None:
             gains_agree(problem, whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_frontiers_picks_and_budgets_under_joined_laws_are_those_of_brute_force(seed: int) -> None:
     joined_agrees(seed)

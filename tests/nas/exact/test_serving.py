@@ -78,6 +78,7 @@ def answers_agree(seed: int) -> None:
     every_answer_is_brute_forces(*drawn(seed), ("train_flops",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_frontiers_of_served_designs_are_those_of_brute_force(seed: int) -> None:
     _, problem, whole = drawn(seed)

@@ -33,6 +33,7 @@ def test_exact_answers_in_a_format(precision: str, problem_of: Made) -> None:
         frontier_agrees(problem, whole)
 
 
+@pytest.mark.slow
 def test_exact_answers_among_formats(problem_of: Made) -> None:
     problem = problem_of(**STUDY, precisions=["fp16", "int4", *WRITTEN], budgets={"resident_gb": 1})
     whole = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
@@ -53,6 +54,7 @@ def test_exact_answers_among_formats_that_cost_what_rounding_does(law: str, prob
         frontier_agrees(problem, whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [PickRule(None), PickRule(Budget("memory_gb", 0.4))])
 def test_the_least_expected_regret_holds_the_draws_of_formats(rule: PickRule, problem_of: Made) -> None:
     study = {**STUDY, "precisions": ["fp16", "q8_0", "q4_k_m"], "precision_law": "post_training", "law": "evidence"}

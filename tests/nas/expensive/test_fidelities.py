@@ -47,6 +47,7 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_few_tokens_first_and_survivors_longer(folder: Path, run: Run, inside: Run, asked: Asked) -> None:
     """Batches of the trainer by step, both tables, the same bytes on one worker, and nothing is trained again by --resume."""
     answer = run("--out", "out", train=STEPS, evaluations=8)
@@ -109,6 +110,7 @@ def own(folder: Path, inside: Run) -> Run:
     return started
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     [

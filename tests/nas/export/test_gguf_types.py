@@ -167,6 +167,7 @@ def test_a_type_that_we_do_not_write_is_refused(
         read_gguf(path)
 
 
+@pytest.mark.slow
 def test_a_damaged_header_is_a_finding_and_never_takes_the_machine(
     exported: Exported, small: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:

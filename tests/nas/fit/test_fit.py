@@ -409,6 +409,7 @@ def dense_rows(count: int = 15) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_dense_rows_without_a_form_are_fitted_by_the_form_that_predicts_them(inside: Any, tmp_path: Path) -> None:
     (tmp_path / "dense.csv").write_text(DENSE + "".join(dense_rows()))
     answer = inside("fit", "dense.csv", "--json")
@@ -419,6 +420,7 @@ def test_dense_rows_without_a_form_are_fitted_by_the_form_that_predicts_them(ins
     assert "activation_rate: expected values that vary" in named.err
 
 
+@pytest.mark.slow
 def test_a_diverged_row_is_left_out_by_name(inside: Any, tmp_path: Path) -> None:
     far = dense_rows()[3].rpartition(",")[0] + ",9.5\n"
     (tmp_path / "clean.csv").write_text(DENSE + "".join(dense_rows()))
@@ -459,6 +461,7 @@ def test_without_a_form_rows_that_do_not_vary_in_the_activation_rate_choose_one(
     assert "activation_rate: expected values that vary" in refused.err
 
 
+@pytest.mark.slow
 def test_a_diverged_row_changes_neither_fit_nor_verdict(inside: Any, tmp_path: Path) -> None:
     found = {}
     for diverged in (False, True):

@@ -285,6 +285,7 @@ def test_first_designs_under_a_prior_need_no_rows(typed: Inside, tmp_path: Path)
     assert typed("--next", 3, "--out", "mine.yaml").code == 2
 
 
+@pytest.mark.slow
 def test_designs_for_the_picks_beat_random_ones() -> None:
     """Truths from the prior: the true regret of the picks after four trainings, chosen and random."""
     prior = prior_of(LAW)

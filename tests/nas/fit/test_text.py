@@ -33,6 +33,7 @@ def runs(tmp_path: Path) -> Path:
     return tmp_path / "runs.csv"
 
 
+@pytest.mark.slow
 def test_a_fit_says_its_quantities_columns_and_coefficients_in_words(inside: Callable[..., Any], runs: Path) -> None:
     flags = ("--starts", 4, "--bootstraps", 40, "--next", 2, "--quiet", "--report", "report")
     said = inside("fit", runs, *flags).out

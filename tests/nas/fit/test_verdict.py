@@ -159,6 +159,7 @@ def test_a_row_that_probably_diverged_comes_with_the_flag_that_leaves_it_out(
     assert f"Surprise: line 3 (loss {loss:.4g}) by {surprise:+.3g} standard deviations off" in said[2]
 
 
+@pytest.mark.slow
 def test_agreement_of_draws_that_cannot_disagree_is_no_certainty(tmp_path: Path, inside: Callable[..., Any]) -> None:
     generator = np.random.default_rng(3)
     parameters = np.geomspace(1e7, 1e10, 30)

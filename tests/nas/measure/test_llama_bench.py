@@ -59,6 +59,7 @@ def llama_bench(folder: Path, inside: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *flags: inside("measure", "candidates.csv", *place, *how, *flags)
 
 
+@pytest.mark.slow
 def test_llama_bench(folder: Path, llama_bench: Callable[..., Any]) -> None:
     """llama-bench is called once per phase with the candidate's file, and its samples are kept."""
     answer = llama_bench()
@@ -95,6 +96,7 @@ def test_batches_are_of_llama_batched_bench(folder: Path, llama_bench: Callable[
     )
 
 
+@pytest.mark.slow
 def test_a_file_in_another_format_is_refused(folder: Path, llama_bench: Callable[..., Any]) -> None:
     """The label of a row is the file's format; a file that is not there is said as that."""
     (folder / "kind").write_text("Q4_K - Medium")

@@ -48,6 +48,7 @@ def data(folder: Path) -> dict[str, Any]:
     return content
 
 
+@pytest.mark.slow
 def test_every_case_its_pick_and_every_model_are_on_it(made: Callable[..., Path]) -> None:
     folder = made(*THREE)
     said = words(folder)
@@ -60,6 +61,7 @@ def test_every_case_its_pick_and_every_model_are_on_it(made: Callable[..., Path]
     assert "plas devices --config study" in said
 
 
+@pytest.mark.slow
 def test_a_cell_is_hatched_where_a_limit_is_exceeded_and_darkest_where_most_is_lost(made: Callable[..., Path]) -> None:
     folder = made(*THREE)
     page = (folder / "report.html").read_text()
@@ -73,6 +75,7 @@ def test_a_cell_is_hatched_where_a_limit_is_exceeded_and_darkest_where_most_is_l
     assert max(lost.values()) == 5
 
 
+@pytest.mark.slow
 def test_the_frontiers_are_the_studys(made: Callable[..., Path]) -> None:
     folder = made(*THREE)
     found = {case["name"]: case for case in data(folder)["cases"]}
@@ -83,6 +86,7 @@ def test_the_frontiers_are_the_studys(made: Callable[..., Path]) -> None:
         np.testing.assert_allclose(x, sorted(float(row["total_ms"]) for row in members), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_nothing_fits_models_alone_and_odd_names_have_a_page(
     made: Callable[..., Path], inside: Inside, tmp_path: Path
 ) -> None:
@@ -101,6 +105,7 @@ def test_nothing_fits_models_alone_and_odd_names_have_a_page(
     assert ODD in words(odd)
 
 
+@pytest.mark.slow
 def test_the_same_study_has_the_same_page_and_report_says_who_writes_it(
     made: Callable[..., Path], inside: Inside, tmp_path: Path
 ) -> None:

@@ -68,6 +68,7 @@ def test_the_page_of_a_folder_is_the_page_of_its_search(
     assert (run / "report.html").read_bytes() == written
 
 
+@pytest.mark.slow
 def test_own_metrics_are_shown_without_being_called(
     tiny: dict[str, Any], run_of: RunOf, user_module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

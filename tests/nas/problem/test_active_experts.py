@@ -48,6 +48,7 @@ def test_dense_designs_have_no_k_to_speak_of() -> None:
     assert active_experts_lines(load_law("hw_codesign"), dense, "picks") == []
 
 
+@pytest.mark.slow
 def test_run_select_explain_and_theory_say_it(
     inside: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

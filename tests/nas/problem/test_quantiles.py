@@ -32,6 +32,7 @@ SAID = (
 )
 
 
+@pytest.mark.slow
 def test_in_a_run(inside: Any) -> None:
     """The budget is the design's own bound: said, kept, shown with its factors, and resumed."""
     small = ("--algo", "random", "--evaluations", "50", *FLAGS)
@@ -50,6 +51,7 @@ def test_in_a_run(inside: Any) -> None:
     assert "total_ms@q80" in header
 
 
+@pytest.mark.slow
 def test_after_a_run(inside: Any) -> None:
     """A run without the metric is asked for it afterwards: its profile is recorded."""
     inside("run", "--algo", "random", "--evaluations", "50", *FLAGS, "--out", "run")
@@ -61,6 +63,7 @@ def test_after_a_run(inside: Any) -> None:
     assert "expected at most q80" in refused.err
 
 
+@pytest.mark.slow
 def test_as_an_objective_and_of_a_rate(inside: Any) -> None:
     answer = inside(
         "run", "--algo", "random", "--evaluations", "50", *FLAGS, "--objectives", "loss,total_ms@q80", "--verbose"
@@ -87,6 +90,7 @@ def test_refusals(inside: Any) -> None:
     assert "expected a budget on predictions, got total_ms@q80" in theory.err
 
 
+@pytest.mark.slow
 def test_of_text_beside_several_vocabularies(inside: Any) -> None:
     """Times of a token are refused at a quantile as they are without; those of text have one."""
     small = ("--algo", "random", "--evaluations", "20", *FLAGS, "--vocabulary", "16k,32k")
@@ -98,6 +102,7 @@ def test_of_text_beside_several_vocabularies(inside: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_of_an_application_and_a_study_of_devices(inside: Any) -> None:
     """A limit of an application may be at a quantile, and each case of a study of devices has its own profile."""
     Path("study.yaml").write_text("applications: {reflex: {total_ms@q80: 200}}\n")
@@ -110,6 +115,7 @@ def test_of_an_application_and_a_study_of_devices(inside: Any) -> None:
     assert "from 28 devices held out" in answer.err
 
 
+@pytest.mark.slow
 def test_formats_are_named_where_they_differ(inside: Any) -> None:
     """A space of several formats says the factors of each, and a quantile that one of them cannot claim is refused by name."""
     small = ("--algo", "random", "--evaluations", "50", "--preset", "device", "--no-plots", "--precisions", "int4,fp16")
@@ -123,6 +129,7 @@ def test_formats_are_named_where_they_differ(inside: Any) -> None:
     assert "precision fp16: tpot_ms@q90: expected at most q80" in refused.err
 
 
+@pytest.mark.slow
 def test_a_run_of_an_earlier_version_goes_on_with_its_plain_limit(inside: Any) -> None:
     """What such a budget was recorded as is a limit on the prediction; another meaning is not given to it."""
     inside("run", "--algo", "random", "--evaluations", "50", *FLAGS, "--budget", "total_ms=121", "--out", "run")

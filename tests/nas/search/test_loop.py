@@ -341,6 +341,7 @@ def test_a_stored_state_shortens_the_replay_and_changes_nothing(
     assert search.progress.replayed == stops[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

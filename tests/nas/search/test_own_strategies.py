@@ -125,6 +125,7 @@ FrontierMutation.sections = _sections
 """
 
 
+@pytest.mark.slow
 def test_what_a_strategy_says_stands_in_the_answer_its_page_and_its_files(
     own: str, study: str, inside: Inside, tmp_path: Path
 ) -> None:

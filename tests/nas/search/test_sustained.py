@@ -148,6 +148,7 @@ def test_times_at_a_quantile_are_later(problem_of: Callable[..., Problem], share
     assert untold == cold
 
 
+@pytest.mark.slow
 def test_the_commands_take_it(inside: Callable[..., Any]) -> None:
     """run, explain, devices, select and resume; of devices those of which nothing is known are left out by name."""
     ran = inside("run", "--algo", "exact", "--device", "a19_pro", "--set", "sustained=true", "--verbose", "--out", "r")

@@ -151,6 +151,7 @@ def check(name: str, answer: tuple[list[float], list[str]], expected: dict[int, 
         assert math.isnan(value) if depth in expected and depth != 7 else depth == 7 or value == depth / 2, depth
 
 
+@pytest.mark.slow
 def test_everything_that_goes_wrong_in_processes_fails_its_own_architecture(
     called: Called, user_module: Written
 ) -> None:
@@ -185,6 +186,7 @@ def test_the_clock_of_an_evaluation_runs_in_the_main_thread_and_leaves_no_trace(
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_threads_have_the_drivers_clock(called: Called, user_module: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluating, "GRACE_S", 0.5)  # a busy machine may let the others wait
     text = "import time\ndef fn(a):\n    time.sleep(2.5 * (a.depth[0] == 2))\n    return a.depth / 2\n"

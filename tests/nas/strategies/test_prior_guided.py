@@ -286,6 +286,7 @@ def test_what_a_step_stopped_has_reached_nothing_and_counts_as_not_evaluated(bar
         assert lessons.columns["evaluated"][best] == (not asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("handling", ["penalty", "reject"])
 def test_budgets_that_are_hidden_from_it_are_learned(handling: Any, bare: Made) -> None:
     problem = with_own(bare(budgets={"memory_gb": 0.5}), *distorted(bare()))

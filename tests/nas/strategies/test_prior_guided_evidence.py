@@ -48,6 +48,7 @@ def error(strategy: PriorGuided, problem: Problem, told: Evaluations) -> float:
     return float(np.sqrt(np.nanmean(np.square(expected - truth))))
 
 
+@pytest.mark.slow
 def test_evidence_teaches_and_is_begun_from_at_once(bare: Made) -> None:
     problem = with_own(bare(), *distorted(bare()))
     told = problem.evaluate(problem.space.genotypes(np.arange(0, 90, 15)))

@@ -73,6 +73,7 @@ def test_mistakes_are_named(keys: dict[str, Any], message: str) -> None:
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_frontier_over_chips_is_brute_forces() -> None:
     study = assembled(chip=CHIP, precision="int8", objectives=["loss", "total_ms", "cost"], budgets={"total_ms": 300})
     problem = replace(study.problem, queries=())

@@ -54,6 +54,7 @@ def runnable(problem: Problem, engine: str) -> np.ndarray[Any, Any]:
     return np.array([k for k in range(len(every)) if not RUNS[engine].lacks(found[np.array([k])], precision)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("space", "engine"), [("paper", "llama.cpp"), (LAYERS, "llama.cpp"), (LAYERS, "vLLM"), (LAYERS, "MLX")]
 )
@@ -72,6 +73,7 @@ def rows_at(problem: Problem, genotypes: Any) -> set[tuple[Any, ...]]:
     return {tuple(row) for row in np.stack([getattr(found, name) for name in names], axis=1).tolist()}
 
 
+@pytest.mark.slow
 def test_the_answer_is_the_best_of_those_that_run(problem_of: Callable[..., Problem]) -> None:
     whole = problem_of(**ONE, budgets=BUDGETS)
     narrowed = problem_of(**ONE, budgets=BUDGETS, engine="llama.cpp")
@@ -86,6 +88,7 @@ def test_the_answer_is_the_best_of_those_that_run(problem_of: Callable[..., Prob
     )
 
 
+@pytest.mark.slow
 def test_the_board_of_the_first_page_gets_no_expert_alone(inside: Callable[..., Any]) -> None:
     Path("board.yaml").write_text(yaml.safe_dump(ONE["device"]))
     flags = ["--algo", "exact", "--space", "paper", "--preset", "device", "--device", "board.yaml", "--out", "run"]

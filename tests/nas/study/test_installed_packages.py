@@ -769,6 +769,7 @@ def test_a_run_in_their_format_holds_it_and_is_repeated_without_the_package(
     assert "got 'acme4'" in answer.err
 
 
+@pytest.mark.slow
 def test_their_format_is_the_same_in_cases_of_devices(formatting: Path, inside: Inside, tmp_path: Path) -> None:
     axes = {"depth": [8, 16], "width": [512, 1024], "expert_ffn_ratio": [2, 4], "n_kv_heads": [1]}
     (tmp_path / "dense.yaml").write_text(yaml_source.dump({"name": "dense", "axes": axes}))

@@ -303,6 +303,7 @@ def test_the_format_that_a_config_says_its_weights_have(said: Any, words: str, n
         assert stored_format(content) == (words, name)
 
 
+@pytest.mark.slow
 def test_a_config_is_priced_in_its_own_format_and_says_what_it_leaves_out(
     inside: Callable[..., Any], tmp_path: Path
 ) -> None:

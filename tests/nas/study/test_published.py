@@ -50,6 +50,7 @@ def test_the_paper_keeps_its_model_and_whoever_names_one_gets_that_one() -> None
     assert len(both) > 1
 
 
+@pytest.mark.slow
 def test_a_recorded_study_holds_the_models_themselves(inside: Callable[..., Any]) -> None:
     line = ("--device", "raspberry_pi_5", "--algo", "random", "--evaluations", 20, "--quiet", "--no-plots")
     assert inside("run", *line, "--budget", "tpot_ms=60", "--out", "run").code == 0

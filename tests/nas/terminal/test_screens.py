@@ -151,6 +151,7 @@ def test_ascii_is_enough(folder: Path) -> None:
     assert ". frontier" in said
 
 
+@pytest.mark.slow
 def test_a_fit_longer_than_the_screen_ends_with_its_verdict(tmp_path: Path) -> None:
     depths, widths = (4, 8, 12, 16), (512, 768, 1024)
     rows = [

@@ -98,6 +98,7 @@ def test_the_posterior_is_that_of_importance_sampling(prior: Belief, n: int) -> 
     np.testing.assert_allclose(found.belief.sd, sd, rtol=0.3)
 
 
+@pytest.mark.slow
 def test_intervals_of_differences_hold_what_they_say_and_shrink(prior: Belief) -> None:
     held, ratios = [], []
     for seed in range(12):
