@@ -4,7 +4,7 @@ A law knows nothing beyond its rows. A design is inside where one row lies withi
 within a factor FAR. What the law does not see has a range. Designs with and without experts have a region each.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import cache
 from typing import Annotated, Literal
@@ -20,6 +20,7 @@ from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
 DesignKind = Literal["dense", "sparse"]
 Value = FloatArray | float
+RangeOf = Callable[[str], "Range | None"]
 Range = tuple[Value, Value]  # the least and the greatest; one object twice where they are the same
 AXES = ("depth", "width", "active_parameters", "expert_ffn_ratio")
 OF_EXPERTS = ("n_experts", "top_k", "stored_per_active")  # which say nothing more of dense designs
@@ -95,25 +96,32 @@ class Region(BaseModel):
         heads = {"head_dim": shape["width"], "n_heads": np.ones_like(size), "n_kv_heads": np.ones_like(size)}
         return Architectures.from_columns({**shape, **heads, "expert_size": size})
 
-    def excess(self, range_of: Callable[[str], Range | None]) -> Iterator[tuple[str, Value]]:
+    def excess(self, range_of: RangeOf) -> Iterator[tuple[str, Value]]:
         """By quantity, and for `rows`: ln of the factor by which a design lies beyond, 0 inside; of ranges of a quantity the least in them.
 
         `range_of` a quantity is None where it is not known: it decides nothing then.
         """
-        for name, (least, most) in (*self.ranges.items(), *self.usual.items()):
-            if (ends := range_of(name)) is not None:
-                yield name, _beyond(*ends, least, most)
-        if self.rows:
-            yield ROWS, self._from_rows(range_of)
+        yield from _beyond_ranges((*self.ranges.items(), *self.usual.items()), range_of)
+        if (logs := self._logs(range_of)) is not None:
+            yield ROWS, self._too_far(*logs)
 
-    def _from_rows(self, range_of: Callable[[str], Range | None]) -> Value:
-        """ln of the factor by which a design is too far from every row, and from three of them."""
+    def outside(self, range_of: RangeOf) -> Iterator[tuple[str, Value]]:
+        """By quantity, and for `rows`: above 0 where a design lies beyond; what is merely unusual does not count."""
+        yield from _beyond_ranges(self.ranges.items(), range_of)
+        if (logs := self._logs(range_of)) is not None:
+            yield ROWS, np.asarray(~self._near(*logs), dtype=np.float64)
+
+    def _logs(self, range_of: RangeOf) -> tuple[list[int], FloatArray, FloatArray] | None:
+        """The axes that are known, and the logarithms of their ends, (axes, n); None where nothing is to be near."""
         known = [(at, ends) for at, name in enumerate(self.axes) if (ends := range_of(name)) is not None]
-        if not known:
-            return 0.0
+        if not known or not self.rows:
+            return None
         logs = np.stack(np.broadcast_arrays(*(np.atleast_1d(np.log(end)) for _, ends in known for end in ends)))
-        places, low, high = [at for at, _ in known], logs[0::2], logs[1::2]
-        found = np.zeros(logs.shape[1])
+        return [at for at, _ in known], logs[0::2], logs[1::2]
+
+    def _too_far(self, places: list[int], low: FloatArray, high: FloatArray) -> FloatArray:
+        """ln of the factor by which a design is too far from every row, and from three of them, (n,)."""
+        found = np.zeros(low.shape[1])
         left = np.flatnonzero(~self._near(places, low, high))
         size = max(1, AT_ONCE // len(self.rows))
         for rows in (left[start : start + size] for start in range(0, len(left), size)):
@@ -171,6 +179,12 @@ def _too_far(apart: FloatArray) -> FloatArray:
     if len(apart) >= SEVERAL:
         over = np.minimum(over, np.partition(apart, SEVERAL - 1, axis=0)[SEVERAL - 1] - FAR)
     return np.asarray(_positive(over))
+
+
+def _beyond_ranges(ranges: Iterable[tuple[str, tuple[float, float]]], range_of: RangeOf) -> Iterator[tuple[str, Value]]:
+    for name, (least, most) in ranges:
+        if (ends := range_of(name)) is not None:
+            yield name, _beyond(*ends, least, most)
 
 
 def _beyond(low: Value, high: Value, least: float, most: float) -> Value:
@@ -241,12 +255,14 @@ def _joined(first: Region, second: Region) -> Region:
 def kinds_of(
     regions: Mapping[DesignKind, Region],
     n_experts: AnyArray,
-    range_of: Callable[[str], Range | None],
+    range_of: RangeOf,
     every: Mapping[str, tuple[float, float]],
+    left_by: Callable[[Region, RangeOf], Iterable[tuple[str, Value]]] = Region.excess,
 ) -> dict[str, FloatArray]:
     """By quantity, and for `rows`: how far designs of each kind, told by their number of experts (n,), leave its region, (n,); only what some leave.
 
     A kind without a region leaves that of the other by its number of experts, at least. every: ranges of designs of both kinds.
+    left_by: `Region.outside` where it is enough whether they leave it.
     """
     sparse, found = np.asarray(n_experts) > 1, dict[str, FloatArray]()
     kinds = (
@@ -257,7 +273,7 @@ def kinds_of(
     for region, rows in kinds:
         if not region.names or not rows.any():
             continue
-        for name, over in region.excess(range_of):
+        for name, over in left_by(region, range_of):
             left = np.where(rows, over, 0.0)
             if left.any():
                 found[name] = np.maximum(left, found.get(name, 0.0))

@@ -1,6 +1,6 @@
 """Loss laws: a form (a module of `law_forms`) with coefficients and the range they were fitted on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -12,7 +12,9 @@ from objectives.loss_law.coverage import (
     RANGED,
     DesignKind,
     Range,
+    RangeOf,
     Region,
+    Value,
     beyond,
     extrapolation,
     kinds_of,
@@ -373,20 +375,21 @@ class Law(BaseModel):
 
     def excess(self, architectures: Architectures) -> dict[str, FloatArray]:
         """By quantity that any row leaves, and `rows`: ln of the factor by which each lies beyond what the law's rows cover, (n,), 0 inside."""
-        return self._excess(self.regions, architectures)
+        return self._left(architectures, Region.excess)
 
-    def _excess(self, regions: Mapping[DesignKind, Region], architectures: Architectures) -> dict[str, FloatArray]:
+    def _left(
+        self, architectures: Architectures, left_by: Callable[[Region, RangeOf], Iterator[tuple[str, Value]]]
+    ) -> dict[str, FloatArray]:
         def range_of(name: str) -> Range | None:
             if name in OF_TRAINING and self.tokens is None:
                 return None
             return (each := self.feature(architectures, name), each)
 
-        return kinds_of(regions, architectures.n_experts, range_of, self.covered_vocabularies)
+        return kinds_of(self.regions, architectures.n_experts, range_of, self.covered_vocabularies, left_by)
 
     def outside(self, architectures: Architectures) -> dict[str, BoolArray]:
         """Which rows lie outside of what its rows cover, per quantity that any row leaves, and `rows`; what is merely unusual does not count."""
-        trained = {kind: region.model_copy(update={"usual": {}}) for kind, region in self.regions.items()}
-        return {name: over > 0.0 for name, over in self._excess(trained, architectures).items()}
+        return {name: over > 0.0 for name, over in self._left(architectures, Region.outside).items()}
 
     def extrapolation(self, architectures: Architectures) -> FloatArray:
         """How many times beyond what its rows cover, or published models usually have, each design lies, over all quantities together, (n,); 1 inside."""
