@@ -165,13 +165,9 @@ def _fine_print(theory: list[Claim]) -> list[Correction]:
         Correction(
             "sec:theory",
             "six cases by hand",
-            f"One geometric program, convex in logarithms: 4 GB, width free, solved to {_order(whole_problem.residual)} in {whole_problem.steps} steps, with a certified bound.",
+            f"One geometric program, convex in logarithms: 4 GB, width free, solved to below 1e{int(np.ceil(np.log10(whole_problem.residual)))} in {whole_problem.steps} steps, with a certified bound.",
         ),
     ]
-
-
-def _order(value: float) -> str:
-    return f"below 1e{int(np.ceil(np.log10(value)))}"
 
 
 def _dual_corners() -> str:

@@ -23,11 +23,10 @@ def draw(folder: Path) -> dict[str, str]:
     """Write the pictures; file names with captions."""
     inner_folder(made_folder(folder.parent), folder.name)
     made = problem(latency="closed_form", budgets={"decode_ms": 20, "memory_gb": 2})
-    theory = TheoryProblem(made)
     with styled(STYLE):
         save(frontiers(), folder / "reproduction_frontiers", dpi=130, svg=False)
         save(evolution(), folder / "reproduction_evolution", dpi=130, svg=False)
-        save(map_figure(theory, "decode_ms"), folder / "reproduction_regimes", dpi=130, svg=False)
+        save(map_figure(TheoryProblem(made), "decode_ms"), folder / "reproduction_regimes", dpi=130, svg=False)
     budgets = " and ".join(str(b) for b in made.budgets if isinstance(b, Budget))
     return {
         "reproduction_frontiers.png": "Exact frontiers per phase and precision, AGX Orin, operator model [fig:pareto_frontier].",
