@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from nas.files import yaml_source
 from plas_paper.reproduce.whole_spaces import looked_at
@@ -13,7 +13,6 @@ CONDITIONS = "holds under stated conditions"
 FAILS = "does not hold"
 UNKNOWN = "cannot be checked without the authors' data"
 VERDICTS = (HOLDS, CONDITIONS, FAILS, UNKNOWN)
-FILE = "statements.yaml"
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,7 @@ class Claim:
 @cache
 def statements() -> dict[str, Statement]:
     """Every statement by its key, in the paper's order."""
-    label = f"plas_paper/reproduce/{FILE}"
-    content, _ = yaml_source.parse(files("plas_paper.reproduce").joinpath(FILE).read_text(encoding="utf-8"), label)
+    content, _ = yaml_source.read(Path(__file__).with_name("statements.yaml"))
     return {
         key: Statement(key, **{**fields, "corrections": tuple(fields.get("corrections", ()))})
         for key, fields in content.items()
