@@ -15,8 +15,8 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.search.assembly import assemble
-from nas.theory.rounding import Rounded, round_off
-from nas.theory.theory_problem import TheoryProblem
+from plas_paper.rounding import Rounded, round_off
+from plas_paper.theory_problem import TheoryProblem
 
 DEVICES = ("jetson_agx_orin_64gb", "jetson_orin_nano_super_8gb", "rtx_4090")
 SINGLE = 45  # latency budgets alone

@@ -2,8 +2,9 @@
 
 import ast
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,13 @@ def _places(module: str, *, file: bool) -> Iterator[Path]:
 
 
 DISTRIBUTION = "plas-codesign"
+
+
+def bundled(kind: str) -> dict[str, EntryPoint]:
+    """Return the entry points `plas.KIND` of the packages that come with the core, by name."""
+    with suppress(PackageNotFoundError):  # a checkout on the path
+        return {point.name: point for point in distribution(DISTRIBUTION).entry_points.select(group=f"plas.{kind}")}
+    return {}
 
 
 @cache

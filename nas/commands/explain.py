@@ -50,8 +50,8 @@ from nas.study.towers import BYTES
 from nas.terminal.console import notice
 from nas.terminal.doors import command
 from nas.terminal.tables import show
-from nas.theory.relaxation import relaxed_gains
 from objectives.display_text import in_a_command
+from objectives.plugins import bundled
 from search_spaces.architectures import Architectures
 from search_spaces.columns import any_of
 
@@ -168,10 +168,13 @@ def _study_and_design(request: ExplainRequest) -> tuple[Study, Baseline]:
 
 
 def _in_theory(problem: Problem, pick: Evaluations, gains: tuple[DeviceGain, ...]) -> dict[str, float]:
-    """What more of the pick's device buys in the continuous problem, where theory covers the study."""
+    """What more of the pick's device buys in the continuous problem, where theory is installed and covers the study."""
+    theory = bundled("gains").get("theory")
+    if theory is None:
+        return {}
     there, own = on_its_device(problem, pick)
     design, alone = there.architectures(own.genotypes), replace(there, space=there.space.on_one_device)
-    return relaxed_gains(alone, design, [gain.resource for gain in gains])
+    return theory.load()(alone, design, [gain.resource for gain in gains])  # type: ignore[no-any-return]
 
 
 def _within(problem: Problem, how: str) -> Problem:

@@ -21,7 +21,7 @@ class Right(Enum):
 
 RIGHTS = {
     **dict.fromkeys(("run", "compare"), Right.STUDY),
-    **dict.fromkeys(("theory", "explain", "export", "list"), Right.TYPED),
+    **dict.fromkeys(("explain", "export", "list"), Right.TYPED),
 }  # every other command: nothing; one of an installed package: what it says itself
 _command: ContextVar[str] = ContextVar(
     "command", default=""

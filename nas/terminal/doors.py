@@ -10,7 +10,7 @@ from nas.errors import UsageError
 from objectives.plugins import first_line, folder, located
 
 COMMANDS = (
-    *("run", "compare", "select", "explain", "fit", "theory", "export"),
+    *("run", "compare", "select", "explain", "fit", "export"),
     *("measure", "calibrate", "report", "watch", "list", "init"),
 )
 
@@ -23,7 +23,6 @@ PACKAGES = {
     "pairs": "fleet",
     "publish": "bench",
     "scores": "evidence",
-    "reproduce": "reproduce",
 }
 
 #: Objectives that ship and cost, by the module of their command. A module has `UNIT`, `LOG_SCALE`, `PRIOR` and `COST_S`, as shipped metrics and functions

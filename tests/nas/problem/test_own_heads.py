@@ -19,8 +19,8 @@ from nas.problem.picks import answers
 from nas.problem.problem import Problem
 from nas.search.assembly import Study
 from nas.study.baselines import baseline, baseline_questions
-from nas.theory.theory_problem import TheoryProblem
 from objectives.assessment import Assessment
+from plas_paper.theory_problem import TheoryProblem
 from search_spaces.arrays import IntArray
 
 VOCABULARIES = (8192, 32_000, 151_936)

@@ -11,8 +11,8 @@ from nas.api.study import load_study
 from nas.errors import UsageError
 from nas.study.metrics import parse_budget
 from nas.terminal import doors
-from nas.theory import prediction, theory_problem
-from nas.theory.theory_problem import TheoryProblem
+from plas_paper import prediction, theory_problem
+from plas_paper.theory_problem import TheoryProblem
 
 ROOT = Path(__file__).resolve().parents[3]
 NOT_PROPOSED = (  # both names are meant

@@ -11,12 +11,12 @@ import pytest
 import nas
 from nas.errors import UsageError
 from nas.study.configuration import StudyConfig
-from nas.theory.theory_problem import OPTIONS, TheoryProblem
 from objectives.assessment import Assessment
 from objectives.device import Device
 from objectives.latency.closed_form import COLUMNS, DEVICE, PRECISION, SCENARIO, latency_ms, part_seconds, uncovered
 from objectives.precision import Precision
 from objectives.scenario import Scenario
+from plas_paper.theory_problem import OPTIONS, TheoryProblem
 from search_spaces.architectures import Architectures, one
 from search_spaces.columns import CODES, DEFAULTS, NOT_OF_A_MODEL, TEXTS, code
 from tests.sources import FILES, text

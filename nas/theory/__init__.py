@@ -1,1 +1,0 @@
-"""The paper's theory, corrected: regimes, closed forms, the convex program and its bound, the best design under it."""

@@ -1,0 +1,97 @@
+"""The work of `theory`: a study's problem, or that of new hardware, predicted, printed, drawn and written."""
+
+from dataclasses import replace
+
+from nas.answer.carried_study import write_with_study
+from nas.answer.law_sentences import design_lines
+from nas.errors import InfeasibleError, UsageError
+from nas.problem.objective import EXTRAPOLATION, Budget
+from nas.problem.problem import Problem
+from nas.search.assembly import Study, assemble, under_preset
+from nas.study.configuration import PAPER_APPLICATIONS
+from nas.study.layers import layered
+from nas.terminal.console import notice
+from nas.terminal.doors import command
+from nas.terminal.tables import show
+from plas_paper.prediction import candidate_columns, predict
+from plas_paper.request import TheoryRequest
+from plas_paper.theory_document import theory_document
+
+
+def answer(request: TheoryRequest) -> None:
+    """Predict, print, draw, write.
+
+    Raises:
+        UsageError: what the theory does not cover.
+        InfeasibleError: nothing meets the budgets.
+    """
+    study = _study(request)
+    problem = study.problem if request.application is None else _with_application(study, request.application)
+    prediction = predict(problem, request.width, exact=request.exact)
+    design = prediction.rounded.design
+    under = None
+    if study.laws and design is not None:
+        under = design_lines(problem, study.laws, problem.architectures(design.genotypes))
+    show(theory_document(prediction, under_preset(study, "device"), under), as_json=request.json)
+    if request.out is not None and (columns := candidate_columns(prediction)):
+        write_with_study(request.out, columns, replace(study, problem=problem))
+        if not request.quiet:
+            notice(f"{len(columns['id'])} designs worth training written to {request.out}")
+    if request.plots is not None:
+        from plas_paper.regime_map import draw
+
+        drawn = draw(prediction, request.plots)
+        if not request.quiet:
+            notice(f"{', '.join(drawn)} written to {request.plots}")
+    if prediction.rounded.design is None:
+        raise InfeasibleError(
+            f"theory: none of the {prediction.rounded.designs:,} designs tried meets the budgets; {command('run')} --algo exact says why"
+        )
+
+
+def _study(request: TheoryRequest) -> Study:
+    hardware = new_hardware(request)
+    if hardware is not None and "device" in request.flags:
+        raise UsageError("device: expected --device or --compute, --bandwidth and --memory, got both; drop one")
+    conventions = {} if request.config else {"preset": "paper"}  # the theory is the paper's
+    flags = {**conventions, **request.flags, "algo": "exact"} | ({} if hardware is None else {"device": hardware})
+    raw, origins = layered(flags, request.settings, request.config)
+    if request.application is not None and raw.get("applications") is None:
+        raw["applications"] = PAPER_APPLICATIONS
+    study = assemble({**raw, "params": {}}, origins)
+    if EXTRAPOLATION in study.config.metric_budgets:
+        return study
+    return replace(study, problem=replace(study.problem, budgets=study.problem.limits))
+
+
+def new_hardware(request: TheoryRequest) -> dict[str, str] | None:
+    """A device that is in no catalogue, as YAML content; None where no figure of it was given.
+
+    Raises:
+        UsageError: only some of the three figures.
+    """
+    figures = {"--compute": request.compute, "--bandwidth": request.bandwidth, "--memory": request.memory}
+    given = {flag: figure for flag, figure in figures.items() if figure is not None}
+    if not given:
+        return None
+    if missing := [flag for flag in figures if flag not in given]:
+        raise UsageError(
+            f"hardware: expected all of --compute, --bandwidth and --memory, got no {', '.join(missing)}; add it"
+        )
+    peak = given["--compute"].replace("TOPS", "TOP/s")
+    return {
+        "name": "new hardware",
+        "fp16": peak.replace("OP/s", "FLOP/s").replace("FLFLOP/s", "FLOP/s"),
+        "int8": peak.replace("FLOP/s", "OP/s"),
+        "bandwidth": given["--bandwidth"],
+        "memory": given["--memory"],
+    }
+
+
+def _with_application(study: Study, name: str) -> Problem:
+    budgets = {q.label: q.budget for q in study.problem.queries if q.budget is not None and not q.baseline}
+    if name not in budgets:
+        raise UsageError(f"application: expected one of {', '.join(budgets)}, got {name!r}; choose one")
+    budget: Budget = budgets[name]
+    others = tuple(b for b in study.problem.budgets if b.metric != budget.metric)
+    return replace(study.problem, budgets=(*others, budget))
