@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,14 @@ def _places(module: str, *, file: bool) -> Iterator[Path]:
 
 
 DISTRIBUTION = "plas-codesign"
+
+
+def bundled(group: str) -> dict[str, Any]:
+    """Return what the packages that come with the core offer in a group of entry points, by name, imported."""
+    try:
+        return {point.name: point.load() for point in distribution(DISTRIBUTION).entry_points.select(group=group)}
+    except PackageNotFoundError:  # a checkout on the path
+        return {}
 
 
 @cache

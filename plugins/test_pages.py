@@ -12,7 +12,7 @@ READMES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "plugins").glob
 
 def test_every_package_has_a_page() -> None:
     packages = {path.parent.name for path in (ROOT / "plugins").glob("*/pyproject.toml")}
-    assert {Path(page).parts[1] for page in PAGES} == {Path(page).parts[1] for page in READMES} == packages
+    assert {Path(page).parts[1] for page in READMES} == packages <= {Path(page).parts[1] for page in PAGES}
 
 
 def prose(page: Path) -> str:
