@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.plas_board.calibrating.conftest import board as _board
-from tests.plas_board.calibrating.conftest import shown
 
 from nas.export.gguf import entries
 from nas.export.gguf_types import FORMATS as WRITTEN
@@ -25,6 +23,8 @@ from objectives.transfers import Conditions
 from objectives.weight_formats.table import TYPES, WEIGHT_FORMATS
 from plas_board.calibrating.group import calibrate
 from plas_board.calibrating.measurements import Measurement
+from plugins.board.tests.calibrating.conftest import board as _board
+from plugins.board.tests.calibrating.conftest import shown
 from search_spaces.architectures import Architectures, one
 from search_spaces.formats import FORMATS, base_of
 from tests.nas.export.conftest import exported as _exported

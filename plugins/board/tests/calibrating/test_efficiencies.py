@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.plas_board.calibrating.conftest import MODELS, TRUE, shown
 
 from objectives.device import Calibration, Device
 from objectives.dimensions import Dimensions
@@ -14,6 +13,7 @@ from plas_board.calibrating.efficiencies import PARAMETERS, fit, freedom
 from plas_board.calibrating.group import calibrate, groups
 from plas_board.calibrating.measurements import Measurement
 from plas_board.calibrating.terms import predict, scenario_of, terms
+from plugins.board.tests.calibrating.conftest import MODELS, TRUE, shown
 
 
 def test_measured_phases_are_complete_fused_and_causal(board: Device, law: Law) -> None:

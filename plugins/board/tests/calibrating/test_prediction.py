@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.plas_board.calibrating.conftest import MODELS, shown
 
 from objectives.device import Calibration, Device
 from objectives.dimensions import Dimensions
@@ -14,6 +13,7 @@ from plas_board.calibrating.efficiencies import PARAMETERS, Freedom, calibration
 from plas_board.calibrating.held_out import Group, choose
 from plas_board.calibrating.measurements import Measurement
 from plas_board.calibrating.terms import predict, predict_with_slopes, scenario_of, terms
+from plugins.board.tests.calibrating.conftest import MODELS, shown
 
 WHOLE = Calibration(
     compute_efficiency=0.6,

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.plas_board.calibrating.conftest import TRUE, shown
 
 from objectives.assessment import Assessment
 from objectives.device import Calibration, Device, SlowMemory
@@ -14,6 +13,7 @@ from plas_board.calibrating.group import groups
 from plas_board.calibrating.measurements import Measurement
 from plas_board.calibrating.served import NO_MEMORY, refused, served_groups
 from plas_board.calibrating.terms import scenario_of
+from plugins.board.tests.calibrating.conftest import TRUE, shown
 
 SPARSE = ("Qwen3-30B-A3B", "gpt-oss-20b", "OLMoE-1B-7B")
 HOST = SlowMemory(bandwidth="50 GB/s", capacity="64 GB")

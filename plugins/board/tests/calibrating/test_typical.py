@@ -7,7 +7,6 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from tests.plas_board.calibrating.conftest import shown
 
 from benchmarks import typical
 from objectives.device import Chip, Device
@@ -27,6 +26,7 @@ from objectives.typical.efficiencies import (
 )
 from plas_board.calibrating.group import calibrate
 from plas_board.calibrating.terms import predict, terms
+from plugins.board.tests.calibrating.conftest import shown
 
 
 def chip(kind: str, **figures: object) -> Device:

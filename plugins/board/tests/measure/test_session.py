@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.plas_board.measure.conftest import CANDIDATES, STAND_IN
 
 from nas.record.folder import locked
 from nas.study.catalogue import load_device
+from plugins.board.tests.measure.conftest import CANDIDATES, STAND_IN
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
