@@ -22,6 +22,7 @@ COPY configs configs
 COPY search_spaces search_spaces
 COPY objectives objectives
 COPY nas nas
+COPY plugins/board plugins/board
 COPY plugins/paper plugins/paper
 COPY plugins/range plugins/range
 COPY plugins/train plugins/train

@@ -20,13 +20,13 @@ import numpy as np
 from benchmarks.calibration import calibrations, device, measurements, public_rows, unread
 from benchmarks.held_out import CPU, SHORT, cpu_rows
 from benchmarks.typical import Judged, coverage, left_out, public_groups
-from nas.calibrate.command import LAW
 from nas.files.tables import csv_text
 from nas.study.catalogue import load_law
-from objectives.calibrating.group import PHASES, Calibrated, calibrate
-from objectives.calibrating.held_out import Group, leave_one_out
-from objectives.calibrating.measurements import Measurement
 from objectives.device import Device
+from plas_board.calibrate.command import LAW
+from plas_board.calibrating.group import PHASES, Calibrated, calibrate
+from plas_board.calibrating.held_out import Group, leave_one_out
+from plas_board.calibrating.measurements import Measurement
 from search_spaces.arrays import FloatArray
 
 BY_MODEL, BY_LENGTH, FITTED = "other models", "other lengths", "fitted to"

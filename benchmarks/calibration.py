@@ -18,16 +18,16 @@ from pathlib import Path
 
 import numpy as np
 
-from nas.calibrate.command import LAW, resolve
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.study.catalogue import load_device, load_law
-from objectives.calibrating.group import Calibrated, calibrate, groups, with_beside
-from objectives.calibrating.held_out import Group, choose
-from objectives.calibrating.measurements import LeftOut, Measurement, read
-from objectives.calibrating.terms import Terms, predict, terms
 from objectives.device import Calibration, Device
 from objectives.loss_law.law import Law
+from plas_board.calibrate.command import LAW, resolve
+from plas_board.calibrating.group import Calibrated, calibrate, groups, with_beside
+from plas_board.calibrating.held_out import Group, choose
+from plas_board.calibrating.measurements import LeftOut, Measurement, read
+from plas_board.calibrating.terms import Terms, predict, terms
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.calibration import calibrations, public_rows
-from nas.calibrate.command import LAW, resolve
 from nas.study.catalogue import load_device, load_law
-from objectives.calibrating.group import PHASES, calibrate, groups
-from objectives.calibrating.measurements import read
+from plas_board.calibrate.command import LAW, resolve
+from plas_board.calibrating.group import PHASES, calibrate, groups
+from plas_board.calibrating.measurements import read
 from search_spaces.arrays import FloatArray
 
 NPU = "rk3588_npu"

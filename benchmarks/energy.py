@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from nas.calibrate.command import calibrated
 from nas.files import yaml_source
-from objectives.calibrating.energy import EnergyGroup
+from plas_board.calibrate.command import calibrated
+from plas_board.calibrating.energy import EnergyGroup
 
 BOARD = "jetson_orin_nano_super_8gb"
 MODES = {"7w": f"{BOARD}@7w", "15w": f"{BOARD}@15w", "25w": f"{BOARD}@25w", "maxn": BOARD}

@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.calibration import BENCH, RUNTIME, Chosen, calibrations, dense, device, measurements, public_rows
-from nas.calibrate.command import LAW, resolve
 from nas.study.catalogue import load_law
-from objectives.calibrating.group import PHASES, calibrate, groups
-from objectives.calibrating.held_out import Group, leave_one_out
-from objectives.calibrating.measurements import Measurement, read
-from objectives.calibrating.terms import terms
 from objectives.device import Device
+from plas_board.calibrate.command import LAW, resolve
+from plas_board.calibrating.group import PHASES, calibrate, groups
+from plas_board.calibrating.held_out import Group, leave_one_out
+from plas_board.calibrating.measurements import Measurement, read
+from plas_board.calibrating.terms import terms
 from search_spaces.arrays import FloatArray
 
 FITS_NOTHING = 0.25  # held-out error from which a row is named

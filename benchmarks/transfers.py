@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.calibration import dense, device, fitted_to, measurements, public_rows
-from nas.calibrate.command import LAW
 from nas.study.catalogue import load_law
-from objectives.calibrating.group import PHASES, calibrate, groups
-from objectives.calibrating.measurements import Measurement
-from objectives.calibrating.terms import predict, terms
 from objectives.device import Device, Phase
 from objectives.measured_bounds import conformal_factor
 from objectives.transfers import BATCH_DOWN, BATCH_UP, EXPERTS, FORMATS, LONGER, SHORTER, Ratios, Step
+from plas_board.calibrate.command import LAW
+from plas_board.calibrating.group import PHASES, calibrate, groups
+from plas_board.calibrating.measurements import Measurement
+from plas_board.calibrating.terms import predict, terms
 from search_spaces.arrays import FloatArray
 
 Pair = tuple[Device, str, Sequence[Measurement], Sequence[Measurement]]

@@ -32,22 +32,22 @@ import numpy as np
 from scipy.optimize import minimize
 
 from benchmarks.calibration import device, measurements, public_rows
-from nas.calibrate.command import LAW, resolve
-from nas.calibrate.inputs import read_input
-from nas.calibrate.request import CalibrateRequest
 from nas.files import yaml_source
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
-from objectives.calibrating.efficiencies import class_priors
-from objectives.calibrating.group import PHASES, calibrate, groups
-from objectives.calibrating.held_out import Group, choose, leave_one_out
-from objectives.calibrating.measurements import Measurement, read
-from objectives.calibrating.terms import Terms, predict, terms
 from objectives.counts import active, total
 from objectives.device import Calibration, Chip, Device, Phase
 from objectives.engines import engine_of
 from objectives.measured_bounds import beyond, conformal_factor
 from objectives.typical.efficiencies import FAMILIES, Cell, Level, Typical, chip_kind, family_of, profile_of
+from plas_board.calibrate.command import LAW, resolve
+from plas_board.calibrate.inputs import read_input
+from plas_board.calibrate.request import CalibrateRequest
+from plas_board.calibrating.efficiencies import class_priors
+from plas_board.calibrating.group import PHASES, calibrate, groups
+from plas_board.calibrating.held_out import Group, choose, leave_one_out
+from plas_board.calibrating.measurements import Measurement, read
+from plas_board.calibrating.terms import Terms, predict, terms
 from search_spaces.arrays import AnyArray, FloatArray
 
 #: What phases are of before classes differ: efficiencies and overheads that `calibrate` begins from, the attention core of builds that

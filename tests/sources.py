@@ -8,7 +8,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("search_spaces", "objectives", "nas")
 #: Packages around the core that its wheel carries.
-BUNDLED = ("plugins/paper/plas_paper", "plugins/range/plas_range", "plugins/train/plas_train")
+BUNDLED = (
+    "plugins/board/plas_board",
+    "plugins/paper/plas_paper",
+    "plugins/range/plas_range",
+    "plugins/train/plas_train",
+)
 
 
 def files_of(*packages: str) -> list[Path]:

@@ -24,7 +24,6 @@ LATE = {  # what a function may import, itself or through a module of ours; ever
     "tokenizers": "extra tokenize",
     "torch": "extra hf",
     "transformers": "extra hf",
-    "vllm": "an engine of the user's, in its own interpreter",
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Import = ast.Import | ast.ImportFrom

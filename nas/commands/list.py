@@ -17,8 +17,8 @@ from nas.study.baselines import baseline
 from nas.study.catalogue import installed_format, load_device, load_law, load_space
 from nas.study.entry_points import AUTO, PlugIn
 from nas.study.study_laws import LEFT_OUT, RIGHT, records, records_of, rules, strongest_rules
+from nas.terminal import doors
 from nas.terminal.console import notice
-from nas.terminal.doors import EXPENSIVE
 from nas.terminal.tables import show as show_document
 from objectives import outside
 from objectives.device import Calibration
@@ -101,7 +101,7 @@ def plugins(kind: str) -> list[Row]:
 
 def expensive() -> list[Row]:
     """Metrics that ship and cost: evaluated by workers."""
-    return [{"name": name, "what": summary(*module.rsplit(".", 1))} for name, module in EXPENSIVE.items()]
+    return [{"name": name, "what": doors.summary(module)} for name, module in doors.EXPENSIVE.items()]
 
 
 def installed(offers: Sequence[PlugIn]) -> str:

@@ -15,7 +15,6 @@ from nas.study.configuration import StudyConfig
 from nas.study.user_code import is_own
 from nas.study.value_parsers import none_word
 from nas.terminal.console import say_json
-from objectives.calibrating.shared import SharedMeasurements
 from objectives.device import Device
 from objectives.loss_law.law import Law
 from objectives.plugins import bundled
@@ -42,7 +41,6 @@ MODELS: dict[str, type[BaseModel]] = {
     "device": Device,
     "recipe": Recipe,
     "scores": Scores,
-    "measurements": SharedMeasurements,
 }
 
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from nas.errors import UsageError
 from nas.files.tables import csv_text, finite, write
-from objectives.calibrating.measurements import FORMATS
 from objectives.display_text import read_cell, shown_name
 from objectives.fitting.columns import inexact
 from objectives.fitting.kept_rows import DONE, STATES, STATUS
+from objectives.measured_formats import FORMATS
 from objectives.plugins import normalised
 from objectives.table import mended, numbers_of, read_sheet
 from search_spaces.architectures import Architectures, architectures_of

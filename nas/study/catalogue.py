@@ -14,11 +14,11 @@ from nas.study import entry_points
 from nas.study.entry_points import PlugIn
 from nas.study.user_code import code_named, loaded_code
 from objectives import outside
-from objectives.calibrating.measurements import FORMATS as MEASURED_FORMATS
 from objectives.datasheet import as_printed
 from objectives.device import Calibration, Device, Energy
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import SHOWN_DIGITS, Law, origin_of
+from objectives.measured_formats import FORMATS as MEASURED_FORMATS
 from objectives.plausible import called_alike, impossible
 from objectives.plugins import documents, normalised
 from objectives.profile_choice import in_unmeasured_mode

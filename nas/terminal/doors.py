@@ -11,7 +11,7 @@ from objectives.plugins import first_line, folder, located
 
 COMMANDS = (
     *("run", "compare", "select", "explain", "fit", "export"),
-    *("measure", "calibrate", "report", "watch", "list", "init"),
+    *("report", "watch", "list", "init"),
 )
 
 #: Commands of the packages around the core, by the folder of `plugins/` that has each.
@@ -28,7 +28,7 @@ PACKAGES = {
 #: Objectives that ship and cost, by the module of their command. A module has `UNIT`, `LOG_SCALE`, `PRIOR` and `COST_S`, as shipped metrics and functions
 #: of one's own have; `resolved_settings`, which checks the study's settings before anything runs and completes them; `refuse_here`, what this
 #: machine lacks; and the function.
-EXPENSIVE = {"measure": "nas.measure.objective", "train": "plas_train.objective"}
+EXPENSIVE = {"measure": "plas_board.measure.objective", "train": "plas_train.objective"}
 
 
 def door(command: str) -> str:

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from nas.measure.machine import machine
+from plas_board.measure.machine import machine
 from plas_train.corpus import Corpus, held_in
 from plas_train.jobs import How, Job, job_settings, row_of
 from studies.gpu_table.lists import MACHINE, TRAININGS, in_order

@@ -25,7 +25,7 @@ def measured(out: Path, device: str, seconds: float, few: int | None = None) -> 
     """Measure until the seconds are over; how many lines were added to the record."""
     import torch
 
-    from nas.measure.workers import torch_worker
+    from plas_board.measure.workers import torch_worker
 
     end, count = time.monotonic() + seconds, 0
     if device == "cuda":

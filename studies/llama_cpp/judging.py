@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import kendalltau
 
-from nas.calibrate.command import LAW, calibrated, measured_rows
 from nas.files.tables import csv_text
 from nas.study.catalogue import load_device, load_law
-from objectives.calibrating.group import Calibrated
-from objectives.calibrating.held_out import Group, choose
-from objectives.calibrating.measurements import Measurement
-from objectives.calibrating.terms import predict, terms
 from objectives.counts import total
+from plas_board.calibrate.command import LAW, calibrated, measured_rows
+from plas_board.calibrating.group import Calibrated
+from plas_board.calibrating.held_out import Group, choose
+from plas_board.calibrating.measurements import Measurement
+from plas_board.calibrating.terms import predict, terms
 from search_spaces.arrays import FloatArray
 
 Row = dict[str, str]

@@ -15,7 +15,7 @@ from nas.export.model import Model, Workload
 from nas.export.recipe import load_recipe
 from nas.export.tokenizer import byte_level
 from nas.files.tables import csv_text, write
-from nas.measure.machine import busy_cores
+from plas_board.measure.machine import busy_cores
 from studies.llama_cpp.design import COLUMNS, MODELS, architecture
 
 FORMATS = ("f16", "q8_0", "q4_0")

@@ -22,8 +22,8 @@ from benchmarks.accuracy import (
     unused,
 )
 from benchmarks.typical import Judged
-from nas.calibrate.command import resolve
-from objectives.calibrating.measurements import read
+from plas_board.calibrate.command import resolve
+from plas_board.calibrating.measurements import read
 
 PAGE = Path(__file__).resolve().parents[2] / "studies" / "accuracy" / "results.md"
 

@@ -10,24 +10,24 @@ from nas.export.gguf import entries
 from nas.export.gguf_types import FORMATS as WRITTEN
 from nas.export.model import Model
 from nas.search.assembly import assemble
-from objectives.calibrating.group import calibrate
-from objectives.calibrating.measurements import FORMATS as MEASURED
-from objectives.calibrating.measurements import Measurement
 from objectives.counts import count
 from objectives.device import Calibration, Device
 from objectives.dimensions import Dimensions
 from objectives.loss_law.law import Law
+from objectives.measured_formats import FORMATS as MEASURED
 from objectives.memory import embedding_bytes, weights_by_part
 from objectives.precision import PRECISIONS
 from objectives.profile_choice import calibration_for
 from objectives.scenario import Scenario
 from objectives.transfers import Conditions
 from objectives.weight_formats.table import TYPES, WEIGHT_FORMATS
+from plas_board.calibrating.group import calibrate
+from plas_board.calibrating.measurements import Measurement
+from plugins.board.tests.calibrating.conftest import board as _board
+from plugins.board.tests.calibrating.conftest import shown
 from search_spaces.architectures import Architectures, one
 from search_spaces.formats import FORMATS, base_of
 from tests.nas.export.conftest import exported as _exported
-from tests.objectives.calibrating.conftest import board as _board
-from tests.objectives.calibrating.conftest import shown
 
 exported, board = _exported, _board
 ORIN = "jetson_agx_orin_64gb"

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nas.calibrate.command import LAW, measured_rows
 from nas.files.tables import csv_text
 from nas.study.catalogue import load_device, load_law
-from objectives.calibrating.efficiencies import fit, freedom
-from objectives.calibrating.terms import predict, terms
 from objectives.device import Calibration
+from plas_board.calibrate.command import LAW, measured_rows
+from plas_board.calibrating.efficiencies import fit, freedom
+from plas_board.calibrating.terms import predict, terms
 from studies.llama_cpp.design import COLUMNS, LARGEST, MODELS, SMALLEST, architecture, drawn, half_bytes
 from studies.llama_cpp.judging import Line, by_length, chosen, judged, rows_of
 from studies.llama_cpp.measuring import BATCH, FORMATS, LENGTHS, Plan, command, gather, of_part, parts, write_list

@@ -1,10 +1,6 @@
 """How small is the best draft? The claim "about 1/200 of the target" (arXiv 2603.11053) on a roofline, by target, vocabulary and acceptance.
 
-<<<<<<<< HEAD:plugins/fleet/benchmarks/draft_sizes.py
     python benchmarks/draft_sizes.py [--write]
-========
-    python -m studies.serving.draft_sizes [--write]
->>>>>>>> main:studies/serving/draft_sizes.py
 
 Fastest decoding over the `drafts` space and 1 to 6 drafted tokens, preset device, q4_k_m; acceptance is affine in the draft's perplexity under
 law evidence, stated at those of Qwen3-1.7B and SmolLM2-135M. `--write` writes docs/draft-sizes.csv, and of one vocabulary the table

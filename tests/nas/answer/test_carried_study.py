@@ -12,8 +12,8 @@ import pytest
 import nas
 from nas.answer.carried_study import beside, recorded_study
 from nas.files import yaml_source
-from nas.measure.command import predicted
-from nas.measure.session import workload
+from plas_board.measure.command import predicted
+from plas_board.measure.session import workload
 
 Inside = Callable[..., Any]
 STUDY = (

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.measure import objective
 from nas.problem.problem import Problem
+from plas_board.measure import objective
 
 Run = Callable[..., Any]
 #: Stands in for a Python with torch: times by depth; of depth 4 it dies.

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from nas.calibrate.inputs import bench_lines
 from nas.export.checkpoint import read_headers, tensors
 from nas.export.model import Served
 from nas.export.stack_files import parsed
+from plas_board.calibrate.inputs import bench_lines
 from search_spaces.architectures import one
 from tests.nas.export.kinds import HELD
+from tests.sources import ROOT
 
 Inside = Callable[..., Any]
-SAMPLES = Path(__file__).parents[1] / "calibrate" / "samples"
+SAMPLES = ROOT / "plugins/board/tests/calibrate/samples"
 SPARSE = {
     "id": "sparse",
     "depth": 12,

@@ -195,7 +195,7 @@ def test_bench_results_calibrate(export: Path, inside: Inside) -> None:
 
 def test_bench_times(export: Path) -> None:
     """Milliseconds of both phases, by hand."""
-    from nas.calibrate.inputs import bench_lines
+    from plas_board.calibrate.inputs import bench_lines
 
     bench(export, "b", 2.0)
     rows = list(csv.DictReader(bench_lines(export)))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.nas.commands.test_calibrate import BOARD, HEADER, ROWS
+from plugins.board.tests.calibrate.test_calibrate import BOARD, HEADER, ROWS
 from tests.nas.pages.told import data, decoded, words
 
 Inside = Callable[..., Any]
@@ -54,7 +54,7 @@ def test_it_says_whether_to_use_it_then_how_wrong_it_is_and_why(calibrated: Path
     assert f"{profile['bandwidth_efficiency'] * 204.8:.4g} GB/s" in said
     assert "1 row, line 8: quality C is never calibrated on" in said
     assert "4 models (dense and MoE)" in said
-    assert "python -m nas.calibrate measured.csv --device board.yaml --out again.yaml --report again" in said
+    assert "plas calibrate measured.csv --device board.yaml --out again.yaml --report again" in said
 
 
 def test_every_row_is_in_it_and_errors_by_kind_are_those_of_its_rows(calibrated: Path) -> None:

@@ -18,7 +18,6 @@ import pytest
 
 import nas
 from nas import __main__ as nas_main
-from nas.calibrate.log import readers
 from nas.files import import_rights, yaml_source
 from nas.files.faults import Faults
 from nas.search.discovery import chosen_strategy
@@ -27,6 +26,7 @@ from nas.study.catalogue import with_format
 from nas.study.entry_points import PlugIn
 from objectives.plugins import documents
 from objectives.transfers import computing_as
+from plas_board.calibrate.log import readers
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8").partition("\n## Plug-ins")[2]
@@ -575,7 +575,7 @@ ANSWERS = (
     "def select(request):\n    print(f'Chosen from {request.run}')\n"
 )
 LOG = (
-    "from pathlib import Path\n" + LEFT + "from nas.calibrate.figure import Figure\nNAME = 'their log'\n"
+    "from pathlib import Path\n" + LEFT + "from plas_board.calibrate.figure import Figure\nNAME = 'their log'\n"
     "def recognises(document):\n    return document.text.startswith('their log')\n"
     "def figures(documents):\n    for document in documents:\n        for line in document.text.splitlines()[1:]:\n"
     "            model, metric, value = line.split()\n"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nas.terminal.streams import HANDLER
-from tests.nas.commands.test_calibrate import BOARD, HEADER, ROWS
+from plugins.board.tests.calibrate.test_calibrate import BOARD, HEADER, ROWS
 
 COMMANDS = {
     "help": ["run", "--help"],

@@ -1,0 +1,226 @@
+"""Logs of every format as lines of one measured CSV, with what was found out on the way."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, cast
+
+from nas.errors import UsageError
+from nas.export.candidates import columns
+from nas.files.tables import csv_text
+from nas.study.user_code import modules
+from nas.terminal.console import notice
+from objectives.device import Device
+from objectives.measured_formats import FORMATS
+from plas_board.calibrate import llama_batched, llama_bench, llama_markdown, llama_server, mlx
+from plas_board.calibrate.devices import contradicts, is_same
+from plas_board.calibrate.figure import PAGE, WRITTEN, Document, Figure, Reader, Unusable, format_in, refuse
+from plas_board.calibrate.models import ANY, Model, file_bits, identified, key, published, shown, slow_share
+
+#: In the order in which they are asked whether a document is theirs: what stands in other logs too comes last.
+READERS: tuple[Reader, ...] = (llama_bench, llama_markdown, llama_batched, mlx, llama_server)
+MOST_FIGURES = 20_000
+SQL = "llama-bench's SQL"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Facts that a log lacks or gives twice: models by its names, its weight format, the device as it calls it, the one to calibrate."""
+
+    models: Mapping[str, Model]
+    precision: str = ""
+    measured_on: str = ""
+    device: Device | None = None
+
+
+@dataclass(frozen=True)
+class Log:
+    """Lines of a measured CSV, header first, and notes on their source."""
+
+    lines: list[str]
+    told: list[str]
+
+
+def reader_of(document: Document) -> Reader | None:
+    """The format of a document, None for a measured CSV.
+
+    Raises:
+        UsageError: a format that is known and not read.
+    """
+    if "INSERT INTO llama_bench" in document.text or "CREATE TABLE IF NOT EXISTS llama_bench" in document.text:
+        raise UsageError(
+            f"{document.path}: expected json, jsonl, csv or md of llama-bench, got {SQL}; run it with -o json"
+        )
+    return next((reader for reader in readers() if _recognises(reader, document)), None)
+
+
+def _recognises(reader: Reader, document: Document) -> bool:
+    """Whether a document is of a format; one that a package's reader stumbles over is not."""
+    try:
+        return reader.recognises(document)
+    except Exception as error:
+        notice(_stumbled(reader, document, error))
+        return False
+
+
+def _figures(reader: Reader, documents: Sequence[Document]) -> list[Figure]:
+    """Every figure of documents of one format.
+
+    Raises:
+        UsageError: a package's reader stumbles over them.
+    """
+    try:
+        return list(reader.figures(documents))
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(_stumbled(reader, documents[0], error)) from None
+
+
+def _stumbled(reader: Reader, document: Document, error: Exception) -> str:
+    """The fault of a package's reader in one line; ours are raised."""
+    if reader in READERS:
+        raise error
+    fault = f"{type(error).__name__} of the log reader {reader.NAME} ({str(error)[:100]})"
+    return f"{document.path}: expected figures or none, got {fault}; mend its package"
+
+
+@cache
+def readers() -> tuple[Reader, ...]:
+    """Every format in the order in which it is asked: ours, those of installed packages (group `plas.logs`), and the broadest of ours last."""
+    theirs = (cast(Reader, module) for _, module in modules("logs", "NAME", "recognises", "figures", broken=notice))
+    return (*READERS[:-1], *theirs, READERS[-1])
+
+
+def expected_formats() -> str:
+    """What a file may be of, for a message that refuses another."""
+    return f"a log ({', '.join(reader.NAME for reader in readers())})"
+
+
+def read_logs(documents: Sequence[tuple[Document, Reader]], wanted: Wanted) -> Log:
+    """Documents of known formats as one measured CSV; figures that are not used carry the reason.
+
+    Args:
+        documents: each with its reader.
+        wanted: what is given beside them.
+
+    Raises:
+        UsageError: too much, several devices, or a name that no log has.
+    """
+    by_reader = {reader: [d for d, own in documents if own is reader] for _, reader in documents}
+    figures = [figure for reader in readers() if reader in by_reader for figure in _figures(reader, by_reader[reader])]
+    figures += [Figure((), fault=reason) for document, _ in documents for reason in document.cut]
+    if len(figures) > MOST_FIGURES:
+        raise UsageError(
+            f"{documents[0][0].path}: expected at most {MOST_FIGURES:,} figures, got {len(figures):,}; split it"
+        )
+    if not figures:
+        raise UsageError(f"{documents[0][0].path}: expected figures, got none; {PAGE}")
+    _refuse_unused(figures, wanted)
+    figures = list(_of_one_device(figures, wanted.measured_on, wanted.device))
+    found: dict[str, str] = {}
+    rows = [_row(figure, wanted, found) for figure in figures]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    lines = csv_text({name: [row.get(name, "") for row in rows] for name in names}).splitlines()
+    kinds = ", ".join(dict.fromkeys(reader.NAME for _, reader in documents))
+    devices = sorted({figure.device for figure in figures if figure.device and not figure.fault})
+    return Log(
+        lines,
+        [
+            f"Read as {kinds}{f', of {devices[0]}' if devices else ''}",
+            *(f"{name}: {how}" for name, how in found.items()),
+        ],
+    )
+
+
+def _refuse_unused(figures: Sequence[Figure], wanted: Wanted) -> None:
+    """Stop at a name that no figure has, and at a model or a format for figures without where all state their own.
+
+    Raises:
+        UsageError: such a flag.
+    """
+    there = {key(name) for figure in figures for name in figure.names}
+    choices = sorted({shown(figure) for figure in figures if figure.names})
+    listed = ", ".join(choices[:12]) + " …" * (len(choices) > 12)
+    used = [figure for figure in figures if not figure.fault]
+    for name in wanted.models:
+        if name != ANY and name not in there:
+            raise UsageError(
+                f"--model: expected a name of the log ({listed or 'it has none'}), got {name!r}; take one of these"
+            )
+        if name == ANY and used and all(figure.names for figure in used):
+            raise UsageError(f"--model: expected NAME=MODEL of a log that has names ({listed}), got a model alone")
+    if wanted.precision and used and all(figure.cells.get("precision") or _written(figure) for figure in used):
+        raise UsageError(f"--precision: expected none for a log that states its own formats, got {wanted.precision}")
+
+
+def _of_one_device(figures: Sequence[Figure], wanted: str, device: Device | None) -> Iterator[Figure]:
+    """Figures with those of other devices than the wanted one left out; of several, the one that is to be calibrated.
+
+    Raises:
+        UsageError: several devices and none is wanted, one that is not there, or another than the one that is calibrated.
+    """
+    seen = Counter(figure.device for figure in figures if figure.device)
+    listed = ", ".join(f"{name} ({n})" for name, n in seen.most_common(12)) + ", …" * (len(seen) > 12)
+    own = [name for name in seen if device is not None and is_same(name, device)]
+    if wanted and not any(_same(name, wanted) for name in seen):
+        raise UsageError(
+            f"--measured-on: expected a device of the log ({listed or 'it names none'}), got {wanted!r}; take one of these"
+        )
+    if not wanted and len(seen) > 1:
+        if len(own) != 1:
+            raise UsageError(f"measured: expected figures of one device, got {listed}; choose one with --measured-on")
+        wanted = own[0]
+    here = wanted or next(iter(seen), "")
+    if device is not None and contradicts(here, device):
+        raise UsageError(f"--device: expected {here}, which the log was measured on, got {device.name}; give its file")
+    for figure in figures:
+        other = wanted and not _same(figure.device, wanted)
+        yield replace(figure, fault=f"measured on {figure.device or 'a device without a name'}") if other else figure
+
+
+def _same(name: str, wanted: str) -> bool:
+    return name.casefold() == wanted.strip().casefold()
+
+
+def _row(figure: Figure, wanted: Wanted, found: dict[str, str]) -> dict[str, Any]:
+    """A figure as a row of a measured CSV; `found` gets how its model was found."""
+    device = figure.cells.get("device", "")
+    try:
+        if figure.fault:
+            raise Unusable(figure.fault)
+        written = str(figure.cells.get("precision") or format_in(_written(figure)))
+        figure = replace(figure, cells={**figure.cells, "precision": written or _given(wanted.precision)})
+        model, how = identified(figure, wanted.models, published())
+        dense = not written and wanted.precision == "mxfp4" and model.architecture.n_experts[0] <= 1
+        refuse([(dense, f"mxfp4 by --precision, a format of experts, which {model.label} has not")])
+        bits, slow = file_bits(model, figure), slow_share(model, figure)
+        if slow and figure.cells.get("drafted"):
+            raise Unusable("tokens drafted ahead and experts in slow memory together: no formula gives their time")
+    except Unusable as error:
+        return {"device": device, "left_out": str(error)}
+    found.setdefault(shown(figure), f"{model.label}, {how}{'' if written else f'; in {wanted.precision}, as given'}")
+    own: dict[str, Any] = {"slow_share": f"{slow:.6g}"} if slow else {}
+    if bits is not None:
+        own["weight_bits"] = f"{bits:.4g}"
+        found.setdefault(
+            f"{shown(figure)} {figure.cells['precision']}",
+            f"{bits:.4g} bits a weight by the file's size, and priced so",
+        )
+    return {**figure.cells, **own, "model": model.label, **columns(model.architecture)}
+
+
+def _written(figure: Figure) -> str:
+    """The name of a figure's that states a weight format, "" where none does."""
+    return next(filter(WRITTEN.search, figure.names), "")
+
+
+def _given(precision: str) -> str:
+    if not precision:
+        raise Unusable("the weights' format is not stated: give it with --precision")
+    if precision not in FORMATS:
+        raise UsageError(
+            f"--precision: expected a weight format ({', '.join(FORMATS)}), got {precision!r}; take one of these"
+        )
+    return precision

@@ -1,0 +1,260 @@
+"""Groups of measurements that share one calibration: the profile of each, and its rows measured and predicted."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from objectives.counts import active, total
+from objectives.device import Calibration, Device, Phase
+from objectives.engines import engine_of
+from objectives.loss_law.law import Law
+from objectives.profile_choice import FAR_OFF
+from objectives.transfers import priced_otherwise
+from objectives.typical.efficiencies import family_of, shipped
+from plas_board.calibrating.efficiencies import PARAMETERS, Freedom, Priors, class_priors
+from plas_board.calibrating.held_out import Errors, Group, choose, errors, leave_one_out
+from plas_board.calibrating.measurements import Measurement
+from plas_board.calibrating.terms import Terms, predict, terms
+from search_spaces.arrays import FloatArray
+
+MISFIT = 0.25  # in-sample error from which a row is named
+AT_BOUND = 0.995
+PHASES: tuple[Phase, Phase] = ("prefill", "decode")
+LEAST_ORDER = 0.5  # Kendall's τ of models held out below which their order is not predicted: 3 of 4 pairs
+Key = tuple[str, str, int]
+
+
+def groups(measurements: Sequence[Measurement]) -> dict[Key, list[Measurement]]:
+    """Plain rows of single phases by engine, family of formats and batch, in their order; those of whole requests are for energy.
+
+    Prefill of a batch does not scale from one sequence, so that batches are calibrated apart.
+    """
+    found: dict[Key, list[Measurement]] = {}
+    for m in (m for m in measurements if m.phase != "request" and m.plain):
+        found.setdefault((m.engine, m.format.family, m.batch), []).append(m)
+    return found
+
+
+def with_beside(measurements: Sequence[Measurement]) -> list[tuple[list[Measurement], list[Measurement]]]:
+    """Every group, and the rows of its engine and family at other batches."""
+    found = groups(measurements)
+    return [
+        (rows, [m for other, those in found.items() if other[:2] == key[:2] and other != key for m in those])
+        for key, rows in found.items()
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """A group with its profile, and milliseconds predicted, (n,): in-sample, held out, from the datasheet."""
+
+    rows: list[Measurement]
+    terms: Terms
+    profile: Calibration
+    free: Freedom
+    in_sample: FloatArray
+    held_out: FloatArray
+    datasheet: FloatArray
+
+    @property
+    def name(self) -> str:
+        """Engine, precision and batch."""
+        return f"{self.profile.engine or 'unnamed engine'}, {self.profile.format or self.profile.precision}, batch {self.profile.batch}"
+
+    @property
+    def models(self) -> int:
+        """Distinct models."""
+        return len({m.model for m in self.rows})
+
+    def errors(self, phase: Phase, predicted: FloatArray) -> Errors:
+        """Errors of a phase under one of the predictions."""
+        here = self.terms.requests > 0 if phase == "prefill" else self.terms.requests == 0
+        sizes = np.array([float(total(m.architecture)[0]) for m in self.rows])
+        return errors(predicted[here], self.terms.ms[here], sizes[here])
+
+    def misfits(self) -> list[tuple[Measurement, float]]:
+        """Rows that the fit misses by more than `MISFIT`, with predicted / measured − 1."""
+        off = self.in_sample / self.terms.ms - 1.0
+        return [(m, float(e)) for m, e in zip(self.rows, off, strict=True) if abs(e) > MISFIT]
+
+    def remarks(self) -> list[str]:
+        """Coefficients that the data did not determine, and figures of the device that look wrong."""
+        found = []
+        if busy := sum(m.contended for m in self.rows):
+            fastest = ": the fastest of their repetitions counts" if any(m.fastest for m in self.rows) else ""
+            found.append(f"{busy} of {len(self.rows)} rows were measured while others had the processor{fastest}")
+        if self.profile.format:
+            found.append(priced_otherwise(self.profile))
+        if self.models == 1:
+            found.append("one model: no held-out error, overhead kept at its prior")
+        for name, value in (
+            ("compute", self.profile.compute_efficiency),
+            ("bandwidth", self.profile.bandwidth_efficiency),
+        ):
+            if value >= AT_BOUND * self.free.largest:
+                found.append(
+                    f"{name} efficiency is at its bound of {self.free.largest:g}: the device's figure may be too low"
+                )
+        return found
+
+    def doubts(self) -> list[str]:
+        """Why the profile should not be used: nothing held out, far off, or models held out in no clear order."""
+        found = []
+        for phase in PHASES:
+            e = self.errors(phase, self.held_out)
+            if not self.errors(phase, self.in_sample).rows:
+                continue
+            if not e.rows:
+                found.append(f"{phase}: no model was held out")
+            elif e.median > FAR_OFF:
+                found.append(f"{phase}: {100 * e.median:.0f} % off on models held out")
+            elif not e.kendall >= LEAST_ORDER:
+                found.append(f"{phase}: models held out are not in order, Kendall's tau {e.kendall:.2f}")
+        return found
+
+
+def calibrate(
+    rows: list[Measurement],
+    device: Device,
+    law: Law,
+    source: str,
+    *,
+    request: bool = False,
+    beside: Sequence[Measurement] = (),
+) -> Calibrated:
+    """The profile of one group and how wrong it is.
+
+    Args:
+        rows: one engine's, family's and batch's.
+        device: in its power mode.
+        law: which a scenario needs; times do not depend on it.
+        source: where the rows are from, for the profile.
+        request: whether there is a constant per request.
+        beside: rows at other batches, of which efficiencies may differ by a factor of compute and one of bandwidth.
+
+    Raises:
+        ValueError: a format whose peak the device lacks.
+    """
+    everything = [*rows, *beside]
+    priors = _priors(rows, device)
+    group = Group(terms(everything, device, law), np.array([m.model for m in everything]), device, request, priors)
+    chosen, table = choose(group), group.terms.rows(~group.terms.beside)
+    unseen = leave_one_out(group)
+    fitted_to = chosen.fitted_rows(group)
+    profile = _profile(fitted_to.fitted(chosen.kept), rows, device, source, table, unseen)
+    free = fitted_to.free().keeping(chosen.kept)
+    return Calibrated(rows, table, profile, free, predict(table, profile), unseen, predict(table, Calibration()))
+
+
+def _priors(rows: Sequence[Measurement], device: Device) -> Priors:
+    """Those of the class of the device, in the rows' family of formats and with their engine; the general ones of measured peaks."""
+    if device.confidence == "measured":
+        return PARAMETERS
+    known, first = shipped(), rows[0]
+    cell = known.cell(device, family_of(first.format.precision), engine_of(first.engine))
+    shape = known.shaped(device)
+    return class_priors(cell, shape, {phase for phase in PHASES if any(m.phase == phase for m in rows)})
+
+
+def _profile(
+    fitted: Calibration, rows: list[Measurement], device: Device, source: str, table: Terms, unseen: FloatArray
+) -> Calibration:
+    """The fitted numbers to 4 digits with their key and held-out ratios."""
+    numbers = {key: _rounded(value) for key, value in fitted.model_dump().items() if isinstance(value, float)}
+    known = np.isfinite(unseen)
+    ratios: dict[str, list[float]] = {}
+    for phase, here in (("prefill", table.requests > 0), ("decode", table.requests == 0)):
+        if (known & here).any():
+            ratios[phase] = sorted(_rounded(r) for r in table.ms[known & here] / unseen[known & here])
+    shares = np.abs(unseen[known] / table.ms[known] - 1.0)
+    first, batched = rows[0], shipped().shaped(device).batched_compute
+    return Calibration.model_validate(
+        numbers
+        | {
+            "batched_compute": batched if first.batch == 1 else 1.0,
+            "engine": first.engine,
+            "precision": first.format.study or first.format.family,
+            "format": first.format.family if first.format.study not in ("", first.format.family) else "",
+            "mode": device.mode,
+            "batch": first.batch,
+            "prompts": _range(table.lengths[table.requests > 0]),
+            "contexts": _range(table.lengths[table.requests == 0]),
+            "experts": bool(table.experts.any()),
+            "held_out_error": _rounded(float(np.median(shares))) if len(shares) else None,
+            "held_out": ratios,
+            "held_out_models": len({m.model for m, seen in zip(rows, known, strict=True) if seen}) or None,
+            "source": f"{source}: {len(rows)} rows, {', '.join(sorted({m.model for m in rows}))}",
+        }
+    )
+
+
+def _range(lengths: FloatArray) -> tuple[int, int] | None:
+    return (int(lengths.min()), int(lengths.max())) if len(lengths) else None
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+LENGTHS = (128, 512, 2048, 8192)  # prompts up to each, tokens
+
+
+def row_by_row(group: Calibrated) -> dict[str, Any]:
+    """Columns of equal length: the row, its workload, milliseconds measured, predicted in-sample, held out, by the datasheet."""
+    rows = group.rows
+    return {
+        "line": [m.line for m in rows],
+        "model": [m.model for m in rows],
+        "phase": [m.phase for m in rows],
+        "kind": [kind_of(m) for m in rows],
+        "prompt_tokens": [m.prompt for m in rows],
+        "generated_tokens": [m.generated if m.phase == "decode" else 0 for m in rows],
+        "attended_tokens": [m.attended for m in rows],
+        "contended": [m.contended for m in rows],
+        "parameters": [float(total(m.architecture)[0]) for m in rows],
+        "active_parameters": [float(active(m.architecture)[0]) for m in rows],
+        "measured_ms": group.terms.ms.tolist(),
+        "in_sample_ms": group.in_sample.tolist(),
+        "held_out_ms": group.held_out.tolist(),
+        "datasheet_ms": group.datasheet.tolist(),
+    }
+
+
+def kind_of(m: Measurement) -> str:
+    """dense or MoE."""
+    return "MoE" if float(np.asarray(m.architecture.n_experts).reshape(-1)[0]) > 1 else "dense"
+
+
+def length_of(m: Measurement) -> str:
+    """A class of prompt lengths."""
+    least = 0
+    for most in LENGTHS:
+        if m.prompt <= most:
+            return f"prompts of {least:,} to {most:,} tokens"
+        least = most + 1
+    return f"prompts of {least:,} tokens and more"
+
+
+SHARED: dict[str, Callable[[Measurement], str]] = {"model": lambda m: m.model, "kind": kind_of, "length": length_of}
+
+
+def unseen_by(group: Calibrated) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
+    """Held-out errors of rows that share a model, a kind or a length, by phase; nothing where none was held out."""
+    found: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
+    for name, shared in SHARED.items():
+        values = np.array([shared(m) for m in group.rows], dtype=object)
+        found[name] = {each: _by_phase(group, values == each) for each in dict.fromkeys(values.tolist())}
+    return found
+
+
+def _by_phase(group: Calibrated, chosen: np.ndarray[Any, Any]) -> dict[str, dict[str, float]]:
+    unseen: FloatArray = np.where(chosen, group.held_out, np.nan)
+    errors = {phase: group.errors(phase, unseen) for phase in PHASES}
+    shown = ("rows", "median", "p90")
+    return {
+        phase: {name: value for name, value in asdict(e).items() if name in shown}
+        for phase, e in errors.items()
+        if e.rows
+    }

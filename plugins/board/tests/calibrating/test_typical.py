@@ -1,0 +1,188 @@
+"""What is typical of a class: of every cell a profile, its times slower by its ratio, engines by their names, and the public rows that made it."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from benchmarks import typical
+from objectives.device import Chip, Device
+from objectives.engines import engine_of
+from objectives.loss_law.law import Law
+from objectives.precision import precision
+from objectives.transfers import Conditions
+from objectives.typical.efficiencies import (
+    FAMILIES,
+    Cell,
+    Level,
+    chip_kind,
+    family_of,
+    profile_of,
+    shipped,
+    typical_profile,
+)
+from plas_board.calibrating.group import calibrate
+from plas_board.calibrating.terms import predict, terms
+from plugins.board.tests.calibrating.conftest import shown
+
+
+def chip(kind: str, **figures: object) -> Device:
+    """A device of a class."""
+    return Device.model_validate({"name": "x", "chip": kind, "fp16": 1, "bandwidth": 1, "memory": 1} | figures)
+
+
+def test_every_class_and_family_has_a_cell_and_a_profile_within_bounds() -> None:
+    for name in get_args(Chip):
+        for family in FAMILIES:
+            cell = shipped().cell(chip(name, vendor="Nobody"), family, "an engine of which nothing is known")
+            assert (cell.chip, cell.family, cell.engine) == (name, family, "")
+            made = profile_of(shipped(), cell, chip(name))
+            assert type(made).model_validate(made.model_dump()) == made
+
+
+def test_kinds_are_decided_from_the_datasheet() -> None:
+    """INT8 faster than FP16 or not, and an NPU's vendor; a kind that was not seen is doubted more than each that was."""
+    assert [chip_kind(chip("gpu", **more)) for more in ({}, {"int8": 1}, {"int8": 2})] == ["fp16", "fp16", "int8"]
+    assert [chip_kind(chip("server_gpu", bandwidth=rate)) for rate in (9e11, 2e12)] == ["fp16", "fp16 HBM"]
+    assert (chip_kind(chip("npu", vendor="AMD")), chip_kind(chip("any", int8=2))) == ("AMD", "")
+    npus = {name: typical_profile(chip("npu", vendor=name, int8=2), Conditions("int4")) for name in ("AMD", "Qualcomm")}
+    for phase in ("prefill", "decode"):
+        low, high = (np.log(np.quantile(npus[name].held_out[phase], (0.1, 0.9))) for name in npus)
+        assert low[1] - low[0] > high[1] - high[0]
+
+
+def test_arithmetic_binds_decoding_of_chips_without_fast_int8() -> None:
+    """Of equal figures but INT8's rate; a recurrence and attention have efficiencies of their own by class."""
+    slow, fast = (typical_profile(chip("soc", int8=rate), Conditions("int4")) for rate in (1, 2))
+    assert slow.decode_compute * slow.compute_efficiency < 0.6 * fast.decode_compute * fast.compute_efficiency
+    assert slow.attention_compute < fast.attention_compute
+    assert typical_profile(chip("npu", vendor="x"), Conditions("int4")).scan_compute < slow.scan_compute < 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    [
+        ("llama-bench May-2024", "llama.cpp"),
+        ("Ollama", "llama.cpp"),
+        ("TensorRT-Edge-LLM 0.10.0", "TensorRT-Edge-LLM"),
+        (" X ", "X"),
+    ],
+)
+def test_an_engine_is_known_by_how_its_name_begins(name: str, engine: str) -> None:
+    assert engine_of(name) == engine
+
+
+@pytest.mark.parametrize(
+    ("name", "family"), [("fp16", "fp16"), ("int4", "w4"), ("int8", "int8"), ("nvfp4", "fp4"), ("int4_kv8", "w4")]
+)
+def test_a_format_is_in_the_family_of_its_peak_or_its_bits(name: str, family: str) -> None:
+    assert family_of(precision(name)) == family
+
+
+def test_phases_take_as_many_times_as_long_as_the_cell_says(board: Device, law: Law) -> None:
+    """Every time of the shape is longer by the ratio of its phase: efficiencies fall and overheads rise alike."""
+    table = terms(shown(board, law), board, law)
+    slower, usual = (
+        Cell(chip="gpu", family="w4", engine="", prefill=Level(ratio=a, sd=0.2), decode=Level(ratio=b, sd=0.1))
+        for a, b in ((1.5, 1.25), (1.0, 1.0))
+    )
+    ratio = np.divide(*(predict(table, profile_of(shipped(), cell, board)) for cell in (slower, usual)))
+    assert ratio[table.requests > 0] == pytest.approx(1.5, rel=1e-9)
+    assert ratio[table.requests == 0] == pytest.approx(1.25, rel=1e-2)  # attention's arithmetic is the prefill's
+
+
+def test_a_log_of_decoding_alone_leaves_the_prefill_as_is_typical(board: Device, law: Law) -> None:
+    """Of the class of the board, in the family of the rows; decoding is as measured."""
+    gpu = board.model_copy(update={"chip": "gpu", "confidence": "verified"})
+    rows = [row for row in shown(gpu, law) if row.phase == "decode"]
+    done, usual = calibrate(rows, gpu, law, "test"), typical_profile(gpu, Conditions("int4"))
+    assert done.profile.compute_efficiency == pytest.approx(usual.compute_efficiency, rel=1e-3)
+    assert done.in_sample == pytest.approx(done.terms.ms, rel=0.15)
+
+
+def test_activations_of_fp16_are_an_engine_of_their_own_in_prefills(law: Law) -> None:
+    """Twice as slow in prefills: rows of integers keep their level, and no cell is of the others; decoding shares one."""
+    board = typical.board_of("snapdragon_8_elite")
+    rows_of = [replace(m, device="snapdragon_8_elite") for m in shown(board, law)]
+    table = terms(rows_of, board, law)
+
+    def group(device: str, floats: bool) -> typical.Rows:
+        slowed = replace(table, ms=table.ms * np.where((table.requests > 0) & floats, 2.0, 1.0))
+        return typical.Rows(device, "npu", "Qualcomm", "w4", "Genie", rows_of, slowed, floats=floats)
+
+    rows = [group(name, floats) for name in "abcdefgh" for floats in (False, True)]
+    prefill, decode = (typical.fitted(rows, phase) for phase in ("prefill", "decode"))
+    integers, others = (prefill.at("npu", "Qualcomm", "w4", "Genie", floats=floats).ratio for floats in (False, True))
+    assert others / integers == pytest.approx(2.0, rel=0.1)
+    assert prefill.at("npu", "Qualcomm", "w4", "", floats=False).ratio == integers
+    assert not any(g.floats for g in decode.seen)
+
+
+@pytest.mark.slow
+def test_the_shipped_file_is_what_the_public_rows_say(external_data: Path) -> None:
+    """Every cell is estimated again; of errors held out their quantiles stay within what the page says."""
+    found = typical.public_groups(external_data)
+    again, known = typical.made(found, typical.cells_of(found), {}), shipped()
+    for cell, ours in zip(known.cells, again.cells, strict=True):
+        assert (cell.chip, cell.kind, cell.family, cell.engine) == (ours.chip, ours.kind, ours.family, ours.engine)
+        for phase in ("prefill", "decode"):
+            assert cell.level(phase).ratio == pytest.approx(ours.level(phase).ratio, rel=0.01)
+            assert cell.level(phase).sd == pytest.approx(ours.level(phase).sd, rel=0.01)
+    judged = typical.left_out(found, engines=True)
+    for phase, most in (("prefill", 0.34), ("decode", 0.13)):
+        assert np.median([abs(np.exp(-row.off) - 1.0) for row in judged if row.phase == phase]) <= most
+    assert [[level.seen for level in (c.prefill, c.decode)] for c in known.cells] == [
+        [level.seen for level in (c.prefill, c.decode)] for c in again.cells
+    ]
+    for rows, ours in (
+        (judged, known.with_engine),
+        (typical.left_out(found, engines=False), known.residuals),
+        (typical.left_out(found, engines=False, kinds=True), known.unseen),
+    ):
+        for phase, residuals in typical.residuals_of(rows).items():
+            assert residuals == pytest.approx(ours[phase], abs=0.02)
+
+
+@pytest.mark.slow
+def test_ranges_hold_in_every_kind(external_data: Path) -> None:
+    """Of devices left out 72 to 88 % of rows are in ranges of 80 %, and 60 % in every kind with ten rows."""
+    found = typical.public_groups(external_data)
+    least: list[float] = []
+    for engines in (True, False):
+        judged = typical.left_out(found, engines=engines)
+        for phase in typical.PHASES:
+            rows = Counter(row.kind for row in judged if row.phase == phase)
+            held = typical.coverage(judged, phase)
+            least += [inside for kind, (_, inside) in held.items() if rows[kind] >= 10]
+            assert all(0.72 <= share <= 0.88 for share in held["all"])
+    assert min(least) >= 0.6
+
+
+def test_a_kind_of_which_no_device_was_seen_has_the_errors_of_kinds_left_out_whole() -> None:
+    """Errors held out are residuals in the cell's standard deviations: with an engine, without, and of a kind that was not seen."""
+    level, known = {phase: Level(ratio=1.0, sd=0.2) for phase in typical.PHASES}, shipped()
+    unseen = {phase: one.model_copy(update={"seen": False}) for phase, one in level.items()}
+    for levels, engine, theirs in (
+        (level, "", known.residuals),
+        (level, "Genie", known.with_engine),
+        (unseen, "", known.unseen),
+    ):
+        profile = profile_of(known, Cell(chip="npu", family="w4", engine=engine, **levels), chip("npu"))
+        for phase, errors in profile.held_out.items():
+            assert np.log(errors) == pytest.approx(0.2 * np.array(theirs[phase]))
+
+
+def test_residuals_are_as_many_of_each_device() -> None:
+    """Whatever the number of its rows; a range is made from the other devices, and "all" counts devices alike."""
+    rows = [typical.Judged(f"{i}", "soc", "", "decode", 0.2 * z, 0.1) for i in range(10) for z in (-1.0, 0.0, 1.0)]
+    rows += [typical.Judged("n", "npu", "", "decode", 0.5, 0.1)] * 7
+    residuals = typical.residuals_of(rows)["decode"]
+    assert len(residuals) == 11 * len(typical.KEPT)
+    assert residuals[-len(typical.KEPT) :] == [5.0] * len(typical.KEPT)
+    held = typical.coverage(rows, "decode")
+    assert held["npu"] == (0.0, 0.0)
+    assert 0.0 < held["soc"][1] < 1.0
+    assert held["all"] == pytest.approx(tuple(10 * share / 11 for share in held["soc"]))

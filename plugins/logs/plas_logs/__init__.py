@@ -1,1 +1,0 @@
-"""Readers of fifteen formats of logs for `plas calibrate`, a module each, found by their entry points."""
