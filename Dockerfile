@@ -22,6 +22,7 @@ COPY configs configs
 COPY search_spaces search_spaces
 COPY objectives objectives
 COPY nas nas
+COPY plugins/fit plugins/fit
 COPY plugins/range plugins/range
 COPY plugins/train plugins/train
 RUN pip install --no-cache-dir --no-deps .

@@ -15,11 +15,11 @@ def report(request: ReportRequest) -> None:
             theirs(request)
         elif made_from_report(request.runs):
             from nas.calibrate.page import calibration_page
-            from nas.fit.page import fit_page
             from nas.pages.page import delivered
             from nas.pages.page import page_of as page_in
+            from objectives.plugins import bundled
 
-            pages = {"fit": fit_page, "fit_on_prior": fit_page, "calibration": calibration_page}
+            pages = {"calibration": calibration_page} | bundled("plas.pages")
             delivered(request, lambda: page_in(folder, pages))
         else:
             from nas.commands.report import report as work

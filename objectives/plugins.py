@@ -2,8 +2,9 @@
 
 import ast
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,13 @@ def _places(module: str, *, file: bool) -> Iterator[Path]:
 
 
 DISTRIBUTION = "plas-codesign"
+
+
+def bundled(group: str) -> dict[str, Any]:
+    """Return what the packages that come with the core add to a group of entry points, by name."""
+    with suppress(PackageNotFoundError):  # a checkout on the path
+        return {point.name: point.load() for point in distribution(DISTRIBUTION).entry_points.select(group=group)}
+    return {}
 
 
 @cache

@@ -7,7 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("search_spaces", "objectives", "nas")
-BUNDLED = ("plugins/range/plas_range", "plugins/train/plas_train")  # packages around the core that its wheel carries
+#: Packages around the core that its wheel carries.
+BUNDLED = ("plugins/fit/plas_fit", "plugins/range/plas_range", "plugins/train/plas_train")
 
 
 def files_of(*packages: str) -> list[Path]:

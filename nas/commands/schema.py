@@ -1,8 +1,6 @@
 """The work of `list --schema`: JSON schemas of everything that a user writes, as it may be written."""
 
 import json
-from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any
 
 from pydantic import BaseModel, create_model
@@ -20,7 +18,7 @@ from nas.terminal.console import say_json
 from objectives.calibrating.shared import SharedMeasurements
 from objectives.device import Device
 from objectives.loss_law.law import Law
-from objectives.plugins import DISTRIBUTION
+from objectives.plugins import bundled
 from objectives.scores import Scores
 from search_spaces.specification import SpaceSpecification
 
@@ -50,10 +48,7 @@ MODELS: dict[str, type[BaseModel]] = {
 
 def models() -> dict[str, type[BaseModel]]:
     """Return the model of each kind of file, those of the packages that come with the core too."""
-    with suppress(PackageNotFoundError):  # a checkout on the path
-        points = distribution(DISTRIBUTION).entry_points.select(group="plas.schemas")
-        return MODELS | {point.name: point.load() for point in points}
-    return MODELS
+    return MODELS | bundled("plas.schemas")
 
 
 WORD_OR_NUMBER = {"type": ["string", "number"]}

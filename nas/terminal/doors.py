@@ -10,7 +10,7 @@ from nas.errors import UsageError
 from objectives.plugins import first_line, folder, located
 
 COMMANDS = (
-    *("run", "compare", "select", "explain", "fit", "theory", "export"),
+    *("run", "compare", "select", "explain", "theory", "export"),
     *("measure", "calibrate", "report", "watch", "list", "init"),
 )
 
