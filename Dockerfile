@@ -23,6 +23,7 @@ COPY search_spaces search_spaces
 COPY objectives objectives
 COPY nas nas
 COPY plugins/board plugins/board
+COPY plugins/fit plugins/fit
 COPY plugins/paper plugins/paper
 COPY plugins/range plugins/range
 COPY plugins/train plugins/train

@@ -21,8 +21,6 @@ from nas.terminal.interrupts import guard_imports  # noqa: E402  (what it import
 guard_imports()
 
 if TYPE_CHECKING:
-    from nas.api.fitted_law import FittedLaw as FittedLaw
-    from nas.api.fitted_law import fit_law as fit_law
     from nas.api.frontier import Frontier as Frontier
     from nas.api.run_folder import Run as Run
     from nas.api.run_folder import read_run as read_run
@@ -31,6 +29,8 @@ if TYPE_CHECKING:
     from nas.errors import InfeasibleError as InfeasibleError
     from nas.errors import PlasError as PlasError
     from nas.errors import UsageError as UsageError
+    from plas_fit.fitted_law import FittedLaw as FittedLaw
+    from plas_fit.fitted_law import fit_law as fit_law
 
 PUBLIC = {
     "load_study": "nas.api.study",
@@ -38,8 +38,8 @@ PUBLIC = {
     "Frontier": "nas.api.frontier",
     "read_run": "nas.api.run_folder",
     "Run": "nas.api.run_folder",
-    "fit_law": "nas.api.fitted_law",
-    "FittedLaw": "nas.api.fitted_law",
+    "fit_law": "plas_fit.fitted_law",
+    "FittedLaw": "plas_fit.fitted_law",
     "PlasError": "nas.errors",
     "UsageError": "nas.errors",
     "InfeasibleError": "nas.errors",

@@ -14,14 +14,11 @@ def report(request: ReportRequest) -> None:
         if not others and (theirs := work_of("report", folder)) is not None:
             theirs(request)
         elif made_from_report(request.runs):
-            from nas.fit.page import fit_page
             from nas.pages.page import delivered
             from nas.pages.page import page_of as page_in
             from objectives.plugins import bundled
 
-            pages = {"fit": fit_page, "fit_on_prior": fit_page} | {
-                n: point.load() for n, point in bundled("pages").items()
-            }
+            pages = {kind: point.load() for kind, point in bundled("pages").items()}
             delivered(request, lambda: page_in(folder, pages))
         else:
             from nas.commands.report import report as work

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from objectives.evidence.joint_form import FORM, NAMES, REFERENCE, Trainings, coefficients, excess, trainings
-from objectives.evidence.posterior import Belief
-from objectives.fitting.trained_models import Table
 from objectives.loss_law.coverage import DesignKind, Region
 from objectives.loss_law.law import Law
+from plas_fit.evidence.joint_form import FORM, NAMES, REFERENCE, Trainings, coefficients, excess, trainings
+from plas_fit.evidence.posterior import Belief
+from plas_fit.fitting.trained_models import Table
 from search_spaces.arrays import FloatArray
 
 CENTRE = np.array(

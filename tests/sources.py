@@ -10,6 +10,7 @@ PACKAGES = ("search_spaces", "objectives", "nas")
 #: Packages around the core that its wheel carries.
 BUNDLED = (
     "plugins/board/plas_board",
+    "plugins/fit/plas_fit",
     "plugins/paper/plas_paper",
     "plugins/range/plas_range",
     "plugins/train/plas_train",

@@ -2,15 +2,20 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypedDict
-
-from nas.api.fitted_law import FittedLaw
+from typing import Any, Literal, Protocol, TypedDict
 
 Number = int | float
 Written = int | float | str  # with or without its unit: "20 ms", "10B"
 Named = str | Path | Mapping[str, Any]  # a shipped name, a file, or the content of one
 Listed = str | Sequence[str]
 Metrics = str | Iterable[str | Callable[..., Any]]
+
+
+class FittedLaw(Protocol):
+    """What `nas.fit_law` returns, or whatever else has a law's content."""
+
+    def mapping(self) -> dict[str, Any]:
+        """Return the law as YAML content."""
 
 
 class StudyKeys(TypedDict, total=False):

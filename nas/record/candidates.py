@@ -11,11 +11,10 @@ import numpy as np
 from nas.errors import UsageError
 from nas.files.tables import csv_text, finite, write
 from objectives.display_text import read_cell, shown_name
-from objectives.fitting.columns import inexact
-from objectives.fitting.kept_rows import DONE, STATES, STATUS
 from objectives.measured_formats import FORMATS
 from objectives.plugins import normalised
 from objectives.table import mended, numbers_of, read_sheet
+from objectives.table_names import DONE, STATES, STATUS, inexact
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import ALIASES, DEFAULTS, FILE_COLUMNS, PRECISIONS

@@ -9,10 +9,7 @@ from os.path import isdir, join
 from nas.errors import UsageError
 from objectives.plugins import first_line, folder, located
 
-COMMANDS = (
-    *("run", "compare", "select", "explain", "fit", "export"),
-    *("report", "watch", "list", "init"),
-)
+COMMANDS = (*("run", "compare", "select", "explain", "export", "report", "watch", "list", "init"),)
 
 #: Commands of the packages around the core, by the folder of `plugins/` that has each.
 PACKAGES = {

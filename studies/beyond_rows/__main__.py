@@ -4,7 +4,7 @@
 
 Of each table of FOLDER/evidence (no part of the project) the fifth with the most training compute is put away; a form is
 fitted to the rest as `plas fit` does, with its draws and with the factor that the rest's own largest fifth gives
-(`objectives.fitting.law_file`), and 90 % intervals of the draws are held against what was put away. Nothing of the rows
+(`plas_fit.fitting.law_file`), and 90 % intervals of the draws are held against what was put away. Nothing of the rows
 that judge is seen by the factor.
 """
 
@@ -17,15 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.fitting.diagnostics import quality
-from objectives.fitting.estimate import Fit, Method, fitted
-from objectives.fitting.intervals import bootstrap
-from objectives.fitting.law_file import HELD, beyond_rows
-from objectives.fitting.several_tables import read_tables
-from objectives.fitting.trained_models import Table
-from objectives.fitting.validation import largest
 from objectives.loss_law.form import named_form
 from objectives.plugins import importable
+from plas_fit.fitting.diagnostics import quality
+from plas_fit.fitting.estimate import Fit, Method, fitted
+from plas_fit.fitting.intervals import bootstrap
+from plas_fit.fitting.law_file import HELD, beyond_rows
+from plas_fit.fitting.several_tables import read_tables
+from plas_fit.fitting.trained_models import Table
+from plas_fit.fitting.validation import largest
 from search_spaces.arrays import FloatArray
 
 DRAWS, STARTS = 200, 16

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from nas.files.tables import csv_text
-from nas.fit.next_designs import candidates_of
 from nas.search.assembly import assemble
 from nas.study.layers import layered
+from plas_fit.next_designs import candidates_of
 from search_spaces.columns import SHAPE
 from studies.gpu_table.lists import DESIGNS, ORDER, STUDY, hold
 

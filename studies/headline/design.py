@@ -14,11 +14,11 @@ import numpy as np
 from numpy.random import Generator
 
 from nas.files.tables import csv_text
-from nas.fit.next_designs import candidates_of
 from nas.search.assembly import assemble
 from nas.study.layers import layered
-from objectives.fitting.design import filling_rows
-from objectives.fitting.diagnostics import FACTORS
+from plas_fit.fitting.design import filling_rows
+from plas_fit.fitting.diagnostics import FACTORS
+from plas_fit.next_designs import candidates_of
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
 from search_spaces.columns import SHAPE
@@ -63,7 +63,7 @@ def optimal() -> list[tuple[int, ...]]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "next.csv")
         asked = ["--next", str(OPTIMAL), "--config", str(STUDY), "--goal", "coefficients", "--candidates", str(out)]
-        subprocess.run([sys.executable, "-m", "nas.fit", *asked, "--quiet"], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run([sys.executable, "-m", "plas_fit", *asked, "--quiet"], stdout=subprocess.DEVNULL, check=True)
         with out.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
     return list(dict.fromkeys(tuple(int(row[name]) for name in SHAPE) for row in rows))

@@ -67,7 +67,7 @@ def fitted(table: Path, form: str, report: Path) -> dict[str, Any]:
         line = [
             sys.executable,
             "-m",
-            "nas.fit",
+            "plas_fit",
             str(table),
             "--form",
             form,

@@ -10,11 +10,11 @@ import numpy as np
 import yaml
 
 from nas.files.tables import csv_text
-from nas.fit.next_designs import candidates_of
 from nas.problem.problem import Problem
 from nas.record.candidates import read_candidates
 from nas.search.assembly import assemble
 from nas.study.layers import layered
+from plas_fit.next_designs import candidates_of
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray
 from search_spaces.columns import SHAPE

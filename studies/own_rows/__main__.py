@@ -18,15 +18,15 @@ from plas_evidence.population import CENTRE, CENTRE_SD, law_of, population
 from plas_evidence.tables import GroupedTable, base, published
 
 from nas.study.catalogue import load_law
-from objectives.evidence.joint_form import MOST_EPOCHS, Trainings
-from objectives.evidence.posterior import Belief, Posterior, posterior, prior_of
-from objectives.evidence.posterior import predicted as losses_of
-from objectives.fitting.estimate import Method, fitted
-from objectives.fitting.trained_models import Table
-from objectives.fitting.validation import form_weights
 from objectives.loss_law.draws import probability_below
 from objectives.loss_law.form import named_form
 from objectives.plugins import importable
+from plas_fit.evidence.joint_form import MOST_EPOCHS, Trainings
+from plas_fit.evidence.posterior import Belief, Posterior, posterior, prior_of
+from plas_fit.evidence.posterior import predicted as losses_of
+from plas_fit.fitting.estimate import Method, fitted
+from plas_fit.fitting.trained_models import Table
+from plas_fit.fitting.validation import form_weights
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 FEW, MANY, LEAST_JUDGED = 8, 24, 8

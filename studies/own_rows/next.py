@@ -11,8 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nas.fit.frontier_check import Judged, picks_asked, under_draws
-from nas.fit.next_designs import (
+from nas.search.assembly import assemble
+from nas.study.catalogue import load_law
+from plas_fit.evidence.joint_form import Quantities, trainings
+from plas_fit.evidence.posterior import Belief, posterior, prior_of
+from plas_fit.fitting.design import table_of
+from plas_fit.frontier_check import Judged, picks_asked, under_draws
+from plas_fit.next_designs import (
     PRIOR_GOALS,
     Asked,
     Trainings,
@@ -22,11 +27,6 @@ from nas.fit.next_designs import (
     proposed,
     quantities,
 )
-from nas.search.assembly import assemble
-from nas.study.catalogue import load_law
-from objectives.evidence.joint_form import Quantities, trainings
-from objectives.evidence.posterior import Belief, posterior, prior_of
-from objectives.fitting.design import table_of
 from search_spaces.arrays import BoolArray
 
 

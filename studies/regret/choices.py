@@ -12,8 +12,8 @@ from nas.problem.problem import Problem
 from nas.search.assembly import assemble
 from objectives.counts import count
 from objectives.dimensions import Dimensions
-from objectives.evidence.joint_form import MOST_EPOCHS
-from objectives.fitting.trained_models import Table
+from plas_fit.evidence.joint_form import MOST_EPOCHS
+from plas_fit.fitting.trained_models import Table
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 

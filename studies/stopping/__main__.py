@@ -15,18 +15,18 @@ from pathlib import Path
 
 import numpy as np
 
-from nas.fit.frontier_check import Judged, under_draws
-from nas.fit.next_designs import Asked, Trainings, designs
-from nas.fit.worth import worth
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
-from objectives.fitting.design import assumed_by, known_by
-from objectives.fitting.estimate import Method, fitted
-from objectives.fitting.intervals import intervals
-from objectives.fitting.law_file import law_of
-from objectives.fitting.trained_models import Table
 from objectives.loss_law.form import named_form
 from objectives.loss_law.law import Law
+from plas_fit.fitting.design import assumed_by, known_by
+from plas_fit.fitting.estimate import Method, fitted
+from plas_fit.fitting.intervals import intervals
+from plas_fit.fitting.law_file import law_of
+from plas_fit.fitting.trained_models import Table
+from plas_fit.frontier_check import Judged, under_draws
+from plas_fit.next_designs import Asked, Trainings, designs
+from plas_fit.worth import worth
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import SHAPE

@@ -69,7 +69,7 @@ def test_fit(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("\n".join(rows) + "\n")
     uninstalled(
         tmp_path,
-        "nas.fit",
+        "plas_fit",
         "table.csv",
         "--form",
         "depth_width",

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from objectives.fitting.trained_models import read_table
 from objectives.table import mended, numbers_or_empty, read_sheet, unfolded
+from plas_fit.fitting.trained_models import read_table
 
 TEXT = "depth,width,loss\n8,1024,3.21\n16,1536,3.05\n"
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nas.study.catalogue import load_law
-from objectives.fitting.trained_models import read_table
+from plas_fit.fitting.trained_models import read_table
 from studies.headline.design import LISTS, drawn
 from studies.headline.fitting import (
     Form,

@@ -13,7 +13,7 @@ from nas.record import folder as run_folder
 from nas.record.candidates import read_rows
 from nas.record.store import FILE, GENE, begun, final
 from objectives.display_text import LACKING, lacking_row, read_cell, shown_name
-from objectives.fitting.columns import ALIAS, bare, inexact
+from objectives.table_names import ALIAS, bare, inexact
 from plas_bench.instance import BenchProblem
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import IntArray

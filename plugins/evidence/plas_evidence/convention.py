@@ -9,9 +9,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from objectives.arithmetic import evaluated
-from objectives.fitting.kept_rows import kept
 from objectives.quantities import Name
 from objectives.table import numbers_of, read_sheet
+from plas_fit.fitting.kept_rows import kept
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
 Varied = Literal["depth", "width", "ffn_ratio", "kv_dim", "query_dim", "n_experts", "top_k", "parameters", "tokens"]

@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from nas.study.study_laws import Record
-from objectives.fitting.trained_models import Table
 from objectives.loss_law.draws import difference_quantiles, probability_below
 from objectives.loss_law.law import Law
 from plas_evidence.tables import RULES, GroupedTable, Prediction, by_law, by_rule
+from plas_fit.fitting.trained_models import Table
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 
 EQUAL, ALIKE, EQUAL_FLOPS = np.log(1.01), np.log(1.05), np.log(1.05)

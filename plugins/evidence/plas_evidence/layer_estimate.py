@@ -16,10 +16,10 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 from scipy.stats import halfnorm, qmc
 
-from objectives.evidence.joint_form import in_unit
 from objectives.layer_costs.costs import KINDS, SEARCHED, Cost, Kind, LayerCosts, numbers
 from objectives.plugins import packaged
 from objectives.quantities import Name
+from plas_fit.evidence.joint_form import in_unit
 from search_spaces.arrays import FloatArray
 
 Loss = Annotated[float, Field(ge=0, allow_inf_nan=False)]

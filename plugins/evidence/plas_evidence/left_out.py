@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 from scipy.stats import norm
 
-from objectives.evidence.joint_form import excess
 from objectives.loss_law.draws import probability_below
 from objectives.loss_law.law import Law
 from plas_evidence.judging import Pairs, questions_of
@@ -21,6 +20,7 @@ from plas_evidence.population import (
     prior_between,
 )
 from plas_evidence.tables import GroupedTable
+from plas_fit.evidence.joint_form import excess
 
 FACTORS = [round(0.05 * step, 2) for step in range(10, 61)]
 HELD = 0.9  # of differences in intervals of 90 %, mean over laboratories

@@ -14,7 +14,11 @@ from scipy.optimize import least_squares
 from scipy.stats import norm
 
 from nas.study.baselines import model_named
-from objectives.evidence.joint_form import (
+from objectives.loss_law.coverage import DesignKind, Region, ends_of
+from objectives.loss_law.features import feature
+from objectives.loss_law.law import Law
+from objectives.published_models import model_ids
+from plas_fit.evidence.joint_form import (
     FORM,
     NAMES,
     REFERENCE,
@@ -24,7 +28,7 @@ from objectives.evidence.joint_form import (
     excess,
     with_slopes,
 )
-from objectives.evidence.posterior import (
+from plas_fit.evidence.posterior import (
     BOUNDED,
     DRAWS,
     FREEDOM,
@@ -34,11 +38,7 @@ from objectives.evidence.posterior import (
     normal_points,
     predicted,
 )
-from objectives.fitting.law_file import covered, ranges_of
-from objectives.loss_law.coverage import DesignKind, Region, ends_of
-from objectives.loss_law.features import feature
-from objectives.loss_law.law import Law
-from objectives.published_models import model_ids
+from plas_fit.fitting.law_file import covered, ranges_of
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 

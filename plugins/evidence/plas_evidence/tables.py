@@ -11,15 +11,15 @@ from nas.errors import UsageError
 from nas.files.faults import unknown
 from nas.files.yaml_source import read
 from nas.study.catalogue import load_law
-from objectives.evidence.joint_form import MOST_EPOCHS, Trainings, in_unit, trainings
-from objectives.fitting.portability import drawn_predictions, predictions, stand_ins
-from objectives.fitting.several_tables import read_tables
-from objectives.fitting.trained_models import Table
 from objectives.loss_law.coverage import Range, kinds_of
 from objectives.loss_law.law import Law
 from objectives.plugins import documents, normalised
 from objectives.table import numbers_or_empty
 from plas_evidence.convention import EvidenceSource, converted
+from plas_fit.evidence.joint_form import MOST_EPOCHS, Trainings, in_unit, trainings
+from plas_fit.fitting.portability import drawn_predictions, predictions, stand_ins
+from plas_fit.fitting.several_tables import read_tables
+from plas_fit.fitting.trained_models import Table
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray
 
 SOURCES = "objectives.evidence.sources"

@@ -84,7 +84,7 @@ def test_a_law_fitted_on_a_prior_judges_rows_that_it_has_not_seen(
     inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tests.made_up_prior", loaded("made_up_prior.py"))
-    fit = loaded("nas/fit/test_on_prior.py")
+    fit = loaded("../plugins/fit/tests/test_on_prior.py")
     (tmp_path / "others.yaml").write_text(dump(fit.LAW.mapping()))
     rows = fit.rows_of(30)
     fit.written(tmp_path / "own.csv", rows[:8])

@@ -9,7 +9,7 @@ from plas_evidence.judging import BINS, Pairs, binned, judged, means, questions_
 from plas_evidence.tables import GroupedTable, Prediction, base
 
 from nas.study.catalogue import load_law
-from objectives.fitting.trained_models import Table
+from plas_fit.fitting.trained_models import Table
 from search_spaces.arrays import FloatArray
 
 

@@ -16,8 +16,8 @@ from plas_evidence.tables import base
 
 from nas.study.catalogue import load_law
 from nas.terminal.tables import show
-from objectives.fitting.law_file import covered
 from objectives.loss_law.coverage import Region
+from plas_fit.fitting.law_file import covered
 
 Inside = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[3]

@@ -14,14 +14,14 @@ from plas_evidence.population import (
     prior_between,
 )
 
-from objectives.evidence.joint_form import (
+from plas_fit.evidence.joint_form import (
     FORM,
     NAMES,
     coordinates,
     excess,
     trainings,
 )
-from objectives.fitting.trained_models import Table
+from plas_fit.fitting.trained_models import Table
 from search_spaces.architectures import Architectures
 
 made_up = loaded("made_up_prior.py").made_up

@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 import nas
-from nas.api import fitted_law as laws
 from nas.api import frontier
 from nas.api import own_loops as loops
 from nas.api import run_folder as runs
 from nas.api import study as studies
+from plas_fit import fitted_law as laws
 
 QWEN = {"depth": 24, "width": 896, "n_kv_heads": 2, "expert_size": 4864}
 BARE: dict[str, Any] = {"default_budget": "none", "baselines": [], "applications": {}}

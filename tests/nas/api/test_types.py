@@ -13,6 +13,7 @@ import pytest
 from nas.api.study_keys import StudyKeys
 from nas.study.configuration import StudyConfig
 from tests.nas.api.write_study_keys import FILE, written
+from tests.sources import PACKAGES
 
 ROOT = Path(__file__).resolve().parents[3]
 GOOD = '''
@@ -187,7 +188,7 @@ def test_editors_read_what_the_entries_say() -> None:
 
 
 def test_every_package_says_that_it_is_typed() -> None:
-    assert all((ROOT / package / "py.typed").is_file() for package in ("nas", "objectives", "search_spaces"))
+    assert all((ROOT / package / "py.typed").is_file() for package in (*PACKAGES, "plugins/fit/plas_fit"))
 
 
 @pytest.mark.slow

@@ -303,7 +303,7 @@ def test_ctrl_c_while_modules_are_imported_is_exit_130_without_a_traceback(
 def test_a_long_command_says_that_it_was_interrupted(commands: Any) -> None:
     code = (
         "import sys, signal, os; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import nas.fit.command as fitting, nas.fit.__main__ as door\n"
+        "import plas_fit.command as fitting, plas_fit.__main__ as door\n"
         "fitting.designs = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.argv = ['fit', '--next', '30']\n"
         "door.main()\n"

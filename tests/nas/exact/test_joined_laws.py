@@ -11,8 +11,8 @@ from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.objective import Budget, built_in
 from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import Problem
-from objectives.evidence.joint_form import FORM
 from objectives.loss_law.law import Law
+from plas_fit.evidence.joint_form import FORM
 from search_spaces.architectures import Architectures
 from search_spaces.space import SearchSpace
 from tests.nas.exact.test_random_problems import Chance, by_parts, frontier_agrees, gains_agree, problem_of

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from nas.files import yaml_source
-from nas.fit.command import execute
-from nas.fit.meaning import repeated
-from nas.fit.request import FitRequest
+from plas_fit.command import execute
+from plas_fit.meaning import repeated
+from plas_fit.request import FitRequest
 from tests.nas.pages.told import data, decoded, words
 
 Inside = Callable[..., Any]
@@ -53,7 +53,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
         space=str(folder / "space.yaml"), tokens=1e10, next=5,
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("nas.fit.command.RIVAL_STARTS", 1)
+        patched.setattr("plas_fit.command.RIVAL_STARTS", 1)
         execute(request)
     return folder / "fitted"
 
@@ -175,7 +175,7 @@ def test_the_command_repeats_what_was_asked_and_names_no_path() -> None:
         report=Path("/x"),
     )
     assert repeated(asked) == (
-        "python -m nas.fit runs.csv --form own.yaml --where a=1 --where 'b>2' --tokens 10000000000.0 --next 3 --report again"
+        "plas fit runs.csv --form own.yaml --where a=1 --where 'b>2' --tokens 10000000000.0 --next 3 --report again"
     )
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from objectives.fitting.trained_models import Table
 from objectives.loss_law.features import COUNTS, MADE_OF, feature
+from plas_fit.fitting.trained_models import Table
 from search_spaces.architectures import architectures_of
 from search_spaces.arrays import IntArray
 from search_spaces.columns import SHAPE

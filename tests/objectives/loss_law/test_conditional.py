@@ -9,13 +9,13 @@ import pytest
 
 from nas.study.baselines import baseline
 from objectives.composition import composition_of
-from objectives.evidence.joint_form import FORM as JOINED
-from objectives.fitting.estimate import Method, fitted
-from objectives.fitting.portability import predictions
-from objectives.fitting.trained_models import Table
 from objectives.loss_law.features import feature
 from objectives.loss_law.form import named_form
 from objectives.loss_law.law import Law
+from plas_fit.evidence.joint_form import FORM as JOINED
+from plas_fit.fitting.estimate import Method, fitted
+from plas_fit.fitting.portability import predictions
+from plas_fit.fitting.trained_models import Table
 from search_spaces.architectures import Architectures, architectures_of, one
 from search_spaces.space import SearchSpace
 from tests.objectives.loss_law.bian import bian

@@ -1,4 +1,0 @@
-"""A loss law fitted to trained architectures: verdict and report, designs to train next, whether the frontier stays.
-
-The statistics are in `objectives.fitting`; here they meet a study.
-"""
