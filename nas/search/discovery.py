@@ -32,6 +32,8 @@ from search_spaces.formats import base_of
 from search_spaces.space import SearchSpace
 
 EXTRAS = {"torch": "gp", "threadpoolctl": "gp", "numba": "numba"}
+#: Strategies of the packages around the core, by the folder of `plugins/` that has each.
+PACKAGES = {"prior_guided": "prior"}
 KIND = "strategies"
 SHIPPED = entry_points.SHIPPED[KIND]
 LOOKS_LIKE_ONE = re.compile(r"^TRAITS\b[^=\n]*=(?s:.*)^def build\(", re.MULTILINE)
@@ -39,8 +41,8 @@ LONGEST = 1_000_000  # bytes of a file that is looked into
 
 
 def named() -> list[str]:
-    """Strategies that have a name of their own: shipped and installed ones."""
-    return entry_points.named(KIND)
+    """Strategies that have a name of their own: shipped ones, installed ones, and those of packages that could be installed."""
+    return list(dict.fromkeys([*entry_points.named(KIND), *PACKAGES]))
 
 
 def in_working_folder() -> dict[str, Path]:
@@ -63,7 +65,7 @@ def strategy_module(algo: str) -> Any:
     """The module of a strategy, or that of `auto`, which builds none; a user's own is imported, so it must have been named by the user himself.
 
     Raises:
-        UsageError: unknown name, with the nearest; an extra that is not installed; a module that is no strategy.
+        UsageError: unknown name, with the nearest; an extra or a package that is not installed; a module that is no strategy.
     """
     return _module(algo, code_named(KIND, algo), typed=True)
 
@@ -77,6 +79,8 @@ def _module(algo: str, code: PlugIn | None, *, typed: bool) -> Any:
         return importlib.import_module(f"{SHIPPED}._{algo}")
     if algo in importable(SHIPPED):
         return _shipped(algo)
+    if algo in PACKAGES:
+        raise UsageError(f"expected an installed strategy, got {algo}; pip install ./plugins/{PACKAGES[algo]}")
     raise UsageError(unknown("a strategy", algo, [*named(), *in_working_folder()], "package.module of your own"))
 
 
@@ -93,8 +97,11 @@ def _shipped(algo: str) -> ModuleType:
 
 
 def completed(section: ReportSection, algo: str, folder: Path, problem: Problem) -> ReportSection:
-    """The recorded sentences of a strategy with what it reads of its files in a run folder; of one that does not ship they are all."""
-    complete = getattr(_shipped(algo), "completed", None) if algo in importable(SHIPPED) else None
+    """The recorded sentences of a strategy with what its package's reader of folders, called as it is, reads of its files; else they are all."""
+    complete, reader = None, entry_points.found("answers", algo)
+    if reader is not None:
+        with loaded_code(reader) as module:
+            complete = getattr(module, "completed", None)
     found: ReportSection = section if complete is None else complete(section, folder, problem)
     return found
 

@@ -13,6 +13,7 @@ from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.search.reading import Asked, Choice
 from nas.search.strategy import Traits
+from nas.study.entry_points import offered
 
 FEW = 150  # evaluations up to which a Gaussian process is worth its time
 LEARNED = 500  # evaluations up to which models over priors are
@@ -30,7 +31,7 @@ class Facts:
 
     formulas: whether every metric is a shipped formula; bound: a clause, why the space is not to be covered whole ("" where it may be); designs: of
     the space; asked: evaluations (None: not said); priors: functions with the formula that approximates each; costly: whether a function says that an evaluation is dear;
-    at_once: designs that are evaluated together; gp: whether the extra of `optuna_gp` is installed.
+    at_once: designs that are evaluated together; gp: whether the extra of `optuna_gp` is installed; prior: whether the package of `prior_guided` is.
     """
 
     formulas: bool
@@ -42,11 +43,17 @@ class Facts:
     costly: bool = False
     at_once: int = 1
     gp: bool = True
+    prior: bool = True
 
     @property
     def evaluations(self) -> int:
         """Those asked for, or what stands in for them."""
         return self.asked or (WITH_PRIOR if self.priors else COSTLY if self.costly else UNSAID)
+
+    @property
+    def guided(self) -> bool:
+        """Whether functions have priors, and `prior_guided` is there to use them."""
+        return bool(self.priors) and self.prior
 
     @property
     def spent(self) -> str:
@@ -86,9 +93,13 @@ class Rule:
     with_parameters: str = ""
 
 
-def _lacks_gp(facts: Facts) -> bool:
-    few = facts.evaluations <= FEW and facts.objectives <= MODELLED
-    return few and not (facts.gp or facts.priors or facts.formulas)
+def _missing(facts: Facts) -> str:
+    """A clause, what would have been taken and is not installed."""
+    if facts.formulas or facts.guided or facts.objectives > MODELLED:
+        return ""
+    if facts.priors:
+        return " and plas-prior is not installed" if facts.evaluations <= LEARNED else ""
+    return " and the extra gp is not installed" if facts.evaluations <= FEW and not facts.gp else ""
 
 
 def _unbound(facts: Facts) -> str:
@@ -121,28 +132,28 @@ RULES: tuple[Rule, ...] = (
         "gap 0: everything is evaluated",
     ),
     Rule(
-        f"a function with a `PRIOR`, up to {LEARNED} evaluations and {MODELLED} objectives",
+        f"a function with a `PRIOR`, up to {LEARNED} evaluations and {MODELLED} objectives, `plas-prior` installed",
         "prior_guided",
-        lambda f: bool(f.priors) and f.evaluations <= LEARNED and f.objectives <= MODELLED,
+        lambda f: f.guided and f.evaluations <= LEARNED and f.objectives <= MODELLED,
         _prior,
         "first in [eight studies](../studies/few_evaluations/results.md) and [four spaces](../studies/strategies/results.md#how-well-auto-picks)",
         batch(GROUP),
         "with `batch` = workers, if more than 5",
     ),
     Rule(
-        f"no prior, up to {FEW} evaluations and {MODELLED} objectives, the extra `gp` installed",
+        f"no prior or no `plas-prior`, up to {FEW} evaluations and {MODELLED} objectives, the extra `gp` installed",
         "optuna_gp",
-        lambda f: not f.priors and f.gp and f.evaluations <= FEW and f.objectives <= MODELLED,
-        lambda f: f"no function has a prior and {f.spent}",
+        lambda f: not f.guided and f.gp and f.evaluations <= FEW and f.objectives <= MODELLED,
+        lambda f: f.spent + _missing(f) if f.priors else f"no function has a prior and {f.spent}",
         "first in [twelve studies](compare-results.md) and [four spaces](../studies/strategies/results.md#how-well-auto-picks)",
         batch(1),
         "with `batch` = workers",
     ),
     Rule(
-        f"no prior, up to {ESTIMATED} evaluations and {MODELLED} objectives",
+        f"no prior or no `plas-prior`, up to {ESTIMATED} evaluations and {MODELLED} objectives",
         "optuna_tpe",
-        lambda f: not f.priors and f.evaluations <= ESTIMATED and f.objectives <= MODELLED,
-        lambda f: f.spent + (" and the extra gp is not installed" if _lacks_gp(f) else _unbound(f)),
+        lambda f: not f.guided and f.evaluations <= ESTIMATED and f.objectives <= MODELLED,
+        lambda f: f.spent + (_missing(f) or _unbound(f)),
         "a smaller median gap than `local_search` in [five problems of six](../studies/strategies/results.md#beside-pymoo-and-optuna)",
         batch(1),
         "with `batch` = workers",
@@ -151,7 +162,7 @@ RULES: tuple[Rule, ...] = (
         "anything else",
         "local_search",
         lambda f: True,
-        lambda f: f.spent + _unbound(f),
+        lambda f: f.spent + (_missing(f) or _unbound(f)),
         "first or level from 500 evaluations on in [sixteen smooth studies](compare-results.md)",
     ),
 )
@@ -186,6 +197,7 @@ def facts_of(problem: Problem, asked: Asked) -> Facts:
         costly=any(each.cost_s or each.fidelities or each.settings is not None for each in own),
         at_once=asked.at_once,
         gp=all(find_spec(name) is not None for name in ("torch", "threadpoolctl")),
+        prior="prior_guided" in offered("strategies"),
     )
 
 

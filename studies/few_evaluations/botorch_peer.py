@@ -20,14 +20,14 @@ from botorch.utils.multi_objective.box_decompositions.non_dominated import FastN
 from gpytorch.kernels import MaternKernel, ScaleKernel
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from gpytorch.priors import LogNormalPrior
+from plas_prior import prior_guided
+from plas_prior.corrected import Guess
+from plas_prior.prior_columns import Designs
 from pydantic import BaseModel, Field
 from scipy.special import ndtr
 
 from nas.problem.evaluations import Evaluations, non_dominated
 from nas.search.strategy import StrategyContext
-from nas.strategies import prior_guided
-from nas.strategies._corrected import Guess
-from nas.strategies._prior_columns import Designs
 from search_spaces.arrays import FloatArray, IntArray
 
 REFERENCE = -1.1  # of normalised objectives, maximised

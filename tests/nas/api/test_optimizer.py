@@ -23,9 +23,8 @@ KEYS: dict[str, Any] = {"default_budget": "none", "baselines": [], "applications
 STRATEGIES = importable("nas.strategies")
 OFTEN = {"random", "nsga2", "optuna_tpe", "exact"}  # the others in the slow tests
 WAITING = "moead"
-LOOP = re.search(
-    r"## A loop of your own.*?```python\n(.*?)```", Path("docs/python.md").read_text(encoding="utf-8"), re.DOTALL
-)
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "python.md"
+LOOP = re.search(r"## A loop of your own.*?```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from nas.compare import configuration as plan_module
 from nas.compare.configuration import Plan, comparison_studies, competing, parameters_by_strategy, planned
 from nas.errors import UsageError
 from nas.search.discovery import strategy_module
+from nas.study import entry_points
 from objectives.plugins import documents, importable
 
 PlanOf = Callable[..., Plan]
@@ -33,12 +34,14 @@ def test_baselines_can_be_refused(plan_of: PlanOf) -> None:
 
 def test_all_is_every_strategy_that_searches_without_knowing_formulas(plan_of: PlanOf) -> None:
     names = plan_of({"algos": "all"}).strategies
-    assert set(names) == set(importable("nas.strategies")) - {"exact", "prior_guided"}
+    assert set(names) == set(importable("nas.strategies")) - {"exact"}
     assert set(competing()) == set(names)
 
 
-def test_a_strategy_that_knows_formulas_takes_part_where_it_is_named(plan_of: PlanOf) -> None:
-    assert "prior_guided" in plan_of({"algos": "prior_guided,nsga2"}).strategies
+def test_a_missing_package_is_skipped_by_name(plan_of: PlanOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry_points, "read", lambda: entry_points.Read((), ()))
+    plan = plan_of({"algos": "prior_guided,nsga2"})
+    assert "pip install ./plugins/prior" in plan.skipped["loose", "prior_guided"]
 
 
 def test_a_cap_ends_a_run_early(plan_of: PlanOf) -> None:

@@ -146,27 +146,6 @@ def test_a_function_of_ones_own_has_steps(
     assert table(folder / "own" / "evaluations.csv")[:30] == found
 
 
-def test_prior_guided_with_steps_is_the_same_on_any_workers_and_resumed(
-    own: Run, inside: Run, folder: Path, in_threads: None
-) -> None:
-    """Stopped after 17 of 27 evaluations, the first two batches, and gone on; it says what steps leave it to learn from."""
-    algo = ("--algo", "prior_guided", "--evaluations")
-    answer = own("mine:loss,total_ms", *algo, 27, "--workers", 2, "--out", "two")
-    assert answer.code == 0, answer
-    assert "prior_guided learns from values of mine:loss at the full fidelity alone" in " ".join(
-        f"{answer.out} {answer.err}".split()
-    )
-    assert own("mine:loss,total_ms", *algo, 27, "--workers", 1, "--out", "one").code == 0
-    assert own("mine:loss,total_ms", *algo, 17, "--workers", 2, "--out", "resumed").code == 0
-    assert inside("run", "--resume", "resumed", "--evaluations", 27, "--no-plots").code == 0
-    for name in ("evaluations.csv", "frontier.csv", "steps.csv", "corrected.csv", "learned.csv"):
-        expected = (folder / "two" / name).read_bytes()
-        assert (folder / "one" / name).read_bytes() == expected
-        assert (folder / "resumed" / name).read_bytes() == expected
-    reasons = [row["reason"] for row in table(folder / "two" / "evaluations.csv")]
-    assert 10 < sum(reason.startswith("stopped: ") for reason in reasons) < 27
-
-
 @pytest.mark.parametrize(
     ("objectives", "more", "expected"),
     [

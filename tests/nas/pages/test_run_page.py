@@ -2,7 +2,6 @@
 
 import base64
 import json
-import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -140,46 +139,13 @@ def test_a_strangers_files_break_no_page(name: str, content: str, copied: Path) 
     assert "</html>" in (copied / "report.html").read_text()
 
 
-def of_prior_guided(folder: Path) -> None:
-    """Name the strategy that reads its own tables in a folder."""
-    config = folder / "config.yaml"
-    changed = re.sub(r"^algo: .*$", "algo: prior_guided", config.read_text(), flags=re.MULTILINE)
-    config.write_text(changed)
-
-
-HEAD = "metric,scale,known,value,left_out,by_prior"
-PICKS = "question,depth,width,analytic_depth,analytic_width,holds,loss,loss_low,loss_high"
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("learned.csv", ""),
-        ("corrected_picks.csv", f"{PICKS}\n<b>,0,x,,,,,,\n"),
-        ("corrected_picks.csv", f"{PICKS}\n<b>,77,768,77,768,1,2,1,3\n"),
-        ("corrected_picks.csv", f"{HEAD}\n"),
-    ],
-)
-def test_what_was_learned_is_shown_as_far_as_tables_tell(name: str, content: str, copied: Path) -> None:
-    of_prior_guided(copied)
+def test_what_a_strategy_learned_is_shown_without_its_package(copied: Path) -> None:
     summary = json.loads((copied / "summary.json").read_text())
     (copied / "summary.json").write_text(json.dumps(summary | {"lessons": [f"A lesson. {ODD}", 3], "learned": 4}))
-    (copied / name).write_text(content)
     report(ReportRequest((copied,), None, quiet=True))
     page = (copied / "report.html").read_text()
     assert "<h2>What was learned</h2></summary><p>A lesson. \\u2028&lt;/script&gt;" in page
-    assert "Picks of the whole space" not in page
     assert "<img src=" not in page
-
-
-def test_a_pipe_in_the_place_of_what_was_learned_is_not_waited_for(copied: Path) -> None:
-    of_prior_guided(copied)
-    summary = json.loads((copied / "summary.json").read_text())
-    (copied / "summary.json").write_text(json.dumps(summary | {"lessons": ["A lesson."]}))
-    for name in ("learned.csv", "corrected_picks.csv"):
-        os.mkfifo(copied / name)
-    report(ReportRequest((copied,), None, quiet=True))
-    assert "A lesson." in (copied / "report.html").read_text()
 
 
 def test_a_link_in_the_pages_place_is_replaced_and_not_followed(copied: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from nas.search.assembly import assemble, study_of
 from nas.search.discovery import strategy_module
 from nas.search.reading import Asked, read
 from nas.strategies._auto import RULES, Facts, facts_of
+from nas.study import entry_points
 
 OWN = '''"""A board of our own."""
 
@@ -57,6 +58,9 @@ def picked(facts: Facts) -> tuple[str, dict[str, Any]]:
         (replace(PRIOR, asked=500, at_once=8), "prior_guided", {"batch": 8}),
         (replace(PRIOR, asked=501), "local_search", {}),
         (replace(PRIOR, objectives=5), "local_search", {}),
+        (replace(PRIOR, prior=False, at_once=4), "optuna_gp", {"batch": 4}),
+        (replace(PRIOR, prior=False, gp=False), "optuna_tpe", {}),
+        (replace(PRIOR, prior=False, asked=301), "local_search", {}),
         (ALONE, "local_search", {}),
         (replace(ALONE, costly=True), "optuna_gp", {}),
         (replace(ALONE, asked=150, at_once=4), "optuna_gp", {"batch": 4}),
@@ -74,7 +78,9 @@ def test_every_rule_is_taken_by_some_study_and_its_parameters_are_its_strategys(
     for rule in RULES:
         for at_once in (1, 64):
             parameters = rule.parameters(replace(ALONE, at_once=at_once))
-            fields = () if rule.algo == "optuna_gp" else strategy_module(rule.algo).Parameters.model_fields
+            fields = (
+                () if rule.algo in ("optuna_gp", "prior_guided") else strategy_module(rule.algo).Parameters.model_fields
+            )
             assert set(parameters) <= {*fields, "batch"}
     taken = [
         next(i for i, rule in enumerate(RULES) if rule.holds(facts))
@@ -97,6 +103,13 @@ def test_what_is_not_installed_is_said() -> None:
     )
     assert rule.because(replace(ALONE, asked=600, gp=False)) == "600 evaluations are asked without a prior"
     assert rule.because(replace(PRIOR, asked=600)) == "600 evaluations are asked, more than 500"
+    for facts in (
+        replace(PRIOR, asked=60, prior=False),
+        replace(PRIOR, asked=60, prior=False, gp=False),
+        replace(PRIOR, asked=60, prior=False, designs=10**12, costly=True),
+    ):
+        rule = next(rule for rule in RULES if rule.holds(facts))
+        assert rule.because(facts) == "60 evaluations are asked and plas-prior is not installed"
 
 
 def test_facts_are_what_the_study_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,26 +181,19 @@ def test_a_run_records_what_was_picked_and_goes_on_with_it(inside: Callable[...,
     assert inside("run", "--resume", "plain", "--algo", "auto").code == 2
 
 
-def test_a_prior_is_named(inside: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_strategy_of_a_package_that_is_missing_names_the_package(
+    inside: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry_points, "read", lambda: entry_points.Read((), ()))
     (tmp_path / "board.py").write_text(OWN)
-    answer = inside(
-        "run",
-        "--algo",
-        "auto",
-        "--objectives",
-        "loss,board:with_prior",
-        "--set",
-        "baselines=[]",
-        "--evaluations",
-        12,
-        "--out",
-        "run",
-        "--json",
-    )
+    asked = ("--objectives", "loss,board:with_prior", "--set", "baselines=[]", "--evaluations", 160, "--json")
+    answer = inside("run", "--algo", "prior_guided", *asked)
+    assert answer.code == 2
+    assert answer.err == "--algo: expected an installed strategy, got prior_guided; pip install ./plugins/prior\n"
+    answer = inside("run", "--algo", "auto", *asked, "--out", "run")
     assert answer.code == 0, answer.err
     assert (
-        json.loads(answer.out)["auto"]
-        == "prior_guided, since total_ms is a prior of board:with_prior and 12 evaluations are asked"
+        json.loads(answer.out)["auto"] == "optuna_tpe, since 160 evaluations are asked and plas-prior is not installed"
     )
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from nas.files.yaml_source import dump
@@ -112,7 +111,7 @@ def test_every_strategy_takes_known_results_for_nothing(algo: str, lab: Study) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algo", ["nsga2", "local_search", "prior_guided"])
+@pytest.mark.parametrize("algo", ["nsga2", "local_search"])
 def test_without_waiting_they_are_charged_to_nobody_either(algo: str, lab: Study) -> None:
     lab.ran(
         algo,
@@ -311,26 +310,3 @@ def test_a_metric_that_always_fails_is_told_whatever_was_known(lab: Study, monke
     assert answer.code == 2
     assert "no board" in answer.err
     assert len(lab.rows("first")) == 30
-
-
-def test_prior_guided_learns_from_them_at_once(lab: Study) -> None:
-    answer = lab.ran("prior_guided", "run", "--set", "known=first", "--verbose", evaluations=10)
-    assert "10 evaluations and 30 known results; left out" in answer.out
-    assert lab.calls() == 10
-    learned = lab.summary("run")["learned"][lab.metric]
-    assert (learned["evaluations"], learned["known"]) == (10, 30)
-    assert np.unique([row["batch"] for row in lab.rows("run")[30:]]).tolist() == ["0"]
-
-
-def test_known_results_teach_prior_guided_as_evidence_does(lab: Study) -> None:
-    """What is thought best of all is the same, beside one design that is drawn; evidence is in no log."""
-    lab.ran("prior_guided", "told", "--set", "known=first", "--quiet", evaluations=10)
-    lab.ran("prior_guided", "taught", "--param", "evidence=first", "--quiet", evaluations=10)
-    assert lab.calls() == 20
-    told, taught = lab.rows("told"), lab.rows("taught")
-    assert (len(told), len(taught)) == (40, 10)
-    known = {shape(row) for row in lab.rows("first")}
-    assert not known & {shape(row) for row in [*told[30:], *taught]}
-    both = [lab.summary(name)["learned"][lab.metric] for name in ("told", "taught")]
-    assert [(each["evaluations"], each["known"]) for each in both] == [(10, 30)] * 2
-    assert [shape(row) for row in told[30:39]] == [shape(row) for row in taught[:9]]

@@ -11,12 +11,12 @@ from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.problem.quantiles import PHASES
 from nas.problem.uncertainty import FROM_LOSS
-from nas.strategies._evidence import Group
 from objectives.assessment import stating
 from objectives.latency.operator import phases
 from objectives.loss_law.law import Law
 from objectives.metrics.perplexity import LARGEST_LOSS
 from objectives.precision import PRECISIONS as FORMATS
+from plas_prior.evidence import Group
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 from search_spaces.columns import PRECISIONS

@@ -14,10 +14,10 @@ from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.record.candidates import read_candidates, read_numbers
 from nas.search.strategy import ReportSection, ReportTable
-from nas.strategies._corrected import Corrected, Model, size
-from nas.strategies._corrected_picks import TAIL, CorrectedPick, picks_of
-from nas.strategies._prior_columns import Designs
 from objectives.display_text import chance
+from plas_prior.corrected import Corrected, Model, size
+from plas_prior.corrected_picks import TAIL, CorrectedPick, picks_of
+from plas_prior.prior_columns import Designs
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 

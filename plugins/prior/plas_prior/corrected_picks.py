@@ -10,9 +10,9 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget, Objective, PickQuery, unit_of
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
-from nas.strategies._corrected import Corrected, Model, held
-from nas.strategies._prior_columns import Designs
 from objectives.plugins import importable
+from plas_prior.corrected import Corrected, Model, held
+from plas_prior.prior_columns import Designs
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 TAIL = 1.6448536269514722  # sds of a normal distribution beyond which 5 % lie

@@ -12,8 +12,8 @@ from nas.problem.objective import Objective
 from nas.problem.problem import Problem
 from nas.problem.quantiles import ships
 from nas.record.given import TRAININGS, given_table
-from nas.strategies._prior_columns import Designs, Wanted
 from objectives.plugins import importable
+from plas_prior.prior_columns import Designs, Wanted
 from search_spaces.architectures import architectures_of
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.columns import DEFAULTS, FILE_COLUMNS, SHAPE

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plas_prior import proposals
+from plas_prior.evidence import Group, correlations, fitted
+from plas_prior.prior_columns import Jumps, Ranges
+from plas_prior.prior_guided import Parameters, PriorGuided, build
+from plas_prior.proposals import Proposals
 
 from nas.problem.evaluations import Evaluations, non_dominated
 from nas.problem.objective import Budget, Objective
 from nas.problem.problem import Problem
 from nas.search.strategy import StrategyContext
-from nas.strategies import _proposals
-from nas.strategies._evidence import Group, correlations, fitted
-from nas.strategies._prior_columns import Jumps, Ranges
-from nas.strategies._proposals import Proposals
-from nas.strategies.prior_guided import Parameters, PriorGuided, build
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 
@@ -149,7 +149,7 @@ def test_where_nothing_predicts_half_of_what_is_asked_for_are_neighbours_of_the_
     problem = noise_alone(bare(space="paper", objectives=["loss", "total_ms"]))
     strategy, known = started(problem, few=4, batch=4), told(problem, 40)
     corrected = strategy.learned(known)
-    assert corrected.error() > _proposals.USELESS
+    assert corrected.error() > proposals.USELESS
     strategy.tell(known)
     asked = problem.space.keys(strategy.ask(4))
     guess = corrected.guess(strategy.candidates.reference)

@@ -11,10 +11,10 @@ from nas.problem.objective import Budget, Objective, unit_of
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
 from nas.search.successive_halving import STOPPED
-from nas.strategies._evidence import REMAINDERS, Posterior, correlations, fitted
-from nas.strategies._known import Known
-from nas.strategies._prior_columns import Columns, Designs, Variables, under
 from objectives.loss_law.law import Law
+from plas_prior.evidence import REMAINDERS, Posterior, correlations, fitted
+from plas_prior.known import Known
+from plas_prior.prior_columns import Columns, Designs, Variables, under
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 SAME = 1e-9  # relative; a shipped metric that is told otherwise is penalised, and learned as any other

@@ -14,15 +14,15 @@ from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
 from nas.search.archive import KeyIndex, draw_unseen
 from nas.search.strategy import ReportSection, StrategyContext, Traits
-from nas.strategies._corrected import LEAST, Corrected, Guess, Learner, as_known, stopped_of
 from nas.strategies._front import latin_hypercube
-from nas.strategies._known import known_of, known_rows, refuse_without_values
-from nas.strategies._learned_corrections import Lessons, completed, lessons_of, section_of
-from nas.strategies._prior_columns import Designs, Wanted, described
-from nas.strategies._proposals import Proposals, front, normalised, promising
 from nas.strategies._variation import content
 from nas.study.metrics import diverse
 from objectives.loss_law.law import Law
+from plas_prior.corrected import LEAST, Corrected, Guess, Learner, as_known, stopped_of
+from plas_prior.known import known_of, known_rows, refuse_without_values
+from plas_prior.learned_corrections import Lessons, lessons_of, section_of
+from plas_prior.prior_columns import Designs, Wanted, described
+from plas_prior.proposals import Proposals, front, normalised, promising
 from search_spaces.arrays import IntArray
 
 DRAWN = 20_000  # designs of a large space that a pool begins with
@@ -75,7 +75,6 @@ class Candidates:
         return pool.followed_by(more), Guess(values, holds)
 
 
-__all__ = ["TRAITS", "Parameters", "build", "completed"]
 TRAITS = Traits(evaluations=100, cap=300, seedable=True, informed=True, asynchronous=True)
 
 

@@ -1,13 +1,18 @@
 """prior_guided: results from before, several laws, answers that are waited for, and what a run leaves of what it learned."""
 
+import csv
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from plas_prior.prior_guided import Parameters, PriorGuided, build
+from test_prior_guided import MEASURED, distorted, every, own, searched, started, with_own
 
 from nas.commands import run as running
 from nas.commands.report import draw, report
@@ -18,11 +23,10 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.search.strategy import StrategyContext
-from nas.strategies.prior_guided import Parameters, PriorGuided, build
+from nas.search.worker_pool import WorkerPool
 from nas.study.catalogue import load_law
 from objectives.loss_law.law import Law
 from search_spaces.architectures import architectures_of
-from tests.nas.strategies.test_prior_guided import MEASURED, distorted, every, own, searched, started, with_own
 
 Made = Callable[..., Problem]
 
@@ -246,7 +250,10 @@ def test_a_run_leaves_what_it_learned_as_tables_and_page(
     page = (folder / "report.html").read_text()
     assert "What was learned" in page
     assert "Picks of the whole space" in page
-    monkeypatch.setattr("nas.study.user_code.imported", lambda _: pytest.fail("imported"))
+    ours = "plas_prior.run_folder"
+    monkeypatch.setattr(
+        "nas.study.user_code.imported", lambda name: import_module(name) if name == ours else pytest.fail("imported")
+    )
     (folder / "report.html").unlink()
     report(ReportRequest((folder,), None, quiet=True))
     assert (folder / "report.html").read_text() == page
@@ -295,3 +302,44 @@ def test_picks_change_where_a_budget_is_measured(bare: Made) -> None:
     assert pick.changed
     assert truth.metrics[total_ms.name][0] <= 80.0 < truth.metrics[total_ms.name][1]
     assert pick.holds[0] >= 0.8 > 0.2 > pick.holds[1]
+
+
+STEPPED = """\
+def loss(architectures, *, fidelity):
+    return 1000 / (architectures.depth * architectures.width) + 1 / fidelity
+
+
+loss.FIDELITIES = (1, 3, 9)
+loss.KEEP = 0.4
+"""
+
+
+def test_a_run_with_steps_is_the_same_on_any_workers_and_resumed(
+    inside: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped after 17 of 27 evaluations, the first two batches, and gone on; it says what steps leave it to learn from."""
+    monkeypatch.setattr(
+        "nas.search.cluster.WorkerPool", lambda n, timeout_s: WorkerPool(n, timeout_s, make=ThreadPoolExecutor)
+    )
+    (tmp_path / "mine.py").write_text(STEPPED)
+
+    def started(evaluations: int, workers: int, out: str) -> Any:
+        line = ("run", "--objectives", "mine:loss,total_ms", "--set", "baselines=[]", "--no-plots", "--out", out)
+        found = inside(*line, "--algo", "prior_guided", "--evaluations", evaluations, "--workers", workers)
+        assert found.code == 0, found
+        return found
+
+    found = started(27, 2, "two")
+    assert "prior_guided learns from values of mine:loss at the full fidelity alone" in " ".join(
+        f"{found.out} {found.err}".split()
+    )
+    started(27, 1, "one")
+    started(17, 2, "resumed")
+    assert inside("run", "--resume", "resumed", "--evaluations", 27, "--no-plots").code == 0
+    for name in ("evaluations.csv", "frontier.csv", "steps.csv", "corrected.csv", "learned.csv"):
+        expected = (tmp_path / "two" / name).read_bytes()
+        assert (tmp_path / "one" / name).read_bytes() == expected
+        assert (tmp_path / "resumed" / name).read_bytes() == expected
+    with (tmp_path / "two" / "evaluations.csv").open(newline="", encoding="utf-8") as file:
+        reasons = [row["reason"] for row in csv.DictReader(file)]
+    assert 10 < sum(reason.startswith("stopped: ") for reason in reasons) < 27

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from plas_prior.evidence import OFFSET, Evidence, Group, correlations, fitted
+from plas_prior.prior_guided import Parameters, PriorGuided, build
+from plas_prior.proposals import Volume, most_expected, most_improving
 from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
@@ -21,9 +24,6 @@ from nas.problem.problem import Problem
 from nas.search.discovery import penalised, penalised_problem
 from nas.search.strategy import StrategyContext
 from nas.search.successive_halving import STOPPED
-from nas.strategies._evidence import OFFSET, Evidence, Group, correlations, fitted
-from nas.strategies._proposals import Volume, most_expected, most_improving
-from nas.strategies.prior_guided import Parameters, PriorGuided, build
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray, IntArray
 

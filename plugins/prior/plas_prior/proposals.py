@@ -9,8 +9,8 @@ import moocore
 import numpy as np
 
 from nas.problem.evaluations import REFERENCE, non_dominated
-from nas.strategies._corrected import LEAST, Corrected, Guess
-from nas.strategies._prior_columns import Designs
+from plas_prior.corrected import LEAST, Corrected, Guess
+from plas_prior.prior_columns import Designs
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 COMPARED = 300  # designs whose gain is measured
