@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fcntl import ioctl
 from pathlib import Path
 
-from nas.terminal.doors import door
+from nas.terminal.doors import door, installed
 
 ROOT = Path(__file__).resolve().parents[3]
 CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)")
@@ -49,8 +49,9 @@ def on_screen(arguments: Sequence[str], folder: Path, columns: int, rows: int = 
         name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
     }
     set_up: Mapping[str, str] = {**kept, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", **environment}
-    importlib.import_module(door(arguments[0]))
-    for work in (f"nas.commands.{arguments[0]}", f"nas.{arguments[0]}.command"):
+    module = installed().get(arguments[0]) or door(arguments[0])
+    importlib.import_module(module)
+    for work in (f"nas.commands.{arguments[0]}", f"{module.removesuffix('.__main__')}.command"):
         with suppress(ModuleNotFoundError):
             importlib.import_module(work)
     child, terminal = pty.fork()
@@ -74,7 +75,7 @@ def _run(arguments: Sequence[str], folder: Path, environment: Mapping[str, str])
     module, *rest = arguments
     sys.argv, code = [f"nas.{module}", *rest], 0
     try:
-        importlib.import_module(door(module)).main()
+        importlib.import_module(installed().get(module) or door(module)).main()
     except SystemExit as stopped:
         code = stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
     except BaseException:
