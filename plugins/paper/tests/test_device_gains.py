@@ -1,6 +1,8 @@
 """What more of a device buys in the continuous problem, against its prices."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -37,3 +39,14 @@ def test_a_study_that_theory_does_not_cover_has_none() -> None:
     found = gains(problem)
     assert found is not None
     assert relaxed_gains(problem, problem.architectures(found.pick.genotypes), RESOURCES) == {}
+
+
+def test_explain_says_it_where_the_package_is_installed(
+    inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ("explain", "--model", "qwen2.5_0.5b", "--preset", "paper", "--budget", "decode_ms=20")
+    words = "In the continuous problem of plas theory, with its experts: compute 0 nats, bandwidth"
+    assert words in " ".join(inside(*line).out.split())
+    monkeypatch.setattr("nas.commands.explain.bundled", lambda kind: {})
+    answer = inside(*line)
+    assert (answer.code, "plas theory" in answer.out) == (0, False)
