@@ -3,7 +3,7 @@
     OMP_NUM_THREADS=1 python benchmarks/auto_grid.py run --out FOLDER [--seeds 0,1,2] [--spaces paper,small] [--methods random,nsga2]
     python benchmarks/auto_grid.py table --out FOLDER [--write studies/strategies/results.md]
 
-It needs plugins/bench, whose distorted laws it draws.
+It needs plugins/bench, whose distorted laws it draws, and plugins/prior.
 
 Fixed before the runs that the page shows. **Cells**: four spaces (`paper`, 13,120 designs; `fine`, 1.3 · 10⁹; `edge2026`; `small`, a user's own)
 by four budgets (30, 100, 500 and 2,000 distinct evaluations) by what is minimised: `analytic`, the shipped loss and total_ms; `prior`, functions of one's own

@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "benchmarks"))  # the scripts import one another as they do when they run
 pytest.importorskip("plas_bench", reason="its cases are those of plugins/bench, which is not installed")
+pytest.importorskip("plas_prior", reason="prior_guided is of plugins/prior, which is not installed")
 
 from auto_grid import METHODS, run  # noqa: E402
 

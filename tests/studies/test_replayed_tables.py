@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("plas_bench", reason="its cases are those of plugins/bench, which is not installed")
+pytest.importorskip("plas_prior", reason="prior_guided is of plugins/prior, which is not installed")
 
 from studies.few_evaluations import tables
 from studies.few_evaluations.table_sources import Case, own

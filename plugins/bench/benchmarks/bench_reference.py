@@ -1,4 +1,4 @@
-"""Reference results of PLAS-Bench: every strategy that ships, and pymoo and Optuna as their users run them, with seeds, on every problem of version 1.
+"""Reference results of PLAS-Bench: every strategy that ships, prior_guided of plugins/prior, and pymoo and Optuna as their users run them, with seeds, on every problem of version 1.
 
     python benchmarks/bench_reference.py run --out FOLDER [--seconds 480] [--problems plas1-paper-rare,…] [--algos nsga2,…]
     python benchmarks/bench_reference.py write --out FOLDER    plas_bench/reference.csv, of what is there; other strategies' rows stay

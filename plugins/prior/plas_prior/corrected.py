@@ -179,8 +179,7 @@ def _spread(values: FloatArray) -> float:
 
 def held(budget: Budget, model: Model, mean: FloatArray, sd: FloatArray) -> FloatArray:
     """The probability that one measurement of each design is within a limit, (n,)."""
-    found: FloatArray = ndtr((_limit(budget, model) - mean) / sd)
-    return found
+    return np.asarray(ndtr((_limit(budget, model) - mean) / sd))
 
 
 def _limit(budget: Budget, model: Model) -> float:

@@ -16,6 +16,7 @@ from plas_prior.prior_columns import Designs
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 TAIL = 1.6448536269514722  # sds of a normal distribution beyond which 5 % lie
+SHIPPED = importable("objectives.metrics")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ def picks_of(corrected: Corrected, told: Evaluations, pool: Designs, confidence:
     own = {metric.name for metric in corrected.problem.functions}
     if not own.issuperset(corrected.models) or "infeasible" in (told.reasons or ()):
         return ()
-    priced = {*corrected.models, *_shipped()}
+    priced = {*corrected.models, *SHIPPED}
     questions = [
         q
         for q in corrected.problem.queries
@@ -110,15 +111,11 @@ def _seen(corrected: Corrected, pool: Designs, questions: list[PickQuery]) -> Se
     """The pool with every shipped metric that picks look at."""
     problem = corrected.problem
     asked = {limit.metric for q in questions for limit in limits_of(problem, q)} | {"loss"}
-    lacking = tuple(n for n in sorted(asked) if n not in pool.known and n.partition("@")[0] in _shipped())
+    lacking = tuple(n for n in sorted(asked) if n not in pool.known and n.partition("@")[0] in SHIPPED)
     more = problem.metrics(pool.architectures, lacking)[0] if lacking else {}
     near = corrected.nearness(pool, corrected.told)
     means = {name: model.mean(pool, near) for name, model in corrected.models.items()}
     return Seen(corrected, pool, {**pool.known, **more}, near, means)
-
-
-def _shipped() -> tuple[str, ...]:
-    return importable("objectives.metrics")
 
 
 def limits_of(problem: Problem, question: PickQuery) -> tuple[Budget, ...]:

@@ -90,8 +90,7 @@ class Posterior:
         covariance = (self.columns * self.variances) @ columns.T
         for share, one in zip(self._shares, near, strict=True):
             covariance += share * one.T
-        found: FloatArray = solve_triangular(self.factor, covariance, lower=True, overwrite_b=True, check_finite=False)
-        return found
+        return np.asarray(solve_triangular(self.factor, covariance, lower=True, overwrite_b=True, check_finite=False))
 
 
 def root_of(covariance: FloatArray) -> FloatArray:
@@ -118,8 +117,7 @@ def correlations(variables: FloatArray, others: FloatArray, values: FloatArray, 
 def matern(distance: FloatArray) -> FloatArray:
     """Matérn 5/2 of distances in lengths."""
     far = np.sqrt(5.0) * distance
-    found: FloatArray = (1.0 + far + far * far / 3.0) * np.exp(-far)
-    return found
+    return np.asarray((1.0 + far + far * far / 3.0) * np.exp(-far))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +153,7 @@ class Evidence:
         """The Cholesky factor of the targets' covariance, (n, n), its upper half undefined."""
         covariance = np.tensordot(np.exp(2.0 * logs), self.kernels, 1) + OFFSET**2
         covariance[np.diag_indices_from(covariance)] += JITTER * covariance.diagonal().mean()
-        found: FloatArray = cho_factor(covariance, lower=True, check_finite=False)[0]
-        return found
+        return np.asarray(cho_factor(covariance, lower=True, check_finite=False)[0])
 
 
 SMOOTH = {"smooth": REMAINDERS["smooth"]}

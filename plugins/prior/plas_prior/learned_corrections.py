@@ -133,8 +133,7 @@ def beside_a_line(x: FloatArray, y: FloatArray) -> FloatArray:
     """By how much each value differs from a straight line through all others, (n,)."""
     design = np.column_stack([np.ones(len(x)), x])
     hat = design @ np.linalg.pinv(design)
-    found: FloatArray = (y - hat @ y) / np.maximum(1.0 - np.diag(hat), 1e-9)
-    return found
+    return np.asarray((y - hat @ y) / np.maximum(1.0 - np.diag(hat), 1e-9))
 
 
 def sentence(metric: Objective, figures: dict[str, object]) -> str:

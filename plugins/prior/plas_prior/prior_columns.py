@@ -64,11 +64,6 @@ class Designs:
             np.concatenate([self.ok, other.ok]),
         )
 
-    def joined(self, other: "Designs") -> "Designs":
-        """The designs of both, which have none in common, in the order of their keys."""
-        both = self.followed_by(other)
-        return both[np.argsort(both.keys)]
-
 
 @dataclass(frozen=True)
 class Wanted:
@@ -113,8 +108,7 @@ class Variables:
 
     def __call__(self, designs: Designs) -> FloatArray:
         """Of designs, (n, v)."""
-        found: FloatArray = 2.0 * (log_variables(designs.architectures)[:, self.varying] - self.low) / self.span - 1.0
-        return found
+        return np.asarray(2.0 * (log_variables(designs.architectures)[:, self.varying] - self.low) / self.span - 1.0)
 
     def values(self, designs: Designs) -> FloatArray:
         """Which value designs have on each axis, (n, k): one 1 for each axis."""
@@ -137,9 +131,7 @@ class Columns:
 
     def matrix(self, designs: Designs) -> FloatArray:
         """A constant, the prior, its parts, the log variables, their squares and products, (n, p)."""
-        if designs is self.reference:
-            return self._of_reference
-        return self._matrix(designs)
+        return self._of_reference if designs is self.reference else self._matrix(designs)
 
     @cached_property
     def _of_reference(self) -> FloatArray:
@@ -293,8 +285,7 @@ class Ranges:
     def one_hot(self, column: FloatArray) -> FloatArray:
         """1 in the range of each value, else 0, (n, r)."""
         place = np.searchsorted(self.cuts, column)
-        found: FloatArray = (place[:, None] == np.arange(len(self.cuts) + 1)).astype(np.float64)
-        return found
+        return np.asarray((place[:, None] == np.arange(len(self.cuts) + 1)).astype(np.float64))
 
     def passed(self, column: FloatArray) -> FloatArray:
         """0.5 from each cut on, −0.5 below, (n, r − 1)."""
@@ -311,8 +302,7 @@ class Jumps:
 
     def aligned(self, architectures: Architectures) -> FloatArray:
         """Whether dimensions are multiples of tiles, and heads are of a kind of their own, ±0.5, (n, k)."""
-        found: FloatArray = fits(architectures)[:, self.varying]
-        return found
+        return np.asarray(fits(architectures)[:, self.varying])
 
     def passed(self, architectures: Architectures) -> FloatArray:
         """Which sizes bytes have passed, ±0.5, (n, k): weights of normal steps are a Brownian function of the bytes."""
@@ -334,5 +324,4 @@ def logs_of_bytes(a: Architectures) -> FloatArray:
     attention = a.width * (2.0 * a.query_dim + 2.0 * a.kv_dim)
     layer = attention + expert * a.top_k
     whole = a.depth * (attention + expert * a.n_experts)
-    found: FloatArray = np.log(np.stack([expert, layer, layer * a.depth, whole, 1.0 * a.depth * a.kv_dim], axis=1))
-    return found
+    return np.asarray(np.log(np.stack([expert, layer, layer * a.depth, whole, 1.0 * a.depth * a.kv_dim], axis=1)))

@@ -36,12 +36,9 @@ class Candidates:
     def __init__(self, problem: Problem, seed: int, wanted: Wanted) -> None:
         self.problem, self.wanted = problem, wanted
         self.whole = problem.space.size <= SMALL
-        keys = np.arange(problem.space.size) if self.whole else self._drawn(seed)
+        size, draw = problem.space.size, np.random.default_rng([seed, problem.space.size])
+        keys = np.arange(size) if self.whole else np.sort(draw_unseen(size, KeyIndex(), DRAWN, draw))
         self.reference = described(problem, keys, wanted)
-
-    def _drawn(self, seed: int) -> IntArray:
-        generator = np.random.default_rng([seed, self.problem.space.size])
-        return np.sort(draw_unseen(self.problem.space.size, KeyIndex(), DRAWN, generator))
 
     def holding(self, keys: IntArray) -> Designs:
         """Designs that some keys are of, in ascending order: the whole space, of a large one these alone."""

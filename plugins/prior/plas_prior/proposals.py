@@ -15,15 +15,15 @@ from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 COMPARED = 300  # designs whose gain is measured
 DRAWN_NEAR = 250  # designs near the corrected frontier, and as many others, of which one state of affairs is drawn
-UNSURE = (
-    0.15  # error of left-out values over their spread, above which an improvement is expected over states of affairs
-)
+# Error of left-out values over their spread, above which an improvement is expected over states of affairs.
+UNSURE = 0.15
 USELESS = 0.6  # the same, above which half of what is asked for are neighbours of the best evaluated designs
 STATES = 8  # of affairs over which an improvement is expected
 LOOKED_AT = 3_000  # designs of a large pool
 NEAR = 400  # designs whose improvement is
 OPTIMISM = 1.5  # sd
 UNLIKELY = 0.02  # probability of holding the budgets, below which a design is not considered
+NONE: IntArray = np.zeros(0, dtype=np.int64)  # no rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,21 +47,17 @@ class Proposals:
         most = most if error <= UNSURE else min(most, few)
         sure = most - min(self.explored, most)
         if error > UNSURE:
-            chosen = self._beside(most // 2) if error > USELESS else self._none
+            chosen = self._beside(most // 2) if error > USELESS else NONE
             chosen = self._expected(chosen, most - len(chosen) if sure == most else sure - len(chosen), self.confidence)
             chosen = self._expected(chosen, most - len(chosen), UNLIKELY)
         elif self.corrected.limited and sure < most:
-            chosen = self._expected(self._none, (most + 1) // 2, self.confidence)
+            chosen = self._expected(NONE, (most + 1) // 2, self.confidence)
             chosen = self._expected(chosen, most - len(chosen), UNLIKELY)
         else:
             chosen = best(self.guess, self.pool, self.taken, sure, self.confidence, self.generator)
         for _ in range(most - len(chosen)):  # more than asked for where little improves what is expected
             chosen = np.concatenate([chosen, self._drawn(chosen)])
         return chosen
-
-    @property
-    def _none(self) -> IntArray:
-        return np.zeros(0, dtype=np.int64)
 
     def _expected(self, chosen: IntArray, count: int, least: float) -> IntArray:
         """Rows chosen before, and those that improve most besides them, on average over states of affairs."""
@@ -160,8 +156,7 @@ def promising(pool: Designs, guess: Guess, taken: IntArray, confidence: float) -
 def normalised(values: FloatArray, ends: FloatArray) -> FloatArray:
     """Values (n, m) with the best of some others at 0 and the worst at 1."""
     low, high = ends.min(axis=0), ends.max(axis=0)
-    found: FloatArray = (values - low) / np.where(high > low, high - low, 1.0)
-    return found
+    return np.asarray((values - low) / np.where(high > low, high - low, 1.0))
 
 
 NOTHING = 1e-12
