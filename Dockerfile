@@ -26,6 +26,7 @@ COPY plugins/board plugins/board
 COPY plugins/fit plugins/fit
 COPY plugins/paper plugins/paper
 COPY plugins/range plugins/range
+COPY plugins/stacks plugins/stacks
 COPY plugins/train plugins/train
 RUN pip install --no-cache-dir --no-deps .
 USER plas

@@ -18,13 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 import nas
 from nas.errors import UsageError
-from nas.export import gguf
-from nas.export.gguf_types import FORMATS
+from nas.export.gguf_formats import FORMATS
 from nas.export.model import Model, Workload
 from nas.export.recipe import load_recipe
 from nas.export.tokenizer import byte_level
 from nas.study.config_file import architecture_of
 from objectives import counts
+from plas_stacks import gguf
 from search_spaces.architectures import Architectures
 
 FOLDER = Path(__file__).parents[1] / "conformance"

@@ -13,6 +13,7 @@ BUNDLED = (
     "plugins/fit/plas_fit",
     "plugins/paper/plas_paper",
     "plugins/range/plas_range",
+    "plugins/stacks/plas_stacks",
     "plugins/train/plas_train",
 )
 

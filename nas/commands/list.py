@@ -23,7 +23,7 @@ from nas.terminal.tables import show as show_document
 from objectives import outside
 from objectives.device import Calibration
 from objectives.loss_law.precision_cost import CAVEATS, SOURCES, priced
-from objectives.plugins import documents, first_line, importable, imports, normalised, summary
+from objectives.plugins import bundled, documents, first_line, importable, imports, normalised, summary
 from objectives.precision import PRECISIONS, Precision, of_format
 from objectives.profile_choice import measured_elsewhere
 from objectives.published_models import model_ids
@@ -93,6 +93,8 @@ def plugins(kind: str) -> list[Row]:
     """Plug-in modules with their first docstring line, ours and those of installed packages; nothing is imported."""
     package = entry_points.SHIPPED[kind]
     rows = [{"name": name, "what": summary(package, name)} for name in importable(package)]
+    rows += [{"name": name, "what": doors.summary(point.module)} for name, point in bundled(kind).items()]
+    rows.sort(key=lambda row: row["name"])
     several = entry_points.offered(kind).items()
     return rows + [
         {"name": name, "what": f"{offers[0].summary} {installed(offers)}".strip()} for name, offers in several

@@ -1,4 +1,4 @@
 """Candidates made into what training and inference stacks read: recipes, tensors, tokenizers, manifests, their verification.
 
-The stacks themselves are in `nas.export.stacks`, one file each.
+The stacks `hf` and `trainer` are in `nas.export.stacks`, the others in the package `plas_stacks`, one file each.
 """

@@ -14,7 +14,7 @@ from nas.errors import UsageError
 from nas.export.candidates import Chosen, chosen, with_vocabulary
 from nas.export.families import family_of, order_in_words, refuse_stack
 from nas.export.folder import MANIFEST, folder_names, manifest, whole_folder
-from nas.export.gguf_types import FORMATS
+from nas.export.gguf_formats import FORMATS
 from nas.export.launch_list import FILE, Rounded, changes, launch_columns, to_multiple
 from nas.export.model import Model, Workload, cautions_of, refuse_unserved, refuse_weights_without_head, served_as
 from nas.export.readme import README, readme, recipe_line

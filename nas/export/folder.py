@@ -12,12 +12,12 @@ from typing import Any
 
 from nas.answer.carried_study import beside
 from nas.errors import PlasError, UsageError
-from nas.export.gguf_types import FORMATS
+from nas.export.gguf_formats import FORMATS
 from nas.export.launch_list import FILE
 from nas.export.model import Model, Served, Workload, serving_in, written_serving
 from nas.export.readme import README
 from nas.export.recipe import Recipe
-from nas.export.stack_protocol import KIND, TRAINING, installed, shown, stack_names
+from nas.export.stack_protocol import KIND, installed, shown, stack_names
 from nas.record.identity import section
 from nas.search.assembly import Study
 from nas.study.entry_points import shipped
@@ -173,10 +173,10 @@ def read_manifest(folder: Path) -> Written:
             raise ValueError(f"layout {content['layout']}")
         recipe, given = Recipe.model_validate(content["recipe"]), content["workload"]
         workloads = tuple(Workload(**each) for each in (given if isinstance(given, list) else [given]))
-        distributions = {str(name): str(of) for name, of in content.get("plugins", {}).items()}
-        theirs = [name for name in map(str, content["stacks"]) if normalised(name) not in shipped(KIND)]
-        before = {name: "plas-stacks" for name in theirs if name in TRAINING}  # when they were ours
-        recorded = before | installed(normalised(name) for name in theirs if name not in distributions) | distributions
+        plugins = {str(name): str(of) for name, of in content.get("plugins", {}).items()}
+        distributions = {name: of for name, of in plugins.items() if normalised(name) not in shipped(KIND)}
+        theirs = (normalised(name) for name in map(str, content["stacks"]) if name not in distributions)
+        recorded = installed(theirs) | distributions
         stacks = tuple(name for name in content["stacks"] if name not in recorded)
         gguf = str(content.get("gguf", "f16"))  # before formats could be chosen
         if gguf not in FORMATS:

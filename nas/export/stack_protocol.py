@@ -1,4 +1,4 @@
-"""The protocol of a stack, and how one is found: a module of `nas/export/stacks/` by its file name, an installed package's by its entry point."""
+"""The protocol of a stack, and how one is found: a module of `nas/export/stacks/` by its file name, one of a package by its entry point."""
 
 import importlib
 from collections.abc import Callable, Iterable
@@ -12,11 +12,11 @@ from nas.export.model import Model
 from nas.files.faults import unknown
 from nas.study import entry_points
 from nas.study.user_code import code_named, loaded_code, naming_user_code
-from objectives.plugins import normalised
+from objectives.plugins import bundled, normalised
 
 KIND = "stacks"
 PIVOT = "hf"
-TRAINING = ("megatron", "torchtitan", "trainer", "llamafactory")  # all but trainer are of plugins/stacks
+TRAINING = ("megatron", "torchtitan", "trainer", "llamafactory")
 WHAT = ("emit", "launch", "size", "cautions", "fields", "read")
 
 
@@ -49,14 +49,12 @@ def stack_names(given: str) -> tuple[str, ...]:
     """Stacks from `hf,llama-bench`: the pivot first, each once; nothing is imported.
 
     Raises:
-        UsageError: an unknown one, or one of a package that is not installed.
+        UsageError: an unknown one.
     """
     stacks = entry_points.named(KIND)
     names = [part.strip() for part in given.split(",") if part.strip()]
     for name in names:
         if normalised(name) not in stacks:
-            if normalised(name) in TRAINING:
-                raise UsageError(f"to: expected an installed stack, got {name}; pip install ./plugins/stacks")
             raise UsageError(f"to: {unknown('a stack', name, map(shown, stacks))}")
     return tuple(dict.fromkeys([PIVOT, *(normalised(name) for name in names)]))
 
@@ -84,7 +82,8 @@ def stack(name: str) -> Stack:
         UsageError: an installed package's that cannot be imported, or that is no stack.
     """
     if (code := code_named(KIND, name)) is None:
-        return cast(Stack, importlib.import_module(f"{entry_points.SHIPPED[KIND]}.{name}"))
+        point = bundled(KIND).get(name)
+        return cast(Stack, point.load() if point else importlib.import_module(f"{entry_points.SHIPPED[KIND]}.{name}"))
     with loaded_code(code) as module:
         if missing := [what for what in WHAT if not callable(getattr(module, what, None))]:
             raise UsageError(f"expected {', '.join(WHAT)} in {code.place}, got no {' and no '.join(missing)}")

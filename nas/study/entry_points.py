@@ -13,7 +13,7 @@ from pathlib import Path
 
 from nas.errors import UsageError
 from nas.terminal.doors import EXPENSIVE
-from objectives.plugins import DISTRIBUTION, documents, first_line, importable, located, normalised
+from objectives.plugins import DISTRIBUTION, bundled, documents, first_line, importable, located, normalised
 from search_spaces.columns import ALIASES, DEFAULTS, SHAPE
 from search_spaces.formats import FORMATS
 
@@ -81,7 +81,7 @@ def shipped(kind: str) -> tuple[str, ...]:
         return FORMATS
     if kind in FOLDERS:
         return tuple(documents(SHIPPED[kind]))
-    besides = {"metrics": tuple(EXPENSIVE), "strategies": (AUTO,)}
+    besides = {"metrics": tuple(EXPENSIVE), "strategies": (AUTO,), "stacks": tuple(bundled("stacks"))}
     return importable(SHIPPED[kind]) + besides.get(kind, ())
 
 
@@ -171,6 +171,8 @@ def _read(path: tuple[str, ...]) -> Read:
             continue  # the first on the path is the one that would be imported
         seen.update([name] if name else [])
         for point in points:
+            if name == DISTRIBUTION and point.group.removeprefix("plas.") in SHIPPED:
+                continue  # ours, see `shipped`
             made, fault = _plug_ins(point, label)
             plug_ins += made
             wrong += [(point.group.removeprefix("plas."), f"{label}: {fault}")] if fault else []

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from nas.export.gguf import write_gguf
 from nas.export.model import Model, Workload
 from nas.export.recipe import load_recipe
 from nas.export.tokenizer import byte_level
 from nas.files.tables import csv_text, write
 from plas_board.measure.machine import busy_cores
+from plas_stacks.gguf import write_gguf
 from studies.llama_cpp.design import COLUMNS, MODELS, architecture
 
 FORMATS = ("f16", "q8_0", "q4_0")

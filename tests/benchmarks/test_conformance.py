@@ -9,12 +9,12 @@ import pytest
 
 import nas
 from benchmarks.conformance import FOLDER, FORMULAS, PRODUCTS, SCHEMA, STUDY, Document, again, of_models, schema
-from nas.export import gguf
-from nas.export.gguf_types import FORMATS
+from nas.export.gguf_formats import FORMATS
 from nas.export.model import Model, Workload
 from nas.export.recipe import load_recipe
 from nas.export.tokenizer import byte_level
 from nas.study.config_file import architecture_of
+from plas_stacks import gguf
 
 MODELS = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in of_models()}
 #: llama-like families, whose numbers follow from a few keys.

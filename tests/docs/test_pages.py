@@ -174,7 +174,7 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
 FIELD = """active baseline bandwidth bootstrap budget certified closed form D-optimal dense draws exact expert FFN ratio frontier fused Huber's loss
 hypervolume knee KV cache loss law native operator model peak penalty perplexity prefill profile quantile regime reject residual sd roofline run folder
 seed strategy study sweep V-optimal vocabulary"""
-ORDINARY = "AGX README CSV JSON YAML PNG SVG HTML URL COMMAND OPTIONS ARGS GPU CPU ID NO_COLOR LLM"
+ORDINARY = "AGX README CSV JSON YAML PNG SVG HTML URL COMMAND OPTIONS ARGS GPU CPU ID NO_COLOR LLM prior_guided"
 METAVAR = re.compile(r"(--[\w-]+) +[A-Z][A-Z_=:|]+")
 LITERAL = re.compile(r"\S*[=:/]\S*|\S+\.\w\S*|(?<!\w)'[^']*'|--\S+|<[^>]*>|\[[^\]]*\]")
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.export.gguf import entries
-from nas.export.gguf_types import FORMATS as WRITTEN
+from nas.export.gguf_formats import FORMATS as WRITTEN
 from nas.export.model import Model
 from nas.search.assembly import assemble
 from objectives.counts import count
@@ -23,6 +22,7 @@ from objectives.transfers import Conditions
 from objectives.weight_formats.table import TYPES, WEIGHT_FORMATS
 from plas_board.calibrating.group import calibrate
 from plas_board.calibrating.measurements import Measurement
+from plas_stacks.gguf import entries
 from plugins.board.tests.calibrating.conftest import board as _board
 from plugins.board.tests.calibrating.conftest import shown
 from search_spaces.architectures import Architectures, one

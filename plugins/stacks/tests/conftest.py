@@ -1,6 +1,5 @@
 """Fixtures of the packages' tests of exports: the core's small models."""
 
-from core_tests import loaded
+from tests.nas.export.conftest import exported, pytest_collection_modifyitems, small
 
-models = loaded("nas/export/conftest.py")
-small, exported = models.small, models.exported
+__all__ = ["exported", "pytest_collection_modifyitems", "small"]

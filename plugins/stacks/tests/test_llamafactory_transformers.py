@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core_tests import loaded
-from plas_stacks import llamafactory
 
 from nas.export.families import FAMILIES, family_of
 from nas.export.model import Model
 from nas.export.stacks import hf
 from objectives import counts
+from plas_stacks import llamafactory
+from tests.nas.export.conftest import SMALL
+from tests.nas.export.kinds import HELD
 
 Exported = Callable[..., Model]
-SMALL, HELD = loaded("nas/export/conftest.py").SMALL, loaded("nas/export/kinds.py").HELD
 pytestmark = pytest.mark.slow
 STEPS, SEQUENCES = 12, 60
 CASES = {

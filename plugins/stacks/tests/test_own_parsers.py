@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core_tests import ROOT
-from plas_stacks import llamafactory, megatron, torchtitan
 
 from nas.export.model import Model
 from nas.export.stack_files import parsed
 from nas.export.stacks import hf
 from objectives import counts
+from plas_stacks import llamafactory, megatron, torchtitan
+from tests.sources import ROOT
 
 Exported = Callable[..., Model]
 pytestmark = pytest.mark.extended

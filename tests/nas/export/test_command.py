@@ -178,15 +178,16 @@ def test_a_damaged_export_is_a_usage_error(inside: Inside, tmp_path: Path, chang
     assert "Traceback" not in result.err
 
 
-def test_an_export_from_before_with_a_stack_that_is_now_a_package_s_is_verified_but_for_that(
+def test_an_export_from_before_with_a_stack_that_was_another_package_s_is_verified(
     inside: Inside, tmp_path: Path
 ) -> None:
-    assert inside("export", candidates(tmp_path), "--out", "out").code == 0
+    assert inside("export", candidates(tmp_path), "--to", "megatron", "--out", "out").code == 0
     path = Path("out/export.json")
-    path.write_text(json.dumps({**json.loads(path.read_text()), "stacks": ["hf", "megatron"]}))
+    content = json.loads(path.read_text())
+    assert content["plugins"] == {}
+    path.write_text(json.dumps({**content, "plugins": {"megatron": "plas-stacks 0.2.0"}}))
     result = inside("export", "--verify", "out")
-    assert (result.code, result.out.count("2 of 2 candidates as exported")) == (0, 1)
-    assert "megatron: not checked, a stack of plas-stacks" in result.err
+    assert (result.code, result.out.count("2 of 2 candidates as exported")) == (0, 2)
 
 
 @pytest.mark.parametrize(

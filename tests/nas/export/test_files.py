@@ -16,7 +16,6 @@ from nas.errors import UsageError
 from nas.export import checkpoint
 from nas.export.checkpoint import Tensor, tensors
 from nas.export.families import family_of
-from nas.export.gguf import entries, holds, read_gguf, write_gguf
 from nas.export.hf_config import architecture_of, config_of
 from nas.export.launch_list import changes, to_multiple
 from nas.export.model import Model
@@ -26,6 +25,7 @@ from nas.export.tokenizer import byte_level, refuse_larger, tokenizer_for
 from nas.problem.problem import Problem
 from nas.study.baselines import baseline
 from objectives import counts
+from plas_stacks.gguf import entries, holds, read_gguf, write_gguf
 from search_spaces.architectures import Architectures, one
 
 Exported = Callable[..., Model]

@@ -17,9 +17,8 @@ from nas.export.stack_files import architecture_fields, differences
 from nas.export.stack_protocol import KIND, PIVOT, shown, stack
 from nas.study import config_file
 from nas.study.catalogue import load_space
-from nas.study.entry_points import SHIPPED
+from nas.study.entry_points import shipped
 from objectives import counts
-from objectives.plugins import importable
 from search_spaces.architectures import one
 from tests.nas.export.kinds import BASE, HELD, NOT_IN_LLAMA, NOT_IN_VLLM, REFUSED
 
@@ -153,7 +152,7 @@ def test_stacks_that_know_the_class_read_back_and_others_are_refused(
         elif name in (fixed := {"llama_bench": NOT_IN_LLAMA, "vllm": NOT_IN_VLLM}.get(each, {})):
             with pytest.raises(UsageError, match=fixed[name]):
                 refuse_stack(model.architecture, each)
-        elif each in importable(SHIPPED[KIND]):
+        elif each in shipped(KIND):
             refuse_stack(model.architecture, each)
             (tmp_path / shown(each)).mkdir(exist_ok=True)
             stack(each).emit(model, tmp_path / shown(each))

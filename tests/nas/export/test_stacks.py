@@ -1,4 +1,4 @@
-"""Every stack in `nas/export/stacks/`: what it writes is read back field by field, and a change is found."""
+"""Every stack that ships: what it writes is read back field by field, and a change is found."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,16 +9,16 @@ import pytest
 from nas.errors import UsageError
 from nas.export.model import Model
 from nas.export.stack_files import differences
-from nas.export.stack_protocol import KIND, PIVOT, TRAINING, WHAT, shown, stack, stack_names
-from nas.study import entry_points
-from nas.study.entry_points import SHIPPED
-from objectives.plugins import importable, summary
+from nas.export.stack_protocol import KIND, PIVOT, WHAT, shown, stack, stack_names
+from nas.study.entry_points import SHIPPED, shipped
+from nas.terminal.doors import summary
+from objectives.plugins import bundled
 from search_spaces.architectures import Architectures
 from search_spaces.columns import NOT_OF_A_MODEL
 
 Exported = Callable[..., Model]
-STACKS = importable(SHIPPED[KIND])
-SHIPPED_STACKS = {"hf", "trainer", "vllm", "llama_bench"}
+STACKS = shipped(KIND)
+SHIPPED_STACKS = {"hf", "trainer", "vllm", "llama_bench", "megatron", "torchtitan", "llamafactory"}
 NAMES = ("dense", "top1", "top2", "untied", "qwen2", "llama", "wide heads")
 
 
@@ -100,22 +100,13 @@ def test_what_a_stack_cannot_represent_is_said(exported: Exported, small: dict[s
     assert "no GGUF" in " ".join(stack("llama_bench").cautions(exported(small["llama"], weights=True)))
 
 
-def test_stacks_are_found_by_file_name_and_described() -> None:
+def test_stacks_are_found_and_described() -> None:
     assert set(STACKS) >= SHIPPED_STACKS
     for name in STACKS:
-        file = f"nas/export/stacks/{name}.py"
-        assert len(summary(SHIPPED[KIND], name)) > 20, f"{file}: expected a first docstring line of what it writes"
+        file = bundled(KIND)[name].module if name in bundled(KIND) else f"{SHIPPED[KIND]}.{name}"
+        assert len(summary(file)) > 20, f"{file}: expected a first docstring line of what it writes"
         missing = [function for function in WHAT if not callable(getattr(stack(name), function, None))]
         assert missing == [], f"{file}: expected {', '.join(WHAT)}, got no {', '.join(missing)}; add them"
     assert stack_names("llama-bench, vllm,llama_bench") == ("hf", "llama_bench", "vllm")
     with pytest.raises(UsageError, match="did you mean trainer"):
         stack_names("trianer")
-
-
-@pytest.mark.parametrize("name", sorted({*TRAINING} - SHIPPED_STACKS))
-def test_a_stack_of_a_package_that_is_not_installed_names_the_package(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setattr(entry_points, "offered", lambda kind: {})
-    with pytest.raises(UsageError, match=f"to: expected an installed stack, got {name}; pip install ./plugins/stacks"):
-        stack_names(f"hf,{name}")

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from nas.errors import UsageError
-from nas.export.gguf import read_gguf, write_gguf
 from nas.export.model import Model
-from nas.export.stacks import hf, llama_bench
+from nas.export.stacks import hf
 from nas.export.tokenizer import SMALLEST, byte_level, tokenizer_for, tokenizers_for
 from objectives import counts
+from plas_stacks import llama_bench
+from plas_stacks.gguf import read_gguf, write_gguf
 from tests.nas.export.vocabularies import SIZES, folder_of, tokenizer_of
 
 Exported = Callable[..., Model]

@@ -13,12 +13,12 @@ import pytest
 from nas.export.model import Model
 from nas.export.readme import readme
 from nas.export.stack_protocol import TRAINING, shown, stack
-from objectives.plugins import importable
+from nas.study.entry_points import shipped
 
 Inside = Callable[..., Any]
 Exported = Callable[..., Model]
 ROWS = "id,depth,width,n_kv_heads,n_experts,top_k,expert_size\na,4,768,1,1,1,768\nb,8,1024,2,4,1,512\nc,16,1536,4,1,1,3072\n"
-EVERY = ",".join(shown(name) for name in importable("nas.export.stacks"))
+EVERY = ",".join(shown(name) for name in shipped("stacks"))
 
 
 @pytest.fixture
@@ -34,9 +34,9 @@ def export(commands: Any, inside: Inside) -> Path:
 def test_the_page(export: Path) -> None:
     """README.md names every candidate, every stack with its command, and what to know before."""
     page = (export / "README.md").read_text()
-    for name in importable("nas.export.stacks"):
+    for name in shipped("stacks"):
         assert f"**{shown(name)}**" in page
-    assert page.count("```bash\ncd a\n") == len(importable("nas.export.stacks"))
+    assert page.count("```bash\ncd a\n") == len(shipped("stacks"))
     assert all(f"| `{name}` | {name} |" in page for name in "abc")
     assert "plas calibrate . --device DEVICE" in page
     assert "leave out embedding and LM head" in page

@@ -8,7 +8,6 @@ from typing import Any
 
 from nas.errors import NotRunError, PlasError, UsageError
 from nas.export.candidates import columns
-from nas.export.gguf import write_gguf
 from nas.export.model import Model, Workload
 from nas.export.recipe import load_recipe
 from nas.export.tokenizer import byte_level
@@ -22,6 +21,7 @@ from objectives.scenario import Scenario
 from plas_board.measure.machine import PRECISIONS, refuse_missing
 from plas_board.measure.results import request_times
 from plas_board.measure.session import Plan, command, job
+from plas_stacks.gguf import write_gguf
 from search_spaces.architectures import Architectures
 from search_spaces.space import SearchSpace
 

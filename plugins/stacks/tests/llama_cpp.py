@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from nas.export.gguf_types import FORMATS
-from nas.export.stacks.llama_bench import QUANTISED_AS
+from nas.export.gguf_formats import FORMATS
+from plas_stacks.llama_bench import QUANTISED_AS
 
 
 def program(name: str) -> str:

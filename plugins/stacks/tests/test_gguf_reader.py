@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from nas.export.checkpoint import blocks
-from nas.export.gguf import entries, write_gguf
 from nas.export.model import Model
-from tests.nas.export.llama_cpp import gguf_package
+from plas_stacks.gguf import entries, write_gguf
+from plugins.stacks.tests.llama_cpp import gguf_package
 
 Exported = Callable[..., Model]
 

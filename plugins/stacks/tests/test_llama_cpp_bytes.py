@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.export.gguf import entries, write_gguf
-from nas.export.gguf_types import FORMATS
+from nas.export.gguf_formats import FORMATS
 from nas.export.model import Model
 from objectives.counts import total
-from tests.nas.export.llama_cpp import gguf_package, quantised, quantiser
+from plas_stacks.gguf import entries, write_gguf
+from plugins.stacks.tests.llama_cpp import gguf_package, quantised, quantiser
 
 pytestmark = pytest.mark.slow
 BASE: dict[str, Any] = {"depth": 16, "width": 512, "n_kv_heads": 2, "expert_size": 768, "vocabulary": 512}

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nas.export.gguf_formats import FORMATS
 from objectives.weight_formats.table import TYPES as BLOCKS
 from objectives.weight_formats.table import WEIGHT_FORMATS, BlockType, TensorClass
 
@@ -28,8 +29,6 @@ NUMBERS = {
     "Q6_K": 14,
     "MXFP4": 39,
 }
-#: Formats that are written here, with their numbers as `general.file_type`; all but `f16` are called as their precision is.
-FORMATS = {"f16": 1, "q8_0": 7, "q6_k": 18, "q5_k_m": 17, "q4_k_m": 15, "q4_0": 2, "mxfp4": 38}
 #: Never quantised, whatever their shape.
 WHOLE = ("ffn_gate_inp.weight", "shortconv.conv.weight", "ssm_conv1d.weight", "_norm.weight", "ssm_a", "ssm_d")
 EIGHT = 8  # experts, with which llama-quantize spares keys and values

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.export import gguf_types as t
 from nas.export.command import usual_format
-from nas.export.gguf import bits_per_weight, entries, read_gguf, write_gguf
-from nas.export.gguf_classes import architecture_in
-from nas.export.gguf_types import encoded
 from nas.export.model import Model
-from nas.export.stacks import hf, llama_bench
-from tests.nas.export.gguf_oracle import DECODERS
+from nas.export.stacks import hf
+from plas_stacks import gguf_types as t
+from plas_stacks import llama_bench
+from plas_stacks.gguf import bits_per_weight, entries, read_gguf, write_gguf
+from plas_stacks.gguf_classes import architecture_in
+from plas_stacks.gguf_types import encoded
+from plugins.stacks.tests.gguf_oracle import DECODERS
 
 Exported = Callable[..., Model]
 LAYERS = {"depth": 16, "width": 512, "n_kv_heads": 2, "expert_size": 512, "vocabulary": 300}

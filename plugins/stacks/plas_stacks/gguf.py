@@ -19,11 +19,12 @@ import numpy as np
 
 from nas.export.checkpoint import Tensor, blocks, tensors
 from nas.export.families import family_of
-from nas.export.gguf_classes import NAMES, Floats, Piece, attention_layers, class_name, further, pieces, shaped, sizes
-from nas.export.gguf_types import FORMATS, TYPES, Mixture, Type, encoded
+from nas.export.gguf_formats import FORMATS
 from nas.export.model import Model
 from nas.export.tokenizer import Tokenizer, ids_in
 from objectives import outside
+from plas_stacks.gguf_classes import NAMES, Floats, Piece, attention_layers, class_name, further, pieces, shaped, sizes
+from plas_stacks.gguf_types import TYPES, Mixture, Type, encoded
 
 MAGIC, VERSION, ALIGNMENT = b"GGUF", 3, 32
 UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9

@@ -4,7 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from nas.export.families import family_of
-from nas.export.gguf import (
+from nas.export.model import DRAFT, Model
+from nas.export.stack_files import HEAD, PIVOT_PATH, architecture_fields, command, number, parsed, referred_architecture
+from objectives import outside
+from plas_stacks.gguf import (
     bits_per_weight,
     entries,
     fallbacks,
@@ -16,11 +19,8 @@ from nas.export.gguf import (
     tokenizer_keys,
     write_gguf,
 )
-from nas.export.gguf_classes import architecture_in
-from nas.export.gguf_types import format_numbered
-from nas.export.model import DRAFT, Model
-from nas.export.stack_files import HEAD, PIVOT_PATH, architecture_fields, command, number, parsed, referred_architecture
-from objectives import outside
+from plas_stacks.gguf_classes import architecture_in
+from plas_stacks.gguf_types import format_numbered
 
 FILE, GGUF = "bench.sh", "model.gguf"
 PATH = f"llama-bench/{GGUF}"

@@ -15,14 +15,14 @@ import pytest
 from numpy.typing import NDArray
 
 from nas.export.checkpoint import blocks, tensors
-from nas.export.gguf import entries, write_gguf
-from nas.export.gguf_types import FORMATS
+from nas.export.gguf_formats import FORMATS
 from nas.export.hf_config import config_of
 from nas.export.model import Model
 from nas.export.tokenizer import SMALLEST, Tokenizer, byte_level
 from objectives import counts
+from plas_stacks.gguf import entries, write_gguf
+from plugins.stacks.tests.llama_cpp import gguf_package, program, quantised, quantiser, said
 from search_spaces.architectures import one
-from tests.nas.export.llama_cpp import gguf_package, program, quantised, quantiser, said
 from tests.nas.export.vocabularies import SIZES, tokenizer_of
 
 Floats = NDArray[np.float32]

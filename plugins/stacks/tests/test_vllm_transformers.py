@@ -22,8 +22,9 @@ from nas.errors import UsageError
 from nas.export.families import refuse_stack
 from nas.export.model import Model
 from nas.export.stack_files import parsed
-from nas.export.stacks import hf, vllm
-from tests.nas.export.test_llama_cpp_transformers import exported_values
+from nas.export.stacks import hf
+from plas_stacks import vllm
+from plugins.stacks.tests.test_llama_cpp_transformers import exported_values
 
 Floats = NDArray[np.float32]
 Exported = Callable[..., Model]
