@@ -7,9 +7,9 @@ from importlib.metadata import distributions
 from os.path import isdir, join
 
 from nas.errors import UsageError
-from objectives.plugins import first_line, folder, located
+from objectives.plugins import bundled, first_line, folder, located
 
-COMMANDS = (*("run", "compare", "select", "explain", "export", "report", "watch", "list", "init"),)
+COMMANDS = ("run", "compare", "select", "explain", "export", "report", "watch", "list", "init")
 
 #: Commands of the packages around the core, by the folder of `plugins/` that has each.
 PACKAGES = {
@@ -33,18 +33,13 @@ def door(command: str) -> str:
     return f"nas.{command}.__main__" if isdir(join(folder("nas"), command)) else f"nas.{command}"
 
 
-def headline(command: str) -> str:
-    """The first line of a shipped command's docstring; nothing is imported."""
-    return first_line(folder("nas").parent / f"{door(command).replace('.', '/')}.py")
-
-
 def installed() -> dict[str, str]:
     """The modules of the commands that installed packages add, by name (group `plas.commands`); a shipped name stays ours."""
-    found: dict[str, str] = {}
+    found = {point.name: point.module for point in bundled("commands").values()}
     for distribution in distributions():
         with suppress(Exception):  # whatever a damaged description raises: it hurts nobody else
             points = distribution.entry_points.select(group="plas.commands")
-            found = {**{point.name: point.module for point in points if point.name not in COMMANDS}, **found}
+            found |= {each.name: each.module for each in points if each.name not in (*COMMANDS, *found)}
     return found
 
 
@@ -61,11 +56,11 @@ def command(name: str) -> str:
 
 def overview() -> str:
     """Commands with their first docstring lines; those of installed packages stand last."""
-    lines = [f"  {name:<9} {headline(name)}" for name in COMMANDS]
-    lines += [f"  {name:<9} {summary(module)}" for name, module in installed().items()]
+    modules = {name: door(name) for name in COMMANDS} | installed()
+    lines = [f"  {name:<9} {summary(module)}" for name, module in modules.items()]
     return "\n".join(
         [
-            "Usage: plas COMMAND [OPTIONS]   (the same as python -m nas.COMMAND)",
+            "Usage: plas COMMAND [OPTIONS]   (those of the core also: python -m nas.COMMAND)",
             *lines,
             "",
             "plas COMMAND -h shows a command's most used options, --help all; plas completion bash|zsh|fish completes them.",

@@ -120,12 +120,19 @@ class Region(BaseModel):
         return [at for at, _ in known], logs[0::2], logs[1::2]
 
     def _too_far(self, places: list[int], low: FloatArray, high: FloatArray) -> FloatArray:
-        """ln of the factor by which a design is too far from every row, and from three of them, (n,)."""
-        found = np.zeros(low.shape[1])
+        """ln of the factor by which a design is too far from the nearest row, or from the third nearest, whichever is less, (n,)."""
+        found, logs = np.zeros(low.shape[1]), logs_of(self.rows)[:, places, None]
         left = np.flatnonzero(~self._near(places, low, high))
         size = max(1, AT_ONCE // len(self.rows))
         for rows in (left[start : start + size] for start in range(0, len(left), size)):
-            found[rows] = _too_far(distances(low[:, rows], high[:, rows], logs_of(self.rows)[:, places]))
+            apart = np.zeros((len(logs), len(rows)))  # on the axis where it is greatest
+            for axis, (least, most) in enumerate(zip(low[:, rows], high[:, rows], strict=True)):
+                np.maximum(apart, least - logs[:, axis], out=apart)
+                np.maximum(apart, logs[:, axis] - most, out=apart)
+            over = apart.min(axis=0) - NEAR
+            if len(apart) >= SEVERAL:
+                over = np.minimum(over, np.partition(apart, SEVERAL - 1, axis=0)[SEVERAL - 1] - FAR)
+            found[rows] = _positive(over)
         return found
 
     def _near(self, places: list[int], low: FloatArray, high: FloatArray) -> BoolArray:
@@ -162,23 +169,6 @@ def ordered(rows: tuple[str, ...]) -> list[tuple[FloatArray, UInt64Array]]:
         bits[order // 64, np.arange(1, len(order) + 1)] = np.uint64(1) << (order % 64).astype(np.uint64)
         found.append((column[order], np.bitwise_or.accumulate(bits, axis=1)))
     return found
-
-
-def distances(low: FloatArray, high: FloatArray, rows: FloatArray) -> FloatArray:
-    """Distance of designs to rows on the axis where it is greatest, (rows, n); of ranges (axes, n) the least; rows (rows, axes), all logarithms."""
-    found = np.zeros((len(rows), low.shape[1]))
-    for least, most, of in zip(low, high, rows.T, strict=True):
-        np.maximum(found, least - of[:, None], out=found)
-        np.maximum(found, of[:, None] - most, out=found)
-    return found
-
-
-def _too_far(apart: FloatArray) -> FloatArray:
-    """How much too far the nearest row is, or the third nearest, whichever is less, (n,); distances (rows, n)."""
-    over = apart.min(axis=0) - NEAR
-    if len(apart) >= SEVERAL:
-        over = np.minimum(over, np.partition(apart, SEVERAL - 1, axis=0)[SEVERAL - 1] - FAR)
-    return np.asarray(_positive(over))
 
 
 def _beyond_ranges(ranges: Iterable[tuple[str, tuple[float, float]]], range_of: RangeOf) -> Iterator[tuple[str, Value]]:
