@@ -334,3 +334,11 @@ def test_mistakes_are_one_line(compare: Compare, tmp_path: Path, arguments: tupl
     answer = compare(*arguments)
     assert (answer.code, said in answer.err) == (2, True), answer.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_baselines_are_left_out_where_asked(compare: Compare, comparison_file: Written, tmp_path: Path) -> None:
+    small = ("--studies", "loose", "--algos", "sobol", "--seeds", 1, "--evaluations", 15, "--quiet")
+    for flags, expected in (((), {"sobol", "random", "lhs"}), (("--no-baselines",), {"sobol"})):
+        folder = tmp_path / str(len(flags))
+        assert compare("--config", comparison_file(), *small, *flags, "--out", folder).code == 0
+        assert {row["strategy"] for row in rows(folder / "tables" / "runs.csv")} == expected

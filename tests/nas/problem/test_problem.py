@@ -277,3 +277,24 @@ def test_a_penalty_near_the_largest_float_is_a_failure_that_says_so(
         "",
         f"{name}:fn: 1.79769e+308, beyond 1e+100, where squares overflow: taken as a failure",
     }
+
+
+def test_a_screened_design_names_the_first_limit_that_it_exceeds(
+    problem_of: Made, user_module: Callable[[str], str]
+) -> None:
+    name = user_module("def fn(a):\n    return a.depth\nfn.COST_S = 60.0\n")
+    problem = problem_of(objectives=["loss", f"{name}:fn"], budgets={"decode_ms": 20, "params_total": 2e8})
+    genotypes = problem.space.genotypes(ALL)
+    priced = problem.assess(problem.architectures(genotypes))
+    reasons = problem.screened(priced)
+    assert reasons is not None
+    expected = [
+        f"screened: decode_ms {time:.6g} > 20"
+        if time > 20
+        else f"screened: params_total {size:.6g} > 2e+08"
+        if size > 2e8
+        else ""
+        for time, size in zip(priced["decode_ms"], priced["params_total"], strict=True)
+    ]
+    assert reasons == expected
+    assert {reason.partition(" ")[2].partition(" ")[0] for reason in reasons} == {"", "decode_ms", "params_total"}

@@ -16,7 +16,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from nas.record.database import digest
 from nas.record.folder import open_run
-from nas.record.store import FILE, BatchRecord, RunStore, read_meta
+from nas.record.store import FILE, BatchRecord, RunStore, final, read_meta
 from search_spaces.specification import GENES
 
 Filled = tuple[Path, Problem, Evaluations]
@@ -361,3 +361,17 @@ def test_any_retried_row_that_is_not_what_was_written_is_refused(filled: Filled,
     with pytest.raises(PlasError, match=f"retried row {rows[damaged]} is not what was written"):
         store.read()
     store.close()
+
+
+def test_a_retried_value_takes_the_place_of_the_failed_one(filled: Filled) -> None:
+    _, _, found = filled
+    failed = np.flatnonzero(~found.ok)[:2]
+    others = found[np.flatnonzero(found.ok)[: len(failed)]]
+    now = final(found, (failed, others))
+    for name in found.metrics:
+        np.testing.assert_array_equal(now.metrics[name][failed], others.metrics[name], err_msg=name)
+    assert now.ok[failed].all()
+    rest = np.setdiff1d(np.arange(len(found)), failed)
+    reasons = found.reasons or ()
+    assert [(now.reasons or ("",) * len(found))[row] for row in rest] == [reasons[row] for row in rest]
+    assert final(found, (failed[:0], found[:0])) is found

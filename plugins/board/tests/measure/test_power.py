@@ -201,3 +201,10 @@ def test_a_source_that_is_not_here_is_refused(commands: Any, inside: Callable[..
         answer = inside("measure", "--model", "smollm2_135m", "--power", asked, "--out", "r")
         assert answer.code == 2
         assert f"--power: {said}" in answer.err
+
+
+def test_power_between_two_readings_is_a_straight_line() -> None:
+    readings = Readings()
+    for second, watts in ((0.0, 10.0), (2.0, 30.0), (3.0, 0.0)):
+        readings.drawn(second, watts)
+    assert readings.joules == [0.0, 40.0, 55.0]

@@ -290,3 +290,10 @@ def test_holding_an_exponent_is_advised_where_it_cures(simulated: Simulate) -> N
     with pytest.raises(ValueError, match="ffn_ratio: expected values that vary, got 1 in every row; fix its exponent"):
         fit(alike)
     assert fit(alike, fixed={"alpha_r": 0.0}).agreeing
+
+
+def test_the_residual_sd_has_degrees_of_freedom(simulated: Simulate) -> None:
+    found = fit(simulated(14, 0.05, 2))
+    rows, coefficients = len(found.residuals), len(found.vector)
+    squares = float((found.model.weight * found.residuals**2).sum())
+    assert found.residual_sd == pytest.approx((squares / (rows - coefficients)) ** 0.5)
