@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from typing import NoReturn
 
 from nas.terminal.doors import COMMANDS, door, installed
 from nas.terminal.streams import terminal
@@ -27,21 +28,34 @@ def dispatch() -> None:
 
         sys.stdout.write(f"{DISTRIBUTION} {version_of(DISTRIBUTION)}\n")
     elif arguments[0] == "completion":
-        sys.stdout.write(doors.completion(arguments[1:]))
+        complete(arguments[1:])
     elif arguments[0] in COMMANDS:
         run(arguments, door(arguments[0]))
     elif arguments[0] in (theirs := installed()):
         run(arguments, theirs[arguments[0]])
     elif package := doors.PACKAGES.get(arguments[0]):
-        sys.stderr.write(
-            f"plas: expected an installed command, got {arguments[0]!r}; pip install ./plugins/{package}\n"
-        )
-        raise SystemExit(2)
+        refuse(f"plas: expected an installed command, got {arguments[0]!r}; pip install ./plugins/{package}")
     else:
         from nas.files.faults import unknown
 
-        sys.stderr.write(f"plas: {unknown('a command', arguments[0], (*COMMANDS, *theirs))}\n")
-        raise SystemExit(2)
+        refuse(f"plas: {unknown('a command', arguments[0], (*COMMANDS, *theirs))}")
+
+
+def refuse(text: str) -> NoReturn:
+    """Say why on standard error and end with exit code 2."""
+    sys.stderr.write(f"{text}\n")
+    raise SystemExit(2)
+
+
+def complete(arguments: list[str]) -> None:
+    """Print a shell's script, or the words that may follow a command; a refusal ends with exit code 2."""
+    from nas.errors import UsageError
+    from nas.terminal.completion import answer
+
+    try:
+        sys.stdout.write(answer(arguments, {name: door(name) for name in COMMANDS} | installed()))
+    except UsageError as error:
+        refuse(str(error))
 
 
 def run(arguments: list[str], module: str) -> None:
@@ -54,8 +68,7 @@ def run(arguments: list[str], module: str) -> None:
         if arguments[0] in COMMANDS:
             raise
         text = " ".join(f"{type(error).__name__}: {error}".split())
-        sys.stderr.write(f"{program}: expected a module with main, got {text}; install the package of {module} again\n")
-        raise SystemExit(2) from None
+        refuse(f"{program}: expected a module with main, got {text}; install the package of {module} again")
     main()
 
 

@@ -1,12 +1,10 @@
 """The commands that ship and those of installed packages, and the module with a command's flags: `nas/NAME.py`, or `nas/NAME/__main__.py` of one with a room of its own."""
 
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import distributions
 from os.path import isdir, join
 
-from nas.errors import UsageError
 from objectives.plugins import bundled, first_line, folder, located
 
 COMMANDS = ("run", "compare", "select", "explain", "export", "report", "watch", "list", "init")
@@ -67,14 +65,3 @@ def overview() -> str:
             "",
         ]
     )
-
-
-def completion(arguments: Sequence[str]) -> str:
-    """A shell's script, or the words that may follow a command; a refusal ends with exit code 2."""
-    from nas.terminal.completion import answer
-
-    try:
-        return answer(arguments, {name: door(name) for name in COMMANDS} | installed())
-    except UsageError as error:
-        sys.stderr.write(f"{error}\n")
-        raise SystemExit(2) from None

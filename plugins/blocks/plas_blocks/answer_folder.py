@@ -1,16 +1,7 @@
 """What `plas select`, `explain` and `report` do with the folder of an answer; the work is imported only for such a folder."""
 
-from os.path import isfile, join
-from pathlib import Path
-
 from nas.commands.requests import ExplainRequest, ReportRequest, SelectRequest
-
-TABLE, CONFIG = "library.csv", "config.yaml"
-
-
-def recognises(folder: Path) -> bool:
-    """Return True if a folder holds an answer of `blocks`, by the names of its files alone."""
-    return all(isfile(join(folder, name)) for name in (CONFIG, TABLE))  # unlike Path.is_file of any name
+from plas_blocks.folder_names import recognises as recognises
 
 
 def select(request: SelectRequest) -> None:

@@ -23,11 +23,11 @@ from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from plas_blocks import recording, screen
 from plas_blocks.additivity import read_additivity
-from plas_blocks.answer_folder import recognises
 from plas_blocks.answers import best, best_within, picks, regret, scaled
 from plas_blocks.assembly import real_losses
 from plas_blocks.checking import Meaning
 from plas_blocks.files import read_library
+from plas_blocks.folder_names import recognises
 from plas_blocks.library import Library
 from plas_blocks.others import read_answers
 from plas_blocks.page import blocks_page

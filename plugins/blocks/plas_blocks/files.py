@@ -14,8 +14,8 @@ from objectives import outside
 from objectives.display_text import read_cell
 from objectives.table import read_sheet
 from plas_blocks import puzzletron
-from plas_blocks.answer_folder import TABLE
 from plas_blocks.checking import MOST_LAYERS, Meaning, checked
+from plas_blocks.folder_names import TABLE
 from plas_blocks.library import Library, Row
 
 SIDE = "library.yaml"

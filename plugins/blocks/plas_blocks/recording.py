@@ -13,8 +13,8 @@ from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json
 from objectives import outside
 from plas_blocks.additivity import write_additivity
-from plas_blocks.answer_folder import CONFIG
 from plas_blocks.files import write_library
+from plas_blocks.folder_names import CONFIG
 from plas_blocks.others import write_answers
 from plas_blocks.puzzletron import per_layer, solution
 from plas_blocks.query import BlocksQuery, limit_of

@@ -4,8 +4,7 @@ from os.path import isfile, join
 from pathlib import Path
 
 from nas.commands.requests import ReportRequest
-
-FILE = "reproduction.json"
+from plas_paper.reproduce import FILE
 
 
 def recognises(folder: Path) -> bool:

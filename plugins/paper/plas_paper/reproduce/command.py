@@ -7,9 +7,9 @@ from nas.files.own_files import made_folder
 from nas.files.tables import write
 from nas.pages.page import FILE as REPORT
 from nas.terminal.console import notice, say, say_json
-from plas_paper.reproduce import record
+from plas_paper.reproduce import FILE, record
 from plas_paper.reproduce import reproduction_page as page
-from plas_paper.reproduce.answers import FILE, recognises
+from plas_paper.reproduce.answers import recognises
 from plas_paper.reproduce.page import reproduction_page
 from plas_paper.reproduce.request import ReproduceRequest
 from plas_paper.reproduce.series import pictures

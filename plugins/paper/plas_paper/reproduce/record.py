@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_confi
 from nas.errors import UsageError
 from nas.files.tables import write_json
 from objectives import outside
-from plas_paper.reproduce.answers import FILE
+from plas_paper.reproduce import FILE
 from plas_paper.reproduce.claim import VERDICTS, Claim, Number
 from plas_paper.reproduce.corrections import Correction
 from plas_paper.reproduce.reproduction_page import Reproduction

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from nas.problem.breakdown import explained
-from plas_paper.reproduce import latency_claims, prediction_claims, record, search_claims, theory_claims
+from plas_paper.reproduce import FILE, latency_claims, prediction_claims, record, search_claims, theory_claims
 from plas_paper.reproduce import whole_spaces as spaces
-from plas_paper.reproduce.answers import FILE
 from plas_paper.reproduce.claim import CONDITIONS, FAILS, HOLDS, UNKNOWN, VERDICTS, Claim, statements
 from plas_paper.reproduce.corrections import corrections
 from plas_paper.reproduce.reproduction_page import Reproduction, page, reproduction

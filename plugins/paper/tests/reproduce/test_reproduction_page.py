@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from plas_paper.reproduce import record
-from plas_paper.reproduce.answers import FILE
+from plas_paper.reproduce import FILE, record
 from plas_paper.reproduce.claim import VERDICTS, statements
 
 Inside = Callable[..., Any]
