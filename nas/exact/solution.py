@@ -54,11 +54,6 @@ class Together(Protocol):
         """Return the pick within budgets and one more, one row: the least of the loss or of another metric, with the usual tie-breaks."""
 
 
-#: Solvers of installed packages by their place, which `nas/search/assembly.py` fills in: asked with a problem whose one
-#: setting is the device, of which there are more than `FEW`, and the metrics of its answers; None where it does not fit.
-SOLVERS: dict[str, Callable[[Problem, tuple[str, ...]], Together | None]] = {}
-
-
 @dataclass(frozen=True, eq=False)
 class ExactSolution:
     """The frontier of every feasible architecture, the picks, and how many architectures were covered in which way."""
@@ -93,7 +88,8 @@ def _refuse_one_by_one(problem: Problem) -> None:
         UsageError: they are, and no such package is installed.
     """
     devices = list(problem.scenario.by_device.values())
-    if SOLVERS or not _many(problem) or problem.space.size <= LARGEST or not all(alike(devices[0], d) for d in devices):
+    solvable = problem.solvers or not _many(problem) or problem.space.size <= LARGEST
+    if solvable or not all(alike(devices[0], d) for d in devices):
         return
     raise UsageError(
         f"exact: expected at most {LARGEST:,} architectures on more than {FEW} devices solved one by one, got "
@@ -119,10 +115,13 @@ def alike(first: Scenario, other: Scenario) -> bool:
 
 
 def together(problem: Problem, names: tuple[str, ...]) -> Together | None:
-    """Return the problem as an installed package solves it, with these metrics; None for few devices or if no package applies."""
+    """Return the problem as an installed package solves it, with these metrics; None for few devices or if no package applies.
+
+    A solver is asked with a problem whose one setting is the device, of which there are more than `FEW`; None where it does not fit.
+    """
     if not _many(problem):
         return None
-    return next((fitting for solver in SOLVERS.values() if (fitting := solver(problem, names)) is not None), None)
+    return next((fitting for solver in problem.solvers if (fitting := solver(problem, names)) is not None), None)
 
 
 def _refuse_beyond(problem: Problem, obstacle: str) -> None:

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from nas.errors import UsageError
 from nas.exact.checkpoint import SolverCheckpoint
-from nas.exact.solution import FEW, SMALL, SOLVERS
+from nas.exact.solution import FEW, SMALL
 from nas.files.faults import Path
 from nas.problem.objective import (
     EXTRAPOLATION,
@@ -307,8 +307,6 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
         _refuse_per_token([*config.objectives, *given, *config.columns, *of_applications])
     conditions = conditions_of(config, experts=bool((space.experts > 1).any()))
     devices = asked.devices or {"": asked.device}
-    if len(devices) > FEW:
-        _ask_for_solvers()
     scenario, note = scenario_on_devices(config, asked.laws[0], devices, space.formats, conditions, asked.trainer)
     scenario = served(scenario, config, space, asked.served_by.draft, _reader(asked, conditions))
     minimised, of_rates = as_costs(config.objectives)
@@ -327,20 +325,11 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
         tuple(metric for metric in asked.metrics.values() if metric.function is not None),
         *config.head,
         columns=columns,
+        solvers=tuple(each.together for _, each in modules("solvers", "together")) if len(devices) > FEW else (),
     )
     refuse_unclaimed(problem)
     refuse_impossible(problem)
     return problem, [*of_rates, *on_rates, *about_quantiles(problem)], note
-
-
-def _ask_for_solvers() -> None:
-    """Make the solvers of installed packages known (group `plas.solvers`: modules with a function `together`).
-
-    Raises:
-        UsageError: one cannot be imported.
-    """
-    for plug_in, module in modules("solvers", "together"):
-        SOLVERS[plug_in.place] = module.together
 
 
 def _of_applications(asked: ReadStudy) -> list[str]:

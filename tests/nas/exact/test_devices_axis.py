@@ -15,7 +15,6 @@ from nas.problem.objective import Budget
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import each_setting, in_all_settings
-from nas.search import assembly
 from nas.study import entry_points
 from objectives.device import Calibration
 from objectives.scenario import Scenario
@@ -109,7 +108,6 @@ def over_chips(**keys: Any) -> Problem:
 @pytest.fixture
 def no_solvers(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where no package with a solver is installed."""
-    monkeypatch.setattr(exact_solution, "SOLVERS", {})
     monkeypatch.setattr(entry_points, "offered", lambda kind: {})
 
 
@@ -160,15 +158,14 @@ def test_too_many_chips_to_solve_one_by_one_are_refused_with_what_solves_them(mo
 def test_a_solver_of_an_installed_package_is_asked(monkeypatch: pytest.MonkeyPatch, user_module: Any) -> None:
     name = user_module("asked = []\ndef together(problem, names):\n    asked.append((problem, names))\n")
     plug_in = entry_points.PlugIn("solvers", "mine", name, "mine 1.0")
-    monkeypatch.setattr(exact_solution, "SOLVERS", {})
-    monkeypatch.setattr(assembly, "SOLVERS", exact_solution.SOLVERS)
     monkeypatch.setattr(entry_points, "offered", lambda kind: {"mine": (plug_in,)} if kind == "solvers" else {})
     few = nas.load_study(preset="paper", devices=["rtx_4090", "m4_10c"], space={"name": "tiny", "axes": TINY["axes"]})
-    assert (len(few.problem.scenario.devices), exact_solution.SOLVERS) == (2, {})
+    assert (len(few.problem.scenario.devices), few.problem.solvers) == (2, ())
     problem = over_chips()
-    assert [*exact_solution.SOLVERS] == [name]
+    (solver,) = problem.solvers
+    assert solver.__module__ == name
     with by_parts(small_steps=False):
         found = solve(problem)
-    asked = exact_solution.SOLVERS[name].__globals__["asked"]
+    asked = solver.__globals__["asked"]
     assert asked[0] == (problem, ("loss", "total_ms", "memory_share"))
     assert len(found.frontier)  # where it does not fit they are solved one by one
