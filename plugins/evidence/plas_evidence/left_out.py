@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from scipy.stats import norm
@@ -87,18 +87,20 @@ class LeftOut:
     others: Pooled
     pairs: Mapping[str, list[tuple[GroupedTable, Pairs]]]
 
-    def held(self, widening: float) -> float | None:
-        """The share of the measured differences that 90 % intervals hold, the mean over questions and tables; None without any."""
-        pooled, shares = self.others.population, []
-        theta = drawn_coordinates(pooled, widening)[0]
-        for of, pairs in (own for question in JUDGED for own in self.pairs[question]):
-            rows = of.trainings
-            true = (rows.loss[pairs.first] - rows.loss[pairs.second]) / rows.per
-            losses = excess(theta, rows.of)
-            gaps = losses[:, pairs.first] - losses[:, pairs.second]
-            below = probability_below(gaps, widening * pooled.misfit, true)
-            shares.append(float((np.abs(below - 0.5) <= HELD / 2).mean()))
-        return float(np.mean(shares)) if shares else None
+
+@cache
+def held(one: LeftOut, widening: float) -> float | None:
+    """The share of the measured differences that 90 % intervals hold, the mean over questions and tables; None without any."""
+    pooled, shares = one.others.population, []
+    theta = drawn_coordinates(pooled, widening)[0]
+    for of, pairs in (own for question in JUDGED for own in one.pairs[question]):
+        rows = of.trainings
+        true = (rows.loss[pairs.first] - rows.loss[pairs.second]) / rows.per
+        losses = excess(theta, rows.of)
+        gaps = losses[:, pairs.first] - losses[:, pairs.second]
+        below = probability_below(gaps, widening * pooled.misfit, true)
+        shares.append(float((np.abs(below - 0.5) <= HELD / 2).mean()))
+    return float(np.mean(shares)) if shares else None
 
 
 def left_out(tables: Sequence[GroupedTable], stage: Callable[[str], None]) -> list[LeftOut]:
@@ -118,8 +120,8 @@ def calibrated(without: Sequence[LeftOut]) -> float:
     low, high = 0, len(FACTORS) - 1
     while low < high:  # wider intervals hold more
         middle = (low + high) // 2
-        held = [one.held(FACTORS[middle]) for one in without]
-        if np.mean([share for share in held if share is not None]) >= HELD:
+        shares = [held(one, FACTORS[middle]) for one in without]
+        if np.mean([share for share in shares if share is not None]) >= HELD:
             high = middle
         else:
             low = middle + 1
