@@ -46,7 +46,8 @@ def test_a_format_is_honoured_or_refused_by_name(precision: str, inside: Callabl
     assert inside("report", "run").code == 0
     assert precision in Path("run/report.html").read_text(encoding="utf-8")
     devices = inside(
-        "devices", "--devices", DEVICE, "--precisions", precision, "--preset", "device", "--no-plots", "--out", "d"
+        *("devices", "--devices", DEVICE, "--precisions", precision, "--preset", "device"),
+        *("--models", "qwen2.5_0.5b", "--no-plots", "--out", "d"),
     )
     assert devices.code == 0, devices
     assert f",{precision}," in Path("d/cases.csv").read_text()
