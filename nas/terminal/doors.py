@@ -37,7 +37,7 @@ def installed() -> dict[str, str]:
     for distribution in distributions():
         with suppress(Exception):  # whatever a damaged description raises: it hurts nobody else
             points = distribution.entry_points.select(group="plas.commands")
-            found |= {each.name: each.module for each in points if each.name not in (*COMMANDS, *found)}
+            found |= {point.name: point.module for point in points if point.name not in (*COMMANDS, *found)}
     return found
 
 
