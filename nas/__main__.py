@@ -4,7 +4,7 @@ import importlib
 import sys
 from typing import NoReturn
 
-from nas.terminal.doors import COMMANDS, door, installed
+from nas.terminal.doors import COMMANDS, PACKAGES, door, installed, overview
 from nas.terminal.streams import terminal
 
 
@@ -16,13 +16,12 @@ def main() -> None:
 
 def dispatch() -> None:
     """Run the command that the arguments name."""
-    from nas.terminal import doors
     from nas.terminal.parser import own_package
 
     own_package()
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        sys.stdout.write(doors.overview())
+        sys.stdout.write(overview())
     elif arguments[0] == "--version":
         from objectives.plugins import DISTRIBUTION, version_of
 
@@ -33,7 +32,7 @@ def dispatch() -> None:
         run(arguments, door(arguments[0]))
     elif arguments[0] in (theirs := installed()):
         run(arguments, theirs[arguments[0]])
-    elif package := doors.PACKAGES.get(arguments[0]):
+    elif package := PACKAGES.get(arguments[0]):
         refuse(f"plas: expected an installed command, got {arguments[0]!r}; pip install ./plugins/{package}")
     else:
         from nas.files.faults import unknown

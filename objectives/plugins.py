@@ -93,6 +93,7 @@ def _places(module: str, *, file: bool) -> Iterator[Path]:
 DISTRIBUTION = "plas-codesign"
 
 
+@cache
 def bundled(kind: str) -> dict[str, EntryPoint]:
     """Return the entry points `plas.KIND` of the packages that come with the core, by name."""
     with suppress(PackageNotFoundError):  # a checkout on the path
