@@ -111,26 +111,23 @@ def _text(path: Path, most_bytes: int) -> str:
         text = decoded(data)
     except UnicodeDecodeError:
         text = "\0"
-    if "\0" in text:
+    if "\0" not in text:
+        return text
+    if data.startswith(b"PK"):
         remedy = f'pd.read_excel("{path.name}").to_csv("{MENDED}", index=False)'
-        remedy = remedy if data.startswith(b"PK") else "save it as UTF-8"
-        raise ValueError(f"{path}: expected text, got other bytes; {remedy}")
-    return text
+        raise ValueError(f"{path}: expected text, got a workbook or an archive; {remedy}")
+    guess = {b"\0": "utf-16-be"}.get(data[:1]) or {b"\0": "utf-16-le"}.get(data[1:2]) or "cp1252"
+    line = resaved(path, f'encoding="{guess}"')
+    raise ValueError(f"{path}: expected UTF-8, got other bytes; {line}, with the encoding that it was saved in")
 
 
 def decoded(data: bytes) -> str:
-    """Return text from UTF-8, UTF-16 with or without its mark, or Windows-1252.
+    """Return text from UTF-8, or from UTF-16 that says so.
 
     Raises:
-        UnicodeDecodeError: none of these.
+        UnicodeDecodeError: another encoding, which is not guessed.
     """
-    first, second = data[:1] == b"\0", data[1:2] == b"\0"
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or first != second:
-        return data.decode("utf-16-be" if first else "utf-16-le" if second else "utf-16")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("cp1252")
+    return data.decode("utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
 
 
 def _cells(path: Path, text: str) -> list[tuple[int, list[str]]]:

@@ -23,16 +23,10 @@ def test_it_searches_every_kind_of_axis_to_the_same_bytes_again(
     test(ALGO, inside)
 
 
-def test_the_same_command_twice_and_its_own_config_give_the_same_bytes(
+def test_its_own_config_and_kills_at_random_moments_end_in_the_same_bytes(
     slow: Any, reference: Callable[..., Any], succeeded: Callable[..., Any]
 ) -> None:
-    kills.test_the_same_command_twice_and_its_own_config_give_the_same_bytes(ALGO, slow, reference, succeeded)
-
-
-def test_killed_at_random_moments_and_resumed_it_ends_in_the_same_bytes(
-    slow: Any, reference: Callable[..., Any], succeeded: Callable[..., Any]
-) -> None:
-    kills.test_killed_at_random_moments_and_resumed_it_ends_in_the_same_bytes(ALGO, 3, slow, reference, succeeded)
+    kills.test_its_own_config_and_kills_at_random_moments_end_in_the_same_bytes(ALGO, 2, slow, reference, succeeded)
 
 
 def test_nine_hundred_settings(inside: Callable[..., Any]) -> None:

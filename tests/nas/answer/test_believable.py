@@ -96,7 +96,7 @@ def no_smaller_looks_better(problem: Problem, answer: Evaluations) -> list[str]:
     return found
 
 
-CASES = [*product(DEVICES, SPACES), *product(DEVICES[1:2], LARGE)]
+CASES = [*product(DEVICES, SPACES), *product(DEVICES[1:2], ("huge", "edge2026"))]
 EVERY = [*product((*DEVICES, *MORE_DEVICES), (*SPACES, *LARGE))]
 
 

@@ -109,11 +109,20 @@ def document(path: Path) -> Document:
         UsageError: not readable, not text, or too large.
     """
     try:
-        text = decoded(outside.content(path, MOST_BYTES)).replace("\x00", "")
+        text = _log(outside.content(path, MOST_BYTES))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "bytes that are no text"
         raise UsageError(f"{path}: expected a CSV file or a log, got {reason}; {PAGE}") from None
     return Document(path, text)
+
+
+def _log(data: bytes) -> str:
+    """The text of a log in whatever a shell wrote it: figures and their ± are the same in UTF-16 without a mark and in Windows-1252."""
+    try:
+        text = decoded(data)
+    except UnicodeDecodeError:
+        text = data.decode("cp1252")
+    return text.replace("\0", "")
 
 
 HEADING = re.compile(r" {0,3}(#{1,6}) +(\S.{0,200})")
