@@ -32,6 +32,7 @@ MEDIAN = "#111111"  # where points are too many to see a line of their own colou
 MARKERS = "osD^vP"  # of devices beyond the colours
 NAME_WIDTH, NAME_HEIGHT = 4.9, 10.0  # points of a letter and a line of a pick's name
 NAME_DROPS = range(12, 90, 4)  # points below its mark where it may stand
+FULL_LINE = 78  # letters of the line above a picture; more are smaller
 VECTORS = 3_000  # points that an SVG holds as shapes; more become an image inside it
 
 
@@ -80,7 +81,8 @@ def framed(height: float, left: float = 0.105) -> tuple[Figure, Axes]:
 def headed(figure: Figure, ax: Axes, text: str) -> None:
     """A line above the top panel; a title of matplotlib's would measure every label of every panel to find its place."""
     place = ax.get_position()
-    figure.text(place.x0, place.y1 + 0.06 / figure.get_figheight(), text, va="bottom", color="#555555", fontsize=9)
+    size = min(9.0, 9.0 * FULL_LINE / len(text))
+    figure.text(place.x0, place.y1 + 0.06 / figure.get_figheight(), text, va="bottom", color="#555555", fontsize=size)
 
 
 def subtitle(outcome: Outcome) -> str:

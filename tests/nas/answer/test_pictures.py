@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from nas.answer import plot_data as drawn_numbers
 from nas.answer.outcome import Outcome
 from nas.answer.palette import PICK, STYLE
-from nas.answer.pictures import draw_all, frontier_figure
+from nas.answer.pictures import draw_all, framed, frontier_figure, headed
 from nas.answer.plot_data import running_median, thinned, volume_over_time
 from nas.files.figures import plain_decades, styled
 
@@ -176,3 +176,11 @@ def test_convergence_never_falls_and_ends_with_everything(count: int, concluded:
     assert (np.diff(volumes) >= 0).all()
     assert outcome.scale is not None
     assert volumes[-1] == outcome.scale.hypervolume(outcome.frontier.values)
+
+
+def test_the_line_above_a_picture_is_not_cut() -> None:
+    text = "Snapdragon 8 Elite Gen 5, Hexagon NPU, 16 GB LPDDR5X, q4_k_m, 1,024 tokens in, 128 out, edge2026 space; line: running median"
+    figure, ax = framed(3.4, left=0.13)
+    headed(figure, ax, text)
+    drawn = figure.texts[0].get_window_extent(FigureCanvasAgg(figure).get_renderer())
+    assert drawn.x1 <= figure.bbox.x1
