@@ -3,14 +3,14 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from itertools import product
 from types import MappingProxyType
 from typing import Self
 
 import numpy as np
 
-from objectives.loss_law.coverage import ULPS, Range, Value, extrapolation, kinds_of
+from objectives.loss_law.coverage import ULPS, LeftBy, Range, Region, Value, extrapolation, kinds_of
 from objectives.loss_law.features import COUNTS, MADE_OF, OF_TRAINING, OWNERS, WITH_EMBEDDINGS, part_of
 from objectives.loss_law.form import Form, LogProduct, Term, signed_exponent
 from objectives.loss_law.law import Law
@@ -60,17 +60,17 @@ def extrapolation_of(law: Law) -> Composition:
     parts = dict.fromkeys(part for name in names for part in _made_of(name) if part not in of_training)
     directions: dict[Quantity, int] = {part: 0 if bounded(part) else 1 for part in parts}
 
-    def at_quantities(*columns: FloatArray) -> FloatArray:
+    def at_quantities(*columns: FloatArray, left_by: LeftBy = Region.excess) -> FloatArray:
         ranges = _ranges(directions, iter(columns))
         experts = np.asarray(ranges["n_experts"][1])
 
         def range_of(name: str) -> Range | None:
             return None if name in OF_TRAINING and law.tokens is None else _range_of(name, law, ranges)
 
-        excess = kinds_of(law.regions, experts, range_of, law.covered_vocabularies)
+        excess = kinds_of(law.regions, experts, range_of, law.covered_vocabularies, left_by)
         return extrapolation(excess, len(columns[0]))
 
-    return Composition(MappingProxyType(directions), at_quantities)
+    return Composition(MappingProxyType(directions), at_quantities, partial(at_quantities, left_by=Region.left))
 
 
 def _layers(laws: Sequence[Law]) -> list[Mapping[Quantity, float]]:

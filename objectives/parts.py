@@ -144,10 +144,12 @@ class Composition:
     `value` takes the u's in this order. The sign says on which side a range of FFNs is bounded: where
     the FFN adds nothing to a quantity either is right. Of a quantity with sign 0, `value` takes the least and
     the greatest, and returns the least of the metric between them. Without quantities it is the metric's one value.
+    `inside`, where there is one, takes less time: it returns the value where that is at most 1, and anything above 1 elsewhere.
     """
 
     quantities: Mapping[Quantity, int]
     value: Callable[..., FloatArray]
+    inside: Callable[..., FloatArray] | None = None
 
 
 def additive(metric: str) -> Composition:
@@ -189,6 +191,8 @@ def _with_cache(known: Composition, scenario: Scenario) -> Composition:
     times is linear in them, and takes three columns instead of one.
     """
     timed = [isinstance(name, str) and name not in {*OWNERS, *QUANTITIES, *OF_NO_DEVICE} for name in known.quantities]
+    if not any(timed):
+        return known
     quantities: dict[Quantity, int] = {}
     for (name, sign), apart in zip(known.quantities.items(), timed, strict=True):
         quantities |= dict.fromkeys((name, f"{name}{IN_CACHE}", f"{name}{WORKING_SET}") if apart else (name,), sign)

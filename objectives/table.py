@@ -115,10 +115,10 @@ def _text(path: Path, most_bytes: int) -> str:
         return text
     if data.startswith(b"PK"):
         remedy = f'pd.read_excel("{path.name}").to_csv("{MENDED}", index=False)'
-        raise ValueError(f"{path}: expected text, got a workbook or an archive; {remedy}")
-    guess = {b"\0": "utf-16-be"}.get(data[:1]) or {b"\0": "utf-16-le"}.get(data[1:2]) or "cp1252"
-    line = resaved(path, f'encoding="{guess}"')
-    raise ValueError(f"{path}: expected UTF-8, got other bytes; {line}, with the encoding that it was saved in")
+    else:
+        likely = "utf-16-le" if data[1:2] == b"\0" else "utf-16-be" if data[:1] == b"\0" else "cp1252"
+        remedy = resaved(path, f'encoding="{likely}"') + ", with the encoding that it was saved in"
+    raise ValueError(f"{path}: expected UTF-8, got other bytes; {remedy}")
 
 
 def decoded(data: bytes) -> str:

@@ -42,6 +42,11 @@ class derived(Generic[Owner, Value]):  # noqa: N801  (a decorator)
         return value
 
 
+def python_value(value: Any) -> Any:
+    """Return an element of an array as Python's own number, text or truth value."""
+    return value.item() if hasattr(value, "item") else value
+
+
 Class = TypeVar("Class", bound=type)
 
 

@@ -24,7 +24,7 @@ from nas.problem.settings import tokens_of
 from nas.record.database import Step
 from objectives.loss_law.law import Law, origin_of
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import AnyArray, FloatArray, IntArray
+from search_spaces.arrays import AnyArray, FloatArray, IntArray, python_value
 
 
 def columns_of(problem: Problem, evaluations: Evaluations) -> dict[str, AnyArray]:
@@ -111,8 +111,7 @@ def answered(outcome: Outcome) -> list[dict[str, Any]]:
             row["exact_loss"] = best
         if pick.answer is not None:
             problem = outcome.study.problem.with_vocabulary(pick.question.vocabulary)
-            design = {name: column[0] for name, column in columns_of(problem, pick.answer).items()}
-            row |= {name: value.item() if hasattr(value, "item") else value for name, value in design.items()}
+            row |= {name: python_value(column[0]) for name, column in columns_of(problem, pick.answer).items()}
             row.setdefault("vocabulary", 0)
             row |= there
             row |= pick_in_numbers(outcome, place)
@@ -131,7 +130,7 @@ def pick_columns(outcome: Outcome) -> dict[str, Any]:
         design = {name: v for name, v in flat(row).items() if name not in ("question", "budgets", "exact_loss")}
         rows += [{"question": row["question"], **added, **design}] if pick.answer is not None else []
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["question", "metric", "limit"]
-    return {name: [_cell(row.get(name)) for row in rows] for name in names}
+    return {name: [float("nan") if row.get(name) is None else row[name] for row in rows] for name in names}
 
 
 def held_in_numbers(outcome: Outcome) -> list[dict[str, Any]]:
@@ -146,10 +145,6 @@ def held_in_numbers(outcome: Outcome) -> list[dict[str, Any]]:
             row |= {name: column.tolist()[0] for name, column in design.items()}
         rows.append(row)
     return rows
-
-
-def _cell(value: Any) -> Any:
-    return float("nan") if value is None else value
 
 
 def law_in_numbers(law: Law, tokens: Sequence[float]) -> dict[str, Any]:

@@ -103,16 +103,12 @@ def running_median(values: FloatArray) -> FloatArray:
     """Median over a centred window of 15 values or a fiftieth of them, shorter at the ends, (n,)."""
     n = len(values)
     half = min(max(15, n // 50), n) // 2
-    smooth = np.array([np.median(values[max(0, i - half) : i + half + 1]) for i in range(n) if _cut(i, half, n)])
+    ends = (*range(half), *range(max(half, n - half), n))
+    smooth = np.array([np.median(values[max(0, i - half) : i + half + 1]) for i in ends])
     if n > 2 * half:
         whole = np.median(np.lib.stride_tricks.sliding_window_view(values, 2 * half + 1), axis=1)
         smooth = np.concatenate([smooth[:half], whole, smooth[half:]])
     return smooth
-
-
-def _cut(i: int, half: int, n: int) -> bool:
-    """Whether the window around a place reaches beyond an end."""
-    return i < half or i + half >= n
 
 
 @dataclass(frozen=True, eq=False)

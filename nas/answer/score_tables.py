@@ -142,7 +142,7 @@ def sentences(of: Scored) -> tuple[str, ...]:
         else ""
     )
     text = f"of {scores.text}" if scores.text else "of a text that it does not name"
-    record = ", ".join(f"{name} {_small(own.rmse)}" for name, own in scores.left_out.items())
+    record = ", ".join(f"{name} {own.rmse:.2g}" for name, own in scores.left_out.items())
     return (
         f"{INTERVAL} of measured scores of {whose}{few}",
         *([f"Laboratories left out of the table were predicted with an RMSE of {record}"] if record else []),
@@ -197,10 +197,6 @@ def _difference(found: FamilyScore | None) -> str:
 
 def _plain(found: FamilyScore | None) -> dict[str, float] | None:
     return None if found is None else {"difference": found.predicted, "low": found.low, "high": found.high}
-
-
-def _small(value: float) -> str:
-    return f"{value:.2g}"
 
 
 def _figure(value: float, sign: str = "") -> str:

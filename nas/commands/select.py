@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -56,7 +55,7 @@ from nas.terminal.console import notice, say_json
 from nas.terminal.tables import show
 from objectives.loss_law.law import origin_line, verdict_line
 from objectives.quantities import day_in_words
-from search_spaces.arrays import AnyArray, FloatArray, IntArray
+from search_spaces.arrays import AnyArray, FloatArray, IntArray, python_value
 
 Leading = dict[str, list[Cell]]  # columns before those of the run, by their heads
 OF_STEPS = "Of each step of the frontier that the law tells apart the cheapest alone"
@@ -320,7 +319,7 @@ def _give(
         limits = tuple(b for b in run.evaluations.budgets if ships(b.metric, run.workload.figures))
         write_with_study(request.out, columns, replace(study, problem=replace(study.problem, budgets=limits)))
     if request.json:
-        say_json([{name: _plain(column[i]) for name, column in columns.items()} for i in range(len(rows))])
+        say_json([{name: python_value(column[i]) for name, column in columns.items()} for i in range(len(rows))])
     else:
         places = _spread(len(rows), request.shown)
         some = {name: [column[i] for i in places.tolist()] for name, column in leading.items()}
@@ -382,7 +381,3 @@ def _scope(run: RecordedRun) -> str:
     if run.whole_space or exact:
         return f" of all {run.space.size:,} architectures"
     return f" of {len(run.evaluations):,} evaluated (of {run.space.size:,} in the space)"
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value

@@ -1,4 +1,4 @@
-"""Candidates to export or to measure: of a run folder, of a candidate file, or published models."""
+"""Candidates to export, of a run folder or of a candidate file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,13 +14,11 @@ from nas.problem.evaluations import Evaluations, Scale, frontier_rows
 from nas.record.candidates import read_candidates
 from nas.search.assembly import Study
 from nas.search.scenarios import able_to_serve
-from nas.study.baselines import baseline
 from nas.study.metrics import check_form, parse_budget, select
 from nas.terminal.doors import command
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import IntArray
+from search_spaces.arrays import IntArray, python_value
 from search_spaces.columns import DEFAULTS, any_of
-from search_spaces.layer_kinds import COUNTS
 
 QWEN_VOCABULARY = 151_936
 SHAPE = ("depth", "width", "head_dim", "n_heads", "n_kv_heads", "n_experts", "top_k", "expert_size")
@@ -106,51 +104,6 @@ def with_vocabulary(
     return Architectures.concatenate([architectures[i : i + 1].with_vocabulary(size) for i, size in enumerate(sizes)])
 
 
-def candidates_to_measure(
-    source: Path | None, how: str, models: Sequence[str], vocabulary: int | None, *, files: bool = False
-) -> dict[str, dict[str, Any]]:
-    """Architecture columns by id; `files` where models are measured from files, whatever their layers, and none is built.
-
-    Raises:
-        UsageError: nothing to measure, or a selection from a file.
-    """
-    designs: dict[str, Architectures] = {}
-    for name in models:
-        model = baseline(name)
-        designs[model.label] = model.architecture
-    if source is not None:
-        source = list_of(source)
-        designs |= _run_designs(source, how) if source.is_dir() else _file_designs(source, how)
-    if not designs:
-        raise UsageError(
-            "measure: expected a run folder, a candidate file or --model, got nothing to measure; name one"
-        )
-    if vocabulary is not None and vocabulary < 0:
-        raise UsageError(f"vocabulary: expected at least 0, got {vocabulary}; correct it")
-    if vocabulary is not None:
-        designs = {name: a.with_vocabulary(vocabulary, tied=bool(a.tied[0])) for name, a in designs.items()}
-    return {name: columns(design if files else _buildable(name, design)) for name, design in designs.items()}
-
-
-def _buildable(name: str, architecture: Architectures) -> Architectures:
-    """The designs as backends build them: attention to the whole context in every layer.
-
-    Raises:
-        UsageError: layers that they do not have.
-    """
-    built = architecture.with_full_attention()
-    others = [column for column in (*COUNTS, "latent_size") if getattr(built, column)[0]]
-    if others:
-        given = ", ".join(f"{column} {getattr(built, column)[0]:d}" for column in others)
-        raise UsageError(f"{name}: expected attention and an FFN in every layer, got {given}; leave it out")
-    return built
-
-
-def _run_designs(source: Path, how: str) -> dict[str, Architectures]:
-    run, rows = rows_of_run(source, how)
-    return _split(run.architectures(rows), [str(name) for name in run.columns(rows)["id"]])
-
-
 def rows_of_run(source: Path, how: str) -> tuple[RecordedRun, IntArray]:
     """A run folder and the rows that `how` chooses."""
     check_form(how)
@@ -158,23 +111,8 @@ def rows_of_run(source: Path, how: str) -> tuple[RecordedRun, IntArray]:
     return run, select(run.evaluations, how, run.scale(), run.workload)
 
 
-def _file_designs(source: Path, how: str) -> dict[str, Architectures]:
-    if how != "frontier":
-        raise UsageError(f"select: expected a run folder for {how!r}, got {source}; a candidate file is measured whole")
-    architectures, names = read_candidates(source)
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise UsageError(f"{source}: expected each id once, got {twice!r} twice; rename one")
-    return _split(architectures, names)
-
-
-def _split(architectures: Architectures, names: list[str]) -> dict[str, Architectures]:
-    return {name: architectures[i : i + 1] for i, name in enumerate(names)}
-
-
 def columns(architecture: Architectures) -> dict[str, Any]:
     """One architecture as plain columns: its shape, and what differs from the defaults; its precision is the measurement's."""
     further = {name: column for name, column in architecture.further_columns().items() if name != "precision"}
     values = {name: getattr(architecture, name)[0] for name in SHAPE} | {name: further[name][0] for name in further}
-    plain = {name: value.item() if hasattr(value, "item") else value for name, value in values.items()}
-    return {"vocabulary": DEFAULTS["vocabulary"], **plain}
+    return {"vocabulary": DEFAULTS["vocabulary"], **{name: python_value(value) for name, value in values.items()}}

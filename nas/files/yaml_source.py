@@ -153,11 +153,7 @@ def _mapping(loader: Any, node: yaml.MappingNode, path: Path, label: str, origin
     return content
 
 
-def _integer(_: Any, node: yaml.ScalarNode) -> int | float:
-    return outside.whole_number(node.value)
-
-
-_Loader.add_constructor("tag:yaml.org,2002:int", _integer)
+_Loader.add_constructor("tag:yaml.org,2002:int", lambda _, node: outside.whole_number(node.value))
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]

@@ -18,7 +18,7 @@ from objectives.profile_choice import energy_named, energy_unseen
 from objectives.quantities import day_in_words
 from objectives.scenario import Scenario, Workload
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray, brief
+from search_spaces.arrays import FloatArray, brief, python_value
 from search_spaces.columns import SHAPE
 
 
@@ -301,9 +301,5 @@ class Baseline:
     def mapping(self) -> dict[str, Any]:
         """The baseline as YAML content."""
         row = {name: getattr(self.architecture, name)[0].item() for name in SHAPE}
-        further = {name: _plain(column[0]) for name, column in self.architecture.further_columns().items()}
+        further = {name: python_value(column[0]) for name, column in self.architecture.further_columns().items()}
         return {"name": self.label, **row, **further}
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value

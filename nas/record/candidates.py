@@ -16,7 +16,7 @@ from objectives.plugins import normalised
 from objectives.table import mended, numbers_of, read_sheet
 from objectives.table_names import DONE, STATES, STATUS, inexact
 from search_spaces.architectures import Architectures, architectures_of
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import FloatArray, python_value
 from search_spaces.columns import ALIASES, DEFAULTS, FILE_COLUMNS, PRECISIONS
 
 NAMED = ("id", "question", "name", "model")
@@ -33,10 +33,7 @@ def write_candidates(path: Path, columns: Mapping[str, Any]) -> None:
     if path.suffix == ".csv":
         write(path, csv_text(columns))
     elif path.suffix == ".jsonl":
-        rows = [
-            dict(zip(columns, (v.item() if hasattr(v, "item") else v for v in row), strict=True))
-            for row in zip(*columns.values(), strict=True)
-        ]
+        rows = [dict(zip(columns, map(python_value, row), strict=True)) for row in zip(*columns.values(), strict=True)]
         write(path, "".join(json.dumps(finite(row), ensure_ascii=False) + "\n" for row in rows))
     else:
         raise UsageError(f"out: expected a .csv or .jsonl file, got {path}; change its ending")

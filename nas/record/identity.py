@@ -63,11 +63,8 @@ def at_start() -> list[str]:
 
 @cache
 def _defaults() -> dict[str, Any]:
-    return {key: _worded(value) for key, value in StudyConfig().model_dump(mode="json").items()}
-
-
-def _worded(value: Any) -> Any:
-    return "none" if value is None else value
+    values = StudyConfig().model_dump(mode="json")
+    return {key: "none" if value is None else value for key, value in values.items()}
 
 
 def deciding(key: str, value: Any) -> Any:

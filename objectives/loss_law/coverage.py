@@ -33,6 +33,7 @@ ROWS = "rows"  # what a design leaves that is near none
 AT_ONCE = 50_000  # distances that fit into the cache
 DOWN, UP = Context(4, ROUND_FLOOR), Context(4, ROUND_CEILING)  # to four digits
 TOLERANCE = 1e-12  # in logarithms; a design so close to an end is covered
+OF_SUMS = 1e-11  # the same of quantities that are sums of parts
 
 
 def _numbers(text: str) -> str:
@@ -105,11 +106,16 @@ class Region(BaseModel):
         if (logs := self._logs(range_of)) is not None:
             yield ROWS, self._too_far(*logs)
 
-    def outside(self, range_of: RangeOf) -> Iterator[tuple[str, Value]]:
+    def left(self, range_of: RangeOf) -> Iterator[tuple[str, Value]]:
+        """As `excess`, but 1 where rows are too far, however far; 0 where they are, but for sums in another order, not."""
+        yield from _beyond_ranges(self.usual.items(), range_of)
+        yield from self.outside(range_of, OF_SUMS)
+
+    def outside(self, range_of: RangeOf, tolerance: float = TOLERANCE) -> Iterator[tuple[str, Value]]:
         """By quantity, and for `rows`: above 0 where a design lies beyond; what is merely unusual does not count."""
         yield from _beyond_ranges(self.ranges.items(), range_of)
         if (logs := self._logs(range_of)) is not None:
-            yield ROWS, np.asarray(~self._near(*logs), dtype=np.float64)
+            yield ROWS, np.asarray(~self._near(*logs, tolerance), dtype=np.float64)
 
     def _logs(self, range_of: RangeOf) -> tuple[list[int], FloatArray, FloatArray] | None:
         """The axes that are known, and the logarithms of their ends, (axes, n); None where nothing is to be near."""
@@ -135,11 +141,11 @@ class Region(BaseModel):
             found[rows] = _positive(over)
         return found
 
-    def _near(self, places: list[int], low: FloatArray, high: FloatArray) -> BoolArray:
+    def _near(self, places: list[int], low: FloatArray, high: FloatArray, tolerance: float = TOLERANCE) -> BoolArray:
         """Which ranges (axes, n) have a row within NEAR of them, or several within FAR, (n,): by sets of rows as bits."""
-        found: BoolArray = np.logical_or.reduce(self._rows_within(places, low, high, NEAR + TOLERANCE))
+        found: BoolArray = np.logical_or.reduce(self._rows_within(places, low, high, NEAR + tolerance))
         left = np.flatnonzero(~found)
-        several = self._rows_within(places, low[:, left], high[:, left], FAR + TOLERANCE)
+        several = self._rows_within(places, low[:, left], high[:, left], FAR + tolerance)
         found[left] = np.bitwise_count(several).sum(axis=0) >= SEVERAL
         return found
 
@@ -147,7 +153,8 @@ class Region(BaseModel):
         """Bits of the rows that lie within `by` of ranges (axes, n) on every axis, (words, n)."""
         of_axes = ordered(self.rows)
         found = [
-            upto[:, np.searchsorted(ends, most, side="right")] ^ upto[:, np.searchsorted(ends, least)]
+            upto.take(np.searchsorted(ends, most, side="right"), axis=1)
+            ^ upto.take(np.searchsorted(ends, least), axis=1)
             for (ends, upto), least, most in zip((of_axes[at] for at in places), low - by, high + by, strict=True)
         ]
         return np.asarray(np.bitwise_and.reduce(found))
@@ -224,6 +231,9 @@ def _different(rows: FloatArray) -> FloatArray:
     return np.array(kept).reshape(-1, rows.shape[1])
 
 
+LeftBy = Callable[[Region, RangeOf], Iterable[tuple[str, Value]]]
+
+
 def joined(first: Mapping[DesignKind, Region], second: Mapping[DesignKind, Region]) -> dict[DesignKind, Region]:
     """Return what two sets of rows cover together: of each kind the wider ranges, and the rows of both that state the same axes."""
     return {**first, **second, **{kind: _joined(first[kind], second[kind]) for kind in first if kind in second}}
@@ -247,7 +257,7 @@ def kinds_of(
     n_experts: AnyArray,
     range_of: RangeOf,
     every: Mapping[str, tuple[float, float]],
-    left_by: Callable[[Region, RangeOf], Iterable[tuple[str, Value]]] = Region.excess,
+    left_by: LeftBy = Region.excess,
 ) -> dict[str, FloatArray]:
     """By quantity, and for `rows`: how far designs of each kind, told by their number of experts (n,), leave its region, (n,); only what some leave.
 

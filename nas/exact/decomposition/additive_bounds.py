@@ -138,9 +138,13 @@ class AdditiveBounds:
             metric = next(metric for metric, known in self.compositions.items() if quantity in known.quantities)
             raise BrokenSum(metric, "is better inside a range than its bound says")
 
-    def values(self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray) -> FloatArray:
-        """Return the metric's best value for pairs of a box and a backbone, (n,)."""
-        value = np.asarray(self.compositions[metric].value(*self.columns(metric, ffn, box, backbone)))
+    def values(
+        self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray, most: float | None = None
+    ) -> FloatArray:
+        """Return the metric's best value for pairs of a box and a backbone, (n,); above 1 it may be any such value where `most` is 1."""
+        composition = self.compositions[metric]
+        value_of = (composition.inside if most is not None and most <= 1.0 else None) or composition.value
+        value = np.asarray(value_of(*self.columns(metric, ffn, box, backbone)))
         return value if value.ndim else np.broadcast_to(value, len(box))
 
     def columns(self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray) -> Iterator[FloatArray]:

@@ -232,7 +232,7 @@ class BranchAndBound:
                 optimistic = dict(zip(self.compared, [*best, np.zeros(len(items))], strict=True))
                 kept = np.flatnonzero(self._improving(items, ffn, optimistic))
                 items, rows, best = items.kept(kept), rows[kept], [column[kept] for column in best]
-            values = self.sums.values(metric, ffn, items.box, items.backbone)
+            values = self.sums.values(metric, ffn, items.box, items.backbone, limit)
             best.append(values)
             if limit is not None and not (within := ~beyond(values, limit)).all():
                 kept = np.flatnonzero(within)

@@ -34,6 +34,7 @@ from plas_blocks.page import blocks_page
 from plas_blocks.query import BlocksQuery, allowed, answered
 from plas_blocks.request import BlocksRequest, refuse_mixed
 from plas_blocks.study import Study
+from search_spaces.arrays import python_value
 
 
 def answer(request: BlocksRequest) -> None:
@@ -170,7 +171,7 @@ def select(request: SelectRequest) -> None:
     if request.out is not None:
         _keep(request.out, study, rows, columns)
     if request.json:
-        say_json([{name: _plain(column[i]) for name, column in columns.items()} for i in range(len(rows))])
+        say_json([{name: python_value(column[i]) for name, column in columns.items()} for i in range(len(rows))])
     elif not request.quiet:
         screen.show_head(study)
         screen.show_rows(study, chosen, request.shown)
@@ -187,10 +188,6 @@ def _refuse_settings(path: Path, given: Sequence[str]) -> None:
         raise UsageError(
             f"{path}: expected no {', '.join(given)} with an answer of plas blocks, which has no study; leave it out"
         )
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
 
 
 def _rows(study: Study, how: str) -> list[int]:

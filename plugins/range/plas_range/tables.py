@@ -13,6 +13,7 @@ from objectives.metrics.perplexity import perplexity_percent
 from plas_range.cases import Case
 from plas_range.models import ModelRow, memory_limit, speed_note
 from plas_range.result import DeviceStudy, Models, architecture, shortage, spread
+from search_spaces.arrays import python_value
 from search_spaces.columns import SHAPE, worded
 
 NAN = float("nan")
@@ -86,9 +87,7 @@ def pick_rows(study: DeviceStudy) -> list[dict[str, Any]]:
         metrics = problem.evaluate(answer.pick.genotypes).metrics
         chosen = architecture(answer)
         columns = file_columns(chosen, {name: metrics[name] for name in problem.metric_names})
-        values = {
-            name: column[0].item() if hasattr(column[0], "item") else column[0] for name, column in columns.items()
-        }
+        values = {name: python_value(column[0]) for name, column in columns.items()}
         law = problem.scenario.law
         rows.append(
             {

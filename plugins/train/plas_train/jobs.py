@@ -22,6 +22,7 @@ from objectives.loss_law.features import feature
 from objectives.metrics.perplexity import of_losses
 from plas_train.corpus import DATA, Corpus, TokenFile
 from search_spaces.architectures import Architectures
+from search_spaces.arrays import python_value
 
 CURVES, UNFINISHED, STOP = "curves", "unfinished", "stop"
 AT_ONCE, MOST_AT_ONCE = 16_384, 65_536  # tokens whose gradients are worked out at once; on a GPU, of small models
@@ -112,10 +113,7 @@ def _refuse_impossible(model: Model) -> None:
 
 def architecture_columns(architecture: Architectures) -> dict[str, Any]:
     """One architecture's columns as files name them, plain numbers."""
-    return {
-        name: column[0].item() if hasattr(column[0], "item") else column[0]
-        for name, column in architecture.columns().items()
-    }
+    return {name: python_value(column[0]) for name, column in architecture.columns().items()}
 
 
 def name_of(model: Model) -> str:

@@ -10,7 +10,8 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import EXTRAPOLATION, Budget, built_in
 from nas.problem.picks import PickRule, best_row
 from nas.problem.problem import Problem
-from objectives.loss_law.coverage import DesignKind, Region, region_of
+from nas.study.catalogue import load_law
+from objectives.loss_law.coverage import DesignKind, LeftBy, Region, extrapolation, kinds_of, logs_of, region_of
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from tests.nas.exact.test_joined_laws import KINDS, joined_problem
@@ -70,3 +71,24 @@ def test_the_problems_hold_designs_on_both_sides() -> None:
     inside = [covered_problem(seed)[1].metrics[EXTRAPOLATION] for seed in SEEDS[:FAST]]
     assert any(0 < (values <= 1.0).sum() < len(values) for values in inside)
     assert all((values >= 1.0).all() for values in inside)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_whether_designs_are_inside_is_known_without_how_far_they_are(kind: DesignKind) -> None:
+    law, size, generator = load_law("evidence"), 400, np.random.default_rng(0)
+    covered = law.regions[kind]
+    rows = np.exp(logs_of(covered.rows))
+    least = dict(
+        zip(covered.axes, generator.choice(rows, size).T * generator.uniform(0.5, 2.5, (1, size)), strict=True)
+    )
+    most = {name: values * generator.uniform(1.0, 1.5, size) for name, values in least.items()}
+
+    def excess(left_by: LeftBy) -> FloatArray:
+        experts = np.full(size, 8 if kind == "sparse" else 1)
+        ends = {name: (least[name], most[name]) for name in least}
+        return extrapolation(kinds_of(law.regions, experts, ends.get, {}, left_by), size)
+
+    far, soon = excess(Region.excess), excess(Region.left)
+    assert 0 < (far <= 1.0).sum() < size
+    assert ((far <= 1.0) == (soon <= 1.0)).all()
+    assert (soon[soon <= 1.0] == 1.0).all()

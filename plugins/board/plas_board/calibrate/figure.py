@@ -4,6 +4,7 @@ import csv
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -118,11 +119,9 @@ def document(path: Path) -> Document:
 
 def _log(data: bytes) -> str:
     """The text of a log in whatever a shell wrote it: figures and their ± are the same in UTF-16 without a mark and in Windows-1252."""
-    try:
-        text = decoded(data)
-    except UnicodeDecodeError:
-        text = data.decode("cp1252")
-    return text.replace("\0", "")
+    with suppress(UnicodeDecodeError):
+        return decoded(data).replace("\0", "")
+    return data.decode("cp1252").replace("\0", "")
 
 
 HEADING = re.compile(r" {0,3}(#{1,6}) +(\S.{0,200})")

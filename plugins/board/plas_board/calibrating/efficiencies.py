@@ -226,11 +226,11 @@ def calibration(free: Freedom, vector: FloatArray, second: Peak) -> tuple[Calibr
         "routing_overlap",
         "scan_compute",
     )
-    found: dict[str, Any] = {name: value[name] for name in (*alike, "decode_attention_compute", "cache_efficiency")}
+    fields: dict[str, Any] = {name: value[name] for name in (*alike, "decode_attention_compute", "cache_efficiency")}
     if "second" in free.names:
-        found[f"compute_efficiency_{second}"] = value["second"]
+        fields[f"compute_efficiency_{second}"] = value["second"]
     launch = value["prefill_overhead_us"]
-    found |= {
+    fields |= {
         "compute_efficiency": value["compute"],
         "bandwidth_efficiency": value["bandwidth"],
         "overhead": value["overhead_us"] * 1e-3,
@@ -238,7 +238,7 @@ def calibration(free: Freedom, vector: FloatArray, second: Peak) -> tuple[Calibr
         "prefill_overhead": None if launch is None else launch * 1e-3,
         "request_overhead": value["request_ms"],
     }
-    return UNFITTED.model_copy(update=found), Beside(value["beside_compute"], value["beside_bandwidth"])
+    return UNFITTED.model_copy(update=fields), Beside(value["beside_compute"], value["beside_bandwidth"])
 
 
 UNFITTED = Calibration.model_construct()  # to copy it takes an eighth of the time of making one

@@ -14,7 +14,7 @@ from nas.answer.carried_study import list_of, recorded_study, study_of_file
 from nas.answer.design_words import windowed
 from nas.document.document import Document, Part, Section, table_of
 from nas.errors import PlasError, UsageError
-from nas.export.candidates import candidates_to_measure, rows_of_run
+from nas.export.candidates import rows_of_run
 from nas.files.faults import unknown
 from nas.record.candidates import read_candidates
 from nas.record.process import Answer
@@ -24,6 +24,7 @@ from nas.terminal.doors import command
 from nas.terminal.tables import show
 from objectives.display_text import in_a_command
 from plas_board.measure import power
+from plas_board.measure.designs import designs_to_measure
 from plas_board.measure.machine import PRECISIONS, busy_cores, measure_hardware
 from plas_board.measure.request import MeasureRequest
 from plas_board.measure.results import TIMES, refuse_share, request_times, share, times
@@ -145,7 +146,7 @@ def plan_of(request: MeasureRequest) -> Plan:
     if meter := _power(request):
         settings["power"] = meter
     return Plan(
-        candidates_to_measure(
+        designs_to_measure(
             request.source, request.how, request.models, request.vocabulary, files=request.backend == "llama-bench"
         ),
         settings,

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from nas.errors import UsageError
-from nas.export.candidates import candidates_to_measure
+from nas.study.baselines import baseline
 from plas_board.calibrate.command import resolve
+from plas_board.measure.designs import _buildable, designs_to_measure
 
 SHAPE = {"depth": "6", "width": "256", "n_kv_heads": "2", "expert_size": "512"}
 WINDOWS = {**SHAPE, "n_local": "4", "window": "64"}
@@ -23,13 +24,26 @@ def candidates(tmp_path: Path) -> Path:
 
 
 def test_what_is_built_has_full_attention(candidates: Path) -> None:
-    assert candidates_to_measure(candidates / "windows.csv", "frontier", [], None)["a"].get("n_local", 0) == 0
+    assert designs_to_measure(candidates / "windows.csv", "frontier", [], None)["a"].get("n_local", 0) == 0
     with pytest.raises(UsageError, match="b: expected attention and an FFN in every layer, got n_conv 4"):
-        candidates_to_measure(candidates / "both.csv", "frontier", [], None)
+        designs_to_measure(candidates / "both.csv", "frontier", [], None)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"qk_norm": "no", "latent_size": 64, "latent_rope": 16, "value_dim": 32},
+        {"n_local": 3, "window": 64, "full_head_dim": 128, "full_kv_heads": 2},
+    ],
+)
+def test_latent_attention_and_heads_of_full_attention_alone_are_not_built(columns: dict[str, int | str]) -> None:
+    design = {"depth": 4, "width": 768, "n_kv_heads": 4, "expert_size": 768, **columns}
+    with pytest.raises(UsageError, match="expected attention and an FFN in every layer"):
+        _buildable("x", baseline(design).architecture)
 
 
 def test_files_are_measured_as_they_are(candidates: Path) -> None:
-    found = candidates_to_measure(candidates / "both.csv", "frontier", [], None, files=True)
+    found = designs_to_measure(candidates / "both.csv", "frontier", [], None, files=True)
     assert (found["a"]["n_local"], found["a"]["window"]) == (4, 64)
     assert (found["b"]["n_conv"], found["b"]["conv_kernel"]) == (4, 3)
 
