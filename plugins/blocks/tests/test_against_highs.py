@@ -53,7 +53,11 @@ def test_a_few_libraries(seed: int) -> None:
     compared(seed)
 
 
-@pytest.mark.slow
-def test_two_hundred_libraries() -> None:
-    for seed in range(4, 204):
+@pytest.mark.parametrize(
+    "seeds",
+    [pytest.param(range(4, 54), marks=pytest.mark.slow), pytest.param(range(54, 204), marks=pytest.mark.extended)],
+    ids=["50", "150 more"],
+)
+def test_many_libraries(seeds: range) -> None:
+    for seed in seeds:
         compared(seed)
