@@ -15,8 +15,7 @@ from hypothesis import HealthCheck, Phase, settings
 from nas.files import yaml_source
 from objectives.plugins import documents
 
-for _threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # before NumPy and PyTorch are there
-    os.environ.setdefault(_threads, "1")  # on matrices this small others only wait
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is there: on matrices this small others only wait
 busy = [HealthCheck.too_slow]  # on a machine with other work drawing takes as long as it takes
 phases = (
     Phase.explicit,
