@@ -202,8 +202,16 @@ def as_plas(commands: Any, *typed: object, path: str = str(ROOT)) -> "subprocess
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["python -m", "plas", "plas with the folder on PYTHONPATH"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("plas", marks=pytest.mark.slow),
+        *(
+            pytest.param(other, marks=pytest.mark.extended)
+            for other in ("python -m", "plas with the folder on PYTHONPATH")
+        ),
+    ],
+)
 def test_a_users_functions_are_found_in_files_called_as_ours(how: str, commands: Any, succeeded: Checked) -> None:
     for name in NAMESAKES if "PYTHONPATH" not in how else NAMESAKES[:-1]:  # there, select.py breaks Python itself
         commands.write(name, f"def depth(a):\n    return a.depth * {len(name)}.0\n")

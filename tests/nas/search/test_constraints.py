@@ -42,6 +42,12 @@ def few(algos: list[str]) -> list[Any]:
     return [algo if algo == "nsga2" else pytest.param(algo, marks=pytest.mark.slow) for algo in algos]
 
 
+def small(algo: str) -> dict[str, int]:
+    """Parameters of small batches, and of few models where each takes half a second."""
+    fields = strategy_module(algo).Parameters.model_fields
+    return {name: 8 for name in SMALL if name in fields} | ({"startup": 26} if algo == "optuna_gp" else {})
+
+
 # What a strategy is told
 
 VALUE = st.floats(-1e6, 1e6) | st.sampled_from([0.0, -1.0, 1.0, 30.0, 1e-9])
@@ -111,8 +117,8 @@ class Overheard:
 def test_every_strategy_is_told_the_same_numbers(
     algo: str, handling: ConstraintHandling, studied: Callable[..., Study], tmp_path: Path
 ) -> None:
-    small = {name: 8 for name in SMALL if name in strategy_module(algo).Parameters.model_fields}
-    raw = {"algo": algo, "budgets": {"total_ms": 30, "resident_gb": 0.5}, "constraints": handling, "params": small}
+    budgets = {"total_ms": 30, "resident_gb": 0.5}
+    raw = {"algo": algo, "budgets": budgets, "constraints": handling, "params": small(algo)}
     traits = strategy_module(algo).TRAITS
     if (traits.constraints, handling) == (False, "native") or (not traits.takes_evaluations and handling != "native"):
         with pytest.raises(UsageError, match="constraints: expected"):
@@ -157,9 +163,8 @@ def study(tmp_path: Path, tiny: dict[str, Any]) -> Path:
 
 def line(algo: str, out: str, *more: object) -> list[object]:
     """A run of a strategy in small batches."""
-    fields = strategy_module(algo).Parameters.model_fields
-    small = [f"--param={name}=8" for name in SMALL if name in fields]
-    return ["--config", "study.yaml", "--algo", algo, *small, "--out", out, "--quiet", *more]
+    parameters = [f"--param={name}={value}" for name, value in small(algo).items()]
+    return ["--config", "study.yaml", "--algo", algo, *parameters, "--out", out, "--quiet", *more]
 
 
 def ran(inside: Inside, *arguments: object) -> Any:
