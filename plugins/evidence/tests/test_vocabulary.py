@@ -25,7 +25,7 @@ def test_the_fit_finds_again_what_runs_were_made_of() -> None:
     assert (found.scale, found.exponent) == pytest.approx((0.03, 0.6), rel=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_draws_hold_the_truth() -> None:
     """Of what 4,096 entries cost beside 65,536 the middle nine tenths of the refits hold what the runs were made of, nine times in ten."""
     truth, held = FittedCost(0.3, 0.25, 0.2, 0.03, 0.6), 0
