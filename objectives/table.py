@@ -116,8 +116,7 @@ def _text(path: Path, most_bytes: int) -> str:
     if data.startswith(b"PK"):
         remedy = f'pd.read_excel("{path.name}").to_csv("{MENDED}", index=False)'
     else:
-        likely = "utf-16-le" if data[1:2] == b"\0" else "utf-16-be" if data[:1] == b"\0" else "cp1252"
-        remedy = resaved(path, f'encoding="{likely}"') + ", with the encoding that it was saved in"
+        remedy = resaved(path, f'encoding="{likely_encoding(data)}"') + ", with the encoding that it was saved in"
     raise ValueError(f"{path}: expected UTF-8, got other bytes; {remedy}")
 
 
@@ -128,6 +127,12 @@ def decoded(data: bytes) -> str:
         UnicodeDecodeError: another encoding, which is not guessed.
     """
     return data.decode("utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
+
+
+def likely_encoding(data: bytes) -> str:
+    """Return the likely encoding of text that is not what it says: UTF-16 where every other of the first bytes is zero, else Windows-1252."""
+    first, second = data[:1] == b"\0", data[1:2] == b"\0"
+    return "cp1252" if first == second else "utf-16-be" if first else "utf-16-le"
 
 
 def _cells(path: Path, text: str) -> list[tuple[int, list[str]]]:

@@ -81,7 +81,7 @@ def framed(height: float, left: float = 0.105) -> tuple[Figure, Axes]:
 def headed(figure: Figure, ax: Axes, text: str) -> None:
     """A line above the top panel; a title of matplotlib's would measure every label of every panel to find its place."""
     place = ax.get_position()
-    size = min(9.0, 9.0 * FULL_LINE / len(text))
+    size = 9.0 * FULL_LINE / max(len(text), FULL_LINE)
     figure.text(place.x0, place.y1 + 0.06 / figure.get_figheight(), text, va="bottom", color="#555555", fontsize=size)
 
 

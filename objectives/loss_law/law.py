@@ -1,6 +1,6 @@
 """Loss laws: a form (a module of `law_forms`) with coefficients and the range they were fitted on."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -11,10 +11,9 @@ from objectives.loss_law.coverage import (
     DOMAINS,
     RANGED,
     DesignKind,
+    LeftBy,
     Range,
-    RangeOf,
     Region,
-    Value,
     beyond,
     extrapolation,
     kinds_of,
@@ -377,9 +376,7 @@ class Law(BaseModel):
         """By quantity that any row leaves, and `rows`: ln of the factor by which each lies beyond what the law's rows cover, (n,), 0 inside."""
         return self._left(architectures, Region.excess)
 
-    def _left(
-        self, architectures: Architectures, left_by: Callable[[Region, RangeOf], Iterator[tuple[str, Value]]]
-    ) -> dict[str, FloatArray]:
+    def _left(self, architectures: Architectures, left_by: LeftBy) -> dict[str, FloatArray]:
         def range_of(name: str) -> Range | None:
             if name in OF_TRAINING and self.tokens is None:
                 return None

@@ -137,12 +137,13 @@ def test_other_json_lines_are_refused(line: str, said: str, tmp_path: Path) -> N
         ("depth,größe\n1,2\n".encode("cp1252"), 'pd.read_csv("runs.csv", encoding="cp1252").to_csv('),
         ("city,depth\nłódź,2\n".encode("iso8859-2"), "with the encoding that it was saved in"),
         ("depth,größe\n1,2\n".encode("utf-16-le"), 'encoding="utf-16-le"'),
-        ("depth,loss\n1,2\n".encode("utf-16-be"), "expected UTF-8, got other bytes"),
+        ("depth,loss\n1,2\n".encode("utf-16-be"), 'encoding="utf-16-be"'),
+        (b"\x81\x8d\x90", 'encoding="cp1252"'),
     ],
 )
 def test_no_encoding_is_guessed(data: bytes, line: str, tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_bytes(data)
-    with pytest.raises(ValueError, match="expected") as caught:
+    with pytest.raises(ValueError, match="expected UTF-8, got other bytes") as caught:
         read_sheet(tmp_path / "runs.csv")
     assert line in str(caught.value)
 

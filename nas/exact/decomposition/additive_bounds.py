@@ -143,8 +143,8 @@ class AdditiveBounds:
     ) -> FloatArray:
         """Return the metric's best value for pairs of a box and a backbone, (n,); above 1 it may be any such value where `most` is 1."""
         composition = self.compositions[metric]
-        value_of = (composition.inside if most is not None and most <= 1.0 else None) or composition.value
-        value = np.asarray(value_of(*self.columns(metric, ffn, box, backbone)))
+        sooner = composition.inside if most is not None and most <= 1.0 else None
+        value = np.asarray((sooner or composition.value)(*self.columns(metric, ffn, box, backbone)))
         return value if value.ndim else np.broadcast_to(value, len(box))
 
     def columns(self, metric: str, ffn: FloatArray, box: IntArray, backbone: IntArray) -> Iterator[FloatArray]:

@@ -14,9 +14,8 @@ from search_spaces.formats import FORMATS
 
 DEVICE = "jetson_agx_thor"
 RUN = ("--algo", "random", "--evaluations", 30, "--device", DEVICE, "--preset", "device", "--no-plots", "--quiet")
-VARIANTS = {
-    name for name in FORMATS if name.endswith(("_kv4", "_kv8"))
-}  #: Of a format, with another cache: what prices them is the same
+#: Formats with a smaller cache: what prices them is that of the format itself.
+VARIANTS = {name for name in FORMATS if name.endswith(("_kv4", "_kv8"))}
 
 pytestmark = pytest.mark.slow
 

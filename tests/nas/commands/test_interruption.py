@@ -228,6 +228,9 @@ def test_killed_at_any_moment_of_its_life_again_and_again(
         (signal.SIGTERM, None),
         (signal.SIGTERM, 0.0),
         (signal.SIGHUP, None),
+        pytest.param(signal.SIGTERM, 0.05, marks=pytest.mark.extended),
+        pytest.param(signal.SIGHUP, 0.0, marks=pytest.mark.extended),
+        pytest.param(signal.SIGHUP, 0.05, marks=pytest.mark.extended),
     ],
 )
 def test_an_interrupted_run_exits_130_and_says_how_to_go_on(

@@ -206,10 +206,8 @@ def as_plas(commands: Any, *typed: object, path: str = str(ROOT)) -> "subprocess
     "how",
     [
         pytest.param("plas", marks=pytest.mark.slow),
-        *(
-            pytest.param(other, marks=pytest.mark.extended)
-            for other in ("python -m", "plas with the folder on PYTHONPATH")
-        ),
+        pytest.param("python -m", marks=pytest.mark.extended),
+        pytest.param("plas with the folder on PYTHONPATH", marks=pytest.mark.extended),
     ],
 )
 def test_a_users_functions_are_found_in_files_called_as_ours(how: str, commands: Any, succeeded: Checked) -> None:

@@ -16,7 +16,7 @@ from objectives import outside
 from objectives.display_text import escaped
 from objectives.measured_formats import FORMATS
 from objectives.published_models import models_named
-from objectives.table import decoded, sheet_of
+from objectives.table import decoded, likely_encoding, sheet_of
 
 MOST_BYTES = 32_000_000
 PAGE = "see docs/calibrate.md"
@@ -110,7 +110,7 @@ def document(path: Path) -> Document:
         UsageError: not readable, not text, or too large.
     """
     try:
-        text = _log(outside.content(path, MOST_BYTES))
+        text = _log(outside.content(path, MOST_BYTES)).replace("\0", "")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "bytes that are no text"
         raise UsageError(f"{path}: expected a CSV file or a log, got {reason}; {PAGE}") from None
@@ -118,10 +118,12 @@ def document(path: Path) -> Document:
 
 
 def _log(data: bytes) -> str:
-    """The text of a log in whatever a shell wrote it: figures and their ± are the same in UTF-16 without a mark and in Windows-1252."""
-    with suppress(UnicodeDecodeError):
-        return decoded(data).replace("\0", "")
-    return data.decode("cp1252").replace("\0", "")
+    """The text of a log in whatever a shell wrote it; its figures do not depend on the guess."""
+    likely = likely_encoding(data)
+    if likely == "cp1252":
+        with suppress(UnicodeDecodeError):
+            return decoded(data)
+    return data.decode(likely)
 
 
 HEADING = re.compile(r" {0,3}(#{1,6}) +(\S.{0,200})")

@@ -56,6 +56,7 @@ def _chosen(source: Path, how: str) -> dict[str, Architectures]:
         raise UsageError(f"select: expected a run folder for {how!r}, got {source}; a candidate file is measured whole")
     else:
         architectures, names = read_candidates(source)
-    if twice := next((name for name in names if names.count(name) > 1), None):
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
         raise UsageError(f"{source}: expected each id once, got {twice!r} twice; rename one")
     return {name: architectures[row : row + 1] for row, name in enumerate(names)}
