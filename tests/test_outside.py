@@ -135,6 +135,7 @@ def doors(tree: ast.Module) -> set[str]:
     return calls | bare(nodes) | handed_on(nodes)
 
 
+@pytest.mark.slow
 def test_bytes_from_outside_pass_through_the_intake_alone() -> None:
     found = {
         path.as_posix(): names for path in files_of(*PACKAGES, *BUNDLED, "configs") if (names := doors(parsed(path)))

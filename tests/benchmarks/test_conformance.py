@@ -28,6 +28,7 @@ def number(content: dict[str, Any], quantity: str, **at: Any) -> int:
     return int(found[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["qwen3-0.6b.json", "deepseek-v2-lite.json", "granite-4.0-h-tiny.json", "mistral-7b-v0.1.json"]
 )

@@ -41,6 +41,7 @@ conditions = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(formula=expressions | conditions)
 def test_a_formula_is_what_python_says(formula: str) -> None:

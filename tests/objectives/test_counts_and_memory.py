@@ -71,6 +71,7 @@ CSV_COLUMNS = {
 }
 
 
+@pytest.mark.slow
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1), plain=st.booleans())
 def test_bytes_and_counts_in_any_setting(
     data: st.DataObject,

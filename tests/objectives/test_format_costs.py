@@ -53,6 +53,7 @@ def test_fewer_bits_cost_more_at_every_size_and_larger_models_lose_less() -> Non
     assert medians == sorted(medians)
 
 
+@pytest.mark.slow
 def test_the_file_is_the_fit_of_the_rows() -> None:
     found, kept = cost_draws(published_costs(), sweeps=400), format_costs()
     levels, exponent = found.centre

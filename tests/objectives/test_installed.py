@@ -52,6 +52,7 @@ def test_the_program(tmp_path: Path) -> None:
     assert uninstalled(tmp_path, "nas", "--version") == "plas-codesign not installed\n"
 
 
+@pytest.mark.slow
 def test_export(tmp_path: Path) -> None:
     """An export is written, and its record says that nothing was installed."""
     (tmp_path / "one.csv").write_text("id,depth,width,n_kv_heads,expert_size\na,4,768,1,384\n")

@@ -132,6 +132,7 @@ def test_a_sum_of_parts_needs_experts_only_where_they_decide() -> None:
     assert composition("loss@q90", board()) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("models", "share"), [(4, "0.8"), (9, "0.9"), (9, "0.75"), (19, "0.9")])
 def test_real_coverage_of_a_phase(models: int, share: str) -> None:
     """Over many draws an unseen model's time is within the factor as often as claimed, to one of n + 1."""
@@ -142,6 +143,7 @@ def test_real_coverage_of_a_phase(models: int, share: str) -> None:
     assert float(share) - spread <= covered <= float(share) + 1 / (models + 1) + spread
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("models", "share"), [(4, "0.8"), (9, "0.9"), (9, "0.75"), (19, "0.9")])
 @pytest.mark.parametrize("common", [0.0, 0.3, 0.6])
 def test_real_coverage_of_a_total(models: int, share: str, common: float) -> None:

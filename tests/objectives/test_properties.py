@@ -190,6 +190,7 @@ WORKLOADS: dict[str, tuple[str, ...]] = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @pytest.mark.parametrize("quantity", WORKLOADS)
 @given(data=st.data(), seed=seeds, more=st.integers(1, 5))
@@ -203,6 +204,7 @@ def test_more_work_takes_no_less(
     assert_same_bits({name: heavy[name] for name in ("memory_gb", "params_total", "loss")}, light)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @pytest.mark.parametrize("figure", ["fp16", "int8", "bandwidth"])
 @given(data=st.data(), seed=seeds)

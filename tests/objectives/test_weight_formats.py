@@ -68,6 +68,7 @@ def test_bytes_of_a_model_by_hand(precision: str, model: Callable[[str], Archite
 AVERAGES = {"q4_k_m": (0.015, 0.04), "q5_k_m": (0.01, 0.01), "q6_k": (0.0, 0.01), "q4_0": (0.0, 0.01)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", [name for name in WRITTEN if name != "f16"])
 def test_bytes_are_those_of_the_tensors_that_are_written(
     precision: str, exported: Callable[..., Model], law: Law, device: Any
@@ -101,6 +102,7 @@ def test_rows_that_blocks_do_not_fill_have_larger_types() -> None:
     assert WEIGHT_FORMATS["w4a16"].bytes_of("weights", np.array([512.0, 40.0])) == 66.5 / 128
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp16", "int8", "q4_k_m", "q5_k_m", "q6_k", "q4_0", "q8_0", "mxfp4", "w4a16"])
 def test_a_study_takes_a_profile_as_it_was_fitted(precision: str, board: Device, law: Law) -> None:
     """In the format of its rows, a study predicts to the digit what calibrate says of them in sample."""

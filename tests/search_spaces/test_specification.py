@@ -168,6 +168,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("changes", "message"), REFUSED, ids=[message[:60] for _, message in REFUSED])
 def test_a_refused_specification_says_what_was_expected_and_every_line_is_in_the_users_words(
     changes: dict[str, Any], message: str

@@ -444,6 +444,7 @@ def shaped_rows(path: Path, experts: int = 1, diverged: bool = False) -> list[st
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experts", [1, 8])
 def test_without_a_form_rows_that_do_not_vary_in_the_activation_rate_choose_one(
     experts: int, inside: Any, tmp_path: Path
@@ -482,6 +483,7 @@ def choice(content: dict[str, Any]) -> list[str]:
     return [note for note in content["data"]["notes"] if note.startswith("form ")]
 
 
+@pytest.mark.slow
 def test_one_count_of_tokens_gives_no_usable_law_and_a_page_that_says_so(inside: Any, tmp_path: Path) -> None:
     """Six models, of which the largest is a fifth: its error has no standard error, b and e have no interval."""
     sizes = (5e7, 7e7, 1.6e8, 2.1e8, 3.2e8, 4.8e8)

@@ -29,6 +29,7 @@ def swept(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_sweep_is_noticed_and_reduced(swept: Path, inside: Inside, tmp_path: Path) -> None:
     answer = inside("fit", swept, *QUICK, "--json")
     assert answer.code == 0, answer.err

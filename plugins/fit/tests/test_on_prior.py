@@ -107,6 +107,7 @@ def test_eight_rows_shrink_differences_and_write_a_law(typed: Inside, inside: In
     assert law.tokens == max(row["tokens"] for row in rows_of(8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depths", [[8], [8, 12], [4, 8, 12], list(range(1, 32))])
 def test_a_space_of_few_designs_has_few_pairs(depths: list[int], typed: Inside, tmp_path: Path) -> None:
     axes = {**AXES, "width": [512], "n_experts": [1], "top_k": [1], "expert_ffn_ratio": [2], "n_kv_heads": [1]}
@@ -148,6 +149,7 @@ def test_the_page_is_made_again_from_the_report(typed: Inside, inside: Inside, t
     assert "(S_N) |" in page
 
 
+@pytest.mark.slow
 def test_few_rows_are_said_to_be_few(typed: Inside, tmp_path: Path) -> None:
     for n, said in (
         (1, "1 of 4 at least. They moved the level alone"),
@@ -194,6 +196,7 @@ def test_groups_have_levels_and_the_law_one_of_them(typed: Inside, tmp_path: Pat
     assert content["provenance"]["group"] == "new"
 
 
+@pytest.mark.slow
 def test_a_diverged_row_is_left_out_by_name_and_the_verdict_is_that_without_it(typed: Inside, tmp_path: Path) -> None:
     rows = rows_of(10)
     written(tmp_path / "clean.csv", rows)
@@ -228,6 +231,7 @@ def test_a_row_of_another_recipe_surprises(typed: Inside, tmp_path: Path) -> Non
     assert any(line.startswith("Surprise: line 6 (loss ") for line in content["verdict"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "said"),
     [

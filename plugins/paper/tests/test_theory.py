@@ -79,6 +79,7 @@ def test_the_box_holds_every_design(default_problem: Problem) -> None:
     assert (shapes.kv_dim >= box.least_kv_dim).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("latency", ["closed_form", "operator"])
 def test_rounded_designs_and_bounds_against_the_exact_optimum(latency: str) -> None:
     """Over budget pairs: no bound above the exact optimum, none left without a design, regret small."""
@@ -187,6 +188,7 @@ def test_neither_budget_binds_where_both_are_loose(inside: Callable[..., Any]) -
     assert row.split()[-2:] == ["never", "never"]
 
 
+@pytest.mark.slow
 def test_the_regime_map_agrees_with_the_diagnosis() -> None:
     theory = TheoryProblem(problem(latency="closed_form", budgets={"decode_ms": 60, "memory_gb": 20}))
     times, memories = np.geomspace(6, 6000, 9), np.geomspace(0.5, 2000, 9)

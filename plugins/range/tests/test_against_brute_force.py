@@ -204,6 +204,7 @@ def test_applications_of_which_some_are_out_of_reach(solved: Callable[..., Devic
     assert study.rows[0].pick is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_random_devices_formats_and_limits(
     seed: int, tiny: dict[str, Any], solved: Callable[..., DeviceStudy], tmp_path: Any

@@ -173,6 +173,7 @@ def test_models_on_several_devices_are_columns(inside: Inside, monkeypatch: pyte
     assert "-" in row
 
 
+@pytest.mark.slow
 def test_a_closed_form_study_prices_the_models_that_it_covers(inside: Inside) -> None:
     answer = inside("devices", *THREE, "--set", "latency=closed_form", "--no-plots", "--out", "a")
     assert answer.code == 0

@@ -49,7 +49,13 @@ def known() -> dict[str, dict[str, str]]:
     return {}
 
 
-@pytest.mark.parametrize("key", CASE_KEYS)
+@pytest.mark.parametrize(
+    "key",
+    [
+        pytest.param(key, marks=() if key in {"precision", "batch", "latency"} else pytest.mark.slow)
+        for key in CASE_KEYS
+    ],
+)
 def test_a_case_is_priced_with_its_own_keys(
     key: str, inside: Callable[..., Any], known: dict[str, dict[str, str]]
 ) -> None:
@@ -63,6 +69,7 @@ def test_a_case_is_priced_with_its_own_keys(
     assert together[1] == answers(inside, [own], "second")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [*OF_THE_STUDY, "made_up"])
 def test_a_key_that_all_cases_share_is_refused_in_one(key: str, inside: Callable[..., Any]) -> None:
     Path("study.yaml").write_text(yaml.safe_dump({"cases": [{"device": DEVICE}, {"device": DEVICE, key: 1}]}))
@@ -71,6 +78,7 @@ def test_a_key_that_all_cases_share_is_refused_in_one(key: str, inside: Callable
     assert f"cases.1.{key}: expected a key of a case" in answer.err
 
 
+@pytest.mark.slow
 def test_what_few_bits_cost_in_one_case_is_refused(inside: Callable[..., Any]) -> None:
     """Designs are compared by one loss in all cases; formats of the law's own bits have no such cost."""
     flags = ("devices", "--devices", DEVICE, "--set", "precision_law=qat", "--no-plots", "--out", "out")

@@ -128,6 +128,7 @@ def test_fallbacks_are_said_with_what_they_cost(exported: Exported) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", t.FORMATS)
 @pytest.mark.parametrize("case", ["dense", "top1", "untied", "qwen2"])
 def test_every_format_is_read_back(
@@ -211,6 +212,7 @@ def test_a_studys_format_is_the_files(
     assert usual_format(problem_of(**study).scenario, stacks) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("precision", "gguf", "warned"), [("int8", None, True), ("int8", "q8_0", False), ("fp16", None, False)]
 )

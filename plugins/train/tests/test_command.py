@@ -74,6 +74,7 @@ def test_costliest_first_and_nothing_twice(folder: Path, trained: Trained, asked
     assert len(asked()) == 8
 
 
+@pytest.mark.slow
 def test_seeds_of_the_flag(trained: Trained, asked: Asked) -> None:
     """--seeds stands for the file's column; equal trainings are one. The tokenizer has an id for every entry."""
     answer = trained("--seeds", "4,5")
@@ -273,6 +274,7 @@ def test_without_torch(folder: Path, inside: Any, monkeypatch: pytest.MonkeyPatc
     )
 
 
+@pytest.mark.slow
 def test_folders(folder: Path, trained: Trained) -> None:
     """A folder of something else, of trainings, of other data, in use: each is said."""
     (folder / "trained").mkdir()

@@ -55,6 +55,7 @@ def content(inside: Inside, *arguments: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["paper", "device"])
 @pytest.mark.parametrize("name", COUNTS)
 def test_a_model_is_explained_with_its_own_vocabulary_and_tying(name: str, preset: str, inside: Inside) -> None:

@@ -140,6 +140,7 @@ def test_resuming_adds_what_is_missing_and_nothing_twice(inside: Inside) -> None
     assert len(rows_of("run")) == 41
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0, 1, 17, 29])
 def test_a_mirror_behind_its_log_catches_up(kept: int, inside: Inside) -> None:
     assert run(inside, 30, "study.log").code == 0

@@ -199,6 +199,7 @@ def test_what_failed_is_infinite_and_breaks_a_constraint_in_pymoo(tiny: dict[str
     assert (problem.architectures(result.X).depth <= 8).all()
 
 
+@pytest.mark.slow
 def test_every_public_object_pickles_and_has_a_short_repr(small: nas.Study, tmp_path: Path) -> None:
     found, exact = small.search(algo="random", evaluations=40, out=tmp_path / "run"), small.solve()
     problem, run = small.problem, nas.read_run(tmp_path / "run")
@@ -218,6 +219,7 @@ def test_every_public_object_pickles_and_has_a_short_repr(small: nas.Study, tmp_
     assert pickle.loads(pickle.dumps(small)).solve().frame.equals(exact.frame)
 
 
+@pytest.mark.slow
 def test_a_search_is_followed_and_resumed(small: nas.Study, tmp_path: Path) -> None:
     tables: list[pd.DataFrame] = []
     keys: Any = {"algo": "random", "params": {"batch": 10}, "seed": 1, "callback": tables.append}
@@ -261,6 +263,7 @@ def test_picks_are_the_least_of_the_first_objective_where_the_loss_is_none(
     }
 
 
+@pytest.mark.slow
 def test_a_run_folder_is_read(small: nas.Study, tmp_path: Path) -> None:
     found = small.search(algo="random", evaluations=40, out=tmp_path / "run")
     run = nas.read_run(tmp_path / "run")
@@ -274,6 +277,7 @@ def test_a_run_folder_is_read(small: nas.Study, tmp_path: Path) -> None:
     assert "(ms)" in found._repr_html_()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["exact", "search", "run"])
 def test_a_pick_is_shown_with_its_units_in_a_notebook(source: str, small: nas.Study, tmp_path: Path) -> None:
     if source == "run":
@@ -287,6 +291,7 @@ def test_a_pick_is_shown_with_its_units_in_a_notebook(source: str, small: nas.St
     assert type(best[["loss", "total_ms"]]) is pd.Series
 
 
+@pytest.mark.slow
 def test_a_pick_is_printed_with_its_units_and_all_others_in_a_line(small: nas.Study, tmp_path: Path) -> None:
     frontier = small.search(algo="random", evaluations=40, out=tmp_path / "run")
     best = frontier.pick()
@@ -314,6 +319,7 @@ def test_a_study_is_shown_without_groups_of_keys_that_were_left_as_they_are(smal
     assert "<td>serving</td>" in small.replace(serving={"speculation": "mtp:1"})._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_frontier_and_a_run_are_shown_with_answer_picture_and_units(small: nas.Study, tmp_path: Path) -> None:
     frontier = small.search(algo="random", evaluations=40, out=tmp_path / "run")
     for each in (frontier, nas.read_run(tmp_path / "run"), small.solve()):

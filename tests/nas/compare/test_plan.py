@@ -161,6 +161,7 @@ def test_parameters_belong_to_a_strategy() -> None:
         parameters_by_strategy(["population=50"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "together", "seeds"), [("compare_paper", 12, 15), ("compare_hard", 0, 10)])
 def test_the_shipped_comparisons_hold(name: str, together: int, seeds: int) -> None:
     plan = planned(comparison_studies({}, {}, [], name, None))
@@ -172,6 +173,7 @@ def test_no_other_comparison_is_shipped() -> None:
     assert [name for name in documents("configs") if name.startswith("compare")] == ["compare_hard", "compare_paper"]
 
 
+@pytest.mark.slow
 def test_the_shipped_comparison_can_be_copied_and_edited(inside: Callable[..., Any], tmp_path: Path) -> None:
     answer = inside("init", "mine.yaml", "--from", "compare_paper")
     assert (answer.code, "python -m nas.compare --config mine.yaml" in answer.err) == (0, True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from nas.compare.reference import exact_reference
 from nas.compare.result import StudyResult
@@ -41,6 +42,7 @@ def test_every_figure_of_the_page_has_its_unit(small_comparison: Path) -> None:
         assert said.count(word) == 1
 
 
+@pytest.mark.slow
 def test_columns_are_said_once_on_the_screen(compare: Callable[..., Any], comparison_file: Callable[..., str]) -> None:
     answer = compare("--config", comparison_file(), "--out", "made", "--no-plots")
     assert answer.out.count("Gap: the part of the hypervolume of the exact frontier") == 1

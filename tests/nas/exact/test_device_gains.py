@@ -82,6 +82,7 @@ def test_of_several_devices_the_picks_own_has_more() -> None:
     assert both == [(g.resource, pytest.approx(g.nats, abs=1e-12)) for g in device_gains(alone, own.pick)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [False, True])
 def test_a_budget_on_a_figure_of_devices_is_relaxed_to_the_next_that_helps(parts: bool) -> None:
     prices = {"raspberry_pi_5": 90, SLOW: 250, "rtx_4090": 1600, FAST: 2000}

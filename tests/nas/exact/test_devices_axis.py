@@ -59,6 +59,7 @@ def drawn(seed: int) -> tuple[Chance, Problem, Evaluations]:
     return chance, *asked(chance, on_devices(chance, over_tokens_and_formats(chance, seed)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_frontiers_over_devices_are_those_of_brute_force(seed: int) -> None:
     _, problem, whole = drawn(seed)

@@ -88,6 +88,7 @@ def quantiles_agree(seed: int) -> None:
             diagnosis_agrees(problem, whole, [chance.share(0.3, 1.0) for _ in range(4)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_answers_at_quantiles_are_those_of_brute_force(seed: int) -> None:
     quantiles_agree(seed)

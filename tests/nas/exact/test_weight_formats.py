@@ -19,6 +19,7 @@ WRITTEN = FORMATS[FORMATS.index("w4a16") :]
 STUDY: dict[str, Any] = {"vocabulary": 32_000, "baselines": [], "applications": {}, "default_budget": "none"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", WRITTEN)
 def test_exact_answers_in_a_format(precision: str, problem_of: Made) -> None:
     problem = problem_of(

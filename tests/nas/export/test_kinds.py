@@ -136,6 +136,7 @@ def test_a_changed_key_is_found(exported: Exported, name: str, key: str, value: 
     assert any(part in " ".join(found) for part in fault.split("|")), found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HELD)
 def test_stacks_that_know_the_class_read_back_and_others_are_refused(
     exported: Exported, tmp_path: Path, name: str

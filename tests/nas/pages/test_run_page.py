@@ -53,6 +53,7 @@ class Reader(HTMLParser):
             self.scripts.append(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "study",
     [{}, {"budgets": {"total_ms": 1e-3}}, {"objectives": ["loss"]}, {"flags": {"algo": "exact"}}, {"preset": "device"}],
@@ -129,6 +130,7 @@ def test_an_unfinished_exact_run_is_not_called_exact(tiny: dict[str, Any], run_o
     assert "Exact: " not in run_page(outcome, "run", {}, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["summary.json", "manifest.json"])
 @pytest.mark.parametrize(
     "content", ["", "[]", "{", '{"evaluations": 3, "versions": 4}', '{"evaluations": {"distinct": 60}, "space": []}']

@@ -166,6 +166,7 @@ def test_an_architecture_that_is_none_is_refused(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", STUDIES, ids=str)
 def test_many_at_once_are_what_each_is_alone(study: dict[str, Any], problem_of: Made) -> None:
     problem = problem_of(**study)

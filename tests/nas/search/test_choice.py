@@ -142,6 +142,7 @@ def test_where_evaluations_are_compared_nothing_is_solved() -> None:
     assert "evaluations are what is compared" in counted.config.auto
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [{"seed_from": "start.csv"}, {"constraints": "penalty"}])
 def test_what_exact_refuses_is_searched(inside: Callable[..., Any], tmp_path: Path, keys: dict[str, str]) -> None:
     assert inside("run", "--algo", "random", "--evaluations", 30, "--out", "before", "--quiet").code == 0
@@ -181,6 +182,7 @@ def test_a_run_records_what_was_picked_and_goes_on_with_it(inside: Callable[...,
     assert inside("run", "--resume", "plain", "--algo", "auto").code == 2
 
 
+@pytest.mark.slow
 def test_a_strategy_of_a_package_that_is_missing_names_the_package(
     inside: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

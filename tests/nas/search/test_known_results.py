@@ -155,6 +155,7 @@ def test_the_folder_holds_what_was_known(lab: Study, tmp_path: Path) -> None:
     assert counted["evaluations"] == counted["limit"] == 25
 
 
+@pytest.mark.slow
 def test_a_run_its_table_its_store_and_its_mirror_say_the_same(lab: Study, tmp_path: Path) -> None:
     lab.ran("random", "mirrored", "--quiet", "--set", "optuna_storage=sqlite:///study.db")
     lab.ran("random", "logged", "--quiet", "--set", "optuna_storage=study.log")
@@ -228,6 +229,7 @@ def test_a_column_is_named_and_a_design_told_twice_counts_by_its_mean(lab: Study
     assert [float(row[lab.metric]) for row in lab.rows("short")[:2]] == [0.1, 0.7]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "more", "said"),
     [

@@ -447,6 +447,7 @@ SAID = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", SAID)
 @pytest.mark.parametrize("kind", ["own", "installed"])
 def test_a_strategy_that_stumbles_is_named_with_its_place_and_its_run_goes_on(

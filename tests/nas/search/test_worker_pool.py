@@ -488,6 +488,7 @@ def test_workers_end_with_their_driver(sent: signal.Signals, commands: Any) -> N
     assert process.returncode == (-signal.SIGKILL if sent == signal.SIGKILL else 130)
 
 
+@pytest.mark.slow
 def test_a_pool_that_was_ended_leaves_no_thread_behind() -> None:
     """Its thread would close the pipe that the end of this process writes to: a traceback now and then on a busy machine."""
     executor = evaluating.process_pool(1)

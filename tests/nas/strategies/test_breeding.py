@@ -128,6 +128,7 @@ def brief_of(problem: Problem) -> StrategyContext:
     return StrategyContext(problem, 5, problem.space.genotypes(np.zeros(0, dtype=np.int64)), None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algo", ["nsga3", "rvea", "smsemoa", "spea2"])
 def test_generations_are_pymoo_s(algo: str, problem_of: Callable[..., Problem]) -> None:
     problem = problem_of(default_budget="none", budgets={"total_ms": 30}, baselines=[], applications={})

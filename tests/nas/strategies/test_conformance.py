@@ -255,6 +255,7 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SMALL)
 @pytest.mark.parametrize(
     "budgets", [{}, {"total_ms": 10}, {"total_ms": 1e-6}], ids=["no budget", "some feasible", "nothing feasible"]

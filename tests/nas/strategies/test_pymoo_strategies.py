@@ -95,6 +95,7 @@ def test_an_earlier_search_in_the_process_leaves_no_trace(algo: str, problem: Pr
     assert same(asked(build(algo, problem), problem), expected)
 
 
+@pytest.mark.slow
 @each
 def test_surplus_children_are_not_lost(algo: str, problem: Problem) -> None:
     strategy, seen = build(algo, problem, population=7), set[int]()
@@ -238,6 +239,7 @@ def test_rvea_spreads_its_schedule_over_the_evaluations_asked_for(problem: Probl
     assert progress[None] == pytest.approx([12 * k / 162 for k in range(1, 9)]), "no more than the space holds"
 
 
+@pytest.mark.slow
 def test_an_extended_run_keeps_its_schedule_and_says_so(
     tiny: dict[str, Any], inside: Callable[..., Any], tmp_path: Path
 ) -> None:

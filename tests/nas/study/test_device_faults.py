@@ -46,6 +46,7 @@ def test_names_that_no_study_could_ask_for_are_refused_with_their_line(
     assert said in told.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["High-Perf", "high_perf", "15W", "15w"])
 def test_a_power_mode_is_found_as_its_file_or_the_command_writes_it(mode: str, inside: Inside, tmp_path: Path) -> None:
     profiles = [PROFILE | {"mode": mode}]

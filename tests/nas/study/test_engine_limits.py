@@ -169,6 +169,7 @@ def test_a_long_prompt_fits_where_engines_run_it() -> None:
 PUBLISHED = list(csv.DictReader(text("studies/engine_memory/published.csv").splitlines()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "row", PUBLISHED, ids=lambda row: f"{row['model']}-{row['input_tokens']}-{row['prefill_chunk']}"
 )

@@ -145,6 +145,7 @@ def executed(site: Path) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_listing_names_each_with_its_distribution_and_imports_nothing(theirs: Path, inside: Inside) -> None:
     wanted = {
         "metrics": ("energy", "Energy of a request. Installed: their_pack.metrics:energy of their-plas 1.0."),
@@ -192,6 +193,7 @@ def test_a_broken_law_is_named_in_the_list_and_breaks_no_other(theirs: Path, ins
     assert inside("run", "--law", "their_law", "--algo", "random", "--evaluations", 5, "--out", "run").code == 0
 
 
+@pytest.mark.slow
 def test_a_study_of_their_device_law_and_metric_holds_what_it_needs(
     theirs: Path, study: str, inside: Inside, tmp_path: Path
 ) -> None:
@@ -235,6 +237,7 @@ def searching(install: Installed, tmp_path: Path, tiny: dict[str, Any]) -> Path:
     return install("their-plas", {"strategies": {"their_search": "their_pack.search"}}, files)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [
@@ -253,6 +256,7 @@ def test_a_command_that_does_not_search_does_not_import_the_strategy_of_a_study(
     assert executed(searching) == set()
 
 
+@pytest.mark.slow
 def test_a_strategy_is_imported_where_it_searches_or_is_typed(searching: Path, inside: Inside) -> None:
     run = ("run", "--config", "study.yaml", "--evaluations", 20, "--quiet", "--out", "run")
     for line in (
@@ -278,6 +282,7 @@ def test_no_command_imports_a_strategy_beyond_its_right(command: str, hint: str,
     assert executed(searching) == set()
 
 
+@pytest.mark.slow
 def test_worker_processes_import_a_metric_from_its_place(
     theirs: Path, study: str, inside: Inside, tmp_path: Path
 ) -> None:
@@ -302,6 +307,7 @@ def test_a_run_whose_package_is_gone_is_read_and_its_metric_named(
     assert "got 'energy'" in answer.err
 
 
+@pytest.mark.slow
 def test_a_law_is_fitted_to_their_form_and_holds_it(theirs: Path, tmp_path: Path, inside: Inside) -> None:
     generator = np.random.default_rng(1)
     depth, width = generator.integers(4, 33, 30), 256 * generator.integers(2, 13, 30)
@@ -463,6 +469,7 @@ def test_a_broken_package_is_blamed_by_who_names_it_alone(
     assert inside("run", "--algo", "random", "--evaluations", 20, "--quiet").code == 0
 
 
+@pytest.mark.slow
 def test_a_name_that_is_shipped_stays_ours_and_is_refused_where_it_is_typed(
     install: Installed, inside: Inside, study: str, tmp_path: Path
 ) -> None:
@@ -552,6 +559,7 @@ def test_a_folder_of_theirs_is_answered_by_them_and_a_run_by_us(
     assert "chosen by them" not in answer.out
 
 
+@pytest.mark.slow
 def test_a_damaged_manifest_names_no_plug_in(theirs: Path, study: str, inside: Inside, tmp_path: Path) -> None:
     line = ("run", "--config", study, "--algo", "random", "--evaluations", 20, "--quiet", "--out", "run")
     assert inside(*line).code == 0
@@ -742,6 +750,7 @@ def formatting(install: Installed) -> Path:
     return install("their-plas", {"formats": {"theirs": "their_pack.formats"}}, files)
 
 
+@pytest.mark.slow
 def test_a_run_in_their_format_holds_it_and_is_repeated_without_the_package(
     formatting: Path, study: str, inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -259,6 +259,7 @@ def test_what_a_config_says_that_columns_cannot_is_refused(change: dict[str, Any
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_explain_prices_a_config(inside: Callable[..., Any], tmp_path: Path) -> None:
     folder = tmp_path / "gemma-3n-E2B"
     folder.mkdir()

@@ -13,6 +13,7 @@ from objectives.published_models import trained_models
 BOARD = {"device": "jetson_orin_nano_super_8gb", "precision": "int8"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "budgets", [{"total_ms": 500, "resident_gb": 4}, {"tpot_ms": 40}, {"resident_gb": 1}, {}], ids=str
 )

@@ -45,6 +45,7 @@ def test_a_shipped_study_finds_something_in_few_evaluations(name: str, tmp_path:
     assert len((folder / "frontier.csv").read_text().splitlines()) > 1
 
 
+@pytest.mark.slow
 @applications
 def test_an_application_s_answer_is_no_extrapolation_and_every_question_has_one(name: str) -> None:
     study = assemble(*layered({}, (), name))
@@ -75,6 +76,7 @@ def test_an_application_is_named_after_its_file_and_counts_a_real_device(name: s
         assert profile.batch == study.config.batch
 
 
+@pytest.mark.slow
 @applications
 def test_the_documentation_shows_what_each_finds(name: str) -> None:
     problem = assemble(*layered({}, (), name)).problem

@@ -32,6 +32,7 @@ def widest(screen: Screen) -> int:
     return max(cells(line) for line in screen.lines)
 
 
+@pytest.mark.slow
 def test_the_bare_command_is_one_screen(bare: tuple[int, Screen]) -> None:
     columns, screen = bare
     assert screen.code == 0, screen.written

@@ -92,6 +92,7 @@ def assert_agrees(case: Any, architectures: Architectures, as_reference: Convert
         np.testing.assert_allclose(found[metric], expected, rtol=1e-9, err_msg=metric)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{}, FUSED | {"precision": "int8"}, FUSED | {"device": CACHED, "calibration": WHOLE}]
 )

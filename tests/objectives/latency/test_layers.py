@@ -49,6 +49,7 @@ def row_of(architectures: Architectures, i: int) -> dict[str, Any]:
     return {name: column.tolist()[0] for name, column in architectures[i : i + 1].columns((*DEFAULTS,)).items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_blocks_that_are_the_layers_cost_what_the_layers_cost(
     options: dict[str, Any], case: Any, random_architectures: Callable[..., Architectures]

@@ -135,6 +135,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8", "int4"])
 @pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("plain", [True, False], ids=["plain", "with options"])
@@ -158,6 +159,7 @@ def test_a_kv_cache_of_few_bits(
     assert_agrees(chosen, architectures, as_reference(architectures), np.arange(60))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["nvfp4", "nvfp4_down8", "nvfp4_down8_kv8"])
 @pytest.mark.parametrize("option", [*OPTIONS, "calibration of fp4"])
 def test_nvfp4_where_the_device_has_an_fp4_peak(
@@ -213,6 +215,7 @@ def turning(oracle: Any, setting: Any, row: Any, first: int, last: int) -> bool:
     return any(not early and late for early, late in zip(*bound, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attention", ["unfused", "fused"])
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
 def test_4096_tokens_are_the_explicit_sum(

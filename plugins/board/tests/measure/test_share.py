@@ -15,6 +15,7 @@ from plas_board.measure.results import public_names, shared
 BOARD = "name: B\nfp16: 1 TFLOP/s\nint8: 1 TOP/s\nbandwidth: 50 GB/s\nmemory: 8 GB\n"
 
 
+@pytest.mark.slow
 def test_a_shared_file_calibrates_to_the_same_profile(
     folder: Path, measured: Callable[..., Any], inside: Callable[..., Any]
 ) -> None:

@@ -276,6 +276,7 @@ def test_a_reproduction_stands_beside_no_other_page(folder: Path, copied: Path, 
     assert (answer.code, "got a page of its own; report it alone" in answer.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_nothing_of_the_working_folder_is_imported(commands: Any, refused: Callable[..., str]) -> None:
     commands.write("yaml.py", "print('taken')")
     commands.write("report.html", "a run's")
