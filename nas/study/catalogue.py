@@ -34,7 +34,7 @@ OWN = {  # what nothing is shipped of: what is expected, and what to do without 
     "deltas": ("kinds of layers with their nats or a YAML file of them", "write {conv: 0.03}, or none"),
     "scores": (
         "a YAML file of scores",
-        "write one with 'plas scores TABLE.csv --out scores.yaml' (pip install ./plugins/evidence)",
+        "write one with 'python -m studies.scores TABLE.csv --out scores.yaml' in a checkout",
     ),
 }
 REMEDIES = {key: remedy for key, (_, remedy) in OWN.items()} | {"token_curve": "see 'plas list token-curves'"}

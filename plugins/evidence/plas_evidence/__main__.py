@@ -7,10 +7,9 @@ from plas_evidence.request import EvidenceRequest
 
 def evidence(request: EvidenceRequest) -> None:
     """Ask loss laws, and rules that need none, about trained models, question by question."""
-    from plas_evidence import command, layer_kinds, vocabulary
+    from plas_evidence.command import execute
 
-    work = vocabulary if request.vocabulary else layer_kinds if request.layer_kinds or request.write_costs else command
-    work.execute(request)
+    execute(request)
 
 
 main = command(
@@ -18,8 +17,6 @@ main = command(
     "evidence",
     "evidence runs.csv --law mine.yaml",
     "evidence --question shape",
-    "evidence --layer-kinds",
-    "evidence --vocabulary",
     "evidence --published marin_nemotron=isoflop-nemotron.csv",
     right=Right.NONE,
 )

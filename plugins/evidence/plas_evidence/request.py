@@ -27,23 +27,5 @@ class EvidenceRequest:
     write_law: Annotated[
         Path | None, Flag("--write-law", "Pool the tables into a law evidence and write it, .yaml.")
     ] = None
-    layer_kinds: Annotated[
-        bool,
-        Flag(
-            "--layer-kinds",
-            "Show what kinds of layers cost by public pairs, and how well pairs left out are predicted.",
-        ),
-    ] = False
-    vocabulary: Annotated[
-        bool,
-        Flag(
-            "--vocabulary",
-            "Show what vocabularies cost by published runs, and how well runs left out, or of a table, are predicted.",
-        ),
-    ] = False
-    write_costs: Annotated[
-        Path | None,
-        Flag("--write-costs", "With --layer-kinds or --vocabulary: write the costs that studies take, .yaml."),
-    ] = None
     json: Annotated[bool, Json] = False
     quiet: Annotated[bool, Quiet] = False

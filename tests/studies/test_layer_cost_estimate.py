@@ -6,7 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from plas_evidence.layer_estimate import (
+
+from objectives.layer_costs.costs import KINDS, SEARCHED, Kind, public_costs
+from objectives.plugins import documents
+from studies.layer_kinds.estimate import (
     APART,
     CENTRE_SD,
     Estimate,
@@ -17,9 +20,6 @@ from plas_evidence.layer_estimate import (
     estimate,
     public_pairs,
 )
-
-from objectives.layer_costs.costs import KINDS, SEARCHED, Kind, public_costs
-from objectives.plugins import documents
 
 
 def pairs_of(rows: list[tuple[str, dict[Kind, float], float]]) -> Pairs:

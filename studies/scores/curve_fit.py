@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import ndtri
 
 from objectives.scores import FamilyCurve, Scores, interval
-from plas_evidence.scores.score_table import ScoreTable
 from search_spaces.arrays import AnyArray, FloatArray
+from studies.scores.score_table import ScoreTable
 
 FEWEST = 5  # models of a family
 DIGITS = 6

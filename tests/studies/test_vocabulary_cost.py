@@ -1,13 +1,12 @@
-"""`evidence --vocabulary`: the fit of what a vocabulary costs to runs."""
+"""The fit of what a vocabulary costs to runs."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from core_tests import loaded
-from plas_evidence.vocabulary import FittedCost, VocabularyRuns, fitted, refitted
 
-CURVE = loaded("objectives/test_text.py").CURVE
+from studies.vocabulary.cost import FittedCost, VocabularyRuns, fitted, refitted
+from tests.objectives.test_text import CURVE
 
 
 def runs(truth: FittedCost, noise: float, seed: int) -> VocabularyRuns:

@@ -1,5 +1,11 @@
-"""What vocabularies cost by published runs, and how well bodies and vocabularies left out are predicted."""
+"""What vocabularies cost by published runs, and how well bodies and vocabularies left out, or runs of a table of yours, are predicted.
 
+    python -m studies.vocabulary.cost [TABLE …] [--write-costs FILE]
+
+A table has the columns parameters (without embeddings), vocabulary, characters, unigram_normalised_loss.
+"""
+
+import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +15,6 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from nas.document.document import Column, Document, Section, Table, figures, table_of
-from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.tables import write
 from nas.files.yaml_source import dump
@@ -19,7 +24,6 @@ from objectives.plugins import documents, folder
 from objectives.table import Sheet, not_numbers, numbers_of, read_sheet
 from objectives.text.vocabulary_cost import REFERENCE, VocabularyCost
 from objectives.token_curve import TokenCurve
-from plas_evidence.request import EvidenceRequest
 from search_spaces.arrays import AnyArray, FloatArray
 
 DATA = (
@@ -140,30 +144,27 @@ class Judged:
         return float(np.sqrt(np.mean(self.errors**2)))
 
 
-def execute(request: EvidenceRequest) -> None:
-    """Fit the cost to the runs of this package, judge it on runs left out and on a table, print it.
-
-    Raises:
-        UsageError: beside laws or questions of the evidence on losses, or a table that cannot be read.
-    """
-    others = (request.laws, request.published, request.question, request.left_out, request.write_law)
-    if any(others) or request.layer_kinds:
-        raise UsageError("vocabulary: expected no laws or questions beside it, got some; drop them")
-    runs, curve, stage = read_runs(RUNS), _curve(), Stages(quiet=request.quiet or request.json)
-    given = [(path.name, read_runs(path)) for path in request.tables]
+def main() -> None:
+    """Fit the cost to the runs, judge it on runs left out and on tables, print and write it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tables", type=Path, nargs="*")
+    parser.add_argument("--write-costs", type=Path)
+    given = parser.parse_args()
+    runs, curve, stage = read_runs(RUNS), _curve(), Stages(quiet=False)
+    tables = {path.name: read_runs(path) for path in given.tables}
     stage("all runs")
     fit = fitted(runs, curve)
     stage(f"{DRAWS} draws of the runs")
     cost = _cost(fit, refitted(runs, curve, DRAWS), runs)
     stage("runs left out")
     record = {"bodies": bodies_left_out(runs, curve), "vocabularies": vocabularies_left_out(runs, curve)}
-    record |= {name: of_table(fit, table, curve) for name, table in given}
+    record |= {name: of_table(fit, table, curve) for name, table in tables.items()}
     stage.close()
-    if request.write_costs is not None:
+    if given.write_costs is not None:
         # beside a law's tokenizer, as studies take it
         kept = cost.model_dump(mode="json", exclude={"relative_to", "here"})
-        write(request.write_costs, "# Made by plas evidence --vocabulary --write-costs.\n" + dump(kept))
-    show(cost_document(cost, record), as_json=request.json)
+        write(given.write_costs, "# Made by studies.vocabulary.cost.\n" + dump(kept))
+    show(cost_document(cost, record), as_json=False)
 
 
 @cache
@@ -176,14 +177,10 @@ def read_runs(path: Path) -> VocabularyRuns:
     """Runs of a table: of moments of one body and vocabulary the last, at which its learning rate has decayed.
 
     Raises:
-        UsageError: the file cannot be read, or lacks a column.
+        ValueError: the file cannot be read, or lacks a column.
     """
-    try:
-        sheet = read_sheet(path, "run")
-        columns = [_column(sheet, choices) for choices in COLUMNS.values()]
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    table = np.stack(columns, axis=1)
+    sheet = read_sheet(path, "run")
+    table = np.stack([_column(sheet, choices) for choices in COLUMNS.values()], axis=1)
     last = {(row[0], row[1]): row for row in table[np.argsort(table[:, 2], kind="stable")]}
     return VocabularyRuns(*np.array([last[key] for key in sorted(last)]).T)
 
@@ -263,7 +260,7 @@ def _cost(fit: FittedCost, draws: Sequence[FittedCost], runs: VocabularyRuns) ->
 
 
 def cost_document(cost: VocabularyCost, record: Mapping[str, Sequence[Judged]]) -> Document:
-    """The cost, and every run left out; as plain content too."""
+    """The cost, and every run left out."""
     title = f"What a vocabulary costs, % of the loss per byte beside {BESIDE:,} tokens, at equal body and text"
     draws = np.array([cost.drawn(np.ones((DRAWS, 1)), np.array([size]))[:, 0] for size in SHOWN])
     low, high = 100 * (np.quantile(draws, [0.05, 0.95], axis=1) - 1)
@@ -278,13 +275,8 @@ def cost_document(cost: VocabularyCost, record: Mapping[str, Sequence[Judged]]) 
         cells = tuple((run.name, len(run.errors), run.rms, run.best, run.predicted_best) for run in judged)
         table = Table(LEFT_OUT, cells, notes=(f"rms of all: {together:.4f}",))
         sections.append(Section(f"Left out: {way}" if way in ("bodies", "vocabularies") else way, (table,)))
-    content = {
-        way: [
-            {"what": run.name, "runs": len(run.errors)}
-            | {"rms": run.rms, "best": run.best, "predicted": run.predicted_best}
-            for run in judged
-        ]
-        for way, judged in record.items()
-    }
-    data = {"cost": cost.model_dump(mode="json"), "left_out": content}
-    return Document(title, (*sections, Section("", (READING,))), data)
+    return Document(title, (*sections, Section("", (READING,))))
+
+
+if __name__ == "__main__":
+    main()

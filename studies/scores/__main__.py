@@ -1,55 +1,47 @@
-"""The work of `scores`: a table of bits per byte and scores in, curves by family and their record on laboratories left out."""
+"""Do curves from bits per byte to task scores say more than simple rules? A table in, curves by family and every laboratory left out.
 
+    python -m studies.scores TABLE [--out scores.yaml] [--seed 0]
+
+The table's columns: results.md. Studies and `select`, `explain`, `report` take the file that --out writes.
+"""
+
+import argparse
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 
 from nas.document.document import Cell, Document, Part, Section, table_of
-from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults
 from nas.files.tables import refuse_existing, write
 from nas.study.catalogue import named
 from nas.study.configuration import StudyConfig
-from nas.terminal.console import notice, say_json
 from nas.terminal.tables import show
-from objectives.display_text import in_a_command
 from objectives.scores import FamilyCurve, Record, Scores, interval
 from objectives.token_curve import TokenCurve
-from plas_evidence.scores.curve_fit import LeftOut, fitted, left_out
-from plas_evidence.scores.request import ScoresRequest
-from plas_evidence.scores.score_table import ScoreTable, score_table
 from search_spaces.arrays import FloatArray
+from studies.scores.curve_fit import LeftOut, fitted, left_out
+from studies.scores.score_table import ScoreTable, score_table
 
 ERRORS = ("rmse", "mean_rmse", "nearest_rmse")
 
 
-def execute(request: ScoresRequest) -> None:
-    """Fit the curves, show and write them.
-
-    Raises:
-        UsageError: a table that cannot be read or fitted, a wrong ending, a missing folder, a file that exists.
-    """
-    path = request.table
-    if request.out is not None:
-        if request.out.suffix not in (".yaml", ".yml"):
-            raise UsageError(f"out: expected a .yaml or .yml file, got {request.out}; change its ending")
-        if not request.out.parent.is_dir():
-            raise UsageError(f"out: expected a folder that exists, got {request.out.parent}; make it first")
-        refuse_existing("--out", request.out)
-    try:
-        models = score_table(path, _curve())
-        scores, record = fitted(models, path.stem, request.seed), left_out(models, request.seed)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+def main() -> None:
+    """Fit the curves, show and write them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", type=Path)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    if given.out is not None:
+        refuse_existing("--out", given.out)
+    models = score_table(given.table, _curve())
+    scores, record = fitted(models, given.table.stem, given.seed), left_out(models, given.seed)
     scores = scores.model_copy(update={"left_out": _by_family(record)})
-    if request.out is not None:
-        write(request.out, f"# Fitted by plas scores {path.name}\n{yaml_source.dump(scores.mapping())}")
-    document = _document(models, scores, record)
-    say_json(document.data) if request.json else show(document)
-    if request.out is not None and not request.quiet and not request.json:
-        name = in_a_command(request.out)
-        notice(f"{request.out}: use it with plas select or report --scores, run or explain --set scores={name}")
+    if given.out is not None:
+        write(given.out, f"# Fitted by studies.scores to {given.table.name}\n{yaml_source.dump(scores.mapping())}")
+    show(_document(models, scores, record))
 
 
 def _curve() -> TokenCurve:
@@ -117,3 +109,7 @@ def _row(name: str, curve: FamilyCurve, offset: FloatArray) -> tuple[Cell, ...]:
 
 def _figure(value: float) -> str:
     return f"{value:.3f}" if abs(value) <= 2.0 else f"{value:.1f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from plas_evidence.scores.curve_fit import Rows, drawn
 
 from objectives.scores import FamilyCurve, interval
 from search_spaces.arrays import AnyArray, FloatArray
+from studies.scores.curve_fit import Rows, drawn
 
 SLOPE, LEVEL = 6.0, -0.5
 

@@ -1,18 +1,20 @@
-"""What kinds of layers cost by public pairs, and how well pairs left out are predicted."""
+"""What kinds of layers cost by public pairs, and how well pairs left out are predicted.
 
+python -m studies.layer_kinds [--write-costs objectives/layer_costs/costs.yaml]
+"""
+
+import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 from nas.document.document import Document, Section, table_of
-from nas.errors import UsageError
 from nas.files.tables import write
 from nas.files.yaml_source import dump
 from nas.terminal.console import Stages
 from nas.terminal.tables import show
 from objectives.layer_costs.costs import SEARCHED, LayerCosts
-from plas_evidence.layer_estimate import Pair, Pairs, costs_of, estimate, public_pairs
-from plas_evidence.request import EvidenceRequest
+from studies.layer_kinds.estimate import Pair, Pairs, costs_of, estimate, public_pairs
 
 DECIDES = 0.01  # nats: smaller measured differences have no sign to predict
 WAYS = {"pair": "each pair by all others", "laboratory": "each laboratory by the others"}
@@ -50,16 +52,12 @@ class Predicted:
         return bool(self.pair.change.keys() & set(SEARCHED))
 
 
-def execute(request: EvidenceRequest) -> None:
-    """Estimate the costs from the pairs of this package, judge them on pairs left out, print it.
-
-    Raises:
-        UsageError: beside tables, laws or questions of the evidence on losses.
-    """
-    others = (request.tables, request.laws, request.published, request.question, request.left_out, request.write_law)
-    if any(others):
-        raise UsageError("layer_kinds: expected no tables, laws or questions beside it, got some; drop them")
-    of, stage = public_pairs(), Stages(quiet=request.quiet or request.json)
+def main() -> None:
+    """Estimate the costs, judge them on pairs left out, print and write them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write-costs", type=Path)
+    given = parser.parse_args()
+    of, stage = public_pairs(), Stages(quiet=False)
     stage("all pairs")
     costs = costs_of(of, estimate(of, of.fitted))
     laboratories = sorted({of.laboratory(pair) for pair in of.fitted})
@@ -69,10 +67,10 @@ def execute(request: EvidenceRequest) -> None:
     }
     judged = {way: left_out(of, out, stage) for way, out in groups.items()}
     stage.close()
-    if request.write_costs is not None:
+    if given.write_costs is not None:
         kept = dump(costs.model_dump(mode="json"))
-        write(request.write_costs, "# Made by plas evidence --layer-kinds --write-costs.\n" + kept)
-    show(costs_document(of, costs, judged), as_json=request.json)
+        write(given.write_costs, "# Made by studies.layer_kinds.\n" + kept)
+    show(costs_document(of, costs, judged), as_json=False)
 
 
 def left_out(of: Pairs, groups: Sequence[tuple[Pair, ...]], stage: Stages) -> list[Predicted]:
@@ -87,27 +85,6 @@ def left_out(of: Pairs, groups: Sequence[tuple[Pair, ...]], stage: Stages) -> li
             own = pair.change.keys() <= seen
             judged.append(Predicted(pair, of.laboratory(pair), pair.nats, difference.mean, difference.interval(), own))
     return judged
-
-
-def content(of: Pairs, costs: LayerCosts, judged: Mapping[str, Sequence[Predicted]]) -> dict[str, Any]:
-    """Everything as plain content: sources, pairs in nats, costs, and every pair left out."""
-    return {
-        "sources": {name: source.model_dump() for name, source in of.sources.items()},
-        "pairs": [pair.model_dump() | {"laboratory": of.laboratory(pair), "nats": pair.nats} for pair in of.pairs],
-        **costs.model_dump(),
-        "left_out": {
-            way: [
-                {
-                    **{name: getattr(one, name) for name in ("laboratory", "measured", "predicted", "interval")},
-                    "at": one.pair.at,
-                    "change": one.pair.change,
-                    "sign_judged": one.signed,
-                }
-                for one in predicted
-            ]
-            for way, predicted in judged.items()
-        },
-    }
 
 
 def costs_document(of: Pairs, costs: LayerCosts, judged: Mapping[str, Sequence[Predicted]]) -> Document:
@@ -127,13 +104,13 @@ def costs_document(of: Pairs, costs: LayerCosts, judged: Mapping[str, Sequence[P
         "window: of windows of half the context, of a quarter twice that. The interval is of a laboratory that is new. "
         "*: no column of a search holds it.",
         f"Signs are judged of measured differences above {DECIDES:g} nats, of kinds that are in other pairs too. "
-        f"{len(of.pairs) - len(of.fitted)} further pairs are not fitted, each with its reason; all of it: --json.",
+        f"{len(of.pairs) - len(of.fitted)} further pairs are not fitted, each with its reason.",
     )
     cost_table = table_of(("kind", "nats", "90 %", "pairs", "laboratories"), rows, notes=notes[:1])
     header = ("by", "sign right", "of searched kinds", "90 % interval holds", "its width")
     record = table_of(header, [(WAYS[way], *_record(predicted)) for way, predicted in judged.items()], notes=notes[1:])
     sections = (Section(title, (cost_table,)), Section("Pairs left out", (record,)))
-    return Document(title, sections, content(of, costs, judged))
+    return Document(title, sections)
 
 
 def _record(predicted: Sequence[Predicted]) -> tuple[str, ...]:
@@ -143,3 +120,7 @@ def _record(predicted: Sequence[Predicted]) -> tuple[str, ...]:
     ]
     width = sum(one.interval[1] - one.interval[0] for one in predicted) / len(predicted)
     return (*right, f"{held} of {len(predicted)} ({100 * held / len(predicted):.0f} %)", f"{width:.3f}")
+
+
+if __name__ == "__main__":
+    main()

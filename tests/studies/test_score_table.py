@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from plas_evidence.scores.curve_fit import families_of
-from plas_evidence.scores.score_table import ScoreTable, score_table
 
 from objectives.plugins import documents
 from objectives.token_curve import TokenCurve
+from studies.scores.curve_fit import families_of
+from studies.scores.score_table import ScoreTable, score_table
 
 HEADER = "model,laboratory,bits_per_byte,science:arc,science:sciq,mmlu:mmlu"
 GOOD = [
