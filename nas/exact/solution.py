@@ -93,8 +93,8 @@ def _refuse_one_by_one(problem: Problem) -> None:
         return
     raise UsageError(
         f"exact: expected at most {LARGEST:,} architectures on more than {FEW} devices solved one by one, got "
-        f"{problem.space.size:,} on {len(devices):,}; install what solves them together (pip install ./plugins/chips), "
-        "or take a smaller space, fewer devices or a search strategy (--algo nsga2)"
+        f"{problem.space.size:,} on {len(devices):,}; take a smaller space, fewer "
+        "devices or a search strategy (--algo nsga2)"
     )
 
 
