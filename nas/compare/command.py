@@ -8,7 +8,6 @@ from pathlib import Path
 from nas.compare import execution
 from nas.compare.configuration import (
     FILE,
-    PUBLISH,
     ComparisonConfig,
     ComparisonStudies,
     Plan,
@@ -200,8 +199,6 @@ def extended(request: CompareRequest, folder: Path) -> ComparisonStudies:
     if not (folder / FILE).is_file():
         raise UsageError(f"{folder}: expected a comparison, got no {FILE} in it; list them with 'ls runs'")
     old = comparison_studies({}, {}, [], str(folder), None)
-    if not request.quiet and (folder / "traces").is_dir():
-        notice(f"{folder / 'traces'}: other tools' traces are left out; --traces of {PUBLISH} takes them")
     given = keys_of(request)
     if request.interim and (
         more := [name for name in split_names(given.get("algos", "")) if name not in old.config.algos]

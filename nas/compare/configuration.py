@@ -26,7 +26,6 @@ from objectives.plugins import documents, importable
 
 FILE = "comparison.yaml"
 OWN_KEYS = tuple(marked(PerRun))
-PUBLISH = "plas publish (pip install ./plugins/bench)"
 TRACE_KEYS = ("columns", "reference", "bounds")  # of other tools' traces; comparisons of earlier releases have them
 
 
@@ -62,7 +61,7 @@ class Source:
         recorded = path_read.parent == FilePath(config)
         content, origins = yaml_source.read(path_read, own=recorded)
         keys = content.items() if isinstance(content, dict) else ()
-        kept = {key: value for key, value in keys if key not in TRACE_KEYS or (value and not recorded)}
+        kept = {key: value for key, value in keys if key not in TRACE_KEYS or not recorded}
         return cls(kept, origins, path)
 
 
@@ -130,9 +129,6 @@ def checked(content: Mapping[str, Any], origins: Mapping[Path, str]) -> Comparis
         UsageError: every fault at once.
     """
     faults = Faults(origins)
-    for key in content.keys() & TRACE_KEYS:
-        faults.add((key,), f"expected a key of a comparison, got one of other tools' traces; {PUBLISH} takes it")
-    faults.raise_if_any()
     try:
         return ComparisonConfig.model_validate(dict(content))
     except ValidationError as error:

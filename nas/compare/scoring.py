@@ -28,7 +28,7 @@ DIED = "the worker process died"
 class Bench:
     """The runs to score: the plan's, and those that failed with their reason.
 
-    stage: hears what begins; others: further runs on a study, by its name, objectives and exact frontier.
+    stage: hears what begins.
     """
 
     plan: Plan
@@ -36,7 +36,6 @@ class Bench:
     pool: ProcessPool
     failures: Mapping[Label, str]
     stage: Callable[[str], None]
-    others: Callable[[str, tuple[Objective, ...], Reference | None], list[Trace]] = lambda *_: []
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +54,7 @@ def scored(bench: Bench) -> list[StudyResult]:
 
 
 def study_result(bench: Bench, name: str) -> StudyResult:
-    """The plan's runs of a study, and further ones on it."""
+    """The plan's runs of a study."""
     plan, study = bench.plan, bench.plan.studies[name]
     problem, limit = study.problem, plan.config.evaluations
     bench.stage(f"measuring the runs of {name}")
@@ -64,16 +63,13 @@ def study_result(bench: Bench, name: str) -> StudyResult:
     good = [cell for cell in mine if label_of(cell) not in bench.failures]
     exact = quick_frontier(problem)
     reference = None if exact is None else exact_reference(objectives, exact.frontier.values, exact.frontier.keys)
-    others = bench.others(name, objectives, reference)
     if exact is None:
         fronts = bench.pool.run(front_of, [(cell, limit) for cell in good], lambda task: None)
-        fronts += map(front, others)
         reference = union(objectives, [members for members in fronts if members is not None])
     counts = checkpoints(limit)
     read = bench.pool.run(measure, [Task(cell, limit, reference, counts) for cell in good], lambda task: DIED)
     measures = {cell: run for cell, run in zip(map(label_of, good), read, strict=True) if isinstance(run, Measured)}
     runs = [measures.get(label_of(cell)) or _failed(cell, len(objectives), counts) for cell in mine]
-    runs += [measured(trace, reference, counts) for trace in others]
     unread = {label_of(cell): run for cell, run in zip(good, read, strict=True) if isinstance(run, str)}
     reasons = {f"{s} s{seed}": why for (n, s, seed), why in {**bench.failures, **unread}.items() if n == name}
     skipped = {strategy: reason for (n, strategy), reason in plan.skipped.items() if n == name}

@@ -209,15 +209,6 @@ def test_a_comparison_of_an_earlier_release_goes_on_without_the_traces_beside_it
     (made / "traces").mkdir()
     answer = compare("--resume", made)
     assert (answer.code, tables(made) == kept) == (0, True)
-    assert "other tools' traces are left out; --traces of plas publish" in answer.err
-
-
-def test_keys_of_traces_in_a_file_of_ones_own_are_refused_by_name(compare: Compare, comparison_file: Written) -> None:
-    answer = compare("--config", comparison_file(columns=["key=net"]))
-    assert (
-        answer.code,
-        "columns: expected a key of a comparison, got one of other tools' traces; plas publish" in answer.err,
-    ) == (2, True)
 
 
 def test_another_study_of_the_same_name_is_refused(made: Path, compare: Compare, comparison_file: Written) -> None:
