@@ -22,9 +22,7 @@ from nas.terminal.console import Stages, notice, say, say_json
 from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from plas_blocks import recording, screen
-from plas_blocks.additivity import read_additivity
 from plas_blocks.answers import best, best_within, picks, regret, scaled
-from plas_blocks.assembly import real_losses
 from plas_blocks.checking import Meaning
 from plas_blocks.files import read_library
 from plas_blocks.folder_names import recognises
@@ -32,8 +30,8 @@ from plas_blocks.library import Library
 from plas_blocks.others import read_answers
 from plas_blocks.page import blocks_page
 from plas_blocks.query import BlocksQuery, allowed, answered
-from plas_blocks.request import BlocksRequest, refuse_mixed
-from plas_blocks.study import Study
+from plas_blocks.request import BlocksRequest
+from plas_blocks.study import UNTESTED, Study
 from search_spaces.arrays import python_value
 
 
@@ -45,7 +43,6 @@ def answer(request: BlocksRequest) -> None:
         InfeasibleError: no mixture is within the budgets.
         PlasError: the folder cannot be written.
     """
-    refuse_mixed(request)
     begin, stage = time.monotonic(), Stages(quiet=request.quiet)
     if request.out is not None:
         refuse_used("--out", request.out)
@@ -54,9 +51,7 @@ def answer(request: BlocksRequest) -> None:
     if recognises(request.library) and asked == BlocksQuery():
         asked = recording.read_config(request.library)[0]
     library = read_library(request.library, meaning)
-    study = studied(library, asked, request.library, request.compare, stage)
-    if request.real is not None:
-        study = assembled(study, request, stage)
+    study = studied(library, asked, request.compare, stage)
     folder = run_folder.create(f"blocks-{_stem(request.library)}", request.out)
     manifest = Manifest(folder, {"command": "blocks", "state": "running", "started": run_folder.now()})
     manifest.update(versions=run_folder.versions())
@@ -76,30 +71,16 @@ def _stem(path: Path) -> str:
     return "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:60].strip(".") or "library"
 
 
-def studied(library: Library, asked: BlocksQuery, path: Path, compare: Path | None, stage: Stages) -> Study:
+def studied(library: Library, asked: BlocksQuery, compare: Path | None, stage: Stages) -> Study:
     """The whole answer."""
     others = [] if compare is None else read_answers(compare, library)
     for text in asked.picks:
         asked.answerable(library, text)
-    additivity = read_additivity(path)
     stage("solving")
     frontier = answered(library, asked, stage)
     permitted = allowed(library, asked.fixed)
     regrets = tuple(regret(frontier, name, rows, permitted) for name, rows in others)
-    return Study(library, asked, frontier, picks(frontier, asked), regrets, additivity)
-
-
-def assembled(study: Study, request: BlocksRequest, stage: Stages) -> Study:
-    """The study with the picks assembled from the model and scored.
-
-    Raises:
-        UsageError: no text, another model than the library's, blocks that are not known by their sizes.
-    """
-    stage("assembling the picks")
-    rows = list(dict.fromkeys(pick.row for pick in study.picks if pick.row is not None))
-    chosen = [[study.library.contents[at] for at in study.frontier.chosen[row].tolist()] for row in rows]
-    losses = real_losses(request.real or Path(), request.library, request.text, chosen)
-    return replace(study, real=dict(zip(rows, losses, strict=True)))
+    return Study(library, asked, frontier, picks(frontier, asked), regrets)
 
 
 def _draw(folder: Path, study: Study, content: Mapping[str, Any]) -> None:
@@ -126,8 +107,7 @@ def reopened(path: Path, budgets: Sequence[str]) -> Study:
     library = read_library(path, Meaning())
     asked = replace(asked, budgets=(*asked.budgets, *budgets))
     others = path / recording.OTHERS
-    study = studied(library, asked, path, others if others.is_file() else None, Stages(quiet=True))
-    return study if budgets else replace(study, real=recording.read_real(path, len(study.frontier)))
+    return studied(library, asked, others if others.is_file() else None, Stages(quiet=True))
 
 
 def report(request: ReportRequest) -> Path:
@@ -177,7 +157,7 @@ def select(request: SelectRequest) -> None:
         screen.show_rows(study, chosen, request.shown)
         if request.budgets:
             say("These ids are of the mixtures within these budgets: explain takes one with the same --budget.")
-        say(study.assumption())
+        say(UNTESTED)
     if request.out is not None and not request.quiet:
         notice(f"{len(rows):,} mixtures written to {request.out}")
 
@@ -271,7 +251,7 @@ def explain(request: ExplainRequest) -> None:
     changed = [layer for layer in layers if not layer["parent"]]
     table(names, [[_cell(layer[name]) for name in names] for layer in changed], below=("block",))
     say(f"A step more: {study.buys(rows[0])}.")
-    say(study.assumption())
+    say(UNTESTED)
 
 
 def study_options(request: ExplainRequest) -> list[str]:

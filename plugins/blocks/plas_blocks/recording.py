@@ -1,7 +1,5 @@
 """The folder of an answer: the library and the question that repeat it, its tables, Puzzletron's files; and read again."""
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +9,6 @@ import numpy as np
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json
-from objectives import outside
-from plas_blocks.additivity import write_additivity
 from plas_blocks.files import write_library
 from plas_blocks.folder_names import CONFIG
 from plas_blocks.others import write_answers
@@ -22,7 +18,7 @@ from plas_blocks.solution import Frontier
 from plas_blocks.study import Study
 
 COMMAND = "blocks"
-OTHERS, ASSEMBLED = "others.csv", "assembled.csv"
+OTHERS = "others.csv"
 NAN = float("nan")
 
 
@@ -33,13 +29,9 @@ def write_tables(folder: Path, study: Study) -> None:
         PlasError: the folder cannot be written.
     """
     write_library(folder, study.library)
-    if study.additivity is not None:
-        write_additivity(folder, study.additivity)
     write(folder / "frontier.csv", frontier_blocks(study.frontier))
     write(folder / "picks.csv", csv_text(columns_of(study.pick_rows())))
     write(folder / "layers.csv", csv_text(columns_of(study.layer_rows())))
-    if study.real:
-        write(folder / ASSEMBLED, csv_text({"id": list(study.real), "real": list(study.real.values())}))
     if study.regrets:
         write_answers(folder / OTHERS, [(r.name, list(r.chosen)) for r in study.regrets], study.library)
         write(folder / "regret.csv", csv_text(columns_of(study.regret_rows())))
@@ -103,23 +95,6 @@ def write_config(folder: Path, source: str, asked: BlocksQuery) -> dict[str, Any
     content = {"command": COMMAND, "library": source, **asked.content()}
     write(folder / CONFIG, yaml_source.dump(content))
     return content
-
-
-def read_real(folder: Path, count: int) -> dict[int, float]:
-    """Scores of the frontier's mixtures that were assembled, by row; none where the folder has none.
-
-    Raises:
-        UsageError: a file of another form.
-    """
-    path = folder / ASSEMBLED
-    if not path.is_file():
-        return {}
-    try:
-        lines = list(csv.DictReader(io.StringIO(outside.text(path, outside.MB, own=True)), strict=True))
-        found = {int(line["id"]): float(line["real"]) for line in lines}
-    except (csv.Error, KeyError, TypeError, ValueError, OSError):
-        raise UsageError(f"{path}: expected the columns id and real, got others; assemble the picks again") from None
-    return {row: real for row, real in found.items() if 0 <= row < count}
 
 
 def read_config(folder: Path) -> tuple[BlocksQuery, dict[str, Any]]:

@@ -10,7 +10,7 @@ from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from plas_blocks.answers import Pick, changes, cost_of, layer_answers, parent_totals
 from plas_blocks.problem import Dimension
-from plas_blocks.study import Study
+from plas_blocks.study import UNTESTED, Study
 from search_spaces.arrays import IntArray
 
 MOST_LAYERS = 12
@@ -22,9 +22,7 @@ def show(study: Study) -> None:
     show_picks(study, study.picks)
     _show_layers(study)
     _show_regrets(study)
-    say(study.assumption())
-    if study.real:
-        say(study.realised())
+    say(UNTESTED)
 
 
 def show_head(study: Study) -> None:

@@ -1,18 +1,17 @@
-"""One answer whole: the library, the question, the frontier, picks, other people's answers, and how far scores add up."""
+"""One answer whole: the library, the question, the frontier, picks, and other people's answers."""
 
 import math
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from plas_blocks.additivity import UNTESTED, Additivity
 from plas_blocks.answers import Pick, Regret, cost_of, layer_answers, parent_totals, step
 from plas_blocks.library import Library
 from plas_blocks.query import BlocksQuery
 from plas_blocks.solution import Frontier
 
 EXACTLY_COUNTED = 2.0**53
+UNTESTED = "Whether the scores add up was not tested: assemble a pick and score it."
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +23,6 @@ class Study:
     frontier: Frontier
     picks: tuple[Pick, ...]
     regrets: tuple[Regret, ...]
-    additivity: Additivity | None
-    real: Mapping[int, float] = field(
-        default_factory=dict
-    )  # scores of mixtures that were assembled, by the frontier's row
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -43,20 +38,6 @@ class Study:
             f"within a tolerance of {rounded_up(100 * found.tolerance)} % of their range, proved by lower bounds ({found.method}): "
             "no mixture is better in all objectives by more"
         )
-
-    def assumption(self) -> str:
-        """How far the sums are to be believed."""
-        score = next((name for name in self.names if name in self.library.scores), "score")
-        return UNTESTED if self.additivity is None else self.additivity.sentence(score)
-
-    def realised(self) -> str:
-        """Results of the assembled picks; empty where none was assembled."""
-        if not self.real:
-            return ""
-        name = self.names[0]
-        predicted = self.frontier.metric(name)
-        told = [f"{predicted[row]:.4g} predicted, {real:.4g} real" for row, real in self.real.items()]
-        return f"Assembled picks, {name}: {'; '.join(told)}."
 
     def tied(self, row: int) -> str:
         """How many mixtures have the same objectives; empty where they were not counted."""
@@ -89,7 +70,6 @@ class Study:
             "tolerance": found.tolerance,
             "method": found.method,
             "parent": parent_totals(library),
-            "additivity": None if self.additivity is None else self.additivity.content(),
         }
 
     def pick_rows(self) -> list[dict[str, Any]]:
@@ -102,7 +82,6 @@ class Study:
             if pick.row is not None:
                 at = pick.row
                 row |= {"id": at, **{name: float(values[at]) for name, values in totals.items()}}
-                row |= {"real_score": self.real[at]} if at in self.real else {}
                 row |= {"layers_changed": int(changed[at]), "kinds": int(kinds[at]), "tied": self.tied(at)}
                 more = None if cost is None else step(self.frontier, at, cost)
                 row |= {} if more is None else {"next_cost": more.cost, "next_gain": more.gain}

@@ -71,7 +71,6 @@ FLAGS = {
     "--bigger-is-better": ["score", "memory_mib", "x"],
     "--rest": ["memory_mib=5", "memory_mib=-1", "memory_mib=nan", "x=1"],
     "--compare": ["others.csv", "replacements.json"],
-    "--seed": ["0", "3"],
 }
 COMMANDS: dict[str, list[list[str]]] = {
     "blocks": [
