@@ -15,12 +15,6 @@ def fleet(request: FleetRequest) -> None:
       plas fleet --table cases.csv --models 3 --minimise regret
 
       plas fleet --devices raspberry_pi_5,rtx_4090 --precisions fp16,int4 --weights 3,1,1,1
-
-    Under a total of training, or as a family whose smaller members are the first layers of the larger:
-
-      plas fleet --models 1..3 --training-budget "20 h" --set training.device=h100_sxm
-
-      plas fleet --models 1..3 --family depth
     """
     from plas_fleet.command import answer
 

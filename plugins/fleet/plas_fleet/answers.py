@@ -12,9 +12,8 @@ from nas.exact.infeasibility import diagnosed
 from nas.problem.evaluations import Evaluations
 from objectives.assessment import Assessment
 from plas_fleet.designs import limited
-from plas_fleet.patterns import Lookup
-from plas_fleet.setting import Fleet
-from plas_fleet.solution import Fleets
+from plas_fleet.patterns import Patterns
+from plas_fleet.solution import Fleet, Fleets
 from plas_range.answers import Answer, evaluated
 from plas_range.cases import Case
 from plas_range.result import shortage
@@ -28,9 +27,9 @@ TRAINING = ("train_flops", "train_hours")
 
 @dataclass(frozen=True)
 class Hold:
-    """What a model would be better without: a case (its number) or the training budget (None), and by how many nats."""
+    """A case (its number) that a model would be better without, and by how many nats."""
 
-    case: int | None
+    case: int
     nats: float
 
 
@@ -112,7 +111,7 @@ def answered(fleets: Fleets) -> FleetAnswer:
 
 def _why(case: Case) -> str:
     """Why nothing fits a case."""
-    problem = limited(case, None)
+    problem = limited(case)
     sample = problem.evaluate(problem.space.sample(SAMPLE, np.random.default_rng(0)))
     return shortage(Answer(case, sample[:0], None, {}, diagnosed(problem, sample)))
 
@@ -121,7 +120,9 @@ def _described(fleets: Fleets, fleet: Fleet) -> Described:
     found = _in_cases(fleets, fleet.keys)
     training = _training(fleets, fleet.keys)
     models = tuple(_model(fleets, fleet, place, found, training) for place in range(len(fleet.keys)))
-    return Described(fleet, models, fleet.loss - fleets.best, _total(fleets, training))
+    return Described(
+        fleet, models, fleet.loss - fleets.best, {name: float(values.sum()) for name, values in training.items()}
+    )
 
 
 def _in_cases(fleets: Fleets, keys: IntArray) -> list[Evaluations]:
@@ -142,11 +143,6 @@ def _training(fleets: Fleets, keys: IntArray) -> dict[str, FloatArray]:
     return found
 
 
-def _total(fleets: Fleets, training: dict[str, FloatArray]) -> dict[str, float]:
-    """Of all models together; of a family that of the largest, of which the others are parts."""
-    return {name: float(v.max() if fleets.asked.family else v.sum()) for name, v in training.items()}
-
-
 def _model(
     fleets: Fleets, fleet: Fleet, place: int, found: Sequence[Evaluations], training: dict[str, FloatArray]
 ) -> Model:
@@ -157,23 +153,16 @@ def _model(
     )
     costs = {name: float(values[place]) for name, values in training.items()}
     loss = float(fleet.loss[cases[0]])
-    return Model(
-        int(fleet.keys[place]), loss, tuple(cases), costs, used, _holds(fleet, int(fleet.keys[place]), loss, cases)
-    )
+    return Model(int(fleet.keys[place]), loss, tuple(cases), costs, used, _holds(fleets.designs.known, loss, cases))
 
 
-def _holds(fleet: Fleet, key: int, loss: float, cases: Sequence[int]) -> tuple[Hold, ...]:
-    """Cases without which, each alone, its model could have less loss, and the training budget alike; the largest gain first."""
-    row = int(np.flatnonzero(fleet.pool.keys == key)[0])
-    lookup, cost = Lookup(fleet.pool), fleet.pool.cost[row]
+def _holds(known: Patterns, loss: float, cases: Sequence[int]) -> tuple[Hold, ...]:
+    """Cases without which, each alone, their model could have less loss; the largest gain first."""
     everything = sum(1 << case for case in cases)
     without = [everything & ~(1 << case) for case in cases] if len(cases) > 1 else []
-    masks = np.array([*without, everything], dtype=np.uint64)
-    costs = np.array([*([cost] * len(without)), np.inf])
-    gains = loss - lookup.least(masks, costs)
-    named: list[int | None] = [*cases[: len(without)], None]
-    found = [Hold(name, float(gain)) for name, gain in zip(named, gains.tolist(), strict=True) if gain > GAIN]
-    return tuple(sorted(found, key=lambda hold: -hold.nats))
+    gains = loss - known.least(np.array(without, dtype=np.uint64))
+    holds = [Hold(case, gain) for case, gain in zip(cases, gains.tolist(), strict=False) if gain > GAIN]
+    return tuple(sorted(holds, key=lambda hold: -hold.nats))
 
 
 def fullest(model: Model, case: int) -> tuple[str, float]:
@@ -189,18 +178,13 @@ def percent(share: float) -> str:
 
 def held_by(fleets: Fleets, model: Model) -> str:
     """The case without which, alone, the model would be better, with its fullest limit there; else the fullest of all."""
-    budget = next((hold for hold in model.holds if hold.case is None), None)
-    of_cases = [hold for hold in model.holds if hold.case is not None]
-    further = f"; the training budget costs it {budget.nats:.4f} nats" if budget else ""
-    if of_cases and of_cases[0].case is not None:
-        hold = of_cases[0]
-        number = of_cases[0].case
-        metric, share = fullest(model, number)
-        return f"held by {fleets.cases[number].label} ({metric} {percent(share)}): {hold.nats:.4f} nats better without it{further}"
+    if model.holds:
+        hold = model.holds[0]
+        metric, share = fullest(model, hold.case)
+        return f"held by {fleets.cases[hold.case].label} ({metric} {percent(share)}): {hold.nats:.4f} nats better without it"
     number = max(model.cases, key=lambda case: fullest(model, case)[1])
     metric, share = fullest(model, number)
     if not metric:
-        return f"no limit holds it{further}"
-    known = "is known to hold" if len(fleets.designs.unsettled) else "holds"
-    alone = "its limit" if len(model.cases) == 1 else f"no case alone {known} it; fullest"
-    return f"{alone}: {metric} {percent(share)} of {fleets.cases[number].label}{further}"
+        return "no limit holds it"
+    alone = "its limit" if len(model.cases) == 1 else "no case alone holds it; fullest"
+    return f"{alone}: {metric} {percent(share)} of {fleets.cases[number].label}"

@@ -19,7 +19,7 @@ from plas_fleet.request import FleetRequest
 from plas_fleet.tables import candidates, columns, model_rows, served_rows, summary
 from plas_range.cases import priced_cases
 
-UNITS = dict.fromkeys(("loss", "value", "bound", "buys", "worst_regret", "own_best", "regret"), "nats")
+UNITS = dict.fromkeys(("loss", "value", "buys", "worst_regret", "own_best", "regret"), "nats")
 UNITS |= {"train_flops": "FLOP", "train_hours": "h"}
 
 
@@ -34,7 +34,7 @@ class Fleets:
 
     @property
     def values(self) -> pd.DataFrame:
-        """A row per number of models: `value` in nats, what a further model `buys`, the `bound`, `state` (proved or gap), cost of training."""
+        """A row per number of models: `value` in nats, what a further model `buys`, cost of training."""
         return _with_units(summary(self.answer)["fleets"])
 
     @property
@@ -80,9 +80,6 @@ def fleets(
     workloads: str | Sequence[str] | None = None,
     minimise: str | None = None,
     weights: Sequence[float] | None = None,
-    training_budget: str | None = None,
-    family: str | None = None,
-    time_limit: float | None = None,
 ) -> Fleets:
     """The best fleets of one, two, three … models that serve all cases, as `plas fleet` does it; without cases, those of devices_paper.
 
@@ -98,7 +95,6 @@ def fleets(
         UsageError: every fault at once; a space that cannot be covered.
     """
     asked: dict[str, Any] = {"models": models, "minimise": minimise, "weights": weights}
-    asked |= {"training_budget": training_budget, "family": family, "time_limit": time_limit}
     table = Path(cases) if cases is not None and str(cases).endswith(".csv") else None
     config = study.config if table is not None or cases is None else cases
     request = FleetRequest(

@@ -1,148 +1,154 @@
-"""The fleet of least weighted loss among given designs: exact, by combinations that a Lagrangian bound does not rule out."""
+"""The fleet of least weighted loss among given designs: exact, by combinations that a Lagrangian bound does not rule out.
 
-import time
-from dataclasses import dataclass
+`value` is the weighted loss of each design in each case, (n, cases), ∞ where it does not fit.
+"""
+
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
 
-from plas_fleet.relaxation import Bound, Columns, relaxed
-from plas_fleet.slots import SlotSearch
-from search_spaces.arrays import IntArray
+from search_spaces.arrays import FloatArray, IntArray
 
 FEW = 20_000  # combinations that are simply tried
+ROUNDS = 60
+ADDED = 40  # designs that a round of the relaxation adds
 ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """Columns of the best fleet known, its value, and a bound that no fleet is below; `proved`: it is the best."""
-
-    chosen: IntArray
-    value: float
-    bound: float
-
-    @property
-    def proved(self) -> bool:
-        """Whether no fleet is better."""
-        return self.bound >= self.value - ROUNDING * abs(self.value)
+def total(value: FloatArray, chosen: IntArray) -> float:
+    """The weighted loss of a fleet; ∞ of none, or where a case is not served."""
+    return float(value[chosen].min(axis=0).sum()) if len(chosen) else float("inf")
 
 
-NONE = Choice(np.zeros(0, dtype=np.int64), float("inf"), float("inf"))
+def least_loss(value: FloatArray, most: int, start: IntArray) -> IntArray:
+    """The rows of the best fleet of at most so many designs; `start` is one that serves all cases."""
+    known = improved(value, most, start)
+    if total(value, known) <= float(value.min(axis=0).sum()) + ROUNDING:
+        return known
+    if sum(comb(len(value), size) for size in range(1, most + 1)) <= FEW:
+        return _tried(value, most)
+    search = _Search(value, known, most)
+    search.run(np.zeros(0, dtype=np.int64), 0.0, 0, most)
+    return search.best
 
 
-def least_loss(columns: Columns, most: int, start: IntArray, deadline: float, cutoff: float = np.inf) -> Choice:
-    """The best fleet of at most so many designs; `start` serves all cases within the budget, fleets of `cutoff` or more are of no use."""
-    ideal = float(columns.value.min(axis=0).sum())
-    known = improved(columns, most, start)
-    if columns.total(known) <= ideal + ROUNDING:
-        return Choice(known, columns.total(known), min(ideal, columns.total(known)))
-    if sum(comb(len(columns), size) for size in range(1, most + 1)) <= FEW:
-        return _tried(columns, most)
-    bound = relaxed(columns, most, known)
-    return _searched(columns, bound, known, deadline, cutoff)
-
-
-def improved(columns: Columns, most: int, start: IntArray) -> IntArray:
+def improved(value: FloatArray, most: int, start: IntArray) -> IntArray:
     """A fleet that no single design added, or put in the place of one, makes better."""
-    chosen, best = np.unique(start)[:most], columns.total(start)
+    chosen, best = np.unique(start)[:most], total(value, start)
     while True:
         candidates = [np.delete(chosen, place) for place in range(len(chosen))]
         candidates += [chosen] if len(chosen) < most else []
-        found = [(*_with_one(columns, rest), i) for i, rest in enumerate(candidates)]
-        value, design, i = min(found, default=(np.inf, 0, 0))
-        if not value < best - ROUNDING:
+        found = [(*_with_one(value, rest, np.arange(len(value))), i) for i, rest in enumerate(candidates)]
+        lowest, design, i = min(found)
+        if not lowest < best - ROUNDING:
             return chosen
-        chosen, best = np.append(candidates[i], design), value
+        chosen, best = np.append(candidates[i], design), lowest
 
 
-def _with_one(columns: Columns, rest: IntArray, among: IntArray | None = None) -> tuple[float, int]:
+def _with_one(value: FloatArray, rest: IntArray, among: IntArray) -> tuple[float, int]:
     """The least value of a fleet with one design more, and which it is."""
-    rows = np.arange(len(columns)) if among is None else among
-    if len(rows) == 0:
+    if len(among) == 0:
         return float("inf"), -1
-    now = columns.value[rest].min(axis=0) if len(rest) else np.full(columns.value.shape[1], np.inf)
-    values = np.minimum(now, columns.value[rows]).sum(axis=1)
-    if np.isfinite(columns.budget):
-        values = np.where(columns.cost[rest].sum() + columns.cost[rows] <= columns.budget, values, np.inf)
+    now = value[rest].min(axis=0, initial=np.inf)
+    values = np.minimum(now, value[among]).sum(axis=1)
     best = int(np.argmin(values))
-    return float(values[best]), int(rows[best])
+    return float(values[best]), int(among[best])
 
 
-def _tried(columns: Columns, most: int) -> Choice:
+def _tried(value: FloatArray, most: int) -> IntArray:
     """Every combination."""
-    best, chosen = np.inf, NONE.chosen
-    for size in range(1, most + 1):
-        fleets = np.array(list(combinations(range(len(columns)), size)), dtype=np.int64).reshape(-1, size)
-        values = columns.value[fleets].min(axis=1).sum(axis=1)
-        values = np.where(columns.cost[fleets].sum(axis=1) <= columns.budget, values, np.inf)
-        if len(values) and values.min() < best:
+    best, chosen = np.inf, np.zeros(0, dtype=np.int64)
+    for size in range(1, min(most, len(value)) + 1):
+        fleets = np.array(list(combinations(range(len(value)), size)), dtype=np.int64)
+        values = value[fleets].min(axis=1).sum(axis=1)
+        if values.min() < best:
             best, chosen = float(values.min()), fleets[np.argmin(values)]
-    return Choice(chosen, best, best)
-
-
-def _searched(columns: Columns, bound: Bound, known: IntArray, deadline: float, cutoff: float) -> Choice:
-    if np.isfinite(columns.budget):
-        return _within_budget(columns, bound, known, deadline, cutoff)
-    search = _Search(columns, bound, known, deadline, cutoff)
-    done = search.run()
-    value = columns.total(search.best)
-    return Choice(search.best, value, min(value, search.limit if done else bound.least))
-
-
-def _within_budget(columns: Columns, bound: Bound, known: IntArray, deadline: float, cutoff: float) -> Choice:
-    search = SlotSearch(columns, bound, known, min(columns.total(known), cutoff), deadline)
-    least = search.run()
-    value = columns.total(search.best)
-    return Choice(search.best, value, min(value, max(least, bound.least)))
+    return chosen
 
 
 class _Search:
     """Combinations in the order of their reduced costs, the last design of each by one look at all that are left."""
 
-    def __init__(self, columns: Columns, bound: Bound, known: IntArray, deadline: float, cutoff: float) -> None:
-        self.columns, self.bound, self.deadline = columns, bound, deadline
-        self.best, self.limit = known, min(columns.total(known), cutoff)
-        self.order = np.argsort(bound.reduced, kind="stable")
-        self.reduced = bound.reduced[self.order]
+    def __init__(self, value: FloatArray, known: IntArray, most: int) -> None:
+        self.value, self.best, self.limit = value, known, total(value, known)
+        self.base, reduced = relaxed(value, most, known)
+        self.order = np.argsort(reduced, kind="stable")
+        self.reduced = reduced[self.order]
         self.negative = np.concatenate([[0.0], np.cumsum(np.minimum(self.reduced, 0.0))])
 
-    def run(self) -> bool:
-        """Whether the search ended before the deadline."""
-        return self._with(np.zeros(0, dtype=np.int64), 0.0, 0, self.bound.most)
-
-    def _least(self, spent: float, start: int, left: int) -> float:
-        """The bound of fleets with so much reduced cost that take at most so many from a place on."""
-        end = min(start + left, len(self.reduced))
-        return self.bound.base + spent + float(self.negative[end] - self.negative[start])
-
-    def _with(self, chosen: IntArray, spent: float, start: int, left: int) -> bool:
-        if (alone := self.columns.total(chosen)) < self._threshold:
-            self.best, self.limit = chosen, alone
+    def run(self, chosen: IntArray, spent: float, start: int, left: int) -> None:
+        """Better fleets with these designs, of so much reduced cost, and at most so many more from a place on."""
+        self._offer(chosen, total(self.value, chosen))
         if left == 1:
-            return self._last(chosen, spent, start)
+            end = int(np.searchsorted(self.reduced, self._threshold - self.base - spent, side="left"))
+            value, row = _with_one(self.value, chosen, self.order[start:end])
+            self._offer(np.append(chosen, row), value)
+            return
         for place in range(start, len(self.order)):
-            if time.monotonic() > self.deadline:
-                return False
             now = spent + self.reduced[place]
-            if self._least(now, place + 1, left - 1) >= self._threshold:
-                return True
-            row = self.order[place]
-            if self.columns.cost[chosen].sum() + self.columns.cost[row] > self.columns.budget:
-                continue
-            if not self._with(np.append(chosen, row), now, place + 1, left - 1):
-                return False
-        return True
+            end = min(place + left, len(self.reduced))
+            if self.base + now + float(self.negative[end] - self.negative[place + 1]) >= self._threshold:
+                return
+            self.run(np.append(chosen, self.order[place]), now, place + 1, left - 1)
 
     @property
     def _threshold(self) -> float:
         return self.limit - ROUNDING * abs(self.limit)
 
-    def _last(self, chosen: IntArray, spent: float, start: int) -> bool:
-        room = self._threshold - self.bound.base - spent
-        end = int(np.searchsorted(self.reduced, room, side="left"))
-        value, row = _with_one(self.columns, chosen, self.order[start:end])
+    def _offer(self, chosen: IntArray, value: float) -> None:
         if value < self._threshold:
-            self.best, self.limit = np.append(chosen, row), value
-        return True
+            self.best, self.limit = chosen, value
+
+
+def relaxed(value: FloatArray, most: int, start: IntArray) -> tuple[float, FloatArray]:
+    """The best bound of linear programs over ever more designs: base and reduced costs (n,).
+
+    The base and the reduced costs of a fleet's designs add up to no more than its weighted loss: of any prices u of the cases,
+    ∑u + ∑ −∑ max(0, u − value) is such a bound. `start` holds a fleet that serves all cases.
+    """
+    inside = np.unique(start)
+    base, reduced = _bound(value, value.min(axis=0))
+    for _ in range(ROUNDS):
+        prices = _prices(value[inside], most)
+        if prices is None:
+            break
+        now, costs = _bound(value, prices)
+        if _least(now, costs, most) > _least(base, reduced, most):
+            base, reduced = now, costs
+        outside = np.setdiff1d(np.argsort(costs, kind="stable")[: ADDED + len(inside)], inside)
+        if not (costs[outside] < min(0.0, float(costs[inside].min())) - ROUNDING).any():
+            break
+        inside = np.union1d(inside, outside)
+    return base, reduced
+
+
+def _bound(value: FloatArray, prices: FloatArray) -> tuple[float, FloatArray]:
+    return float(prices.sum()), -np.maximum(prices - value, 0.0).sum(axis=1)
+
+
+def _least(base: float, reduced: FloatArray, most: int) -> float:
+    return base + float(np.minimum(np.sort(reduced)[:most], 0.0).sum())
+
+
+def _prices(value: FloatArray, most: int) -> FloatArray | None:
+    """Prices of cases from the linear program over some designs; None where it has no solution.
+
+    It is solved in shares of the largest difference of a case, so that its tolerances are small beside what differs.
+    """
+    least = value.min(axis=0)
+    design, case = np.nonzero(np.isfinite(value))
+    above = value[design, case] - least[case]
+    scale = float(above.max(initial=0.0)) or 1.0
+    n, served, ones = len(value), np.arange(len(design)), np.ones(len(design))
+    rows = np.concatenate([served, served, np.full(n, len(design))])
+    places = np.concatenate([n + served, design, np.arange(n)])
+    limits: Any = coo_array((np.concatenate([ones, -ones, np.ones(n)]), (rows, places))).tocsr()
+    each: Any = coo_array((ones, (case, n + served)), shape=(value.shape[1], n + len(design))).tocsr()
+    most_of = np.append(np.zeros(len(design)), most)
+    weights = np.append(np.zeros(n), above / scale)
+    found = linprog(weights, limits, most_of, each, np.ones(value.shape[1]), method="highs")
+    return least + scale * np.asarray(found.eqlin.marginals) if found.status == 0 else None

@@ -1,66 +1,31 @@
-"""The fewest designs that cover all cases, within a cost: exact, by the case that fewest designs cover."""
+"""Few designs that cover all cases: exact, by the case that fewest designs cover."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from plas_fleet.patterns import Masks, Patterns
-from search_spaces.arrays import FloatArray, IntArray
-
-SURE = 1_000  # steps that are taken whatever the time: they find what there is of an easy cover
-
-
-class OutOfTime(Exception):
-    """The deadline passed before anything was proved."""
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(eq=False)
 class Cover:
-    """Designs by what they cover, those of most cases first; what is known not to be possible.
-
-    Of equal coverage the cheapest alone are held, and none that another beats in coverage and cost.
-    """
+    """Designs by the cases that they cover, bits; `impossible`: cases and numbers of designs known not to cover them."""
 
     masks: Sequence[int]
-    cost: Sequence[float]
-    rows: IntArray
-    deadline: float = np.inf
-    impossible: dict[tuple[int, int], float] = field(default_factory=dict)
-    steps: int = 0
+    impossible: set[tuple[int, int]] = field(default_factory=set)
 
-    @classmethod
-    def of(cls, masks: Masks, cost: FloatArray, deadline: float = np.inf) -> "Cover":
-        """The cover of columns (n,): masks of cases, costs."""
-        zeros = np.zeros(len(masks))
-        kept = Patterns(np.arange(len(masks)), masks, zeros, cost).reduced()
-        return cls(kept.masks.tolist(), kept.cost.tolist(), kept.keys, deadline)
-
-    def within(self, cases: int, most: int, budget: float = np.inf) -> IntArray | None:
-        """At most so many designs that cover all cases (bits) within a cost, as columns; None where there are none.
-
-        Raises:
-            OutOfTime: neither was proved.
-        """
-        found = self._search(cases, most, budget)
-        return None if found is None else self.rows[found]
-
-    def _search(self, left: int, most: int, budget: float) -> list[int] | None:
+    def within(self, left: int, most: int) -> list[int] | None:
+        """At most so many designs, by their places, that cover all cases (bits); None where there are none."""
         if not left:
             return []
-        if most == 0 or self.impossible.get((left, most), -1.0) >= budget or self._hopeless(left, most):
+        if most == 0 or (left, most) in self.impossible or self._hopeless(left, most):
             return None
-        self.steps += 1
-        if self.steps > SURE and time.monotonic() > self.deadline:
-            raise OutOfTime
         for place in self._choices(left):
-            if self.cost[place] > budget:
-                continue
-            rest = self._search(left & ~self.masks[place], most - 1, budget - self.cost[place])
+            rest = self.within(left & ~self.masks[place], most - 1)
             if rest is not None:
                 return [place, *rest]
-        self.impossible[left, most] = max(budget, self.impossible.get((left, most), -1.0))
+        self.impossible.add((left, most))
         return None
 
     def _hopeless(self, left: int, most: int) -> bool:
@@ -72,4 +37,29 @@ class Cover:
         """The designs that cover the case which fewest cover, those of most cases left first."""
         bits = [1 << bit for bit in range(left.bit_length()) if left >> bit & 1]
         of_case = min(([i for i, mask in enumerate(self.masks) if mask & bit] for bit in bits), key=len)
-        return sorted(of_case, key=lambda i: (-(self.masks[i] & left).bit_count(), self.cost[i]))
+        return sorted(of_case, key=lambda i: -(self.masks[i] & left).bit_count())
+
+
+def covering(allowed: BoolArray, most: int) -> IntArray | None:
+    """At most so many rows of (n, cases) of which each case is allowed in one; None where there are none."""
+    masks = [sum(1 << case for case in np.flatnonzero(row).tolist()) for row in allowed]
+    found = Cover(masks).within((1 << allowed.shape[1]) - 1, most)
+    return None if found is None else np.array(found, dtype=np.int64)
+
+
+def least_regret(regret: FloatArray, most: int) -> tuple[IntArray, float] | None:
+    """The rows of least worst regret of at most so many designs, and that regret; None where none serve all.
+
+    regret: (n, cases), ∞ where a design does not fit.
+    """
+    levels = np.unique(regret[np.isfinite(regret)])
+    low, high = -1, len(levels)
+    best = None
+    while high - low > 1:
+        middle = (low + high) // 2 if best is not None else high - 1
+        rows = covering(regret <= levels[middle], most)
+        if rows is None:
+            low = middle
+        else:
+            high, best = middle, (rows, float(levels[middle]))
+    return best

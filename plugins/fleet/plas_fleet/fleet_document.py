@@ -7,14 +7,14 @@ from pathlib import Path
 from nas.answer.design_words import describe
 from nas.document.document import Cell, Column, Document, Section, Table
 from plas_fleet.answers import Described, FleetAnswer, fullest, held_by, percent
-from plas_fleet.setting import Fleet
-from plas_fleet.solution import Fleets
+from plas_fleet.solution import Fleet, Fleets
 from plas_fleet.tables import described
 from plas_range.device_document import formats
 
 MOST_CASES = 16  # rows of cases on the terminal; fleet.csv has all
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 LOSS, REGRET = Column("loss", "nats", ".4f"), Column("regret", "nats", ".4f")
+OVER_OWN = "the worst loss over a case's own best"
 WORST = Column("worst regret", "nats", ".4f")
 
 
@@ -42,18 +42,16 @@ def value_section(answer: FleetAnswer) -> Section:
     rows = tuple(
         _value_row(answer, fleet, full.get(fleet.most), gains.get(fleet.most)) for fleet in answer.fleets.fleets
     )
-    table = Table((Column("models"), *values, Column("training"), Column("proved", words=True)), rows)
+    table = Table((Column("models"), *values, Column("training")), rows)
     return Section("What each further model buys", (table, *buys(answer)))
 
 
 def _value_row(answer: FleetAnswer, fleet: Fleet, each: Described | None, gain: float | None) -> tuple[Cell, ...]:
-    exact = fleet.bound == float("inf")
     if each is None:
-        return str(fleet.most), "none serves all" if exact else "none found in time", "", "", "", "exact" * exact
+        return str(fleet.most), "none serves all", "", "", ""
     mean = float(fleet.loss @ answer.fleets.weights)
     first, second = (mean, each.worst) if answer.fleets.asked.minimise == "loss" else (fleet.value, mean)
-    proved = "exact" if fleet.proved else f"gap {fleet.value - fleet.bound:.2g} nats"
-    return str(fleet.most), first, gain, second, training_in_words(each.training), proved
+    return str(fleet.most), first, gain, second, training_in_words(each.training)
 
 
 def fleet_section(answer: FleetAnswer, each: Described, most: int | None = None) -> Section:
@@ -89,17 +87,14 @@ def _models(answer: FleetAnswer, each: Described) -> Table:
 
 
 def sure_section(answer: FleetAnswer) -> Section:
-    """What training counts, and what is proved."""
-    return Section("How sure", tuple(_sure(answer)))
+    """What is proved, and how the space was covered."""
+    return Section("How sure", (f"Exact: no fleet is better; {answer.fleets.designs.how}.",))
 
 
 def lost(answer: FleetAnswer) -> Iterator[str]:
     """Cases that are left out, and why."""
     for label, why in answer.lost.items():
         yield f"Left out, since no design fits: {label}: {why}"
-    if answer.fleets.undecided:
-        names = ", ".join(case.label for case in answer.fleets.undecided)
-        yield f"Left out, since time was over before a design was found: {names}"
 
 
 def head(answer: FleetAnswer) -> Iterator[str]:
@@ -113,7 +108,8 @@ def head(answer: FleetAnswer) -> Iterator[str]:
         f"{fleets.problem.scenario.law.name}"
     )
     yield formats(fleets.cases)
-    yield f"Minimise {objective_in_words(fleets)}"
+    of_loss = fleets.asked.minimise == "loss"
+    yield f"Minimise {'the weighted mean loss' if of_loss else OVER_OWN}"
 
 
 def weights_in_words(fleets: Fleets) -> str:
@@ -131,30 +127,11 @@ def weight_in_words(weight: float) -> str:
     return f"{weight:,.0f}" if weight.is_integer() else f"{weight:g}"
 
 
-def objective_in_words(fleets: Fleets) -> str:
-    """What is minimised, within what."""
-    asked = fleets.asked
-    what = "the weighted mean loss" if asked.minimise == "loss" else "the worst loss over a case's own best"
-    what += f", training of all models within {asked.written_budget}" if asked.written_budget else ""
-    if asked.family == "depth":
-        return f"{what}; a family: the same in all but depth, each the first layers of the largest"
-    return f"{what}; a family: the same in all but experts and top_k" if asked.family else what
-
-
 def training_in_words(training: dict[str, float]) -> str:
     """`1,234 h` or `3.2e+19 FLOP`; a dash where nothing states the tokens."""
     if "train_hours" in training:
         return f"{training['train_hours']:,.4g} h"
     return f"{training['train_flops']:.3g} FLOP" if "train_flops" in training else "-"
-
-
-def _sure(answer: FleetAnswer) -> Iterator[str]:
-    if answer.fleets.asked.family:
-        yield "Training of a family: that of its largest member. Each loss is the law's of a model trained alone: what sharing weights costs it does not know."
-    further = float((answer.fleets.best - answer.fleets.least).max())
-    if further > 0.0:
-        yield f"Own bests are those that were found in time: a case's may be up to {further:.4f} nats lower, and its regret higher."
-    yield proof(answer)
 
 
 def none_serves(answer: FleetAnswer) -> str:
@@ -163,11 +140,7 @@ def none_serves(answer: FleetAnswer) -> str:
     if not fleets.cases:
         return "No design fits any case."
     most = fleets.fleets[-1].most
-    if fleets.fleets[-1].bound < float("inf"):
-        return f"No fleet of {most} that serves all {len(fleets.cases)} cases was found in time."
-    within = f" within {fleets.asked.written_budget}" if fleets.asked.written_budget else ""
-    kind = "family" if fleets.asked.family else "fleet"
-    return f"No {kind} of {most} serves all {len(fleets.cases)} cases{within}."
+    return f"No fleet of {most} serves all {len(fleets.cases)} cases."
 
 
 def buys(answer: FleetAnswer) -> Iterator[str]:
@@ -185,12 +158,3 @@ def buys(answer: FleetAnswer) -> Iterator[str]:
     chosen = answer.described[-1]
     if (chosen.regret <= 1e-12).all() and len(answer.fleets.cases) > 1:
         yield f"With {len(chosen.models)} every case has its own best design: more models buy nothing."
-
-
-def proof(answer: FleetAnswer) -> str:
-    """What is proved, and how the space was covered."""
-    loose = [each.fleet for each in answer.described if not each.fleet.proved]
-    if not loose:
-        return f"Exact: no fleet is better; {answer.fleets.designs.how}."
-    gaps = ", ".join(f"{fleet.most}: at least {fleet.bound:.6g} nats" for fleet in loose)
-    return f"Time was over: what is not exact is bounded from below, by models {gaps}; {answer.fleets.designs.how}."

@@ -1,10 +1,9 @@
-"""Branch and bound over several cases at once: for every set of cases the designs of least loss, and cost, within all their limits.
+"""Branch and bound over several cases at once: for every set of cases the designs of least loss within all their limits.
 
-A box of FFNs with a backbone may at best fit the cases that its sums do not rule out, at the least loss and cost of its sums. It
+A box of FFNs with a backbone may at best fit the cases that its sums do not rule out, at the least loss of its sums. It
 falls when a known design fits all of these and is no worse. So one search answers all sets of cases.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -18,11 +17,10 @@ from nas.exact.decomposition.grid import Grid, Items
 from nas.problem.evaluations import Evaluations
 from nas.problem.problem import Problem
 from objectives.parts import OF_NO_DEVICE
-from plas_fleet.patterns import Lookup, Patterns, clipped, joined, patterns_of
+from plas_fleet.patterns import Masks, Patterns, joined, patterns_of
 from search_spaces.arrays import FloatArray, IntArray
 
 BLOCK = AT_ONCE // 4
-RENEWED = 200  # new designs after which what is known is looked up anew
 
 Evaluate = Callable[[IntArray], Sequence[Evaluations]]
 
@@ -36,19 +34,9 @@ class Limited:
     limits: tuple[tuple[float, int], ...]
 
 
-@dataclass(frozen=True, eq=False)
-class OpenPatterns:
-    """What the search found, what it left open at best, (rows of no design), and its work."""
-
-    known: Patterns
-    unsettled: Patterns
-    effort: Effort
-
-
 @dataclass(eq=False)
 class PatternSearch:
-    """The search over one space: `problems` are the cases', each with all its limits as budgets; `cost` a metric, or none, with
-    the `most` of it that counts.
+    """The search over one space: `problems` are the cases', each with all its limits as budgets.
 
     `places` are format and device of each: in equal ones metrics are equal, of equal formats those of no device. `evaluate`
     gives genotypes evaluated in every case.
@@ -60,46 +48,37 @@ class PatternSearch:
     problems: Sequence[Problem]
     places: Sequence[tuple[object, object]]
     evaluate: Evaluate
-    cost: str | None
-    most: float
-    deadline: float
     report: Callable[[int], None]
     effort: Effort = field(default_factory=Effort)
     known: Patterns = field(default_factory=Patterns.none)
-    waiting: list[Patterns] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.base, space = self.problems[0], self.problems[0].space
+        space = self.problems[0].space
         self.limited = _limited(self.problems, self.places)
-        self.lookup = Lookup(self.known)
-        self.all = (1 << len(self.problems)) - 1
         generator = np.random.default_rng(SEED)
         self.strides = STRIDES if space.size > WORTH_STRIDES else STRIDES[-1:]
         for sums in self._sums(Grid(space, self.strides[-1])).values():
             metrics = tuple(sums.compositions)
             self.effort.difference = max(self.effort.difference, largest_difference(sums, metrics, generator))
         sample = space.sample(min(FIRST, max(1, space.size // 50)), generator)
-        self._add(self._evaluated(sample)[1])
+        self.known = self._evaluated(sample)[1].reduced()
 
-    def solve(self) -> OpenPatterns:
-        """All patterns; with what is left open where the deadline passed.
+    def solve(self) -> Patterns:
+        """All patterns.
 
         Raises:
             BrokenSum: something was better than the bound that admitted it.
         """
-        left: list[Patterns] = []
         for stride in self.strides:
-            last = stride == self.strides[-1]
             self.effort.covered = 0
-            self.sums = self._sums(Grid(self.base.space, stride))
+            self.sums = self._sums(Grid(self.problems[0].space, stride))
             for block in Items.everything(self.sums[0].grid, self.sums[0].backbones, BLOCK):
-                left += self._settle(block, last=last)
-            self._renew()
-        return OpenPatterns(self.known, joined(left).reduced() if left else Patterns.none(), self.effort)
+                self._settle(block, last=stride == self.strides[-1])
+        return self.known
 
     def _sums(self, grid: Grid) -> dict[int, AdditiveBounds]:
-        """Per case that gives a metric its sums over a grid; the first case has loss and cost besides."""
-        named: dict[int, list[str]] = {0: ["loss", *([self.cost] if self.cost else [])]}
+        """Per case that gives a metric its sums over a grid; the first case has the loss besides."""
+        named: dict[int, list[str]] = {0: ["loss"]}
         for each in self.limited:
             named.setdefault(each.case, []).append(each.metric)
         return {
@@ -107,34 +86,29 @@ class PatternSearch:
             for case, names in named.items()
         }
 
-    def _settle(self, block: Items, *, last: bool) -> list[Patterns]:
-        """Settle a block; what is left of it at best where time is over and the grid is the whole one."""
-        stack, left = [block], list[Patterns]()
+    def _settle(self, block: Items, *, last: bool) -> None:
+        """Settle a block; `last`: of the whole grid, which is reported."""
+        stack = [block]
         while stack:
             items = stack.pop()
             if len(items) > AT_ONCE and len(pieces := items.pieces(AT_ONCE // 2)) > 1:
                 stack += pieces
                 continue
-            over = time.monotonic() > self.deadline
-            if over and not last:
-                return []
             before = self.effort.covered
-            rest = self._settled(items, left if over else None)
+            rest = self._settled(items)
             stack += [] if rest is None else [rest]
             if last:
                 self.report(self.effort.covered - before)
-        return left
 
-    def _settled(self, items: Items, left: list[Patterns] | None) -> Items | None:
-        """Drop what cannot matter, evaluate single designs; the rest in halves, or, of no time left, noted at best."""
+    def _settled(self, items: Items) -> Items | None:
+        """Drop what cannot matter, evaluate single designs; the rest in halves."""
         self.effort.bounded += len(items)
         shares = {case: sums.ffn(items.boxes) for case, sums in self.sums.items()}
         if items.around is not None:
             self._refuse_better(shares, items.around)
-        alive, best = self._alive(items, shares)
-        if left is not None:
-            left.append(best.reduced())
-            return None
+        starts = range(0, max(len(items), 1), CACHED)
+        runs = [start + self._alive(items.kept(slice(start, start + CACHED)), shares) for start in starts]
+        alive = items.kept(np.concatenate(runs))
         volumes, single = items.boxes.volumes, items.boxes.single[alive.box]
         if single.any():
             self._leaves(alive.kept(single), shares)
@@ -149,32 +123,22 @@ class PatternSearch:
             sums.refuse_better(shares[case], around[start:end])
             start = end
 
-    def _alive(self, items: Items, shares: dict[int, FloatArray]) -> tuple[Items, Patterns]:
-        """Items that no known design beats, and what they are at best."""
-        starts = range(0, max(len(items), 1), CACHED)
-        runs = [self._alive_of_run(items.kept(slice(start, start + CACHED)), shares) for start in starts]
-        rows = np.concatenate([start + rows for start, (rows, _) in zip(starts, runs, strict=True)])
-        return items.kept(rows), joined([best for _, best in runs])
-
-    def _alive_of_run(self, items: Items, shares: dict[int, FloatArray]) -> tuple[IntArray, Patterns]:
-        rows = np.arange(len(items))
-        first = self.sums[0]
-        loss = first.values("loss", shares[0], items.box, items.backbone)
-        cost = np.zeros(len(items))
-        if self.cost is not None:
-            cost = clipped(first.values(self.cost, shares[0], items.box, items.backbone), self.most)
-        best = Patterns(np.full(len(items), -1), np.full(len(items), self.all, dtype=np.uint64), loss, cost)
+    def _alive(self, items: Items, shares: dict[int, FloatArray]) -> IntArray:
+        """Rows of the items that no known design beats."""
+        rows, loss = np.arange(len(items)), self.sums[0].values("loss", shares[0], items.box, items.backbone)
+        masks = np.full(len(items), (1 << len(self.problems)) - 1, dtype=np.uint64)
         for number, each in enumerate(self.limited):
             values = self.sums[each.case].values(each.metric, shares[each.case], items.box, items.backbone)
             for limit, bits in each.limits:
-                best.masks[values > limit + SLACK * abs(limit)] &= ~np.uint64(bits)
-            if number % 4 == 3 or number == len(self.limited) - 1:
-                kept = np.flatnonzero((best.masks != 0) & ~self.lookup.beaten(best))
-                items, rows, best = items.kept(kept), rows[kept], best[kept]
-        if not self.limited:
-            kept = np.flatnonzero(~self.lookup.beaten(best))
-            rows, best = rows[kept], best[kept]
-        return rows, best
+                masks[values > limit + SLACK * abs(limit)] &= ~np.uint64(bits)
+            if number % 4 == 3 and number < len(self.limited) - 1:
+                kept = self._useful(masks, loss)
+                items, rows, masks, loss = items.kept(kept), rows[kept], masks[kept], loss[kept]
+        return rows[self._useful(masks, loss)]
+
+    def _useful(self, masks: Masks, loss: FloatArray) -> IntArray:
+        """Rows that fit a case and have less loss than every known design that fits as many."""
+        return np.flatnonzero((masks != 0) & (self.known.least(masks) > loss))
 
     def _leaves(self, leaves: Items, shares: dict[int, FloatArray]) -> None:
         """Evaluate single designs in every case, and hold them against their sums."""
@@ -185,25 +149,11 @@ class PatternSearch:
                 sums = self.sums[case].values(metric, shares[case], part.box, part.backbone)
                 self.effort.difference = max(self.effort.difference, agreement(metric, sums, found[case]))
             self.effort.evaluated += len(part)
-            self._add(patterns)
+            self.known = joined([self.known, patterns]).reduced()
 
     def _evaluated(self, genotypes: IntArray) -> tuple[Sequence[Evaluations], Patterns]:
         found = self.evaluate(genotypes)
-        cost = None
-        if self.cost is not None:
-            cost = clipped(self.base.evaluate(genotypes, (self.cost,)).metrics[self.cost], self.most)
-        return found, patterns_of(found, [problem.budgets for problem in self.problems], cost)
-
-    def _add(self, patterns: Patterns) -> None:
-        self.waiting.append(patterns.reduced())
-        new = sum(map(len, self.waiting))
-        if self.cost is None or new > max(RENEWED, len(self.known) // 20):
-            self._renew()
-
-    def _renew(self) -> None:
-        if self.waiting:
-            self.known = joined([self.known, *self.waiting]).reduced()
-            self.waiting, self.lookup = [], Lookup(self.known)
+        return found, patterns_of(found, [problem.budgets for problem in self.problems])
 
 
 def _limited(problems: Sequence[Problem], places: Sequence[tuple[object, object]]) -> list[Limited]:
@@ -215,12 +165,3 @@ def _limited(problems: Sequence[Problem], places: Sequence[tuple[object, object]
             _, _, limits = found.setdefault((budget.metric, where), (case, budget.metric, {}))
             limits[budget.limit] = limits.get(budget.limit, 0) | 1 << case
     return [Limited(case, metric, tuple(limits.items())) for case, metric, limits in found.values()]
-
-
-def merged(parts: Sequence[OpenPatterns]) -> OpenPatterns:
-    """Answers of several settings of one space as one."""
-    effort = Effort()
-    for part in parts:
-        effort.add(part.effort)
-    known, left = (joined([getattr(part, name) for part in parts]).reduced() for name in ("known", "unsettled"))
-    return OpenPatterns(known, left, effort)

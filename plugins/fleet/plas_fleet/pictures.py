@@ -38,15 +38,12 @@ def figures(answer: FleetAnswer) -> tuple[Part, ...]:
 
 
 def value_figure(answer: FleetAnswer) -> Figure:
-    """What was minimised against the number of models; a bar down to the bound where a fleet is not proved."""
+    """What was minimised against the number of models."""
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
     ax = figure.add_subplot()
     fleets = [each.fleet for each in answer.described]
     x, y = [fleet.most for fleet in fleets], [fleet.value for fleet in fleets]
     ax.plot(x, y, "o-", color=OF_DEVICES[0], linewidth=1.3, markersize=5)
-    loose = [fleet for fleet in fleets if not fleet.proved]
-    for fleet in loose:
-        ax.plot([fleet.most] * 2, [fleet.bound, fleet.value], color=OF_DEVICES[1], linewidth=2.5, solid_capstyle="butt")
     for fleet, gain in zip(fleets, answer.gains, strict=True):
         if gain is not None:
             ax.annotate(
@@ -57,7 +54,7 @@ def value_figure(answer: FleetAnswer) -> Figure:
     ax.margins(x=0.12, y=0.15)
     ax.set_xlabel("Models")
     ax.set_ylabel("Weighted mean loss (nats)" if loss else "Worst loss over a case's own best (nats)")
-    ax.set_title(f"What each further model buys; {'bars: what is not proved' if loose else 'exact'}", loc="left")
+    ax.set_title("What each further model buys; exact", loc="left")
     return figure
 
 

@@ -19,15 +19,6 @@ ASKED = {  # keys of `fleet` in a study of several devices
     "weights": Flag(
         "--weights", "Units sold, or weights, of the cases in order: 3,1,1; default 1 each.", FLEET, "W,W…", brief=True
     ),
-    "training_budget": Flag(
-        "--training-budget", 'What all models together may cost to train: "5000 h" or "2e21 FLOP".', FLEET, "QUANTITY"
-    ),
-    "family": Flag(
-        "--family", "depth or experts: models that agree in all but their depth, or their experts and top_k.", FLEET
-    ),
-    "time_limit": Flag(
-        "--time-limit", "Seconds after which the best known is answered, with its gap.", FLEET, kind=float
-    ),
 }
 
 

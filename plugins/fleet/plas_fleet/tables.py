@@ -103,34 +103,24 @@ def _models(answer: FleetAnswer, each: Described) -> list[dict[str, Any]]:
 
 
 def summary(answer: FleetAnswer) -> dict[str, Any]:
-    """The answer in numbers: what each number of models has, what a further one buys, what proves it."""
+    """The answer in numbers: what each number of models has, what a further one buys."""
     fleets = answer.fleets
     return {
         "space": {"name": fleets.problem.space.name, "architectures": fleets.problem.space.size},
         "minimise": fleets.asked.minimise,
-        "family": fleets.asked.family,
-        "training_budget": fleets.asked.written_budget,
         "how": fleets.designs.how,
         "unserved": answer.lost,
-        "undecided": [case.label for case in fleets.undecided],
         "fleets": [
-            *({"models": fleet.most, "state": state_of(fleet.bound)} for fleet in fleets.fleets if not fleet.found),
+            *({"models": fleet.most, "state": "serves not all cases"} for fleet in fleets.fleets if not fleet.found),
             *(_in_numbers(each, gain) for each, gain in zip(answer.described, answer.gains, strict=True)),
         ],
     }
 
 
-def state_of(bound: float) -> str:
-    """Why there is no fleet: none serves all cases, or none was found in time."""
-    return "serves not all cases" if bound == float("inf") else "none found in time"
-
-
 def _in_numbers(each: Described, gain: float | None) -> dict[str, Any]:
     return {
         "models": each.fleet.most,
-        "state": "proved" if each.fleet.proved else "gap",
         "value": each.fleet.value,
-        "bound": each.fleet.bound,
         "buys": gain,
         "worst_regret": each.worst,
         **each.training,
