@@ -39,10 +39,8 @@ def write_candidates(path: Path, columns: Mapping[str, Any]) -> None:
         raise UsageError(f"out: expected a .csv or .jsonl file, got {path}; change its ending")
 
 
-def read_candidates(path: Path, beginning: str = "") -> tuple[Architectures, list[str]]:
+def read_candidates(path: Path) -> tuple[Architectures, list[str]]:
     """Architectures and ids of a candidate file, in order; ids are the questions of a picks.csv, else row numbers.
-
-    beginning: that of the names of an architecture's columns, `analytic_` of a corrected_picks.csv's second ones.
 
     Raises:
         UsageError: unreadable, or rows that are no architectures, with their line.
@@ -50,12 +48,10 @@ def read_candidates(path: Path, beginning: str = "") -> tuple[Architectures, lis
     rows = read_rows(path)
     if not rows:
         raise UsageError(f"{path}: expected architectures, got an empty file; write one per row")
-    known = {f"{beginning}{name}": name for name in (*FILE_COLUMNS, *DEFAULTS)}
-    if not beginning and (
-        faults := inexact((name for name in rows[0] if name not in known), rows[0], FILE_COLUMNS, path)
-    ):
+    known = {*FILE_COLUMNS, *DEFAULTS}
+    if faults := inexact((name for name in rows[0] if name not in known), rows[0], FILE_COLUMNS, path):
         raise UsageError("\n".join(faults))
-    given: list[dict[str, Any]] = [{known[n]: cell for n, cell in row.items() if n in known and cell} for row in rows]
+    given: list[dict[str, Any]] = [{n: cell for n, cell in row.items() if n in known and cell} for row in rows]
     for row in given:
         written = str(row.get("precision", ""))
         if written not in PRECISIONS and normalised(written.strip()) in FORMATS:  # of measurements, not of designs

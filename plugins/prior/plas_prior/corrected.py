@@ -13,7 +13,6 @@ from nas.problem.uncertainty import FROM_LOSS
 from nas.search.successive_halving import STOPPED
 from objectives.loss_law.law import Law
 from plas_prior.evidence import REMAINDERS, Posterior, correlations, fitted
-from plas_prior.known import Known
 from plas_prior.prior_columns import Columns, Designs, Variables, under
 from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
@@ -57,12 +56,6 @@ class Model:
     ) -> FloatArray:
         """Functions that the data allow, (count, k)."""
         return self.posterior.drawn(self.columns.matrix(designs), near[:, :, self.rows], among, generator, count)
-
-    def covariance(self, designs: Designs, near: FloatArray, among: FloatArray) -> FloatArray:
-        """How uncertain the expected values of k designs are together, without the noise of a measurement, (k, k)."""
-        posterior = self.posterior
-        unit = posterior.covariance(self.columns.matrix(designs), near[:, :, self.rows], among)
-        return np.asarray(posterior.scale**2 * unit)
 
 
 class Nearness:
@@ -197,6 +190,11 @@ def expensive(problem: Problem, told: Evaluations, asked: Designs) -> list[Objec
     return [*own, *(replace(o, prior=o.name) for o in penalised)]
 
 
+def enough_of(told: Evaluations) -> bool:
+    """Whether there are values to learn from."""
+    return bool(told.ok.sum() >= LEAST)
+
+
 class Learner:
     """Learns models again from all evaluations and known results; keeps what only depends on the space.
 
@@ -207,38 +205,25 @@ class Learner:
         self,
         problem: Problem,
         reference: Designs,
-        known: Known | None = None,
         rivals: tuple[Law, ...] = (),
         before: int = 0,
     ) -> None:
-        self.problem, self.reference, self.known, self.rivals, self.before = problem, reference, known, rivals, before
+        self.problem, self.reference, self.rivals, self.before = problem, reference, rivals, before
         self.nearness = Nearness(reference)
         self.columns: dict[Objective, Columns] = {}
 
-    def enough(self, told: Evaluations) -> bool:
-        """Whether of every metric that is to be learned there are values to learn from."""
-        own = [m for m in self.problem.functions if m.name in self.problem.asked]
-        if self.known is None or not own:
-            return bool(told.ok.sum() >= LEAST)
-        return all(np.isfinite(self._values(metric, told)).sum() >= LEAST for metric in own)
-
     def learned(self, told: Evaluations, designs: Designs) -> Corrected:
         """The problem as these evaluations predict it; `designs` hold all that were evaluated."""
-        own = designs[np.searchsorted(designs.keys, told.keys)]
-        taught = own if self.known is None else self.known.designs.followed_by(own)
-        evidence = len(taught) - len(own)
+        taught = designs[np.searchsorted(designs.keys, told.keys)]
         models = {
-            metric.name: self._model(metric, taught, self._values(metric, told))
-            for metric in expensive(self.problem, told, own)
+            metric.name: self._model(
+                metric, taught, metric.scaled(np.where(told.ok, told.metrics[metric.name], np.nan))
+            )
+            for metric in expensive(self.problem, told, taught)
         }
-        failed = np.concatenate([np.full(evidence, np.nan), failures(told)])
+        failed = failures(told)
         failure = self._model(FAILURE, taught, failed) if (failed == 1.0).any() else None
-        return Corrected(self.problem, models, failure, self.nearness, taught, evidence + self.before)
-
-    def _values(self, metric: Objective, told: Evaluations) -> FloatArray:
-        """The known and the observed values of a metric, on its own scale, NaN where there are none."""
-        own = metric.scaled(np.where(told.ok, told.metrics[metric.name], np.nan))
-        return own if self.known is None else np.concatenate([metric.scaled(self.known.values(metric)), own])
+        return Corrected(self.problem, models, failure, self.nearness, taught, self.before)
 
     def _model(self, metric: Objective, taught: Designs, values: FloatArray) -> Model:
         if metric not in self.columns:

@@ -1,33 +1,21 @@
-"""Results of the models of expensive metrics: in words, as picks, tables and files, and read again from a run folder."""
+"""Results of the models of expensive metrics: in words and as files."""
 
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from nas.errors import UsageError
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Objective
 from nas.problem.problem import Problem
-from nas.record.candidates import read_candidates, read_numbers
-from nas.search.strategy import ReportSection, ReportTable
-from objectives.display_text import chance
+from nas.search.strategy import ReportSection
 from plas_prior.corrected import Corrected, Model, size
-from plas_prior.corrected_picks import TAIL, CorrectedPick, picks_of
 from plas_prior.prior_columns import Designs
-from search_spaces.architectures import Architectures
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
 
 LITTLE = 0.9  # of the spread of a metric that its prior leaves
-EXPECTED, ALONE = "expected, and 90 % of measurements", "by the formulas alone"
-HEADER = ("within", "architecture", EXPECTED, "holds", ALONE, "holds", "better")
-EXPLAINED = (
-    "holds: the probability that one measurement of every limited metric is within its limit, and that nothing fails. "
-    "better: that the loss is truly lower than that of the formulas' pick."
-)
+TAIL = 1.6448536269514722  # sds of a normal distribution beyond which 5 % lie
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +38,7 @@ class Lessons:
 
     said: sentences; figures: the same in numbers, by metric; genotypes: the designs that it believes to be the frontier of
     the whole space, (k, 6), evaluated or not; columns: what it expects of each, by name, (k,). left_out: the values that it
-    learned from, by metric; picks: what the space's answers now are.
+    learned from, by metric.
     """
 
     said: tuple[str, ...]
@@ -58,15 +46,12 @@ class Lessons:
     genotypes: IntArray
     columns: Mapping[str, AnyArray]
     left_out: Mapping[str, LeftOut]
-    picks: tuple[CorrectedPick, ...]
 
 
-def lessons_of(
-    corrected: Corrected, told: Evaluations, pool: Designs, best: Designs, analytic: IntArray, confidence: float
-) -> Lessons:
+def lessons_of(corrected: Corrected, told: Evaluations, best: Designs, analytic: IntArray) -> Lessons:
     """Of each metric how well designs are predicted that were left out; of the whole space what is expected.
 
-    pool: designs that stand for the space; best: the corrected frontier's; analytic: keys of the frontier before anything was told.
+    best: the corrected frontier's; analytic: keys of the frontier before anything was told.
     """
     figures = {name: figures_of(corrected, model) for name, model in corrected.models.items()}
     lines = [sentence(model.columns.metric, figures[name]) for name, model in corrected.models.items()]
@@ -81,8 +66,7 @@ def lessons_of(
         columns |= expected(model, best, near)
     columns |= {name: column for name, column in best.known.items() if name not in columns}
     left_out = {name: left_out_of(corrected, model) for name, model in corrected.models.items()}
-    picks = picks_of(corrected, told, pool, confidence)
-    return Lessons(tuple(lines), figures, best.genotypes, columns, left_out, picks)
+    return Lessons(tuple(lines), figures, best.genotypes, columns, left_out)
 
 
 def expected(model: Model, designs: Designs, near: FloatArray) -> dict[str, FloatArray]:
@@ -161,79 +145,12 @@ def _rms(values: FloatArray) -> float:
 
 
 def section_of(problem: Problem, lessons: Lessons) -> ReportSection:
-    """The section of an answer, with corrected.csv, learned.csv and corrected_picks.csv."""
+    """The section of an answer, with corrected.csv and learned.csv."""
     files: dict[str, Mapping[str, Any]] = {
         "corrected.csv": {**problem.architectures(lessons.genotypes).columns(), **lessons.columns}
     }
     files |= {"learned.csv": _columns_of_values(lessons.left_out)} if lessons.left_out else {}
-    files |= {"corrected_picks.csv": _columns_of_picks(problem, lessons.picks)} if lessons.picks else {}
-    section = ReportSection("What was learned", lessons.said, lessons.figures, files)
-    return _shown(section, problem, lessons.picks)
-
-
-def completed(section: ReportSection, folder: Path, problem: Problem) -> ReportSection:
-    """The recorded sentences with the picks of the folder; a table that is missing or was altered is left out."""
-    return _shown(section, problem, _picks(folder / "corrected_picks.csv", problem))
-
-
-def _shown(section: ReportSection, problem: Problem, picks: tuple[CorrectedPick, ...]) -> ReportSection:
-    """The section with the table of picks, where there are any."""
-    rows = tuple(_row(pick, *_designs(problem, pick)) for pick in picks)
-    table = (
-        ReportTable("Picks of the whole space", HEADER, rows, _changed(problem, picks), EXPLAINED) if picks else None
-    )
-    return replace(section, table=table)
-
-
-def _changed(problem: Problem, picks: tuple[CorrectedPick, ...]) -> tuple[str | Architectures, ...]:
-    """How many answers differ from those of the formulas alone, and the first that does."""
-    changed = [pick for pick in picks if pick.changed]
-    verb = "differs" if len(changed) == 1 else "differ"
-    text = f"Picks of the whole space (corrected_picks.csv): {len(changed)} of {len(picks)} {verb} from those of the formulas alone"
-    if not changed:
-        return (f"{text}.",)
-    now, before = _designs(problem, changed[0])
-    better = "" if (p := changed[0].better) is None else f", better with {chance(p)}"
-    holds, held = map(chance, changed[0].holds)
-    asked = changed[0].question[:1].upper() + changed[0].question[1:]
-    expected = f" ({_expected(changed[0])}; holds with {holds}{better}) instead of "
-    return f"{text}. {asked}: ", now, expected, before, f" (holds with {held})."
-
-
-def _designs(problem: Problem, pick: CorrectedPick) -> tuple[Architectures, Architectures]:
-    both = problem.architectures(pick.genotypes)
-    return both[:1], both[1:]
-
-
-def _expected(pick: CorrectedPick) -> str:
-    """`loss 3.151, board:latency_ms 97.8 (95.1 to 100.6)`; what is known exactly has no ends."""
-    return ", ".join(
-        f"{name} {value:.4g}" + (f" ({low:.4g} to {high:.4g})" if low < high else "")
-        for name, (value, low, high) in pick.expected.items()
-    )
-
-
-def _row(pick: CorrectedPick, now: Architectures, before: Architectures) -> tuple[str | Architectures, ...]:
-    """An answer as a row of the table whose head is `HEADER`."""
-    better = "" if pick.better is None else chance(pick.better)
-    holds, held = map(chance, pick.holds)
-    return pick.question, now, _expected(pick), holds, before if pick.changed else "the same", held, better
-
-
-def _columns_of_picks(problem: Problem, picks: tuple[CorrectedPick, ...]) -> dict[str, Any]:
-    """The answers as columns: the corrected design, what is expected of it, the formulas' design beside it."""
-    genotypes = np.concatenate([pick.genotypes for pick in picks])
-    designs = problem.architectures(genotypes)
-    now, before = designs[np.arange(0, len(designs), 2)], designs[np.arange(1, len(designs), 2)]
-    found: dict[str, Any] = {"question": [pick.question for pick in picks]}
-    found |= {"changed": [int(pick.changed) for pick in picks], "evaluated": [int(pick.evaluated) for pick in picks]}
-    found |= now.columns()
-    for name in picks[0].expected:
-        for place, ending in enumerate(("", "_low", "_high")):
-            found[f"{name}{ending}"] = [pick.expected[name][place] for pick in picks]
-    found |= {"holds": [pick.holds[0] for pick in picks], "analytic_holds": [pick.holds[1] for pick in picks]}
-    found["better"] = [float("nan") if pick.better is None else pick.better for pick in picks]
-    return found | {f"analytic_{name}": column for name, column in before.columns().items()}
+    return ReportSection("What was learned", lessons.said, lessons.figures, files)
 
 
 def _columns_of_values(parts: Mapping[str, LeftOut]) -> dict[str, AnyArray | list[str]]:
@@ -248,35 +165,3 @@ def _columns_of_values(parts: Mapping[str, LeftOut]) -> dict[str, AnyArray | lis
             [np.full(len(p.values), np.nan) if p.by_prior is None else p.by_prior for p in parts.values()]
         ),
     }
-
-
-def _picks(path: Path, problem: Problem) -> tuple[CorrectedPick, ...]:
-    """The answers of the whole space; none where a design is not in it."""
-    if not path.is_file():  # nor is a pipe waited for
-        return ()
-    with suppress(UsageError):
-        (now, questions), (before, _) = read_candidates(path), read_candidates(path, "analytic_")
-        keys = np.stack([problem.space.find(now), problem.space.find(before)], axis=1)
-        if (keys >= 0).all():
-            numbers = read_numbers(path)
-            rows = zip(questions, keys, strict=True)
-            return tuple(_pick(question, problem, of, numbers, row) for row, (question, of) in enumerate(rows))
-    return ()
-
-
-def _pick(
-    question: str, problem: Problem, keys: IntArray, numbers: Mapping[str, FloatArray], row: int
-) -> CorrectedPick:
-    def number(name: str) -> float:
-        return float(numbers[name][row]) if name in numbers else float("nan")
-
-    expected = [name for name in numbers if {f"{name}_low", f"{name}_high"} <= set(numbers)]
-    better = number("better")
-    return CorrectedPick(
-        question,
-        problem.space.genotypes(keys),
-        number("evaluated") == 1,
-        {name: (number(name), number(f"{name}_low"), number(f"{name}_high")) for name in expected},
-        (number("holds"), number("analytic_holds")),
-        None if np.isnan(better) else better,
-    )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from nas.errors import UsageError
 from nas.exact.solution import SMALL
@@ -18,8 +18,7 @@ from nas.strategies._front import latin_hypercube
 from nas.strategies._variation import content
 from nas.study.metrics import diverse
 from objectives.loss_law.law import Law
-from plas_prior.corrected import LEAST, Corrected, Guess, Learner, as_known, stopped_of
-from plas_prior.known import known_of, known_rows, refuse_without_values
+from plas_prior.corrected import LEAST, Corrected, Guess, Learner, as_known, enough_of, stopped_of
 from plas_prior.learned_corrections import Lessons, lessons_of, section_of
 from plas_prior.prior_columns import Designs, Wanted, described
 from plas_prior.proposals import Proposals, front, normalised, promising
@@ -101,19 +100,6 @@ class Parameters(BaseModel):
     confidence: float = Field(
         0.8, gt=0, lt=1, description="Least probability of holding the budgets, of designs not chosen by a draw"
     )
-    evidence_as: dict[str, str] = Field(
-        {}, description="Which column of the evidence is a metric's value, by metric, where it is not called so"
-    )
-    evidence: list[dict[str, Any]] = Field(
-        [],
-        description="Results that only teach: a table, a run folder, a folder of trainings, a list of these, or rows",
-    )
-
-    @field_validator("evidence", mode="before", json_schema_input_type=str | list[str | dict[str, Any]])
-    @classmethod
-    def _read(cls, given: Any, info: ValidationInfo) -> list[dict[str, Any]]:
-        """Rows in the place of files, so that a recorded study holds them."""
-        return known_rows(given, info.data.get("evidence_as", {}).values())
 
 
 class PriorGuided:
@@ -127,15 +113,13 @@ class PriorGuided:
         self.rivals = context.rivals
         wanted = wanted_of(context)
         self.candidates = Candidates(self.problem, self.seed, wanted)
-        known = known_of(self.problem, parameters.evidence, parameters.evidence_as, wanted)
-        self.learner = Learner(self.problem, self.candidates.reference, known, context.rivals, context.known_rows)
-        self.held = np.zeros(0, dtype=np.int64) if known is None else known.complete(self.problem)
+        self.learner = Learner(self.problem, self.candidates.reference, context.rivals, context.known_rows)
 
     def ask(self, at_most: int) -> IntArray:
         """First designs of the analytic frontier and a few drawn ones, then those that improve the corrected frontier most."""
         waiting = [len(self.pending)] if len(self.pending) else []
         generator, seen = np.random.default_rng([self.seed, len(self.told), *waiting]), KeyIndex()
-        taken, enough = np.concatenate([self.told.keys, self.pending, self.held]), self.learner.enough(self.told)
+        taken, enough = np.concatenate([self.told.keys, self.pending]), enough_of(self.told)
         seen.add(taken)
         if len(self.told) + len(self.pending) < LEAST and not enough:
             asked = self._first(generator, seen)
@@ -215,7 +199,7 @@ class PriorGuided:
 
     def lessons(self, told: Evaluations) -> Lessons | None:
         """Corrections of expensive metrics from these evaluations, and the frontier of the whole space that they predict."""
-        if not self.learner.enough(told):
+        if not enough_of(told):
             return None
         corrected = self.learned(told)
         if not corrected.models:
@@ -224,7 +208,7 @@ class PriorGuided:
         rows = front(guess, self.parameters.confidence)
         analytic = pool.keys[front(as_known(self.problem)(pool))]
         whole = told[~stopped_of(told)]  # a design that was stopped was not evaluated to the end
-        return lessons_of(corrected, whole, pool, pool[rows], analytic, self.parameters.confidence)
+        return lessons_of(corrected, whole, pool[rows], analytic)
 
     def sections(self, told: Evaluations) -> tuple[ReportSection, ...]:
         """What was learned, for the answer."""
@@ -252,9 +236,8 @@ def build(context: StrategyContext, parameters: Parameters) -> PriorGuided:
     """The strategy from its context and parameters.
 
     Raises:
-        UsageError: evidence or laws that tell nothing of what is to be learned.
+        UsageError: laws that tell nothing of what is to be learned.
     """
-    refuse_without_values(context.problem, parameters.evidence, parameters.evidence_as)
     if context.rivals and not set(context.problem.priors) & set(FROM_LOSS):
         raise UsageError(
             "laws: expected a metric of your own whose PRIOR is loss with several laws, got none; drop them, or add --algo exact"

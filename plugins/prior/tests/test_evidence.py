@@ -1,10 +1,9 @@
-"""prior_guided: results from before, several laws, answers that are waited for, and what a run leaves of what it learned."""
+"""prior_guided: several laws, answers that are waited for, and what a run leaves of what it learned."""
 
 import csv
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from plas_prior.prior_guided import Parameters, PriorGuided, build
-from test_prior_guided import MEASURED, distorted, every, own, searched, started, with_own
+from test_prior_guided import MEASURED, distorted, every, own, started, with_own
 
 from nas.commands import run as running
 from nas.commands.report import draw, report
@@ -20,29 +19,13 @@ from nas.commands.requests import ReportRequest
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.problem.evaluations import Evaluations
-from nas.problem.objective import Budget
 from nas.problem.problem import Problem
 from nas.search.strategy import StrategyContext
 from nas.search.worker_pool import WorkerPool
 from nas.study.catalogue import load_law
 from objectives.loss_law.law import Law
-from search_spaces.architectures import architectures_of
 
 Made = Callable[..., Problem]
-
-
-def shape_of(problem: Problem, keys: list[int]) -> list[dict[str, Any]]:
-    """Rows of a space's architectures as a table holds them."""
-    columns = problem.space.architectures(problem.space.genotypes(np.array(keys))).columns()
-    return [{name: column[row].item() for name, column in columns.items()} for row in range(len(keys))]
-
-
-def with_values(problem: Problem, keys: list[int]) -> list[dict[str, Any]]:
-    """Rows with every value of the user's metrics."""
-    found = problem.evaluate(problem.space.genotypes(np.array(keys)))
-    names = [metric.name for metric in problem.functions]
-    rows = shape_of(problem, keys)
-    return [row | {name: float(found.metrics[name][i]) for name in names} for i, row in enumerate(rows)]
 
 
 def error(strategy: PriorGuided, problem: Problem, told: Evaluations) -> float:
@@ -50,83 +33,6 @@ def error(strategy: PriorGuided, problem: Problem, told: Evaluations) -> float:
     truth = problem.evaluate(every(problem)).values[:, 0]
     expected = strategy.learned(told).guess(strategy.candidates.reference).values[:, 0]
     return float(np.sqrt(np.nanmean(np.square(expected - truth))))
-
-
-@pytest.mark.slow
-def test_evidence_teaches_and_is_begun_from_at_once(bare: Made) -> None:
-    problem = with_own(bare(), *distorted(bare()))
-    told = problem.evaluate(problem.space.genotypes(np.arange(0, 90, 15)))
-    rows = with_values(problem, list(range(1, 90, 3)))
-    alone, taught = started(problem), started(problem, evidence=rows)
-    assert error(taught, problem, told) < 0.8 * error(alone, problem, told)
-    assert len(alone.ask(100)) == 12
-    asked = taught.ask(100)
-    assert len(asked) == 5
-    for _ in range(10):
-        taught.tell(problem.evaluate(asked))
-        assert not set(problem.space.keys(asked).tolist()) & set(range(1, 90, 3))
-        asked = taught.ask(100)
-
-
-def test_rows_of_other_spaces_and_of_one_metric_alone_are_evidence(bare: Made) -> None:
-    problem = with_own(bare(), *distorted(bare()))
-    loss = problem.functions[0]
-    rows = shape_of(problem, list(range(1, 60, 3)))
-    outside = [row | {"depth": row["depth"] + 1} for row in rows]
-    designs = architectures_of(outside)
-    assert (problem.space.find(designs) < 0).all()
-    base = bare()
-    values = base.assess(designs)["loss"] + 3.0 / designs.depth
-    strategy = started(problem, evidence=[row | {loss.name: float(v)} for row, v in zip(outside, values, strict=True)])
-    told = problem.evaluate(problem.space.genotypes(np.arange(0, 90, 15)))
-    learned = strategy.learned(told)
-    assert len(learned.models[loss.name].values) == len(rows) + len(told)
-    assert len(learned.models["own:total_ms"].values) == len(told)
-    assert error(strategy, problem, told) < error(started(problem), problem, told)
-    assert len(strategy.ask(100)) == 12
-
-
-def test_evidence_is_read_from_tables_and_run_folders(tmp_path: Path) -> None:
-    row = {"depth": 4, "width": 256, "n_kv_heads": 2, "expert_size": 512}
-    table = tmp_path / "trainings.csv"
-    pd.DataFrame(
-        [row | {"status": "ok", "loss": 3.5, "measured": 2.5}, row | {"status": "failed", "loss": 9.0, "measured": 1.0}]
-    ).to_csv(table, index=False)
-    for source in (str(table), str(tmp_path), [str(table)]):
-        (read,) = Parameters.model_validate({"evidence": source}).evidence
-        assert (read["depth"], read["measured"]) == (4, 2.5)
-        assert "loss" not in read
-    named = Parameters.model_validate({"evidence_as": {"my:loss": "loss"}, "evidence": str(table)})
-    assert named.evidence[0]["loss"] == 3.5
-    assert Parameters.model_validate(named.model_dump(mode="json")) == named
-
-
-@pytest.mark.parametrize(
-    ("evidence", "known_as", "expected"),
-    [
-        (
-            [{"depth": 4, "width": 256, "n_kv_heads": 2, "expert_size": 512, "seed": 1}],
-            {},
-            "expected a column own:loss",
-        ),
-        ([{"depth": 4, "width": 256, "n_kv_heads": 2, "expert_size": 512, "x": 1}], {"own:loss": "y"}, "own:loss: y"),
-        (
-            [{"depth": 4, "width": 256, "n_kv_heads": 2, "expert_size": 512, "x": 1}],
-            {"loss": "x"},
-            "a metric of your own",
-        ),
-    ],
-)
-def test_evidence_that_tells_nothing_is_refused(evidence: Any, known_as: Any, expected: str, bare: Made) -> None:
-    problem = with_own(bare(), *distorted(bare()))
-    with pytest.raises(UsageError, match=expected):
-        started(problem, evidence=evidence, evidence_as=known_as)
-
-
-@pytest.mark.parametrize("given", ["nowhere.csv", 3, [{"depth": 0}]])
-def test_evidence_that_is_none_is_refused(given: Any) -> None:
-    with pytest.raises(ValueError, match="expected"):
-        Parameters.model_validate({"evidence": given})
 
 
 def rival(law: Law, alpha: float) -> Law:
@@ -236,12 +142,7 @@ def test_a_run_leaves_what_it_learned_as_tables_and_page(
     run: Callable[..., tuple[str, Path, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "draw", draw)
-    printed, folder, name = run("--preset", "paper", "--budget", "total_ms=20", "--verbose")
-    assert "Picks of the whole space (corrected_picks.csv): " in printed
-    picks = pd.read_csv(folder / "corrected_picks.csv")
-    assert picks.question[0] == "your budgets"
-    assert ((picks.holds >= 0.8) & (picks.holds <= 1)).all()
-    assert (picks[f"{name}_low"] <= picks[name]).all()
+    _, folder, name = run("--preset", "paper", "--budget", "total_ms=20", "--verbose")
     left_out = pd.read_csv(folder / "learned.csv")
     assert len(left_out) == 40
     learned = json.loads((folder / "summary.json").read_text())["learned"][name]
@@ -249,32 +150,10 @@ def test_a_run_leaves_what_it_learned_as_tables_and_page(
     assert rmse == pytest.approx(learned["left_out_rmse"], rel=1e-6)
     page = (folder / "report.html").read_text()
     assert "What was learned" in page
-    assert "Picks of the whole space" in page
-    ours = "plas_prior.run_folder"
-    monkeypatch.setattr(
-        "nas.study.user_code.imported", lambda name: import_module(name) if name == ours else pytest.fail("imported")
-    )
+    assert "one is predicted to" in page
     (folder / "report.html").unlink()
     report(ReportRequest((folder,), None, quiet=True))
     assert (folder / "report.html").read_text() == page
-
-
-@pytest.mark.slow
-def test_known_results_are_embedded_and_a_resumed_run_needs_no_file(
-    run: Callable[..., tuple[str, Path, str]], inside: Callable[..., Any], tmp_path: Path
-) -> None:
-    _, folder, name = run()
-    again = tmp_path / "table.csv"
-    (folder / "evaluations.csv").rename(again)
-    line = ("run", "--config", "study.yaml", "--algo", "prior_guided", "--objectives", f"loss,{name}")
-    more = ("--param", "evidence=table.csv")
-    found = inside(*line, "--evaluations", 20, "--out", "more", "--verbose", *more)
-    assert f"{name}: 20 evaluations and 40 known results" in found.out
-    assert inside(*line, "--evaluations", 10, "--out", "parts", *more).code == 0
-    again.unlink()
-    assert inside("run", "--resume", "parts", "--evaluations", 20).code == 0
-    for file in ("evaluations.csv", "corrected.csv", "learned.csv"):
-        assert (tmp_path / "more" / file).read_bytes() == (tmp_path / "parts" / file).read_bytes()
 
 
 def test_several_laws_are_asked_on_the_command_line(
@@ -287,21 +166,6 @@ def test_several_laws_are_asked_on_the_command_line(
     assert found.code == 0
     assert "of 2 laws " in found.out
     assert inside(*line, "--algo", "random", "--out", "other").code == 2
-
-
-@pytest.mark.slow
-def test_picks_change_where_a_budget_is_measured(bare: Made) -> None:
-    problem = bare(space="paper", objectives=["loss", "total_ms"])
-    loss, total_ms = distorted(problem)
-    study = with_own(problem, loss, total_ms, limit=Budget(total_ms.name, 80.0))
-    strategy = started(study)
-    lessons = strategy.lessons(searched(study, 42, strategy))
-    assert lessons is not None
-    (pick,) = [pick for pick in lessons.picks if pick.question == "your budgets"]
-    truth = study.evaluate(pick.genotypes)
-    assert pick.changed
-    assert truth.metrics[total_ms.name][0] <= 80.0 < truth.metrics[total_ms.name][1]
-    assert pick.holds[0] >= 0.8 > 0.2 > pick.holds[1]
 
 
 STEPPED = """\

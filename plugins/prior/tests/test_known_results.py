@@ -1,11 +1,11 @@
-"""Results from before a run: told as to any strategy, and learned from at once, as from evidence."""
+"""Results from before a run: told as to any strategy, and learned from at once."""
 
 import numpy as np
 import pytest
 from core_tests import loaded
 
 core = loaded("nas/search/test_known_results.py")
-Study, shape, lab = core.Study, core.shape, core.lab
+Study, lab = core.Study, core.lab
 
 
 @pytest.mark.slow
@@ -25,17 +25,3 @@ def test_it_learns_from_them_at_once(lab: Study) -> None:
     learned = lab.summary("run")["learned"][lab.metric]
     assert (learned["evaluations"], learned["known"]) == (10, 30)
     assert np.unique([row["batch"] for row in lab.rows("run")[30:]]).tolist() == ["0"]
-
-
-def test_they_teach_as_evidence_does(lab: Study) -> None:
-    """What is thought best of all is the same, beside one design that is drawn; evidence is in no log."""
-    lab.ran("prior_guided", "told", "--set", "known=first", "--quiet", evaluations=10)
-    lab.ran("prior_guided", "taught", "--param", "evidence=first", "--quiet", evaluations=10)
-    assert lab.calls() == 20
-    told, taught = lab.rows("told"), lab.rows("taught")
-    assert (len(told), len(taught)) == (40, 10)
-    known = {shape(row) for row in lab.rows("first")}
-    assert not known & {shape(row) for row in [*told[30:], *taught]}
-    both = [lab.summary(name)["learned"][lab.metric] for name in ("told", "taught")]
-    assert [(each["evaluations"], each["known"]) for each in both] == [(10, 30)] * 2
-    assert [shape(row) for row in told[30:39]] == [shape(row) for row in taught[:9]]

@@ -21,16 +21,13 @@ def of_prior_guided(folder: Path) -> None:
 
 
 HEAD = "metric,scale,known,value,left_out,by_prior"
-PICKS = "question,depth,width,analytic_depth,analytic_width,holds,loss,loss_low,loss_high"
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
     [
         ("learned.csv", ""),
-        ("corrected_picks.csv", f"{PICKS}\n<b>,0,x,,,,,,\n"),
-        ("corrected_picks.csv", f"{PICKS}\n<b>,77,768,77,768,1,2,1,3\n"),
-        ("corrected_picks.csv", f"{HEAD}\n"),
+        ("learned.csv", f"{HEAD}\n"),
     ],
 )
 def test_what_was_learned_is_shown_as_far_as_tables_tell(name: str, content: str, copied: Path) -> None:
@@ -41,7 +38,6 @@ def test_what_was_learned_is_shown_as_far_as_tables_tell(name: str, content: str
     report(ReportRequest((copied,), None, quiet=True))
     page = (copied / "report.html").read_text()
     assert "<h2>What was learned</h2></summary><p>A lesson. \\u2028&lt;/script&gt;" in page
-    assert "Picks of the whole space" not in page
     assert "<img src=" not in page
 
 
@@ -49,7 +45,6 @@ def test_a_pipe_in_the_place_of_what_was_learned_is_not_waited_for(copied: Path)
     of_prior_guided(copied)
     summary = json.loads((copied / "summary.json").read_text())
     (copied / "summary.json").write_text(json.dumps(summary | {"lessons": ["A lesson."]}))
-    for name in ("learned.csv", "corrected_picks.csv"):
-        os.mkfifo(copied / name)
+    os.mkfifo(copied / "learned.csv")
     report(ReportRequest((copied,), None, quiet=True))
     assert "A lesson." in (copied / "report.html").read_text()
