@@ -1,3 +1,1 @@
 """The paper's claims, each recomputed and judged by closed forms and exact solutions."""
-
-FILE = "reproduction.json"  # of a folder

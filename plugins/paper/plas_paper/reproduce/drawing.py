@@ -11,12 +11,11 @@ from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder, made_folder
 from nas.problem.objective import Budget
 from plas_paper.regime_map import map_figure
-from plas_paper.reproduce.series import NAMES, PRECISIONS
 from plas_paper.reproduce.whole_spaces import PHASES, problem, whole
 from plas_paper.theory_problem import TheoryProblem
 
-COLOURS = dict(zip(PRECISIONS, (FRONTIER, EXACT), strict=True))
-MOVING = tuple(NAMES)
+COLOURS = {"fp16": FRONTIER, "int8": EXACT}
+MOVING = ("depth", "width", "n_experts", "ffn_ratio")
 
 
 def draw(folder: Path) -> dict[str, str]:
