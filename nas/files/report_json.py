@@ -14,8 +14,7 @@ NOTHING = {
     *("unit", "sweep", "replicates", "lack_of_fit", "given_law", "frontier", "near_frontier", "largest", "largest_by"),
     *("mixture", "beyond_rows", "order", "excess", "excess_error"),
     *("folds_excess", "folds_excess_error", "worst_level_rmse", "largest_rmse", "largest_bias"),
-    *("tokens", "worth", "drop_error", "training_flops", "drop_per_1e18_flop", "stop_below", "decision"),
-    *("expected_regret", "assumed_tokens"),
+    *("tokens", "expected_regret", "assumed_tokens"),
 }
 
 

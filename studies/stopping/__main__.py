@@ -1,4 +1,4 @@
-"""Does the stopping rule of `plas fit --next --stop-below` spend training FLOP better than a fixed number of rounds?
+"""Does a rule that stops by the expected drop of regret spend training FLOP better than a fixed number of rounds?
 
 python -m studies.stopping [--truths 16] [--rounds 8] [--batch 8] [--sd 0.03] [--wrong] [--out FILE.csv]
 
@@ -26,10 +26,10 @@ from plas_fit.fitting.law_file import law_of
 from plas_fit.fitting.trained_models import Table
 from plas_fit.frontier_check import Judged, under_draws
 from plas_fit.next_designs import Asked, Trainings, designs
-from plas_fit.worth import worth
 from search_spaces.architectures import Architectures
 from search_spaces.arrays import FloatArray
 from search_spaces.columns import SHAPE
+from studies.stopping.worth import worth
 
 FORM = "hw_codesign_log_kv"
 SPREAD = 0.15  # of the logarithms of a truth's coefficients about the paper's

@@ -16,7 +16,7 @@ main = command(
     "fit runs.csv --out law.yaml --report fitted",
     "fit eight.csv --prior evidence --out mine.yaml",
     "fit --next 20 --candidates first.csv",
-    "fit trained-*/trainings.csv --next 8 --stop-below 0.001 --candidates next.csv",
+    "fit trained-*/trainings.csv --next 8 --candidates next.csv",
 )
 if __name__ == "__main__":
     main()

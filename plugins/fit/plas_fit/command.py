@@ -40,12 +40,11 @@ from plas_fit.fitting.robust import without_diverged
 from plas_fit.fitting.several_tables import read_tables
 from plas_fit.fitting.trained_models import Table
 from plas_fit.fitting.validation import rivals
-from plas_fit.frontier_check import Judged, frontier_check, under_draws
+from plas_fit.frontier_check import frontier_check, under_draws
 from plas_fit.next_designs import GOALS, PRIOR_GOALS, Asked, Proposal, designs, plan_in_words
 from plas_fit.page import fit_page
 from plas_fit.request import FitRequest
 from plas_fit.verdict import better_form, verdict
-from plas_fit.worth import STOP, worth
 
 RIVAL_STARTS = 8
 Verdict = Callable[[dict[str, Any]], list[str]]
@@ -104,16 +103,14 @@ def worked_out(request: FitRequest, given: Law, asked: Asked | None) -> WorkedOu
     content["frontier"] = frontier_check(judged)
     content["next_shrink"] = next_shrink(fit, study, law, planned)
     stage.close()
-    return concluded(request, WorkedOut(law, content, planned), judged, verdict)
+    return concluded(WorkedOut(law, content, planned), verdict)
 
 
-def concluded(request: FitRequest, done: WorkedOut, judged: Judged | str, verdict_of: Verdict) -> WorkedOut:
-    """The same with what to train next, what that is worth, and the verdict, which the law holds as well."""
-    content, planned = done.content | {"worth": None}, done.planned
+def concluded(done: WorkedOut, verdict_of: Verdict) -> WorkedOut:
+    """The same with what to train next, and the verdict, which the law holds as well."""
+    content, planned = done.content, done.planned
     if planned is not None:
         content |= proposal_content(planned)
-        content["worth"] = worth(judged, planned.trainings, request.stop_below, request.seed)
-    refuse_undecided(request, content["worth"])
     content = {"verdict": verdict_of(content), **content}
     origin = done.law.provenance | {"verdict": content["verdict"][0]}
     return replace(done, law=done.law.model_copy(update={"provenance": origin}), content=content)
@@ -178,18 +175,6 @@ def rows_of(request: FitRequest, needs: Sequence[str] = (), *, single: bool = Fa
     return read_tables(
         tables, request.rename, request.where, request.last, unit, request.best_of, needs=needs, single=single
     )
-
-
-def refuse_undecided(request: FitRequest, value: dict[str, Any] | None) -> None:
-    """A limit that nothing can be held against is no silent "go on".
-
-    Raises:
-        UsageError: the drop per FLOP is unknown.
-    """
-    if request.stop_below is None or value is None or value.get("decision") is not None:
-        return
-    reason = value.get("reason") or "unknown training tokens (give --tokens)"
-    raise UsageError(f"stop_below: expected a drop of regret per FLOP, got none: {reason}; leave --stop-below out")
 
 
 def designs_after(asked: Asked, study: Study, law: Law, fit: Fit) -> Proposal:
@@ -275,21 +260,13 @@ def proposal_content(planned: Proposal, *, first: bool = False) -> dict[str, Any
     return {"next": columns, "next_said": plan_in_words(planned, first=first)}
 
 
-def write_proposal(request: FitRequest, asked: Asked | None, planned: Proposal | None, content: dict[str, Any]) -> None:
-    """The designs as a candidate file, unless the loop is to stop."""
+def write_proposal(request: FitRequest, asked: Asked | None, planned: Proposal | None) -> None:
+    """The designs as a candidate file."""
     if asked is None or planned is None or asked.out is None:
         return
-    done = f"{asked.out} is not written: nothing is left that is worth training"
-    if not stops(content):
-        write_with_study(asked.out, planned.columns, planned.study)
-        done = f"{asked.n} candidates written to {asked.out}"
+    write_with_study(asked.out, planned.columns, planned.study)
     if not request.quiet:
-        notice(done)
-
-
-def stops(content: dict[str, Any]) -> bool:
-    """Whether the limit that was asked for says to train no more."""
-    return (content.get("worth") or {}).get("decision") == STOP
+        notice(f"{asked.n} candidates written to {asked.out}")
 
 
 def first_asked(request: FitRequest, asked: Asked | None) -> Asked:
@@ -300,7 +277,7 @@ def first_asked(request: FitRequest, asked: Asked | None) -> Asked:
     """
     if asked is None:
         raise UsageError("runs: expected a CSV of trained models, got none; name one, or ask for designs with --next N")
-    for flag in ("out", "report", "stop_below"):
+    for flag in ("out", "report"):
         if getattr(request, flag) is not None:
             raise UsageError(f"{flag}: expected a CSV of trained models with it, got none; name one or leave it out")
     return asked
@@ -311,7 +288,7 @@ def deliver_first(request: FitRequest, asked: Asked, planned: Proposal) -> None:
     content = proposal_content(planned, first=True)
     section = designs_section(content["next_said"])
     show(request, Document(section.title, (section,), {"next": content["next"]}))
-    write_proposal(request, asked, planned, content)
+    write_proposal(request, asked, planned)
 
 
 def deliver(request: FitRequest, kind: str, asked: Asked | None, done: WorkedOut) -> None:
@@ -331,7 +308,7 @@ def deliver(request: FitRequest, kind: str, asked: Asked | None, done: WorkedOut
         if not request.quiet:
             notice(f"report written to {folder}/ (report.json, report.md); {page} opens in a browser")
     show(request, document)
-    write_proposal(request, asked, done.planned, content)
+    write_proposal(request, asked, done.planned)
     for line in () if request.quiet else next_lines(request, done.law, content):
         notice(line)
 
@@ -355,7 +332,7 @@ def next_lines(request: FitRequest, law: Law, content: dict[str, Any]) -> list[s
     same = [text for flag, value in flags if value is not None for text in (flag, value)]
     better = better_form(content)
     lines = [] if better is None else [f"the same again with --form {better}, for which BIC speaks"]
-    if request.candidates is not None and not stops(content):
+    if request.candidates is not None:
         tokens = [] if law.tokens is None else ["--tokens", f"{law.tokens:g}"]
         train = ["plas", "train", str(request.candidates), *tokens, "--out", "trained", "--data", "YOUR_TEXT"]
         lines.append(shlex.join(train))

@@ -9,7 +9,6 @@ from nas.document.document import Cell, Document, Part, Section, Table, table_of
 from nas.problem.wording import in_words, named
 from plas_fit.frontier_check import cannot_disagree
 from plas_fit.verdict import SURPRISING, lost_to, narrowed
-from plas_fit.worth import STOP
 
 Content = Mapping[str, Any]
 VERDICT = "Verdict"
@@ -34,8 +33,6 @@ def fit_document(content: Content) -> Document:
     sections += [Section(head, tuple(of), folded=head in FOLDED) for head, of in parts(content).items()]
     if "next_said" in content:
         sections.append(designs_section(content["next_said"]))
-    if content.get("worth"):
-        sections.append(worth_section(content["worth"]))
     shown = tuple(section for section in sections if section.parts)
     return Document(title.format(**{**content, "rows": rows}), shown, content)
 
@@ -43,27 +40,6 @@ def fit_document(content: Content) -> Document:
 def designs_section(plan: Content) -> Section:
     """The designs to train."""
     return Section(plan["title"], (table_of(plan["header"], plan["rows"], notes=plan["notes"]),))
-
-
-def worth_section(worth: Content) -> Section:
-    """What the proposed trainings are worth, the decision last."""
-    title = "What these trainings are worth"
-    if "reason" in worth:
-        return Section(title, (f"Expected regret: {worth['reason']}.",))
-    error = "" if worth["drop_error"] is None else f" ± {worth['drop_error']:.1g}"
-    lines = [
-        f"Expected regret of the study's {len(worth['picks'])} picks: {worth['regret_now']:.3g} nats now, {worth['regret_after']:.3g} nats after "
-        f"these {worth['models']} (drop {worth['drop']:.2g}{error} over {worth['draws']} samples of the law).",
-        *([f"Worked out with {worth['approximation']}."] if "approximation" in worth else []),
-    ]
-    if worth["training_flops"] is None:
-        return Section(title, (*lines, "Their training FLOP are unknown: give --tokens."))
-    rate = f"{worth['drop_per_1e18_flop']:.2g} nats per 1e18 training FLOP ({worth['training_flops']:.3g} in all)"
-    if worth["decision"] is None:
-        return Section(title, (*lines, f"They save {rate}; --stop-below NATS decides by it whether to go on."))
-    stop = worth["decision"] == STOP
-    than = f"{'less than' if stop else 'at least'} the {worth['stop_below']:g} of --stop-below"
-    return Section(title, (*lines, f"{'Stop' if stop else 'Go on'}: these save {rate}, {than}."))
 
 
 def _fit_parts(content: Content) -> dict[str, Iterable[Part]]:

@@ -15,7 +15,7 @@ from nas.problem.problem import Problem
 from nas.problem.uncertainty import ENDS, Uncertainty, cost_among, uncertainty
 from nas.search.assembly import Study
 from objectives.loss_law.law import Law
-from search_spaces.arrays import BoolArray, IntArray
+from search_spaces.arrays import BoolArray, FloatArray, IntArray
 
 MOST = 50_000  # architectures, each under every draw
 BUDGETS = 5
@@ -119,3 +119,19 @@ def _pick(problem: Problem, found: Evaluations, drawn: Uncertainty, budget: Budg
         "regret": float(lost.mean()),
         "regret_high": float(np.quantile(lost, ENDS[1])),
     }
+
+
+def expected_regret(judged: Judged) -> float:
+    """Expected regret of a study's picks under its law's draws, nats, mean over picks."""
+    predicted, truths = judged.found.metrics["loss"][judged.drawn.rows], judged.drawn.losses
+    return float(regrets_of(truths, np.broadcast_to(predicted, truths.shape), [*picks_asked(judged).values()]).mean())
+
+
+def regrets_of(truths: FloatArray, told: FloatArray, asked: list[BoolArray]) -> FloatArray:
+    """Loss of what is told to be the best within each budget minus that of the true best, nats, (draws, picks)."""
+    found = np.empty((len(truths), len(asked)))
+    draws = np.arange(len(truths))
+    for i, within in enumerate(asked):
+        true = truths[:, within]
+        found[:, i] = true[draws, told[:, within].argmin(axis=1)] - true.min(axis=1)
+    return found

@@ -48,20 +48,6 @@ def refuse_early(request: FitRequest) -> None:
         refuse_used("--report", request.report)
     if request.candidates is not None and request.next is None:
         raise UsageError("candidates: expected --next N with it, got none; say how many to train next")
-    if request.stop_below is not None:
-        _refuse_limit(request)
-
-
-def _refuse_limit(request: FitRequest) -> None:
-    """A limit of the drop that cannot be held against anything."""
-    if request.next is None:
-        raise UsageError("stop_below: expected --next N with it, got none; say how many to train next")
-    if not 0 <= request.stop_below < np.inf:  # type: ignore[operator]
-        raise UsageError(f"stop_below: expected nats per 1e18 training FLOP, got {request.stop_below:g}; write 0.001")
-    if request.bootstraps < 2:
-        raise UsageError(
-            f"stop_below: expected draws to judge the picks by, got {request.bootstraps}; drop --bootstraps"
-        )
 
 
 def repeated(request: FitRequest) -> str:

@@ -15,7 +15,6 @@ from numpy.random import Generator
 
 from nas.answer.design_words import describe
 from nas.errors import UsageError
-from nas.exact.solution import quick_frontier
 from nas.problem.wording import in_words, named
 from nas.search.assembly import Study
 from objectives.layer_costs.costs import priced_publicly
@@ -63,13 +62,6 @@ class Trainings:
             found[rows] = at.loss(self.architectures[rows])
         return found
 
-    def drawn_losses(self, law: Law) -> FloatArray:
-        """The same under each of a law's draws, (draws, n)."""
-        found = np.zeros((len(law.drawn), len(self)))
-        for rows, at in self.by_count(law):
-            found[:, rows] = at.drawn_losses(self.architectures[rows])
-        return found
-
     def by_count(self, law: Law) -> Iterator[tuple[IntArray, Law]]:
         """Rows of each count of tokens with the law for that count."""
         if self.tokens is None:
@@ -99,13 +91,10 @@ def on_counts(architectures: Architectures, counts: FloatArray | None) -> Traini
     return Trainings(architectures[rows], np.repeat(counts, len(architectures)))
 
 
-GOALS: tuple[Goal, ...] = ("coefficients", "frontier", "cost")
+GOALS: tuple[Goal, ...] = ("coefficients", "cost")
 MOST = 50_000  # candidates: all of a space, or a random sample of a larger one
 SHOWN = ("id", "tokens", "seed", "predicted_loss", "purpose")  # beside the architecture in words
 SIZES = ("memory_gb", "resident_gb", "params_total", "params_active")  # budgets that what is trained must meet, too
-NOISY = 0.05  # residual sd, nats, from which designs aimed at the frontier are doubted
-DOUBTED = "were not shown to pick better than random ones (24 simulations; figures in docs/fit.md)"
-DOUBTED_FIRST = "beat random ones only as far as the assumed law is right; after a table no gain was shown"
 HALVINGS = 20
 
 
@@ -142,7 +131,7 @@ Knows = Callable[[Architectures], Knowledge]
 
 
 def designs(asked: Asked, study: Study, law: Law, knowledge: Knows, trained: FloatArray | None = None) -> Proposal:
-    """What to train next of the study's space and, by goal, for its frontier.
+    """What to train next of the study's space.
 
     `knowledge` says what is known, given the candidates; `trained` are the token counts of a table, where it has them.
 
@@ -151,7 +140,6 @@ def designs(asked: Asked, study: Study, law: Law, knowledge: Knows, trained: Flo
     """
     generator = np.random.default_rng(asked.seed)
     candidates = trainable(asked, study, law, generator)
-    targets = frontier_of(study) if asked.goal == "frontier" else None
     try:
         known = knowledge(candidates)
     except ValueError as error:
@@ -160,7 +148,7 @@ def designs(asked: Asked, study: Study, law: Law, knowledge: Knows, trained: Flo
 
     def plan_of(within: Trainings) -> Plan:
         own = generator if asked.flops is None else np.random.default_rng(asked.seed)
-        return plan(known, within.architectures, asked.n, asked.goal, targets, within.tokens, own)  # type: ignore[arg-type]
+        return plan(known, within.architectures, asked.n, asked.goal, within.tokens, own)  # type: ignore[arg-type]
 
     def left(chosen: Trainings, _: Plan) -> float:
         return shrunk(_information(known, every) * asked.n / len(every), _information(known, chosen))
@@ -260,23 +248,9 @@ def candidates_of(space: SearchSpace, generator: np.random.Generator) -> Archite
     return space.architectures(space.sample(MOST, generator))
 
 
-def frontier_of(study: Study) -> Architectures:
-    """The exact frontier of a study, under its law.
-
-    Raises:
-        UsageError: it takes more than seconds.
-    """
-    solved = quick_frontier(study.problem)
-    if solved is None or len(solved.frontier) == 0:
-        space = study.problem.space.name
-        raise UsageError(f"goal: expected a frontier found in seconds, got {space} space; choose coefficients or cost")
-    return study.problem.architectures(solved.frontier.genotypes)
-
-
 def plan_in_words(proposal: Proposal, *, first: bool) -> dict[str, Any]:
     """Title, table and notes; `first`: nothing was trained before."""
     columns, study, law = proposal.columns, proposal.study, proposal.study.problem.scenario.law
-    noise = law.implied_residual_sd if law.residual_sd is None else law.residual_sd
     shown = [name for name in SHOWN if name != "tokens" or proposal.law.sees_tokens]
     names, chosen = [name for name in shown if name in columns], proposal.trainings.architectures
     words = [describe(chosen[i : i + 1], study.problem.space.settings) for i in range(len(chosen))]
@@ -285,9 +259,6 @@ def plan_in_words(proposal: Proposal, *, first: bool) -> dict[str, Any]:
     parts += [str(budget) for budget in study.problem.budgets if budget.metric in SIZES]
     parts += [f"{proposal.law.name} prices {proposal.law.priced_designs}"] if proposal.law.partial else []
     notes = ["; ".join(parts), *([] if first else _unaimed(proposal, law))]
-    if "frontier" in proposal.plan.purpose and noise is not None and noise >= NOISY:
-        why = DOUBTED_FIRST if first else DOUBTED
-        notes.append(f"At a residual sd of {noise:.2g} nats designs aimed at the frontier {why}")
     when = f"Train {'first' if first else 'next'}: {len(chosen)} of the {study.problem.space.name} space"
     return {
         "title": f"{when}; {proposal.effect}",

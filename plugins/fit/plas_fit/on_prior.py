@@ -30,12 +30,11 @@ from plas_fit.fitting.kept_rows import offered
 from plas_fit.fitting.portability import doubt
 from plas_fit.fitting.robust import diverged, without_diverged
 from plas_fit.fitting.trained_models import Table, lacking
-from plas_fit.frontier_check import frontier_check, under_draws
+from plas_fit.frontier_check import expected_regret, frontier_check, under_draws
 from plas_fit.meaning import law_name, refuse_early, table_of, tokens_of
 from plas_fit.next_designs import Asked, proposed, quantities, whitened
 from plas_fit.request import FitRequest
 from plas_fit.verdict import prior_verdict
-from plas_fit.worth import expected_regret
 from search_spaces.arrays import AnyArray, FloatArray
 
 KIND = "fit_on_prior"
@@ -145,7 +144,7 @@ def worked_out(request: FitRequest, asked: Asked | None = None) -> WorkedOut:
     trained = own.table.feature("tokens") if own.table.has("tokens") else None
     plan = None if asked is None else proposed(asked, study, law, found.belief, judged, trained)
     stage.close()
-    return concluded(request, WorkedOut(law, content, plan), judged, prior_verdict)
+    return concluded(WorkedOut(law, content, plan), prior_verdict)
 
 
 def own_rows(request: FitRequest, given: Law, prior: Belief) -> Own:

@@ -176,12 +176,8 @@ def test_agreement_of_draws_that_cannot_disagree_is_no_certainty(tmp_path: Path,
     said = " ".join(answer.out.split())
     assert "the law's samples cannot disagree" in said
     assert "since this form, which sees active_parameters alone, can give no other answer" in said
-    assert "Expected regret: not said, as this form can give no other answer" in said
     for certain in ("of the law's samples agree", "samples that agree", "mean regret", "Jaccard", "0 nats now"):
         assert certain not in said, certain
-    answer = inside(*quick, "--tokens", "10e9", "--stop-below", "1e-4")
-    assert answer.code == 2
-    assert "stop_below: expected a drop of regret per FLOP, got none" in answer.err
     answer = inside(
         "run", "--law", law, "--algo", "random", "--evaluations", 40, "--verbose", "--out", tmp_path / "run"
     )

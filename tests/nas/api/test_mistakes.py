@@ -247,7 +247,6 @@ def test_a_law_is_fitted_to_columns_and_rows_as_to_a_table(paper: nas.Study) -> 
         (table, {"config": 3}, "config: expected text, got 3"),
         (table, {"max_params": [3]}, "max_params: expected text, got"),
         (table, {"delta": -1}, "delta: expected auto, none or a positive number"),
-        (table, {"stop_below": 3}, "stop_below: expected --next N with it"),
     ):
         with pytest.raises(nas.UsageError, match=said):
             nas.fit_law(runs_, **keys)

@@ -25,7 +25,7 @@ from search_spaces.columns import SHAPE
 from search_spaces.layer_kinds import KIND_DEFAULTS
 
 Tokens = float | FloatArray | None  # training tokens of all candidates, of each, or unknown
-Goal = Literal["coefficients", "frontier", "cost"]
+Goal = Literal["coefficients", "cost"]
 RIDGE = 1e-8
 PASSES = 3
 FILLING = 0.25  # share that fills the space: an optimal design sits in corners and cannot see a wrong form
@@ -115,11 +115,10 @@ def plan(
     architectures: Architectures,
     n: int,
     goal: Goal,
-    targets: Architectures | None,
     tokens: Tokens,
     generator: np.random.Generator,
 ) -> Plan:
-    """n trainings: optimal designs, a space-filling quarter, a tenth repeated with another seed; targets on the most tokens.
+    """n trainings: optimal designs, a space-filling quarter, a tenth repeated with another seed.
 
     Raises:
         ValueError: fewer candidates than designs.
@@ -132,10 +131,8 @@ def plan(
             f"next: expected at most {len(architectures):,} designs, as many as there are candidates, got {n}; ask for fewer"
         )
     candidates = known.sensitivities(architectures, tokens)
-    most = None if tokens is None else float(np.max(tokens))
-    aims = None if targets is None else known.sensitivities(targets, most)
     cost = training_flops(architectures, tokens) if goal == "cost" else None
-    chosen = optimal(candidates, designs, known.information, aims if goal == "frontier" else None, cost)
+    chosen = optimal(candidates, designs, known.information, None, cost)
     filled = filling_rows(known.varying, architectures, chosen, filling, generator)
     rows = np.concatenate([chosen, filled, chosen[:repeated]]).astype(np.int64)
     purpose = (goal,) * len(chosen) + ("space_filling",) * len(filled) + ("replicate",) * repeated

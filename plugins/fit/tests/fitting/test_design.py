@@ -54,7 +54,7 @@ def test_optimal_designs_beat_random_ones(prior: Fit, paper_architectures: Archi
 
 
 def test_a_plan_mixes_purposes(prior: Fit, paper_architectures: Architectures) -> None:
-    found = plan(known_by(prior), paper_architectures, 12, "coefficients", None, None, np.random.default_rng(0))
+    found = plan(known_by(prior), paper_architectures, 12, "coefficients", None, np.random.default_rng(0))
     assert [found.purpose.count(name) for name in ("coefficients", "space_filling", "replicate")] == [8, 3, 1]
     assert found.seed.tolist() == [0] * 11 + [1]
     assert found.rows[-1] == found.rows[0]
@@ -67,7 +67,7 @@ def test_cost_aware_designs_are_cheaper(prior: Fit, paper_architectures: Archite
 
     flops = training_flops(paper_architectures, 1e10)
     spent = [
-        flops[plan(known_by(prior), paper_architectures, 12, goal, None, 1e10, np.random.default_rng(0)).rows[:8]].sum()
+        flops[plan(known_by(prior), paper_architectures, 12, goal, 1e10, np.random.default_rng(0)).rows[:8]].sum()
         for goal in ("cost", "coefficients")
     ]
     assert spent[0] < 0.2 * spent[1]
@@ -75,7 +75,7 @@ def test_cost_aware_designs_are_cheaper(prior: Fit, paper_architectures: Archite
 
 def test_more_designs_than_the_space_has_are_refused(prior: Fit, paper_architectures: Architectures) -> None:
     with pytest.raises(ValueError, match="at most 5 designs"):
-        plan(known_by(prior), paper_architectures[:5], 12, "coefficients", None, None, np.random.default_rng(0))
+        plan(known_by(prior), paper_architectures[:5], 12, "coefficients", None, np.random.default_rng(0))
 
 
 def test_first_designs_beat_random_ones(law: Law, paper_architectures: Architectures) -> None:
@@ -83,7 +83,7 @@ def test_first_designs_beat_random_ones(law: Law, paper_architectures: Architect
     known = assumed_by(law, {"alpha_m": 0.05}, paper_architectures)
     assert known.empty
     assert known.information.shape == (10, 10)
-    found = plan(known, paper_architectures, 30, "coefficients", None, None, np.random.default_rng(0))
+    found = plan(known, paper_architectures, 30, "coefficients", None, np.random.default_rng(0))
     assert 0.3 < found.shrink < 0.8
     candidates = known.sensitivities(paper_architectures, None)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from plas_fit.frontier_check import Judged, picks_asked
+from plas_fit.frontier_check import Judged, picks_asked, regrets_of
 from plas_fit.next_designs import Trainings
 from search_spaces.arrays import BoolArray, FloatArray
 
@@ -59,20 +59,17 @@ def regrets(
     """Regret of each pick under each draw, now and after the trainings, nats, each (draws, picks)."""
     truths = judged.drawn.losses
     told = judged.found.metrics["loss"][judged.drawn.rows]
-    at = trainings.drawn_losses(judged.law)[: len(truths)]
+    at = np.zeros((len(judged.law.drawn), len(trainings)))
+    for rows, law in trainings.by_count(judged.law):
+        at[:, rows] = law.drawn_losses(trainings.architectures[rows])
+    at = at[: len(truths)]
     sd = max(judged.law.residual_sd or 0.0, LEAST_SD)
     gain = _gain(truths, at, sd)
     noise = sd * generator.normal(size=at.shape)
     surprise = at - trainings.losses(judged.law)
-    now = _regret(truths, np.broadcast_to(told, truths.shape), asked)
-    after = [_regret(truths, told + (surprise + each) @ gain, asked) for each in (noise, -noise)]
+    now = regrets_of(truths, np.broadcast_to(told, truths.shape), asked)
+    after = [regrets_of(truths, told + (surprise + each) @ gain, asked) for each in (noise, -noise)]
     return now, np.asarray((after[0] + after[1]) / 2)
-
-
-def expected_regret(judged: Judged) -> float:
-    """Expected regret of a study's picks under its law's draws, nats, mean over picks."""
-    predicted, truths = judged.found.metrics["loss"][judged.drawn.rows], judged.drawn.losses
-    return float(_regret(truths, np.broadcast_to(predicted, truths.shape), [*picks_asked(judged).values()]).mean())
 
 
 def _gain(truths: FloatArray, at: FloatArray, sd: float) -> FloatArray:
@@ -81,13 +78,3 @@ def _gain(truths: FloatArray, at: FloatArray, sd: float) -> FloatArray:
     freedom = max(len(truths) - 1, 1)
     spread = away.T @ away / freedom + sd**2 * np.eye(at.shape[1])
     return np.asarray(np.linalg.solve(spread, away.T @ off / freedom))
-
-
-def _regret(truths: FloatArray, told: FloatArray, asked: list[BoolArray]) -> FloatArray:
-    """Loss of what is told to be the best within each budget minus that of the true best, nats, (draws, picks)."""
-    found = np.empty((len(truths), len(asked)))
-    draws = np.arange(len(truths))
-    for i, within in enumerate(asked):
-        true = truths[:, within]
-        found[:, i] = true[draws, told[:, within].argmin(axis=1)] - true.min(axis=1)
-    return found
