@@ -1,4 +1,4 @@
-"""Pictures of scores: gap and share over evaluations, attainment of two objectives, runs and targets reached over all problems."""
+"""Pictures of scores: gap and share over evaluations, runs and targets reached over all problems."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,6 @@ from nas.compare.pictures import anytime_figure, strokes, targets_figure
 from nas.compare.result import StudyResult
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder
-from plas_bench.attainment import attainment_figure, difference_figure, opponents
 
 
 def draw_all(folder: Path, results: Sequence[StudyResult]) -> None:
@@ -18,8 +17,4 @@ def draw_all(folder: Path, results: Sequence[StudyResult]) -> None:
     with styled({**STYLE, "text.parse_math": False}):  # names from other tools may hold a $
         for result in results:
             save(anytime_figure(result, styles), plots / f"{result.name}-anytime")
-            if len(result.objectives) == 2:
-                save(attainment_figure(result, styles), plots / f"{result.name}-attainment")
-            if len(result.objectives) == 2 and len(result.strategies) > 1:
-                save(difference_figure(result, *opponents(result)), plots / f"{result.name}-difference")
         save(targets_figure(results, styles), plots / "targets")

@@ -1,4 +1,4 @@
-"""The work of `theory`: a study's problem, or that of new hardware, predicted, printed, drawn and written."""
+"""The work of `theory`: a study's problem, or that of new hardware, predicted, printed and written."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from plas_paper.theory_document import theory_document
 
 
 def answer(request: TheoryRequest) -> None:
-    """Predict, print, draw, write.
+    """Predict, print, write.
 
     Raises:
         UsageError: what the theory does not cover.
@@ -37,12 +37,6 @@ def answer(request: TheoryRequest) -> None:
         write_with_study(request.out, columns, replace(study, problem=problem))
         if not request.quiet:
             notice(f"{len(columns['id'])} designs worth training written to {request.out}")
-    if request.plots is not None:
-        from plas_paper.regime_map import draw
-
-        drawn = draw(prediction, request.plots)
-        if not request.quiet:
-            notice(f"{', '.join(drawn)} written to {request.plots}")
     if prediction.rounded.design is None:
         raise InfeasibleError(
             f"theory: none of the {prediction.rounded.designs:,} designs tried meets the budgets; {command('run')} --algo exact says why"

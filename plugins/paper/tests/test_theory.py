@@ -19,10 +19,8 @@ from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
 from objectives.loss_law.form import named_form
 from objectives.loss_law.law import Law
-from plas_paper import regime_map
 from plas_paper.costs import COSTS, LATENCIES
 from plas_paper.prediction import predict
-from plas_paper.regimes import DUAL, regime
 from plas_paper.relaxation import relaxed
 from plas_paper.rounding import round_off
 from plas_paper.theory_problem import TheoryProblem
@@ -188,23 +186,6 @@ def test_neither_budget_binds_where_both_are_loose(inside: Callable[..., Any]) -
     assert row.split()[-2:] == ["never", "never"]
 
 
-@pytest.mark.slow
-def test_the_regime_map_agrees_with_the_diagnosis() -> None:
-    theory = TheoryProblem(problem(latency="closed_form", budgets={"decode_ms": 60, "memory_gb": 20}))
-    times, memories = np.geomspace(6, 6000, 9), np.geomspace(0.5, 2000, 9)
-    drawn = regime_map.regime_map(theory, "decode_ms", times, memories)
-    words = set()
-    for i, memory in enumerate(memories.tolist()):
-        for j, time in enumerate(times.tolist()):
-            if np.isnan(drawn.binding[i, j]):
-                continue
-            found = regime(theory.loss, theory.box(), theory.setting, "decode_ms", time, memory)
-            word = regime_map.BINDING[int(drawn.binding[i, j])]
-            assert found.binds == {"both": DUAL}.get(word, word)
-            words.add(word)
-    assert words == set(regime_map.BINDING)
-
-
 @pytest.mark.parametrize("exponent", [0.1, 0.24])
 def test_a_law_with_a_small_depth_exponent(exponent: float) -> None:
     asked = problem(budgets={"decode_ms": 20, "memory_gb": 1})
@@ -300,20 +281,6 @@ def test_designs_worth_training_are_timed_on_the_device_and_it_is_said_how_many_
     assert "4 of 4 time limits are missed there" in table
     assert "an LM head of 151,936 tokens" in table
     assert "efficiencies transferred from an int4 measurement" in table
-
-
-@pytest.mark.slow
-def test_the_pictures(inside: Callable[..., Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(regime_map, "SIDE", 7)
-    monkeypatch.setattr(regime_map, "ALONG", 7)
-    said = inside("theory", "--budget", "decode_ms=20", "--budget", "memory_gb=2", "--no-exact", "--plots", "drawn")
-    assert said.code == 0, said.err
-    first = {path.name: path.read_bytes() for path in (tmp_path / "drawn").iterdir()}
-    assert set(first) == {
-        f"{stem}.{end}" for stem in ("regime_map", "along_decode_ms", "along_memory_gb") for end in ("png", "svg")
-    }
-    inside("theory", "--budget", "decode_ms=20", "--budget", "memory_gb=2", "--no-exact", "--plots", "again")
-    assert first == {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
 
 
 def test_a_law_whose_losses_are_infinite_in_a_part_of_the_space_is_refused(inside: Any, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of the reproduction: frontiers by phase and precision, parameters along them, who binds."""
+"""Pictures of the reproduction: frontiers by phase and precision, parameters along them."""
 
 from pathlib import Path
 
@@ -9,10 +9,7 @@ from nas.answer.palette import EXACT, FRONTIER, STYLE, label
 from nas.answer.plot_data import running_median
 from nas.files.figures import save, styled
 from nas.files.own_files import inner_folder, made_folder
-from nas.problem.objective import Budget
-from plas_paper.regime_map import map_figure
-from plas_paper.reproduce.whole_spaces import PHASES, problem, whole
-from plas_paper.theory_problem import TheoryProblem
+from plas_paper.reproduce.whole_spaces import PHASES, whole
 
 COLOURS = {"fp16": FRONTIER, "int8": EXACT}
 MOVING = ("depth", "width", "n_experts", "ffn_ratio")
@@ -21,16 +18,12 @@ MOVING = ("depth", "width", "n_experts", "ffn_ratio")
 def draw(folder: Path) -> dict[str, str]:
     """Write the pictures; file names with captions."""
     inner_folder(made_folder(folder.parent), folder.name)
-    made = problem(latency="closed_form", budgets={"decode_ms": 20, "memory_gb": 2})
     with styled(STYLE):
         save(frontiers(), folder / "reproduction_frontiers", dpi=130, svg=False)
         save(evolution(), folder / "reproduction_evolution", dpi=130, svg=False)
-        save(map_figure(TheoryProblem(made), "decode_ms"), folder / "reproduction_regimes", dpi=130, svg=False)
-    budgets = " and ".join(str(b) for b in made.budgets if isinstance(b, Budget))
     return {
         "reproduction_frontiers.png": "Exact frontiers per phase and precision, AGX Orin, operator model [fig:pareto_frontier].",
         "reproduction_evolution.png": "Parameters along the exact frontiers, running medians [fig:config_evolution].",
-        "reproduction_regimes.png": f"Who binds around {budgets}, closed-form costs: the program above, the exact discrete optimum below.",
     }
 
 
