@@ -3,7 +3,7 @@
     python -m studies.own_rows [--published NAME=FILE ...] [--seeds 10] [--only "Step Law"]
 
 It needs plugins/evidence, whose tables it reads. Each table of the evidence base, and each published file that is named, is the user's in turn. The prior is the population of the laboratories that are
-not the table's (`plas_evidence.population`), drawn and read back as `fit --prior` reads it; 8 random rows update it. Without it the same 8, and 24
+not the table's (`studies.evidence.population`), drawn and read back as `fit --prior` reads it; 8 random rows update it. Without it the same 8, and 24
 with them among them, are fitted by the same form with a weak prior, and the 24 by the form that BIC selects of those that `plas fit` fits. Judged on all rows
 beyond the 24: rms error of differences of two rows of one group, and of losses where the group was seen, nats of the table; means over seeds.
 Of the prior with 8 rows also which share of these differences, and of the losses of the group with the most rows, its 90 % intervals hold.
@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from plas_evidence.population import CENTRE, CENTRE_SD, law_of, population
 from plas_evidence.tables import GroupedTable, base, published
 
 from nas.study.catalogue import load_law
@@ -28,6 +27,7 @@ from plas_fit.fitting.estimate import Method, fitted
 from plas_fit.fitting.trained_models import Table
 from plas_fit.fitting.validation import form_weights
 from search_spaces.arrays import AnyArray, FloatArray, IntArray
+from studies.evidence.population import CENTRE, CENTRE_SD, law_of, population
 
 FEW, MANY, LEAST_JUDGED = 8, 24, 8
 MOST_PAIRS = 1_000  # of a table, for coverage

@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 from plas_evidence.judging import ALIKE, EQUAL
-from plas_evidence.left_out import EVIDENCE
 from plas_evidence.tables import GroupedTable, base, published
 
 from nas.files.figures import save, styled
 from objectives.loss_law.law import Law
 from plas_fit.fitting.trained_models import Table
 from search_spaces.arrays import FloatArray, IntArray
+from studies.evidence.left_out import EVIDENCE
 from studies.regret.choices import Candidates, limits_of, read_as_new, sets_of, taken
 from studies.regret.rules import (
     ACTIVE,

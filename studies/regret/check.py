@@ -14,12 +14,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from plas_evidence.population import law_of, population
 from plas_evidence.tables import base
 
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law
 from search_spaces.architectures import Architectures
+from studies.evidence.population import law_of, population
 
 SOURCES = Path(__file__).parents[2] / "objectives" / "evidence" / "sources"
 TABLES = {

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from plas_evidence.left_out import EVIDENCE, Pooled
 from plas_evidence.tables import GroupedTable, Prediction, by_law
 
 from nas.study.catalogue import load_law
 from objectives.loss_law.draws import trimmed_mean
 from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray, IntArray
+from studies.evidence.left_out import EVIDENCE, Pooled
 
 LEAST_REGRET, ACTIVE = "evidence, least regret", "most active"
 ACTIVE_STORED, STORED, RANDOM, SEEN = "most active, then stored", "most parameters", "random", "evidence, not left out"

@@ -1,6 +1,6 @@
 """Writes what `plas evidence` says of every law into studies/evidence/laws-elsewhere.csv and objectives/records.yaml.
 
-    plas evidence --left-out --json > evidence.json      with --published NAME=FILE for every table that does not ship
+    python -m studies.evidence --json > evidence.json      with --published NAME=FILE for every table that does not ship
     python plugins/evidence/benchmarks/laws_elsewhere.py evidence.json
 
 The law `evidence` is judged on each laboratory by the law of the others. Figures are of every table; records of those that ship, so that

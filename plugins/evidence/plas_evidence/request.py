@@ -20,12 +20,5 @@ class EvidenceRequest:
         Flag("--published", "NAME=FILE: a published file of a source of `plas list evidence`; may be repeated."),
     ] = ()
     question: Annotated[str | None, Flag("--question", "Show this question alone, table by table.")] = None
-    left_out: Annotated[
-        bool,
-        Flag("--left-out", "Judge the law evidence on each laboratory by the law of the others."),
-    ] = False
-    write_law: Annotated[
-        Path | None, Flag("--write-law", "Pool the tables into a law evidence and write it, .yaml.")
-    ] = None
     json: Annotated[bool, Json] = False
     quiet: Annotated[bool, Quiet] = False

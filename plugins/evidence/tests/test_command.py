@@ -150,3 +150,13 @@ def test_a_broken_law_is_one_line(content: str, inside: Inside, tmp_path: Path) 
     assert answer.code == 2
     (said,) = answer.err.splitlines()
     assert BROKEN[content] in said
+
+
+def test_the_shipped_law_marks_the_tables_that_it_is_of(inside: Inside) -> None:
+    tables = json.loads(inside("evidence", "--question", "shape", "--json").out)["tables"]
+    assert all(
+        "evidence" in table["questions"]["shape"]["fitted_to_it"] for table in tables if table["name"] == "Morph"
+    )
+    shown = inside("evidence", "--question", "shape").out
+    assert "*: fitted to this table" in shown
+    assert "50/80/90 % hold" in shown

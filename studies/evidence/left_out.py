@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
+from plas_evidence.judging import Pairs, questions_of
+from plas_evidence.tables import GroupedTable
 from scipy.stats import norm
 
 from objectives.loss_law.draws import probability_below
 from objectives.loss_law.law import Law
-from plas_evidence.judging import Pairs, questions_of
-from plas_evidence.population import (
+from plas_fit.evidence.joint_form import excess
+from studies.evidence.population import (
     CENTRE,
     Population,
     drawn_coordinates,
@@ -19,8 +21,6 @@ from plas_evidence.population import (
     population,
     prior_between,
 )
-from plas_evidence.tables import GroupedTable
-from plas_fit.evidence.joint_form import excess
 
 FACTORS = [round(0.05 * step, 2) for step in range(10, 61)]
 HELD = 0.9  # of differences in intervals of 90 %, mean over laboratories

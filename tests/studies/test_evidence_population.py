@@ -4,15 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from core_tests import loaded
-from plas_evidence.population import (
-    CENTRE,
-    drawn_coordinates,
-    fit_table,
-    law_of,
-    population,
-    prior_between,
-)
 
 from plas_fit.evidence.joint_form import (
     FORM,
@@ -23,8 +14,15 @@ from plas_fit.evidence.joint_form import (
 )
 from plas_fit.fitting.trained_models import Table
 from search_spaces.architectures import Architectures
-
-made_up = loaded("made_up_prior.py").made_up
+from studies.evidence.population import (
+    CENTRE,
+    drawn_coordinates,
+    fit_table,
+    law_of,
+    population,
+    prior_between,
+)
+from tests.made_up_prior import made_up
 
 
 def test_one_table_gives_its_coefficients_back_where_it_decides_them() -> None:

@@ -1,26 +1,27 @@
 """Laboratories left out: whose law judges whom, how draws are widened, what the command prints, and what the shipped law covers."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+
+pytest.importorskip("plas_evidence", reason="its tables are those of plugins/evidence, which is not installed")
+
 from plas_evidence.judging import Doubt, Judgement, Pairs, TableRecord
-from plas_evidence.left_out import FACTORS, HELD, LeftOut, calibrated, held, left_out
-from plas_evidence.population import USUAL, with_usual
-from plas_evidence.record_document import calibration, held_by_laboratory, left_out_document
 from plas_evidence.tables import base
 
 from nas.study.catalogue import load_law
 from nas.terminal.tables import show
 from objectives.loss_law.coverage import Region
 from plas_fit.fitting.law_file import covered
+from studies.evidence.__main__ import main
+from studies.evidence.document import calibration, held_by_laboratory, left_out_document
+from studies.evidence.left_out import FACTORS, HELD, LeftOut, calibrated, held, left_out
+from studies.evidence.population import USUAL, with_usual
 
-Inside = Callable[..., Any]
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +53,6 @@ def test_draws_are_as_wide_as_the_laboratories_left_out_need(each_out: list[Left
     )
     assert np.mean(enough) >= HELD or widening == FACTORS[-1]
     assert np.mean(less) < HELD or widening == FACTORS[0]
-
-
-def test_left_out_says_how_its_law_does_beside_the_best(inside: Inside) -> None:
-    answer = inside("evidence", "--left-out", "own.csv")
-    assert answer.code == 2
-    assert "left_out: expected no table of yours" in answer.err
 
 
 def record_of(laboratory: str, bins: tuple[tuple[int, int], ...], held: float, outside: float = 0.0) -> TableRecord:
@@ -94,10 +89,10 @@ def test_coverage_is_shown_by_laboratory_with_its_pairs_and_mean(capsys: pytest.
 
 
 @pytest.mark.slow
-def test_the_base_left_out_by_laboratory(inside: Inside) -> None:
-    answer = inside("evidence", "--left-out", "--json")
-    assert answer.code == 0, answer.err
-    tables = {table["name"]: table for table in json.loads(answer.out)["tables"]}
+def test_the_base_left_out_by_laboratory(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["evidence", "--json"])
+    main()
+    tables = {table["name"]: table for table in json.loads(capsys.readouterr().out)["tables"]}
     gemstones = tables["Gemstones"]["questions"]["equal tokens"]
     assert "evidence" not in gemstones["fitted_to_it"]
     assert gemstones["by"]["evidence"]["order"] > 0.94
@@ -105,16 +100,6 @@ def test_the_base_left_out_by_laboratory(inside: Inside) -> None:
     routing = tables["Routing"]["questions"]
     assert routing["active"]["by"]["evidence"]["order"] == 1.0
     assert routing["experts"]["by"]["evidence"]["order"] > 0.95
-
-
-def test_the_shipped_law_marks_the_tables_that_it_is_of(inside: Inside) -> None:
-    tables = json.loads(inside("evidence", "--question", "shape", "--json").out)["tables"]
-    assert all(
-        "evidence" in table["questions"]["shape"]["fitted_to_it"] for table in tables if table["name"] == "Morph"
-    )
-    shown = inside("evidence", "--question", "shape").out
-    assert "*: fitted to this table" in shown
-    assert "50/80/90 % hold" in shown
 
 
 def test_what_the_shipped_law_covers_is_computed_from_the_packaged_rows() -> None:
