@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from objectives.plugins import packaged
 from search_spaces.architectures import Architectures
 from search_spaces.axes_schema import Rule
-from search_spaces.columns import worded
+from search_spaces.columns import CODED, NOT_OF_A_MODEL, dtype_of, worded
 from search_spaces.formats import operators_of
+from search_spaces.layer_kinds import SIZES
+from search_spaces.mixes import implied_columns
 
 #: How the names that engines are given in logs and tables begin, and the engine.
 ENGINES = {
@@ -27,6 +30,9 @@ ENGINES = {
     "tensorrt_llm": "TensorRT-LLM",
     "trtllm": "TensorRT-LLM",
 }
+#: Columns that a kind of layers says, or that change no layer.
+SPOKEN_OF = {*SIZES, *(size for sizes in SIZES.values() for size in sizes), "n_kv_shared", "n_kv_shared_local"}
+SPOKEN_OF = SPOKEN_OF - {"n_dense", "dense_size"} | {*NOT_OF_A_MODEL, "tied", "vocabulary"}
 OF_WIDTH = ("conv", "mamba2")  # kinds of layers that engines run only where n_heads * head_dim is the width
 TOP_1 = "top-1 routing"
 PREFILL_CHUNK = 8192  # tokens of prompts that an engine reads at once where nothing else is known of it
@@ -83,7 +89,20 @@ def runs_format(engine: str, precision: str) -> bool:
 
 
 def kinds_of(design: Architectures) -> list[str]:
-    """Return the layer kinds of a design (one row) beside full attention."""
+    """Return the layer kinds of a design (one row) beside full attention.
+
+    Columns at other values than kinds of layers give them make one kind of all: `window and norms_per_layer 4`.
+    """
+    implied = implied_columns(design.linear_kind, design.n_kv_shared, design.width)
+    further = [name for name in design.further_columns(implied) if name not in SPOKEN_OF]
+    odd = [name for name in further if getattr(design, name)[0] != implied.get(name, (CODED[name],))[0]]
+    named = [name if dtype_of(name) is np.bool_ else f"{name} {worded(name, getattr(design, name))[0]}" for name in odd]
+    kinds = _mixers(design)
+    return [" and ".join([*kinds, *named])] if named else kinds
+
+
+def _mixers(design: Architectures) -> list[str]:
+    """The kinds that mixers and their caches are of."""
     counts = {"local": design.n_local, "conv": design.n_conv, "kv_shared": design.n_kv_shared}
     local, conv, shared = (bool(counts[name][0] > 0) for name in counts)
     linear = str(worded("linear_kind", design.linear_kind)[0])

@@ -93,10 +93,29 @@ def weights_by_part(x: Dimensions, g: ParameterGroups, p: Precision) -> tuple[Fl
 
 
 def embedding_bytes(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatArray:
-    """Return the bytes of embedding and LM head (one table if tied) and of per-layer embeddings, (n,)."""
+    """Return the bytes of embedding and LM head (one table if tied) and of per-layer embeddings, (n,), but for what the host holds."""
     head, table = scenario.bytes_of_head(x.width), scenario.bytes_of_embedding(x.architectures.tied, x.width)
-    apart = scenario.bytes_of_embedding(np.zeros(len(x.architectures), dtype=np.bool_))
-    return g.embedding * 0.5 * (head + table) + g.tables * apart
+    whole: FloatArray = g.embedding * 0.5 * (head + table) + _tables(x, g, scenario)
+    return whole - host_bytes(x, g, scenario)
+
+
+def host_bytes(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatArray:
+    """Return the bytes of tables that the engine keeps in the host's memory, beside a discrete GPU's, (n,).
+
+    llama.cpp: per-layer embeddings, and an embedding that is not tied; of a tied one the GPU has a copy as LM head.
+
+    Source: ggml-org/llama.cpp src/llama-model.cpp, input layers on the CPU.
+    """
+    if not scenario.tables_on_host:
+        return np.zeros(len(x.architectures))
+    apart = scenario.bytes_of_embedding(x.architectures.tied, x.width)
+    return np.where(x.architectures.tied, 0.0, g.embedding * 0.5 * apart) + _tables(x, g, scenario)
+
+
+def _tables(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatArray:
+    """Bytes of per-layer embeddings, (n,)."""
+    found: FloatArray = g.tables * scenario.bytes_of_embedding(np.zeros(len(x.architectures), dtype=np.bool_))
+    return found
 
 
 def resident_parts_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> dict[str, FloatArray]:

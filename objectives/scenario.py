@@ -9,6 +9,7 @@ import numpy as np
 
 from objectives.device import Calibration, Device, Energy, Kind, Peak, Phase, SlowMemory, Sustained
 from objectives.device_columns import Figure
+from objectives.engines import engine_of
 from objectives.loss_law.law import Law
 from objectives.precision import PRECISIONS, Precision
 from objectives.serving import Serving
@@ -103,6 +104,11 @@ class Scenario:
     def figures(self) -> Mapping[str, Figure]:
         """Figures of the device that are metrics by their names."""
         return self.device.columns
+
+    @property
+    def tables_on_host(self) -> bool:
+        """True if tables that a token takes one row of lie in the host's memory, not in the device's."""
+        return self.device.chip in ("gpu", "server_gpu") and engine_of(self.engine) == "llama.cpp"
 
     @property
     def tokens_at_once(self) -> float:

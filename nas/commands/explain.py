@@ -43,20 +43,23 @@ from nas.search.assembly import Study, assemble
 from nas.search.scenarios import doubtful_times
 from nas.study.baselines import architecture_from, config_path, model_named
 from nas.study.catalogue import is_file
-from nas.study.config_file import content_of, left_out, stored_format, text_part
+from nas.study.config_file import DTYPES, content_of, deciding, left_out, stored_format, text_part
 from nas.study.layers import layered, parsed_settings
 from nas.study.metrics import check_form, parse_budget, select
 from nas.study.towers import BYTES
 from nas.terminal.console import notice
 from nas.terminal.doors import command
 from nas.terminal.tables import show
+from objectives.counts import count as counted
+from objectives.dimensions import Dimensions
 from objectives.display_text import in_a_command
+from objectives.memory import GB, host_bytes
 from objectives.plugins import bundled
+from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.columns import any_of
 
 SIDES = ("compute", "memory")
-DTYPES = ("dtype", "torch_dtype")
 
 
 def explain(request: ExplainRequest) -> None:
@@ -146,6 +149,7 @@ def _remarks(
         *head(named, study.problem),
         *blind_spots(named, scenario),
         *unpriced(chosen),
+        *_on_host(scenario, chosen),
         *active_experts_lines(scenario.law, chosen, "designs"),
         *(f"Warning: {text}" for text in doubtful_times(scenario, experts=sparse)),
         *about_energy(scenario, experts=sparse),
@@ -155,6 +159,12 @@ def _remarks(
         ),
         *parts_lines(scenario.law, chosen, [model for model in study.baselines if model.label in differences]),
     ]
+
+
+def _on_host(scenario: Scenario, chosen: Architectures) -> list[str]:
+    """What of the design is held beside the device's memory."""
+    held = float(host_bytes(Dimensions(chosen), counted(chosen), scenario)[0]) / GB
+    return [f"{held:.3g} GB of its embeddings lie in the host's memory, where llama.cpp keeps them"] if held else []
 
 
 def _study_and_design(request: ExplainRequest) -> tuple[Study, Baseline]:
@@ -238,7 +248,7 @@ def _file_lines(request: ExplainRequest, precision: str) -> list[str]:
         f"{name} {'(size not known)' if n is None else sized(count(n), n * BYTES.get(str(stored), 2) / 1e9, stored)}"
         for name, n in others.items()
     ]
-    return [*lines, *([f"Left out: its {' and its '.join(sizes)}."] if sizes else [])]
+    return [*lines, *deciding(content), *([f"Left out: its {' and its '.join(sizes)}."] if sizes else [])]
 
 
 def _own_head(request: ExplainRequest, raw: Mapping[str, Any], chosen: Architectures) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from search_spaces.arrays import AnyArray
 from search_spaces.columns import OF_SERVING
 
 EVERY_STACK = "every stack"
+MOST_NAMED = 10  # refused candidates in a message
 SIXTEEN = ("fp16", "bf16")  # formats of as many bits as f16
 
 
@@ -164,7 +165,9 @@ def prepare(request: ExportRequest, source: Path) -> Export:
         refused += _impossible(model, stacks)
         models.append(model)
     if refused:
-        more = f" ({len(refused) - 1:,} more of the {len(models):,} candidates are refused)" if len(refused) > 1 else ""
+        others = [text.partition(": ")[0] for text in refused[1:]]
+        names = f"{', '.join(others[:MOST_NAMED])}{' and others' * (len(others) > MOST_NAMED)}"
+        more = f" ({len(others):,} more of the {len(models):,} candidates are refused: {names})" if others else ""
         raise UsageError(f"{refused[0]}{more}")
     with _typed():
         columns = launch_columns(candidates.study.problem, models)

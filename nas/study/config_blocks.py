@@ -17,6 +17,7 @@ from nas.study.config_kinds import (
     one_each,
     refuse_other,
     whole_heads,
+    window_everywhere,
     written,
 )
 from search_spaces.architectures import Architectures
@@ -395,7 +396,23 @@ def starcoder2(config: Config) -> Columns:
     """Norms with a bias, an FFN of two matrices, and biases everywhere where use_bias says so."""
     biased, depth, d = bool(config.get("use_bias")), config.whole("num_hidden_layers"), config.whole("hidden_size")
     of_matrices = _ffn_biases(config) + depth * d if biased else 0
-    return {"ungated_ffn": True, "qkv_bias": biased, "further_parameters": (2 * depth + 1) * d + of_matrices}
+    own: Columns = {"ungated_ffn": True, "qkv_bias": biased, "further_parameters": (2 * depth + 1) * d + of_matrices}
+    return {**own, **window_everywhere(config)}
+
+
+def gpt2(config: Config) -> Columns:
+    """Full attention of as many KV heads as heads, norms, biases everywhere, an FFN of two matrices, a table of positions."""
+    depth, d = config.whole("num_hidden_layers"), config.whole("hidden_size")
+    size = 4 * d if config.get("n_inner") is None else config.whole("n_inner")
+    further = (2 * depth + 1) * d + depth * (size + d) + depth * d
+    table = config.whole("max_position_embeddings") * d
+    return {
+        **whole_heads(config),
+        "ungated_ffn": True,
+        "expert_size": size,
+        "further_parameters": further,
+        "table_parameters": table,
+    }
 
 
 def gpt_neox(config: Config) -> Columns:

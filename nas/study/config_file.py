@@ -1,5 +1,6 @@
 """Reads a Hugging Face config.json as an architecture. The reader is closed: a key that no family knows is refused by its name."""
 
+import contextlib
 import difflib
 import json
 from collections.abc import Mapping
@@ -11,9 +12,11 @@ from nas.errors import UsageError
 from nas.study.config_blocks import BY_LAYER, blocks_by_layer, openelm, typical_sizes
 from nas.study.config_kinds import Columns, Config, written
 from nas.study.model_types import Family, model_classes, model_types
-from nas.study.towers import beside
+from nas.study.towers import BYTES, beside
 from objectives import outside
 from search_spaces.architectures import Architectures, one
+from search_spaces.columns import names_of
+from search_spaces.formats import FORMATS
 
 MOST_BYTES = 10_000_000
 TIED = "tie_word_embeddings"
@@ -21,6 +24,17 @@ TIED = "tie_word_embeddings"
 EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
 #: Sizes that must be sizes also where this family does not use them.
 SIZES = ("intermediate_size", "moe_intermediate_size", "shared_expert_intermediate_size")
+#: Of models that see or hear: those whose class ties tables by the text part's key, and those that do by either; others by the whole's.
+TIED_BY_TEXT, TIED_BY_EITHER = ("llama4",), ("qwen2_vl", "qwen2_5_vl", "llava")
+#: Keys that say by a period what layer_types says layer by layer.
+PATTERNS = (
+    "sliding_window_pattern",
+    "full_attention_interval",
+    "global_attn_every_n_layers",
+    "max_window_layers",
+    "full_attn_idxs",
+)
+TOWERS = ("vision_config", "audio_config")
 MLA = "latent attention (MLA) beside something else"
 
 
@@ -64,23 +78,69 @@ def content_of(path: Path) -> Mapping[str, Any]:
 
 
 def text_part(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The keys of the decoder of text: the file's own, or those of its `text_config`.
-
-    Whether tables are tied is what the whole model says, else what its text part says, else what the whole model's class takes.
+    """The keys of the decoder of text: those of its `text_config`, or the file's own without the towers beside them.
 
     Raises:
         ValueError: a text part that holds no keys.
     """
     text, kind = content.get("text_config", content.get("llm_config")), str(content.get("model_type"))
     text_of = model_types().text_of
+    if text is None and kind in text_of:
+        return {key: value for key, value in content.items() if key not in TOWERS} | {"model_type": text_of[kind]}
     if text is None:
-        return {**content, "model_type": text_of[kind]} if kind in text_of else content
+        return content
     if not isinstance(text, dict):
         raise ValueError(f"text_config: expected the keys of a decoder, got {written(text)}")
-    whole = model_classes()[kind].defaults if kind in text_of else {}
-    tied = {TIED: content.get(TIED, text.get(TIED, whole.get(TIED)))}
-    own = {"model_type": text.get("model_type") or text_of.get(kind, kind)}
-    return {**text, **own, **(tied if tied[TIED] is not None else {})}
+    own = {**text, "model_type": text.get("model_type") or text_of.get(kind, kind)}
+    tied = _tie(content, own)[0]
+    return own if tied is None else {**own, TIED: tied}
+
+
+def _tie(content: Mapping[str, Any], text: Mapping[str, Any]) -> tuple[Any, str]:
+    """Whether tables are tied where a file has a text part, and which rule says so where its keys or classes disagree.
+
+    What one of the two parts states counts. Of two that differ the class of the whole model chooses. Without either they are tied where both
+    classes tie them: a default of one class may be that of one of its models (Mistral 3's is that of Ministral 3 3B, not of Mistral Small).
+    """
+    kind, named = str(content.get("model_type")), str(text["model_type"])
+    classes, family = model_classes(), model_types().families.get(named)
+    whole, own = content.get(TIED), text.get(TIED)
+    if whole is not None and own is not None and whole != own:
+        tied, by = (own, "text_config") if kind in TIED_BY_TEXT else (whole, "the whole file")
+        if kind in TIED_BY_EITHER:
+            tied, by = True, "either part, where one is true"
+        return tied, f"{TIED} is {whole} for the whole file and {own} in its text_config: {by} decides in {kind}"
+    if kind not in model_types().text_of or family is None:
+        return (whole if own is None else own), ""
+    of_whole, of_text = (classes[name].defaults.get(TIED, False) for name in (kind, family.as_class or named))
+    if whole is None and own is None:
+        tied = of_whole and of_text
+        line = (
+            f"{TIED} is in neither part: taken as {tied}, though by default {kind} has {of_whole} and {named} {of_text}"
+        )
+        return tied, "" if of_whole == of_text else line
+    stated, read = (own, of_whole) if whole is None else (whole, of_text)
+    unread = kind not in TIED_BY_EITHER and (whole is None) != (kind in TIED_BY_TEXT) and stated != read
+    part = "text_config alone" if whole is None else "the whole file alone"
+    return stated, f"{TIED} is {stated} in {part}: taken so, though {kind}'s class has {read} there" if unread else ""
+
+
+def deciding(content: Mapping[str, Any]) -> list[str]:
+    """Which rule decided where keys of a config.json disagree: on tied tables, on windows."""
+    text, own = content.get("text_config", content.get("llm_config")), text_part(content)
+    lines = [] if text is None else [_tie(content, {**text, "model_type": own["model_type"]})[1]]
+    design, window = architecture_of(own), own.get("sliding_window")
+    windowed = "window=" in names_of(design.layers[:1])[0] or bool(design.n_local[0])
+    if window and not windowed:
+        switch = "use_sliding_window" if "use_sliding_window" in settings_of(own).values else ""
+        why = f"{switch} is off" if switch and not own.get(switch) else "no layer of it is said to have one"
+        lines.append(f"sliding_window is {window:,}, which no layer has: {why}")
+    if own.get("layer_types") and any(own.get(key) is not None for key in PATTERNS):
+        with contextlib.suppress(ValueError):
+            other = architecture_of({key: value for key, value in own.items() if key != "layer_types"})
+            if str(other.columns()) != str(design.columns()):
+                lines.append("layer_types decides which layers there are, against the pattern beside it")
+    return [f"Its config.json: {line}." for line in lines if line]
 
 
 #: Formats of ours by the quantisation that a config.json names.
@@ -92,25 +152,70 @@ STORED = {
     "nvfp4": "nvfp4",
     "nvfp4-pack-quantized": "nvfp4",
 }
+#: Keys that state how weights are stored, the first that is given counts; then that of experts alone, of the KV cache, and the type of all.
+FORMAT_KEYS = ("quantization_config", "compression_config", "quantization", "weight_quantization")
+BITS = ("bits", "w_bit", "num_bits")
+KV_KEYS = ("kv_cache_scheme", "kv_cache_quant_algo")
+DTYPES = ("dtype", "torch_dtype")
 
 
 def stored_format(content: Mapping[str, Any]) -> tuple[str, str]:
     """How a config.json says its weights are stored, in its words, and as a format of ours; "" where it says nothing or we have none."""
-    text = content.get("text_config")
-    said = content.get("quantization_config") or (text.get("quantization_config") if isinstance(text, dict) else None)
+    parts = [content, *(part for key in ("text_config", "llm_config") if isinstance(part := content.get(key), dict))]
+    given = {key: part[key] for key in FORMAT_KEYS for part in reversed(parts) if part.get(key)}
+    found = {key: _stated(value) for key, value in given.items()}
+    words, name = next(iter(found.values()), ("", ""))
+    for key, (other, theirs) in [*found.items()][1:]:
+        if theirs != name:
+            words += f" in {next(iter(found))}, which counts, and {other} in {key}"
+    dtype = next((str(part[key]) for part in parts for key in DTYPES if part.get(key)), "").removeprefix("torch.")
+    if not words and dtype.startswith("float8"):
+        words, name = dtype, "fp8"
+    for key in ("expert_dtype", *KV_KEYS):
+        said = next((of[key] for of in (*parts, *given.values()) if isinstance(of, dict) and of.get(key)), None)
+        if said is not None and str(said).lower().removeprefix("torch.") not in (*BYTES, "auto", "none"):
+            words, name = _beside(key, said, words, name)
+    return words, name
+
+
+def _beside(key: str, said: Any, words: str, name: str) -> tuple[str, str]:
+    """A format with one of experts alone, which ours have in mxfp4 and nvfp4 alone, or with one of the KV cache."""
+    bits = said.get("num_bits") if isinstance(said, dict) else {"fp8": 8, "int8": 8, "nvfp4": 4}.get(str(said).lower())
+    of_cache = f"{bits} bits" if key in KV_KEYS and bits else written(said)
+    words = f"{words or 'in 16 bits'}, {'KV cache' if key in KV_KEYS else 'experts'} in {of_cache}"
+    whole = f"{name or 'fp16'}_kv{bits}"
+    return words, whole if key in KV_KEYS and whole in FORMATS else ""
+
+
+def _stated(said: Any) -> tuple[str, str]:
+    """What one of these keys says, in its words and as a format of ours."""
     if not isinstance(said, dict):
-        return "", ""
+        return str(said).lower()[:60], STORED.get(str(said).lower(), "")
     method = str(said.get("quant_method", "")).lower()
-    bits = said.get(
-        "bits", said.get("w_bit", 4 if said.get("load_in_4bit") else 8 if said.get("load_in_8bit") else None)
-    )
+    stated = next((said[key] for key in BITS if said.get(key) is not None), None)
+    bits = 4 if said.get("load_in_4bit") else 8 if said.get("load_in_8bit") else stated
+    if not method and "group_size" in said and bits:
+        return _mlx(said, bits)
     name = str(said.get("quant_algo") or (said.get("format") if method == "compressed-tensors" else method)).lower()
-    words = f"{name}, {bits} bits" if bits else name
+    words = (f"{name}, {bits} bits" if bits else name) or written(said)
     if method in ("gptq", "awq") and bits == 4:
         return words, "w4a16"
     if method == "compressed-tensors" and name not in STORED:
         return _compressed(said, name)
     return words, STORED.get(name, "")
+
+
+def _mlx(said: Mapping[str, Any], bits: Any) -> tuple[str, str]:
+    """MLX's format of all layers, in groups of 64; none of ours where some layers but routers have another."""
+    mode, group = str(said.get("mode", "affine")), said["group_size"]
+    others = [
+        name
+        for name, own in said.items()
+        if isinstance(own, dict) and own.get("bits", bits) != bits and not name.endswith(("gate", "router"))
+    ]
+    words = f"MLX's {mode}, {bits} bits in groups of {group}" + (" and others" if others else "")
+    ours = mode if mode in STORED else f"mlx_{bits}bit" if (mode, group) == ("affine", 64) else ""
+    return words, ours if ours in FORMATS and not others else ""
 
 
 def _compressed(said: Mapping[str, Any], name: str) -> tuple[str, str]:
@@ -152,7 +257,10 @@ def architecture_of(content: Mapping[str, Any]) -> Architectures:
             raise ValueError(f"{key}: expected {plain!r}, got {written(config.get(key))}")
     counted = [key for key in EXPERTS if key in config.values]
     experts = next((key for key in counted if config.get(key) is not None), *counted[:1] or [""])
-    sparse = bool(family.experts) and config.get(experts) != 0
+    none = config.get(experts) == 0 and type(config.get(experts)) is int
+    if none and family.experts and not family.dense_at_zero:
+        raise ValueError(f"{experts}: expected a positive integer, as its class builds no FFN without experts, got 0")
+    sparse = bool(family.experts) and not none
     own = family.kinds(config)
     columns: Columns = {
         "depth": own["depth"] if "depth" in own else config.whole("num_hidden_layers"),
@@ -191,13 +299,26 @@ def family_named(name: str, content: Mapping[str, Any]) -> Family:
     if why := types.outside.get(name, MLA if mixed else ""):
         raise ValueError(f"model_type: expected layers that columns hold, got {name[:60]!r}, which has {why}")
     if found is None:
-        near = difflib.get_close_matches(name, types.families, n=1, cutoff=0.0)[0]
         raise ValueError(
-            f"model_type: expected a family that is read (docs/search-spaces.md), got {name[:60]!r}; the nearest is {near}"
+            f"model_type: expected a family that is read (docs/search-spaces.md), got {name[:60]!r}; the nearest is {_nearest(name, content)}"
         )
     if found.mixer not in ("latent_size", "layers") and content.get("kv_lora_rank") and content.get("use_mla", True):
         raise ValueError(f"model_type: expected layers that columns hold, got {name!r}, which has {MLA}")
     return found
+
+
+def _nearest(name: str, content: Mapping[str, Any]) -> str:
+    """The family whose class knows most of the keys that say something of layers, and has the fewest others; among equals by its name."""
+    types, classes = model_types(), model_classes()
+    given = {key for key in content if key not in types.harmless and key not in types.harmless_at}
+
+    def rank(kind: str) -> tuple[int, int, float]:
+        of = classes[types.families[kind].as_class or kind]
+        known = {*of.defaults, *of.renamed, *types.families[kind].more}
+        alike = difflib.SequenceMatcher(None, name, kind).ratio()
+        return len(given & known), -len({*of.defaults} - types.harmless - given), alike
+
+    return max(types.families, key=rank)
 
 
 def settings_of(content: Mapping[str, Any]) -> Config:
@@ -215,14 +336,34 @@ def settings_of(content: Mapping[str, Any]) -> Config:
         if spelt in given and value != values[spelt]:
             raise ValueError(f"{key}: expected {written(values[spelt])}, as {given[spelt]} says, got {written(value)}")
         known = spelt in values or spelt in family.plain
-        if not known and key not in model_types().harmless and not _of_another_class(key):
+        off = model_types().harmless_at
+        if not known and key in off and value is not None and value not in off[key]:
+            raise ValueError(f"{key}: expected {' or '.join(map(written, off[key]))}, got {written(value)}")
+        if not known and key not in model_types().harmless and key not in off and not _of_another_class(key):
             raise ValueError(
                 f"{key}: expected keys of a {name} model, got one that is not read and may change its layers; "
                 "remove it if it does not"
             )
         if known:
             values[spelt], given[spelt] = value, key
+    for key in family.listed:
+        values[key] = _of_all_layers(key, values.get(key), values.get("num_hidden_layers"))
     return Config(values)
+
+
+def _of_all_layers(key: str, value: Any, depth: Any) -> Any:
+    """The one value of a key whose class takes a list, one a layer.
+
+    Raises:
+        ValueError: another number of values, or several.
+    """
+    if not isinstance(value, list):
+        return value
+    if len(value) != depth:
+        raise ValueError(f"{key}: expected one value or {depth}, one a layer, got {len(value)}")
+    if value.count(value[0]) < depth:
+        raise ValueError(f"{key}: expected one value for all layers, got several; such layers have no columns here")
+    return value[0]
 
 
 def _of_another_class(key: str) -> bool:

@@ -32,15 +32,11 @@ class Config:
         """A positive integer, or one of at least 0.
 
         Raises:
-            ValueError: another value, or one value a layer.
+            ValueError: another value, as a list is.
         """
         value = self.values.get(key)
-        if isinstance(value, list) and value:
-            if len(set(map(str, value))) > 1:
-                raise ValueError(
-                    f"{key}: expected one value for all layers, got several; such layers have no columns here"
-                )
-            value = value[0]
+        if isinstance(value, list) and len(set(map(str, value))) > 1:
+            raise ValueError(f"{key}: expected one value for all layers, got several; such layers have no columns here")
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST:
             what = "a positive integer" if least else "0 or a positive integer"
             what = f"at most {LARGEST:,}" if isinstance(value, (int, float)) and value > LARGEST else what
@@ -90,7 +86,7 @@ def full_attention(config: Config) -> Columns:
 
 def window_everywhere(config: Config) -> Columns:
     """A window in every layer where there is one (Mistral, Mixtral, Phi-3)."""
-    return _alike(config, "local") if config.get("sliding_window") else {}
+    return {} if config.get("sliding_window") is None else _alike(config, "local")
 
 
 def _alike(config: Config, kind: str) -> Columns:
@@ -102,7 +98,7 @@ def _alike(config: Config, kind: str) -> Columns:
     if any(each != kind for each in config.layers(lambda i: kind)):
         names = " or ".join(name for name, each in KIND_OF.items() if each == kind)
         raise ValueError(
-            f"layer_types: expected {names} alone in this family, got {written(config.get('layer_types'))}"
+            f"layer_types: expected {names} alone, as the other keys have it, got {written(config.get('layer_types'))}"
         )
     return local(config, [kind] * config.whole("num_hidden_layers"))
 
@@ -121,7 +117,7 @@ def window_if_switched_on(config: Config) -> Columns:
 def window_from_a_layer(config: Config) -> Columns:
     """A window from layer max_window_layers on where use_sliding_window says so (Qwen2, Qwen3)."""
     if not config.get("use_sliding_window") or config.get("sliding_window") is None:
-        return {}
+        return full_attention(config)
     first = config.count("max_window_layers")
     return local(config, config.layers(lambda i: "local" if i >= first else "full"))
 
@@ -129,7 +125,7 @@ def window_from_a_layer(config: Config) -> Columns:
 def qwen2_moe(config: Config) -> Columns:
     """A window in every other layer below max_window_layers where use_sliding_window says so."""
     if not config.get("use_sliding_window") or not config.get("sliding_window"):
-        return {}
+        return full_attention(config)
     last = config.count("max_window_layers")
     return local(config, config.layers(lambda i: "local" if (i + 1) % 2 and i < last else "full"))
 
@@ -137,7 +133,7 @@ def qwen2_moe(config: Config) -> Columns:
 def smollm3(config: Config) -> Columns:
     """A window in the layers that know positions where use_sliding_window says so."""
     if not config.get("use_sliding_window") or config.get("sliding_window") is None:
-        return {}
+        return full_attention(config)
     rotated, every = config.get("no_rope_layers"), config.whole("no_rope_layer_interval")
     has_rope = [bool((i + 1) % every) for i in range(config.whole("num_hidden_layers"))] if rotated is None else rotated
     return local(config, config.layers(lambda i: "full" if has_rope[i] else "local"))
@@ -153,12 +149,39 @@ def windows(period: int) -> Callable[[Config], Columns]:
     return read
 
 
+def full_first(config: Config) -> Columns:
+    """Full attention in the first layer of four, a window in the others where there is one (CWM)."""
+    kinds = config.layers(lambda i: "local" if i % 4 else "full")
+    return local(config, kinds) if config.get("sliding_window") else {}
+
+
+def granite_swa(config: Config) -> Columns:
+    """The same with sinks as further parameters."""
+    sinks = config.whole("num_hidden_layers") * config.whole("num_attention_heads")
+    return {**local(config, config.layers(lambda i: "local" if i % 4 else "full")), "further_parameters": sinks}
+
+
+def hyperclovax(config: Config) -> Columns:
+    """Full attention, and two norms a layer more where use_post_norm says so."""
+    return {**full_attention(config), "norms_per_layer": 4 if config.get("use_post_norm") else 2}
+
+
+def bitnet(config: Config) -> Columns:
+    """Full attention, and a norm before o_proj and before down_proj as further parameters."""
+    sizes = config.whole("hidden_size") + config.whole("intermediate_size")
+    return {**full_attention(config), "further_parameters": config.whole("num_hidden_layers") * sizes}
+
+
 def exaone4(config: Config) -> Columns:
-    """Windows in three layers of four, where there is a window."""
+    """Windows in three layers of four, where there is a window; a pattern may be a number of layers or letters, LLLG."""
+    pattern = config.get("sliding_window_pattern")
     if config.get("sliding_window") is None:
-        return {}
-    every = config.whole("sliding_window_pattern")
-    return local(config, config.layers(lambda i: "local" if (i + 1) % every else "full"))
+        return full_attention(config)
+    if isinstance(pattern, str) and pattern and {*pattern} <= {"L", "G"}:
+        return local(config, config.layers(lambda i: "local" if pattern[i % len(pattern)] == "L" else "full"))
+    return local(
+        config, config.layers(lambda i: "local" if (i + 1) % config.whole("sliding_window_pattern") else "full")
+    )
 
 
 def local(config: Config, kinds: Sequence[str]) -> Columns:
@@ -309,7 +332,7 @@ def latent_sizes(config: Config) -> Columns:
         "head_dim": size,
         "latent_size": config.whole("kv_lora_rank"),
         "latent_rope": rope,
-        "latent_queries": config.count("q_lora_rank"),
+        "latent_queries": 0 if config.get("q_lora_rank") is None else config.whole("q_lora_rank"),
         "value_dim": config.whole("v_head_dim"),
         # its keys and values come of the latent vector, so this key sizes nothing
         "n_kv_heads": config.whole("num_attention_heads"),
@@ -384,10 +407,13 @@ def minimax_m2(config: Config) -> Columns:
 
 
 def gpt_oss(config: Config) -> Columns:
-    """Windows; sinks and the biases of o_proj, router and experts as further parameters."""
-    d, experts, size = (config.whole(key) for key in ("hidden_size", "num_local_experts", "intermediate_size"))
-    small = config.whole("num_attention_heads") + d + experts + experts * (2 * size + d)
-    return {**windows(2)(config), "further_parameters": config.whole("num_hidden_layers") * small}
+    """Windows; sinks and biases as further parameters, those of experts that a token does not use as tables, of which it takes some rows."""
+    keys = ("num_hidden_layers", "hidden_size", "num_local_experts", "intermediate_size", "num_experts_per_tok")
+    depth, d, experts, size, chosen = (config.whole(key) for key in keys)
+    bias = 2 * size + d
+    small = config.whole("num_attention_heads") + d + experts + chosen * bias
+    apart = {"further_parameters": depth * small, "table_parameters": depth * (experts - chosen) * bias}
+    return {**windows(2)(config), **apart}
 
 
 def mellum(config: Config) -> Columns:
@@ -412,6 +438,11 @@ def deltanet(config: Config) -> Columns:
         "linear_kernel": config.whole("linear_conv_kernel_dim"),
         "attention_gate": True,
     }
+
+
+def qwen2_vl(config: Config) -> Columns:
+    """Heads that fill the width, and a window from a layer on, as in Qwen2."""
+    return {**whole_heads(config), **window_from_a_layer(config)}
 
 
 def whole_heads(config: Config) -> Columns:
@@ -449,6 +480,23 @@ def lfm2_moe(config: Config) -> Columns:
     """Short convolutions beside attention, and first layers with a dense FFN."""
     kinds = config.layers(lambda i: "full", "conv")
     return {**_convolutions(config, kinds), **dense_first(config, config.count("num_dense_layers"))}
+
+
+def lfm3(config: Config) -> Columns:
+    """Short convolutions beside windows and full attention, whose heads have a gate each as further parameters."""
+    depth, types = config.whole("num_hidden_layers"), config.get("layer_types")
+    if types is None:
+        of_four = ("conv", "conv", "full_attention", "conv")
+        types = ["sliding_attention" if i and i % 4 == 0 else of_four[i % 4] for i in range(depth)]
+    names = ("full_attention", "sliding_attention", "conv")
+    kinds = [KIND_OF[name] for name in one_each("layer_types", types, depth, names)]
+    gates = config.whole("hidden_size") * config.whole("num_attention_heads") * bool(config.get("use_attention_gate"))
+    return {
+        **_convolutions(config, kinds),
+        **local(config, kinds),
+        "norms_per_layer": 4 if config.get("use_sandwich_norm") else 2,
+        "further_parameters": gates * (depth - kinds.count("conv")),
+    }
 
 
 def _convolutions(config: Config, kinds: list[str]) -> Columns:

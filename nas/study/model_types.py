@@ -30,6 +30,8 @@ class Family:
     mixer: str = ""
     kinds: Callable[[Config], dict[str, Any]] = config_kinds.full_attention
     as_class: str = ""
+    dense_at_zero: bool = False
+    listed: tuple[str, ...] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
     plain: Mapping[str, Any] = field(default_factory=dict)
 
@@ -48,13 +50,14 @@ class Family:
 
 @dataclass(frozen=True)
 class ModelTypes:
-    """Families and their variants, text parts of larger models, families that no columns hold and why, keys that size nothing."""
+    """Families and their variants, text parts of larger models, families that no columns hold and why, keys that size nothing or at some values."""
 
     families: Mapping[str, Family]
     variants: tuple[Family, ...]
     text_of: Mapping[str, str]
     outside: Mapping[str, str]
     harmless: frozenset[str]
+    harmless_at: Mapping[str, list[Any]]
 
 
 @cache
@@ -66,7 +69,8 @@ def model_types() -> ModelTypes:
         tuple(map(_family, content["variants"])),
         content["text_of"],
         content["outside"],
-        frozenset(f"{content['harmless']} {content['drafts']}".split()),
+        frozenset(f"{content['harmless']} {content['drafts']} {content['formats']}".split()),
+        content["harmless_at"],
     )
 
 
@@ -74,7 +78,8 @@ def _family(entry: dict[str, Any]) -> Family:
     period, name = entry.pop("period", 0), entry.pop("kinds", "full_attention")
     module = config_kinds if hasattr(config_kinds, name) else config_blocks
     read = config_kinds.windows(period) if period else getattr(module, name)
-    return Family(**{**entry, "llama_cpp": tuple(entry.get("llama_cpp", ())), "kinds": read})
+    lists = {key: tuple(entry.get(key, ())) for key in ("llama_cpp", "listed")}
+    return Family(**{**entry, **lists, "kinds": read})
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from nas.export.stack_files import architecture_fields
 from nas.study import config_file
 from objectives import outside
 
+GROUPED = 8  # elements of 16 bits to which grouped_mm aligns rows
 TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id")
 
 
@@ -62,6 +63,11 @@ def cautions(model: Model) -> list[str]:
         lines.append(
             "the auxiliary loss is off in config.json: train with output_router_logits=True, validate without it, "
             "or every loss reported contains it"
+        )
+    if model.sparse and model.column("expert_size") % GROUPED:
+        lines.append(
+            f"transformers' default kernel for experts takes sizes that are multiples of {GROUPED}, not {model.column('expert_size')}: "
+            f"--expert-multiple {GROUPED} rounds them"
         )
     if not model.weights:
         lines.append(

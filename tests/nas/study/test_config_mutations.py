@@ -1,4 +1,4 @@
-"""config.json of every family with one key changed, left out or added: the parameters of transformers, or a refusal that names the key."""
+"""config.json of every family with keys changed, left out or added: what transformers builds and caches of it, or a refusal that names the key."""
 
 import contextlib
 import copy
@@ -6,14 +6,23 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nas.search.assembly import assemble
 from nas.study.config_file import architecture_of, read_config, text_part
 from nas.study.model_types import model_classes, model_types
+from objectives import counts, memory
 from objectives.counts import total
+from objectives.dimensions import Dimensions
+from objectives.precision import precision
+from objectives.scenario import Scenario
+from search_spaces.architectures import Architectures
+from search_spaces.layer_kinds import read_blocks
 from tests.sources import ROOT
 
 Content = dict[str, Any]
@@ -93,6 +102,14 @@ OWN: dict[str, Content] = {
     "helium": {"head_dim": 16},
     "youtu": {key: value for key, value in LATENT.items() if key not in ROUTED},
     "minicpm3": {key: value for key, value in LATENT.items() if key not in ROUTED},
+    "cwm": {"head_dim": 16},
+    "internlm3": {"head_dim": 16},
+    "iquestcoder": {"head_dim": 16},
+    "vaultgemma": {"head_dim": 16},
+    "flex_olmo": {"num_experts": 4, "num_experts_per_tok": 2},
+    "lfm3": {"head_dim": 16, "num_hidden_layers": 6},
+    "gemma4_unified_text": {"num_hidden_layers": 12, "global_head_dim": 32},
+    "gpt2": {"n_inner": 96},
     "falcon_h1": {"mamba_d_ssm": 128, "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_state": 12},
 }
 FURTHER = {
@@ -135,8 +152,19 @@ SIZED = (
 )
 
 
+#: Keys that say windows together, tried where a family's class has one of them.
+TOGETHER: tuple[Content, ...] = (
+    {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 2},
+    {"use_sliding_window": False, "sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"] * 2},
+    {"use_sliding_window": True, "sliding_window": 8, "layer_types": ["full_attention", "sliding_attention"] * 2},
+    {"sliding_window": None, "layer_types": ["full_attention", "sliding_attention"] * 2},
+    {"sliding_window": None},
+    {"attention_chunk_size": 8, "layer_types": ["chunked_attention", "full_attention"] * 2},
+)
+
+
 def changes(kind: str, base: Content) -> Iterator[tuple[str, Content]]:
-    """The small model with one of its family's keys left out or changed."""
+    """The small model with one of its family's keys left out or changed, or with several that belong together."""
     defaults = model_classes()[kind].defaults
     for key in KEYS:
         if key in base:
@@ -144,6 +172,9 @@ def changes(kind: str, base: Content) -> Iterator[tuple[str, Content]]:
         if key in base or key in defaults:
             for value in values(key, base.get(key, defaults.get(key)), own=True):
                 yield f"{key}={value}", base | {key: value}
+    for keys in TOGETHER:
+        if own := {key: value for key, value in keys.items() if key in defaults}:
+            yield f"{own}", base | own
 
 
 def additions(kind: str, base: Content) -> Content:
@@ -153,7 +184,7 @@ def additions(kind: str, base: Content) -> Content:
         if key not in base and key not in model_classes()[kind].defaults:
             for value in values(key, None, own=False):
                 with contextlib.suppress(ValueError):
-                    ours(kind, base | {key: value})
+                    architecture_in(kind, base | {key: value})
                     added[key] = value
     return added
 
@@ -165,20 +196,37 @@ def values(key: str, now: Any, *, own: bool) -> list[Any]:
     if isinstance(now, bool):
         return [not now]
     if isinstance(now, int) and any(part in key for part in SIZED):
-        return [2 * now, max(now // 2, 1)] if own else [2 * now]
+        return [2 * now, max(now // 2, 1), 0, [now] * 3] if own else [2 * now]
     if now is None and any(part in key for part in SIZED):
-        return [2, 16] if own else [2]
+        return [2, 16, 0] if own else [2]
     return [True] if now is None and (key.startswith(("use_", "tie_")) or key.endswith("bias")) else []
 
 
+TABLES = ("embed_tokens_per_layer", "wpe")  # of which a token takes one row
 TOWERS = ("visual", "vision_tower", "multi_modal_projector")  # in the names of a model's weights
 
 
-def of_transformers(kind: str, content: Content) -> int:
-    """Parameters of the decoder that transformers builds, on the meta device.
+@dataclass(frozen=True)
+class Facts:
+    """What is compared: parameters, those that a token uses, windows of layers with a cache, elements of keys and values of TOKENS tokens."""
+
+    parameters: int
+    active: int
+    windows: tuple[int, ...]
+    cached: int
+
+
+TOKENS = 64
+EXPERTS_OF = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+CHOSEN_OF = ("num_experts_per_tok", "top_k_experts", "moe_k", "moe_topk")
+_CACHED: dict[Any, tuple[tuple[int, ...], int]] = {}  # by what attention is made of
+
+
+def of_transformers(kind: str, content: Content) -> Facts:
+    """The decoder that transformers builds, and its cache after a prompt, on the meta device.
 
     Raises:
-        Exception: transformers does not build it.
+        Exception: transformers does not build it, or it cannot run.
     """
     import torch
     import transformers
@@ -194,20 +242,75 @@ def of_transformers(kind: str, content: Content) -> int:
         if kind == "mistral4":
             keys.setdefault("tie_word_embeddings", False)  # the text's default, which the whole ties
         tied = {key: keys.pop(key) for key in ("tie_word_embeddings",) if key in keys}
+        if kind.startswith("qwen2"):  # which wants sections that fit the head
+            half = keys.get("hidden_size", 64) // keys.get("num_attention_heads", 4) // 2
+            keys.setdefault("rope_parameters", {"rope_type": "default", "mrope_section": [half, 0, 0]})
         config = transformers.AutoConfig.for_model(whole, text_config={"model_type": kind, **keys}, **tied)
         builder = transformers.AutoModelForImageTextToText
     with torch.device("meta"):
-        model = builder.from_config(config)
-    return sum(p.numel() for name, p in model.named_parameters() if not any(part in name for part in TOWERS))
+        model = builder.from_config(config, dtype=torch.bfloat16).eval()
+    text = config.get_text_config(decoder=True)
+    sizes = {name: p for name, p in model.named_parameters() if not any(part in name for part in TOWERS)}
+    total = sum(p.numel() for p in sizes.values())
+    experts = sum(p.numel() for name, p in sizes.items() if ".experts." in name)
+    count, chosen = (next((n for key in of if (n := getattr(text, key, None))), 1) for of in (EXPERTS_OF, CHOSEN_OF))
+    tables = sum(p.numel() for name, p in sizes.items() if any(part in name for part in TABLES))
+    active = total - tables - experts + experts * (chosen[0] if isinstance(chosen, list) else chosen) // count
+    return Facts(total, active, *cache_of(model, config, sizes))
 
 
-def ours(kind: str, content: Content) -> int:
-    """Parameters of the architecture that we read."""
+def cache_of(model: Any, config: Any, sizes: Content) -> tuple[tuple[int, ...], int]:
+    """Windows of the layers that keep keys and values of a prompt, and how many elements they keep of it."""
+    import torch
+    import transformers
+
+    cache, text = transformers.DynamicCache(config=config), config.get_text_config(decoder=True)
+    windows = [(type(layer).__name__, getattr(layer, "sliding_window", None)) for layer in cache.layers]
+    attention = [(name, p.shape[0]) for name, p in sizes.items() if "attn" in name or "attention" in name]
+    heads = [str(getattr(text, key, None)) for key in ("num_attention_heads", "num_key_value_heads", "head_dim")]
+    made_of = (text.model_type, str(windows), str(attention), *heads)
+    if made_of not in _CACHED:
+        with torch.device("meta"), torch.no_grad():
+            model(input_ids=torch.zeros((1, TOKENS), dtype=torch.long), past_key_values=cache, use_cache=True)
+        kept = [layer for layer in cache.layers if getattr(layer, "keys", None) is not None and layer.keys.numel()]
+        spans = [(layer, getattr(layer, "sliding_window", None)) for layer in kept]
+        elements = sum(
+            (part.shape[1] * part.shape[3]) * min(TOKENS, window or TOKENS)
+            for layer, window in spans
+            for part in (layer.keys, layer.values)
+        )
+        indexers = sum(name.endswith(".indexer") for name, _ in model.named_modules())  # which engines cache, too
+        elements += TOKENS * indexers * getattr(text, "index_head_dim", 0) if indexers else 0
+        _CACHED[made_of] = tuple(sorted(window for _, window in spans if window)), elements
+    return _CACHED[made_of]
+
+
+def ours(kind: str, content: Content) -> Facts:
+    """The architecture that we read, and its cache."""
+    design = architecture_in(kind, content)
+    listed = str(design.columns().get("layers", [""])[0])
+    windows = [int(design.window[0])] * int(design.n_local[0] - design.n_kv_shared_local[0])
+    for block in read_blocks(listed) if listed and not design.latent_size[0] else ():
+        windows += [block.columns["window"]] * block.columns.get("n_local", 0) if block.place == "mixer" else []
+    elements = memory.kv_cache_of(Dimensions(design), _scenario()) / 4  # bytes
+    return Facts(
+        int(counts.total(design)[0]), round(float(counts.active(design)[0])), tuple(sorted(windows)), round(elements[0])
+    )
+
+
+@cache
+def _scenario() -> Scenario:
+    scenario = assemble({}, {}).problem.scenario
+    return replace(scenario, precision=precision("fp32"), batch=1, input_tokens=TOKENS - 1, output_tokens=1)
+
+
+def architecture_in(kind: str, content: Content) -> Architectures:
+    """The architecture that we read."""
     if kind in model_types().text_of.values() and "_vl_" in kind:
         whole = next(name for name, text in model_types().text_of.items() if text == kind)
         tied = {key: content[key] for key in ("tie_word_embeddings",) if key in content}
-        return int(total(architecture_of(text_part({"model_type": whole, "text_config": content, **tied})))[0])
-    return int(total(architecture_of(content | {"model_type": kind}))[0])
+        return architecture_of(text_part({"model_type": whole, "text_config": content, **tied}))
+    return architecture_of(content | {"model_type": kind})
 
 
 NO_MODEL = ("step3p5",)  # families whose text part transformers builds within a larger model alone
