@@ -4,27 +4,16 @@ import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from search_spaces.columns import CALLED
+
 ALSO_CALLED = {
-    "depth": ("num_hidden_layers", "num_layers", "n_layers", "n_layer", "layers"),
-    "width": ("hidden_size", "d_model", "model_dim", "hidden_dim", "embedding_dim", "n_embd"),
-    "n_heads": ("num_attention_heads", "num_heads", "n_head", "heads", "attention_heads"),
-    "n_kv_heads": ("num_key_value_heads", "num_kv_heads", "n_kv_head", "kv_heads", "num_query_groups"),
-    "expert_size": (
-        *("moe_intermediate_size", "intermediate_size", "d_ff"),
-        *("ffn_hidden_size", "ffn_dim", "intermediate_dim", "n_inner"),
-    ),
-    "n_experts": ("num_local_experts", "num_experts", "n_routed_experts", "experts"),
-    "top_k": (
-        *("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "topk"),
-        *("active_experts", "num_active_experts", "n_active_experts"),
-    ),
+    **CALLED,
     "parameters": ("params", "n_params", "num_params", "n_parameters", "num_parameters", "total_params"),
     "active_parameters": ("active_params", "n_active_params", "num_active_params", "activated_params"),
-    "tokens": ("n_tokens", "num_tokens", "train_tokens", "training_tokens"),
     "training_flops": ("train_flops", "training_flop"),
     "learning_rate": ("lr", "max_lr", "peak_lr", "max_learning_rate", "peak_learning_rate"),
     "batch": ("bs", "bsz", "batch_size", "global_batch_size"),
-}  # Hugging Face's names first, then what other tables call the same
+}
 ALIAS = {alias: name for name, aliases in ALSO_CALLED.items() for alias in aliases}
 PREFIX = re.compile(r"(?:(?:config|params|metrics|summary|hparams|model|model_config)[./])+")  # of a tracker
 IN_UNITS = re.compile(r"\s*[(\[]([kKMBT])[)\]]$")  # at the end of a name: `Tokens (B)`

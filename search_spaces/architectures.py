@@ -200,7 +200,7 @@ class Architectures:
 
         Needs depth, width, n_kv_heads and expert_size (or expert_ffn_ratio). `head_dim` is 64,
         `n_heads` width / head_dim and experts dense unless given; derived columns are checked
-        against the rest, other unknown ones ignored.
+        against the rest.
 
         Raises:
             ValueError: `column: expected X, got Y; do Z`, one line a fault.

@@ -1,6 +1,7 @@
 """Columns of architectures: names, words, defaults and types, and the reader of given columns."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import lru_cache
 from hashlib import blake2b
 from types import MappingProxyType
@@ -89,6 +90,29 @@ FILE_COLUMNS = (
     *("depth", "width", "head_dim", "n_heads", "n_kv_heads", "gqa", "n_experts", "top_k"),
     *("activation_rate", "expert_ffn_ratio", "expert_size", "ffn_ratio"),
 )
+NAMES = tuple(dict.fromkeys((*SHAPE, *ALIASES, *DEFAULTS)))  # every column that a design may be given by
+CALLED = {
+    "depth": ("num_hidden_layers", "num_layers", "n_layers", "n_layer", "layers"),
+    "width": ("hidden_size", "d_model", "model_dim", "hidden_dim", "embedding_dim", "n_embd"),
+    "head_dim": ("head_size", "d_head"),
+    "n_heads": ("num_attention_heads", "num_heads", "n_head", "heads", "attention_heads"),
+    "n_kv_heads": ("num_key_value_heads", "num_kv_heads", "n_kv_head", "kv_heads", "num_query_groups"),
+    "expert_size": (
+        *("moe_intermediate_size", "intermediate_size", "d_ff"),
+        *("ffn_hidden_size", "ffn_dim", "intermediate_dim", "n_inner"),
+    ),
+    "n_experts": ("num_local_experts", "num_experts", "n_routed_experts", "experts"),
+    "top_k": (
+        *("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "topk"),
+        *("active_experts", "num_active_experts", "n_active_experts"),
+    ),
+    "tokens": ("n_tokens", "num_tokens", "train_tokens", "training_tokens"),
+    "vocabulary": ("vocab_size", "vocab", "n_vocab", "vocabulary_size", "padded_vocab_size"),
+    "tied": ("tie_word_embeddings", "tie_embeddings", "tied_embeddings", "weight_tying"),
+}  # what other programs call columns: Hugging Face's names first, then what other tables say
+CALLED_BY = {other: name for name, others in CALLED.items() for other in others}
+NEAR = 0.85  # of difflib: a letter of seven may be another one
+MOST_FAULTS = 12
 
 
 def constant(value: Any, n: int, dtype: Any) -> AnyArray:
@@ -130,6 +154,28 @@ def worded(name: str, column: AnyArray) -> AnyArray:
     return found
 
 
+def near_column(name: str, given: Collection[str]) -> str:
+    """Return the column that a name which is none stands for, in other programs or misspelt, unless it is given too; else ""."""
+    meant = CALLED_BY.get(name.lower()) or next(iter(get_close_matches(name.lower(), NAMES, n=1, cutoff=NEAR)), "")
+    return "" if meant in given else meant
+
+
+def unknown_columns(names: Collection[str], beside: Collection[str] = ()) -> list[str]:
+    """Return a fault for each name that is neither a column of designs nor in `beside`, at most a dozen.
+
+    Args:
+        beside: further names that may be given, such as metrics.
+    """
+    unknown = [name for name in names if name not in NAMES and name not in beside]
+    faults = [
+        f"expected names of columns, got {name!r:.60}; "
+        + (f"did you mean {meant}?" if (meant := near_column(name, names)) else "leave it out")
+        for name in unknown
+    ]
+    more = len(faults) - MOST_FAULTS
+    return faults if more <= 0 else [*faults[:MOST_FAULTS], f"and {more} more"]
+
+
 class ColumnReader:
     """Reads user-given columns and reports all faults at once."""
 
@@ -137,6 +183,8 @@ class ColumnReader:
         self.given = {name: np.atleast_1d(np.asarray(value)) for name, value in columns.items() if value is not None}
         self.faults: list[str] = []
         self.faulty: set[str] = set()  # by what they follow from
+        if unknown := unknown_columns(tuple(map(str, columns))):
+            raise ValueError("\n".join(unknown))
         sizes = {len(value) for value in self.given.values()} or {0}
         if len(sizes - {1}) > 1:
             raise ValueError(f"architecture: expected columns of one length, got lengths {sorted(sizes)}")

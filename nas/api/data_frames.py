@@ -1,8 +1,10 @@
 """Architectures and metrics as pandas tables with their units in `attrs["units"]`."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from dataclasses import replace
 from html import escape
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -13,43 +15,110 @@ from nas.answer.outcome_files import file_columns
 from nas.answer.sureness import difference_columns, evidence_columns
 from nas.answer.witness import model_witnesses
 from nas.errors import UsageError
+from nas.files.faults import squashed
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Baseline, unit_of
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import from_models
 from nas.record.candidates import read_candidates
 from nas.record.store import GENE
-from nas.study.baselines import baseline
+from nas.study.baselines import baseline, model_named
 from objectives.loss_law.law import Law
 from objectives.plugins import importable
 from search_spaces.architectures import Architectures
-from search_spaces.columns import ALIASES, DEFAULTS, SHAPE
+from search_spaces.architectures import architectures_of as rows_of
+from search_spaces.arrays import frozen
+from search_spaces.columns import NAMES, PRECISIONS, names_of, unknown_columns
 
-Given = Architectures | pd.DataFrame | pd.Series | Mapping[str, Any] | Iterable[Mapping[str, Any]] | str | Path
+OneGiven = Architectures | pd.DataFrame | pd.Series | Mapping[str, Any] | str | Path
+Given = OneGiven | Iterable[OneGiven]
 NEEDED = "depth, width, n_kv_heads and expert_size"
-KNOWN = tuple(dict.fromkeys((*SHAPE, *ALIASES, *DEFAULTS)))
+CONFIG = {"model_type", "config"}  # a mapping with one of these is a config.json, or names one
+BESIDE = ("id", "question", "name", "model", "source", "seed", "state", "feasible", "extrapolates", "reason")
+OURS = re.compile(
+    rf"(?:{GENE}|violation_|difference_|evidence_|better_than_|regret).*|\w[\w.]*:\w+"
+)  # columns of tables
 
 
-def architectures_of(given: Given) -> Architectures:
-    """Return architectures from a table, columns, rows, one row, a candidate file or the name of a published model.
+def architectures_of(problem: Problem, given: Given) -> Architectures:
+    """Return architectures from a table, columns, rows, one row, a candidate file, or a published model (its name, or its config.json as path or content).
 
-    Unknown columns are ignored, unless one looks like a misspelt missing column.
+    An empty cell is not given. Designs without a vocabulary get the study's. Rows may have metrics beside their columns.
 
     Raises:
-        UsageError: rows that are not architectures, with their wrong columns.
+        UsageError: rows that are not architectures, with their wrong columns; a format or a device that is not the study's.
     """
+    if hasattr(given, "model_type") and hasattr(given, "to_dict"):
+        given = given.to_dict()
+    if isinstance(given, Iterable) and not isinstance(given, (str, Mapping, pd.DataFrame, pd.Series, np.ndarray)):
+        given = given if isinstance(given, Architectures) else list(given)
+    tied = isinstance(given, (pd.DataFrame, pd.Series, Mapping)) and "tied" in given
     if isinstance(given, Architectures):
-        return given
-    if isinstance(given, (str, Path)):
-        return _of_file_or_model(given)
-    table = given if isinstance(given, pd.DataFrame) else _frame(given)
+        found = given
+    elif isinstance(given, (str, Path)):
+        found = _of_file_or_model(given)
+    elif isinstance(given, Mapping) and not CONFIG.isdisjoint(given):
+        found = _of_model(given)
+    elif isinstance(given, list) and any(_is_model(row) for row in given):
+        found = Architectures.concatenate([architectures_of(problem, row) for row in given])
+    else:
+        found = _of_table(given if isinstance(given, pd.DataFrame) else _frame(given), problem)
+    return _of_study(found, problem, tied=tied)
+
+
+def _is_model(row: Any) -> bool:
+    return isinstance(row, (str, Path, Architectures)) or (isinstance(row, Mapping) and not CONFIG.isdisjoint(row))
+
+
+def _of_model(given: Mapping[str, Any]) -> Architectures:
+    try:
+        return baseline(given).architecture
+    except (UsageError, ValueError) as error:
+        raise UsageError(f"architectures: {error}") from None
+
+
+def _of_table(table: pd.DataFrame, problem: Problem) -> Architectures:
     if table.empty:
         raise UsageError(f"architectures: expected a row or more, got none; give {NEEDED}")
-    _refuse_misspelt(table)
+    names = tuple(map(str, table.columns))
+    own = (name.rpartition(":")[2] for name in problem.metric_names)
+    metrics = {*BESIDE, *importable("objectives.metrics"), *problem.scenario.figures, *own}
+    beside = [name for name in names if name.partition("@")[0] in metrics or OURS.fullmatch(name)]
+    if faults := unknown_columns(names, beside):
+        raise UsageError("\n".join(f"architectures: {fault}" for fault in faults))
+    designs = table[[name for name in table.columns if name in NAMES]]
     try:
-        return Architectures.from_columns({name: table[name].to_numpy() for name in KNOWN if name in table})
+        if len(designs) > 1 and designs.isna().any(axis=None):
+            return rows_of([row.dropna().to_dict() for _, row in designs.iterrows()])
+        return Architectures.from_columns({name: designs[name].to_numpy() for name in designs.dropna(axis=1)})
     except ValueError as error:
         raise UsageError(str(error)) from None
+
+
+def _of_study(designs: Architectures, problem: Problem, *, tied: bool) -> Architectures:
+    """Return designs with the study's vocabulary where they have none; `tied` says that they were given as tied or not.
+
+    Raises:
+        UsageError: a format or a device of another study.
+    """
+    scenario = problem.scenario
+    places = [here for _, here in scenario.devices] or [scenario]
+    formats = {each.precision.name for here in places for each in (here, *here.formats)}
+    for name in {PRECISIONS[place] for place in np.unique(designs.precision).tolist()} - {"", *formats}:
+        raise UsageError(
+            f"precision: expected {' or '.join(sorted(formats))}, as this study has it, got {name}; "
+            f"ask study.replace(precision={name!r})"
+        )
+    for name in {*names_of(np.unique(designs.device)).tolist()} - {"", *dict(scenario.devices)}:
+        if scenario.devices or squashed(name) not in squashed(scenario.device.name):
+            raise UsageError(f"device: expected one of this study, got {name}; ask study.replace(device={name!r})")
+    lacking = designs.vocabulary == 0
+    if not lacking.any():
+        return designs
+    headed = problem.headed(designs)
+    kept = ~lacking | (True if tied else ~designs.tied)
+    vocabulary = np.where(lacking, headed.vocabulary, designs.vocabulary)
+    return replace(designs, vocabulary=frozen(vocabulary), tied=frozen(np.where(kept, designs.tied, headed.tied)))
 
 
 def designs_of(problem: Problem, given: Given) -> Architectures:
@@ -61,7 +130,7 @@ def designs_of(problem: Problem, given: Given) -> Architectures:
     table = given if isinstance(given, pd.DataFrame) else None
     columns = [f"{GENE}{gene}" for gene in problem.space.genes]
     if table is None or not set(columns) <= set(table.columns):
-        return architectures_of(given)
+        return architectures_of(problem, given)
     genotypes = table[columns].to_numpy(dtype=np.float64)
     if not np.array_equal(genotypes, np.rint(genotypes)):
         raise UsageError(f"{GENE}…: expected whole numbers, got others; give every gene as its index")
@@ -69,10 +138,10 @@ def designs_of(problem: Problem, given: Given) -> Architectures:
 
 
 def _of_file_or_model(given: str | Path) -> Architectures:
-    if str(given).lower().endswith((".csv", ".jsonl")) or Path(given).is_file():
+    if str(given).lower().endswith((".csv", ".jsonl")) or (isfile(given) and Path(given).suffix != ".json"):
         return read_candidates(Path(given))[0]
     try:
-        return baseline(str(given)).architecture
+        return model_named(str(given)).architecture
     except UsageError as error:
         raise UsageError(f"architectures: {error}, or give a candidate file (.csv, .jsonl)") from None
 
@@ -99,14 +168,6 @@ def _frame(given: Any) -> pd.DataFrame:
         raise UsageError(f"architectures: expected columns of one length, got others ({error}); correct them") from None
 
 
-def _refuse_misspelt(table: pd.DataFrame) -> None:
-    absent = [name for name in KNOWN if name not in table]
-    for column in map(str, table.columns):
-        close = get_close_matches(column, absent, n=1, cutoff=0.85)
-        if close and column not in (*KNOWN, *importable("objectives.metrics")):
-            raise UsageError(f"architectures: expected names of columns, got {column!r}; did you mean {close[0]}?")
-
-
 def designs_table(architectures: Architectures) -> pd.DataFrame:
     """Return the columns of architectures, one row each."""
     return pd.DataFrame(file_columns(architectures, {}))
@@ -121,10 +182,10 @@ def metrics_table(
     return frame
 
 
-def evaluations_table(problem: Problem, evaluations: Evaluations) -> pd.DataFrame:
-    """Return evaluated rows as a table."""
+def evaluations_table(problem: Problem, evaluations: Evaluations, **more: Any) -> pd.DataFrame:
+    """Return evaluated rows as a table, with further columns."""
     metrics = {name: evaluations.metrics[name] for name in problem.metric_names}
-    return metrics_table(problem, problem.architectures(evaluations.genotypes), metrics)
+    return metrics_table(problem, problem.architectures(evaluations.genotypes), metrics, **more)
 
 
 def units(problem: Problem) -> dict[str, str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from threading import RLock
 from types import TracebackType
 from typing import Any, Self
 
@@ -48,8 +49,9 @@ class Optimizer:
     """
 
     def __init__(self, study: Study, log: Path | None, *, resume: bool) -> None:
-        self.study, self.log, self.content = study, log, b""
-        self._opened, self._search = ExitStack(), None if log is None else self._logged(log, resume=resume)
+        self.study, self.log, self.content, self._turn = study, log, b"", RLock()
+        self._opened = ExitStack()
+        self._search = None if log is None else self._logged(log, resume=resume)
 
     def _logged(self, log: Path, *, resume: bool) -> ToldSearch:
         """Return the search of a new log, or of one that is continued."""
@@ -126,8 +128,9 @@ class Optimizer:
         """
         if n is not None and (isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1):
             raise UsageError(f"ask: expected a whole number from 1 on, got {n!r}; correct it")
-        search, problem = self.search, self.study.problem
-        genotypes = search.hand_out(int(n or (problem.space.size if search.waits else 1)))
+        with self._turn:
+            search, problem = self.search, self.study.problem
+            genotypes = search.hand_out(int(n or (problem.space.size if search.waits else 1)))
         if not len(genotypes) and not search.ended:
             algo, able = self.study.config.algo, ", ".join(able_to("asynchronous"))
             more = f"give asynchronous=True, which {able} allow" if search.waits else "raise evaluations"
@@ -137,32 +140,39 @@ class Optimizer:
         return designs_table(problem.architectures(genotypes))
 
     def tell(self, designs: Given, values: Values) -> None:
-        """Pass values of proposed designs to the strategy, in any order and in any portions.
+        """Pass values of proposed designs to the strategy, in any order, in any portions and from any thread.
 
         values: a table or columns by metric, or rows of the objectives' values. Missing metrics are computed by the study. NaN,
-        an infinite value or a text in `reason` is a failure. The values are in the log when this returns.
+        an infinite value or a text in `reason` is a failure. The values are in the log when this returns. Designs that
+        were proposed before a kill may be told at once.
 
         Raises:
             UsageError: designs that were not proposed, unknown metrics or another number of rows; nothing is passed on.
         """
-        search, problem = self.search, self.study.problem
-        keys = problem.space.find(problem.headed(designs_of(problem, designs)))
-        for row, key in enumerate(keys.tolist()):
-            if key not in search.out or key in keys[:row]:
-                raise UsageError(
-                    f"tell: expected designs from ask() that have no values yet, each once, got another in row {row + 1}; tell rows of ask()"
-                )
-        told, reasons = told_values(problem, values, len(keys))
-        search.answer(with_told(problem, np.stack([search.pending[key] for key in keys.tolist()]), told, reasons))
+        with self._turn:
+            search, problem = self.search, self.study.problem
+            keys = problem.space.find(problem.headed(designs_of(problem, designs)))
+            for row, key in enumerate(keys.tolist()):
+                if key not in search.pending or key in keys[:row]:
+                    raise UsageError(
+                        f"tell: expected designs from ask() that have no values yet, each once, got another in row {row + 1}; tell rows of ask()"
+                    )
+            told, reasons = told_values(problem, values, len(keys))
+            search.answer(with_told(problem, np.stack([search.pending[key] for key in keys.tolist()]), told, reasons))
 
     @property
     def evaluated(self) -> pd.DataFrame:
-        """A table of everything passed to `tell`, in order, with its metrics."""
-        return evaluations_table(self.study.problem, self.search.archive.all())
+        """A table of everything passed to `tell`, in order, with its metrics, `feasible` and `reason` ("" if nothing failed)."""
+        with self._turn:
+            found = self.search.archive.all()
+        return evaluations_table(
+            self.study.problem, found, feasible=found.feasible, reason=list(found.reasons or [""] * len(found))
+        )
 
     def frontier(self) -> Frontier:
         """The frontier of everything passed to `tell`."""
-        evaluations, config = self.search.archive.all(), self.study.config
+        with self._turn:
+            evaluations, config = self.search.archive.all(), self.study.config
         how = f"{config.algo}, seed {config.seed}, {len(evaluations):,} architectures evaluated"
         members = evaluations[frontier_rows(evaluations)]
         return Frontier(
@@ -171,7 +181,8 @@ class Optimizer:
 
     def close(self) -> None:
         """Close the log; the search can be resumed from it."""
-        self._opened.close()
+        with self._turn:
+            self._opened.close()
 
     def __enter__(self) -> Self:
         return self
@@ -182,11 +193,12 @@ class Optimizer:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        content = self.content if self._search is None or self.log else self._search.store.connection.serialize()
+        with self._turn:
+            content = self.content if self._search is None or self.log else self._search.store.connection.serialize()
         return {"study": self.study, "log": self.log, "content": content}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self.__dict__.update(state, _search=None, _opened=ExitStack())
+        self.__dict__.update(state, _search=None, _opened=ExitStack(), _turn=RLock())
 
     def __repr__(self) -> str:
         config, place = self.study.config, f", logged in {self.log}" if self.log else ""
@@ -200,6 +212,8 @@ def told_values(problem: Problem, values: Values, n: int) -> tuple[dict[str, Flo
     Raises:
         UsageError: unknown metrics or another number of rows.
     """
+    if isinstance(values, pd.Series) and not isinstance(values.index, pd.RangeIndex):
+        values = values.to_dict()
     if isinstance(values, Sequence) and len(values) and isinstance(values[0], Mapping):
         values = pd.DataFrame(values)
     if not isinstance(values, (pd.DataFrame, Mapping)):
@@ -231,11 +245,24 @@ def told_values(problem: Problem, values: Values, n: int) -> tuple[dict[str, Flo
             ) from None
         if len(told[name]) != n:
             raise UsageError(f"values: {name}: expected {n} numbers, got {len(told[name])}; give one for each design")
-    if not told:
+    reasons = _reasons(values.get("reason", ""), n)
+    if not told and not all(reasons):
         raise UsageError(f"values: expected columns of metrics ({', '.join(problem.asked)}), got none; name them")
     if "loss" in told:
         told.setdefault("perplexity", of_losses(told["loss"]))
-    return told, [str(reason or "") for reason in values["reason"]] if "reason" in values else [""] * n
+    return told, reasons
+
+
+def _reasons(given: Any, n: int) -> list[str]:
+    """Why rows failed: one text for all, or one a row; "" where a cell is empty.
+
+    Raises:
+        UsageError: another number of rows.
+    """
+    texts = [given] * n if isinstance(given, str) or not np.iterable(given) else list(given)
+    if len(texts) != n:
+        raise UsageError(f"values: reason: expected {n} texts, got {len(texts)}; give one for each design")
+    return ["" if text is None or text != text or not text else str(text) for text in texts]
 
 
 def with_told(

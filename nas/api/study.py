@@ -29,7 +29,7 @@ from nas.api.study_keys import StudyKeys
 from nas.commands.requests import RunRequest
 from nas.commands.run import ran, resumed
 from nas.errors import UsageError
-from nas.exact.solution import solve
+from nas.exact.solution import SMALL, solve
 from nas.problem.breakdown import Explanation, explained
 from nas.problem.problem import Problem
 from nas.record.store import FILE, begun
@@ -39,7 +39,6 @@ from nas.search.loop import Search
 from nas.study.entry_points import refuse_contested
 from nas.study.layers import layered
 from nas.study.user_code import script_module
-from search_spaces.architectures import Architectures
 
 if TYPE_CHECKING:
     from nas.api.own_loops import Optimizer, OptunaObjective, PymooProblem
@@ -101,7 +100,7 @@ class Study:
         Raises:
             UsageError: rows that are not architectures, or that the latency model does not cover.
         """
-        problem, chosen = self.problem, self._with_vocabulary(designs_of(self.problem, architectures))
+        problem, chosen = self.problem, designs_of(self.problem, architectures)
         try:
             metrics, reasons = problem.metrics(chosen, assessment=(assessment := problem.assess(chosen)))
         except ValueError as error:
@@ -115,9 +114,6 @@ class Study:
         feasible = np.logical_and.reduce([np.array([not reason for reason in reasons]), *met])
         extrapolates = problem.scenario.law.extrapolates(chosen)
         return metrics_table(problem, chosen, metrics, feasible=feasible, extrapolates=extrapolates, reason=reasons)
-
-    def _with_vocabulary(self, given: Architectures) -> Architectures:
-        return given if given.vocabulary.any() else self.problem.headed(given)
 
     def sample(self, n: int, *, seed: int = 0) -> pd.DataFrame:
         """Return n distinct random architectures of the space (all, if it has fewer), evaluated.
@@ -219,8 +215,12 @@ class Study:
         from nas.api.own_loops import Optimizer
 
         at_once = bool(keys.pop("asynchronous", False))
-        assembled = self.replace(**cast(StudyKeys, {**keys, "algo": algo})).assembled
-        config = assembled.config
+        assembled = _assembled(self.config, {**self.keys, **keys, "algo": algo}, told=True)
+        config, size = assembled.config, assembled.problem.space.size
+        if not assembled.traits.takes_evaluations and size > SMALL:
+            raise UsageError(
+                f"optimizer: expected a strategy that your values guide, got {algo}, which solves {size:,} designs by the study's formulas; choose another"
+            )
         for key in ("workers", "executor", "optuna_storage"):
             if getattr(config, key) is not None:
                 raise UsageError(
@@ -273,7 +273,7 @@ class Study:
         Raises:
             UsageError: not exactly one architecture, or one that the latency model does not cover.
         """
-        chosen = self._with_vocabulary(architectures_of(architecture))
+        chosen = architectures_of(self.problem, architecture)
         if len(chosen) != 1:
             raise UsageError(f"explain: expected one architecture, got {len(chosen)}; choose a row")
         try:
@@ -361,12 +361,17 @@ def load_study(config: str | Path | None = None, **keys: Unpack[StudyKeys]) -> S
         raise UsageError(
             f"config: expected a file, a run folder or a name, got {kind}; give keys as load_study(**keys)"
         )
+    return Study(_assembled(config, keys), config, keys)
+
+
+def _assembled(config: str | Path | None, keys: Mapping[str, Any], *, told: bool = False) -> assembly.Study:
+    """The study of a file and keys; `told` if the caller tells values in place of its formulas."""
     plain = {key: plain_value(key, value) for key, value in keys.items()}
     raw, origins = layered(plain, [], None if config is None else str(config))
     if "algo" in keys:
         refuse_contested("strategies", str(keys["algo"]), "algo: ")
     placed = {path: origin for path, origin in origins.items() if not origin.startswith("--")}
-    return Study(assembly.assemble(raw, placed, frozenset(keys)), config, keys)
+    return assembly.assemble(raw, placed, frozenset(keys), told=told)
 
 
 def plain_value(key: str, value: Any) -> Any:

@@ -17,8 +17,9 @@ from objectives.table import mended, numbers_of, read_sheet
 from objectives.table_names import DONE, STATES, STATUS, inexact
 from search_spaces.architectures import Architectures, architectures_of
 from search_spaces.arrays import FloatArray, python_value
-from search_spaces.columns import ALIASES, DEFAULTS, FILE_COLUMNS, PRECISIONS
+from search_spaces.columns import NAMES, PRECISIONS, near_column, unknown_columns
 
+OF_TRAINING = "tokens"  # lists of trainings have others beside
 NAMED = ("id", "question", "name", "model")
 BEGINS = re.compile(r"[+-]?[.,]?\d")  # as a number does
 
@@ -48,10 +49,12 @@ def read_candidates(path: Path) -> tuple[Architectures, list[str]]:
     rows = read_rows(path)
     if not rows:
         raise UsageError(f"{path}: expected architectures, got an empty file; write one per row")
-    known = {*FILE_COLUMNS, *DEFAULTS}
-    if faults := inexact((name for name in rows[0] if name not in known), rows[0], FILE_COLUMNS, path):
+    further = [name for name in rows[0] if name not in NAMES]
+    misspelt = [name for name in further if near_column(name, rows[0]) not in ("", OF_TRAINING)]
+    faults = inexact(further, rows[0], {*NAMES} - {OF_TRAINING}, path)
+    if faults := faults or [f"{path}:1: {fault}" for fault in unknown_columns(misspelt)]:
         raise UsageError("\n".join(faults))
-    given: list[dict[str, Any]] = [{n: cell for n, cell in row.items() if n in known and cell} for row in rows]
+    given: list[dict[str, Any]] = [{n: cell for n, cell in row.items() if n in NAMES and cell} for row in rows]
     for row in given:
         written = str(row.get("precision", ""))
         if written not in PRECISIONS and normalised(written.strip()) in FORMATS:  # of measurements, not of designs
@@ -70,7 +73,7 @@ def read_numbers(path: Path) -> dict[str, FloatArray]:
         UsageError: unreadable, or a number that is written otherwise than Python writes it.
     """
     rows = read_rows(path)
-    further = [name for name in rows[0] if name not in {*FILE_COLUMNS, *DEFAULTS, *ALIASES}] if rows else []
+    further = [name for name in rows[0] if name not in NAMES] if rows else []
     numbers: dict[str, FloatArray] = {}
     for name in further:
         cells = [row[name] for row in rows]

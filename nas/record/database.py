@@ -44,7 +44,7 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
     with explained(path):
         if readonly:
             return _connect_readonly(path)
-        connection = sqlite3.connect(path)
+        connection = sqlite3.connect(path, check_same_thread=False)  # an optimizer's threads take turns
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
     return connection
@@ -96,19 +96,38 @@ def explained(path: Path) -> Iterator[None]:
         raise PlasError(
             f"{path}: expected an intact store, got {error}; it cannot be trusted, start a new run"
         ) from None
-    except sqlite3.DatabaseError as error:
-        text = str(error)
-        if "full" in text or "disk I/O" in text:
-            raise PlasError(
-                f"{path}: the disk is full or failing ({text}); free some space and continue with --resume"
-            ) from None
-        if "readonly" in text or "unable to open" in text:
-            raise UsageError(f"{path}: expected a writable folder, got {text}; choose another with --out") from None
-        if "locked" in text:
-            raise UsageError(f"{path}: expected a free store, got one in use; wait for the other process") from None
-        raise PlasError(
-            f"{path}: expected an intact store, got {text}; it cannot be trusted, start a new run"
-        ) from None
+    except sqlite3.Error as error:
+        raise _explained(path, error) from None
+
+
+FAULTS: Mapping[int, tuple[type[PlasError], str]] = {
+    **dict.fromkeys(
+        (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR),
+        (PlasError, "the disk is full or failing ({}); free some space and continue with --resume"),
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM),
+        (UsageError, "expected a writable folder, got {}; choose another with --out"),
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
+        (UsageError, "expected a free store, got one in use; wait for the other process"),
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_INTERRUPT),
+        (PlasError, "expected an intact store, got {}; it cannot be trusted, start a new run"),
+    ),
+}  # by SQLite's code
+FAILED = "expected to read and write it, got {}; what it holds is as it was: continue with --resume"
+
+
+def _explained(path: Path, error: sqlite3.Error) -> PlasError:
+    """What an error of SQLite says of a store; one of the calls to it, such as one after its end, says nothing of its content."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None and isinstance(error, (sqlite3.ProgrammingError, sqlite3.InterfaceError)):
+        return UsageError(f"{path}: expected an open store, got {error}; open it again (resume)")
+    kind, text = FAULTS.get((code or 0) & 0xFF, (PlasError, FAILED))
+    return kind(f"{path}: {text.format(error)}")
 
 
 Arrived = tuple[int, str, float, str]  # key of the architecture, metric, value, reason of failure

@@ -214,19 +214,21 @@ QUICK_OBJECTIVES = 3  # whose exact frontier in a large space takes seconds or m
 MOST_CHECKED = 64  # devices; more are made alike, from genes
 
 
-def assemble(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[str] | None = None) -> Study:
-    """The study that keys describe; `coded` are those that a user's own code gives (None: a command line).
+def assemble(
+    raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[str] | None = None, *, told: bool = False
+) -> Study:
+    """The study that keys describe; `coded` are those that a user's own code gives (None: a command line), which may also tell the values.
 
     Raises:
         UsageError: every fault at once, each with its line or flag.
     """
-    return study_of(read(raw, origins, coded))
+    return study_of(read(raw, origins, coded), told=told)
 
 
-def study_of(asked: ReadStudy, counted: int | None = None) -> Study:
+def study_of(asked: ReadStudy, counted: int | None = None, *, told: bool = False) -> Study:
     """The problem of a study that was read, with its questions, and what its strategy starts from.
 
-    counted: distinct evaluations by which strategies are compared (`with_choice`).
+    counted: distinct evaluations by which strategies are compared (`with_choice`); told: whether a caller tells the values.
 
     Raises:
         UsageError: what cannot be done together.
@@ -245,7 +247,7 @@ def study_of(asked: ReadStudy, counted: int | None = None) -> Study:
     notices += [*left_out, *asked.notices]
     notices += notices_of_tokens(asked.config, asked.laws, problem.space.specification.axes.tokens or [])
     notices += notices_of_alternatives(others, [*problem.scenario.by_format], notices)
-    return _searched_by(with_choice(asked, problem, counted), problem, notices, note)
+    return _searched_by(with_choice(asked, problem, counted, told=told), problem, notices, note)
 
 
 def _searched_by(asked: ReadStudy, problem: Problem, notices: list[str], note: str) -> Study:

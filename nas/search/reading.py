@@ -336,12 +336,13 @@ class Asked:
     """What a study asks of its search, besides the problem.
 
     evaluations: distinct ones (None: no number was given); at_once: designs that are evaluated together; bound: a clause, why the space is not to be
-    covered whole ("" where it may be).
+    covered whole ("" where it may be); told: whether a caller tells values in place of the study's formulas.
     """
 
     evaluations: int | None
     at_once: int = 1
     bound: str = ""
+    told: bool = False
 
 
 @dataclass(frozen=True)
@@ -353,16 +354,16 @@ class Choice:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
-def with_choice(asked: ReadStudy, problem: Problem, counted: int | None) -> ReadStudy:
+def with_choice(asked: ReadStudy, problem: Problem, counted: int | None, *, told: bool = False) -> ReadStudy:
     """A study with the strategy that `auto` picks, and the reason as its key `auto`; any other study without a reason of another's.
 
-    counted: distinct evaluations by which strategies are compared, None of a run by itself.
+    counted: distinct evaluations by which strategies are compared, None of a run by itself; told: whether a caller tells the values.
     """
     config = asked.config
     if config.algo != AUTO:
         said = config.auto if config.auto.startswith(f"{config.algo}, since ") else ""
         return replace(asked, config=config.model_copy(update={"auto": said}))
-    found: Choice = strategy_module(AUTO).choose(problem, asked_of(config, counted))
+    found: Choice = strategy_module(AUTO).choose(problem, replace(asked_of(config, counted), told=told))
     strategy = chosen_strategy(found.algo, found.parameters, Faults())
     assert strategy is not None
     picked: dict[str, Any] = {

@@ -29,7 +29,7 @@ GROUP = 5  # designs that `prior_guided` asks for at once
 class Facts:
     """What is known of a study before anything is evaluated.
 
-    formulas: whether every metric is a shipped formula; bound: a clause, why the space is not to be covered whole ("" where it may be); designs: of
+    formulas: whether every metric is a shipped formula, which nobody tells otherwise; bound: a clause, why the space is not to be covered whole ("" where it may be); designs: of
     the space; asked: evaluations (None: not said); priors: functions with the formula that approximates each; costly: whether a function says that an evaluation is dear;
     at_once: designs that are evaluated together; gp: whether the extra of `optuna_gp` is installed; prior: whether the package of `prior_guided` is.
     """
@@ -188,7 +188,7 @@ def facts_of(problem: Problem, asked: Asked) -> Facts:
     """What the rules read; nothing is evaluated for it."""
     own = problem.functions
     return Facts(
-        formulas=not own,
+        formulas=not own and not asked.told,
         bound=asked.bound or _uncovered(problem),
         designs=problem.space.size,
         objectives=len(problem.objectives),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from os.path import isdir
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
 from nas.problem.objective import Baseline, Budget, PickQuery
 from nas.problem.problem import Problem
-from nas.study.config_file import architecture_of, read_config
+from nas.study.config_file import architecture_of, read_config, text_part
 from objectives.display_text import shown_name
 from objectives.plugins import documents, normalised
 from objectives.published_models import MODELS, further_models, model_ids, models_named
@@ -31,7 +32,7 @@ def baselines_of(given: Sequence[str | Mapping[str, Any]], faults: Faults) -> li
 
 
 def baseline(item: str | Mapping[str, Any]) -> Baseline:
-    """A published model by name, the model of a config.json (`{config: path}`; `name` gives another, `towers: true` holds them too), or columns.
+    """A published model by name, the model of a config.json (its content, or `{config: path}`; `name` gives another, `towers: true` holds them too), or columns.
 
     Raises:
         UsageError: no such model, or a config.json that columns do not hold.
@@ -39,6 +40,11 @@ def baseline(item: str | Mapping[str, Any]) -> Baseline:
     """
     if isinstance(item, Mapping) and "config" in item:
         label, architecture = _of_config(item)
+    elif isinstance(item, Mapping) and "model_type" in item:
+        label, architecture = (
+            str(item.get("name", item["model_type"])),
+            architecture_of(text_part({key: value for key, value in item.items() if key != "name"})),
+        )
     else:
         label, architecture = _of_columns(item)
     return Baseline(shown_name(label), architecture)
@@ -69,7 +75,7 @@ def _of_config(item: Mapping[str, Any]) -> tuple[str, Architectures]:
         raise UsageError(
             f"config: expected the path of a config.json, got {given!r}; write {{config: model/config.json}}"
         )
-    path = Path(given, "config.json") if Path(given).is_dir() else Path(given)
+    path = Path(given, "config.json") if isdir(given) else Path(given)
     return str(item.get("name", _name_of(path))), read_config(path, towers=towers)
 
 
@@ -84,7 +90,7 @@ def config_path(text: str) -> Path | None:
     path = Path(text)
     if path.suffix == ".json":
         return path
-    return path / "config.json" if normalised(text) not in documents(MODELS) and path.is_dir() else None
+    return path / "config.json" if normalised(text) not in documents(MODELS) and isdir(path) else None
 
 
 def _of_columns(item: str | Mapping[str, Any]) -> tuple[str, Architectures]:

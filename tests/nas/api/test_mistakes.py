@@ -1,6 +1,7 @@
 """What a newcomer types from Python: other forms of the same thing are taken, what cannot be is one sentence, never a traceback."""
 
 import doctest
+import json
 import shutil
 from collections.abc import Callable
 from functools import cached_property
@@ -74,7 +75,15 @@ WRONG: dict[str, tuple[Any, str]] = {
     "empty": ([], "expected a row or more, got none"),
     "text": ({**QWEN, "depth": "deep"}, "depth: expected a positive integer, got deep"),
     "half": ({**QWEN, "depth": 24.5}, "depth: expected a positive integer, got 24.5"),
-    "missing value": ({**QWEN, "depth": None}, "depth: expected a positive integer, got None"),
+    "missing value": ({**QWEN, "depth": None}, "depth: expected a positive integer, got nothing"),
+    "other names": (
+        {**QWEN, "vocab_size": 49152, "tie_word_embeddings": False, "intermediate_size": 1, "num_key_value_heads": 2},
+        r"(?s)'vocab_size'; did you mean vocabulary\?.*did you mean tied\?.*'intermediate_size'.*'num_key_value_heads'",
+    ),
+    "unknown": (pd.DataFrame([{**QWEN, "banana": 2}]), "got 'banana'; leave it out"),
+    "other format": ({**QWEN, "precision": "int4"}, r"precision: expected fp16.*study.replace\(precision='int4'\)"),
+    "other device": ({**QWEN, "device": "l4"}, r"device: expected one of this study, got l4"),
+    "config of none": ({"model_type": "banana"}, "model_type: expected a family that is read"),
     "no model": ("qwen2.5", "expected a published model .* did you mean"),
     "no file": ("absent.csv", "absent.csv: expected a readable CSV, got No such file or directory"),
 }
@@ -85,6 +94,51 @@ def test_what_is_no_architecture_is_said(name: str, paper: nas.Study) -> None:
     given, said = WRONG[name]
     with pytest.raises(nas.UsageError, match=said):
         paper.evaluate(given)
+
+
+CONFIG = {
+    "model_type": "qwen2",
+    "hidden_size": 896,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 14,
+    "num_key_value_heads": 2,
+    "intermediate_size": 4864,
+    "vocab_size": 151936,
+    "tie_word_embeddings": True,
+}
+
+
+def test_a_config_is_read_as_what_it_is(paper: nas.Study, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    wanted = paper.evaluate("qwen2.5_0.5b")
+    for given in (tmp_path, f"{tmp_path}/config.json", CONFIG, {"config": str(tmp_path)}, [CONFIG]):
+        pd.testing.assert_frame_equal(paper.evaluate(given), wanted)
+    assert paper.explain(str(tmp_path)).metrics == paper.explain("qwen2.5_0.5b").metrics
+    both = paper.evaluate(["qwen2.5_0.5b", QWEN])
+    assert both.vocabulary.tolist() == [151936, 0]
+    assert both.total_ms[1] == paper.evaluate(QWEN).total_ms[0]
+    baselines = nas.load_study(baselines=[CONFIG]).assembled.baselines
+    assert [each.label for each in baselines] == ["qwen2"]
+    with pytest.raises(nas.UsageError, match=r"baselines.0: .*'vocab_size'; did you mean vocabulary"):
+        nas.load_study(baselines=[{**QWEN, "vocab_size": 49152}])
+
+
+def test_rows_may_give_other_columns_and_columns_that_are_given_count(paper: nas.Study, tmp_path: Path) -> None:
+    sparse = {**QWEN, "n_experts": 8, "top_k": 2}
+    both = paper.evaluate([QWEN, sparse])
+    pd.testing.assert_frame_equal(both, paper.evaluate(pd.DataFrame([QWEN, sparse])))
+    assert both.loss.tolist() == [paper.evaluate(QWEN).loss[0], paper.evaluate(sparse).loss[0]]
+    device = nas.load_study(preset="device")
+    plain, untied = device.evaluate(QWEN), device.evaluate({**QWEN, "tied": False})
+    assert untied.vocabulary[0] == plain.vocabulary[0] == device.problem.vocabulary
+    assert untied.params_total[0] == plain.params_total[0] + 896 * device.problem.vocabulary
+    file = tmp_path / "designs.csv"
+    for name, meant in {"n_expert": "n_experts", "vocab_size": "vocabulary", "num_attention_heads": "n_heads"}.items():
+        file.write_text(f"depth,width,n_kv_heads,expert_size,{name}\n24,896,2,4864,14\n")
+        with pytest.raises(nas.UsageError, match=meant):
+            paper.evaluate(file)
+    file.write_text("depth,width,n_kv_heads,expert_size,measured\n24,896,2,4864,14\n")
+    assert len(paper.evaluate(file)) == 1
 
 
 KEYS: dict[str, tuple[dict[str, Any], str]] = {

@@ -1,5 +1,6 @@
 """Strategies in loops of one's own: the proposals of a run, in any order and parts, killed and resumed."""
 
+import json
 import os
 import pickle
 import re
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pandas as pd
 import pytest
 
 import nas
-from nas.api.data_frames import architectures_of
+from nas.api.data_frames import designs_of
 from nas.search.discovery import able_to
 from objectives.plugins import importable
 
@@ -35,7 +37,7 @@ def small(tiny: dict[str, Any]) -> nas.Study:
 
 def keys_of(study: nas.Study, designs: Any) -> list[int]:
     """The keys of designs, in order."""
-    return study.problem.space.find(study.problem.headed(architectures_of(designs))).tolist()
+    return study.problem.space.find(study.problem.headed(designs_of(study.problem, designs))).tolist()
 
 
 def asked(study: nas.Study, optimizer: Any, n: int, rounds: int = 10**6) -> list[int]:
@@ -168,6 +170,67 @@ def test_values_and_failures_are_what_was_told(small: nas.Study) -> None:
     assert np.allclose(np.log(told.perplexity[[0, 3]]), [3.0, 2.0])
     assert optimizer.search.archive.all().reasons == ("", "loss: nan, as told", "out of memory", "")
     assert set(optimizer.frontier().frame.loss) <= {2.0, 3.0}
+
+
+def test_a_failure_is_told_as_people_write_it(small: nas.Study) -> None:
+    optimizer = small.optimizer("random", evaluations=50)
+    forms: list[tuple[int, Any, list[str]]] = [
+        (1, {"loss": np.nan, "reason": "OOM"}, ["OOM"]),
+        (2, {"reason": "node lost"}, ["node lost"] * 2),
+        (2, {"loss": [2.0, np.nan], "reason": [None, "OOM"]}, ["", "OOM"]),
+        (2, pd.DataFrame({"loss": [2.0, 2.5], "reason": [np.nan, "OOM"]}), ["", "OOM"]),
+        (1, pd.Series({"loss": 2.0, "reason": ""}), [""]),
+    ]
+    for n, values, reasons in forms:
+        optimizer.tell(optimizer.ask(n), values)
+        assert optimizer.evaluated.reason.tolist()[-n:] == reasons
+        assert optimizer.evaluated.feasible[-n:].tolist() <= [not reason for reason in reasons]
+    with pytest.raises(nas.UsageError, match="reason: expected 2 texts, got 1"):
+        optimizer.tell(optimizer.ask(2), {"loss": [2.0, 2.0], "reason": ["OOM"]})
+
+
+@pytest.mark.parametrize("logged", [False, True])
+def test_other_threads_and_processes_take_their_turn(logged: bool, small: nas.Study, tmp_path: Path) -> None:
+    optimizer = small.optimizer("nsga2", seed=1, evaluations=40, log=tmp_path / "log" if logged else None)
+    designs = optimizer.ask(12)
+    with ThreadPoolExecutor(4) as pool:
+        rows = [designs.iloc[[row]] for row in range(len(designs))]
+        for told in [pool.submit(lambda row: optimizer.tell(row, small.evaluate(row)), row) for row in rows[1:]]:
+            told.result()
+    assert len(optimizer.evaluated) == 11
+    if logged:
+        optimizer.close()
+        assert json.loads((tmp_path / "log" / "manifest.json").read_text())["state"] == "interrupted"
+        with pytest.raises(nas.UsageError, match="expected an open store, got Cannot operate on a closed database"):
+            optimizer.tell(rows[0], small.evaluate(rows[0]))
+    else:
+        with ThreadPoolExecutor(1) as pool:  # as the feeder of a pool of processes does
+            assert len(pickle.loads(pool.submit(pickle.dumps, optimizer).result()).evaluated) == 11
+
+
+def test_results_that_outlive_the_script_are_taken(small: nas.Study, tmp_path: Path) -> None:
+    keys: Any = {"seed": 1, "evaluations": 40, "log": tmp_path / "log", "resume": True}
+    straight = small.optimizer("nsga2", seed=1, evaluations=40)
+    order = keys_of(small, straight.ask(6))
+    with small.optimizer("nsga2", **keys) as first:
+        designs = first.ask(6)
+    copy = pickle.loads(pickle.dumps(straight))
+    with small.optimizer("nsga2", **keys) as second:
+        for optimizer in (second, copy, straight):
+            optimizer.tell(designs, small.evaluate(designs))
+        assert keys_of(small, second.evaluated) == order
+        ahead = [keys_of(small, optimizer.ask(6)) for optimizer in (second, copy, straight)]
+        assert ahead[0] == ahead[1] == ahead[2]
+
+
+def test_auto_reads_no_formula_where_values_are_told(small: nas.Study) -> None:
+    told = small.optimizer("auto", evaluations=20, seed=1)
+    assert told.study.config.algo.startswith("optuna_")
+    assert len(asked(small, told, 4)) == 20
+    assert small.optimizer("auto", evaluations=5000).study.config.algo == "exact"  # everything is told
+    assert small.replace(algo="auto").assembled.config.algo == "exact"
+    with pytest.raises(nas.UsageError, match="a strategy that your values guide, got exact, which solves"):
+        nas.load_study(space="huge").optimizer("exact")
 
 
 @pytest.mark.slow
