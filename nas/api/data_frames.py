@@ -6,7 +6,7 @@ from dataclasses import replace
 from html import escape
 from os.path import isfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from nas.answer.sureness import difference_columns, evidence_columns
 from nas.answer.witness import model_witnesses
 from nas.errors import UsageError
 from nas.files.faults import squashed
+from nas.problem.breakdown import Explanation
 from nas.problem.evaluations import Evaluations
 from nas.problem.objective import Baseline, unit_of
 from nas.problem.problem import Problem
@@ -40,16 +41,16 @@ OURS = re.compile(
 )  # columns of tables
 
 
-def architectures_of(problem: Problem, given: Given) -> Architectures:
+def architectures_of(problem: Problem | None, given: Given) -> Architectures:
     """Return architectures from a table, columns, rows, one row, a candidate file, or a published model (its name, or its config.json as path or content).
 
-    An empty cell is not given. Designs without a vocabulary get the study's. Rows may have metrics beside their columns.
+    An empty cell is not given. Designs without a vocabulary get the study's, if there is one. Rows may have metrics beside their columns.
 
     Raises:
         UsageError: rows that are not architectures, with their wrong columns; a format or a device that is not the study's.
     """
     if hasattr(given, "model_type") and hasattr(given, "to_dict"):
-        given = given.to_dict()
+        given = cast(Any, given).to_dict()
     if isinstance(given, Iterable) and not isinstance(given, (str, Mapping, pd.DataFrame, pd.Series, np.ndarray)):
         given = given if isinstance(given, Architectures) else list(given)
     tied = isinstance(given, (pd.DataFrame, pd.Series, Mapping)) and "tied" in given
@@ -63,7 +64,7 @@ def architectures_of(problem: Problem, given: Given) -> Architectures:
         found = Architectures.concatenate([architectures_of(problem, row) for row in given])
     else:
         found = _of_table(given if isinstance(given, pd.DataFrame) else _frame(given), problem)
-    return _of_study(found, problem, tied=tied)
+    return found if problem is None else _of_study(found, problem, tied=tied)
 
 
 def _is_model(row: Any) -> bool:
@@ -77,20 +78,21 @@ def _of_model(given: Mapping[str, Any]) -> Architectures:
         raise UsageError(f"architectures: {error}") from None
 
 
-def _of_table(table: pd.DataFrame, problem: Problem) -> Architectures:
+def _of_table(table: pd.DataFrame, problem: Problem | None) -> Architectures:
     if table.empty:
         raise UsageError(f"architectures: expected a row or more, got none; give {NEEDED}")
     names = tuple(map(str, table.columns))
-    own = (name.rpartition(":")[2] for name in problem.metric_names)
-    metrics = {*BESIDE, *importable("objectives.metrics"), *problem.scenario.figures, *own}
+    metrics = {*BESIDE, *importable("objectives.metrics")}
+    if problem is not None:
+        metrics |= {*problem.scenario.figures, *(name.rpartition(":")[2] for name in problem.metric_names)}
     beside = [name for name in names if name.partition("@")[0] in metrics or OURS.fullmatch(name)]
     if faults := unknown_columns(names, beside):
         raise UsageError("\n".join(f"architectures: {fault}" for fault in faults))
     designs = table[[name for name in table.columns if name in NAMES]]
     try:
         if len(designs) > 1 and designs.isna().any(axis=None):
-            return rows_of([row.dropna().to_dict() for _, row in designs.iterrows()])
-        return Architectures.from_columns({name: designs[name].to_numpy() for name in designs.dropna(axis=1)})
+            return rows_of([{str(name): cell for name, cell in row.dropna().items()} for _, row in designs.iterrows()])
+        return Architectures.from_columns({str(name): designs[name].to_numpy() for name in designs.dropna(axis=1)})
     except ValueError as error:
         raise UsageError(str(error)) from None
 
@@ -231,6 +233,32 @@ def design_of(frame: pd.DataFrame) -> Design:
     row = Design(frame.astype(object).iloc[0])
     row.attrs["units"] = dict(frame.attrs["units"])
     return row
+
+
+class DesignExplanation(Explanation):
+    """One design broken down: its metrics, and `frame`, its operators."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The operators of both phases, one row each: instances, GFLOP, MB, ms, and what their time goes to."""
+        rows = [{"phase": phase, **vars(row)} for phase, operators in self.operators.items() for row in operators]
+        table = pd.DataFrame(rows).drop(columns="ms_by_kind", errors="ignore")
+        table.attrs["units"] = {"gflop": "GFLOP", "mb": "MB", "ms": "ms"}
+        return table
+
+    def _metrics(self) -> Design:
+        row = Design(self.metrics, dtype=object)
+        row.attrs["units"] = {name: unit_of(name, {}) for name in self.metrics}
+        return row
+
+    def __repr__(self) -> str:
+        return repr(self._metrics()).replace("Design(", "Explanation(", 1)
+
+    def __str__(self) -> str:
+        return f"{self._metrics()}\n\n{self.frame.to_string(index=False, float_format='{:.4g}'.format)}"
+
+    def _repr_html_(self) -> str:
+        return notebook_html("", with_units(self._metrics()), len(self.metrics)) + notebook_html("", self.frame, 60)
 
 
 def with_units(row: pd.Series) -> pd.DataFrame:

@@ -6,14 +6,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 
 from nas.answer.carried_study import write_with_study
 from nas.answer.three_sentences import ThreeSentences
-from nas.api.data_frames import design_of, evaluations_table, notebook_html, units, with_differences
+from nas.api.data_frames import Given, design_of, designs_of, evaluations_table, notebook_html, units, with_differences
 from nas.errors import InfeasibleError, UsageError
 from nas.exact.solution import pick_of
-from nas.problem.evaluations import Distance, Evaluations, Scale, distance
+from nas.problem.evaluations import Distance, Evaluations, Scale, distance, frontier_rows
 from nas.problem.objective import Baseline, Budget
 from nas.problem.picks import PickRule, least_of
 from nas.problem.problem import Problem
@@ -133,8 +134,10 @@ class Frontier:
         """The scale of hypervolumes and distances: the best values of this frontier at 0, its worst at 1."""
         return Scale.from_frontier(self.problem.objectives, self.members.values)
 
-    def distance_to(self, exact: "Frontier") -> Distance:
+    def distance_to(self, exact: "Frontier | Given") -> Distance:
         """Return hypervolume gap, share found, IGD+ and additive epsilon against another frontier, on that frontier's scale.
+
+        In place of a frontier it takes designs, such as those of a search of your own: their distance is measured against this frontier.
 
         Examples:
             >>> study = nas.load_study()
@@ -142,10 +145,10 @@ class Frontier:
             True
 
         Raises:
-            UsageError: not a frontier, or one of another problem (space, law, device, workload, objectives, budgets).
+            UsageError: a frontier of another problem (space, law, device, workload, objectives, budgets), or designs that are none of this space.
         """
         if not isinstance(exact, Frontier):
-            raise UsageError(f"distance_to: expected a Frontier, got {type(exact).__name__}; give study.solve()")
+            return self._of_designs(exact).distance_to(self)
         there, here = exact.study.resolved(), self.study.resolved()
         if other := difference(there, here, PRICING, ("there", "here")):
             raise UsageError(
@@ -153,6 +156,16 @@ class Frontier:
             )
         common = len(set(self.members.keys.tolist()) & set(exact.members.keys.tolist()))
         return distance(exact.scale, self.members.values, exact.members.values, common)
+
+    def _of_designs(self, given: Given) -> "Frontier":
+        """Return the frontier of designs of this problem."""
+        space = self.problem.space
+        keys = space.find(self.problem.headed(designs_of(self.problem, given)))
+        if (keys < 0).any():
+            row = int((keys < 0).argmax()) + 1
+            raise UsageError(f"distance_to: expected a Frontier, or designs of {space.name}, got another in row {row}")
+        found = self.problem.evaluate(space.genotypes(np.unique(keys)))
+        return replace(self, members=found[frontier_rows(found)], exact=False, evaluated=found)
 
     def save(self, path: str | Path) -> None:
         """Write a candidate file (.csv or .jsonl) and its study beside it, replacing existing files.

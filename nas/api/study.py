@@ -16,6 +16,7 @@ from nas.answer.outcome import Outcome
 from nas.answer.sentences import devices_in_words
 from nas.answer.three_sentences import solved_answer, three_sentences
 from nas.api.data_frames import (
+    DesignExplanation,
     Given,
     architectures_of,
     designs_of,
@@ -25,12 +26,12 @@ from nas.api.data_frames import (
     units,
 )
 from nas.api.frontier import Frontier, within
-from nas.api.study_keys import StudyKeys
+from nas.api.study_keys import StudyKeys, with_keys
 from nas.commands.requests import RunRequest
 from nas.commands.run import ran, resumed
 from nas.errors import UsageError
 from nas.exact.solution import SMALL, solve
-from nas.problem.breakdown import Explanation, explained
+from nas.problem.breakdown import explained
 from nas.problem.problem import Problem
 from nas.record.store import FILE, begun
 from nas.search import assembly
@@ -39,6 +40,7 @@ from nas.search.loop import Search
 from nas.study.entry_points import refuse_contested
 from nas.study.layers import layered
 from nas.study.user_code import script_module
+from nas.terminal.flags import study_keys
 
 if TYPE_CHECKING:
     from nas.api.own_loops import Optimizer, OptunaObjective, PymooProblem
@@ -70,6 +72,7 @@ class Study:
         """The warnings that the command line would print."""
         return self.assembled.notices
 
+    @with_keys
     def replace(self, **keys: Unpack[StudyKeys]) -> "Study":
         """Return the same study with other keys.
 
@@ -153,8 +156,11 @@ class Study:
             study=self.assembled,
         )
 
+    @with_keys
     def search(
         self,
+        algo: str | None = None,
+        /,
         *,
         out: str | Path | None = None,
         resume: bool = False,
@@ -164,18 +170,20 @@ class Study:
     ) -> Frontier:
         """Return the frontier that a strategy finds, as `plas run` does; `out` keeps the run folder, and `resume` continues it.
 
-        Keys are the study's (`algo="nsga2"`, `evaluations=2000`, `seed=1`, `params={"population": 50}`).
+        Keys are the study's (`evaluations=2000`, `seed=1`, `params={"population": 50}`), and `algo` may come first.
         `algo` may be a module of your own, which is then imported. `callback` gets the latest evaluations as a table. `progress`
         shows the line and the warnings of `plas run`. If an exception ends the search, its evaluations are kept, and the message says where.
 
         Examples:
-            >>> found = nas.load_study().search(algo="nsga2", evaluations=300, seed=1)
+            >>> found = nas.load_study().search("nsga2", evaluations=300, seed=1)
             >>> len(found.evaluated), found.exact
             (300, False)
 
         Raises:
             UsageError: arguments that cannot be used, before any evaluation; a metric that always fails.
         """
+        if algo is not None:
+            keys = cast(StudyKeys, {"algo": algo, **keys})
         study = self.replace(**keys) if keys else self
         study._refuse_unimportable()
         if resume and out is None:
@@ -195,6 +203,7 @@ class Study:
         rmtree(folder, ignore_errors=True)
         return found
 
+    @with_keys
     def optimizer(
         self, algo: str, /, *, log: str | Path | None = None, resume: bool = False, **keys: Unpack[StudyKeys]
     ) -> "Optimizer":
@@ -262,13 +271,13 @@ class Study:
         said = three_sentences(outcome)
         return Frontier(problem, outcome.frontier, covers, how, evaluated, folder, beside, said, study=self.assembled)
 
-    def explain(self, architecture: Given) -> Explanation:
+    def explain(self, architecture: Given) -> DesignExplanation:
         """Return the breakdown of one architecture: operators, bytes, terms of the loss, budgets, steps along each axis.
 
         Examples:
             >>> found = nas.load_study().explain("qwen2.5_0.5b")
-            >>> found.metrics["total_ms"] > 0
-            True
+            >>> found.metrics["total_ms"] > 0, len(found.frame) > 10  # printed, it shows both
+            (True, True)
 
         Raises:
             UsageError: not exactly one architecture, or one that the latency model does not cover.
@@ -277,7 +286,7 @@ class Study:
         if len(chosen) != 1:
             raise UsageError(f"explain: expected one architecture, got {len(chosen)}; choose a row")
         try:
-            return explained(self.problem, chosen)
+            return DesignExplanation(**vars(explained(self.problem, chosen)))
         except ValueError as error:
             raise UsageError(str(error)) from None
 
@@ -340,10 +349,11 @@ class _Request(RunRequest):
             self.callback(evaluations_table(search.problem, search.archive.rows(np.arange(start, self.heard[0]))))
 
 
+@with_keys
 def load_study(config: str | Path | None = None, **keys: Unpack[StudyKeys]) -> Study:
     """Return a study from a file, a run folder or a shipped name (None: the paper's), with the given keys replaced.
 
-    Keys are those of a study file (`plas list --schema study`), which are the flags' names: `device="jetson_agx_orin_64gb"`,
+    Keys are those of a study file (`help(nas.load_study)` lists them), which are the flags' names: `device="jetson_agx_orin_64gb"`,
     `preset="device"`, `budgets={"decode_ms": 20}`, `objectives=["loss", my_function]`. Keys override the file, and the file overrides a preset.
     Functions, laws and paths may be given as objects. Numbers are in the
     metric's unit (ms, GB); texts may have their own ("20 ms", "8 GB").
@@ -362,6 +372,11 @@ def load_study(config: str | Path | None = None, **keys: Unpack[StudyKeys]) -> S
             f"config: expected a file, a run folder or a name, got {kind}; give keys as load_study(**keys)"
         )
     return Study(_assembled(config, keys), config, keys)
+
+
+load_study.__doc__ = f"{load_study.__doc__}\nKeys:\n" + "".join(
+    f"    {name}: {entry.help}\n" for name, entry in study_keys().items()
+)
 
 
 def _assembled(config: str | Path | None, keys: Mapping[str, Any], *, told: bool = False) -> assembly.Study:

@@ -1,14 +1,32 @@
 """The keys of a study as editors and type checkers see them, each with what `plas list --schema study` says of it."""
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypedDict
+from typing import Any, Literal, Protocol, TypedDict, TypeVar
 
 Number = int | float
 Written = int | float | str  # with or without its unit: "20 ms", "10B"
 Named = str | Path | Mapping[str, Any]  # a shipped name, a file, or the content of one
 Listed = str | Sequence[str]
 Metrics = str | Iterable[str | Callable[..., Any]]
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def with_keys(function: Function) -> Function:
+    """Name every key in the signature of a function that takes them, for completion and `help`."""
+    signature = inspect.signature(function)
+    *own, _ = signature.parameters.values()
+    kind, default = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+    keys = [
+        inspect.Parameter(name, kind, default=..., annotation=default)
+        for name in StudyKeys.__annotations__
+        if name not in signature.parameters
+    ]
+    function.__signature__ = signature.replace(parameters=[*own, *keys])  # type: ignore[attr-defined]
+    return function
 
 
 class FittedLaw(Protocol):

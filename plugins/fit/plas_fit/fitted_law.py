@@ -6,10 +6,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from pydantic import TypeAdapter, ValidationError
 
-from nas.api.data_frames import notebook_html
+from nas.api.data_frames import Given, architectures_of, notebook_html
 from nas.errors import UsageError
 from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
@@ -21,6 +22,7 @@ from plas_fit import command, on_prior
 from plas_fit.fit_document import fit_document
 from plas_fit.meaning import refuse_early
 from plas_fit.request import FitRequest
+from search_spaces.arrays import FloatArray
 
 OF_COMMAND = ("runs", "out", "report", "candidates", "quiet", "json")  # fields of a request that are files and streams
 FROM_ONE = ("starts", "next")
@@ -56,6 +58,27 @@ class FittedLaw:
         if "next" not in self.report:
             raise UsageError("next: expected a fit with proposals, got none; give fit_law(…, next=8)")
         return pd.DataFrame(self.report["next"])
+
+    def predict(self, models: Given) -> FloatArray:
+        """Return the loss of each model, nats per token, (n,).
+
+        models: as `Study.evaluate` takes them, or columns of all that the law reads (`parameters`, `tokens`). Models without
+        tokens are trained on those that the law predicts for.
+
+        Examples:
+            >>> runs = nas.load_study().sample(40, seed=7)
+            >>> bool(abs(nas.fit_law(runs, tokens=10e9, bootstraps=0).predict(runs) - runs.loss).max() < 0.01)
+            True
+
+        Raises:
+            UsageError: rows that are no models.
+        """
+        form = self.law.law_form
+        if not isinstance(models, (pd.DataFrame, Mapping)) or "depth" in models or not {*form.features} <= {*models}:
+            return self.law.loss(architectures_of(None, models))
+        columns = {name: np.atleast_1d(np.asarray(models[name], dtype=np.float64)) for name in form.features}
+        terms = form.values(columns.__getitem__, self.law.coefficients).values()
+        return form.loss(np.sum(np.broadcast_arrays(*terms), axis=0))
 
     def mapping(self) -> dict[str, Any]:
         """Return the law as YAML content."""

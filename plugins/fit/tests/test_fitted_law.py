@@ -39,6 +39,17 @@ def test_a_table_and_a_file_give_one_law(runs: pd.DataFrame, tmp_path: Path) -> 
         ours.save(tmp_path / "law.yaml")
 
 
+def test_a_law_predicts_designs_and_columns_of_its_quantities(runs: pd.DataFrame) -> None:
+    fitted = nas.fit_law(runs, tokens=10e9, bootstraps=0)
+    assert fitted.predict(runs) == pytest.approx(runs.loss, abs=0.05)
+    assert fitted.predict("qwen2.5_0.5b") == nas.load_study(law=fitted).evaluate("qwen2.5_0.5b").loss.to_numpy()
+    sizes = pd.DataFrame({"parameters": np.geomspace(1e8, 3e9, 18), "tokens": [1e9, 4e9, 2e10] * 6})
+    sizes["loss"] = 1.7 + 400 / sizes.parameters**0.34 + 410 / sizes.tokens**0.28
+    assert nas.fit_law(sizes, "chinchilla", bootstraps=0).predict(sizes) == pytest.approx(sizes.loss)
+    with pytest.raises(nas.UsageError, match="'vocab_size'; did you mean vocabulary"):
+        fitted.predict(runs.assign(vocab_size=1))
+
+
 @pytest.mark.slow
 def test_a_fit_says_what_to_train_next_and_shows_its_formula_with_a_unit(runs: pd.DataFrame) -> None:
     fitted = nas.fit_law(runs, tokens=10e9, bootstraps=20, next=3, flops=1e22)

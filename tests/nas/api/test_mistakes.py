@@ -1,7 +1,9 @@
 """What a newcomer types from Python: other forms of the same thing are taken, what cannot be is one sentence, never a traceback."""
 
 import doctest
+import inspect
 import json
+import pydoc
 import shutil
 from collections.abc import Callable
 from functools import cached_property
@@ -141,6 +143,22 @@ def test_rows_may_give_other_columns_and_columns_that_are_given_count(paper: nas
     assert len(paper.evaluate(file)) == 1
 
 
+def test_keys_are_completed_and_helped_with() -> None:
+    for function in (nas.load_study, nas.Study.replace, nas.Study.search, nas.Study.optimizer):
+        assert {"device", "budgets", "input_tokens"} <= {*inspect.signature(function).parameters}
+    assert "device: Device: id, id@mode, YAML file or mapping" in pydoc.render_doc(nas.load_study)
+
+
+def test_a_design_broken_down_is_a_table(paper: nas.Study) -> None:
+    found = paper.explain(QWEN)
+    for phase in ("prefill", "decode"):
+        assert found.frame[found.frame.phase == phase].ms.sum() == pytest.approx(found.metrics[f"{phase}_ms"])
+    assert repr(found).startswith("Explanation(loss=")
+    for text in (str(found), found._repr_html_()):
+        assert "total_ms" in text
+        assert "qk_matmul" in text
+
+
 KEYS: dict[str, tuple[dict[str, Any], str]] = {
     "misspelt": ({"devise": "l4"}, "devise: unknown key; did you mean device?"),
     "device": ({"device": "jetson_orin_nano"}, "device: expected a device .* did you mean jetson_orin_nano"),
@@ -196,9 +214,12 @@ def test_budgets_of_a_pick_are_texts_or_mappings(small: nas.Study) -> None:
 
 
 def test_a_distance_is_to_a_frontier_of_the_same_study(small: nas.Study, paper: nas.Study) -> None:
-    found = small.search(algo="random", evaluations=30)
+    found, exact = small.search("random", evaluations=30), small.solve()
+    evaluated = small.problem.architectures(found.evaluated.genotypes)  # type: ignore[union-attr]
+    for own in (evaluated, small.evaluate(evaluated), found.frame):  # designs of any search
+        assert exact.distance_to(own) == found.distance_to(exact)
     for other, said in (
-        (found.frame, "expected a Frontier, got DataFrame"),
+        (QWEN, "expected a Frontier, or designs of tiny, got another in row 1"),
         (paper.solve(), r"same problem, got another \(space\.axes\.depth: "),
         (
             small.replace(objectives=["loss", "memory_gb"]).solve(),
