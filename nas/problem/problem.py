@@ -285,8 +285,16 @@ def call_user_metric(
 ) -> tuple[FloatArray, list[str]]:
     """A user's function on a batch; where it raises, once per architecture to find which fail, as one that ships always.
 
-    What it prints goes to the standard error: the output is the command's answer.
+    One that takes the scenario gets designs of each device and format with theirs. What it prints goes to the standard error: the output is the command's answer.
     """
+    apart = scenario.by_design(architectures) if metric.wants_scenario and scenario is not None else []
+    if apart:
+        values, reasons = np.zeros(len(architectures)), [""] * len(architectures)
+        for rows, own in apart:
+            values[rows], found = call_user_metric(metric, architectures[rows], own)
+            for row, reason in zip(rows.tolist(), found, strict=True):
+                reasons[row] = reason
+        return values, reasons
     try:
         if metric.settings is None or len(architectures) == 1:
             with printed_aside():

@@ -447,14 +447,6 @@ def refuse_impossible(problem: Problem) -> None:
         raise UsageError(
             f"objectives: expected one that architectures change, got {names} alone, of the device; add loss, or give it a limit"
         )
-    several = [("device", "beside several devices")] * bool(problem.scenario.devices)
-    several += [("precision", f"where precision is an axis of {problem.space.name}")] * bool(problem.scenario.formats)
-    if several and any(function.wants_scenario for function in problem.functions):
-        column, where = several[0]
-        raise UsageError(
-            f"objectives: expected functions of architectures alone {where}, got one that takes the scenario; read the column {column} "
-            "instead"
-        )
     places = [name for name, _ in problem.scenario.devices] or [""]
     checked = places if len(places) <= MOST_CHECKED else (places[0], places[-1])
     for axis, genotypes in problem.space.examples.items():

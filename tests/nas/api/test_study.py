@@ -108,6 +108,25 @@ def test_a_metric_of_ones_own_may_take_the_scenario(tiny: dict[str, Any]) -> Non
     assert table[f"{__name__}:heat"].tolist() == (64.0 * table.depth).tolist()
 
 
+def format_and_device(architectures: Any, scenario: Any) -> Any:
+    """A metric of where designs run."""
+    assert not scenario.formats
+    return np.full(len(architectures), 100.0 * scenario.precision.weight_bytes + len(scenario.device.name))
+
+
+@pytest.mark.parametrize(
+    "several", [{"precisions": "int4,fp16"}, {"devices": ["l4", "jetson_agx_orin_64gb"], "precisions": "int4,fp16"}]
+)
+def test_a_metric_gets_the_scenario_of_each_design(several: dict[str, Any], tiny: dict[str, Any]) -> None:
+    keys: Any = {"preset": "device", "space": tiny, "baselines": [], "applications": {}, **several}
+    study = nas.load_study(objectives=["loss", format_and_device], **keys)
+    found = study.sample(60)
+    for row, value in zip(found.to_dict("records"), found[f"{__name__}:format_and_device"], strict=True):
+        own = study.problem.scenario.on_device(row.get("device", "")).at(row["precision"])
+        assert value == 100.0 * own.precision.weight_bytes + len(own.device.name)
+    assert found[f"{__name__}:format_and_device"].nunique() == 2 * len(several.get("devices", [0]))
+
+
 def test_one_architecture_is_explained(small: nas.Study) -> None:
     member = small.solve().frame.iloc[[0]]
     explanation = small.explain(member)
