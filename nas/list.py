@@ -3,6 +3,7 @@
 from enum import StrEnum
 from typing import Annotated
 
+from nas.errors import UsageError
 from nas.terminal.flags import Flag, Json, Word
 from nas.terminal.parser import command
 
@@ -29,6 +30,7 @@ class Kind(StrEnum):
 
 def list_(
     kind: Annotated[Kind | None, Word("What to list; default: everything.")] = None,
+    words: Annotated[tuple[str, ...], Word("Rows that have these words alone: jetson orin.", "WORD")] = (),
     schema: Annotated[
         str | None,
         Flag(
@@ -41,15 +43,17 @@ def list_(
 ) -> None:
     """List what can be named in a study, or print the JSON schema of a file."""
     if schema is not None:
+        if kind is not None:
+            raise UsageError(f"--schema: expected nothing to list with it, got {kind}; leave one of them out")
         from nas.commands.schema import show as show_schema
 
         show_schema(schema)
         return
     from nas.commands.list import show
 
-    show([k.value for k in (Kind if kind is None else [kind])], as_json=json)
+    show([k.value for k in (Kind if kind is None else [kind])], words, as_json=json)
 
 
-main = command(list_, "list devices", "list strategies --json", "list --schema study", "list --schema nsga2")
+main = command(list_, "list devices jetson", "list strategies --json", "list --schema study", "list --schema nsga2")
 if __name__ == "__main__":
     main()

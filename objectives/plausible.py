@@ -24,8 +24,14 @@ TWICE = (1.9, 2.1)  # times a dense figure, as rounded sparse ones are
 SAME = {"bandwidth": 1.03, "memory": 1.08}  # within which a board is a known one: rounded, GiB for GB
 MAKERS = {
     *("nvidia", "apple", "google", "qualcomm", "amd", "intel", "gpu", "npu", "cpu", "name", "pro", "max", "core"),
-    *("gb", "generic", "the", "phone"),
+    *("generic", "the", "phone"),
 }
+VENDORS = {"nvidia", "apple", "amd", "intel", "google", "qualcomm", "rockchip", "geforce", "radeon", "instinct"}
+ALSO = {
+    "raspberry_pi_5": ("rpi 5", "pi 5", "raspi 5"),
+    "dgx_spark_gb10": ("gb 10",),
+    "ryzen_ai_max_395": ("strix halo",),
+}  # what else people call shipped devices
 LEFT = "or dense_confirmed: true if it is right"
 Line = tuple[tuple[str, ...], str]
 
@@ -43,18 +49,53 @@ def shipped() -> Mapping[str, tuple[Chip, Figures]]:
     return MappingProxyType(devices)
 
 
+def device_called(given: str) -> str:
+    """Return the shipped device that a name means: its id or printed name in any spelling, or an alias; "" if none, or several."""
+    wanted = _words(given) - VENDORS
+    named = {name for name, forms in _forms().items() if wanted in forms}
+    return named.pop() if len(named) == 1 else ""
+
+
 def called_alike(given: str) -> list[str]:
-    """Return the shipped devices that share most words with a name such as `pixel 9`; none if only makers' words are shared."""
-    wanted = set(re.findall(r"[a-z0-9]+", given.lower()))
-    shared = {name: wanted & _words_of(name) for name in documents("objectives.devices")}
-    telling = {name: len(words) for name, words in shared.items() if any(len(w) > 1 and w not in MAKERS for w in words)}
-    return [name for name, count in telling.items() if count == max(telling.values())]
+    """Return the shipped devices that have every word and number of a name such as `pixel 9`; none if it holds makers' words alone."""
+    wanted = _words(given) - VENDORS
+    return [name for name, words in _words_by_device().items() if wanted - MAKERS and wanted <= words]
 
 
-def _words_of(name: str) -> set[str]:
-    """Words of a shipped device's id and name."""
+def numbers_agree(given: str, name: str) -> bool:
+    """Return True if a device has every number of a name; True for one that does not ship."""
+    own = _words_by_device().get(name)
+    return own is None or {word for word in _words(given) if word.isdigit()} <= own
+
+
+def _words(text: str) -> frozenset[str]:
+    """Words and numbers in small letters, with an amount of memory as one."""
+    return frozenset(re.findall(r"\d+gb|[a-z]+|\d+", re.sub(r"(\d)[ _]gb", r"\1gb", text.lower())))
+
+
+def _printed(name: str) -> str:
     text = outside.text(documents("objectives.devices")[name], outside.MB)
-    return set(re.findall(r"[a-z0-9]+", f"{name} {text.partition('vendor:')[0]}".lower().replace("_", " ")))
+    return text.partition("name:")[2].partition("\n")[0]
+
+
+@cache
+def _words_by_device() -> Mapping[str, frozenset[str]]:
+    """Words of every shipped device's id, printed name and aliases."""
+    return {
+        name: _words(" ".join((name, _printed(name), *ALSO.get(name, ())))) for name in documents("objectives.devices")
+    }
+
+
+@cache
+def _forms() -> Mapping[str, set[frozenset[str]]]:
+    """The names of every shipped device as words; what stands in brackets is left out where no other device has the rest too."""
+    forms = {}
+    for name in documents("objectives.devices"):
+        short = _words(_printed(name).partition("(")[0]) - VENDORS
+        alone = sum(short <= words for words in _words_by_device().values()) == 1
+        texts = (name, _printed(name), *ALSO.get(name, ()))
+        forms[name] = {_words(text) - VENDORS for text in texts} | ({short} if alone else set())
+    return forms
 
 
 @cache

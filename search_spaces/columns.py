@@ -112,7 +112,7 @@ CALLED = {
 }  # what other programs call columns: Hugging Face's names first, then what other tables say
 CALLED_BY = {other: name for name, others in CALLED.items() for other in others}
 NEAR = 0.85  # of difflib: a letter of seven may be another one
-MOST_FAULTS = 12
+MOST_NAMED = 12  # names, or faults, in a message
 
 
 def constant(value: Any, n: int, dtype: Any) -> AnyArray:
@@ -172,8 +172,8 @@ def unknown_columns(names: Collection[str], beside: Collection[str] = ()) -> lis
         + (f"did you mean {meant}?" if (meant := near_column(name, names)) else "leave it out")
         for name in unknown
     ]
-    more = len(faults) - MOST_FAULTS
-    return faults if more <= 0 else [*faults[:MOST_FAULTS], f"and {more} more"]
+    more = len(faults) - MOST_NAMED
+    return faults if more <= 0 else [*faults[:MOST_NAMED], f"and {more} more"]
 
 
 class ColumnReader:
@@ -316,8 +316,9 @@ def _further_value(name: str, value: Any) -> Any:
     if name in CODES:
         word = "no" if value is False else str(value)
         if word not in CODES[name]:
-            choices = ", ".join(word for word in CODES[name] if word)
-            raise ValueError(f"{name}: expected one of {choices}, got {value}; choose one")
+            words = [word for word in CODES[name] if word]
+            more = f" and {len(words) - MOST_NAMED} more" if len(words) > MOST_NAMED else ""
+            raise ValueError(f"{name}: expected one of {', '.join(words[:MOST_NAMED])}{more}, got {value}; choose one")
         return code(name, word)
     if dtype_of(name) is np.bool_:
         truth = _WORDS.get(str(value).lower().removesuffix(".0"))

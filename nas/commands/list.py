@@ -10,6 +10,7 @@ from typing import Any
 from nas.document.document import Column, Document, Section, Table
 from nas.errors import UsageError
 from nas.export.stack_protocol import shown
+from nas.files.faults import squashed
 from nas.files.yaml_source import read
 from nas.search.discovery import EXTRAS, in_working_folder
 from nas.study import entry_points
@@ -36,9 +37,19 @@ Row = dict[str, Any]
 SPARE = ("profiles", "cooling", "int8 TOP/s", "models", "experts", "prompts")
 
 
-def show(kinds: Sequence[str], *, as_json: bool) -> None:
-    """Print the chosen kinds, or their JSON; what packages offer and cannot be used goes to standard error."""
-    rows = {kind: ROWS[kind]() for kind in kinds}
+def show(kinds: Sequence[str], words: Sequence[str] = (), *, as_json: bool) -> None:
+    """Print the chosen kinds, or their JSON, only rows with all words; what packages offer and cannot be used goes to standard error.
+
+    Raises:
+        UsageError: no row has the words.
+    """
+    wanted = [squashed(word) for word in words]
+    rows = {
+        kind: [row for row in ROWS[kind]() if all(word in squashed(str([*row.values()])) for word in wanted)]
+        for kind in kinds
+    }
+    if words and not any(rows.values()):
+        raise UsageError(f"list: expected words of {kinds[0]}, got {' '.join(words)}, which none of them has; drop one")
     faults = (entry_points.faults(kind) for kind in kinds if kind in entry_points.KINDS)
     for text in dict.fromkeys(chain.from_iterable(faults)):
         notice(f"Not used: {text}")

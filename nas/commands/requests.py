@@ -34,7 +34,7 @@ class RunRequest:
     config: Annotated[str | None, Config] = None
     resume: Annotated[Path | None, Flag("--resume", "Continue or extend a run folder.", SEARCH)] = None
     retry_failed: Annotated[
-        bool, Flag("--retry-failed", "With --resume: evaluate failed architectures again.", SEARCH)
+        bool, Flag("--retry-failed", "With --resume: evaluate failed architectures again.", SEARCH, needs="--resume")
     ] = False
     out: Annotated[
         Path | None, Flag("--out", "Run folder to create; default runs/<study>-<algo>-s<seed>.", OUTPUT, brief=True)
@@ -96,9 +96,13 @@ class SelectRequest:
 class ExplainRequest:
     """One architecture: of a run, published, or written out; `flags` are keys of the study that prices it."""
 
-    run: Annotated[Path | None, Word("Run folder to choose from, with its study's settings.")] = None
-    how: Annotated[str, Flag("--select", "best, knee or budget:metric=limit, in a run.", WHICH, brief=True)] = "knee"
-    index: Annotated[int | None, Flag("--index", "Row of a run's evaluations.csv.", WHICH, least=0, brief=True)] = None
+    run: Annotated[Path | None, Word("Run folder to choose from, with its study's settings.", "RUN")] = None
+    how: Annotated[
+        str, Flag("--select", "best, knee or budget:metric=limit, in a run.", WHICH, brief=True, needs="RUN")
+    ] = "knee"
+    index: Annotated[
+        int | None, Flag("--index", "Row of a run's evaluations.csv.", WHICH, least=0, brief=True, needs="RUN")
+    ] = None
     model: Annotated[
         str | None,
         Flag(

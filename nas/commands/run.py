@@ -102,8 +102,6 @@ def answer(outcome: Outcome, folder: Path, request: RunRequest) -> None:
 
 def started(request: RunRequest) -> tuple[Outcome, Path]:
     """A new run in a new folder."""
-    if request.retry_failed:
-        raise UsageError("retry_failed: expected --resume RUN with it, got a new run; name the run to continue")
     return ran(assembled(*layered(request.flags, request.settings, request.config), request), request)
 
 

@@ -49,8 +49,6 @@ def execute(request: CompareRequest) -> None:
         InfeasibleError: no run of any study found anything feasible.
         PlasError: every run of a strategy on a study failed; the results of the others are written and shown.
     """
-    if request.workers is not None and request.workers < 1:
-        raise UsageError(f"workers: expected 1 or more, got {request.workers}; leave it out for one per processor")
     folder, plan = opened(request)
     with run_folder.locked(folder, new=request.resume is None):
         plan.write(folder)
@@ -74,8 +72,6 @@ def execute(request: CompareRequest) -> None:
 
 def opened(request: CompareRequest) -> tuple[Path, Plan]:
     """The folder and what is to be in it."""
-    if request.retry_failed and request.resume is None:
-        raise UsageError("retry_failed: expected --resume with it, got a new comparison; name the one to continue")
     further = request.given.keys() - {"algos"} or request.names  # a user's own strategies are named again
     if request.interim and (request.resume is None or request.retry_failed or further):
         raise UsageError("interim: expected --resume FOLDER alone with it, got more or less; it runs and adds nothing")

@@ -43,13 +43,14 @@ class CompareRequest:
         Path | None, Flag("--resume", "Continue a comparison, or extend it with the other flags.", COMPARE, brief=True)
     ] = None
     retry_failed: Annotated[
-        bool, Flag("--retry-failed", "With --resume: evaluate failed architectures again.", COMPARE)
+        bool, Flag("--retry-failed", "With --resume: evaluate failed architectures again.", COMPARE, needs="--resume")
     ] = False
     interim: Annotated[
         bool, Flag("--interim", "With --resume: only print results of strategies whose runs are complete.", COMPARE)
     ] = False
     workers: Annotated[
-        int | None, Flag("--workers", "Processes, one run each; default one per processor.", COMPARE)
+        int | None,
+        Flag("--workers", "Processes, one run each; default one per processor.", COMPARE, least=1, most=1024),
     ] = None
     flags: Annotated[Mapping[str, Any], Keys((SEARCH, SPACE, DEVICE), without=("RUN", "SingleRun"))] = field(
         default_factory=dict

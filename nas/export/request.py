@@ -31,9 +31,10 @@ class ExportRequest:
             "--gguf",
             "Weight format of llama-bench's files: f16, q8_0, q6_k, q5_k_m, q4_k_m, q4_0 or mxfp4; default the study's if it is one of these, else f16.",
             HOW,
+            needs="--to llama-bench",
         ),
     ] = None
-    seed: Annotated[int, Flag("--seed", "Seed of the weights.", HOW, least=0)] = 0
+    seed: Annotated[int, Flag("--seed", "Seed of the weights.", HOW, least=0, needs="--weights")] = 0
     tokenizer: Annotated[
         str,
         Flag(

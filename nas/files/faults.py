@@ -20,13 +20,25 @@ ROMAN = re.compile(r"i{2,3}$")
 MOST_NAMED = 6
 CLOSE = 0.7  # twice the letters in common, in order, over those of both names: one letter of four may be another one
 CHOOSE = "choose one"
-LISTED = ("device", "metric", "model")  # what has more names than a line holds, and a list of its own
+MOST_SHOWN = 12  # names in a message
+LISTED = {
+    **{kind: f"{kind}s" for kind in ("device", "metric", "model", "form", "format", "law", "space", "stack", "recipe")},
+    "strategy": "strategies",
+    "study": "studies",
+    "precision": "formats",
+}  # what has a list of its own
 TIMES = ("total_ms", "prefill_ms", "decode_ms", "tpot_ms")
 PROMPT = ("--input-tokens",)
 MEANT = {
     **dict.fromkeys(("latency", "latency_ms", "time", "time_ms", "ms", "delay"), TIMES),
     **dict.fromkeys(("memory", "ram", "vram", "dram"), ("resident_gb", "memory_gb")),
-    **dict.fromkeys(("speed", "throughput", "tps", "tokens/s"), ("tokens_per_second",)),
+    **dict.fromkeys(("speed", "throughput", "tps", "tokens/s", "tok/s", "t/s", "toks"), ("tokens_per_second",)),
+    **dict.fromkeys(("4bit", "4-bit", "q4", "4"), ("int4", "w4a16", "q4_k_m", "mlx_4bit")),
+    **dict.fromkeys(("8bit", "8-bit", "q8", "8"), ("int8", "q8_0", "mlx_8bit")),
+    **dict.fromkeys(("16bit", "16-bit", "f16", "bf16", "bfloat16", "float16", "half", "16"), ("fp16",)),
+    **dict.fromkeys(("f32", "float32", "float", "32"), ("fp32",)),
+    **dict.fromkeys(("llama.cpp", "llamacpp", "gguf", "ollama"), ("llama-bench",)),
+    **dict.fromkeys(("transformers", "huggingface", "safetensors"), ("hf",)),
     **dict.fromkeys(("energy", "joules"), ("energy_j", "tokens_per_joule")),
     **dict.fromkeys(("size", "parameters", "params"), ("params_total", "params_active")),
     **dict.fromkeys(("accuracy", "quality"), ("loss", "perplexity")),
@@ -79,10 +91,11 @@ def alternatives(names: Sequence[str]) -> str:
 def unknown(what: str, name: object, choices: Iterable[str], otherwise: str = "") -> str:
     """`expected one of …, got name; did you mean …?`; `otherwise` is what may be given besides a known name."""
     known = sorted(choices)
-    kind = what.rpartition(" ")[2]
-    many = f"the {len(known)} names of 'plas list {kind}s'" if kind in LISTED else f"one of {len(known)}"
-    shown = ", ".join(known) if len(known) <= 24 else many
-    return f"expected {what} ({shown}), got {name!r}; {nearest(str(name), known, otherwise)}"
+    shown, more = ", ".join(known[:MOST_SHOWN]), len(known) - MOST_SHOWN
+    if more > 0:
+        own = LISTED.get(what.rpartition(" ")[2])
+        shown = f"{shown} and {more} more" if own is None else f"the {len(known)} names of 'plas list {own}'"
+    return f"expected {what} ({shown}), got {name!r:.60}; {nearest(str(name), known, otherwise)}"
 
 
 def near_file(path: PathOfFile, otherwise: str) -> str:
@@ -236,10 +249,11 @@ def plain(detail: Any) -> str:
     if kind in ("literal_error", "enum"):
         choices = context["expected"].replace("'", "")
         if "int4" in choices and (like := NEAREST.get(str(detail["input"]).lower().replace("-", "_"))):
-            return f"expected {choices}, got {got}; write {like}"
-        return (
-            f"expected {choices}, got {got}; {nearest(str(detail['input']), choices.replace(' or ', ', ').split(', '))}"
-        )
+            return f"expected a format ('plas list formats'), got {got}; write {like}"
+        names = choices.replace(" or ", ", ").split(", ")
+        if len(names) > MOST_SHOWN:
+            return unknown("a format" if "int4" in names else "one", detail["input"], names)
+        return f"expected {choices}, got {got}; {nearest(str(detail['input']), names)}"
     if kind == "string_pattern_mismatch":
         return f"expected up to 60 letters, digits, '.', '_' or '-', the first no '.', got {got}; rename it"
     for stem, words in _NUMBERS.items():

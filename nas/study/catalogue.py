@@ -19,7 +19,7 @@ from objectives.device import Calibration, Device, Energy
 from objectives.loss_law.form import Form
 from objectives.loss_law.law import SHOWN_DIGITS, Law, origin_of
 from objectives.measured_formats import FORMATS as MEASURED_FORMATS
-from objectives.plausible import called_alike, impossible
+from objectives.plausible import called_alike, device_called, impossible, numbers_agree
 from objectives.plugins import documents, normalised
 from objectives.profile_choice import in_unmeasured_mode
 from objectives.weight_formats.table import WeightFormat
@@ -116,10 +116,12 @@ def _place(key: str, given: str, faults: Faults, at: Path) -> tuple[FilePath, st
     if FilePath(given).suffix in (".yaml", ".yml") or is_file(given):
         return FilePath(given), ""
     choices = known if kind is None else entry_points.named(kind)
-    if key != "device" or similar(given, sorted(choices)):
+    if key != "device":
         dense = ", or --only n_experts=1: designs without experts" if key == "space" and "dense" in given else ""
         raise UsageError(unknown(f"a {key}", given, choices, f"a YAML file{dense}"))
-    like = called_alike(given)
+    if meant := device_called(given):
+        return known[meant], ""
+    like = called_alike(given) or [name for name in similar(given, sorted(choices)) if numbers_agree(given, name)]
     hint = f"did you mean {alternatives(like)}? Or write" if like else "write"
     raise UsageError(
         f"expected a device (the {len(choices)} names of 'plas list devices'), got {given!r}; {hint} a YAML file of name, int8 or fp16, "

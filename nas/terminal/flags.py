@@ -20,7 +20,7 @@ class Flag:
     """A flag: `--name`, its help, its group there, what stands for its value, its bounds.
 
     `--no-x` of a field whose default is True switches it off. `kind` is the value's type where no field says it: in a table.
-    brief: `-h` shows it.
+    brief: `-h` shows it. needs: the flag or word without which it has no effect, `--next`, or a flag and its value, `--backend llama-bench`.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Flag:
     show_default: bool = True
     kind: Any = str
     brief: bool = False
+    needs: str = ""
 
 
 @dataclass(frozen=True)

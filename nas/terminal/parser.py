@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type
 import typer
 from typer.main import get_command
 
-from nas.errors import PlasError
+from nas.errors import PlasError, UsageError
 from nas.files import import_rights
 from nas.terminal.console import complain, notice
 from nas.terminal.flags import Flag, Keys, Word
@@ -194,7 +194,30 @@ def filled(request: Any, given: Mapping[str, Any]) -> Any:
         if get_origin(get_args(hint)[0]) is tuple:
             value = tuple(value or ())
         values[field.name] = not value if flag is not None and negative(flag, field.default) else value
-    return request(**values)
+    made = request(**values)
+    refuse_idle(made)
+    return made
+
+
+def refuse_idle(request: Any) -> None:
+    """Refuse flags that were given and have no effect, since the one that they need was not.
+
+    Raises:
+        UsageError: the first of them.
+    """
+    hints = get_type_hints(type(request), include_extras=True)
+    flags = {field.name: flag for field in fields(request) if (flag := info(hints[field.name], Flag)) is not None}
+    usual = {field.name: field.default for field in fields(request)}
+    words = {word.metavar: name for name, hint in hints.items() if (word := info(hint, Word)) is not None}
+    places = words | {flag.name: name for name, flag in flags.items()}
+    for name, flag in flags.items():
+        needed, _, word = flag.needs.partition(" ")
+        if not needed or getattr(request, name) == usual[name]:
+            continue
+        value = getattr(request, places[needed])
+        if word not in str(value).replace("_", "-").split(",") if word else value == usual[places[needed]]:
+            got = value or "none"
+            raise UsageError(f"{flag.name}: expected {flag.needs} with it, got {got}; add it, or leave {flag.name} out")
 
 
 def keys_given(flags: Mapping[str, Flag], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,21 @@
 """The parser's refusal as one line in our form of errors."""
 
 import re
+from os.path import isdir
 from typing import Any
 
 from pydantic import ValidationError
 
 from nas.files.faults import CHOOSE, nearest, plain, unknown
 from nas.terminal.flags import Settings, study_keys
+from objectives.display_text import in_a_command
+from objectives.plausible import device_called
+from objectives.plugins import documents
 
 CHOICE = re.compile(r"is not one of (.*?)\.?$", re.DOTALL)
 NUMBER = re.compile(r"^(\d[\d,_]*(?:\.\d+)?)(?:[eE]\+?(\d{1,2}))?\s*([kKmMsS]?)$")
+DEVICES = "objectives.devices"
+WRITTEN = {"--dense": "--only n_experts=1"}  # flags of other tools that are a flag with a value here
 UNITS = {"": 1.0, "s": 1.0, "k": 1e3, "m": 1e6}
 EXTRA = re.compile(r"unexpected extra arguments?(?:\(s\))? \((.*)\)")
 
@@ -25,6 +31,8 @@ def usage_line(error: Any, program: str) -> str:
                 f"{option}: expected an option of {program}, got a key of the study; write {Settings.name} {key}=VALUE"
             )
         near = nearest(str(option), options)
+        if str(option) in WRITTEN and (written := WRITTEN[str(option)]).split()[0] in options:
+            near = f"write {written}"
         hint = f"see {program} --help" if near == CHOOSE else near
         return f"{option}: expected an option of {program}, got none of them; {hint}"
     if kind == "MissingParameter":
@@ -33,8 +41,19 @@ def usage_line(error: Any, program: str) -> str:
         wanted = "no value, got one; drop it" if "not take" in message else "a value, got nothing; add it"
         return f"{option}: expected {wanted}"
     if extra := EXTRA.search(message):
-        return f"{program}: expected no further words, got {extra[1]!r}; drop them, or see {program} --help"
+        return f"{program}: expected no further words, got {extra[1]!r}; {_with_a_flag(extra[1], _options(error))}see {program} --help"
     return f"{option or program}: {_refused(error, message)}"
+
+
+def _with_a_flag(word: str, options: list[str]) -> str:
+    """`write --device rpi5, or ` of a word that a flag takes."""
+    fitting = {
+        "--config": word.endswith((".yaml", ".yml")),
+        "--device": word.endswith((".yaml", ".yml")) or word in documents(DEVICES) or bool(device_called(word)),
+        "--resume": isdir(word),
+    }
+    flags = [f"{flag} {in_a_command(word)}" for flag, fits in fitting.items() if fits and flag in options]
+    return f"write {' or '.join(flags)}, or " if flags else "drop them, or "
 
 
 def _options(error: Any) -> list[str]:

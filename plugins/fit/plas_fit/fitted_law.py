@@ -1,5 +1,6 @@
 """A loss law fitted from Python, as `plas fit` does it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from nas.files import yaml_source
 from nas.files.faults import Faults, unknown
 from nas.files.tables import write
 from nas.study.catalogue import load_law
+from nas.terminal.parser import refuse_idle
 from nas.terminal.tables import document_lines
 from objectives.loss_law.law import Law
 from plas_fit import command, on_prior
@@ -175,6 +177,10 @@ def _asked(**options: Any) -> FitRequest:
         faults.add_validation(error)
         faults.raise_if_any()
         raise
+    try:
+        refuse_idle(asked)
+    except UsageError as error:
+        raise UsageError(re.sub("--([a-z-]+)", lambda flag: flag[1].replace("-", "_"), str(error))) from None
     refuse_early(asked)
     return asked
 

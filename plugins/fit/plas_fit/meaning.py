@@ -32,7 +32,7 @@ def refuse_early(request: FitRequest) -> None:
     """Say before the work which files could not be written after it, and that tokens are no number of tokens.
 
     Raises:
-        UsageError: no positive number, a wrong ending, a missing folder, a file that exists, a folder with files, or candidates not asked for.
+        UsageError: no positive number, a wrong ending, a missing folder, a file that exists, a folder with files.
     """
     if request.tokens is not None:
         positive("tokens", request.tokens)
@@ -46,8 +46,6 @@ def refuse_early(request: FitRequest) -> None:
             refuse_existing(f"--{name}", path)
     if request.report is not None:
         refuse_used("--report", request.report)
-    if request.candidates is not None and request.next is None:
-        raise UsageError("candidates: expected --next N with it, got none; say how many to train next")
 
 
 def repeated(request: FitRequest) -> str:

@@ -70,10 +70,15 @@ class FitRequest:
     space: Annotated[Text, Flag("--space", "Search space of that study and of --next: name or YAML file.")] = None
     next: Annotated[int | None, Flag("--next", "How many architectures to train next.", NEXT, least=1)] = None
     goal: Annotated[
-        Text, Flag("--goal", "coefficients (default) or cost; with --prior regret (default) or cost.", NEXT)
+        Text,
+        Flag("--goal", "coefficients (default) or cost; with --prior regret (default) or cost.", NEXT, needs="--next"),
     ] = None
-    candidates: Annotated[File, Flag("--candidates", "Candidate file for --next, .csv or .jsonl.", NEXT)] = None
-    flops: Annotated[Number, Flag("--flops", "Total training FLOP for --next.", NEXT)] = None
-    max_params: Annotated[Text, Flag("--max-params", "Largest model to propose, without embeddings: 3B.", NEXT)] = None
+    candidates: Annotated[
+        File, Flag("--candidates", "Candidate file for --next, .csv or .jsonl.", NEXT, needs="--next")
+    ] = None
+    flops: Annotated[Number, Flag("--flops", "Total training FLOP for --next.", NEXT, needs="--next")] = None
+    max_params: Annotated[
+        Text, Flag("--max-params", "Largest model to propose, without embeddings: 3B.", NEXT, needs="--next")
+    ] = None
     quiet: Annotated[bool, Quiet] = False
     json: Annotated[bool, Json] = False

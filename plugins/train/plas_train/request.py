@@ -59,7 +59,7 @@ class TrainRequest:
     precision: Annotated[
         str | None, Flag("--precision", "fp32 or bf16; left out: fp32 on a CPU, else bf16.", PLACE)
     ] = None
-    workers: Annotated[int, Flag("--workers", "Trainings at once.", PLACE, least=1)] = 1
+    workers: Annotated[int, Flag("--workers", "Trainings at once.", PLACE, least=1, most=1024)] = 1
     threads: Annotated[
         int, Flag("--threads", "Threads of each training; 0: cores divided by workers.", PLACE, least=0)
     ] = 0
@@ -70,6 +70,8 @@ class TrainRequest:
     checkpoint_s: Annotated[float, Flag("--checkpoint-every", "Seconds.", PLACE, least=0.0)] = 60.0
     out: Annotated[Path | None, Flag("--out", "Folder; left out: runs/train-LIST.", show_default=False)] = None
     resume: Annotated[bool, Flag("--resume", "Continue in the folder, also with further candidates.")] = False
-    retry_failed: Annotated[bool, Flag("--retry-failed", "With --resume: train failures again.")] = False
+    retry_failed: Annotated[bool, Flag("--retry-failed", "With --resume: train failures again.", needs="--resume")] = (
+        False
+    )
     quiet: Annotated[bool, Quiet] = False
     json: Annotated[bool, Json] = False

@@ -247,7 +247,7 @@ def test_nothing_failed_nothing_is_retried(name: str, inside: Inside, tmp_path: 
 def test_a_new_run_has_nothing_to_retry(name: str, inside: Inside, tmp_path: Path) -> None:
     answer = inside("run", *line("random", "run"), "--retry-failed")
     assert (answer.code, len(answer.err.splitlines())) == (2, 1), answer
-    assert "expected --resume RUN with it" in answer.err
+    assert "--retry-failed: expected --resume with it, got none" in answer.err
     assert not (tmp_path / "run").exists()
 
 

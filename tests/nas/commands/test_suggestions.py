@@ -1,11 +1,13 @@
 """What is said of a slip: one line, the flag once, and the name or number that was meant."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from nas.files.faults import nearest, squashed
+from nas.study.catalogue import load_device
 
 Inside = Callable[..., Any]
 AGX, NANO, SUPER = "jetson_agx_orin_64gb", "jetson_orin_nano_8gb_original", "jetson_orin_nano_super_8gb"
@@ -22,6 +24,20 @@ SLIPS: list[tuple[str, str, str]] = [
     ),
     ("run --device jetson_agx_orin", "--device: expected a device (", f"did you mean {AGX}?"),
     ("run --device rtx", "--device: expected a device (", "rtx_5070 or 2 more?"),
+    ("run --device m4", "--device: expected a device (", "did you mean m4_10c or m4_max_40c?"),
+    ("run --device rtx_4060", "'; write a YAML", "write a YAML file of name"),
+    ("run --device hailo_8", "'; write a YAML", "write a YAML file of name"),
+    ("run rpi5", "got 'rpi5'", "write --device rpi5, or see"),
+    ("run board.yaml", "got 'board.yaml'", "write --config board.yaml or --device board.yaml, or see"),
+    ("run --dense", "--dense: expected an option", "write --only n_experts=1"),
+    ("run --precision 4bit", "(the 61 names of 'plas list formats')", "did you mean int4, w4a16, q4_k_m or mlx_4bit?"),
+    ("run --budget tok/s=30", "--budget tok/s: expected a metric (", "did you mean tokens_per_second?"),
+    ("run --config nowhere", "expected a file or a shipped study (the 13 names of 'plas list studies')", "choose one"),
+    ("run --retry-failed", "--retry-failed: expected --resume with it, got none", "leave --retry-failed out"),
+    ("explain --model qwen2.5_0.5b --index 2", "--index: expected RUN with it, got none", "leave --index out"),
+    ("export x --out y --gguf q8_0", "--gguf: expected --to llama-bench with it, got none", "leave --gguf out"),
+    ("list --schema study devices", "--schema: expected nothing to list with it", "leave one of them out"),
+    ("list devices banana", "expected words of devices, got banana", "drop one"),
     ("run --objectives loss,totalms", "--objectives: expected a metric (", "did you mean total_ms?"),
     ("run --set devicess=h200", "--set devicess: unknown key", "did you mean devices?"),
     ("run --set params.populaton=5", "--set params.populaton: unknown key", "did you mean population?"),
@@ -30,7 +46,7 @@ SLIPS: list[tuple[str, str, str]] = [
     (
         "run --device jetson_orin_nx",
         "--device: expected a device (",
-        "did you mean jetson_orin_nx_16gb? Or give a YAML",
+        "did you mean jetson_orin_nx_16gb? Or write a YAML",
     ),
     ("explain --model qwen3_0.6", "--model: expected a published model (", "did you mean qwen3_0.6b?"),
     ("list devicess", "kind: expected one (", "did you mean devices?"),
@@ -121,3 +137,19 @@ def test_the_nearest_name(name: str, choices: list[str], expected: str) -> None:
 )
 def test_names_are_compared_without_case_signs_and_roman_numerals(name: str, plain: str) -> None:
     assert squashed(name) == plain
+
+
+def test_a_list_is_filtered_by_words(inside: Inside) -> None:
+    rows = json.loads(inside("list", "devices", "jetson", "Orin", "--json").out)
+    assert {row["name"] for row in rows} == {AGX, NANO, SUPER, "jetson_orin_nx_16gb"}
+
+
+def test_a_device_goes_by_its_printed_name_and_aliases(inside: Inside) -> None:
+    for name, device in {
+        "rpi5": "Raspberry Pi 5",
+        "Snapdragon 8 Elite": "Qualcomm Snapdragon 8 Elite",
+        "NVIDIA GeForce RTX 3080 10 GB": "NVIDIA GeForce RTX 3080 10 GB",
+        "RTX 4090": "NVIDIA GeForce RTX 4090",
+        "Apple M4 (10-core GPU)": "Apple M4 (10-core GPU)",
+    }.items():
+        assert load_device(name).name == device

@@ -313,7 +313,7 @@ def test_failed_evaluations_are_tried_again_when_asked(
         (("--seeds", 0), "seeds"),
         (("--algos", ""), "algos"),
         (("--workers", 0), "workers: expected 1 or more"),
-        (("--retry-failed",), "expected --resume with it"),
+        (("--retry-failed",), "--retry-failed: expected --resume with it, got none"),
         (("--set", "seed=3"), "--set seed"),
         (("--param", "population=3"), "nsga2.population"),
         (("--param", "nsga3.population=8", "--algos", "nsga2"), "--param nsga3: expected a strategy compared here"),

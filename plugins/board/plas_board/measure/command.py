@@ -4,7 +4,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +32,20 @@ from plas_board.measure.session import Plan, measure, workload
 from search_spaces.arrays import FloatArray
 
 REASONS = 3  # of failures, shown
+OF_MACHINE = ("hardware", "out", "interpreter", "torch_device", "threads", "timeout", "quiet", "json")
 IDLE = 0.3  # processors that other programs may have
 TIME_METRICS = ("prefill_ms", "decode_ms", "total_ms")
 
 
 def rates(request: MeasureRequest) -> None:
-    """Measure the machine itself."""
+    """Measure the machine itself.
+
+    Raises:
+        UsageError: a flag of measurements of models.
+    """
+    for field in fields(request):
+        if field.name not in OF_MACHINE and getattr(request, field.name) != field.default:
+            raise UsageError(f"{field.name}: expected none with --hardware, which measures no model; leave it out")
     refuse_share(request)
     refuse_unknown(request)
     interpreter, threads = request.interpreter or sys.executable, request.threads or os.cpu_count() or 1

@@ -27,9 +27,11 @@ class MeasureRequest:
     interpreter: Annotated[
         str | None, Flag("--interpreter", "Python that has the engine, or the llama-bench program.", PLACE)
     ] = None
-    files: Annotated[Path | None, Flag("--models", "Folder of <id>.gguf for llama-bench.", PLACE)] = None
+    files: Annotated[
+        Path | None, Flag("--models", "Folder of <id>.gguf for llama-bench.", PLACE, needs="--backend llama-bench")
+    ] = None
     device: Annotated[str, Flag("--device", "Name of this device in the CSV.", PLACE)] = ""
-    torch_device: Annotated[str, Flag("--torch-device", "cpu or cuda.", PLACE)] = "cpu"
+    torch_device: Annotated[str, Flag("--torch-device", "cpu or cuda.", PLACE, needs="--backend torch")] = "cpu"
     graphs: Annotated[bool, Flag("--cuda-graphs", "Time replays of CUDA graphs instead of single calls.", PLACE)] = (
         False
     )
