@@ -119,15 +119,13 @@ class Ending:
 Stage = Callable[[str], None]  # is told what begins
 
 
-def conclude(
-    study: Study, search: Search, found: Evaluations, batches: IntArray, reason: str, stage: Stage = lambda begun: None
-) -> Outcome:
-    """Everything that is derived from what a search evaluated."""
+def ending_of(study: Study, search: Search, found: Evaluations, reason: str) -> Ending:
+    """How a search of a study ended that found this."""
     whole = study.config.algo == "exact"
     how = getattr(search.strategy, "explanation", "") if whole else ""
     asked = search.charged + search.progress.repeats
     said = sections_of(search.strategy, penalised(found, study.handling, study.config.penalty_weight))
-    return derived(study, found, batches, Ending(reason, asked, search.progress.seconds, how, whole, said), stage)
+    return Ending(reason, asked, search.progress.seconds, how, whole, said)
 
 
 def derived(

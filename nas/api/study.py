@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import numpy as np
 import pandas as pd
 
-from nas.answer.outcome import Outcome
+from nas.answer.outcome import Ending, Outcome, derived, ending_of
 from nas.answer.sentences import devices_in_words
-from nas.answer.three_sentences import solved_answer, three_sentences
+from nas.answer.three_sentences import ThreeSentences, solved_answer, three_sentences
 from nas.api.data_frames import (
     DesignExplanation,
     Given,
@@ -32,8 +32,9 @@ from nas.commands.run import ran, resumed
 from nas.errors import UsageError
 from nas.exact.solution import SMALL, solve
 from nas.problem.breakdown import explained
+from nas.problem.evaluations import Evaluations, frontier_rows
 from nas.problem.problem import Problem
-from nas.record.store import FILE, begun
+from nas.record.store import FILE, RunStore, begun
 from nas.search import assembly
 from nas.search.discovery import able_to
 from nas.search.loop import Search
@@ -41,6 +42,7 @@ from nas.study.entry_points import refuse_contested
 from nas.study.layers import layered
 from nas.study.user_code import script_module
 from nas.terminal.flags import study_keys
+from search_spaces.arrays import IntArray
 
 if TYPE_CHECKING:
     from nas.api.own_loops import Optimizer, OptunaObjective, PymooProblem
@@ -253,23 +255,27 @@ class Study:
             )
 
     def _searched(self, request: RunRequest, folder: Path | None) -> Frontier:
-        if request.resume is not None:
-            outcome: Outcome = resumed(request, request.resume, self.assembled)[0]
+        if folder is None:
+            found = ran(self.assembled, request, _unsaid)[0]
         else:
-            outcome = ran(self.assembled, request)[0]
-        config, problem = self.assembled.config, self.problem
-        covers = config.algo == "exact" or len(outcome.evaluations) == problem.space.size
-        how = (
-            outcome.how
-            if config.algo == "exact"
-            else (
-                f"{config.algo}, seed {config.seed}, {len(outcome.evaluations):,} architectures evaluated, {outcome.stop_reason}"
-            )
+            outcome: Outcome = (
+                ran(self.assembled, request) if request.resume is None else resumed(request, folder, self.assembled)
+            )[0]
+            found = _Found(outcome.evaluations, outcome.how, outcome.stop_reason, three_sentences(outcome))
+        config, problem, members = self.assembled.config, self.problem, found.evaluations
+        solved, count = config.algo == "exact", len(members)
+        how = f"{config.algo}, seed {config.seed}, {count:,} architectures evaluated, {found.stop_reason}"
+        return Frontier(
+            problem,
+            members[frontier_rows(members)],
+            solved or count == problem.space.size,
+            found.how if solved else how,
+            None if solved else members,
+            folder,
+            self.assembled.baselines,
+            found.said,
+            study=self.assembled,
         )
-        evaluated = None if config.algo == "exact" else outcome.evaluations
-        beside = self.assembled.baselines
-        said = three_sentences(outcome)
-        return Frontier(problem, outcome.frontier, covers, how, evaluated, folder, beside, said, study=self.assembled)
 
     def explain(self, architecture: Given) -> DesignExplanation:
         """Return the breakdown of one architecture: operators, bytes, terms of the loss, budgets, steps along each axis.
@@ -333,6 +339,29 @@ class Study:
         return notebook_html(
             repr(self), pd.DataFrame({"key": shown.keys(), "value": map(str, shown.values())}), len(shown)
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What a search found and why it stopped; `said` gives its answer."""
+
+    evaluations: Evaluations
+    how: str
+    stop_reason: str
+    said: Callable[[], ThreeSentences | None] | ThreeSentences | None
+
+
+def _unsaid(
+    search: Search, study: assembly.Study, store: RunStore, folder: Path, reason: str, request: RunRequest
+) -> _Found:
+    """A search whose answer is worked out when it is asked for."""
+    told = search.archive.all()
+    ending = ending_of(study, search, told, reason)
+    return _Found(told, ending.how, reason, partial(_said, study, told, store.batches(), ending))
+
+
+def _said(study: assembly.Study, found: Evaluations, batches: IntArray, ending: Ending) -> ThreeSentences | None:
+    return three_sentences(derived(study, found, batches, ending))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,16 +2,17 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from nas.answer.design_words import describe
 from nas.answer.first_screen import show
-from nas.answer.outcome import Outcome, conclude
+from nas.answer.outcome import Outcome, derived, ending_of
 from nas.answer.outcome_files import summary, write_files, write_steps
 from nas.answer.progress import ProgressFile, this_machine
 from nas.commands.report import draw
@@ -100,13 +101,32 @@ def answer(outcome: Outcome, folder: Path, request: RunRequest) -> None:
     sys.stdout.flush()
 
 
+def concluded(search: Search, study: Study, store: RunStore, folder: Path, reason: str, request: RunRequest) -> Outcome:
+    """Write all results into the run's folder; each step is named while it lasts."""
+    stage = Stages(quiet=request.quiet)
+    told = search.archive.all()
+    found, batches = final(told, store.retried(told)), store.batches()
+    outcome = derived(study, found, batches, ending_of(study, search, found, reason), stage)
+    stage("Tables of the run folder")
+    write_files(folder, outcome)
+    write_steps(folder, store.steps.read(), outcome.evaluations.keys)
+    if request.pictures:
+        stage("Pictures and page")
+        draw(outcome, folder)
+    stage.close()
+    return outcome
+
+
+Concluding = Callable[[Search, Study, RunStore, Path, str, RunRequest], Any]  # what a search that has ended makes
+
+
 def started(request: RunRequest) -> tuple[Outcome, Path]:
     """A new run in a new folder."""
     return ran(assembled(*layered(request.flags, request.settings, request.config), request), request)
 
 
-def ran(study: Study, request: RunRequest) -> tuple[Outcome, Path]:
-    """A study searched in a new folder."""
+def ran(study: Study, request: RunRequest, conclude: Concluding = concluded) -> tuple[Any, Path]:
+    """A study searched in a new folder, and its outcome."""
     folder = run_folder.create(f"{study.config.name}-{study.config.algo}-s{study.config.seed}", request.out)
     with run_folder.locked(folder, new=True):
         try:
@@ -114,14 +134,16 @@ def ran(study: Study, request: RunRequest) -> tuple[Outcome, Path]:
         except UsageError:
             run_folder.discard(folder)
             raise
-        return begin(study, folder, request, besides), folder
+        return begin(study, folder, request, besides, conclude), folder
 
 
-def begin(study: Study, folder: Path, request: RunRequest, besides: Attached) -> Outcome:
+def begin(
+    study: Study, folder: Path, request: RunRequest, besides: Attached, conclude: Concluding = concluded
+) -> Any:
     """Lay out a run folder and search."""
     announce(study, request)
     store, manifest = create_run(study, folder)
-    return searched(study, store, None, manifest, request, besides)
+    return searched(study, store, None, manifest, request, besides, conclude)
 
 
 def resumed(request: RunRequest, folder: Path, given: Study | None = None) -> tuple[Outcome, Path]:
@@ -179,12 +201,19 @@ def restarted(request: RunRequest, folder: Path, given: Study | None = None) -> 
     besides = attached(study, folder, None)
     for leftover in folder.glob(f"{FILE}*"):
         leftover.unlink()
-    return begin(study, folder, request, besides)
+    outcome: Outcome = begin(study, folder, request, besides)
+    return outcome
 
 
 def searched(
-    study: Study, store: RunStore, recorded: Recorded | None, manifest: Manifest, request: RunRequest, besides: Attached
-) -> Outcome:
+    study: Study,
+    store: RunStore,
+    recorded: Recorded | None,
+    manifest: Manifest,
+    request: RunRequest,
+    besides: Attached,
+    conclude: Concluding = concluded,
+) -> Any:
     """Search, and leave a run that can be continued whatever happens."""
     config, mirror = study.config, besides.mirror
     limits = Limits(study.limit, config.time_limit, config.stop_when_stable)
@@ -213,23 +242,8 @@ def searched(
                 if request.retry_failed and recorded is not None:
                     retry_failed(search, store, recorded)
                 reason = search.run(limits, report)
-            outcome = concluded(search, study, store, manifest.path, reason, request)
+            outcome = conclude(search, study, store, manifest.path, reason, request)
     manifest.update(state="finished", ended=run_folder.now(), stop_reason=reason)
-    return outcome
-
-
-def concluded(search: Search, study: Study, store: RunStore, folder: Path, reason: str, request: RunRequest) -> Outcome:
-    """Write all results into the run's folder; each step is named while it lasts."""
-    stage = Stages(quiet=request.quiet)
-    told = search.archive.all()
-    outcome = conclude(study, search, final(told, store.retried(told)), store.batches(), reason, stage)
-    stage("Tables of the run folder")
-    write_files(folder, outcome)
-    write_steps(folder, store.steps.read(), outcome.evaluations.keys)
-    if request.pictures:
-        stage("Pictures and page")
-        draw(outcome, folder)
-    stage.close()
     return outcome
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import nas
-from nas.answer.outcome import Outcome, conclude
+from nas.answer.outcome import Outcome, derived, ending_of
 from nas.commands import run as running
 from nas.commands.list import missing_extra
 from nas.commands.requests import RunRequest
@@ -277,7 +277,8 @@ def concluded(studied: Callable[..., Study], tmp_path_factory: pytest.TempPathFa
         store.create({}, store_columns(study.problem))
         made = Search(problem, study.strategy(), store)
         reason = made.run(Limits(evaluations))
-        outcome = conclude(study, made, made.archive.all(), store.batches(), reason)
+        found = made.archive.all()
+        outcome = derived(study, found, store.batches(), ending_of(study, made, found, reason))
         store.close()
         return outcome
 

@@ -17,6 +17,8 @@ from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.optimize import minimize
 
 import nas
+from nas.answer import outcome
+from nas.api import data_frames
 from nas.record.store import FILE
 
 KEYS: dict[str, Any] = {"default_budget": "none", "baselines": [], "applications": {}}
@@ -76,6 +78,30 @@ def test_a_search_is_measured_by_the_exact_frontier(small: nas.Study) -> None:
     assert found.pick()["loss"] == found.evaluated.metrics["loss"][found.evaluated.feasible].min()
     assert small.search(algo="exact").distance_to(exact).share == 1
     assert small.search(algo="random", evaluations=60, seed=3).frame.equals(found.frame)
+
+
+def test_a_search_solves_and_answers_only_what_is_asked_for(
+    small: nas.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = small.search(algo="random", evaluations=60, seed=3, out=tmp_path / "run")
+    solved: list[object] = []
+    monkeypatch.setattr(outcome, "quick_frontier", lambda problem: solved.append(problem))
+    found = small.search(algo="random", evaluations=60, seed=3)
+    assert not solved
+    assert pickle.loads(pickle.dumps(found)).answer == kept.answer != ""
+    assert (found.how, found.exact, len(found)) == (kept.how, kept.exact, len(kept))
+
+
+def test_typing_errors_are_looked_for_once_in_tables_of_the_same_columns(
+    small: nas.Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    optimizer, looked = small.optimizer("random", seed=1, evaluations=20), list[str]()
+    small.evaluate(optimizer.ask(1))
+    optimizer = small.optimizer("random", seed=2, evaluations=20)
+    monkeypatch.setattr(data_frames, "get_close_matches", lambda word, *_, **__: looked.append(word))
+    for _ in range(3):
+        optimizer.tell(designs := optimizer.ask(1), small.evaluate(designs))
+    assert not looked
 
 
 def test_any_architectures_are_evaluated_with_units(small: nas.Study, tmp_path: Path) -> None:
