@@ -137,9 +137,7 @@ def ran(study: Study, request: RunRequest, conclude: Concluding = concluded) -> 
         return begin(study, folder, request, besides, conclude), folder
 
 
-def begin(
-    study: Study, folder: Path, request: RunRequest, besides: Attached, conclude: Concluding = concluded
-) -> Any:
+def begin(study: Study, folder: Path, request: RunRequest, besides: Attached, conclude: Concluding = concluded) -> Any:
     """Lay out a run folder and search."""
     announce(study, request)
     store, manifest = create_run(study, folder)

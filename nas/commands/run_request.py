@@ -19,6 +19,7 @@ from nas.record.identity import at_start, difference, fingerprints
 from nas.record.store import Recorded
 from nas.search.assembly import Study, assemble
 from nas.search.cluster import ClusterPool, pool_of
+from nas.search.discovery import ChosenStrategy
 from nas.search.reading import refuse_without_workers
 from nas.search.worker_pool import WorkerPool
 from nas.study.catalogue import changed
@@ -123,16 +124,24 @@ def _refuse_taken_in(request: RunRequest, run: OpenRun) -> None:
 
 
 def within_horizon(study: Study, first: int | Literal["none"], quiet: bool) -> Study:
-    """A continued study whose schedule stays as for its first number of evaluations; a notice if that matters."""
-    horizon = study.traits.evaluations if first == "none" else first
-    if not study.traits.horizon or study.limit == horizon:
+    """A continued study whose schedule and parameters stay as for its first number of evaluations; a notice if that matters."""
+    horizon, chosen, limit = study.traits.evaluations if first == "none" else first, study.chosen, study.limit
+    if limit == horizon:
         return study
-    if not quiet:
+    usual = [
+        ChosenStrategy(chosen.module, chosen.module.Parameters()).fitted(n, study.problem.space)
+        for n in (horizon, limit)
+    ]
+    others = [
+        name for name, was in usual[0] if was != getattr(usual[1], name) and was == getattr(chosen.parameters, name)
+    ]
+    if not quiet and (study.traits.horizon or others):
+        kept = ", ".join([*(["its schedule"] if study.traits.horizon else []), *others])
         notice(
-            f"Warning: the schedule of {study.config.algo} was laid out for {horizon:,} evaluations and stays so; "
-            f"a new run of {study.limit:,} would ask for others"
+            f"Warning: {study.config.algo} was laid out for {horizon:,} evaluations and stays so ({kept}); "
+            f"a new run of {limit:,} would ask for others"
         )
-    return replace(study, horizon=horizon)
+    return replace(study, horizon=horizon) if study.traits.horizon else study
 
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy.stats import qmc
 
 from nas.problem.evaluations import Evaluations, non_dominated
 from nas.problem.objective import Objective
@@ -88,11 +87,17 @@ ROUNDS = 8
 def latin_hypercube(space: SearchSpace, seen: KeyIndex, n: int, generator: np.random.Generator) -> IntArray:
     """Up to n new genotypes from Latin hypercubes over the axes; they are added to `seen`."""
 
-    def cube(count: int) -> FloatArray:
-        points: FloatArray = qmc.LatinHypercube(d=len(space.genes), rng=generator).random(count)
-        return points
+    return filled(space, seen, n, generator, lambda count: hypercube(count, len(space.genes), generator))
 
-    return filled(space, seen, n, generator, cube)
+
+def hypercube(n: int, axes: int, generator: np.random.Generator) -> FloatArray:
+    """Points of a Latin hypercube in [0, 1)^axes, (n, axes), to the last bit scipy's, whose import takes a second."""
+    (own,) = generator.spawn(1)
+    below, ranks = own.uniform(size=(n, axes)), np.tile(np.arange(1, n + 1), (axes, 1))
+    for rank in ranks:
+        own.shuffle(rank)
+    points: FloatArray = (ranks.T - below) / n
+    return points
 
 
 def filled(

@@ -39,15 +39,15 @@ class Bred(BaseModel):
 
 
 class Variation(Bred):
-    """Parameters of the whole family: how many individuals, and how their offspring vary."""
+    """Parameters of the whole family: how many individuals, and how their offspring vary: as pymoo's documentation varies integers, since small real steps round to nothing."""
 
     population: int = Field(100, strict=True, ge=4, le=100_000, description="Individuals kept and bred per generation")
-    crossover_probability: float = Field(0.9, ge=0, le=1, description="Probability of crossing two parents")
+    crossover_probability: float = Field(1.0, ge=0, le=1, description="Probability of crossing two parents")
     crossover_eta: float = Field(
-        15.0, gt=0, le=1000, description="SBX distribution index; larger stays nearer the parents"
+        3.0, gt=0, le=1000, description="SBX distribution index; larger stays nearer the parents"
     )
-    mutation_probability: float = Field(0.9, ge=0, le=1, description="Probability of mutating an offspring")
-    mutation_eta: float = Field(20.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
+    mutation_probability: float = Field(1.0, ge=0, le=1, description="Probability of mutating an offspring")
+    mutation_eta: float = Field(3.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
 
 
 @dataclass(frozen=True, eq=False)

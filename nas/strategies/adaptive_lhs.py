@@ -6,11 +6,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import cdist
-from scipy.stats import qmc
 
 from nas.problem.evaluations import Evaluations, Scale, too_many
 from nas.search.strategy import StrategyContext, Traits
-from nas.strategies._front import Front, latin_hypercube
+from nas.strategies._front import Front, hypercube, latin_hypercube
 from search_spaces.arrays import FloatArray, IntArray
 
 TRAITS = Traits(seedable=True)
@@ -103,7 +102,7 @@ class AdaptiveLhs:
             np.minimum(first, second) - self.parameters.margin,
             np.maximum(first, second) + self.parameters.margin,
         )
-        points: FloatArray = qmc.LatinHypercube(d=len(low), rng=self.generator).random(max(2 * n, 1))
+        points = hypercube(max(2 * n, 1), len(low), self.generator)
         genotypes = self.space.repair(np.floor(low + points * (high - low + 1)).astype(np.int64))
         keys = self.space.keys(genotypes)
         fresh = np.sort(np.unique(keys, return_index=True)[1])

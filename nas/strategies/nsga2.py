@@ -16,6 +16,8 @@ from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 TRAITS = Traits(seedable=True, asynchronous=True)
 
 SHORT = 1000  # evaluations, below which small steps take too long
+STEPS = frozenset(Variation.model_fields) - {"population"}
+FEW = 20  # individuals that find feasible designs sooner where these are rare
 
 
 class Parameters(Variation):
@@ -24,15 +26,26 @@ class Parameters(Variation):
     population: int = Field(100, strict=True, ge=4, le=100_000, description="Individuals kept and bred from")
     offspring: int = Field(20, strict=True, ge=1, le=100_000, description="Individuals bred before the next selection")
     crossover_probability: float = Field(0.5, ge=0, le=1, description="Probability of crossing two parents")
+    crossover_eta: float = Field(
+        15.0, gt=0, le=1000, description="SBX distribution index; larger stays nearer the parents"
+    )
+    mutation_probability: float = Field(0.9, ge=0, le=1, description="Probability of mutating an offspring")
     mutation_eta: float = Field(5.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
+    rare: float = Field(  # left out where it is 0, as in runs of versions without it
+        0.2,
+        ge=0,
+        le=1,
+        exclude_if=lambda share: not share,
+        description=f"While a smaller share is feasible, {FEW} individuals at most are kept and steps are larger",
+    )
 
     def following(self, evaluations: int, designs: int) -> dict[str, float]:
-        """The population, broods no larger than it, and below 1,000 evaluations larger mutation steps."""
+        """The population, broods no larger than it, below 1,000 evaluations larger mutation steps; steps that are given hold throughout."""
         fitting = super().following(evaluations, designs)
         if fitting:
             fitting |= {"offspring": min(fitting["population"], self.offspring)}
             fitting |= {"mutation_eta": 3.0} if evaluations < SHORT else {}
-        return fitting
+        return fitting | ({"rare": 0.0} if STEPS & self.model_fields_set else {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +121,8 @@ class NSGA2:
         self.space, self.seen, self.parameters = context.problem.space, context.seen(), parameters
         self.random_state, self.immigrants = context.generator, np.random.default_rng([context.seed, 1])
         self.brood = Brood(self.space, self.seen, parameters)
+        self.far = Brood(self.space, self.seen, Variation())  # as the family varies, in larger steps
+        self.told = self.feasible = 0
         self.first = first_generation(context, parameters.population, self.immigrants)
         self.asynchronous = context.asynchronous
         self.seen.add(self.space.keys(self.first))
@@ -125,11 +140,17 @@ class NSGA2:
         size = min(self.parameters.offspring, at_most) if self.asynchronous else self.parameters.offspring
         bred = first
         if len(self.kept):
-            bred = self.brood.bred(self.kept.genotypes.astype(np.float64), size, self._pairs, self.random_state)
+            brood = self.far if self._rare else self.brood
+            bred = brood.bred(self.kept.genotypes.astype(np.float64), size, self._pairs, self.random_state)
         if len(bred) == size:
             return bred
         drawn = draw_unseen(self.space.size, self.seen, size - len(bred), self.immigrants)
         return np.concatenate([bred, self.space.genotypes(drawn)])
+
+    @property
+    def _rare(self) -> bool:
+        """Whether few of the evaluated designs are feasible."""
+        return self.feasible < self.parameters.rare * self.told
 
     def _pairs(self, n: int) -> IntArray:
         """Rows of n pairs of parents, each the winner of a tournament of two, (n, 2)."""
@@ -146,7 +167,9 @@ class NSGA2:
             failed = ~evaluations.ok
             values[failed], excess[failed] = 0.0, FAILED
         violation = excess.sum(axis=1)
+        self.told, self.feasible = self.told + len(violation), self.feasible + int((violation <= 0).sum())
         most = self.parameters.population if len(self.kept) else max(len(evaluations), self.parameters.population)
+        most = min(most, FEW) if self._rare else most
         genotypes = np.concatenate([self.kept.genotypes, evaluations.genotypes])
         values, violation = np.concatenate([self.kept.values, values]), np.concatenate([self.kept.violation, violation])
         rows, crowding = survivors(values, violation, most, self.random_state)

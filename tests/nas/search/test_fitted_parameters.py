@@ -4,12 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nas.compare.configuration import comparison_studies, planned
 from nas.files import yaml_source
+from nas.problem.problem import Problem
 from nas.search.assembly import Study, assemble
 from nas.search.discovery import strategy_module
+from nas.search.strategy import StrategyContext
 from nas.study.layers import layered
 
 BRED = ["nsga2", "nsga3", "spea2", "smsemoa", "rvea", "moead", "optuna_nsga2", "optuna_nsga3"]
@@ -89,6 +92,45 @@ def test_a_run_of_a_release_that_had_one_population_goes_on_with_it(inside: Call
     assert inside(*line, "--evaluations", 110).code == 0
     assert inside("run", "--resume", "old", "--evaluations", 130).code == 0
     assert yaml_source.read(tmp_path / "old" / "config.yaml")[0]["params"]["population"] == 100
+
+
+@pytest.mark.parametrize(
+    ("algo", "kept"), [("nsga2", "population, offspring"), ("spea2", "population"), ("random", "")]
+)
+def test_an_extended_run_says_what_a_longer_one_would_have_had(
+    algo: str, kept: str, inside: Callable[..., Any]
+) -> None:
+    line = ("run", "--algo", algo, "--set", "baselines=[]", "--no-plots", "--out", "run")
+    assert inside(*line, "--evaluations", 300).code == 0
+    said = inside("run", "--resume", "run", "--evaluations", 400, "--no-plots").err
+    assert (f"{algo} was laid out for 300 evaluations and stays so ({kept}" in said) == bool(kept)
+
+
+def test_where_few_are_feasible_nsga2_keeps_few_and_takes_larger_steps_until_more_are() -> None:
+    rare = assemble({"algo": "nsga2", "budgets": {"loss": 3.2, "total_ms": 200}}, {}).problem
+    usual = assemble({"algo": "nsga2"}, {}).problem
+
+    def kept(problem: Problem, **params: float) -> list[int]:
+        module = strategy_module("nsga2")
+        none = problem.space.genotypes(np.zeros(0, dtype=np.int64))
+        strategy = module.build(StrategyContext(problem, 0, none, 1000), module.Parameters(population=50, **params))
+        sizes = []
+        for _ in range(40):
+            strategy.tell(problem.evaluate(strategy.ask(problem.space.size)))
+            sizes.append(len(strategy.kept))
+        return sizes
+
+    assert kept(usual) == kept(rare, rare=0) == [50] * 40
+    few = kept(rare)
+    assert few[0] == 20
+    assert few[-1] == 50
+    assert few == sorted(few)
+
+
+def test_steps_of_nsga2_that_are_given_or_recorded_hold_throughout() -> None:
+    assert study("nsga2", 300).parameters.model_dump()["rare"] == 0.2
+    assert "rare" not in study("nsga2", 300, "mutation_eta=9").resolved()["params"]
+    assert study("nsga2", 300, "mutation_eta=9", "rare=0.1").parameters.model_dump()["rare"] == 0.1
 
 
 def test_a_comparison_of_other_lengths_has_other_runs_where_parameters_differ(

@@ -179,7 +179,7 @@ def test_nsga2_is_pymoo_s(
 ) -> None:
     problem = problem_of(default_budget="none", objectives=objectives, budgets=budgets, baselines=[], applications={})
     module = strategy_module("nsga2")
-    parameters = module.Parameters.model_validate({"population": 12, "offspring": 5})
+    parameters = module.Parameters.model_validate({"population": 12, "offspring": 5, "rare": 0})
     ours = module.build(brief_of(problem), parameters)
     pymoos = partial(NSGA2, survival=RankAndCrowding(nds=InOrder()), n_offsprings=parameters.offspring)
     theirs = bred_by_pymoo(PymooStrategy(brief_of(problem), parameters, pymoos))

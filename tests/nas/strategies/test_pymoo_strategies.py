@@ -248,7 +248,7 @@ def test_an_extended_run_keeps_its_schedule_and_says_so(
     assert inside(*line, "--evaluations", 60, "--out", "once", "--quiet").code == 0
     assert inside(*line, "--evaluations", 60, "--out", "twice", "--quiet").code == 0
     answer = inside("run", "--resume", "once", "--evaluations", 110)
-    assert "the schedule of rvea was laid out for 60 evaluations and stays so; a new run of 110" in answer.err
+    assert "rvea was laid out for 60 evaluations and stays so (its schedule" in answer.err
     assert "schedule" in inside("run", "--resume", "twice", "--evaluations", 85).err
     assert inside("run", "--resume", "twice", "--evaluations", 110).code == 0
     logs = [(tmp_path / name / "evaluations.csv").read_bytes() for name in ("once", "twice")]
