@@ -68,7 +68,7 @@ def carried(source: Path) -> Carried | None:
         run = open_run(source.parent)
         run.store.close()
         return Carried(current(run))
-    path = beside(source)
+    path = beside(source) if source.name else source
     if not path.is_file():
         return None
     content = yaml_source.keys_of(yaml_source.read(path)[0], path, "delete it, or write the candidates again")

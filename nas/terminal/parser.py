@@ -5,6 +5,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
+from errno import ENAMETOOLONG
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -41,6 +42,12 @@ def command(
         except PlasError as error:
             complain(str(error))
             raise typer.Exit(error.exit_code) from None
+        except OSError as error:
+            if error.errno != ENAMETOOLONG:
+                raise
+            typed = str(error.filename)
+            complain(f"{typed[:40]}…: expected a name or a path, got one of {len(typed):,} characters; shorten it")
+            raise typer.Exit(UsageError.exit_code) from None
         except KeyboardInterrupt as interrupt:
             notice(str(interrupt) or "Interrupted before the end; give the command again")
             exec("")  # an interrupt inside text that a module executes would end us by the signal: this clears its mark

@@ -2,7 +2,9 @@
 
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,8 @@ from nas.study.metrics import parse_budget
 from nas.terminal import doors
 from plas_paper import prediction, theory_problem
 from plas_paper.theory_problem import TheoryProblem
+
+LONG = "x" * 5_000
 
 ROOT = Path(__file__).resolve().parents[3]
 NOT_PROPOSED = (  # both names are meant
@@ -81,3 +85,21 @@ def test_a_command_of_a_package_that_is_not_installed_says_which(
         capsys.readouterr().err
         == f"plas: expected an installed command, got {name!r}; pip install ./plugins/{package}\n"
     )
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("explain", "--model", LONG), ("watch", LONG), ("init", LONG), ("select", LONG), ("run", "--device", LONG), ("fit", LONG), ("fit", ""),
+        ("measure", LONG), ("calibrate", LONG, "--device", "l4"), ("calibrate", "log", "--device", "l4", "--model", LONG),
+    ],
+)  # fmt: skip
+def test_a_name_that_no_file_can_have_is_refused(
+    typed: tuple[str, ...], inside: Callable[..., Any], tmp_path: Path
+) -> None:
+    """5,000 characters, or none, where a name or a path may stand: a line, as of any other that is not there."""
+    (tmp_path / "log").write_text("| model | pp512 (t/s) |\n|---|---|\n| a | 9 |\n")
+    answer = inside(*typed)
+    assert answer.code == 2, answer
+    assert "expected" in answer.err
+    assert "Traceback" not in answer.err
