@@ -95,7 +95,7 @@ def weights_by_part(x: Dimensions, g: ParameterGroups, p: Precision) -> tuple[Fl
 def embedding_bytes(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatArray:
     """Return the bytes of embedding and LM head (one table if tied) and of per-layer embeddings, (n,), but for what the host holds."""
     head, table = scenario.bytes_of_head(x.width), scenario.bytes_of_embedding(x.architectures.tied, x.width)
-    whole: FloatArray = g.embedding * 0.5 * (head + table) + _tables(x, g, scenario)
+    whole: FloatArray = g.embedding * 0.5 * (head + table) + g.tables * scenario.precision.bytes_of("tables")
     return whole - host_bytes(x, g, scenario)
 
 
@@ -109,13 +109,7 @@ def host_bytes(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatAr
     if not scenario.tables_on_host:
         return np.zeros(len(x.architectures))
     apart = scenario.bytes_of_embedding(x.architectures.tied, x.width)
-    return np.where(x.architectures.tied, 0.0, g.embedding * 0.5 * apart) + _tables(x, g, scenario)
-
-
-def _tables(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatArray:
-    """Bytes of per-layer embeddings, (n,)."""
-    found: FloatArray = g.tables * scenario.bytes_of_embedding(np.zeros(len(x.architectures), dtype=np.bool_))
-    return found
+    return np.where(x.architectures.tied, 0.0, g.embedding * 0.5 * apart) + g.tables * scenario.precision.bytes_of("tables")
 
 
 def resident_parts_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> dict[str, FloatArray]:

@@ -15,7 +15,9 @@ from search_spaces.arrays import FloatArray
 
 Values = FloatArray | float
 #: Classes of tensors; `weights` is of every matrix of a layer that has none of its own.
-TensorClass = Literal["weights", "values", "output", "down", "experts", "expert_down", "head", "embedding", "small"]
+TensorClass = Literal[
+    "weights", "values", "output", "down", "experts", "expert_down", "head", "embedding", "tables", "small"
+]
 TypeNames = Annotated[tuple[str, ...], BeforeValidator(lambda names: (names,) if isinstance(names, str) else names)]
 
 
@@ -77,6 +79,10 @@ class WeightFormat(BaseModel):
 
     def types_of(self, kind: TensorClass) -> tuple[BlockType, ...]:
         """The types of a class of tensors."""
+        if (
+            kind == "tables"
+        ):  # of per-layer embeddings, most of a model that has them: no engine leaves these in 16 bits
+            return self.types_of("embedding" if "embedding" in self.model_fields_set else "weights")
         own: TypeNames | None = getattr(self, kind)
         if own is None and kind == "expert_down":
             return self.types_of("down")

@@ -350,6 +350,20 @@ def test_per_layer_tables_are_held_as_embeddings_are(fp32: Scenario) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "bits"), [("int4", 4.0), ("int8", 8.0), ("w4a16", 4.15625), ("fp8", 8.0), ("fp16", 16.0)]
+)
+def test_per_layer_tables_have_the_bits_of_the_format(name: str, bits: float, fp32: Scenario) -> None:
+    """Engines keep embedding and head in 16 bits, and never these: 2.35 billion parameters of Gemma 4 E2B."""
+    design = architecture_of(CONFIGS["google/gemma-3n-E2B"])
+    x, groups, scenario = Dimensions(design), counts.count(design), replace(fp32, precision=precision(name))
+    held, without = (
+        memory.embedding_bytes(x, each, scenario)[0] for each in (groups, replace(groups, tables=0.0 * groups.tables))
+    )
+    assert held - without == pytest.approx(design.table_parameters[0] * bits / 8, rel=1e-12)
+    assert without == pytest.approx(2.0 * design.vocabulary[0] * design.width[0], rel=1e-12)
+
+
+@pytest.mark.parametrize(
     ("written", "says"),
     [
         ('"hidden_size": ' + "9" * 400, "an integer of 400 digits"),
