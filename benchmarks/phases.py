@@ -30,7 +30,7 @@ PHASES = {  # file and function, the innermost of a stack decides
     ),
     "objectives": (("nas/search/loop.py", "_evaluate_block"),),
     "store": (("nas/record/store.py", "append"),),
-    "exact frontier, picks": (("nas/answer/outcome.py", "conclude"),),
+    "exact frontier, picks": tuple(("nas/answer/outcome.py", name) for name in ("exact", "picks", "changes")),
     "tables": (("nas/answer/outcome_files.py", "write_files"),),
     "pictures": (("nas/answer/pictures.py", "draw_all"),),
     "PNG": (("backend_agg.py", "print_png"),),

@@ -38,7 +38,7 @@ def _sections(outcome: Outcome) -> Iterator[Section]:
         yield Section("Beside published models", tuple(beside_baselines(outcome)), "compared")
         yield Section("If another law is right", tuple(_under_laws(outcome)), "laws")
         yield Section("Predicted scores", tuple(_scores(outcome)), "scores")
-    yield from map(_of_strategy, outcome.sections)
+    yield from map(_of_strategy, outcome.ending.sections)
     yield Section("How sure", tuple(_certain(outcome)), "certain")
 
 

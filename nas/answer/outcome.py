@@ -1,104 +1,52 @@
-"""The outcome of a run: frontier, picks, distance to the exact frontier."""
+"""The outcome of a run: frontier, picks, distance to the exact frontier, how sure a law is of them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from nas.answer.changes import Changes, changes_of
 from nas.answer.device_times import alike, device_times
-from nas.answer.doubt import Doubt, doubt_of
 from nas.answer.law_verdicts import LawAnswers, law_answers
 from nas.answer.on_each_device import OnDevice, held_on_device, on_each_device
 from nas.answer.take import TrainOrTake, train_or_take
 from nas.answer.witness import Witness, of_picks
+from nas.errors import UsageError
+from nas.exact.expected_regret import ExpectedRegret, least_expected_regret, least_expected_regrets
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import SMALL, ExactSolution, quick_frontier
 from nas.problem.diagnosis import Diagnosis
 from nas.problem.evaluations import Distance, Evaluations, Scale, distance, frontier_rows
 from nas.problem.law_caveats import blind_axes
-from nas.problem.picks import Pick, answers
+from nas.problem.picks import Pick, PickRule, answers
 from nas.problem.problem import UNCOVERED, Problem
-from nas.problem.uncertainty import uncertainty
+from nas.problem.uncertainty import (
+    FROM_LOSS,
+    Difference,
+    NotToldApart,
+    from_models,
+    has_doubt,
+    misfit,
+    not_told_apart_from,
+    tied,
+    uncertainty,
+)
 from nas.record.store import known_in
 from nas.search.assembly import Study, under_preset
 from nas.search.discovery import penalised
 from nas.search.loop import Search
 from nas.search.strategy import ReportSection, sections_of
 from nas.search.successive_halving import STOPPED
+from objectives.loss_law.draws import spread, trimmed_mean
+from objectives.loss_law.law import Law
 from search_spaces.arrays import FloatArray, IntArray
 
+Stage = Callable[[str], None]  # gets the name of what begins
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """A finished search, read in every way the product shows it.
 
-    witnesses: what `evidence` says of each pick beside a model, of a study under another law; changes: what one change would buy, None where nothing fits or it would take long to say; held: picks that hold under preset `device`,
-    where times there are not the study's own; take: the published models to take instead, where they can be compared.
-    """
-
-    study: Study
-    evaluations: Evaluations
-    batches: IntArray
-    frontier: Evaluations
-    picks: tuple[Pick, ...]
-    on_device: Problem
-    device_times: tuple[dict[str, float], ...]
-    exact_losses: tuple[float | None, ...]
-    blind: tuple[str, ...]
-    optimal: FloatArray | None
-    doubt: Doubt | None
-    witnesses: tuple[Witness | None, ...]
-    scale: Scale | None
-    exact: ExactSolution | None
-    distance: Distance | None
-    diagnosis: Diagnosis | None
-    covered: int
-    how: str
-    asked: int
-    stop_reason: str
-    seconds: dict[str, float]
-    under_laws: LawAnswers | None = None
-    sections: tuple[ReportSection, ...] = ()
-    on_each_device: tuple[OnDevice, ...] = ()
-    changes: Changes | None = None
-    held: tuple[Pick, ...] = ()
-    take: TrainOrTake | None = None
-
-    @property
-    def known(self) -> int:
-        """How many of the evaluations were known before the run."""
-        return known_in(self.batches)
-
-    @property
-    def charged(self) -> int:
-        """How many evaluations the run itself took."""
-        return len(self.evaluations) - self.known
-
-    @property
-    def stopped(self) -> int:
-        """How many designs a fidelity step stopped; they count among the failed evaluations."""
-        return sum(reason.startswith(STOPPED) for reason in self.evaluations.reasons or ())
-
-    @property
-    def uncovered(self) -> int:
-        """How many designs the law does not cover; they count among the failed evaluations."""
-        return sum(reason.startswith(UNCOVERED) for reason in self.evaluations.reasons or ())
-
-    @property
-    def failed(self) -> int:
-        """How many evaluations failed for another reason than that a fidelity step stopped them or the law does not cover them."""
-        return int((~self.evaluations.ok).sum()) - self.stopped - self.uncovered
-
-    @property
-    def whole(self) -> bool:
-        """Whether the run itself accounted for every architecture of the space, so that its frontier is the exact one."""
-        return self.study.config.algo == "exact" and self.covered == self.study.problem.space.size
-
-    @property
-    def diagnosis_covers_space(self) -> bool:
-        """Whether the diagnosis looked at every architecture of the space."""
-        return self.diagnosis is not None and self.diagnosis.examined == self.study.problem.space.size
+def unsaid(begun: str) -> None:
+    """Say nothing of what begins."""
 
 
 @dataclass(frozen=True)
@@ -116,140 +64,319 @@ class Ending:
     sections: tuple[ReportSection, ...] = ()
 
 
-Stage = Callable[[str], None]  # is told what begins
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A finished search; everything that is derived from its evaluations is computed when it is first asked for."""
+
+    study: Study
+    evaluations: Evaluations
+    batches: IntArray
+    ending: Ending
+    stage: Stage = unsaid
+
+    @property
+    def known(self) -> int:
+        """How many of the evaluations were known before the run."""
+        return known_in(self.batches)
+
+    @property
+    def charged(self) -> int:
+        """How many evaluations the run itself took."""
+        return len(self.evaluations) - self.known
+
+    @property
+    def stopped(self) -> int:
+        """How many designs a fidelity step stopped; they count among the failed evaluations."""
+        return self._without_value(STOPPED)
+
+    @property
+    def uncovered(self) -> int:
+        """How many designs the law does not cover; they count among the failed evaluations."""
+        return self._without_value(UNCOVERED)
+
+    def _without_value(self, why: str) -> int:
+        return sum(reason.startswith(why) for reason in self.evaluations.reasons or ())
+
+    @property
+    def failed(self) -> int:
+        """How many evaluations failed for another reason than that a fidelity step stopped them or the law does not cover them."""
+        return int((~self.evaluations.ok).sum()) - self.stopped - self.uncovered
+
+    @property
+    def covered(self) -> int:
+        """How many designs are accounted for."""
+        return self.study.problem.space.size if self.ending.whole else len(self.evaluations)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the run itself accounted for every architecture of the space, so that its frontier is the exact one."""
+        return self.study.config.algo == "exact" and self.covered == self.study.problem.space.size
+
+    @property
+    def solved(self) -> bool:
+        """Whether the run kept the frontier and the picks alone of a space that it covered."""
+        return self.ending.whole and len(self.evaluations) < self.study.problem.space.size
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """The rows of the evaluations that are on the frontier."""
+        return frontier_rows(self.evaluations)
+
+    @cached_property
+    def frontier(self) -> Evaluations:
+        """The designs that no evaluated one dominates."""
+        return self.evaluations[self.rows]
+
+    @cached_property
+    def picks(self) -> tuple[Pick, ...]:
+        """The pick of each question, among everything evaluated."""
+        self.stage("Picks, and what they take on the device")
+        return answers(self.study.problem, self.evaluations)
+
+    @cached_property
+    def on_device(self) -> Problem:
+        """The study's problem under preset `device`."""
+        return under_preset(self.study, "device")
+
+    @cached_property
+    def device_times(self) -> tuple[dict[str, float], ...]:
+        """Of each pick its times under preset `device`, ms."""
+        return tuple(device_times(self.on_device, pick) for pick in self.picks)
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether times of the picks under preset `device` are the study's own; of those beside no published model."""
+        pairs = zip(self.picks, self.device_times, strict=True)
+        return alike(self.study.problem, [pair for pair in pairs if not pair[0].question.baseline])
+
+    @cached_property
+    def exact_losses(self) -> tuple[float | None, ...]:
+        """The loss of each question's exact pick where that takes no time; None elsewhere, where nothing fits and of a run of the whole space, which has them."""
+        problem = self.study.problem
+        if self.ending.whole or not problem.analytic or problem.space.size > SMALL:
+            return (None,) * len(problem.queries)
+        everything = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
+        rows = (pick.answer for pick in answers(problem, everything))
+        return tuple(None if row is None else float(row.metrics["loss"][0]) for row in rows)
+
+    @cached_property
+    def blind(self) -> tuple[str, ...]:
+        """The axes that the law does not see."""
+        return blind_axes(self.study.problem.space, self.study.problem.scenario.law)
+
+    @cached_property
+    def optimal(self) -> FloatArray | None:
+        """The probability that each design of the frontier is one, over the law's draws; None without draws."""
+        problem, every = self.study.problem, self.evaluations
+        unsure = uncertainty(problem.scenario.law, lambda rows: problem.architectures(every.genotypes[rows]), every)
+        return None if unsure is None else unsure.probability()[self.rows]
+
+    @cached_property
+    def doubt(self) -> "Doubt | None":
+        """How sure the law is of the answer; None of one that does not say it."""
+        return Doubt(self) if has_doubt(self.study.problem.scenario.law) else None
+
+    @cached_property
+    def witnesses(self) -> tuple[Witness | None, ...]:
+        """What `evidence` says of each pick beside a model, of a study under another law."""
+        return of_picks(self.study.problem, self.study.baselines, self.picks, self.evaluations)
+
+    @cached_property
+    def exact(self) -> ExactSolution | None:
+        """The exact frontier to compare with; None of a run that is one, and where it takes more than seconds."""
+        if self.ending.whole:
+            return None
+        self.stage("Exact frontier, to compare with")
+        return quick_frontier(self.study.problem)
+
+    @cached_property
+    def how(self) -> str:
+        """How the exact frontier was found; "" of none."""
+        exact = self.exact
+        return self.ending.how if self.ending.whole else "" if exact is None else exact.explanation
+
+    @cached_property
+    def scale(self) -> Scale | None:
+        """The scale that the exact frontier, else the run's, spans; None of an empty one."""
+        frontier = self.exact.frontier if self.exact else self.frontier
+        return Scale.from_frontier(self.study.problem.objectives, frontier.values) if len(frontier) else None
+
+    @cached_property
+    def distance(self) -> Distance | None:
+        """How far the frontier is from the exact one; None without it."""
+        if self.exact is None or self.scale is None:
+            return None
+        common = len(np.intersect1d(self.frontier.keys, self.exact.frontier.keys))
+        return distance(self.scale, self.frontier.values, self.exact.frontier.values, common)
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis | None:
+        """Why nothing fits; None where something does."""
+        return None if len(self.rows) else diagnosed(self.study.problem, self.evaluations)
+
+    @property
+    def diagnosis_covers_space(self) -> bool:
+        """Whether the diagnosis looked at every architecture of the space."""
+        return self.diagnosis is not None and self.diagnosis.examined == self.study.problem.space.size
+
+    @cached_property
+    def under_laws(self) -> LawAnswers | None:
+        """Answers of several laws for a run of the whole space; None for another, and where the study has one law."""
+        if not (self.study.laws and self.ending.whole):
+            return None
+        self.stage("Picks under each law")
+        return law_answers(self.study.problem, self.study.laws, self.picks, self.frontier)
+
+    @cached_property
+    def on_each_device(self) -> tuple[OnDevice, ...]:
+        """The answer on each device of a study with several."""
+        return on_each_device(self.study.problem, self.evaluations, self.frontier, solved=self.solved)
+
+    @cached_property
+    def changes(self) -> Changes | None:
+        """What one change would buy beside the pick within your budgets; None where nothing fits or it would take long to say."""
+        own = self.picks[0]
+        self.stage("What one change would buy")
+        if own.answer is None or own.question.least != "loss":
+            return None
+        return changes_of(self.study, own.answer, self.evaluations, solved=self.solved)
+
+    @cached_property
+    def held(self) -> tuple[Pick, ...]:
+        """The picks that hold under preset `device`; none where times there are the study's own."""
+        return () if self.alike else held_on_device(self.study, self.on_device, self.evaluations, solved=self.solved)
+
+    @cached_property
+    def take(self) -> TrainOrTake | None:
+        """The published models to take instead of the pick within your budgets, where they can be compared."""
+        answer, problem = self.picks[0].answer, self.study.problem
+        return None if answer is None else train_or_take(problem, problem.architectures(answer.genotypes))
 
 
-def ending_of(study: Study, search: Search, found: Evaluations, reason: str) -> Ending:
-    """How a search of a study ended that found this."""
+def conclude(
+    study: Study,
+    search: Search,
+    evaluations: Evaluations,
+    batches: IntArray,
+    reason: str,
+    stage: Stage = unsaid,
+) -> Outcome:
+    """The outcome of a search; `stage` is told what is computed when it begins."""
     whole = study.config.algo == "exact"
     how = getattr(search.strategy, "explanation", "") if whole else ""
     asked = search.charged + search.progress.repeats
-    said = sections_of(search.strategy, penalised(found, study.handling, study.config.penalty_weight))
-    return Ending(reason, asked, search.progress.seconds, how, whole, said)
-
-
-def derived(
-    study: Study, found: Evaluations, batches: IntArray, ending: Ending, stage: Stage = lambda begun: None
-) -> Outcome:
-    """Everything that is derived from evaluations, a search's or recorded ones."""
-    problem = study.problem
-    frontier = found[rows := frontier_rows(found)]
-    exact, scale = _exact(problem, frontier, ending, stage)
-    picks = _picks(problem, found, stage)
-    on_device, solved = under_preset(study, "device"), ending.whole and len(found) < problem.space.size
-    there = tuple(device_times(on_device, pick) for pick in picks)
-    unsure = uncertainty(problem.scenario.law, lambda some: problem.architectures(found.genotypes[some]), found)
+    sections = sections_of(search.strategy, penalised(evaluations, study.handling, study.config.penalty_weight))
     return Outcome(
-        study,
-        found,
-        batches,
-        frontier,
-        picks,
-        on_device,
-        there,
-        exact_losses(problem, ending.whole),
-        blind_axes(problem.space, problem.scenario.law),
-        None if unsure is None else unsure.probability()[rows],
-        doubt_of(problem, study.baselines, picks, frontier, found),
-        of_picks(problem, study.baselines, picks, found),
-        scale,
-        exact,
-        _apart(scale, frontier, exact),
-        None if len(frontier) else diagnosed(problem, found),
-        *_coverage(ending, exact, found, problem),
-        ending.asked,
-        ending.reason,
-        ending.seconds,
-        _under_laws(study, picks, frontier, ending, stage),
-        ending.sections,
-        on_each_device(problem, found, frontier, solved=solved),
-        _changes(study, picks[0], found, stage, solved=solved),
-        _held(study, on_device, picks, there, found, solved=solved),
-        _take(problem, picks[0]),
+        study, evaluations, batches, Ending(reason, asked, search.progress.seconds, how, whole, sections), stage
     )
 
 
-def _exact(
-    problem: Problem, frontier: Evaluations, ending: Ending, stage: Stage
-) -> tuple[ExactSolution | None, Scale | None]:
-    """The exact frontier to compare with, None of a run that is one, and where it takes more than seconds; the scale that it, else the run's, spans."""
-    stage("Picks of the exact frontier" if ending.whole else "Exact frontier, to compare with")
-    exact = None if ending.whole else quick_frontier(problem)
-    return exact, scale_of(problem, exact.frontier if exact else frontier)
+@dataclass(frozen=True, eq=False)
+class PickRegret:
+    """A pick's expected regret over a law's draws, nats, and the design of the least one."""
+
+    nats: float
+    least: ExpectedRegret
 
 
-def _picks(problem: Problem, found: Evaluations, stage: Stage) -> tuple[Pick, ...]:
-    """The pick of each question, among everything evaluated."""
-    stage("Picks, and what they take on the device")
-    return answers(problem, found)
+@dataclass(frozen=True, eq=False)
+class Doubt:
+    """What a law that says how sure it is leaves open in a run's answer; computed when it is first asked for."""
+
+    of: Outcome
+
+    @property
+    def _on_loss(self) -> bool:
+        return bool({name.partition("@")[0] for name in self.of.frontier.objectives} & set(FROM_LOSS))
+
+    @cached_property
+    def differences(self) -> tuple[dict[str, Difference], ...]:
+        """Per pick those from each published model, by its label; of all picks at once, since losses are drawn law by law."""
+        problem, picks = self.of.study.problem, self.of.picks
+        by_pick: list[dict[str, Difference]] = [{} for _ in picks]
+        answered = {at: pick.answer.genotypes for at, pick in enumerate(picks) if pick.answer is not None}
+        if answered:
+            designs = problem.architectures(np.concatenate(list(answered.values())))
+            for label, column in from_models(problem.scenario.law, designs, self.of.study.baselines).items():
+                for at, difference in zip(answered, column, strict=True):
+                    by_pick[at][label] = difference
+        return tuple(by_pick)
+
+    @cached_property
+    def groups(self) -> IntArray | None:
+        """Of the frontier's designs those that are not told apart, -1 outside of the evidence; None without a loss among the objectives."""
+        problem = self.of.study.problem
+        return tied(problem.scenario.law, problem.architectures(self.of.frontier.genotypes)) if self._on_loss else None
+
+    @property
+    def steps(self) -> int:
+        """How many groups of the frontier's designs are told apart."""
+        return 0 if self.groups is None else int(self.groups.max(initial=-1)) + 1
+
+    @cached_property
+    def level_sd(self) -> float | None:
+        """The sd of one loss on an unknown text, at the first pick, nats; None without draws or a pick."""
+        problem, answer = self.of.study.problem, self.of.picks[0].answer
+        if not problem.scenario.law.draws or answer is None:
+            return None
+        losses = problem.scenario.law.drawn_losses(problem.architectures(answer.genotypes))
+        return float(np.hypot(spread(losses[:, 0]), misfit(problem.scenario.law)))
+
+    @cached_property
+    def not_told_apart(self) -> NotToldApart | None:
+        """The evaluated designs that the law cannot tell from the first pick."""
+        answer = self.of.picks[0].answer
+        if not self._on_loss or answer is None:
+            return None
+        return not_told_apart_from(self.of.study.problem, answer, self.of.evaluations)
+
+    @cached_property
+    def regrets(self) -> tuple[PickRegret | None, ...]:
+        """Per pick its expected regret; None beside a published model, outside of the evidence, and where nothing is known of it."""
+        problem, picks = self.of.study.problem, self.of.picks
+        law, own = problem.scenario.law, {metric.name for metric in problem.functions}
+        by_pick: list[PickRegret | None] = [None] * len(picks)
+        if not law.draws or own & {budget.metric for budget in problem.budgets}:
+            return tuple(by_pick)
+        asked = [
+            (at, pick.answer, PickRule.for_query(pick.question))
+            for at, pick in enumerate(picks)
+            if pick.answer is not None
+            and not pick.question.baseline
+            and pick.question.least == "loss"
+            and not own & set(PickRule.for_query(pick.question).metrics)
+        ]
+        if asked:
+            candidates = np.concatenate([self.of.frontier.genotypes, *(answer.genotypes for _, answer, _ in asked)])
+            least = least_expected_regrets(problem, law, tuple(rule for *_, rule in asked), candidates)
+            for (at, answer, _), best in zip(asked, least, strict=True):
+                by_pick[at] = None if best is None else _pick_regret(problem, law, answer.genotypes[0], best)
+        return tuple(by_pick)
 
 
-def _coverage(ending: Ending, exact: ExactSolution | None, found: Evaluations, problem: Problem) -> tuple[int, str]:
-    """How many designs are accounted for, and how the exact frontier was found; "" of none."""
-    if ending.whole:
-        return problem.space.size, ending.how
-    return len(found), "" if exact is None else exact.explanation
+def solved_regret(problem: Problem, rule: PickRule, pick: IntArray) -> PickRegret | None:
+    """The expected regret of a pick, a genotype (g,), over the whole space, however large; None outside of the evidence.
 
-
-def _changes(study: Study, own: Pick, found: Evaluations, stage: Stage, *, solved: bool) -> Changes | None:
-    """What one change of the study would buy beside the pick within your budgets; None without one."""
-    stage("What one change would buy")
-    return (
-        None
-        if own.answer is None or own.question.least != "loss"
-        else changes_of(study, own.answer, found, solved=solved)
-    )
-
-
-def _take(problem: Problem, own: Pick) -> TrainOrTake | None:
-    """The published models beside the pick within your budgets; None without one."""
-    return None if own.answer is None else train_or_take(problem, problem.architectures(own.answer.genotypes))
-
-
-def _held(
-    study: Study,
-    on_device: Problem,
-    picks: tuple[Pick, ...],
-    there: tuple[dict[str, float], ...],
-    found: Evaluations,
-    *,
-    solved: bool,
-) -> tuple[Pick, ...]:
-    """The picks that hold under preset `device`; none where times there are the study's own."""
-    own = [pair for pair in zip(picks, there, strict=True) if not pair[0].question.baseline]
-    return () if alike(study.problem, own) else held_on_device(study, on_device, found, solved=solved)
-
-
-def _under_laws(
-    study: Study, picks: tuple[Pick, ...], frontier: Evaluations, ending: Ending, stage: Stage
-) -> LawAnswers | None:
-    """Answers of several laws for a run of the whole space; None for another, and where the study has one law."""
-    if not (study.laws and ending.whole):
-        return None
-    stage("Picks under each law")
-    return law_answers(study.problem, study.laws, picks, frontier)
-
-
-def _apart(scale: Scale | None, frontier: Evaluations, exact: ExactSolution | None) -> Distance | None:
-    """How far a frontier is from the exact one; unknown without it."""
-    if exact is None or scale is None:
-        return None
-    common = len(np.intersect1d(frontier.keys, exact.frontier.keys))
-    return distance(scale, frontier.values, exact.frontier.values, common)
-
-
-def exact_losses(problem: Problem, whole: bool) -> tuple[float | None, ...]:
-    """The loss of each question's exact pick where that takes no time; unknown elsewhere, and where nothing fits.
-
-    A run of the whole space has the exact picks already: None for each.
+    Raises:
+        UsageError: the law has no draws, a budget is on a user's own metric, or the space is no sum of parts.
     """
-    if whole or not problem.analytic or problem.space.size > SMALL:
-        return (None,) * len(problem.queries)
-    everything = problem.evaluate(problem.space.genotypes(np.arange(problem.space.size)))
-    found = (pick.answer for pick in answers(problem, everything))
-    return tuple(None if row is None else float(row.metrics["loss"][0]) for row in found)
+    own = {metric.name for metric in problem.functions}
+    if mine := sorted(own & {budget.metric for budget in (*problem.budgets, *rule.limits)}):
+        raise UsageError(
+            f"expected-regret: expected budgets on shipped metrics, got one on {', '.join(mine)}; drop the budget"
+        )
+    law = problem.scenario.law
+    if law.draws and law.extrapolates(problem.architectures(pick[None])).any():
+        return None
+    best = least_expected_regret(problem, law, rule)
+    return None if best is None else _pick_regret(problem, law, pick, best)
 
 
-def scale_of(problem: Problem, frontier: Evaluations) -> Scale | None:
-    """The scale that a frontier spans; none of an empty one."""
-    return Scale.from_frontier(problem.objectives, frontier.values) if len(frontier) else None
+def _pick_regret(problem: Problem, law: Law, pick: IntArray, best: ExpectedRegret) -> PickRegret | None:
+    """A pick's own expected regret, beside the least; the pick's is the least where no other is known to be less."""
+    if law.extrapolates(problem.architectures(np.stack([pick, best.genotype]))).any():
+        return None
+    lowest = np.minimum(own := law.drawn_losses(problem.architectures(pick[None]))[:, 0], best.lowest)
+    nats = trimmed_mean(own - lowest)
+    least = best if best.expected_regret < nats else replace(best, genotype=pick, expected_regret=nats)
+    return PickRegret(nats, least)

@@ -67,7 +67,7 @@ def write_files(folder: Path, outcome: Outcome) -> None:
         write(folder / "laws.csv", csv_text(law_columns(problem, outcome.under_laws)))
         if outcome.under_laws.along is not None:
             write(folder / "laws_along.csv", csv_text(along_columns(outcome.under_laws.laws, outcome.under_laws.along)))
-    for name, content in (file for section in outcome.sections for file in section.files.items()):
+    for name, content in (file for section in outcome.ending.sections for file in section.files.items()):
         write(folder / Path(name).name, csv_text(content) if name.endswith(".csv") else yaml_source.dump(content))
 
 
@@ -162,10 +162,10 @@ def law_in_numbers(law: Law, tokens: Sequence[float]) -> dict[str, Any]:
 def _counts(outcome: Outcome) -> dict[str, int]:
     """How many evaluations were asked for, took place, failed, are of designs that the law does not cover."""
     return {
-        "asked": outcome.asked,
+        "asked": outcome.ending.asked,
         "distinct": outcome.charged,
         "known": outcome.known,
-        "repeats": outcome.asked - outcome.charged,
+        "repeats": outcome.ending.asked - outcome.charged,
         "failed": outcome.failed,
         "stopped": outcome.stopped,
         "not_covered": outcome.uncovered,
@@ -181,7 +181,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     return {
         "answer": answer_in_numbers(outcome),
         "train_or_take": None if outcome.take is None else take_in_numbers(outcome.take),
-        "stop_reason": outcome.stop_reason,
+        "stop_reason": outcome.ending.reason,
         **({"auto": outcome.study.config.auto} if outcome.study.config.auto else {}),
         "space": {
             "name": outcome.study.problem.space.name,
@@ -204,8 +204,9 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "law_on_active_experts": active_experts(outcome),
         "doubt": None if outcome.doubt is None else doubt_in_numbers(outcome.doubt),
         "laws": None if outcome.under_laws is None else laws_in_numbers(problem, outcome.under_laws),
-        "learned": {name: each for section in outcome.sections for name, each in section.figures.items()} or None,
-        "lessons": [line for section in outcome.sections for line in section.sentences] or None,
+        "learned": {name: each for section in outcome.ending.sections for name, each in section.figures.items()}
+        or None,
+        "lessons": [line for section in outcome.ending.sections for line in section.sentences] or None,
         "diagnosis": outcome.diagnosis and lines(outcome.diagnosis, outcome.diagnosis_covers_space),
-        "seconds": outcome.seconds,
+        "seconds": outcome.ending.seconds,
     }

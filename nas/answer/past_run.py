@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.outcome import Ending, Outcome, derived
+from nas.answer.outcome import Ending, Outcome
 from nas.answer.outcome_files import file_columns
 from nas.errors import PlasError, UsageError
 from nas.exact.solution import solve
@@ -291,7 +291,7 @@ def recalled(run: RecordedRun, scores: str | None = None) -> Outcome:
     """The result of a run; of one that has not ended, what it holds so far; `scores` are a file of those shown in place of its study's."""
     study = restored(run, scores)
     batches = np.where(np.arange(len(run.evaluations)) < run.known, KNOWN, 0)
-    return derived(study, run.evaluations, batches, _ending(run, study.problem))
+    return Outcome(study, run.evaluations, batches, _ending(run, study.problem))
 
 
 def restored(run: RecordedRun, scores: str | None = None) -> Study:

@@ -7,9 +7,8 @@ import numpy as np
 
 from nas.answer.design_words import blind_spots, count, describe, equal_heads
 from nas.answer.device_times import PREFIX, alike, limits, misses, ranges_in_words, times_of, verdict
-from nas.answer.doubt import PickRegret
 from nas.answer.on_each_device import OnDevice
-from nas.answer.outcome import Outcome
+from nas.answer.outcome import Outcome, PickRegret
 from nas.answer.sentences import baseline_metric, question_text
 from nas.answer.sureness import difference_in_short, witness_in_words
 from nas.answer.witness import EVIDENCE

@@ -232,9 +232,13 @@ def _missing(gap: float) -> str:
 def _evaluated(outcome: Outcome) -> str:
     """How many distinct designs were evaluated, of how many proposals where some came again, and why the search ended."""
     proposed = (
-        "" if outcome.asked == outcome.charged else f" ({outcome.asked:,} proposed; those that came again are free)"
+        ""
+        if outcome.ending.asked == outcome.charged
+        else f" ({outcome.ending.asked:,} proposed; those that came again are free)"
     )
-    ended = "as many as asked for" if outcome.stop_reason.endswith(ALL_EVALUATED) else f"stopped: {outcome.stop_reason}"
+    ended = (
+        "as many as asked for" if outcome.ending.reason.endswith(ALL_EVALUATED) else f"stopped: {outcome.ending.reason}"
+    )
     return f"{outcome.charged:,} distinct designs evaluated{proposed}, {ended}."
 
 
@@ -249,7 +253,7 @@ def certainty_in_short(outcome: Outcome) -> list[str]:
         return certainty(outcome)
     n, d = outcome.charged, outcome.distance
     text = f"Found {d.found} of the exact frontier's {d.exact} in {n:,} evaluations; gap {_missing(d.gap)}"
-    ended = [] if outcome.stop_reason.endswith(ALL_EVALUATED) else [f"Stopped: {outcome.stop_reason}."]
+    ended = [] if outcome.ending.reason.endswith(ALL_EVALUATED) else [f"Stopped: {outcome.ending.reason}."]
     return [text, *known_before(outcome), *ended, *without_values(outcome)]
 
 
@@ -317,8 +321,8 @@ def limits(outcome: Outcome) -> list[str]:
 
 def equal_loss(outcome: Outcome) -> list[str]:
     """The design of the frontier that has the answer's loss and is lower in another objective: of equal losses the faster one is picked."""
-    pick, front = outcome.picks[0] if outcome.picks else None, outcome.frontier
-    if pick is None or pick.answer is None or pick.question.vocabulary is not None:
+    pick, front = outcome.picks[0], outcome.frontier
+    if pick.answer is None or pick.question.vocabulary is not None:
         return []
     problem, values, own = outcome.study.problem, rounded(front.values), rounded(pick.answer.values)
     same = rounded(front.metrics["loss"]) == rounded(pick.answer.metrics["loss"])
@@ -339,7 +343,7 @@ def equal_loss(outcome: Outcome) -> list[str]:
 
 def not_decided(outcome: Outcome) -> list[str]:
     """What the answer rests on, and what the law does not decide of it: designs that it cannot tell from it."""
-    law, answer = outcome.study.problem.scenario.law, outcome.picks[0].answer if outcome.picks else None
+    law, answer = outcome.study.problem.scenario.law, outcome.picks[0].answer
     if outcome.doubt is None or answer is None:
         return []
     design = outcome.study.problem.architectures(answer.genotypes)

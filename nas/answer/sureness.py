@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from nas.answer.design_words import describe
-from nas.answer.doubt import Doubt, PickRegret
-from nas.answer.outcome import Outcome
+from nas.answer.outcome import Doubt, Outcome, PickRegret
 from nas.answer.witness import EVIDENCE, Witness, own_in_words, parts_of_gain
 from nas.problem.objective import Baseline
 from nas.problem.problem import Problem

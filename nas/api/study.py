@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import numpy as np
 import pandas as pd
 
-from nas.answer.outcome import Ending, Outcome, derived, ending_of
+from nas.answer.outcome import Outcome, conclude
 from nas.answer.sentences import devices_in_words
-from nas.answer.three_sentences import ThreeSentences, solved_answer, three_sentences
+from nas.answer.three_sentences import solved_answer, three_sentences
 from nas.api.data_frames import (
     DesignExplanation,
     Given,
@@ -32,7 +32,7 @@ from nas.commands.run import ran, resumed
 from nas.errors import UsageError
 from nas.exact.solution import SMALL, solve
 from nas.problem.breakdown import explained
-from nas.problem.evaluations import Evaluations, frontier_rows
+from nas.problem.evaluations import frontier_rows
 from nas.problem.problem import Problem
 from nas.record.store import FILE, RunStore, begun
 from nas.search import assembly
@@ -42,7 +42,6 @@ from nas.study.entry_points import refuse_contested
 from nas.study.layers import layered
 from nas.study.user_code import script_module
 from nas.terminal.flags import study_keys
-from search_spaces.arrays import IntArray
 
 if TYPE_CHECKING:
     from nas.api.own_loops import Optimizer, OptunaObjective, PymooProblem
@@ -256,24 +255,23 @@ class Study:
 
     def _searched(self, request: RunRequest, folder: Path | None) -> Frontier:
         if folder is None:
-            found = ran(self.assembled, request, _unsaid)[0]
+            outcome: Outcome = ran(self.assembled, request, _unwritten)[0]
         else:
-            outcome: Outcome = (
+            outcome = (
                 ran(self.assembled, request) if request.resume is None else resumed(request, folder, self.assembled)
             )[0]
-            found = _Found(outcome.evaluations, outcome.how, outcome.stop_reason, three_sentences(outcome))
-        config, problem, members = self.assembled.config, self.problem, found.evaluations
+        config, problem, members = self.assembled.config, self.problem, outcome.evaluations
         solved, count = config.algo == "exact", len(members)
-        how = f"{config.algo}, seed {config.seed}, {count:,} architectures evaluated, {found.stop_reason}"
+        how = f"{config.algo}, seed {config.seed}, {count:,} architectures evaluated, {outcome.ending.reason}"
         return Frontier(
             problem,
             members[frontier_rows(members)],
             solved or count == problem.space.size,
-            found.how if solved else how,
+            outcome.ending.how if solved else how,
             None if solved else members,
             folder,
             self.assembled.baselines,
-            found.said,
+            partial(three_sentences, outcome),
             study=self.assembled,
         )
 
@@ -341,27 +339,11 @@ class Study:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """What a search found and why it stopped; `said` gives its answer."""
-
-    evaluations: Evaluations
-    how: str
-    stop_reason: str
-    said: Callable[[], ThreeSentences | None] | ThreeSentences | None
-
-
-def _unsaid(
+def _unwritten(
     search: Search, study: assembly.Study, store: RunStore, folder: Path, reason: str, request: RunRequest
-) -> _Found:
-    """A search whose answer is worked out when it is asked for."""
-    told = search.archive.all()
-    ending = ending_of(study, search, told, reason)
-    return _Found(told, ending.how, reason, partial(_said, study, told, store.batches(), ending))
-
-
-def _said(study: assembly.Study, found: Evaluations, batches: IntArray, ending: Ending) -> ThreeSentences | None:
-    return three_sentences(derived(study, found, batches, ending))
+) -> Outcome:
+    """A search without files."""
+    return conclude(study, search, search.archive.all(), store.batches(), reason)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ import numpy as np
 
 from nas.answer.design_words import describe
 from nas.answer.first_screen import show
-from nas.answer.outcome import Outcome, derived, ending_of
+from nas.answer.outcome import Outcome, conclude
 from nas.answer.outcome_files import summary, write_files, write_steps
 from nas.answer.progress import ProgressFile, this_machine
 from nas.commands.report import draw
@@ -106,7 +106,7 @@ def concluded(search: Search, study: Study, store: RunStore, folder: Path, reaso
     stage = Stages(quiet=request.quiet)
     told = search.archive.all()
     found, batches = final(told, store.retried(told)), store.batches()
-    outcome = derived(study, found, batches, ending_of(study, search, found, reason), stage)
+    outcome = conclude(study, search, found, batches, reason, stage)
     stage("Tables of the run folder")
     write_files(folder, outcome)
     write_steps(folder, store.steps.read(), outcome.evaluations.keys)
@@ -125,7 +125,7 @@ def started(request: RunRequest) -> tuple[Outcome, Path]:
     return ran(assembled(*layered(request.flags, request.settings, request.config), request), request)
 
 
-def ran(study: Study, request: RunRequest, conclude: Concluding = concluded) -> tuple[Any, Path]:
+def ran(study: Study, request: RunRequest, ending: Concluding = concluded) -> tuple[Any, Path]:
     """A study searched in a new folder, and its outcome."""
     folder = run_folder.create(f"{study.config.name}-{study.config.algo}-s{study.config.seed}", request.out)
     with run_folder.locked(folder, new=True):
@@ -134,14 +134,14 @@ def ran(study: Study, request: RunRequest, conclude: Concluding = concluded) -> 
         except UsageError:
             run_folder.discard(folder)
             raise
-        return begin(study, folder, request, besides, conclude), folder
+        return begin(study, folder, request, besides, ending), folder
 
 
-def begin(study: Study, folder: Path, request: RunRequest, besides: Attached, conclude: Concluding = concluded) -> Any:
+def begin(study: Study, folder: Path, request: RunRequest, besides: Attached, ending: Concluding = concluded) -> Any:
     """Lay out a run folder and search."""
     announce(study, request)
     store, manifest = create_run(study, folder)
-    return searched(study, store, None, manifest, request, besides, conclude)
+    return searched(study, store, None, manifest, request, besides, ending)
 
 
 def resumed(request: RunRequest, folder: Path, given: Study | None = None) -> tuple[Outcome, Path]:
@@ -210,7 +210,7 @@ def searched(
     manifest: Manifest,
     request: RunRequest,
     besides: Attached,
-    conclude: Concluding = concluded,
+    ending: Concluding = concluded,
 ) -> Any:
     """Search, and leave a run that can be continued whatever happens."""
     config, mirror = study.config, besides.mirror
@@ -240,7 +240,7 @@ def searched(
                 if request.retry_failed and recorded is not None:
                     retry_failed(search, store, recorded)
                 reason = search.run(limits, report)
-            outcome = conclude(search, study, store, manifest.path, reason, request)
+            outcome = ending(search, study, store, manifest.path, reason, request)
     manifest.update(state="finished", ended=run_folder.now(), stop_reason=reason)
     return outcome
 

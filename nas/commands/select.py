@@ -7,8 +7,8 @@ import numpy as np
 
 from nas.answer.carried_study import write_with_study
 from nas.answer.design_words import count, describe
-from nas.answer.doubt import solved_regret
 from nas.answer.law_sentences import caveats, pick_under, regret_columns
+from nas.answer.outcome import solved_regret
 from nas.answer.past_run import (
     RecordedRun,
     recorded_run,

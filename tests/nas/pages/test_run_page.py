@@ -116,7 +116,7 @@ def test_a_run_that_has_not_ended_says_so(copied: Path) -> None:
     manifest = json.loads((copied / "manifest.json").read_text()) | {"state": "interrupted"}
     (copied / "manifest.json").write_text(json.dumps(manifest))
     outcome = recalled(recorded_run(copied))
-    assert outcome.stop_reason == "not at its end, the run is interrupted"
+    assert outcome.ending.reason == "not at its end, the run is interrupted"
     report(ReportRequest((copied,), None, quiet=True))
     assert "stopped: not at its end, the run is interrupted." in (copied / "report.html").read_text()
 
@@ -126,7 +126,7 @@ def test_an_unfinished_exact_run_is_not_called_exact(tiny: dict[str, Any], run_o
     assert recalled(run).whole
     outcome = recalled(replace(run, evaluations=run.evaluations[:80]))
     assert not outcome.whole
-    assert outcome.stop_reason == "unknown, summary.json is not of these evaluations"
+    assert outcome.ending.reason == "unknown, summary.json is not of these evaluations"
     assert "Exact: " not in run_page(outcome, "run", {}, {})
 
 
