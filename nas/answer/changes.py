@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from nas.answer.witness import Witness, with_own_picks, witnesses
+from nas.answer.sureness import Witness, with_own_picks, witnesses
 from nas.errors import UsageError
 from nas.exact.decomposition.branch_and_bound import Exceeded
 from nas.exact.gains import covered

@@ -1,12 +1,13 @@
-"""Designs in words: one line, the two parts of a sentence, how large a model is."""
+"""Designs and their metrics in words: one line, the two parts of a sentence, how large a model is."""
 
 import math
 from collections.abc import Collection, Sequence
 
-from nas.problem.objective import Baseline
+from nas.problem.objective import Baseline, unit_of
 from nas.problem.problem import Problem
 from objectives.loss_law.features import COUNTS, MADE_OF, WITH_EMBEDDINGS
 from objectives.loss_law.law import Law
+from objectives.quantities import day_in_words
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.columns import NOT_OF_A_MODEL
@@ -14,6 +15,8 @@ from search_spaces.layer_kinds import LINEAR_KINDS
 from search_spaces.mixes import in_words
 
 FFN_RATIO = "FFN ratio"
+LARGE = 1e9  # from here on figures are shown by their powers of ten
+SUFFIXES = {"ms": "_ms", "GB": "_gb", "J": "_j", "W": "_w", "h": "_hours"}  # of metrics' names, by unit
 
 
 def describe(architectures: Architectures, searched: Collection[str] = ()) -> str:
@@ -85,6 +88,26 @@ def count(n: float, milliard: str = "G") -> str:
     if not math.isfinite(n):
         return "unknown"
     return f"{n / 1e9:.3g} {milliard}" if n >= 999.5e6 else f"{n / 1e6:.3g} M"
+
+
+def figure(problem: Problem, metric: str, value: float, *, named: bool = True) -> str:
+    """A metric by its name, with its unit: `total 482.9 ms`, `resident 3.88 GB`, `train 1.2e+21 FLOP`."""
+    own = {function.name: function.unit for function in problem.functions}
+    unit = own[metric] if metric in own else unit_of(metric, problem.scenario.figures)
+    if unit == "date":
+        return f"{metric * named} {day_in_words(value)}".strip()
+    name = metric.rpartition(":")[2].removesuffix(SUFFIXES.get(unit, ""))
+    number = f"{value:,.0f}" if 1e4 <= value < LARGE else f"{value:.4g}"
+    return f"{name * named} {number} {unit}".strip()
+
+
+def figure_of(problem: Problem, metric: str, value: float, limit: float | None) -> str:
+    """A metric beside its limit, if it has one: `total 486.9 of 500 ms`, `memory_share 0.41 of 1`."""
+    if limit is None:
+        return figure(problem, metric, value)
+    at_most = figure(problem, metric, limit, named=False)
+    unit = "".join(at_most.partition(" ")[1:])
+    return f"{figure(problem, metric, value).removesuffix(unit)} of {at_most}"
 
 
 SEES_QUERIES = {  # quantities that attention's projections are part of

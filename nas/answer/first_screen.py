@@ -7,25 +7,24 @@ from pathlib import Path
 
 import numpy as np
 
-from nas.answer.answer_document import answer_document
-from nas.answer.design_words import count, describe_in_words
+from nas.answer.answer_document import LOSS, answer_document, on_devices
+from nas.answer.design_words import count, describe_in_words, figure, figure_of
 from nas.answer.device_times import PREFIX, alike, counted, in_ms, limits, misses, times_of
 from nas.answer.law_sentences import TITLE as UNDER_LAWS
 from nas.answer.law_sentences import verdict_header, verdict_lines, verdict_rows
 from nas.answer.outcome import Outcome
-from nas.answer.pick_tables import LOSS, figure, figure_of, on_devices
 from nas.answer.sentences import (
     baseline_metric,
-    certainty_in_short,
+    certainty,
     devices_in_words,
     headline,
     in_short,
     is_of_the_paper,
     plot_axes,
 )
+from nas.answer.sureness import Witness
 from nas.answer.take import advice, tokens
 from nas.answer.three_sentences import MEMORIES, engines_line, is_rounded_free, minimised_or_limited, three_sentences
-from nas.answer.witness import Witness
 from nas.document.document import Table, table_of
 from nas.problem.diagnosis import Diagnosis, at_least, lines
 from nas.problem.law_caveats import blind_lines
@@ -363,7 +362,7 @@ def _ending(outcome: Outcome, folder: Path, most: int | None) -> list[Line]:
     ]
     steps = [Styled(step, COMMAND) for step, _ in next_steps(outcome, folder)[:most]]
     return [
-        *_sentences(certainty_in_short(outcome)),
+        *_sentences(certainty(outcome, brief=True)),
         *wrapped(files, min(columns(), COLUMNS)),
         *([["Next: ", shown(step, sys.stdout)] for step in steps]),
     ]

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from nas.answer.design_words import describe, model_size
-from nas.answer.sureness import beside_evidence, witness_in_numbers
-from nas.answer.witness import EVIDENCE, Witness, with_own_picks, witnesses
+from nas.answer.sureness import EVIDENCE, Witness, beside_evidence, with_own_picks, witness_in_numbers, witnesses
 from nas.document.document import Section
 from nas.exact.device_gains import DeviceGain, on_its_device, with_more
 from nas.exact.gains import BudgetGain, Gain, Gains

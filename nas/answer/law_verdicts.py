@@ -1,8 +1,6 @@
 """Regrets of a run's picks and frontier under alternative laws, designs with the least worst regret, where the laws agree."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,10 +8,10 @@ from nas.exact.alternative_laws import Along, Verdict, along, verdicts
 from nas.problem.evaluations import Evaluations
 from nas.problem.picks import Pick, PickRule
 from nas.problem.problem import Problem
-from nas.problem.uncertainty import FROM_LOSS, cost_among
+from nas.problem.uncertainty import cost_among
 from objectives.loss_law.law import Law
 from objectives.plugins import importable
-from search_spaces.arrays import AnyArray, FloatArray, IntArray
+from search_spaces.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,63 +62,3 @@ def _along(problem: Problem, laws: tuple[Law, ...], frontier: Evaluations) -> Al
 def _regrets_along(problem: Problem, found: Along, rows: Evaluations, costs: FloatArray) -> AlongFrontier:
     designs = problem.architectures(rows.genotypes)
     return AlongFrontier(found.metric, costs, found.regrets(designs, costs), found.n_experts(costs))
-
-
-LEAST_WORST = "least worst regret"
-
-
-def law_columns(problem: Problem, answers: LawAnswers) -> dict[str, Any]:
-    """One row per question and design: `of` the study, a law or the least worst regret; its regret under each law."""
-    rows = [
-        {"question": pick.question.label, "of": of, **row}
-        for pick, verdict in zip(answers.picks, answers.verdicts, strict=True)
-        for of, row in _designs(problem, answers.laws, pick, verdict)
-    ]
-    names = list(dict.fromkeys(name for row in rows for name in row)) or ["question", "of"]
-    return {name: [row.get(name, "") for row in rows] for name in names}
-
-
-def _designs(problem: Problem, laws: Sequence[Law], pick: Pick, verdict: Verdict) -> list[tuple[str, dict[str, Any]]]:
-    """The study's pick, each law's and the least worst, those that there are."""
-    chosen: list[tuple[str, Evaluations | None]] = [("pick", pick.answer)]
-    chosen += [(law.name, best) for law, best in zip(laws, verdict.best, strict=True)]
-    chosen.append((LEAST_WORST, verdict.robust))
-    return [(of, _design(problem, laws, verdict, row)) for of, row in chosen if row is not None]
-
-
-def _design(problem: Problem, laws: Sequence[Law], verdict: Verdict, row: Evaluations) -> dict[str, Any]:
-    architecture = problem.architectures(row.genotypes)
-    found = verdict.regrets(architecture)[0].tolist()
-    own, assessed = {metric.name for metric in problem.functions}, problem.assess(architecture)
-    costs = {name: float(assessed[name][0]) for name in problem.metric_names if name not in own | FROM_LOSS.keys()}
-    shape = {name: column.tolist()[0] for name, column in architecture.columns().items()}
-    return {**{f"regret_{law.name}": value for law, value in zip(laws, found, strict=True)}, **shape, **costs}
-
-
-def along_columns(laws: Sequence[Law], found: AlongFrontier) -> dict[str, AnyArray]:
-    """The frontier along its cost: regret of its designs under each law, experts of each law's own best there."""
-    regrets = {f"regret_{law.name}": column for law, column in zip(laws, found.regrets.T, strict=True)}
-    experts = {f"n_experts_{law.name}": column for law, column in zip(laws, found.n_experts.T, strict=True)}
-    return {found.metric: found.costs, **regrets, **experts}
-
-
-def laws_in_numbers(problem: Problem, answers: LawAnswers) -> dict[str, Any]:
-    """The laws, and per question the regret of the pick and of the least worst design under each, nats."""
-    questions = []
-    for pick, verdict in zip(answers.picks, answers.verdicts, strict=True):
-        row: dict[str, Any] = {"question": pick.question.label}
-        for name, chosen in (("pick", pick.answer), ("least_worst", verdict.robust)):
-            found = None if chosen is None else verdict.regrets(problem.architectures(chosen.genotypes))[0].tolist()
-            row[f"regret_of_{name}"] = found and _named(answers.laws, found)
-        best = [0 if b is None else int(problem.architectures(b.genotypes).n_experts[0]) for b in verdict.best]
-        questions.append(
-            {**row, "n_experts_of_each_law": dict(zip((law.name for law in answers.laws), best, strict=True))}
-        )
-    agree = (
-        None if answers.along is None else {"agreeing": len(answers.along.agree), "places": len(answers.along.costs)}
-    )
-    return {"names": [law.name for law in answers.laws], "questions": questions, "along_frontier": agree}
-
-
-def _named(laws: Sequence[Law], values: list[float]) -> dict[str, float | None]:
-    return {law.name: None if np.isnan(value) else value for law, value in zip(laws, values, strict=True)}

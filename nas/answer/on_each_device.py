@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -84,19 +83,6 @@ def _closest(own: Evaluations) -> dict[str, float]:
     row = int(np.argmin(violations.max(axis=1)))
     missed = [budget.metric for budget, by in zip(own.budgets, violations[row].tolist(), strict=True) if by > 0]
     return {metric: float(own.metrics[metric][rows[row]]) for metric in missed}
-
-
-def columns_on_devices(problem: Problem, answers: tuple[OnDevice, ...]) -> dict[str, list[Any]]:
-    """devices.csv: each device with its pick's columns and metrics, empty where nothing fits, and its members of the frontier."""
-    rows: list[dict[str, Any]] = []
-    for each in answers:
-        row: dict[str, Any] = {"device": each.name, "on_frontier": each.on_frontier}
-        if each.pick is not None:
-            designs = problem.architectures(each.pick.genotypes).columns()
-            row |= {name: column[0] for name, column in {**designs, **each.pick.metrics}.items() if name != "device"}
-        rows.append(row | {f"closest_{metric}": value for metric, value in each.missed.items()})
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return {name: [row.get(name, "") for row in rows] for name in names}
 
 
 OF_MEMORY = ("memory_gb", "resident_gb", "memory_share", "resident_share")

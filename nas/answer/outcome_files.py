@@ -1,26 +1,30 @@
 """The files of a run's outcome: tables, picks, summary."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from nas.answer.design_words import describe
 from nas.answer.device_times import limits
-from nas.answer.law_verdicts import along_columns, law_columns, laws_in_numbers
-from nas.answer.on_each_device import columns_on_devices
-from nas.answer.outcome import Outcome
+from nas.answer.law_verdicts import LawAnswers
+from nas.answer.on_each_device import OnDevice
+from nas.answer.outcome import Doubt, Outcome, PickRegret
 from nas.answer.sentences import active_experts, question_text
-from nas.answer.sureness import doubt_in_numbers, flat, pick_in_numbers
+from nas.answer.sureness import column_names, difference_in_numbers, witness_in_numbers
 from nas.answer.take import take_in_numbers
 from nas.answer.three_sentences import answer_in_numbers
+from nas.exact.alternative_laws import Verdict
 from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json
 from nas.problem.diagnosis import lines
 from nas.problem.evaluations import APPROXIMATE, Evaluations, too_many
 from nas.problem.problem import Problem
 from nas.problem.settings import tokens_of
+from nas.problem.uncertainty import FROM_LOSS
 from nas.record.database import Step
 from objectives.loss_law.law import Law, origin_of
 from search_spaces.architectures import Architectures
@@ -53,22 +57,91 @@ def readable(name: str, values: FloatArray) -> AnyArray:
 
 def write_files(folder: Path, outcome: Outcome) -> None:
     """evaluations.csv, frontier.csv, picks.csv and summary.json; of several laws laws.csv and laws_along.csv; a strategy's own."""
-    problem = outcome.study.problem
+    problem, answers = outcome.study.problem, outcome.under_laws
     write(folder / "evaluations.csv", evaluation_table(problem, outcome.evaluations, outcome.batches))
     sure: dict[str, AnyArray] = {} if outcome.optimal is None else {"probability_optimal": outcome.optimal}
     if outcome.doubt is not None and outcome.doubt.groups is not None:
         sure["tied_group"] = outcome.doubt.groups
-    write(folder / "frontier.csv", csv_text({**columns_of(problem, outcome.frontier), **sure}))
-    write(folder / "picks.csv", csv_text(pick_columns(outcome)))
-    write_json(folder / "summary.json", summary(outcome))
+    tables: dict[str, Mapping[str, Any]] = {"frontier.csv": {**columns_of(problem, outcome.frontier), **sure}}
+    tables["picks.csv"] = pick_columns(outcome)
     if outcome.on_each_device:
-        write(folder / "devices.csv", csv_text(columns_on_devices(problem, outcome.on_each_device)))
-    if outcome.under_laws is not None:
-        write(folder / "laws.csv", csv_text(law_columns(problem, outcome.under_laws)))
-        if outcome.under_laws.along is not None:
-            write(folder / "laws_along.csv", csv_text(along_columns(outcome.under_laws.laws, outcome.under_laws.along)))
-    for name, content in (file for section in outcome.ending.sections for file in section.files.items()):
-        write(folder / Path(name).name, csv_text(content) if name.endswith(".csv") else yaml_source.dump(content))
+        tables["devices.csv"] = in_columns(_on_devices(problem, outcome.on_each_device), ["device"])
+    if answers is not None:
+        tables["laws.csv"] = in_columns(_under_laws(problem, answers), ["question", "of"])
+        if answers.along is not None:
+            tables["laws_along.csv"] = _along(answers)
+    for section in outcome.ending.sections:
+        tables |= {Path(name).name: content for name, content in section.files.items()}
+    write_json(folder / "summary.json", summary(outcome))
+    for name, content in tables.items():
+        write(folder / name, csv_text(content) if name.endswith(".csv") else yaml_source.dump(content))
+
+
+def in_columns(rows: Iterable[Mapping[str, Any]], least: Sequence[str], empty: Any = "") -> dict[str, list[Any]]:
+    """Rows as columns, `empty` where a row has no such value; of no rows the `least` columns."""
+    rows = list(rows)
+    names = list(dict.fromkeys(name for row in rows for name in row)) or least
+    return {name: [empty if row.get(name) is None else row[name] for row in rows] for name in names}
+
+
+def _on_devices(problem: Problem, answers: Sequence[OnDevice]) -> list[dict[str, Any]]:
+    """Each device with its pick's columns and metrics, empty where nothing fits, and its members of the frontier."""
+    rows: list[dict[str, Any]] = []
+    for each in answers:
+        row: dict[str, Any] = {"device": each.name, "on_frontier": each.on_frontier}
+        if each.pick is not None:
+            designs = problem.architectures(each.pick.genotypes).columns()
+            row |= {name: column[0] for name, column in {**designs, **each.pick.metrics}.items() if name != "device"}
+        rows.append(row | {f"closest_{metric}": value for metric, value in each.missed.items()})
+    return rows
+
+
+def _under_laws(problem: Problem, answers: LawAnswers) -> Iterator[dict[str, Any]]:
+    """One row per question and design: `of` the study, a law or the least worst regret; its regret under each law."""
+    own = {metric.name for metric in problem.functions} | FROM_LOSS.keys()
+    for pick, verdict in zip(answers.picks, answers.verdicts, strict=True):
+        best = zip((law.name for law in answers.laws), verdict.best, strict=True)
+        for of, row in (("pick", pick.answer), *best, ("least worst regret", verdict.robust)):
+            if row is not None:
+                design = problem.architectures(row.genotypes)
+                assessed, shape = problem.assess(design), design.columns()
+                regrets = zip(answers.laws, verdict.regrets(design)[0].tolist(), strict=True)
+                yield {
+                    "question": pick.question.label,
+                    "of": of,
+                    **{f"regret_{law.name}": value for law, value in regrets},
+                    **{name: column.tolist()[0] for name, column in shape.items()},
+                    **{name: float(assessed[name][0]) for name in problem.metric_names if name not in own},
+                }
+
+
+def _along(answers: LawAnswers) -> dict[str, AnyArray]:
+    """The frontier along its cost: regret of its designs under each law, experts of each law's own best there."""
+    assert answers.along is not None
+    names, along = [law.name for law in answers.laws], answers.along
+    regrets = {f"regret_{name}": column for name, column in zip(names, along.regrets.T, strict=True)}
+    experts = {f"n_experts_{name}": column for name, column in zip(names, along.n_experts.T, strict=True)}
+    return {along.metric: along.costs, **regrets, **experts}
+
+
+def _laws_in_numbers(problem: Problem, answers: LawAnswers) -> dict[str, Any]:
+    """The laws, and per question the regret of the pick and of the least worst design under each, nats."""
+    names, along = [law.name for law in answers.laws], answers.along
+
+    def of(verdict: Verdict, row: Evaluations | None) -> dict[str, float | None] | None:
+        if row is None:
+            return None
+        regrets = verdict.regrets(problem.architectures(row.genotypes))[0].tolist()
+        return {name: None if np.isnan(value) else value for name, value in zip(names, regrets, strict=True)}
+
+    questions = []
+    for pick, verdict in zip(answers.picks, answers.verdicts, strict=True):
+        best = [0 if row is None else int(problem.architectures(row.genotypes).n_experts[0]) for row in verdict.best]
+        regrets = {"regret_of_pick": of(verdict, pick.answer), "regret_of_least_worst": of(verdict, verdict.robust)}
+        experts = {"n_experts_of_each_law": dict(zip(names, best, strict=True))}
+        questions.append({"question": pick.question.label, **regrets, **experts})
+    agree = None if along is None else {"agreeing": len(along.agree), "places": len(along.costs)}
+    return {"names": names, "questions": questions, "along_frontier": agree}
 
 
 def write_steps(folder: Path, steps: Sequence[Step], keys: IntArray) -> None:
@@ -101,22 +174,41 @@ def evaluation_table(problem: Problem, found: Evaluations, batches: IntArray) ->
 
 
 def answered(outcome: Outcome) -> list[dict[str, Any]]:
-    """Per query its text and, where something fits, the architecture, its metrics and its times on the device."""
+    """Per query its text and, where something fits, the architecture, its metrics, its times on the device, and how sure its loss is."""
     rows: list[dict[str, Any]] = []
-    every = zip(outcome.picks, outcome.device_times, outcome.exact_losses, strict=True)
-    for place, (pick, there, best) in enumerate(every):
-        row: dict[str, Any] = {"question": question_text(outcome.study.problem, pick.question)}
-        row["budgets"] = limits(outcome.study.problem, pick.question)
+    doubt, study = outcome.doubt, outcome.study
+    for at, (pick, best) in enumerate(zip(outcome.picks, outcome.exact_losses, strict=True)):
+        row: dict[str, Any] = {"question": question_text(study.problem, pick.question)}
+        row["budgets"] = limits(study.problem, pick.question)
         if best is not None:
             row["exact_loss"] = best
         if pick.answer is not None:
-            problem = outcome.study.problem.with_vocabulary(pick.question.vocabulary)
+            problem = study.problem.with_vocabulary(pick.question.vocabulary)
             row |= {name: python_value(column[0]) for name, column in columns_of(problem, pick.answer).items()}
             row.setdefault("vocabulary", 0)
-            row |= there
-            row |= pick_in_numbers(outcome, place)
+            row |= outcome.device_times[at]
+            if (witness := outcome.witnesses[at]) is not None:
+                row["evidence"] = witness_in_numbers(witness)
+            if doubt is not None:
+                by_model = doubt.differences[at].items()
+                row["differences"] = {label: difference_in_numbers(difference) for label, difference in by_model}
+                row |= {} if (regret := doubt.regrets[at]) is None else regret_in_numbers(study.problem, regret)
         rows.append(row)
     return rows
+
+
+def regret_in_numbers(problem: Problem, regret: PickRegret) -> dict[str, Any]:
+    """A pick's expected regret, the least one, among what, and the design that has it."""
+    least = regret.least
+    return {
+        "expected_regret": regret.nats,
+        "least_expected_regret": least.expected_regret,
+        "least_expected_of": "space" if least.proven else "frontier and picks",
+        "least_expected_architecture": describe(problem.architectures(least.genotype[None])),
+    }
+
+
+NOT_OF_A_TABLE = ("question", "budgets", "exact_loss", "differences", "evidence")
 
 
 def pick_columns(outcome: Outcome) -> dict[str, Any]:
@@ -125,12 +217,14 @@ def pick_columns(outcome: Outcome) -> dict[str, Any]:
     every = [*zip(outcome.picks, answered(outcome), strict=True)]
     every += zip(outcome.held, held_in_numbers(outcome), strict=True)
     for pick, row in every:
-        budget = pick.question.budget
-        added = {"metric": None, "limit": None} if budget is None else {"metric": budget.metric, "limit": budget.limit}
-        design = {name: v for name, v in flat(row).items() if name not in ("question", "budgets", "exact_loss")}
-        rows += [{"question": row["question"], **added, **design}] if pick.answer is not None else []
-    names = list(dict.fromkeys(name for row in rows for name in row)) or ["question", "metric", "limit"]
-    return {name: [float("nan") if row.get(name) is None else row[name] for row in rows] for name in names}
+        if pick.answer is not None:
+            budget = pick.question.budget
+            metric, limit = (None, None) if budget is None else (budget.metric, budget.limit)
+            design = {name: value for name, value in row.items() if name not in NOT_OF_A_TABLE}
+            for label, difference in row.get("differences", {}).items():
+                design |= dict(zip(column_names(label), difference.values(), strict=True))
+            rows.append({"question": row["question"], "metric": metric, "limit": limit, **design})
+    return in_columns(rows, ["question", "metric", "limit"], float("nan"))
 
 
 def held_in_numbers(outcome: Outcome) -> list[dict[str, Any]]:
@@ -147,6 +241,15 @@ def held_in_numbers(outcome: Outcome) -> list[dict[str, Any]]:
     return rows
 
 
+def doubt_in_numbers(doubt: Doubt) -> dict[str, Any]:
+    """Of the frontier how many steps are told apart; the sd of one loss on an unknown text, nats; designs that are not told apart from the answer."""
+    alike = doubt.not_told_apart
+    cheapest = None if alike is None or alike.cheapest is None else describe(alike.cheapest)
+    numbers = None if alike is None else {**asdict(alike), "cheapest": cheapest}
+    steps = None if doubt.groups is None else doubt.steps
+    return {"frontier_steps": steps, "loss_sd": doubt.level_sd, "not_told_apart": numbers}
+
+
 def law_in_numbers(law: Law, tokens: Sequence[float]) -> dict[str, Any]:
     """The law of a run: its name, form, tokens (of an axis all), residual sd and, of a fitted one, where it comes from."""
     origin = origin_of(law)
@@ -159,43 +262,37 @@ def law_in_numbers(law: Law, tokens: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _counts(outcome: Outcome) -> dict[str, int]:
-    """How many evaluations were asked for, took place, failed, are of designs that the law does not cover."""
-    return {
-        "asked": outcome.ending.asked,
-        "distinct": outcome.charged,
-        "known": outcome.known,
-        "repeats": outcome.ending.asked - outcome.charged,
-        "failed": outcome.failed,
-        "stopped": outcome.stopped,
-        "not_covered": outcome.uncovered,
-        "feasible": int(outcome.evaluations.feasible.sum()),
-    }
-
-
+@lru_cache(maxsize=1)  # a run's file and its JSON are the same
 def summary(outcome: Outcome) -> dict[str, Any]:
     """The run in numbers, each with what it is relative to."""
-    scale, problem = outcome.scale, outcome.study.problem
-    rough = too_many(outcome.frontier.values)
-    best = None if scale is None else scale.hypervolume(outcome.frontier.values, approximate=rough)
+    scale, problem, sections = outcome.scale, outcome.study.problem, outcome.ending.sections
+    rough, asked = too_many(outcome.frontier.values), outcome.ending.asked
+    bounds = "exact frontier" if outcome.exact else "this run's frontier"
     return {
         "answer": answer_in_numbers(outcome),
         "train_or_take": None if outcome.take is None else take_in_numbers(outcome.take),
         "stop_reason": outcome.ending.reason,
         **({"auto": outcome.study.config.auto} if outcome.study.config.auto else {}),
         "space": {
-            "name": outcome.study.problem.space.name,
-            "architectures": outcome.study.problem.space.size,
+            "name": problem.space.name,
+            "architectures": problem.space.size,
             "covered": outcome.covered,
             "exact_frontier": outcome.how or None,
         },
-        "evaluations": _counts(outcome),
+        "evaluations": {
+            "asked": asked,
+            "distinct": outcome.charged,
+            "known": outcome.known,
+            "repeats": asked - outcome.charged,
+            "failed": outcome.failed,
+            "stopped": outcome.stopped,
+            "not_covered": outcome.uncovered,
+            "feasible": int(outcome.evaluations.feasible.sum()),
+        },
         "frontier": len(outcome.frontier),
-        "hypervolume": best,
+        "hypervolume": None if scale is None else scale.hypervolume(outcome.frontier.values, approximate=rough),
         "hypervolume_is": APPROXIMATE if rough else "exact",
-        "scale": None
-        if scale is None
-        else {"bounds_from": "exact frontier" if outcome.exact else "this run's frontier", **scale.described()},
+        "scale": None if scale is None else {"bounds_from": bounds, **scale.described()},
         "exact": None if outcome.distance is None else asdict(outcome.distance),
         "picks": answered(outcome),
         "picks_on_device": held_in_numbers(outcome),
@@ -203,10 +300,9 @@ def summary(outcome: Outcome) -> dict[str, Any]:
         "law_does_not_see": list(outcome.blind),
         "law_on_active_experts": active_experts(outcome),
         "doubt": None if outcome.doubt is None else doubt_in_numbers(outcome.doubt),
-        "laws": None if outcome.under_laws is None else laws_in_numbers(problem, outcome.under_laws),
-        "learned": {name: each for section in outcome.ending.sections for name, each in section.figures.items()}
-        or None,
-        "lessons": [line for section in outcome.ending.sections for line in section.sentences] or None,
+        "laws": None if outcome.under_laws is None else _laws_in_numbers(problem, outcome.under_laws),
+        "learned": {name: figure for section in sections for name, figure in section.figures.items()} or None,
+        "lessons": [line for section in sections for line in section.sentences] or None,
         "diagnosis": outcome.diagnosis and lines(outcome.diagnosis, outcome.diagnosis_covers_space),
         "seconds": outcome.ending.seconds,
     }

@@ -6,22 +6,14 @@ import numpy as np
 
 from nas.answer.design_words import describe, tokens_in_words
 from nas.answer.device_times import speeds
-from nas.answer.outcome import Outcome
-from nas.answer.sureness import (
-    doubt_outside,
-    of_level,
-    parts_lines,
-    steps,
-    sureness,
-    uncertainty_in_words,
-    unknown_uncertainty,
-)
+from nas.answer.outcome import Doubt, Outcome
+from nas.answer.sureness import parts_lines
 from nas.problem.evaluations import rounded
 from nas.problem.law_caveats import active_experts_lines
 from nas.problem.objective import PickQuery, unit_of
 from nas.problem.problem import Problem
 from nas.problem.settings import tokens_of
-from nas.problem.uncertainty import FROM_LOSS
+from nas.problem.uncertainty import FROM_LOSS, has_doubt
 from nas.problem.wording import in_words as quantity_in_words
 from nas.problem.wording import served_in_words
 from nas.search.strategy import ReportSection
@@ -31,11 +23,9 @@ from objectives.loss_law.law import Law, origin_line, verdict_line
 from objectives.quantities import bytes_in_words
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
+from search_spaces.arrays import FloatArray
 from search_spaces.space import SearchSpace
 
-FAILED = "{:,} evaluations failed; their reasons are in evaluations.csv."
-UNCOVERED = "Law {} does not cover {:,} of these designs."
-STOPPED = "{:,} designs were stopped before the full fidelity (steps.csv); the frontier holds none of them."
 ALL_EVALUATED = "distinct evaluations"  # how the reason of a search ends that evaluated all that it may
 OF_THE_PAPER = ("paper", "paper", "NVIDIA Jetson AGX Orin 64 GB", "hw_codesign")  # preset, space, device and law
 WORKLOAD_WORDS = {"operator": "operator roofline", "closed_form": "closed-form latency"}
@@ -196,90 +186,74 @@ def question_text(problem: Problem, question: PickQuery) -> str:
     return f"{question.label}: {', '.join(str(budget) for budget in problem.budgets) or 'none'}"
 
 
-def certainty(outcome: Outcome) -> list[str]:
-    """How sure the search is that it found the frontier."""
-    lines = [_evaluated(outcome), *known_before(outcome), *without_values(outcome)]
+def certainty(outcome: Outcome, *, brief: bool = False) -> list[str]:
+    """How sure the search is that it found the frontier; brief: how much of it was found, and why a search ended before its evaluations."""
+    size, exact, d = outcome.study.problem.space.size, outcome.exact, outcome.distance
+    lines = [_evaluated(outcome), *_besides(outcome)]
+    if brief and outcome.diagnosis is not None and outcome.diagnosis_covers_space:
+        return lines
+    if brief and outcome.whole:
+        solved = f"Exact: all {outcome.covered:,} designs were solved; the frontier holds {len(outcome.frontier):,}."
+        return [solved, *_besides(outcome)]
     if outcome.whole:
-        return [
-            *lines,
-            f"Exact: the frontier of all {outcome.covered:,} architectures holds {len(outcome.frontier):,}; {outcome.how}.",
-        ]
-    if outcome.exact is not None and outcome.distance is None:
-        return [
-            *lines,
-            f"None of all {outcome.study.problem.space.size:,} architectures of the space is feasible: no search can find one.",
-        ]
-    if outcome.distance is None:
-        why = (
-            "a user's function cannot be enumerated"
-            if not outcome.study.problem.analytic
-            else "it takes more than seconds (--algo exact solves it)"
-        )
+        frontier = f"Exact: the frontier of all {outcome.covered:,} architectures holds {len(outcome.frontier):,}"
+        return [*lines, f"{frontier}; {outcome.how}."]
+    if exact is not None and d is None:
+        return [*lines, f"None of all {size:,} architectures of the space is feasible: no search can find one."]
+    if d is None:
+        why = "it takes more than seconds (--algo exact solves it)"
+        why = why if outcome.study.problem.analytic else "a user's function cannot be enumerated"
         return [*lines, f"Frontier: {len(outcome.frontier):,} architectures; distance to the exact one unknown, {why}."]
-    d = outcome.distance
+    gap = f"{100 * d.gap:.0f} %" if d.gap >= 0.995 else f"{100 * d.gap:.2g} %"
+    if brief:
+        stopped = "" if outcome.ending.reason.endswith(ALL_EVALUATED) else f"Stopped: {outcome.ending.reason}."
+        text = f"Found {d.found} of the exact frontier's {d.exact} in {outcome.charged:,} evaluations; gap {gap}"
+        return [text, *filter(None, [*_known_before(outcome), stopped, *without_values(outcome)])]
     return [
         *lines,
-        f"Against the exact frontier of all {outcome.study.problem.space.size:,}: {d.found} of {d.exact} found, hypervolume gap "
-        f"{_missing(d.gap)} (log scale), IGD+ {100 * d.igd_plus:.2g} % and additive epsilon {100 * d.epsilon:.2g} % of its range.",
+        f"Against the exact frontier of all {size:,}: {d.found} of {d.exact} found, hypervolume gap {gap} (log scale), "
+        f"IGD+ {100 * d.igd_plus:.2g} % and additive epsilon {100 * d.epsilon:.2g} % of its range.",
     ]
-
-
-def _missing(gap: float) -> str:
-    """The share of the hypervolume that is missing, in percent."""
-    return f"{100 * gap:.0f} %" if gap >= 0.995 else f"{100 * gap:.2g} %"
 
 
 def _evaluated(outcome: Outcome) -> str:
     """How many distinct designs were evaluated, of how many proposals where some came again, and why the search ended."""
-    proposed = (
-        ""
-        if outcome.ending.asked == outcome.charged
-        else f" ({outcome.ending.asked:,} proposed; those that came again are free)"
-    )
-    ended = (
-        "as many as asked for" if outcome.ending.reason.endswith(ALL_EVALUATED) else f"stopped: {outcome.ending.reason}"
-    )
+    asked, reason = outcome.ending.asked, outcome.ending.reason
+    proposed = "" if asked == outcome.charged else f" ({asked:,} proposed; those that came again are free)"
+    ended = "as many as asked for" if reason.endswith(ALL_EVALUATED) else f"stopped: {reason}"
     return f"{outcome.charged:,} distinct designs evaluated{proposed}, {ended}."
 
 
-def certainty_in_short(outcome: Outcome) -> list[str]:
-    """How much of the exact frontier was found, in a line; why a search ended before its evaluations."""
-    if outcome.diagnosis is not None and outcome.diagnosis_covers_space:
-        return [_evaluated(outcome), *known_before(outcome), *without_values(outcome)]
-    if outcome.whole:
-        exact = f"Exact: all {outcome.covered:,} designs were solved; the frontier holds {len(outcome.frontier):,}."
-        return [exact, *known_before(outcome), *without_values(outcome)]
-    if outcome.distance is None:
-        return certainty(outcome)
-    n, d = outcome.charged, outcome.distance
-    text = f"Found {d.found} of the exact frontier's {d.exact} in {n:,} evaluations; gap {_missing(d.gap)}"
-    ended = [] if outcome.ending.reason.endswith(ALL_EVALUATED) else [f"Stopped: {outcome.ending.reason}."]
-    return [text, *known_before(outcome), *ended, *without_values(outcome)]
+def _besides(outcome: Outcome) -> list[str]:
+    return [*_known_before(outcome), *without_values(outcome)]
+
+
+def _known_before(outcome: Outcome) -> list[str]:
+    return [f"{outcome.known:,} results were known before, not charged."] if outcome.known else []
 
 
 def without_values(outcome: Outcome) -> list[str]:
     """How many evaluations failed, how many designs the law does not cover, and how many a fidelity step stopped."""
     law = outcome.study.problem.scenario.law.name
-    return [
-        *([FAILED.format(outcome.failed)] if outcome.failed else []),
-        *([UNCOVERED.format(law, outcome.uncovered)] if outcome.uncovered else []),
-        *([STOPPED.format(outcome.stopped)] if outcome.stopped else []),
-    ]
-
-
-def known_before(outcome: Outcome) -> list[str]:
-    """How many results the search was given."""
-    return [f"{outcome.known:,} results were known before, not charged."] if outcome.known else []
+    counted = {
+        f"{outcome.failed:,} evaluations failed; their reasons are in evaluations.csv.": outcome.failed,
+        f"Law {law} does not cover {outcome.uncovered:,} of these designs.": outcome.uncovered,
+        f"{outcome.stopped:,} designs were stopped before the full fidelity (steps.csv); the frontier holds none of them.": outcome.stopped,
+    }
+    return [text for text, number in counted.items() if number]
 
 
 def reading(outcome: Outcome) -> list[str]:
     """One sentence about what the frontier is made of, of the axes that the law sees."""
-    frontier = outcome.frontier
-    if len(frontier) < 2:
+    if len(outcome.frontier) < 2:
         return []
-    a = outcome.study.problem.architectures(frontier.genotypes)
+    a = outcome.study.problem.architectures(outcome.frontier.genotypes)
+    sparse, experts = a.n_experts > 1, "all of the frontier is dense"
+    if sparse.any():
+        top1 = f"{100 * float((a.top_k[sparse] == 1).mean()):.0f} % of that routes to one expert"
+        experts = f"{100 * float(sparse.mean()):.0f} % of the frontier is sparse, {top1}"
     meaning = {
-        "n_experts": _sparsity(a),
+        "n_experts": experts,
         "depth": f"layers {a.depth.min()} to {a.depth.max()} (median {np.median(a.depth):.0f})",
         "width": f"width {a.width.min()} to {a.width.max()} (median {np.median(a.width):.0f})",
         "ffn": f"median FFN ratio {np.median(a.ffn_ratio):.3g}",
@@ -287,36 +261,101 @@ def reading(outcome: Outcome) -> list[str]:
     return [f"Reading: {'; '.join(text for axis, text in meaning.items() if axis not in outcome.blind)}."]
 
 
-def _sparsity(a: Architectures) -> str:
-    sparse = a.n_experts > 1
-    if not sparse.any():
-        return "all of the frontier is dense"
-    top1 = 100 * float((a.top_k[sparse] == 1).mean())
-    return f"{100 * float(sparse.mean()):.0f} % of the frontier is sparse, {top1:.0f} % of that routes to one expert"
-
-
 def limits(outcome: Outcome) -> list[str]:
-    """The range in which the loss law can be trusted."""
-    law = outcome.study.problem.scenario.law
+    """The range in which the loss law can be trusted, and everything that it leaves open of the answer."""
+    law, problem, doubt = outcome.study.problem.scenario.law, outcome.study.problem, outcome.doubt
     if len(outcome.frontier) == 0:
         return []
-    outside = int(law.extrapolates(outcome.study.problem.architectures(outcome.frontier.genotypes)).sum())
-    tokens = tokens_in_words(tokens_of(outcome.study.problem))
-    tokens = f" on {tokens}" if tokens else ""
+    outside = int(law.extrapolates(problem.architectures(outcome.frontier.genotypes)).sum())
+    tokens = tokens_in_words(tokens_of(problem))
     ranges = ", ".join(f"{quantity_in_words(name)} {low:g} to {high:g}" for name, (low, high) in law.fitted_on.items())
     beyond = f"{outside} of the frontier lie outside (*)" if outside else "the frontier lies inside"
-    known = f"fitted on {ranges}; {beyond}; * extrapolates" if ranges else "fitted on a range that it does not state"
+    fitted = f"fitted on {ranges}; {beyond}; * extrapolates" if ranges else "fitted on a range that it does not state"
+    of_law = f"law {law.name}{f' on {tokens}' if tokens else ''}, {uncertainty_in_words(law)}, {fitted}"
     return [
-        f"Limits: losses are predictions of law {law.name}{tokens}, {uncertainty_in_words(law) or unknown_uncertainty(law)}, {known}.",
+        f"Limits: losses are predictions of {of_law}.",
         *fit_lines(law),
         *doubt_outside(law, outside),
         *active_experts(outcome),
-        *steps(outcome),
+        *(_steps(doubt) if doubt else ()),
         *equal_loss(outcome),
-        *not_decided(outcome),
-        *sureness(outcome),
-        *of_level(outcome),
+        *(_not_decided(outcome, doubt) if doubt else ()),
+        *([] if outcome.optimal is None else [optimality(outcome.optimal, law, outside, len(outcome.evaluations))]),
+        *(_of_level(doubt) if doubt else ()),
     ]
+
+
+def uncertainty_in_words(law: Law) -> str:
+    """`residual standard deviation 0.013 nats and 256 draws`; where a law says neither, what a published R² would imply."""
+    draws = len(law.draws) + sum(len(rival.draws) for rival in law.rivals)
+    sd = [] if law.residual_sd is None else [f"residual standard deviation {law.residual_sd:.3g} nats"]
+    if sd or draws:
+        return " and ".join([*sd, *([f"{draws} draws"] if draws else [])])
+    implied = law.implied_residual_sd
+    hint = f" (its R² implies a residual sd near {implied:g}: --set residual_sd={implied:g})" if implied else ""
+    return f"uncertainty unknown{hint}"
+
+
+def doubt_outside(law: Law, outside: int) -> list[str]:
+    """What is claimed of so many designs outside of the law's evidence; nothing of none, and of a law without uncertainty."""
+    if not has_doubt(law) or not outside:
+        return []
+    head = f"Outside of the evidence ({outside:,} of the frontier) no difference is claimed"
+    if law.draws and law.beyond_rows is None:
+        head += "; loss@q is too narrow there, by how much the law's file does not say"
+    elif law.draws:
+        head += f"; there loss@q spreads {law.beyond_rows:.2g} times as wide as the draws, as the law's largest rows did when left out of its fit"
+    return [head]
+
+
+def _steps(doubt: Doubt) -> list[str]:
+    """How many steps of the frontier the law tells apart."""
+    if doubt.groups is None or not doubt.steps:
+        return []
+    inside = int((doubt.groups >= 0).sum())
+    within = "" if inside == len(doubt.groups) else " within the evidence"
+    of = f"of the frontier's {inside:,} designs{within}"
+    return [f"The law tells {doubt.steps} steps {of} apart: in a step the cheapest will do"]
+
+
+def _not_decided(outcome: Outcome, doubt: Doubt) -> list[str]:
+    """What the answer rests on, and what the law does not decide of it: designs that it cannot tell from it."""
+    problem, answer, alike = outcome.study.problem, outcome.picks[0].answer, doubt.not_told_apart
+    if answer is None:
+        return []
+    parts = parts_lines(problem.scenario.law, problem.architectures(answer.genotypes), outcome.study.baselines)
+    if alike is None:
+        return parts
+    many = "1 evaluated design is" if alike.number == 1 else f"{alike.number:,} evaluated designs are"
+    return [*parts, f"Within your budgets {many} not told apart from the answer"]
+
+
+def _of_level(doubt: Doubt) -> list[str]:
+    """How unsure one loss is, on a text that nobody has seen, beside a difference; nothing of a law without draws."""
+    if doubt.level_sd is None:
+        return []
+    level = f"loss@q is of one loss on an unknown text and tokenizer: over the law's draws and misfit the pick's has an sd of {doubt.level_sd:.2g} nats"
+    for label, first in [*doubt.differences[0].items()][:1]:
+        if first.known:
+            sd = (first.high - first.low) / 3.29
+            return [f"{level}, its difference from {label} one near {sd:.2g}: differences are what to go by."]
+    return [f"{level}; what all designs share of it cancels in differences."]
+
+
+def optimality(probability: FloatArray, law: Law, outside: int, evaluated: int) -> str:
+    """How sure the law's draws are of the frontier's members, (n,), of which so many lie outside the law's rows."""
+    draws, of = len(law.drawn), f"Over the law's {len(law.drawn)} draws a member of this frontier is Pareto-optimal"
+    if np.isnan(probability).all():
+        why = (
+            f"each of the law's {draws} draws orders all designs alike, since its form can give no other answer; their"
+        )
+        if outside == len(probability):
+            why = "the whole frontier lies outside the law's rows, where all draws extrapolate by one form and their"
+        return f"No probability of being optimal: {why} agreement is no evidence."
+    inside = int(np.isfinite(probability).sum())
+    median = "median" if inside == len(probability) else f"median of the {inside:,} inside the law's rows"
+    likely = f"{int((probability >= 0.5).sum())} of {len(probability)} with at least 0.5 (frontier.csv)"
+    return f"{of} among the {evaluated:,} evaluated with probability {np.nanmedian(probability):.2f} ({median}); {likely}. Draws hold the coefficients' uncertainty, not the form's."
 
 
 def equal_loss(outcome: Outcome) -> list[str]:
@@ -339,23 +378,6 @@ def equal_loss(outcome: Outcome) -> list[str]:
     return [
         f"The same loss takes {', '.join(map(str.rstrip, said))} with {design}: of equal losses the answer is that of least total_ms"
     ]
-
-
-def not_decided(outcome: Outcome) -> list[str]:
-    """What the answer rests on, and what the law does not decide of it: designs that it cannot tell from it."""
-    law, answer = outcome.study.problem.scenario.law, outcome.picks[0].answer
-    if outcome.doubt is None or answer is None:
-        return []
-    design = outcome.study.problem.architectures(answer.genotypes)
-    return [*parts_lines(law, design, outcome.study.baselines), *_tied(outcome)]
-
-
-def _tied(outcome: Outcome) -> list[str]:
-    alike = None if outcome.doubt is None else outcome.doubt.not_told_apart
-    if alike is None:
-        return []
-    many = "1 evaluated design is" if alike.number == 1 else f"{alike.number:,} evaluated designs are"
-    return [f"Within your budgets {many} not told apart from the answer"]
 
 
 def active_experts(outcome: Outcome) -> list[str]:

@@ -6,13 +6,18 @@ from functools import lru_cache
 from typing import Any
 
 from nas.answer.changes import NOTHING, Change, Changes, changes_of
-from nas.answer.design_words import describe_in_words, model_size, size_of
+from nas.answer.design_words import describe_in_words, figure, figure_of, model_size, size_of
 from nas.answer.device_times import PREFIX, TIMES, alike, device_times, limits, ranges_of_what, times_of
 from nas.answer.outcome import Outcome
-from nas.answer.pick_tables import figure, figure_of
 from nas.answer.sentences import devices_in_words, formats_in_words
-from nas.answer.sureness import beside_evidence, difference_in_numbers, difference_in_words, witness_in_numbers
-from nas.answer.witness import Witness, of_picks
+from nas.answer.sureness import (
+    Witness,
+    beside_evidence,
+    difference_in_numbers,
+    difference_in_words,
+    of_picks,
+    witness_in_numbers,
+)
 from nas.exact.gains import DIFFERENT
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import pick_of

@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from nas.answer.outcome_files import file_columns
-from nas.answer.sureness import difference_columns, evidence_columns
-from nas.answer.witness import model_witnesses
+from nas.answer.sureness import difference_columns, evidence_columns, model_witnesses
 from nas.errors import UsageError
 from nas.files.faults import squashed
 from nas.problem.breakdown import Explanation

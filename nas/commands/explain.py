@@ -5,24 +5,25 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from nas.answer.answer_document import LOSS
 from nas.answer.carried_study import exported_design, list_of, study_of_file
-from nas.answer.design_words import blind_spots, count, describe, head, unpriced
+from nas.answer.design_words import blind_spots, count, describe, figure_of, head, unpriced
 from nas.answer.device_times import TIMES, ranges_of_what
 from nas.answer.gain_sentences import described, device_described, device_gain_section, gain_section
 from nas.answer.law_sentences import design_lines
 from nas.answer.past_run import recorded_run, study_of
-from nas.answer.pick_tables import LOSS, figure_of
 from nas.answer.plot_data import HEADER, cells
 from nas.answer.score_tables import design_table, in_numbers, score_section, scored
 from nas.answer.sentences import headline
 from nas.answer.sureness import (
+    Witness,
     beside_evidence,
     difference_in_numbers,
     difference_in_words,
+    model_witnesses,
     parts_lines,
     witness_in_numbers,
 )
-from nas.answer.witness import Witness, model_witnesses
 from nas.commands.requests import ExplainRequest
 from nas.document.document import Cell, Column, Document, Part, Section, Table, figures
 from nas.errors import InfeasibleError, UsageError

@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from nas.answer.answer_document import LOSS, OF_FIRST, regret_in_words
 from nas.answer.carried_study import write_with_study
 from nas.answer.design_words import count, describe
 from nas.answer.law_sentences import caveats, pick_under, regret_columns
 from nas.answer.outcome import solved_regret
+from nas.answer.outcome_files import regret_in_numbers
 from nas.answer.past_run import (
     RecordedRun,
     recorded_run,
@@ -19,17 +21,16 @@ from nas.answer.past_run import (
     study_of,
     with_quantiles,
 )
-from nas.answer.pick_tables import LOSS, OF_FIRST, regret_in_words
 from nas.answer.score_tables import Scored, design_table, score_columns, score_section, scored, step_table
 from nas.answer.sureness import (
+    EVIDENCE,
     OUTSIDE,
     difference_columns,
-    difference_in_short,
+    difference_in_words,
     evidence_columns,
-    regret_in_numbers,
-    witness_in_short,
+    model_witnesses,
+    witness_in_words,
 )
-from nas.answer.witness import EVIDENCE, model_witnesses
 from nas.commands.requests import SelectRequest
 from nas.document.document import SHARED, Cell, Column, Document, Section, Table
 from nas.errors import InfeasibleError, UsageError
@@ -156,8 +157,9 @@ def _apart(run: RecordedRun, rows: IntArray) -> tuple[dict[str, AnyArray], Leadi
     if not differences:
         return columns, {}
     label, first = next(iter(differences.items()))
-    short: Leading = {OF_FIRST.format(label): list(map(difference_in_short, first))}
-    return columns, short | ({EVIDENCE: list(map(witness_in_short, witnesses[label]))} if witnesses else {})
+    short: Leading = {OF_FIRST.format(label): [difference_in_words(each, brief=True) for each in first]}
+    of_evidence: list[Cell] = [witness_in_words(each, brief=True) for each in witnesses.get(label, ())]
+    return columns, short | ({EVIDENCE: of_evidence} if of_evidence else {})
 
 
 def _under_laws(

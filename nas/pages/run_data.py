@@ -19,8 +19,7 @@ from nas.answer.plot_data import (
     thinned,
 )
 from nas.answer.sentences import baseline_metric, plot_axes
-from nas.answer.sureness import beside_evidence, difference_in_words
-from nas.answer.witness import model_witnesses
+from nas.answer.sureness import beside_evidence, difference_in_words, model_witnesses
 from nas.pages.page import column
 from nas.problem.breakdown import KINDS, by_format, operator_columns, resident_bytes, step_metrics, steps_from
 from nas.problem.evaluations import Evaluations, rounded

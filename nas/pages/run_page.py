@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from nas.answer.answer_document import answer_document
+from nas.answer.design_words import figure
 from nas.answer.device_times import PREFIX, alike, times_of
 from nas.answer.outcome import Outcome
-from nas.answer.pick_tables import figure
 from nas.answer.plot_data import HEADER as OF_CONTEXTS
 from nas.answer.plot_data import UNSEEN, cells, convergence, curves
 from nas.answer.sentences import devices_in_words, formats_in_words, headline

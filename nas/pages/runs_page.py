@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from nas.answer.answer_document import OWN_HEADER, own_pick
 from nas.answer.outcome import Outcome
-from nas.answer.pick_tables import OWN_HEADER, own_pick
 from nas.answer.plot_data import thinned
 from nas.answer.sentences import certainty
 from nas.document.document import Section, table_of

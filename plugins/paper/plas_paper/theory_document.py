@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from nas.answer.design_words import describe
+from nas.answer.answer_document import LOSS
+from nas.answer.design_words import SUFFIXES, describe, figure
 from nas.answer.device_times import PREFIX, TIMES, misses, verdict
-from nas.answer.pick_tables import LOSS, SUFFIXES, figure
 from nas.answer.sentences import of_text
 from nas.document.document import Cell, Column, Document, Part, Section, Table, table_of
 from nas.problem.evaluations import Evaluations

@@ -17,16 +17,15 @@ from nas.answer.design_words import describe
 from nas.answer.first_screen import show
 from nas.answer.law_sentences import notes
 from nas.answer.outcome import Outcome
-from nas.answer.outcome_files import pick_columns, summary, write_files
+from nas.answer.outcome_files import doubt_in_numbers, pick_columns, summary, write_files
 from nas.answer.sentences import limits
 from nas.answer.sureness import (
+    EVIDENCE,
+    Witness,
     chance,
-    difference_in_short,
     difference_in_words,
-    doubt_in_numbers,
     witness_in_words,
 )
-from nas.answer.witness import EVIDENCE, Witness
 from nas.files.yaml_source import dump
 from nas.problem.picks import Pick
 from nas.problem.uncertainty import AS_GOOD, Difference, differences, tied
@@ -231,7 +230,7 @@ def test_the_answer_fits_the_screen(outcome: Outcome, width: int, monkeypatch: p
 )
 def test_a_difference_in_words(found: Difference, words: str, short: str) -> None:
     assert difference_in_words(found) == words
-    assert difference_in_short(found) == short
+    assert difference_in_words(found, brief=True) == short
 
 
 def test_a_probability_is_never_as_certain_as_it_is_not() -> None:

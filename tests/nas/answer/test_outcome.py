@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 import yaml
 
+from nas.answer.answer_document import _change, beside_baselines
+from nas.answer.design_words import figure_of
 from nas.answer.device_times import in_ms
 from nas.answer.first_screen import show
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import summary, write_files
-from nas.answer.pick_tables import _change, beside_baselines, figure_of
 from nas.answer.sentences import certainty, without_values
 from nas.errors import AllFailedError
 from nas.problem.evaluations import frontier_rows

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from nas.answer.answer_document import answer_document
+from nas.answer.answer_document import answer_document, own_picks
 from nas.answer.design_words import describe_in_words
 from nas.answer.device_times import in_ms
 from nas.answer.first_screen import next_steps, show, show_head
 from nas.answer.outcome import Outcome
-from nas.answer.pick_tables import own_picks
-from nas.answer.sentences import certainty, certainty_in_short
+from nas.answer.sentences import certainty
 from nas.document.document import Table
 from nas.files.yaml_source import dump
 from nas.problem.diagnosis import lines
@@ -252,7 +251,7 @@ def test_all_of_the_hypervolume_is_100_percent(concluded: Concluded) -> None:
     assert outcome.distance is not None
     vars(outcome)["distance"] = replace(outcome.distance, gap=1.0)
     assert "gap 100 %" in " ".join(certainty(outcome))
-    assert "gap 100 %" in " ".join(certainty_in_short(outcome))
+    assert "gap 100 %" in " ".join(certainty(outcome, brief=True))
 
 
 def test_a_limit_that_may_be_missed_stands_beside_the_design_that_keeps_it(

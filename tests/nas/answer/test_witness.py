@@ -11,14 +11,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nas.answer.answer_document import WITNESS, beside_baselines
 from nas.answer.first_screen import show, show_head
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import pick_columns, summary
-from nas.answer.pick_tables import WITNESS, beside_baselines
 from nas.answer.sentences import headline, limits
-from nas.answer.sureness import difference_in_words, parts_lines, witness_in_words
+from nas.answer.sureness import (
+    Witness,
+    dense_twin,
+    difference_in_words,
+    evidence_beside,
+    needs_witness,
+    parts_lines,
+    parts_of_gain,
+    witness_in_words,
+    witnesses,
+)
 from nas.answer.three_sentences import three_sentences
-from nas.answer.witness import Witness, dense_twin, evidence_beside, needs_witness, parts_of_gain, witnesses
 from nas.files.yaml_source import dump
 from nas.pages.run_page import run_page
 from nas.problem.uncertainty import Difference, paired

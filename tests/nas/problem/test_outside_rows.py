@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from nas.answer.sureness import doubt_outside, sureness_in_short
+from nas.answer.sentences import doubt_outside, optimality
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import uncertainty
 from objectives.loss_law.law import Law
@@ -40,8 +40,8 @@ def test_draws_that_cannot_disagree_give_no_probability(law: Law, problem_of: Ca
     assert alike.alike
     assert not differing.alike
     assert np.isnan(alike.probability()).all()
-    said = sureness_in_short(alike.probability(), 3, 0)
-    assert said.endswith("each of the law's 3 draws orders all designs alike, since its form can give no other answer")
+    said = optimality(alike.probability(), law_of_size(), 0, 9)
+    assert "each of the law's 3 draws orders all designs alike, since its form can give no other answer" in said
 
 
 def test_few_designs_far_apart_are_no_sign_of_a_form_that_cannot_answer(
@@ -87,5 +87,5 @@ def test_the_answer_says_what_draws_are_worth(law: Law) -> None:
     of_misfit = law.model_copy(update={"draws": (), "residual_sd": 0.02})
     assert doubt_outside(of_misfit, 3) == ["Outside of the evidence (3 of the frontier) no difference is claimed"]
     assert doubt_outside(law.model_copy(update={"draws": ()}), 3) == []
-    assert sureness_in_short(np.array([0.5, np.nan]), 60, 1).endswith("0.50 (median of the 1 inside the law's rows)")
-    assert "lies outside" in sureness_in_short(np.array([np.nan]), 60, 1)
+    assert "0.50 (median of the 1 inside the law's rows)" in optimality(np.array([0.5, np.nan]), law, 1, 9)
+    assert "lies outside" in optimality(np.array([np.nan]), law, 1, 9)

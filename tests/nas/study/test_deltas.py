@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nas.answer.sentences import deltas_in_words
-from nas.answer.witness import evidence_beside
+from nas.answer.sureness import evidence_beside
 from nas.errors import UsageError
 from nas.search.assembly import assemble
 from nas.study.catalogue import load_law

@@ -7,8 +7,7 @@ import numpy as np
 
 from nas.answer.design_words import describe
 from nas.answer.sentences import hardware, law_in_head, workload
-from nas.answer.sureness import beside_evidence, difference_in_words
-from nas.answer.witness import witnesses
+from nas.answer.sureness import beside_evidence, difference_in_words, witnesses
 from nas.errors import InfeasibleError, UsageError
 from nas.files import yaml_source
 from nas.files.tables import csv_text, refuse_used, write, write_json

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nas.answer.answer_document import LOSS
 from nas.answer.design_words import count, describe
 from nas.answer.outcome_files import file_columns
-from nas.answer.pick_tables import LOSS
 from nas.problem.uncertainty import FROM_LOSS
 from objectives.assessment import Assessment
 from plas_fleet.pairs.rows import Pairs

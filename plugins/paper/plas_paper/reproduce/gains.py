@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass
 
 from nas.answer.design_words import describe
-from nas.answer.sureness import witness_in_words
-from nas.answer.witness import of_picks
+from nas.answer.sureness import of_picks, witness_in_words
 from nas.problem.picks import answers
 from nas.study.baselines import baseline
 from plas_paper.reproduce.whole_spaces import everything, problem
