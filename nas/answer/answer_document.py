@@ -8,7 +8,6 @@ import numpy as np
 
 from nas.answer.design_words import blind_spots, count, describe, equal_heads, figure
 from nas.answer.device_times import PREFIX, latency_certainty, limits, misses, ranges_in_words, times_of, verdict
-from nas.answer.law_sentences import TITLE, notes, verdict_header, verdict_lines, verdict_rows
 from nas.answer.on_each_device import OnDevice
 from nas.answer.outcome import Outcome, PickRegret
 from nas.answer.score_tables import design_table, scored, step_table
@@ -17,6 +16,7 @@ from nas.answer.sentences import limits as law_limits
 from nas.answer.sureness import EVIDENCE, difference_in_words, witness_in_words
 from nas.answer.take import advice, offers_table
 from nas.answer.three_sentences import three_sentences
+from nas.answer.under_laws import TITLE, notes, verdict_header, verdict_lines, verdict_rows
 from nas.document.document import Document, Part, Section, Table, table_of
 from nas.exact.gains import DIFFERENT
 from nas.problem.diagnosis import lines

@@ -10,8 +10,6 @@ import numpy as np
 from nas.answer.answer_document import LOSS, answer_document, on_devices
 from nas.answer.design_words import count, describe_in_words, figure, figure_of
 from nas.answer.device_times import PREFIX, alike, counted, in_ms, limits, misses, times_of
-from nas.answer.law_sentences import TITLE as UNDER_LAWS
-from nas.answer.law_sentences import verdict_header, verdict_lines, verdict_rows
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import (
     baseline_metric,
@@ -25,6 +23,8 @@ from nas.answer.sentences import (
 from nas.answer.sureness import Witness
 from nas.answer.take import advice, tokens
 from nas.answer.three_sentences import MEMORIES, engines_line, is_rounded_free, minimised_or_limited, three_sentences
+from nas.answer.under_laws import TITLE as UNDER_LAWS
+from nas.answer.under_laws import verdict_header, verdict_lines, verdict_rows
 from nas.document.document import Table, table_of
 from nas.problem.diagnosis import Diagnosis, at_least, lines
 from nas.problem.law_caveats import blind_lines

@@ -8,10 +8,10 @@ import numpy as np
 
 from nas.answer.changes import Changes, changes_of
 from nas.answer.device_times import alike, device_times
-from nas.answer.law_verdicts import LawAnswers, law_answers
 from nas.answer.on_each_device import OnDevice, held_on_device, on_each_device
 from nas.answer.sureness import Witness, of_picks
 from nas.answer.take import TrainOrTake, train_or_take
+from nas.answer.under_laws import LawAnswers, law_answers
 from nas.errors import UsageError
 from nas.exact.expected_regret import ExpectedRegret, least_expected_regret, least_expected_regrets
 from nas.exact.infeasibility import diagnosed

@@ -10,13 +10,13 @@ import numpy as np
 
 from nas.answer.design_words import describe
 from nas.answer.device_times import limits
-from nas.answer.law_verdicts import LawAnswers
 from nas.answer.on_each_device import OnDevice
 from nas.answer.outcome import Doubt, Outcome, PickRegret
 from nas.answer.sentences import active_experts, question_text
 from nas.answer.sureness import column_names, difference_in_numbers, witness_in_numbers
 from nas.answer.take import take_in_numbers
 from nas.answer.three_sentences import answer_in_numbers
+from nas.answer.under_laws import LawAnswers
 from nas.exact.alternative_laws import Verdict
 from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json

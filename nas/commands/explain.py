@@ -10,7 +10,6 @@ from nas.answer.carried_study import exported_design, list_of, study_of_file
 from nas.answer.design_words import blind_spots, count, describe, figure_of, head, unpriced
 from nas.answer.device_times import TIMES, ranges_of_what
 from nas.answer.gain_sentences import described, device_described, device_gain_section, gain_section
-from nas.answer.law_sentences import design_lines
 from nas.answer.past_run import recorded_run, study_of
 from nas.answer.plot_data import HEADER, cells
 from nas.answer.score_tables import design_table, in_numbers, score_section, scored
@@ -24,6 +23,7 @@ from nas.answer.sureness import (
     parts_lines,
     witness_in_numbers,
 )
+from nas.answer.under_laws import design_lines
 from nas.commands.requests import ExplainRequest
 from nas.document.document import Cell, Column, Document, Part, Section, Table, figures
 from nas.errors import InfeasibleError, UsageError

@@ -8,7 +8,6 @@ import numpy as np
 from nas.answer.answer_document import LOSS, OF_FIRST, regret_in_words
 from nas.answer.carried_study import write_with_study
 from nas.answer.design_words import count, describe
-from nas.answer.law_sentences import caveats, pick_under, regret_columns
 from nas.answer.outcome import solved_regret
 from nas.answer.outcome_files import regret_in_numbers
 from nas.answer.past_run import (
@@ -31,6 +30,7 @@ from nas.answer.sureness import (
     model_witnesses,
     witness_in_words,
 )
+from nas.answer.under_laws import caveats, pick_under, regret_columns
 from nas.commands.requests import SelectRequest
 from nas.document.document import SHARED, Cell, Column, Document, Section, Table
 from nas.errors import InfeasibleError, UsageError

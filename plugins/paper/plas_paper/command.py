@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from nas.answer.carried_study import write_with_study
-from nas.answer.law_sentences import design_lines
+from nas.answer.under_laws import design_lines
 from nas.errors import InfeasibleError, UsageError
 from nas.problem.objective import EXTRAPOLATION, Budget
 from nas.problem.problem import Problem

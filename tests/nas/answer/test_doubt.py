@@ -15,7 +15,6 @@ import pytest
 import nas
 from nas.answer.design_words import describe
 from nas.answer.first_screen import show
-from nas.answer.law_sentences import notes
 from nas.answer.outcome import Outcome
 from nas.answer.outcome_files import doubt_in_numbers, pick_columns, summary, write_files
 from nas.answer.sentences import limits
@@ -26,6 +25,7 @@ from nas.answer.sureness import (
     difference_in_words,
     witness_in_words,
 )
+from nas.answer.under_laws import notes
 from nas.files.yaml_source import dump
 from nas.problem.picks import Pick
 from nas.problem.uncertainty import AS_GOOD, Difference, differences, tied

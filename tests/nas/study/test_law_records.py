@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from nas.answer.law_sentences import caveats
 from nas.answer.sentences import fit_lines
+from nas.answer.under_laws import caveats
 from nas.commands.list import show
 from nas.study.catalogue import load_law
 from nas.study.study_laws import (
