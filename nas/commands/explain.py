@@ -9,11 +9,11 @@ from nas.answer.answer_document import LOSS
 from nas.answer.carried_study import exported_design, list_of, study_of_file
 from nas.answer.design_words import blind_spots, count, describe, figure_of, head, unpriced
 from nas.answer.device_times import TIMES, ranges_of_what
-from nas.answer.gain_sentences import described, device_described, device_gain_section, gain_section
+from nas.answer.gain_sentences import device_gains_told, gains_told
 from nas.answer.past_run import recorded_run, study_of
 from nas.answer.plot_data import HEADER, cells
 from nas.answer.score_tables import design_table, in_numbers, score_section, scored
-from nas.answer.sentences import headline
+from nas.answer.sentences import headline, law_in_head
 from nas.answer.sureness import (
     Witness,
     beside_evidence,
@@ -54,6 +54,7 @@ from nas.terminal.tables import show
 from objectives.counts import count as counted
 from objectives.dimensions import Dimensions
 from objectives.display_text import in_a_command
+from objectives.loss_law.law import origin_line
 from objectives.memory import GB, host_bytes
 from objectives.plugins import bundled
 from objectives.scenario import Scenario
@@ -61,6 +62,8 @@ from search_spaces.architectures import Architectures
 from search_spaces.columns import any_of
 
 SIDES = ("compute", "memory")
+SLOWEST = 5  # operators of a phase, the others together
+SPARE = ("prefill_ms", "decode_ms", "memory_gb")  # columns that a narrow screen goes without
 
 
 def explain(request: ExplainRequest) -> None:
@@ -72,7 +75,7 @@ def explain(request: ExplainRequest) -> None:
     """
     study, named = _study_and_design(request)
     chosen = best_served(study.problem, study.problem.headed(named.architecture))
-    show(_document(request, study, named, chosen), as_json=request.json)
+    show(_document(request, study, named, chosen), as_json=request.json, verbose=request.verbose)
 
 
 def _document(request: ExplainRequest, study: Study, named: Baseline, chosen: Architectures) -> Document:
@@ -91,42 +94,40 @@ def _document(request: ExplainRequest, study: Study, named: Baseline, chosen: Ar
     more, bought = _more(_within(problem, request.how), float(e.metrics["loss"]))
     rivals = design_lines(problem, study.laws, chosen) if study.laws else []
     sections = [
-        *_sections(study, chosen, named.label, e, remarks),
+        *_sections(study, chosen, named.label, e, remarks, verbose=request.verbose),
         *([Section("Along the context", (_along_the_context(longer),))] if longer else []),
         *([] if of_tasks is None else [score_section(design_table(of_tasks, [""]))]),
         *([Section("", tuple(rivals))] if rivals else []),
         *more,
     ]
-    beside = {label: witness_in_numbers(witness) for label, witness in witnesses.items() if witness is not None}
     parts = {
         "remarks": remarks,
         "contexts": [asdict(row) for row in longer],
         "under_laws": rivals,
         "differences": {label: difference_in_numbers(own) for label, own in differences.items()},
-        "evidence": beside,
+        "evidence": {label: witness_in_numbers(own) for label, own in witnesses.items() if own is not None},
+        "scores": {} if of_tasks is None else in_numbers(of_tasks, 0),
     }
     data = {"architecture": named.label, **asdict(e), **{name: part for name, part in parts.items() if part}, **bought}
-    return Document(
-        named.label, tuple(sections), data | ({} if of_tasks is None else {"scores": in_numbers(of_tasks, 0)})
-    )
+    return Document(named.label, tuple(sections), data)
 
 
 def _more(problem: Problem, loss: float) -> tuple[list[Section], dict[str, Any]]:
     """What more of the budgets, of the axes and of the device would buy, or why that is not computed; as plain content too."""
+    nothing: dict[str, Any] = {"gains": None, "device_gains": []}
     try:
         gained = gains(problem) if problem.budgets else None
         of_device = () if gained is None else device_gains(problem, gained.pick)
     except (UsageError, Exceeded) as error:
         slow = f"exact answers in the {problem.space.name} space would take more than seconds"
         why = slow if isinstance(error, Exceeded) else str(error)
-        return [Section("", (f"What more would buy is not computed: {why}",))], {"gains": None, "device_gains": []}
+        return [Section("", (f"What more would buy is not computed: {why}",))], nothing
     if gained is None:
-        return [], {"gains": None, "device_gains": []}
+        return [], nothing
+    section, of_gains = gains_told(problem, gained, loss)
     in_theory = _in_theory(problem, gained.pick, of_device)
-    sections = [gain_section(problem, gained, loss)]
-    sections += [device_gain_section(problem, gained.pick, of_device, in_theory)] if of_device else []
-    bought = device_described(problem, gained.pick, of_device, in_theory)
-    return sections, {"gains": described(problem, gained), "device_gains": bought}
+    further, of_devices = device_gains_told(problem, gained.pick, of_device, in_theory)
+    return [section, *further], {"gains": of_gains, "device_gains": of_devices}
 
 
 def _remarks(
@@ -138,15 +139,12 @@ def _remarks(
 ) -> list[str]:
     """What must be said of the model and its times, and how its loss differs from published models'."""
     scenario, sparse = study.problem.pricing(chosen), bool(chosen.n_experts[0] > 1)
-    several = [name for name, _ in study.problem.scenario.devices]
-    unplaced = several and not any_of(chosen.device)
-    placed = (
-        f"Priced on {several[0]}, the first of the study's devices; --set devices={several[-1]} takes another."
-        if unplaced
-        else ""
-    )
+    several, placed = [name for name, _ in study.problem.scenario.devices], list[str]()
+    if several and not any_of(chosen.device):
+        first, last = several[0], several[-1]
+        placed = [f"Priced on {first}, the first of the study's devices; --set devices={last} takes another."]
     return [
-        *([placed] if placed else []),
+        *placed,
         *head(named, study.problem),
         *blind_spots(named, scenario),
         *unpriced(chosen),
@@ -312,14 +310,15 @@ def _from_run(request: ExplainRequest, path: Path) -> tuple[Study, Baseline]:
 
 
 def _sections(
-    study: Study, chosen: Architectures, label: str, e: Explanation, remarks: Sequence[str]
+    study: Study, chosen: Architectures, label: str, e: Explanation, remarks: Sequence[str], *, verbose: bool
 ) -> Iterator[Section]:
     problem, law = study.problem, study.problem.scenario.law
     ffn = "the FFN" if chosen.n_experts[0] == 1 else "an expert"
     own = f"head size {chosen.head_dim[0]}, hidden size of {ffn} {chosen.expert_size[0]:,}"
     sizes = f"{count(e.metrics['params_total'])} parameters, {count(e.metrics['params_active'])} active"
+    about = headline(problem, study.config, study.calibration_note)[1:]
     lines = [
-        *headline(problem, study.config, study.calibration_note)[1:],
+        *(line if verbose or line != law_in_head(law) else origin_line(law) for line in about),
         *remarks,
         *(f"Extrapolates: {text}" for text in e.outside_law),
         *blind_lines(law, blind_axes(problem.space, law), "steps along them change costs alone"),
@@ -328,19 +327,20 @@ def _sections(
     yield Section("Metrics", tuple(_metrics(problem, chosen, e)))
     yield _made_of("Loss, nats per token", ("term", "nats"), e.loss_terms, e.metrics["loss"])
     for phase, rows in e.operators.items():
-        yield _phase(phase, rows, e.metrics[f"{phase}_ms"])
-    yield _made_of("Resident memory, GB", ("part", "GB"), e.resident_gb, e.metrics["resident_gb"])
+        yield _phase(phase, rows, e.metrics[f"{phase}_ms"], verbose=verbose)
+    yield replace(_made_of("Resident memory, GB", ("part", "GB"), e.resident_gb, e.metrics["resident_gb"]), folded=True)
     yield Section("Budgets", tuple(_budget(problem, budget, e.metrics) for budget in e.budgets) or ("none",))
     steps = _changes(e.steps) if e.steps else "not in the study's space: no neighbours"
     yield Section("What one step along an axis buys", (steps,))
     if e.head_steps:
-        yield Section("What another LM head buys", (_changes(e.head_steps), AT_EQUAL_TEXT))
+        yield Section("What another LM head buys", (_changes(e.head_steps), AT_EQUAL_TEXT), folded=True)
 
 
 def _metrics(problem: Problem, chosen: Architectures, e: Explanation) -> Iterator[Part]:
     """The metrics, where measured times lie, what a metric at a quantile is made of, and the share of the LM head."""
     scenario = problem.pricing(chosen)
-    yield Table(tuple(Column(with_unit(name), format=".6g") for name in e.metrics), (tuple(e.metrics.values()),))
+    columns = (Column(LOSS if name == "loss" else name, format=".6g") for name in e.metrics)
+    yield Table(tuple(columns), (tuple(e.metrics.values()),))
     if ranges := ranges_of_what(scenario, chosen, e.metrics, TIMES):
         yield f"Times, {ranges}"
     for name in measured_at(problem.asked_besides):
@@ -355,7 +355,7 @@ def _metrics(problem: Problem, chosen: Architectures, e: Explanation) -> Iterato
             change = smaller[-1].change
             yield (
                 f"It is the largest part of decode: {smaller[-1].step} changes decode by {change['decode_ms']:+.4g} ms and loss "
-                f"by {change['loss']:+.2g} nats at equal text (below)"
+                f"by {change['loss']:+.2g} nats at equal text"
             )
 
 
@@ -365,37 +365,34 @@ def _made_of(title: str, header: tuple[str, str], parts: Mapping[str, float], wh
     return Section(title, (Table(columns, tuple((name, v, 100 * v / whole) for name, v in parts.items())),))
 
 
-def _phase(phase: str, rows: Sequence[OperatorRow], total: float) -> Section:
-    """A phase's operators, the slowest first."""
+def _phase(phase: str, rows: Sequence[OperatorRow], total: float, *, verbose: bool) -> Section:
+    """A phase's operators, the slowest first; verbose: every one, and what launches and epilogues take of it."""
     if not rows:
         return Section(f"{phase.capitalize()} {total:.4f} ms in closed form: no operators", ())
     times = {kind: sum(row.ms_by_kind[kind] for row in rows) for kind in KINDS}
     shares = (f"{100 * times[kind] / total:.0f} % {KINDS[kind]}" for kind in KINDS if times[kind] or kind in SIDES)
-    beside = [kind for kind in ("launch", "epilogue") if times[kind]]
+    beside = [kind for kind in ("launch", "epilogue") if times[kind] and verbose]
+    slowest = sorted(rows, key=lambda row: -row.ms)
+    shown, others = (slowest, []) if verbose or len(rows) <= SLOWEST + 1 else (slowest[:SLOWEST], slowest[SLOWEST:])
+    table: list[tuple[Cell, ...]] = [
+        (r.operator, r.part, r.instances, *_figures([r], beside, total), r.bound) for r in shown
+    ]
+    if others:
+        table.append((f"{len(others)} others", "", None, *_figures(others, beside, total), ""))
     columns = (
-        Column("operator", words=True),
-        Column("of", words=True),
+        *(Column(name, words=True) for name in ("operator", "of")),
         Column("instances", format="g", narrow="left out"),
-        *figures(
-            {"GFLOP": ".4g", "MB": ".4g", "ms": ".4f", **{f"{kind} ms": ".4f" for kind in beside}, "share %": ".1f"}
-        ),
+        *figures({"GFLOP": ".4g", "MB": ".4g", "ms": ".4f"}),
+        *figures({f"{kind} ms": ".4f" for kind in beside} | {"share %": ".1f"}),
         Column("bound by", words=True),
     )
-    cells: list[tuple[Cell, ...]] = [
-        (
-            r.operator,
-            r.part,
-            r.instances,
-            r.gflop,
-            r.mb,
-            r.ms,
-            *(r.ms_by_kind[k] for k in beside),
-            100 * r.ms / total,
-            r.bound,
-        )
-        for r in sorted(rows, key=lambda r: -r.ms)
-    ]
-    return Section(f"{phase.capitalize()} {total:.4f} ms: {', '.join(shares)}", (Table(columns, tuple(cells)),))
+    return Section(f"{phase.capitalize()} {total:.4f} ms: {', '.join(shares)}", (Table(columns, tuple(table)),))
+
+
+def _figures(rows: Sequence[OperatorRow], beside: Sequence[str], total: float) -> tuple[float, ...]:
+    """GFLOP, MB, ms, of that what else takes time, and the share of the whole, of operators together."""
+    ms, kinds = sum(row.ms for row in rows), (sum(row.ms_by_kind[kind] for row in rows) for kind in beside)
+    return sum(row.gflop for row in rows), sum(row.mb for row in rows), ms, *kinds, 100 * ms / total
 
 
 def _budget(problem: Problem, budget: Mapping[str, Any], metrics: Mapping[str, float]) -> str:
@@ -403,9 +400,8 @@ def _budget(problem: Problem, budget: Mapping[str, Any], metrics: Mapping[str, f
     margin = f"{abs(100 * budget['violation']):.1f} % {'over' if budget['violation'] > 0 else 'left'}"
     rate = budget.get("rate", "")
     least = f"; {rate} {metrics[rate]:.4g} of at least {budget['least']:.4g}" if rate else ""
-    return (
-        f"{figure_of(problem, str(budget['metric']), float(budget['value']), float(budget['limit']))}: {margin}{least}"
-    )
+    amount = figure_of(problem, str(budget["metric"]), float(budget["value"]), float(budget["limit"]))
+    return f"{amount}: {margin}{least}"
 
 
 def _along_the_context(rows: Sequence[AtContext]) -> Table:
@@ -413,11 +409,10 @@ def _along_the_context(rows: Sequence[AtContext]) -> Table:
     return Table(columns, tuple((row.tokens, *cells(row)[1:]) for row in rows))
 
 
-def with_unit(metric: str) -> str:
-    """The head of a metric's column: its name, which of the others has the unit."""
-    return LOSS if metric == "loss" else metric
-
-
 def _changes(steps: Sequence[Step | HeadStep]) -> Table:
-    columns = (Column("step", words=True), *(Column(with_unit(name), format="+.4g") for name in steps[0].change))
-    return Table(columns, tuple((in_words(step.step), *step.change.values()) for step in steps))
+    names = list(steps[0].change)
+    columns = (
+        Column(LOSS if n == "loss" else n, format="+.4g", narrow="left out" if n in SPARE else "") for n in names
+    )
+    body: list[tuple[Cell, ...]] = [(in_words(step.step), *step.change.values()) for step in steps]
+    return Table((Column("step", words=True), *columns), tuple(body))

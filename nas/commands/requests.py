@@ -88,6 +88,7 @@ class SelectRequest:
     ] = field(default_factory=dict)
     out: Annotated[Path | None, Flag("--out", "Candidate file to write, .csv or .jsonl.", brief=True)] = None
     shown: Annotated[int, Flag("--rows", "Rows shown on the screen; files hold all.", least=1, brief=True)] = 20
+    verbose: Annotated[bool, Verbose] = False
     quiet: Annotated[bool, Quiet] = False
     json: Annotated[bool, Json] = False
 
@@ -129,6 +130,7 @@ class ExplainRequest:
         int | None,
         Flag("--along", "Gains from a larger device, at so many members of a run's frontier.", least=1, most=200),
     ] = None
+    verbose: Annotated[bool, Verbose] = False
     json: Annotated[bool, Json] = False
 
 

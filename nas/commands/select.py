@@ -1,7 +1,8 @@
 """The work of `select`: rows of a run chosen, shown and written as a candidate file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -59,6 +60,7 @@ from objectives.quantities import day_in_words
 from search_spaces.arrays import AnyArray, FloatArray, IntArray, python_value
 
 Leading = dict[str, list[Cell]]  # columns before those of the run, by their heads
+SPARE = ("tied_group", "probability_optimal", EVIDENCE)  # columns that a narrow screen goes without
 OF_STEPS = "Of each step of the frontier that the law tells apart the cheapest alone"
 
 
@@ -70,10 +72,15 @@ def choose(request: SelectRequest) -> None:
         InfeasibleError: nothing fits; the diagnosis was printed.
     """
     check_form(request.how)
-    _refuse_regret_of_several(request)
+    if request.expected_regret and (request.sweep is not None or not _is_pick(request.how)):
+        raise UsageError(
+            f"expected-regret: expected a single pick, got {'a sweep' if request.sweep else request.how!r}; "
+            "choose --select best or budget:metric=limit"
+        )
     if request.out is not None:
         refuse_existing("--out", request.out)
-    run = _opened(request)
+    limits = [*request.budgets, request.how.partition(":")[2], request.sweep or ""]
+    run = with_quantiles(recorded_run(request.run), limits)
     budgets = _budgets(run, request.budgets)
     run, problem = _in_formats(request, run) if request.formats else (run, solvable(run))
     if request.sweep is not None:
@@ -85,7 +92,10 @@ def choose(request: SelectRequest) -> None:
         run = solved_within(run, problem, budgets, pick)
     else:
         run = replace(run, evaluations=replace(run.evaluations, budgets=budgets))
-    rows = _rows(request, run)
+    rows = np.zeros(0, dtype=np.int64)
+    if run.evaluations.feasible.any():
+        groups = run.groups if request.distinguishable else None
+        rows = select(run.evaluations, request.how, run.scale(), run.workload, groups)
     if len(rows) == 0:
         raise InfeasibleError(_why(run, problem, (*budgets, *([pick] if pick else []))))
     sure, (differences, short) = _sureness(request, run, rows), _apart(run, rows)
@@ -95,12 +105,6 @@ def choose(request: SelectRequest) -> None:
     ties = _ties(run, rows, sure["tied_group"], request.shown) if "tied_group" in sure else []
     columns = {**run.columns(rows), **sure, **differences, **lost, **under}
     _give(request, run, rows, columns, _before(sure) | short | _before(under), lines, ties)
-
-
-def _opened(request: SelectRequest) -> RecordedRun:
-    """The run, with the metrics at a quantile that the request limits."""
-    limits = [*request.budgets, request.how.partition(":")[2], request.sweep or ""]
-    return with_quantiles(recorded_run(request.run), limits)
 
 
 def _of_tasks(request: SelectRequest, run: RecordedRun, rows: IntArray) -> tuple[Scored | None, dict[str, AnyArray]]:
@@ -113,22 +117,6 @@ def _of_tasks(request: SelectRequest, run: RecordedRun, rows: IntArray) -> tuple
     except ValueError as error:
         raise UsageError(f"scores: {error}") from None
     return scores, {} if scores is None else score_columns(scores)
-
-
-def _refuse_regret_of_several(request: SelectRequest) -> None:
-    if request.expected_regret and (request.sweep is not None or not _is_pick(request.how)):
-        raise UsageError(
-            f"expected-regret: expected a single pick, got {'a sweep' if request.sweep else request.how!r}; "
-            "choose --select best or budget:metric=limit"
-        )
-
-
-def _rows(request: SelectRequest, run: RecordedRun) -> IntArray:
-    """The chosen rows; none where nothing is feasible."""
-    if not run.evaluations.feasible.any():
-        return np.zeros(0, dtype=np.int64)
-    groups = run.groups if request.distinguishable else None
-    return select(run.evaluations, request.how, run.scale(), run.workload, groups)
 
 
 def _in_formats(request: SelectRequest, run: RecordedRun) -> tuple[RecordedRun, Problem]:
@@ -203,9 +191,8 @@ def _expected_regret(
 
 def _law_lines(run: RecordedRun, rows: IntArray) -> list[str]:
     """Where the run's law comes from, what it does not see or decide, and whether it keeps K of the chosen low by itself."""
-    law = run.law
-    of_k = active_experts_lines(law, run.architectures(rows), "chosen designs")
-    axes = (*blind_lines(law, blind_axes(run.space, law)), *of_k)
+    law, designs = run.law, run.architectures(rows)
+    axes = (*blind_lines(law, blind_axes(run.space, law)), *active_experts_lines(law, designs, "chosen designs"))
     return [line for line in (origin_line(law), verdict_line(law), *axes) if line]
 
 
@@ -216,20 +203,14 @@ def _sureness(request: SelectRequest, run: RecordedRun, rows: IntArray) -> dict[
     group = None if alone else tied(law, run.architectures(rows))
     columns: dict[str, AnyArray] = {} if group is None else {"tied_group": group}
     unsure = uncertainty(law, run.architectures, run.evaluations)
-    if unsure is None:
-        return columns
-    columns["probability_optimal"] = unsure.probability()[rows]
-    return columns
+    return columns if unsure is None else {**columns, "probability_optimal": unsure.probability()[rows]}
 
 
 def _ties(run: RecordedRun, rows: IntArray, group: IntArray, shown: int) -> list[Section]:
     """How many groups of tied designs there are, and the cheapest of each."""
     outside, sizes = int((group < 0).sum()), np.bincount(group[group >= 0])
-    lines = (
-        [f"{outside:,} of them lie outside of the evidence: in no group, and no difference is claimed"]
-        if outside
-        else []
-    )
+    left = f"{outside:,} of them lie outside of the evidence: in no group, and no difference is claimed"
+    lines = [left] if outside else []
     if len(sizes) and sizes.max() == 1:
         lines.append("no two of them are tied: the law distinguishes every pair")
     if not len(sizes) or sizes.max() == 1:
@@ -237,12 +218,12 @@ def _ties(run: RecordedRun, rows: IntArray, group: IntArray, shown: int) -> list
     cost = cost_among(run.evaluations.objectives)
     first = cheapest(group, run.evaluations.metrics[cost][rows], run.evaluations.metrics["loss"][rows])
     places = _spread(len(sizes), shown)
-    counts = {"group": places, "designs": sizes[places]}
-    leading: Leading = {name: [f"{number:,}" for number in column.tolist()] for name, column in counts.items()}
+    leading: Leading = {"group": [f"{place:,}" for place in places], "designs": [f"{n:,}" for n in sizes[places]]}
     text = f"{len(sizes):,} tied groups of up to {sizes.max():,}: within a group the law cannot rank the losses"
     fewer = f"{len(places)} of {len(sizes):,} groups shown, evenly spaced; --rows shows more"
     table = _table(run, rows[first[places]], leading, [fewer] if len(places) < len(sizes) else [])
-    return [Section(f"Cheapest of each group: lowest {cost}", (*lines, f"{text}, so the cheapest will do", table))]
+    lines.append(f"{text}, so the cheapest will do")
+    return [Section(f"Cheapest of each group: lowest {cost}", (*lines, table), folded=True)]
 
 
 def _budgets(run: RecordedRun, texts: Sequence[str]) -> tuple[Budget, ...]:
@@ -327,13 +308,11 @@ def _give(
         some = {name: [column[i] for i in places.tolist()] for name, column in leading.items()}
         fewer = f"{len(places)} of {len(rows):,} shown, evenly spaced; --rows shows more, --out writes all"
         table = _table(run, rows[places], some, [fewer] if len(places) < len(rows) else [])
-        chosen = Section(f"{len(rows):,} chosen{_scope(run)}", (table, *lines, *_law_lines(run, rows)))
-        sections = [chosen, *ties]
+        sections = [Section(f"{len(rows):,} chosen{_scope(run)}", (table, *lines, *_law_lines(run, rows))), *ties]
         if of_tasks is not None:
-            sections.append(
-                score_section(design_table(of_tasks, [""]) if of_tasks.designs == 1 else step_table(of_tasks))
-            )
-        show(Document("", tuple(sections)))
+            one = of_tasks.designs == 1
+            sections.append(score_section(design_table(of_tasks, [""]) if one else step_table(of_tasks)))
+        show(Document("", tuple(sections)), verbose=request.verbose)
     if not request.quiet:
         for text in run.extrapolated(rows):
             notice(f"Warning: {text}")
@@ -356,22 +335,27 @@ def _table(run: RecordedRun, rows: IntArray, leading: Leading, notes: Sequence[s
     body: list[tuple[Cell, ...]] = [
         (
             *(column[i] for column in leading.values()),
-            *(_figure(float(metrics[name][row]), unit_of(name, figures)) for name in names),
+            *(_cell(float(metrics[name][row]), unit_of(name, figures)) for name in names),
             count(metrics["params_total"][row]),
             describe(architectures[i : i + 1], run.space.settings),
         )
         for i, row in enumerate(rows.tolist())
     ]
+    spare = {*SPARE, *(["memory_gb"] if "resident_gb" in names else [])}
     columns = (
-        *(Column(name, format=".3g", words=not number) for number, name in enumerate(leading)),
-        *(Column(LOSS if name == "loss" else name, format=".5g") for name in names),
-        Column("parameters"),
+        *(Column(n, format=".3g", words=not i, narrow=_narrow(n, spare)) for i, n in enumerate(leading)),
+        *(Column(LOSS if n == "loss" else n, format=".5g", narrow=_narrow(n, spare)) for n in names),
+        Column("parameters", narrow="left out"),
         SHARED["architecture"],
     )
     return Table(columns, tuple(body), notes=tuple(notes))
 
 
-def _figure(value: float, unit: str) -> Cell:
+def _narrow(name: str, spare: Collection[str]) -> Literal["", "left out"]:
+    return "left out" if name in spare else ""
+
+
+def _cell(value: float, unit: str) -> Cell:
     return day_in_words(value) if unit == "date" else value
 
 

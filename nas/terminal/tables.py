@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile
 
 from nas.document.document import Document, Section, Table
@@ -9,6 +10,7 @@ from nas.terminal.console import Line, say, say_json, sentence, write
 from nas.terminal.screen_text import FAINT, TITLE, Styled, cells, columns, padded, shown, wrapped
 
 ROOM = 20  # columns in which a text may wrap
+SCREENS = 100  # lines of two screens
 GAP = 2  # spaces between columns, but those of a matrix
 BELOW = ("architecture",)
 SAID = ("second witness",)  # columns whose cells say themselves what they are
@@ -19,12 +21,21 @@ NO_ROOM = "No room here for {}: a wider screen or --json has all"
 Row = Sequence[str]
 
 
-def show(document: Document, *, as_json: bool = False) -> None:
-    """Print a document: each section's title, and its parts below it; or its data. Figures are files, which a terminal does not show."""
+def show(document: Document, *, as_json: bool = False, verbose: bool = True) -> None:
+    """Print a document: each section's title, and its parts below it; or its data. Figures are files, which a terminal does not show.
+
+    Not verbose: of sections that are folded as many as two screens hold, and the names of the others.
+    """
     if as_json:
         say_json(document.data)
-    else:
-        write(document_lines(document))
+        return
+    lines, left = document_lines(document), list[str]()
+    for section in reversed(document.sections):
+        if not verbose and section.folded and len(lines) > SCREENS:
+            document = replace(document, sections=tuple(each for each in document.sections if each is not section))
+            left.insert(0, section.title)
+            lines = [*document_lines(document), [], *sentence(f"With --verbose: {'; '.join(left)}")]
+    write(lines)
 
 
 def document_lines(document: Document) -> list[Line]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nas.answer.gain_sentences import described, gain_section
+from nas.answer.gain_sentences import gains_told
 from nas.answer.sentences import question_text
 from nas.errors import UsageError
 from nas.exact import infeasibility as exact_diagnosis
@@ -142,12 +142,12 @@ def test_spaces_beyond_hold_one_further_value_and_all_others(
 
 
 def test_gains_are_said_in_words_and_as_content(problem: Problem, found: Gains) -> None:
-    said = "\n".join(gain_section(problem, found, float(found.pick.metrics["loss"][0])).parts)
+    said = "\n".join(gains_told(problem, found, float(found.pick.metrics["loss"][0]))[0].parts)
     assert "This is the lowest loss within the budgets" in said
     assert "decode_ms <= 40: costs nothing down to" in said
     assert "one step beyond its axis" in said
-    assert "Not this one, but 16 layers, " in "\n".join(gain_section(problem, found, 9.0).parts)
-    assert json.loads(json.dumps(described(problem, found)))["budgets"][0]["metric"] == "decode_ms"
+    assert "Not this one, but 16 layers, " in "\n".join(gains_told(problem, found, 9.0)[0].parts)
+    assert json.loads(json.dumps(gains_told(problem, found, 9.0)[1]))["budgets"][0]["metric"] == "decode_ms"
 
 
 def test_nothing_feasible_has_no_gains(problem: Problem) -> None:
