@@ -79,58 +79,52 @@ class ThreeSentences:
 @lru_cache(maxsize=1)  # a run's screen, files and page say the same
 def three_sentences(outcome: Outcome) -> ThreeSentences | None:
     """The answer of a run, made once; None where nothing was evaluated that says anything."""
-    problem, pick, there = outcome.study.problem, outcome.picks[0], outcome.device_times[0]
+    problem, answer, there = outcome.study.problem, outcome.picks[0].answer, outcome.device_times[0]
     if outcome.diagnosis is not None:
         return nothing_fits(problem, outcome.diagnosis, whole=outcome.diagnosis_covers_space)
-    if pick.answer is None:
+    if answer is None:
         return None
-    elsewhere = _elsewhere(problem, pick, there)
-    return answer_of(problem, pick.answer, outcome.changes, outcome.study.baselines, elsewhere, outcome.witnesses[0])
+    there = {} if outcome.alike else there
+    return answer_of(problem, answer, outcome.changes, outcome.study.baselines, there, outcome.witnesses[0])
 
 
 def solved_answer(study: Study, frontier: Evaluations) -> ThreeSentences | None:
     """The answer of a study whose whole space was solved for its frontier."""
     problem = study.problem
     rule = PickRule(None, least=least_of(frontier.objectives))
-    found = pick_of(problem, rule)
-    if found is None:
+    row = pick_of(problem, rule)
+    if row is None:
         return nothing_fits(problem, diagnosed(problem, frontier), whole=True)
-    best = problem.evaluate(found.genotypes)  # with what is minimised
-    pick, on_device = Pick(PickQuery(OWN, None), best), under_preset(study, "device")
-    there = device_times(on_device, pick)
+    best = problem.evaluate(row.genotypes)  # with what is minimised
+    pick = Pick(PickQuery(OWN, None), best)
+    there = device_times(under_preset(study, "device"), pick)
     changes = changes_of(study, best, frontier, solved=True) if rule.least == "loss" else None
     (witness,) = of_picks(problem, study.baselines, [pick], frontier)
-    return answer_of(problem, best, changes, study.baselines, _elsewhere(problem, pick, there), witness)
-
-
-def _elsewhere(problem: Problem, pick: Pick, there: dict[str, float]) -> dict[str, float]:
-    """Times of a pick on the device where they are not the study's own."""
-    same = alike(problem, [(pick, there)])
-    return {} if same else {name: there[PREFIX + name] for name in _times(problem)}
+    there = {} if alike(problem, [(pick, there)]) else there
+    return answer_of(problem, best, changes, study.baselines, there, witness)
 
 
 def answer_in_numbers(outcome: Outcome) -> dict[str, Any] | None:
     """The sentences as plain content, with what each change buys; None where there are none."""
-    said, changes = three_sentences(outcome), outcome.changes
-    if said is None:
+    answer, changes = three_sentences(outcome), outcome.changes
+    if answer is None:
         return None
-    content: dict[str, Any] = {"sentences": list(said.sentences), "short": said.short}
+    content: dict[str, Any] = {"sentences": list(answer.sentences), "short": answer.short}
     if changes is None:
         return content
-    tried = [
-        {n: value for n, value in vars(each).items() if n not in ("difference", "witness")} for each in changes.tried
-    ]
-    for each, row in zip(changes.tried, tried, strict=True):
+    tried = []
+    for each in changes.tried:
+        row = {name: value for name, value in vars(each).items() if name != "witness"}
         row["difference"] = None if each.difference is None else difference_in_numbers(each.difference)
-        row |= {} if each.witness is None else {"evidence": witness_in_numbers(each.witness)}
-    binding = [budget.metric for budget in changes.binding]
-    among = {"among": changes.among, "whole_space": changes.whole}
-    untried = {"not_priced": list(changes.unpriced), "whole_memory": [budget.metric for budget in changes.whole_memory]}
-    return content | {"binding": binding, "changes": tried, **untried, **among}
-
-
-def _times(problem: Problem) -> tuple[str, ...]:
-    return times_of(problem, PickQuery(OWN, None))
+        tried.append(row | ({} if each.witness is None else {"evidence": witness_in_numbers(each.witness)}))
+    return content | {
+        "binding": [budget.metric for budget in changes.binding],
+        "changes": tried,
+        "not_priced": list(changes.unpriced),
+        "whole_memory": [budget.metric for budget in changes.whole_memory],
+        "among": changes.among,
+        "whole_space": changes.whole,
+    }
 
 
 def answer_of(
@@ -142,8 +136,7 @@ def answer_of(
     witness: Witness | None = None,
 ) -> ThreeSentences:
     """The answer whose design is a pick, one row; `on_device`: its times under preset `device` where they are others, ms; `witness`: of it beside the first model."""
-    chosen = problem.architectures(pick.genotypes)
-    m = pick.first
+    chosen, m = problem.architectures(pick.genotypes), pick.first
     first = next(iter(from_models(problem.scenario.law, chosen, baselines[:1]).items()), None)
     beside = "" if first is None else f"; against {first[0]} trained alike {difference_in_words(first[1][0])}"
     beside += beside_evidence(witness) if beside else ""
@@ -174,27 +167,26 @@ def nothing_fits(problem: Problem, diagnosis: Diagnosis, *, whole: bool) -> Thre
         return _nothing_inside(problem, diagnosis.outside, among)
     budgets = " and ".join(str(budget) for budget in problem.budgets)
     size, _ = describe_in_words(problem.architectures(nearest.genotypes[:1]), problem.space.settings)
-    m = nearest.first
+    m, where = nearest.first, f"{devices_in_words(problem)}, {formats_in_words(problem)}"
     missed_first = sorted(problem.limits, key=lambda budget: m[budget.metric] <= budget.limit)
-    took = [_with_limit(problem, b.metric, m[b.metric]) for b in missed_first]
-    where = f"{devices_in_words(problem)}, {formats_in_words(problem)}"
+    took = ", ".join(figure_of(problem, b.metric, m[b.metric], b.limit) for b in missed_first)
     return ThreeSentences(
         f"Nothing fits: of {among} none is within {budgets}.",
-        f"On {where}, {_request(problem)}the closest takes {', '.join(took)}: {size}, loss {m['loss']:.4f} nats (predicted).",
+        f"On {where}, {_request(problem)}the closest takes {took}: {size}, loss {m['loss']:.4f} nats (predicted).",
         _opening(diagnosis),
     )
 
 
 def _nothing_inside(problem: Problem, nearest: Evaluations, among: str) -> ThreeSentences:
     """That designs within the limits all lie outside of the law's evidence; the nearest of them, one row, and by what it leaves."""
-    design = problem.architectures(nearest.genotypes)
+    design, law, m = problem.architectures(nearest.genotypes), problem.scenario.law, nearest.first
     size, rest = describe_in_words(design, problem.space.settings)
     budgets = " and ".join(str(budget) for budget in problem.limits) or "the space"
-    m = nearest.first
-    took = ", ".join(_with_limit(problem, b.metric, m[b.metric]) for b in problem.limits)
+    took = ", ".join(figure_of(problem, b.metric, m[b.metric], b.limit) for b in problem.limits)
+    which = f"{size}, {rest}{', which takes ' * bool(took)}{took}"
     return ThreeSentences(
-        f"No design to recommend: of {among} none within {budgets} is inside what law {problem.scenario.law.name} was fitted on.",
-        f"The nearest outside: {size}, {rest}{', which takes ' * bool(took)}{took}; it leaves by {' and '.join(leaves(problem.scenario.law, design))}.",
+        f"No design to recommend: of {among} none within {budgets} is inside what law {law.name} was fitted on.",
+        f"The nearest outside: {which}; it leaves by {' and '.join(leaves(law, design))}.",
         "Larger budgets, or --set outside=allow, which recommends designs that no training supports.",
     )
 
@@ -217,7 +209,7 @@ def _opening(diagnosis: Diagnosis) -> str:
         ways.append(f"{each.budget.metric} <= {each.budget.shown(limit, at_least(limit))} ({_designs(each.opens)})")
     if not ways:
         return f"No one change opens a design: every budget must rise, by {100.0 * diagnosis.together:.3g} % each."
-    return f"One change opens designs: {ways[0]}" + (f"; or {', or '.join(ways[1:])}" if ways[1:] else "") + "."
+    return f"One change opens designs: {', or '.join([f'{ways[0]}; or {ways[1]}', *ways[2:]] if ways[1:] else ways)}."
 
 
 def _designs(number: int) -> str:
@@ -254,16 +246,24 @@ def _of_format(law: Law, chosen: Architectures) -> str:
 def _takes(
     problem: Problem, chosen: Architectures, m: Mapping[str, float], changes: Changes | None, there: Mapping[str, float]
 ) -> str:
-    scenario = problem.scenario
+    scenario, limited, names = problem.scenario, limits(problem, PickQuery(OWN, None)), minimised_or_limited(problem, m)
     where = problem.pricing(chosen).device.name if scenario.devices else devices_in_words(problem)
     where += "" if scenario.formats or scenario.devices else f", {formats_in_words(problem)}"
-    figures = [_with_limit(problem, name, m[name]) for name in minimised_or_limited(problem, m)]
+    figures = [figure_of(problem, name, m[name], limited.get(name)) for name in names]
     figures[0] += _ranges(problem, chosen, m)
-    said = f"On {where}, it takes {', '.join(figures)}"
-    other = ", ".join(figure(problem, name, value) for name, value in there.items())
-    said += f" in this study's convention, {other} on the device (preset device)" if other else ""
+    other = ", ".join(figure(problem, name, there[PREFIX + name]) for name in _times(problem) if there)
+    other = f" in this study's convention, {other} on the device (preset device)" if other else ""
+    binding = "which budget binds was not computed" if changes is None else "no budget binds"
+    if changes is not None and changes.binding:
+        budgets = [str(budget) for budget in changes.binding]
+        binding = f"{' and '.join(budgets)} {'binds' if len(budgets) == 1 else 'bind'}"
     engines = engines_line(problem, chosen)
-    return f"{said}; {_binding(changes)}{_waits(problem, chosen, minimised_or_limited(problem, m)[0])}.{f' {engines}' if engines else ''}"
+    taken = f"On {where}, it takes {', '.join(figures)}{other}; {binding}{_waits(problem, chosen, names[0])}."
+    return f"{taken} {engines}" if engines else taken
+
+
+def _times(problem: Problem) -> tuple[str, ...]:
+    return times_of(problem, PickQuery(OWN, None))
 
 
 def engines_line(problem: Problem, chosen: Architectures) -> str:
@@ -292,12 +292,6 @@ def minimised_or_limited(problem: Problem, m: Mapping[str, float]) -> list[str]:
     return [name for name in dict.fromkeys(asked) if name in m and name.partition("@")[0] not in FROM_LOSS]
 
 
-def _with_limit(problem: Problem, metric: str, value: float) -> str:
-    """`total 486.9 of 500 ms`; without a limit the figure alone."""
-    limit = limits(problem, PickQuery(OWN, None)).get(metric)
-    return figure(problem, metric, value) if limit is None else figure_of(problem, metric, value, limit)
-
-
 def _ranges(problem: Problem, chosen: Architectures, m: Mapping[str, float]) -> str:
     """` (80 % of devices of its class: total 320 to 1,147 ms)` of the first time, and by which factors what is asked at a quantile."""
     own, scenario = PickQuery(OWN, None), problem.pricing(chosen)
@@ -306,15 +300,6 @@ def _ranges(problem: Problem, chosen: Architectures, m: Mapping[str, float]) -> 
     asked = dict.fromkeys([*limits(problem, own), *(o.name for o in problem.objectives)])
     said += [f"{name} is {own_in_words(name, scenario, chosen)}" for name in measured_at(asked)]
     return f" ({'; '.join(filter(None, said))})" if any(said) else ""
-
-
-def _binding(changes: Changes | None) -> str:
-    if changes is None:
-        return "which budget binds was not computed"
-    names = [str(budget) for budget in changes.binding]
-    if not names:
-        return "no budget binds"
-    return f"{' and '.join(names)} {'binds' if len(names) == 1 else 'bind'}"
 
 
 def _waits(problem: Problem, chosen: Architectures, metric: str) -> str:
@@ -338,39 +323,25 @@ def _buys(problem: Problem, loss: float, changes: Changes | None) -> str:
         return "What one change buys is computed for the loss alone, which is no objective here."
     if changes is None:
         return "What one change buys was not computed: in this space it would take more than seconds to solve."
-    left = "".join(f"; {reason}" for reason in _untried(changes))
+    best, tried, left = changes.best, changes.tried, "".join(f"; {reason}" for reason in _untried(changes))
     among = f"all {changes.among:,} designs" if changes.whole else f"the {changes.among:,} evaluated designs"
-    lower = changes.loss < loss * (1.0 - DIFFERENT)
-    missed = (
-        f"This search missed loss {changes.loss:.4f} nats within your budgets (--algo exact finds it). "
-        if lower
-        else ""
-    )
-    best, tried = changes.best, changes.tried
+    missed = f"This search missed loss {changes.loss:.4f} nats within your budgets (--algo exact finds it). "
+    missed = missed if changes.loss < loss * (1.0 - DIFFERENT) else ""
     if not tried:
         return f"{missed}No one change is left to try{left.replace(';', ':', 1)}."
     if best is None:
-        said = " nor ".join(_changed(problem, each) for each in tried)
+        each = " nor ".join(changed(problem, change) for change in tried)
         beyond = "; beyond the evidence it is not known" if problem.fenced else ""
-        return f"{missed}No one change lowers the loss among {among}: not {said}{beyond}{left}."
-    gained = (
-        f" ({_nats(best, fenced=problem.fenced)})"
-        if best.difference is None
-        else f", {difference_in_words(best.difference)}"
-    )
-    gained += beside_evidence(best.witness)
-    bought = (
-        f"{_changed(problem, best)}{WITH.get(best.kind, '')}, to loss {best.loss:.4f}{'*' * best.extrapolates}{gained}"
-    )
+        return f"{missed}No one change lowers the loss among {among}: not {each}{beyond}{left}."
+    gained = f" ({_nats(problem, best)})" if best.difference is None else f", {difference_in_words(best.difference)}"
+    to = f"{WITH.get(best.kind, '')}, to loss {best.loss:.4f}{'*' * best.extrapolates}"
     others = [
-        f"{_changed(problem, each)} {_nats(each, fenced=problem.fenced)}{beside_evidence(each.witness, brief=True)}"
+        f"{changed(problem, each)} {_nats(problem, each)}{beside_evidence(each.witness, brief=True)}"
         for each in tried[1:]
     ]
-    return (
-        f"{missed}Of {among}, one change buys most: {bought}"
-        + (f"; {', '.join(others)}" if others else "")
-        + f"{left}."
-    )
+    bought = f"{changed(problem, best)}{to}{gained}{beside_evidence(best.witness)}"
+    further = f"; {', '.join(others)}" if others else ""
+    return f"{missed}Of {among}, one change buys most: {bought}{further}{left}."
 
 
 def _untried(changes: Changes) -> list[str]:
@@ -380,13 +351,14 @@ def _untried(changes: Changes) -> list[str]:
     return said + ([f"not priced: {', '.join(changes.unpriced)}"] if changes.unpriced else [])
 
 
-def _nats(change: Change, *, fenced: bool) -> str:
+def _nats(problem: Problem, change: Change) -> str:
     if change.nats > NOTHING:
         return f"{-change.nats:+.2g} nats"
-    return "not known" if fenced else "nothing"
+    return "not known" if problem.fenced else "nothing"
 
 
-def _changed(problem: Problem, change: Change) -> str:
+def changed(problem: Problem, change: Change) -> str:
+    """`total_ms <= 550`, `a vocabulary of 32,000`: what one change is."""
     if change.kind == "budget":
         budget = next(each for each in problem.budgets if each.metric == change.name)
         return str(replace(budget, limit=float(change.at)))
