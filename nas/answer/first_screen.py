@@ -9,7 +9,7 @@ import numpy as np
 
 from nas.answer.answer_document import LOSS, answer_document, on_devices
 from nas.answer.design_words import count, describe_in_words, figure, figure_of
-from nas.answer.device_times import PREFIX, alike, counted, in_ms, limits, misses, times_of
+from nas.answer.device_times import PREFIX, counted, in_ms, limits, misses, times_of
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import (
     baseline_metric,
@@ -20,13 +20,21 @@ from nas.answer.sentences import (
     is_of_the_paper,
     plot_axes,
 )
-from nas.answer.sureness import Witness
 from nas.answer.take import advice, tokens
-from nas.answer.three_sentences import MEMORIES, engines_line, is_rounded_free, minimised_or_limited, three_sentences
+from nas.answer.three_sentences import (
+    MEMORIES,
+    changed,
+    engines_line,
+    is_rounded_free,
+    minimised_or_limited,
+    three_sentences,
+)
 from nas.answer.under_laws import TITLE as UNDER_LAWS
 from nas.answer.under_laws import verdict_header, verdict_lines, verdict_rows
-from nas.document.document import Table, table_of
+from nas.document.document import Column, Table, table_of
+from nas.exact.gains import DIFFERENT
 from nas.problem.diagnosis import Diagnosis, at_least, lines
+from nas.problem.evaluations import Evaluations
 from nas.problem.law_caveats import blind_lines
 from nas.problem.objective import OWN, Baseline, PickQuery, unit_of
 from nas.problem.picks import Pick
@@ -76,15 +84,13 @@ def show(outcome: Outcome, folder: Path, *, verbose: bool = False) -> None:
 
 def show_first_screen(outcome: Outcome, folder: Path, *, steps: int | None) -> None:
     """Print the answer below the head and so many commands to type next; the plot takes the lines that are left."""
-    first, last = _answer(outcome), _ending(outcome, folder, steps)
-    study = outcome.study
+    first, last, study = _answer(outcome), _ending(outcome, folder, steps), outcome.study
     used = len(_head(study.problem, study.config)) + len(first) + len(last) + 1
     if sys.stderr.isatty():  # warnings stand on the same screen
         used += len(_sentences([f"Warning: {text}" for text in study.notices]))
     height = HIGHEST + LINES if steps is None else (rows() or ROWS) - used
-    if outcome.diagnosis is not None:
-        middle = _details(outcome, height)
-    else:
+    middle = [[]] if outcome.diagnosis is None else _details(outcome, height)
+    if outcome.diagnosis is None:
         middle = _tables(outcome) or _plot(outcome, height - LINES)
     write([*first, *middle, *last])
 
@@ -119,34 +125,35 @@ def _answer(outcome: Outcome) -> list[Line]:
     pick = outcome.picks[0]
     if pick.answer is None:
         return []
-    problem, answer = outcome.study.problem, pick.answer
-    design, metrics = problem.architectures(answer.genotypes), answer.first
+    problem, metrics, law = outcome.study.problem, pick.answer.first, outcome.study.problem.scenario.law
+    design = problem.architectures(pick.answer.genotypes)
     size, rest = describe_in_words(design, problem.space.settings)
     take = [] if outcome.take is None else [*advice(outcome.take)]
+    titles = [f"Best design: {size}"]
     if outcome.take is not None and outcome.take.take:
         titles, take = [take[0], f"Or train: {size}"], take[1:]
-    else:
-        titles = [f"Best design: {size}"]
     used = f", {count(metrics['params_active'], 'B')} used per token" if int(design.n_experts[0]) > 1 else ""
     facts = [
         f"{rest}, {count(metrics['params_total'], 'B')} parameters{used}",
         f"Predicted loss {metrics['loss']:.2f} nats{_doubt_of_loss(problem, design)}",
         *take,
         _takes(outcome, design, metrics),
-        *_as_good(outcome),
-        *_on_the_device(outcome, pick),
-        *_unmeasured(outcome, design, metrics),
+        _speed(problem, metrics),
+        *_on_the_device(outcome),
+    ]
+    further = [
         *_compared(outcome),
-        *([engines] if (engines := engines_line(problem, design)) else []),
-        *([verdict] if (verdict := verdict_line(problem.scenario.law)) else []),
-        *blind_lines(problem.scenario.law, outcome.blind),
+        engines_line(problem, design),
+        verdict_line(law),
+        *blind_lines(law, outcome.blind),
     ]
     title = [line for text in titles for line in sentence(Styled(text, TITLE), most=COLUMNS)]
-    return [*title, *_sentences(facts, INDENT)]
+    choices = _choices(outcome, design, metrics)
+    return [*title, *_sentences(facts, INDENT), *choices, *_sentences([*filter(None, further)], INDENT)]
 
 
 def _takes(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -> str:
-    """`Takes total time 487 of 500 ms, memory 6.1 of 8 GB; total time limits it.`"""
+    """`Takes total time 487 of 500 ms, memory 6.1 of 8 GB; total time limits it.`, else what the next better design needs."""
     problem, changes = outcome.study.problem, outcome.changes
     limited = limits(problem, PickQuery(OWN, None))
     names = minimised_or_limited(problem, metrics)
@@ -154,12 +161,41 @@ def _takes(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -
     figures = [_figure(problem, name, metrics[name], limited.get(name), words) for name in names]
     where = f"On {problem.pricing(design).device.name} it takes" if problem.scenario.devices else "Takes"
     active = [] if changes is None else [words.get(budget.metric, budget.metric) for budget in changes.binding]
-    held = "no limit is reached" if changes is not None else ""
+    held = _next_better(outcome, words)
     if active:
         reached = " and ".join(dict.fromkeys(active))
         every = len(names) == len(active) == 2
-        held = "both limit it" if every else f"{reached} {'limits' if len(active) == 1 else 'limit'} it"
-    return f"{where} {', '.join(figures)}{f'; {held}' if held else ''}."
+        held = "; both limit it" if every else f"; {reached} {'limits' if len(active) == 1 else 'limit'} it"
+    return f"{where} {', '.join(figures)}{held}."
+
+
+def _next_better(outcome: Outcome, words: Mapping[str, str]) -> str:
+    """Where no limit is known to be reached, the evaluated design that is better and misses limits the least; else the change that buys most."""
+    problem, changes, every = outcome.study.problem, outcome.changes, outcome.evaluations
+    if changes is not None:
+        best = changes.best
+        better = "" if best is None else f"; better with {changed(problem, best)}: loss {best.loss:.2f}"
+        return f"; no limit is reached{better}"
+    answer = outcome.picks[0].answer
+    assert answer is not None
+    lower = every.ok & (every.metrics["loss"] < answer.metrics["loss"][0] * (1.0 - DIFFERENT))
+    if not lower.any() or not every.budgets:
+        return ""
+    over = np.where(lower, every.violations.max(axis=1), np.inf)
+    row, by = every[np.array([np.argmin(over)])], every.violations[np.argmin(over)]
+    needs = [
+        _figure(problem, budget.metric, row.first[budget.metric], None, words)
+        for budget, over_by in zip(every.budgets, by.tolist(), strict=True)
+        if over_by > 0 and not budget.of_evidence
+    ]
+    return f"; the next better, loss {row.first['loss']:.2f}, needs {' and '.join(needs)}" if needs else ""
+
+
+def _speed(problem: Problem, metrics: Mapping[str, float]) -> str:
+    """`First token after 177 ms, then 53 tokens per second.`"""
+    rate = 1e3 * problem.scenario.batch / metrics["tpot_ms"] if metrics["tpot_ms"] > 0.0 else float("nan")
+    then = f", then {in_ms(rate)} tokens per second" if np.isfinite(rate) else ""
+    return f"First token after {in_ms(metrics['prefill_ms'])} ms{then}."
 
 
 def _figure(problem: Problem, name: str, value: float, limit: float | None, words: Mapping[str, str]) -> str:
@@ -169,48 +205,64 @@ def _figure(problem: Problem, name: str, value: float, limit: float | None, word
     return f"{words[name]} {in_ms(value)}{most} {unit_of(name)}".rstrip()
 
 
-def _on_the_device(outcome: Outcome, pick: Pick) -> list[str]:
+def _on_the_device(outcome: Outcome) -> list[str]:
     """The same time under preset `device`, where this study's own is another, and whether it misses a limit there."""
     problem, there = outcome.study.problem, outcome.device_times[0]
-    if alike(problem, [(pick, there)]):
+    if outcome.alike:
         return []
     times = times_of(problem, PickQuery(OWN, None))
     figures = " and ".join(f"{WORDS[name]} is about {in_ms(there[PREFIX + name])} ms" for name in times)
-    missed = ", above the limit" if misses(limits(problem, pick.question), there) else ""
+    missed = ", above the limit" if misses(limits(problem, outcome.picks[0].question), there) else ""
     added = ", ".join(counted(problem, outcome.on_device))
     return [f"On the real device {figures}{missed}: it adds {added}."]
 
 
-def _unmeasured(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -> list[str]:
-    """Where measured times of such devices lie; of a limit that may be missed, the design that keeps it in four of five cases."""
-    problem = outcome.study.problem
-    scenario = problem.pricing(design)
-    ranges, limited = time_ranges(scenario, design, metrics), limits(problem, PickQuery(OWN, None))
-    name = times_of(problem, PickQuery(OWN, None))[0]
-    if name not in ranges:
+def _choices(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -> list[Line]:
+    """Where measured times of such devices lie; the answer, the fastest design whose loss is hardly higher, and the one that keeps a time limit in four of five cases."""
+    problem, every = outcome.study.problem, outcome.evaluations[outcome.evaluations.feasible]
+    time, answer = times_of(problem, PickQuery(OWN, None))[0], outcome.picks[0].answer
+    scenario, limit = problem.pricing(design), limits(problem, PickQuery(OWN, None)).get(time)
+    if answer is None or outcome.picks[0].question.least != "loss":
         return []
-    low, high = ranges[name]
-    profile = scenario.calibration
-    whose = "devices of this class" if profile is not None and profile.typical else "measured models"
-    sentence = f"{share_of(scenario, design)} % of {whose} take {in_ms(low)} to {in_ms(high)} ms."
-    return [sentence] if limited.get(name, high) >= high else [sentence, *_kept(outcome, name, limited[name])]
+    good = np.where(every.metrics["loss"] <= metrics["loss"] + AS_GOOD, every.metrics[time], np.inf)
+    fastest = every[np.array([np.argmin(good)])]
+    choices: dict[str, Evaluations | None] = {"lowest loss": answer}
+    choices |= {f"fastest at +{AS_GOOD:g}": fastest} if fastest.first[time] < metrics[time] else {}
+    lines, ranges = list[str](), time_ranges(scenario, design, metrics)
+    if time in ranges:
+        (low, high), profile = ranges[time], scenario.calibration
+        whose = "devices of this class" if profile is not None and profile.typical else "measured models"
+        lines = [f"{share_of(scenario, design)} % of {whose} take {in_ms(low)} to {in_ms(high)} ms."]
+        choices |= {} if limit is None or limit >= high else _safe(problem, every, time, limit)
+    if len(choices) == 1:
+        return _sentences(lines, INDENT)
+    memory = "resident_gb" if problem.scenario.complete else "memory_gb"
+    body = [
+        (name, f"{row.first['loss']:.2f}", in_ms(row.first[time]), in_ms(row.first[memory]), _size(problem, row))
+        if row is not None
+        else (name, "", "", "", "no design")
+        for name, row in choices.items()
+    ]
+    heads = ("loss", time.removeprefix("total_").replace("_", " "), "GB")
+    named = (Column("", words=True), *map(Column, heads), Column("design", words=True))
+    return [*_sentences(lines, INDENT), *table_lines(Table(named, tuple(body)))]
 
 
-def _kept(outcome: Outcome, name: str, limit: float) -> Iterator[str]:
-    """The evaluated design of the lowest loss that keeps a time limit at its 80 % quantile."""
-    problem, safe = outcome.study.problem, f"{name}@q80"
-    rows = outcome.evaluations[outcome.evaluations.feasible]
+def _size(problem: Problem, row: Evaluations) -> str:
+    design = problem.architectures(row.genotypes)
+    experts = f"{design.n_experts[0]} experts, {design.top_k[0]} used" if design.n_experts[0] > 1 else "dense"
+    return f"{design.depth[0]} layers, width {design.width[0]:,}, {experts}"
+
+
+def _safe(problem: Problem, every: Evaluations, time: str, limit: float) -> dict[str, Evaluations | None]:
+    """The evaluated design of the lowest loss that keeps a time limit at its 80 % quantile, if any does; nothing where that is not claimed."""
+    quantile = f"{time}@q80"
     try:
-        times = with_metrics(problem, rows, (safe,)).metrics[safe]
+        times = with_metrics(problem, every, (quantile,)).metrics[quantile]
     except ValueError:  # too few models were held out to claim it
-        return
-    where = f"Within {in_ms(limit)} ms in 4 of 5 cases ({safe})"
-    if not (times <= limit).any():
-        yield f"{where}: no design."
-        return
-    best = rows[np.array([np.argmin(np.where(times <= limit, rows.metrics["loss"], np.inf))])]
-    size, _ = describe_in_words(problem.architectures(best.genotypes))
-    yield f"{where}: {size}, loss {best.metrics['loss'][0]:.2f}."
+        return {}
+    best = every[np.array([np.argmin(np.where(times <= limit, every.metrics["loss"], np.inf))])]
+    return {"safe in 4 of 5": best if (times <= limit).any() else None}
 
 
 def _doubt_of_loss(problem: Problem, design: Architectures) -> str:
@@ -225,112 +277,78 @@ def _doubt_of_loss(problem: Problem, design: Architectures) -> str:
 def _compared(outcome: Outcome) -> list[str]:
     """The pick that is as fast as the first published model, beside it: by the study's law, then by published trainings."""
     vocabularies = (None, outcome.study.problem.vocabulary)
-    for known in outcome.study.baselines[:1]:
+    for model in outcome.study.baselines[:1]:
         for at, pick in enumerate(outcome.picks):
-            if pick.question.baseline == known.label and pick.question.vocabulary in vocabularies:
-                return list(_beside(outcome, at, pick, known))
+            if pick.question.baseline == model.label and pick.question.vocabulary in vocabularies:
+                return list(_beside(outcome, at, pick, model))
     return []
 
 
-def _beside(outcome: Outcome, at: int, pick: Pick, known: Baseline) -> Iterator[str]:
+def _beside(outcome: Outcome, at: int, pick: Pick, model: Baseline) -> Iterator[str]:
     assert pick.question.budget is not None
-    where = f"As fast as {known.label} ({in_ms(pick.question.budget.limit)} ms)"
+    law, complete = outcome.study.problem.scenario.law, outcome.study.problem.scenario.complete
+    where = f"As fast as {model.label} ({in_ms(pick.question.budget.limit)} ms)"
     if pick.answer is None:
         yield f"{where}: no design fits."
         return
-    theirs = float(outcome.study.problem.scenario.law.loss(known.architecture)[0])
+    theirs = float(law.loss(model.architecture)[0])
     nats = float(pick.answer.metrics["loss"][0]) - theirs
     if not np.isfinite(nats):
         yield f"{where}: this law gives no loss for that model."
         return
-    law = outcome.study.problem.scenario.law
-    alike = f", both on {tokens(law.tokens)}" if law.sees_tokens and law.tokens else ""
-    yield f"{where}{alike}: {_gained(outcome, at, known, nats)}{_memories(outcome, pick, known)}{_at_equal_memory(outcome, at + 1, known, theirs)}."
-    witness = outcome.witnesses[at]
-    if witness is not None:
-        yield f"By published trainings: {_witness(witness)}."
+    on = f", both on {tokens(law.tokens)}" if law.sees_tokens and law.tokens else ""
+    name = "resident_gb" if complete else "memory_gb"
+    held = baseline_metric(outcome, model.architecture, name)
+    memories = "" if held is None else f", {pick.answer.first[name]:.2f} for {held:.2f} GB"
+    of_equal_memory, by_law = outcome.picks[at + 1].answer, _by_law(outcome, at + 1, model)
+    equal = "no design fits"
+    if of_equal_memory is not None:
+        undecided = by_law is not None and by_law.low < 0.0 < by_law.high
+        own = float(of_equal_memory.metrics["loss"][0]) - theirs
+        equal = "no difference" if undecided else _lower(by_law, own)
+    yield f"{where}{on}: {_lower(_by_law(outcome, at, model), nats)}{memories}; in its memory {equal}."
+    if (witness := outcome.witnesses[at]) is not None:
+        verdict = "the opposite, " if witness.disagrees else ""
+        verdict = "no difference shown, " if witness.undecided else verdict
+        said = _lower(witness.difference, witness.difference.nats, "none of them is like this design")
+        yield f"By published trainings: {verdict if witness.difference.known else ''}{said}."
 
 
-def _gained(outcome: Outcome, at: int, known: Baseline, nats: float) -> str:
-    """How far a pick's loss is from a model's, with its interval where the law has one."""
-    by_law = _by_law(outcome, at, known)
-    return _lower(nats) if by_law is None else _difference(by_law)
+def _by_law(outcome: Outcome, at: int, model: Baseline) -> Difference | None:
+    return None if outcome.doubt is None else outcome.doubt.differences[at].get(model.label)
 
 
-def _by_law(outcome: Outcome, at: int, known: Baseline) -> Difference | None:
-    return None if outcome.doubt is None else outcome.doubt.differences[at].get(known.label)
-
-
-def _memories(outcome: Outcome, pick: Pick, known: Baseline) -> str:
-    """`, 3.70 for 0.67 GB`: all that is held in memory, else the weights."""
-    assert pick.answer is not None
-    name = "resident_gb" if outcome.study.problem.scenario.complete else "memory_gb"
-    theirs = baseline_metric(outcome, known.architecture, name)
-    own = float(pick.answer.metrics[name][0])
-    return "" if theirs is None else f", {own:.2f} for {theirs:.2f} GB"
-
-
-def _at_equal_memory(outcome: Outcome, at: int, known: Baseline, theirs: float) -> str:
-    """`; in its memory 0.01 lower`, of the pick that is asked so; `theirs` is the model's loss."""
-    pick, by_law = outcome.picks[at], _by_law(outcome, at, known)
-    if pick.answer is None:
-        return "; in its memory no design fits"
-    undecided = by_law is not None and by_law.low < 0.0 < by_law.high
-    nats = float(pick.answer.metrics["loss"][0]) - theirs
-    return f"; in its memory {'no difference' if undecided else _gained(outcome, at, known, nats)}"
-
-
-def _lower(nats: float) -> str:
-    return f"{abs(nats):.2f} nats {'lower' if nats < 0 else 'higher'}"
-
-
-def _difference(found: Difference) -> str:
-    """`0.11 nats lower (90 %: 0.04 to 0.19)`."""
-    if not found.known:
-        return f"{_lower(found.nats)}, but no training supports it"
-    low, high = round(found.low, 2), round(found.high, 2)
-    if low < 0.0 < high:
-        span = f"{-low:.2f} lower to {high:.2f} higher"
-    else:
-        span = "{:.2f} to {:.2f}".format(*sorted((abs(low), abs(high))))
-    return f"{_lower(found.nats)} (90 %: {span})"
-
-
-def _witness(witness: Witness) -> str:
-    if not witness.difference.known:
-        return f"{_lower(witness.difference.nats)}, but none of them is like this design"
-    verdict = "no difference shown, " if witness.undecided else "the opposite, " if witness.disagrees else ""
-    return verdict + _difference(witness.difference)
-
-
-def _as_good(outcome: Outcome) -> list[str]:
-    """The cheapest evaluated design whose loss is hardly higher than the answer's, and what it takes."""
-    alike = None if outcome.doubt is None else outcome.doubt.not_told_apart
-    if alike is None or alike.cheapest is None:
-        return []
-    size, _ = describe_in_words(alike.cheapest, outcome.study.problem.space.settings)
-    cost = figure(outcome.study.problem, alike.metric, float(f"{alike.cost:.3g}"), named=False)
-    return [f"Cheapest within {AS_GOOD:g} nats: {size}, {cost}, loss {alike.loss:.2f}."]
+def _lower(difference: Difference | None, nats: float, unknown: str = "no training supports it") -> str:
+    """`0.11 nats lower (90 %: 0.04 to 0.19)`, with the interval where a law has one."""
+    nats = nats if difference is None else difference.nats
+    words = f"{abs(nats):.2f} nats {'lower' if nats < 0 else 'higher'}"
+    if difference is None:
+        return words
+    if not difference.known:
+        return f"{words}, but {unknown}"
+    low, high = round(difference.low, 2), round(difference.high, 2)
+    between = "{:.2f} to {:.2f}".format(*sorted((abs(low), abs(high))))
+    return f"{words} (90 %: {f'{-low:.2f} lower to {high:.2f} higher' if low < 0.0 < high else between})"
 
 
 def _details(outcome: Outcome, room: int) -> list[Line]:
     """What is missing where nothing fits, as much as there is room for."""
     assert outcome.diagnosis is not None
     details = lines(outcome.diagnosis, outcome.diagnosis_covers_space)
-    found = [[], *_sentences(details[1:] if three_sentences(outcome) is not None else details)]
-    return [*found[: max(room, LOWEST)], []]
+    missing = [[], *_sentences(details[1:] if three_sentences(outcome) is not None else details)]
+    return [*missing[: max(room, LOWEST)], []]
 
 
 def _tables(outcome: Outcome) -> list[Line]:
     """What was asked for instead of the picture: each device's answer, or the answer under each law."""
-    found: list[Line] = []
+    shown: list[Line] = []
     if (by_device := on_devices(outcome)) is not None:
-        found += [[], *table_lines(Table(by_device.columns[:3], tuple(row[:3] for row in by_device.rows)))]
+        shown += [[], *table_lines(Table(by_device.columns[:3], tuple(row[:3] for row in by_device.rows)))]
     if outcome.under_laws is not None:
         problem, answers = outcome.study.problem, outcome.under_laws
         table = table_of(verdict_header(answers.laws), verdict_rows(problem, answers), UNDER_LAWS)
-        found += [[], *table_lines(table), *_sentences(verdict_lines(problem, answers), INDENT)]
-    return [*found, []] if found else []
+        shown += [[], *table_lines(table), *_sentences(verdict_lines(problem, answers), INDENT)]
+    return [*shown, []] if shown else []
 
 
 def _plot(outcome: Outcome, height: int) -> list[Line]:
