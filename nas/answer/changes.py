@@ -123,14 +123,13 @@ def _budgets(problem: Problem, pick: Evaluations, lowest: Lowest, evaluated: Eva
             continue
         raised = replace(budget, limit=min(budget.limit * (1.0 + STEP), memory))
         variant = with_budget(problem, raised)
-        if (found := lowest(variant)) is None:
-            continue
-        bought = _change(variant, "budget", budget.metric, raised.limit, pick, found)
-        bought = _witnessed(bought, problem, pick, variant, found, evaluated)
-        if has_doubt(law) and bought.nats > NOTHING:
-            sure = differences(law, problem.architectures(found.genotypes), own)[0][0]
-            bought = replace(bought, difference=sure)
-        yield bought
+        if (row := lowest(variant)) is not None:
+            bought = _change(variant, "budget", budget.metric, raised.limit, pick, row)
+            bought = _witnessed(bought, problem, pick, variant, row, evaluated)
+            if has_doubt(law) and bought.nats > NOTHING:
+                sure = differences(law, problem.architectures(row.genotypes), own)[0][0]
+                bought = replace(bought, difference=sure)
+            yield bought
 
 
 def _memory(problem: Problem, budget: Budget) -> float:
@@ -153,15 +152,12 @@ def _others(
 ) -> Iterator[Change]:
     """A smaller vocabulary at equal text, fewer bits, twice the training tokens, kernels that no engine has: of each what buys most."""
     for kind, variants in TRIED.items():
-        bought = []
-        for at, variant in variants(study, problem):
-            if (found := lowest(variant)) is not None:
-                bought.append((_change(variant, kind, kind, at or _lacks(variant, found), pick, found), variant, found))
-        if bought:
-            change, variant, found = max(bought, key=lambda each: each[0].nats)
-            if kind == "kernel" and change.nats <= NOTHING:
-                continue
-            yield _witnessed(change, problem, pick, variant, found, evaluated[:0])
+        rows = [(at, variant, row) for at, variant in variants(study, problem) if (row := lowest(variant)) is not None]
+        tried = [(_change(v, kind, kind, at or _lacks(v, row), pick, row), v, row) for at, v, row in rows]
+        if tried:
+            change, variant, row = max(tried, key=lambda each: each[0].nats)
+            if kind != "kernel" or change.nats > NOTHING:
+                yield _witnessed(change, problem, pick, variant, row, evaluated[:0])
 
 
 def _witnessed(
@@ -259,13 +255,11 @@ def _narrower(study: Study) -> str:
 
 
 def _why_no_format(study: Study) -> str:
-    if study.problem.functions:
-        return "a metric of your own"
-    if study.problem.scenario.devices:
-        return "several devices"
-    law, narrower = study.problem.scenario.law, _narrower(study)
-    if not runs_format(study.config.engine or "", narrower):
-        return f"{engine_of(study.config.engine or '')} is not known to run {narrower}"
+    law, narrower, engine = study.problem.scenario.law, _narrower(study), study.config.engine or ""
+    if study.problem.functions or study.problem.scenario.devices:
+        return "a metric of your own" if study.problem.functions else "several devices"
+    if not runs_format(engine, narrower):
+        return f"{engine_of(engine)} is not known to run {narrower}"
     if law.few_bits is None:
         return "give --precision-law"
     return "" if law.few_bits.prices(narrower) else f"{law.precision_law} does not say what {narrower} costs"

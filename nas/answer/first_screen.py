@@ -227,7 +227,7 @@ def _choices(outcome: Outcome, design: Architectures, metrics: dict[str, float])
     good = np.where(every.metrics["loss"] <= metrics["loss"] + AS_GOOD, every.metrics[time], np.inf)
     fastest = every[np.array([np.argmin(good)])]
     choices: dict[str, Evaluations | None] = {"lowest loss": answer}
-    choices |= {f"fastest at +{AS_GOOD:g}": fastest} if fastest.first[time] < metrics[time] else {}
+    choices |= {f"fastest, +{AS_GOOD:g}": fastest} if fastest.first[time] < metrics[time] else {}
     lines, ranges = list[str](), time_ranges(scenario, design, metrics)
     if time in ranges:
         (low, high), profile = ranges[time], scenario.calibration

@@ -82,8 +82,7 @@ def train_or_take(problem: Problem, pick: Architectures) -> TrainOrTake | None:
     """
     settings = [name for name in problem.space.settings if name in SCENARIOS]  # what a model, too, is priced under
     there = in_setting(problem, {name: int(getattr(pick, name)[0]) for name in settings})
-    law, training = there.scenario.law, there.scenario.training
-    time = times_of(problem, PickQuery(OWN, None))[0]
+    law, training, time = there.scenario.law, there.scenario.training, times_of(problem, PickQuery(OWN, None))[0]
     if not (prices_whole_models(there) and law.sees_tokens and law.tokens and law.draws) or law.extrapolates(pick)[0]:
         return None
     try:
@@ -95,27 +94,19 @@ def train_or_take(problem: Problem, pick: Architectures) -> TrainOrTake | None:
     priced = np.flatnonzero(np.isfinite(losses)).tolist()
     least = min((losses[at] for at in priced), default=0.0)
     best = next((at for at in priced if losses[at] <= least + AS_GOOD), None)
-    shown = sorted({*priced[:SHOWN], *([] if best is None else [best])})
     curve = LossCurve.of(law, pick)
     flops = training_flops(problem.headed(pick), np.ones(1), training.sequence_length)
     per_token = float(device_hours(flops, trainer, training.utilisation)[0])
     offers = {}
-    for at in shown:
+    for at in sorted({*priced[:SHOWN], *([] if best is None else [best])}):
         metrics = {name: float(column[at]) for name, column in taken.items()}
         parity = _parity(curve, law, trained[at], models[[at]])
-        hours = Parity(per_token * parity.low, per_token * parity.middle, per_token * parity.high)
+        hours = Parity(*(per_token * number for number in (parity.low, parity.middle, parity.high)))
         offers[at] = Offer(trained[at], label_of(trained[at]), metrics, float(losses[at]), parity, hours)
-    return TrainOrTake(
-        tuple(offers.values()),
-        None if best is None else offers[best],
-        time,
-        law.tokens,
-        trainer.name,
-        training.utilisation,
-        int(fits.sum()),
-        len(fits),
-        tuple(label_of(trained[at]) for at in np.flatnonzero(fits & ~np.isfinite(losses))),
-    )
+    unpriced = tuple(label_of(trained[at]) for at in np.flatnonzero(fits & ~np.isfinite(losses)))
+    own = None if best is None else offers[best]
+    about = (time, law.tokens, trainer.name, training.utilisation, int(fits.sum()), len(fits), unpriced)
+    return TrainOrTake(tuple(offers.values()), own, *about)
 
 
 def _losses(law: Law, fits: BoolArray) -> FloatArray:
@@ -143,29 +134,23 @@ def _seen(trained: Trained) -> tuple[float, float, float]:
 
 def _parity(curve: LossCurve, law: Law, trained: Trained, model: Architectures) -> Parity:
     """The pick's tokens until it is level, over everything that is not published of the model."""
-    seen = _seen(trained)
-    levels = {
-        tokens: curve.level_with(possible_losses(trained_on(law, tokens), model), OTHER_DATA) for tokens in {*seen}
-    }
-    low, middle, high = levels[seen[0]].low, levels[seen[1]].middle, levels[seen[2]].high
-    if trained.bytes_per_token is None:
-        low, high = low * FEWEST_BYTES / BYTES, high * MOST_BYTES / BYTES
-    return Parity(low, middle, high)
+    fewest, usual, most = _seen(trained)
+    losses = {seen: possible_losses(trained_on(law, seen), model) for seen in {fewest, usual, most}}
+    levels = {seen: curve.level_with(possible, OTHER_DATA) for seen, possible in losses.items()}
+    few, many = (FEWEST_BYTES / BYTES, MOST_BYTES / BYTES) if trained.bytes_per_token is None else (1.0, 1.0)
+    return Parity(levels[fewest].low * few, levels[usual].middle, levels[most].high * many)
 
 
 def advice(choice: TrainOrTake) -> Iterator[str]:
     """What to do, in a sentence or two: the model to take where it is the better one, and the tokens until the design is level with it."""
-    if choice.best is None:
+    best = choice.best
+    if best is None:
         priced = f"{choice.fits:,} fit, none that the law prices" if choice.fits else "none fits"
         yield f"Of {choice.of} published models {priced}."
         return
-    best = choice.best
     taken = f"loss {best.loss:.2f}, {best.metrics[choice.time]:.3g} ms, {best.metrics[MEMORY]:.2f} GB"
     about = f"{best.label} ({tokens_of(best.trained)}, {best.trained.licence})"
-    if choice.take:
-        yield f"Take {about}: {taken}."
-    else:
-        yield f"Train it: the best published model that fits is {about}: {taken}."
+    yield f"{'Take' if choice.take else 'Train it: the best published model that fits is'} {about}: {taken}."
     yield level(best, choice.gpu)
 
 
@@ -213,26 +198,12 @@ NOTES = (
 
 def offers_table(choice: TrainOrTake, *, dense: bool) -> Table:
     """The offers with their tokens, licence, cost and loss, and the tokens until the design is level."""
-    header = (
-        "model",
-        "date",
-        "training tokens",
-        "licence",
-        f"{choice.time.removesuffix('_ms')} (ms)",
-        "memory",
-        "loss (nats)",
-        "level after",
-        "GPU hours",
-    )
+    time = f"{choice.time.removesuffix('_ms')} (ms)"
+    header = ("model", "date", "training tokens", "licence", time, "memory", "loss (nats)", "level after", "GPU hours")
     rows = [
         (
-            offer.label,
-            offer.trained.date,
-            tokens_of(offer.trained).replace(WORD, ""),
-            offer.trained.licence,
-            f"{offer.metrics[choice.time]:,.4g}",
-            f"{offer.metrics[MEMORY]:.2f} GB",
-            f"{offer.loss:.2f}",
+            *(offer.label, offer.trained.date, tokens_of(offer.trained).replace(WORD, ""), offer.trained.licence),
+            *(f"{offer.metrics[choice.time]:,.4g}", f"{offer.metrics[MEMORY]:.2f} GB", f"{offer.loss:.2f}"),
             " to ".join(tokens(end).replace(WORD, "") for end in (offer.parity.low, offer.parity.high)),
             _rounded(offer.hours.middle) if np.isfinite(offer.hours.middle) else "",
         )
@@ -256,12 +227,5 @@ def take_in_numbers(choice: TrainOrTake) -> dict[str, Any]:
         for offer in choice.offers
     ]
     best = None if choice.best is None else choice.best.label
-    about = {"gpu": choice.gpu, "utilisation": choice.utilisation, "fits": choice.fits, "of": choice.of}
-    return {
-        "take": choice.take,
-        "best": best,
-        "tokens": choice.tokens,
-        **about,
-        "offers": offers,
-        "not_priced": [*choice.unpriced],
-    }
+    about = {name: getattr(choice, name) for name in ("tokens", "gpu", "utilisation", "fits", "of")}
+    return {"take": choice.take, "best": best, **about, "offers": offers, "not_priced": [*choice.unpriced]}

@@ -31,7 +31,7 @@ from objectives.loss_law.law import Law
 from objectives.plugins import importable
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import BoolArray, FloatArray, IntArray
+from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.axes import position
 from search_spaces.columns import CODES, SHAPE
 from search_spaces.space import SearchSpace
@@ -97,15 +97,9 @@ def _of_many(outcome: Outcome, usable: IntArray) -> Rows:
 
 def _place(found: Evaluations) -> IntArray:
     """Place of each row in the order of picks: lowest loss, then total_ms (both at 12 digits), then genotype."""
-    order = np.lexsort((found.keys, _rounded(found.metrics["total_ms"]), _rounded(found.metrics["loss"])))
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return place
-
-
-def _rounded(values: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore"):
-        return rounded(values)
+        total, loss = (rounded(found.metrics[name]) for name in ("total_ms", "loss"))
+    return np.argsort(np.lexsort((found.keys, total, loss)))
 
 
 DETAILED = 400  # frontier members that are taken apart
@@ -115,35 +109,44 @@ MISSED = 3_000  # members of the exact frontier that the search did not find
 
 def run_data(outcome: Outcome, rows: Rows) -> dict[str, Any]:
     """Everything that the scripts of a run's page need."""
-    found = outcome.evaluations
-    places = {int(key): place for place, key in enumerate(found.keys[rows.chosen].tolist())}
-    frontier = np.array([places[key] for key in outcome.frontier.keys.tolist() if key in places], dtype=np.int64)
-    across = axes_of(outcome)[0]
-    answered = _answers(outcome, places)
-    detailed = _detailed(frontier, [pick["row"] for pick in answered])
-    problem = outcome.study.problem
+    every, problem, doubt = outcome.evaluations, outcome.study.problem, outcome.doubt
+    places = {int(key): place for place, key in enumerate(every.keys[rows.chosen].tolist())}
+    held = np.array([key in places for key in outcome.frontier.keys.tolist()], dtype=bool)
+    frontier = np.array([places[key] for key in outcome.frontier.keys[held].tolist()], dtype=np.int64)
+    answered = [(int(row.keys[0]), labels) for row, labels in answered_designs(outcome)]
+    picks = [{"row": places[key], "labels": labels} for key, labels in answered if key in places]
+    picked = np.array([pick["row"] for pick in picks], dtype=np.int64)  # taken apart, beside members of the frontier
+    detailed = np.union1d(frontier[thinned(len(frontier), DETAILED)], picked).astype(np.int64)
+    genotypes, across = every.genotypes[rows.chosen[detailed]], axes_of(outcome)[0]
+    curve, groups = convergence(outcome), None if doubt is None else doubt.groups
     return {
-        "metrics": [metric_of(outcome, metric) for metric in found.metrics],
-        "objectives": list(found.objectives),
+        "metrics": [metric_of(outcome, metric) for metric in every.metrics],
+        "objectives": list(every.objectives),
         "axes": list(axes_of(outcome)),
-        "budgets": [{"metric": budget.metric, "limit": budget.limit} for budget in found.budgets],
+        "budgets": [{"metric": budget.metric, "limit": budget.limit} for budget in every.budgets],
         "movable": [name for name in rows.movable if name != EXTRAPOLATION],
         "looser": rows.looser,
         "rows": _rows(outcome, rows),
         "words": WORDS | {"device": problem.space.specification.axes.device or []},
         "frontier": column(frontier),
         "frontierName": frontier_name(outcome),
-        "optimal": _optimal(outcome, places),
-        "groups": _groups(outcome, places),
-        "steps": 0 if outcome.doubt is None else outcome.doubt.steps,
-        "differences": _differences(outcome, found.genotypes[rows.chosen[detailed]]),
+        "optimal": None if outcome.optimal is None else column(outcome.optimal[held]),
+        "groups": None if groups is None else column(groups[held]),
+        "steps": 0 if doubt is None else doubt.steps,
+        "differences": _differences(outcome, genotypes),
         "exact": _exact(outcome),
         "baselines": _baselines(outcome),
-        "picks": answered,
+        "picks": picks,
         "evolving": _evolving(outcome, across),
-        "convergence": _convergence(outcome),
+        "convergence": curve
+        and {
+            "counts": column(curve.counts),
+            "values": column(curve.values),
+            "label": curve.label,
+            "log": curve.to_exact,
+        },
         "detailed": column(detailed),
-        "details": details(problem, found.genotypes[rows.chosen[detailed]]),
+        "details": details(problem, genotypes),
         "solved": _solved(outcome),
         "commands": {"select": f"{command('select')} RUN --select best", "explain": f"{command('explain')} RUN"},
     }
@@ -189,48 +192,16 @@ def _shape(architectures: Architectures, space: SearchSpace) -> dict[str, Any]:
     return {name: column(values) for name, values in columns.items()}
 
 
-def _detailed(frontier: IntArray, picked: list[int]) -> IntArray:
-    """Places of the rows that are taken apart: evenly spaced members of the frontier, and the answers."""
-    return np.union1d(frontier[thinned(len(frontier), DETAILED)], np.array(picked, dtype=np.int64)).astype(np.int64)
-
-
-def _answers(outcome: Outcome, places: dict[int, int]) -> list[dict[str, Any]]:
-    found = [(int(row.keys[0]), labels) for row, labels in answered_designs(outcome)]
-    return [{"row": places[key], "labels": labels} for key, labels in found if key in places]
-
-
-def _optimal(outcome: Outcome, places: dict[int, int]) -> dict[str, Any] | None:
-    return None if outcome.optimal is None else column(outcome.optimal[_held(outcome, places)])
-
-
-def _groups(outcome: Outcome, places: dict[int, int]) -> dict[str, Any] | None:
-    """Of the frontier's members the group that each is not told apart in."""
-    if outcome.doubt is None or outcome.doubt.groups is None:
-        return None
-    return column(outcome.doubt.groups[_held(outcome, places)])
-
-
-def _held(outcome: Outcome, places: dict[int, int]) -> BoolArray:
-    """Which of the frontier's members the page holds."""
-    return np.isin(outcome.frontier.keys, np.fromiter(places, dtype=np.int64, count=len(places)))
-
-
 def _differences(outcome: Outcome, genotypes: IntArray) -> list[dict[str, Any]]:
     """From each published model, in words, those of designs, with what `evidence` says of them; nothing of a law that does not say how sure it is."""
     law, models = outcome.study.problem.scenario.law, outcome.study.baselines
-    designs = outcome.study.problem.architectures(genotypes)
-    found, told = from_models(law, designs, models), model_witnesses(law, designs, models)
-    nothing = [None] * len(designs)
-    return [
-        {
-            "label": label,
-            "words": [
-                difference_in_words(each) + beside_evidence(witness, brief=True)
-                for each, witness in zip(rows, told.get(label, nothing), strict=True)
-            ],
-        }
-        for label, rows in found.items()
-    ]
+    designs, words = outcome.study.problem.architectures(genotypes), []
+    by_evidence = model_witnesses(law, designs, models)
+    for model, rows in from_models(law, designs, models).items():
+        of = zip(rows, by_evidence.get(model, [None] * len(designs)), strict=True)
+        said = [difference_in_words(each) + beside_evidence(witness, brief=True) for each, witness in of]
+        words.append({"label": model, "words": said})
+    return words
 
 
 def _exact(outcome: Outcome) -> dict[str, Any] | None:
@@ -252,13 +223,11 @@ def _baselines(outcome: Outcome) -> list[dict[str, Any]]:
     extrapolating = {point.label for point in baseline_points(outcome, "loss", "total_ms") if point.extrapolates}
     return [
         {
-            "label": known.label,
-            "metrics": {
-                name: baseline_metric(outcome, known.architecture, name) for name in outcome.evaluations.metrics
-            },
-            "extrapolates": known.label in extrapolating,
+            "label": model.label,
+            "metrics": {n: baseline_metric(outcome, model.architecture, n) for n in outcome.evaluations.metrics},
+            "extrapolates": model.label in extrapolating,
         }
-        for known in outcome.study.baselines
+        for model in outcome.study.baselines
     ]
 
 
@@ -270,13 +239,6 @@ def _evolving(outcome: Outcome, across: str) -> list[dict[str, Any]]:
         {"name": name, "label": text, "x": column(x), "median": column(running_median(values[name]))}
         for name, text in evolving(outcome)
     ]
-
-
-def _convergence(outcome: Outcome) -> dict[str, Any] | None:
-    found = convergence(outcome)
-    if found is None:
-        return None
-    return {"counts": column(found.counts), "values": column(found.values), "label": found.label, "log": found.to_exact}
 
 
 ENDS = (0.05, 0.95)
@@ -305,35 +267,22 @@ def _named(columns: dict[str, Any]) -> dict[str, Any]:
 
 def _phases(problem: Problem, architectures: Architectures) -> list[dict[str, Any]]:
     """Operators of prefill and decode: figures (n,), and milliseconds by what takes them."""
-    found = by_format(_figures, architectures, problem.scenario)
-    operators = {phase: dict.fromkeys(key[1:3] for key in found if key[0] == phase) for phase in ("prefill", "decode")}
-    return [
-        {
-            "name": phase,
-            "operators": [
-                {
-                    "name": name,
-                    "part": part,
-                    **{figure: column(found[phase, name, part, figure]) for figure in ("instances", "gflop", "mb")},
-                    "ms": [column(found[phase, name, part, kind]) for kind in KINDS],
-                }
-                for name, part in rows
-            ],
-        }
-        for phase, rows in operators.items()
-    ]
+    every = by_format(_figures, architectures, problem.scenario)
+    phases: dict[str, list[dict[str, Any]]] = {"prefill": [], "decode": []}
+    for phase, name, part in dict.fromkeys(key[:3] for key in every):
+        own = {figure: column(every[phase, name, part, figure]) for figure in ("instances", "gflop", "mb")}
+        ms = [column(every[phase, name, part, kind]) for kind in KINDS]
+        phases[phase].append({"name": name, "part": part, **own, "ms": ms})
+    return [{"name": phase, "operators": operators} for phase, operators in phases.items()]
 
 
 def _figures(architectures: Architectures, scenario: Scenario) -> dict[tuple[str, str, str, str], FloatArray]:
     """Every figure of every operator, (n,), by phase, operator, part and its own name."""
     return {
-        (phase, operator.operator, operator.part, figure): values
-        for phase, found in operator_columns(scenario, architectures).items()
-        for operator in found
-        for figure, values in (
-            *(("instances", operator.instances), ("gflop", operator.gflop), ("mb", operator.mb)),
-            *operator.ms_by_kind.items(),
-        )
+        (phase, of.operator, of.part, figure): values
+        for phase, operators in operator_columns(scenario, architectures).items()
+        for of in operators
+        for figure, values in ({"instances": of.instances, "gflop": of.gflop, "mb": of.mb} | of.ms_by_kind).items()
     }
 
 

@@ -17,21 +17,12 @@ from nas.problem.evaluations import Evaluations, Scale, non_dominated, too_many
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
 from nas.record.identity import fingerprints
-from search_spaces.arrays import FloatArray
 from search_spaces.columns import SHAPE
 
 MEANING = ("space", "law", "device", "scenario", "objectives")  # alike, figures of two runs mean the same
 SCENARIO = (
-    "preset",
-    "precision",
-    "latency",
-    "attention",
-    "batch",
-    "input_tokens",
-    "output_tokens",
-    "input_text",
-    "output_text",
-    "vocabulary",
+    *("preset", "precision", "latency", "attention", "batch", "input_tokens", "output_tokens", "input_text"),
+    *("output_text", "vocabulary"),
 )
 
 
@@ -85,35 +76,28 @@ def _names(runs: Sequence[NamedRun]) -> str:
 
 def _described(section: str, resolved: Mapping[str, Any]) -> str:
     """A section of a configuration in a few words."""
-    if section == "device" and resolved.get("chip"):
-        return "chips of genes"
-    if section == "device" and resolved.get("devices"):
-        return ", ".join(resolved["devices"])
     if section == "device":
-        mode = resolved["device"].get("mode")
-        return f"{resolved['device']['name']}{f'@{mode}' if mode else ''}"
+        device, mode = resolved["device"], resolved["device"].get("mode")
+        one = f"{device['name']}{f'@{mode}' if mode else ''}"
+        return "chips of genes" if resolved.get("chip") else ", ".join(resolved.get("devices") or [one])
     if section in ("space", "law"):
         sd = resolved[section].get("residual_sd")
         return f"{resolved[section]['name']}{'' if sd is None else f' with residual sd {sd:g}'}"
     if section == "strategy":
-        params = ", ".join(f"{name} {value}" for name, value in resolved["params"].items())
-        return f"{resolved['algo']}, seed {resolved['seed']}{f', {params}' if params else ''}"
+        params = "".join(f", {name} {value}" for name, value in resolved["params"].items())
+        return f"{resolved['algo']}, seed {resolved['seed']}{params}"
     if section == "scenario":
         return ", ".join(f"{name} {value}" for name in SCENARIO if (value := resolved.get(name, "none")) != "none")
-    if section == "answer":
-        return _answered(resolved)
+    if section == "answer":  # the targets of an answer besides the frontier
+        listed = {"other laws": "laws", "baselines": "baselines", "applications": "applications"}
+        named = [
+            f"{words} {', '.join(str(e.get('name', e)) if isinstance(e, dict) else str(e) for e in resolved.get(key, [])) or 'none'}"
+            for words, key in listed.items()
+        ]
+        return ", ".join([*named, f"residual sd {resolved.get('residual_sd', 'none')}"])
     if section == "budgets":
         return ", ".join(f"{metric} <= {limit:g}" for metric, limit in resolved["budgets"].items()) or "none"
     return ", ".join(map(str, resolved[section]))
-
-
-def _answered(resolved: Mapping[str, Any]) -> str:
-    """The targets of an answer besides the frontier, in a few words."""
-    listed = (resolved.get(key, []) for key in ("laws", "baselines", "applications"))
-    names = [[str(each.get("name", each)) if isinstance(each, dict) else str(each) for each in some] for some in listed]
-    laws, baselines, applications = (", ".join(some) or "none" for some in names)
-    sd = resolved.get("residual_sd", "none")
-    return f"other laws {laws}, baselines {baselines}, applications {applications}, residual sd {sd}"
 
 
 SCRIPTS = ("runs.js",)
@@ -149,58 +133,46 @@ _HINT = "Names in the legend hide their frontier; drag to zoom, point to read."
 
 def _found(runs: Sequence[NamedRun]) -> list[tuple[str, ...]]:
     """A line a run: what it searched with, and its frontier on the scale that all frontiers span."""
-    volumes, shares = _judged(runs)
-    return [
-        (
-            run.name,
-            run.outcome.study.config.algo,
-            str(run.outcome.study.config.seed),
-            f"{len(run.outcome.evaluations):,}",
-            f"{len(run.outcome.frontier):,}",
-            volume,
-            share,
-            f"{run.outcome.frontier.metrics['loss'].min():.4f}" if len(run.outcome.frontier) else "none fits",
-        )
-        for run, volume, share in zip(runs, volumes, shares, strict=True)
-    ]
+    rows = list[tuple[str, ...]]()
+    for run, volume, share in zip(runs, *_judged(runs), strict=True):
+        config, front = run.outcome.study.config, run.outcome.frontier
+        least = f"{front.metrics['loss'].min():.4f}" if len(front) else "none fits"
+        sizes = (f"{len(run.outcome.evaluations):,}", f"{len(front):,}")
+        rows.append((run.name, config.algo, str(config.seed), *sizes, volume, share, least))
+    return rows
 
 
 def _judged(runs: Sequence[NamedRun]) -> tuple[list[str], list[str]]:
     """Hypervolume, and members that no run's frontier dominates, of each run; nothing where objectives or laws differ."""
     values = [run.outcome.frontier.values for run in runs]
-    names = {tuple(run.outcome.frontier.objectives) for run in runs}
-    if len(names) > 1 or not any(map(len, values)) or laws_apart(runs):
+    if _of_other_objectives(runs) or not any(map(len, values)) or laws_apart(runs):
         return [""] * len(runs), [""] * len(runs)
     every = np.concatenate(values)
     joint = np.zeros(len(every), dtype=bool)
     joint[non_dominated(every)] = True
     scale = Scale.from_frontier(runs[0].outcome.study.problem.objectives, every)
     ends = np.cumsum([len(part) for part in values])[:-1]
-    volumes = [_volume(scale, part) for part in values]
+    volumes = [f"{scale.hypervolume(part, approximate=too_many(part)):.6f}" for part in values]
     return volumes, [f"{int(part.sum()):,} of {len(part):,}" for part in np.split(joint, ends)]
 
 
-def _volume(scale: Scale, values: FloatArray) -> str:
-    return f"{scale.hypervolume(values, approximate=too_many(values)):.6f}"
+def _of_other_objectives(runs: Sequence[NamedRun]) -> bool:
+    return len({tuple(run.outcome.frontier.objectives) for run in runs}) > 1
 
 
 def _meaning(runs: Sequence[NamedRun]) -> list[str]:
     sentence = (
         "Hypervolume is on the scale that all these frontiers span together (1.1 in every objective is the reference)."
     )
-    if len({tuple(run.outcome.frontier.objectives) for run in runs}) > 1:
+    if _of_other_objectives(runs):
         sentence = "No hypervolume: these runs minimise different objectives."
     elif laws := laws_apart(runs):
         sentence = (
             f"No hypervolume: losses of the laws {', '.join(laws)} are of different tokenizers and data and are not compared; "
             "what each would pick, and the regret of these picks, says run --algo exact --set laws=a,b."
         )
-    if comparable(runs):
-        return [sentence]
-    return [
-        sentence,
-        "These runs differ in what their figures mean, as listed below: read loss and time of each under its own conditions.",
-    ]
+    differ = "These runs differ in what their figures mean, as listed below: read loss and time of each under its own conditions."
+    return [sentence, *([] if comparable(runs) else [differ])]
 
 
 def _sure(runs: Sequence[NamedRun]) -> str:

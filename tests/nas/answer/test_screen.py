@@ -314,7 +314,7 @@ def test_choices_are_the_lowest_loss_and_the_fastest_that_is_hardly_worse(
     front, answer = outcome.evaluations[outcome.evaluations.feasible], outcome.picks[0].answer
     assert answer is not None
     least = front.metrics["total_ms"][front.metrics["loss"] <= answer.metrics["loss"][0] + 0.02].min()
-    assert ("fastest at +0.02 " in said) == (least < answer.metrics["total_ms"][0])
+    assert ("fastest, +0.02 " in said) == (least < answer.metrics["total_ms"][0])
     assert least == answer.metrics["total_ms"][0] or re.search(
-        rf"fastest at \+0\.02 [\d.]+ {re.escape(in_ms(least))} ", said
+        rf"fastest, \+0\.02 [\d.]+ {re.escape(in_ms(least))} ", said
     )
