@@ -105,43 +105,35 @@ class RecordedRun:
 
     def extrapolated(self, rows: IntArray) -> list[str]:
         """A sentence for each way in which times of chosen rows lie outside of what the run's profile was measured with."""
-        resolved, found = self.run.resolved, list[str]()
+        resolved, texts = self.run.resolved, list[str]()
         if not (several := resolved.get("devices")):
             return self._extrapolated_on(resolved["device"], rows)
         on = worded("device", self.architectures(rows).device)
         for name in dict.fromkeys(on.tolist()):
-            found += [f"{name}: {text}" for text in self._extrapolated_on(several[name], rows[on == name])]
-        return found
+            texts += [f"{name}: {text}" for text in self._extrapolated_on(several[name], rows[on == name])]
+        return texts
 
     def _extrapolated_on(self, content: Any, rows: IntArray) -> list[str]:
         """The same of rows on one device."""
         resolved: Any = self.run.resolved
-        device, load = Device.model_validate(content), resolved.get("sustained")
+        device, load, word = Device.model_validate(content), resolved.get("sustained"), resolved["calibration"]
         of_load = about_load(device, Sustained.model_validate(load) if load else None)
-        if resolved["calibration"] == "none":
+        if word == "none":
             return [*doubts(device, None), *of_load]
-        lengths = recorded_lengths(resolved)
-        prompt, context = lengths["input_tokens"], sum(lengths.values())
-        chosen = self.architectures(rows)
+        lengths, chosen = recorded_lengths(resolved), self.architectures(rows)
         asked = Conditions(
-            resolved["precision"],
-            resolved["batch"],
-            prompt,
-            context,
+            *(resolved["precision"], resolved["batch"], lengths["input_tokens"], sum(lengths.values())),
             bool((chosen.n_experts > 1).any()),
             "" if resolved.get("engine") in (None, "none") else resolved["engine"],
             own={name: WeightFormat.model_validate(keys) for name, keys in resolved.get("formats", {}).items()},
         )
-        formats = [name or resolved["precision"] for name, _ in chosen.in_formats()]
-        profiles = {name: self._profile(device, replace(asked, precision=name)) for name in formats}
+        profiles: dict[str, Calibration | None] = {}
+        for name in (name or resolved["precision"] for name, _ in chosen.in_formats()):
+            if word in OF_DEVICE:  # of formats of the designs' own it is the device's that prices them
+                profiles[name] = calibration_for(device, replace(asked, precision=name), typical=word == "typical")[0]
+            else:
+                profiles[name] = Calibration.model_validate(word)
         return [*doubts(device, next(iter(profiles.values()))), *of_load, *extrapolated(profiles, asked)]
-
-    def _profile(self, device: Device, asked: Conditions) -> Calibration | None:
-        """The profile that prices a scenario: the study's, or of formats of the designs' own that of the device."""
-        resolved: Any = self.run.resolved
-        if (word := resolved["calibration"]) in OF_DEVICE:
-            return calibration_for(device, asked, typical=word == "typical")[0]
-        return Calibration.model_validate(resolved["calibration"])
 
     def columns(self, rows: IntArray) -> dict[str, AnyArray]:
         """A candidate file's columns: id, architecture, metrics."""
@@ -205,18 +197,17 @@ def study_recorded(resolved: Mapping[str, Any], flags: Mapping[str, Any], settin
     Raises:
         UsageError: flags that do not fit it.
     """
-    figures = workload_of(resolved).figures
-    kept: dict[str, Any] = {
-        "objectives": [n for n in resolved["objectives"] if ships(n, figures)] or ["loss"],
+    figures, typed = workload_of(resolved).figures, {**flags, **parsed_settings(settings)}
+    base: dict[str, Any] = {
+        **resolved,
+        "objectives": [name for name in resolved["objectives"] if ships(name, figures)] or ["loss"],
+        "budgets": {metric: limit for metric, limit in resolved["budgets"].items() if ships(metric, figures)},
         "algo": "random",
         "params": {},
         "applications": {},
         "train": None,
         "measure": None,
     }
-    budgets = {metric: limit for metric, limit in resolved["budgets"].items() if ships(metric, figures)}
-    base = {**resolved, **kept, "budgets": budgets}
-    typed = {**flags, **parsed_settings(settings)}
     if "precision_law" in typed:
         base |= _without_precision_laws(base)
     if "preset" in typed:
@@ -240,17 +231,14 @@ def with_quantiles(run: RecordedRun, limits: Iterable[str]) -> RecordedRun:
 
 def _without_precision_laws(resolved: Mapping[str, Any]) -> dict[str, Any]:
     """A run's laws as they were before its study named what few bits cost, which another answer takes the place of."""
-    first, further = resolved["precision_law"][:1], resolved["precision_law"][1:]
-    own = [
-        law for law in resolved["laws"] if not str(law.get("name")).endswith(tuple(f"+{other}" for other in further))
-    ]
-    return {"law": _plain(resolved["law"], first), "laws": [_plain(law, first) for law in own]}
+    first, further = resolved["precision_law"][:1], tuple(f"+{other}" for other in resolved["precision_law"][1:])
 
+    def plain(law: Mapping[str, Any]) -> dict[str, Any]:  # a precision law of its own file stays
+        given = OF_FORMATS if law.get("precision_law") in first else ()
+        return {name: value for name, value in law.items() if name not in given}
 
-def _plain(law: Mapping[str, Any], first: Sequence[str]) -> dict[str, Any]:
-    """A law without what the study gave it; a precision law of its own file stays."""
-    given = OF_FORMATS if law.get("precision_law") in first else ()
-    return {name: value for name, value in law.items() if name not in given}
+    own = [plain(law) for law in resolved["laws"] if not str(law.get("name")).endswith(further)]
+    return {"law": plain(resolved["law"]), "laws": own}
 
 
 def solvable(run: RecordedRun) -> Problem | None:
@@ -303,10 +291,12 @@ def restored(run: RecordedRun, scores: str | None = None) -> Study:
 
 
 def _problem(run: RecordedRun, shipped: Problem) -> Problem:
-    known = (*importable("objectives.metrics"), *run.workload.figures)
-    scales = {o.name: o.log_scale for o in run.objectives}
-    names = [name for name in run.run.meta["metrics"] if name not in known and "@" not in name]
-    units = run.run.meta.get("units", {})  # which earlier runs do not hold
+    known, meta = (*importable("objectives.metrics"), *run.workload.figures), run.run.meta
+    scales, units = (
+        {o.name: o.log_scale for o in run.objectives},
+        meta.get("units", {}),
+    )  # which earlier runs do not hold
+    names = [name for name in meta["metrics"] if name not in known and "@" not in name]
     own = tuple(Objective(name, units.get(name, ""), scales.get(name, False)) for name in names)
     asked = [
         PickQuery(str(label), Budget(metric, limit), least=least_of(run.evaluations.objectives))
@@ -314,10 +304,8 @@ def _problem(run: RecordedRun, shipped: Problem) -> Problem:
         for metric, limit in limits.items()
         if metric in run.evaluations.metrics
     ]
-    questions = (shipped.queries[0], *asked, *shipped.queries[1:])
-    return replace(
-        shipped, objectives=run.objectives, budgets=run.evaluations.budgets, functions=own, queries=questions
-    )
+    queries, budgets = (shipped.queries[0], *asked, *shipped.queries[1:]), run.evaluations.budgets
+    return replace(shipped, objectives=run.objectives, budgets=budgets, functions=own, queries=queries)
 
 
 def _ending(run: RecordedRun, problem: Problem) -> Ending:
@@ -326,17 +314,13 @@ def _ending(run: RecordedRun, problem: Problem) -> Ending:
     counted = summary.get("evaluations")
     if not isinstance(counted, Mapping) or counted.get("distinct") != n:
         return Ending(_unended(run.run.path), n, {})
-    space = summary["space"] if isinstance(summary.get("space"), Mapping) else {}
+    space, asked = summary["space"] if isinstance(summary.get("space"), Mapping) else {}, counted.get("asked")
     whole = run.run.resolved["algo"] == "exact" and space.get("covered") == run.space.size
-    asked = counted.get("asked")
-    return Ending(
-        str(summary.get("stop_reason"))[:LONGEST_SENTENCE],
-        asked if isinstance(asked, int) and asked >= n else n,
-        {},
-        str(space.get("exact_frontier") or "")[:LONGEST_SENTENCE],
-        whole,
-        _sections(run, problem, summary),
+    reason, how = (
+        str(text)[:LONGEST_SENTENCE] for text in (summary.get("stop_reason"), space.get("exact_frontier") or "")
     )
+    asked = asked if isinstance(asked, int) and asked >= n else n
+    return Ending(reason, asked, {}, how, whole, _sections(run, problem, summary))
 
 
 def _sections(run: RecordedRun, problem: Problem, summary: Mapping[str, Any]) -> tuple[ReportSection, ...]:

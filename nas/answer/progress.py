@@ -76,9 +76,9 @@ class Progress:
                 state += f" (killed? {command('run')} --resume {in_a_command(self.run)} goes on)"
         elif self.stop_reason:
             state += f", {self.stop_reason}"
-        of = [self.law] if self.law else []
-        seen = [f"dashboard of its cluster: {self.dashboard}"] if self.dashboard and self.going_on else []
-        return [f"{self.run}: {self.algo}, seed {self.seed}, {state}", *of, self._counted(), self._found(), *seen]
+        seen = f"dashboard of its cluster: {self.dashboard}" if self.dashboard and self.going_on else ""
+        head = f"{self.run}: {self.algo}, seed {self.seed}, {state}"
+        return [line for line in (head, self.law, self._counted(), self._best(), seen) if line]
 
     def _counted(self) -> str:
         of = "" if self.limit is None else f" of {self.limit:,}"
@@ -87,18 +87,17 @@ class Progress:
         left = "" if self.left_s is None else f", {duration(self.left_s)} left"
         return f"{self.evaluations:,}{of} architectures{rate}{left}, {self.failed:,} failed{uncovered}"
 
-    def _found(self) -> str:
+    def _best(self) -> str:
         within = ", ".join(f"{metric} <= {limit:g}" for metric, limit in self.budgets.items()) or "no budget"
         if self.best is None:
             return f"nothing feasible yet within {within}"
+        shown = {name: value for name, value in self.best.items() if name != "index"}
         values = ", ".join(
             f"{name} {value:.5g}{' nats' * (name == 'loss')}"
-            for name, value in self.best.items()
-            if name not in ("index", *SHAPE, *WHERE_SEARCHED)
+            for name, value in shown.items()
+            if name not in (*SHAPE, *WHERE_SEARCHED)
         )
-        shape = ", ".join(
-            f"{in_words(name)} {_short(self.best[name])}" for name in (*SHAPE, *WHERE_SEARCHED) if name in self.best
-        )
+        shape = ", ".join(f"{in_words(n)} {_short(shown[n])}" for n in (*SHAPE, *WHERE_SEARCHED) if n in shown)
         return f"frontier {self.frontier:,}; best within {within}: {values} (index {self.best['index']:g}: {shape})"
 
     def json(self) -> dict[str, Any]:
@@ -135,8 +134,7 @@ class RunFollower:
 
     def _take(self, run: OpenRun) -> None:
         """Add the rows that are new to the frontier so far."""
-        limits = [f"violation_{metric}" for metric in run.resolved["budgets"]]
-        shape = shape_of(run)
+        limits, shape = [f"violation_{metric}" for metric in run.resolved["budgets"]], shape_of(run)
         names = [*run.resolved["objectives"], *RANKS, *shape, *limits]
         columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
         state = f"CASE WHEN reason LIKE '{UNCOVERED}%' THEN 'not covered' ELSE state END"
@@ -150,32 +148,28 @@ class RunFollower:
     def _take_block(
         self, rows: Sequence[tuple[Any, ...]], limits: int, objectives: list[str], shape: tuple[str, ...]
     ) -> None:
-        """Add rows of index, state, objectives, ranks, shape and violations of so many limits."""
+        """Merge rows of index, state, objectives, ranks, shape and violations of so many limits into the frontier and the best.
+
+        The values of an architecture stay as they are stored, some are words.
+        """
+        states = [row[1] for row in rows]
         self.read += len(rows)
-        fit = [row for row in rows if row[1] == "ok"]
-        self.failed += sum(row[1] == "failed" for row in rows)
-        self.uncovered += sum(row[1] == "not covered" for row in rows)
-        ranks = 2 + len(objectives)
-        shapes = slice(ranks + len(RANKS), ranks + len(RANKS) + len(shape))
+        self.failed, self.uncovered = self.failed + states.count("failed"), self.uncovered + states.count("not covered")
+        fit, m = [row for row in rows if row[1] == "ok"], len(objectives)
+        shapes = slice(2 + m + len(RANKS), 2 + m + len(RANKS) + len(shape))
         beyond = _numbers(fit, slice(shapes.stop, shapes.stop + limits))
         within = [fit[i] for i in np.flatnonzero((beyond <= 0.0).all(axis=1))]
-        if within:
-            self._improve(within, objectives, shape, shapes)
-
-    def _improve(
-        self, rows: list[tuple[Any, ...]], objectives: list[str], shape: tuple[str, ...], shapes: slice
-    ) -> None:
-        """Merge rows within the limits into the frontier and the best; the values of an architecture stay as they are stored, some are words."""
-        m = len(objectives)
-        numbers = _numbers(rows, slice(2, shapes.start))
+        if not within:
+            return
+        numbers = _numbers(within, slice(2, shapes.start))
         values, ranks = numbers[:, :m], rounded(numbers[:, m:])
         known = values if self.values is None else np.concatenate([self.values, values])
         self.values = known[non_dominated(known)]
         place = np.lexsort(tuple(ranks.T[::-1]))[0]
         if (least := tuple(ranks[place].tolist())) < self.least:
             self.least = least
-            found = (rows[place][0], *numbers[place, : m + 1].tolist(), *rows[place][shapes])
-            self.best = dict(zip(["index", *objectives, "loss", *shape], found, strict=True))
+            row = (within[place][0], *numbers[place, : m + 1].tolist(), *within[place][shapes])
+            self.best = dict(zip(["index", *objectives, "loss", *shape], row, strict=True))
 
     def _progress(self, run: OpenRun, spent: float, mended: int) -> Progress:
         manifest = manifest_of(self.path)
@@ -234,14 +228,11 @@ def shape_of(run: OpenRun) -> tuple[str, ...]:
 
 def manifest_of(path: Path) -> dict[str, Any]:
     """A run's manifest with a known state; a file that is none says that the run is only beginning."""
-    place = path / "manifest.json"
-    try:
-        found = outside.json_of(place, LARGEST, own=True)
-    except (OSError, ValueError):
-        return {"state": "running"}
-    if not isinstance(found, dict) or found.get("state") not in STATES:
-        return {"state": "running"}
-    return found
+    with suppress(OSError, ValueError):
+        content = outside.json_of(path / "manifest.json", LARGEST, own=True)
+        if isinstance(content, dict) and content.get("state") in STATES:
+            return content
+    return {"state": "running"}
 
 
 def silence(store: Path) -> float:

@@ -108,15 +108,15 @@ def score_columns(of: Scored) -> dict[str, AnyArray]:
 
 def in_numbers(of: Scored, row: int) -> dict[str, Any]:
     """One design's scores as plain content; None for a difference that is not told apart."""
-    families = {
-        name: {
-            "predicted": own.predicted,
-            "low": own.low,
-            "high": own.high,
-            "from": {label: _plain(of.found.difference(name, row, place)) for label, place in of.models.items()},
-        }
-        for name, own in of.found.of(row).items()
-    }
+
+    def ends(score: FamilyScore | None, name: str) -> dict[str, float] | None:
+        return None if score is None else {name: score.predicted, "low": score.low, "high": score.high}
+
+    families = {}
+    for name, own in of.found.of(row).items():
+        apart = {label: of.found.difference(name, row, place) for label, place in of.models.items()}
+        others = {label: ends(difference, "difference") for label, difference in apart.items()}
+        families[name] = {**(ends(own, "predicted") or {}), "from": others}
     bits = float(of.found.bits[row])
     return {
         "table": of.scores.name,
@@ -129,30 +129,20 @@ def in_numbers(of: Scored, row: int) -> dict[str, Any]:
 
 def sentences(of: Scored) -> tuple[str, ...]:
     """What intervals are of, and what they do not hold."""
-    scores, law = of.scores, of.law
-    many = len(scores.laboratories)
-    whose = (
-        "a laboratory that is not in the table"
-        if scores.new_laboratory
-        else f"further models of {scores.laboratories[0]}"
-    )
-    few = (
-        f"; {many} laboratories hardly tell how much laboratories differ"
-        if scores.new_laboratory and many < FEW
-        else ""
-    )
+    scores, law, many = of.scores, of.law, len(of.scores.laboratories)
+    whose, few = f"further models of {scores.laboratories[0]}", ""
+    if scores.new_laboratory:
+        whose = "a laboratory that is not in the table"
+        few = f"; {many} laboratories hardly tell how much laboratories differ" if many < FEW else ""
     text = f"of {scores.text}" if scores.text else "of a text that it does not name"
     record = ", ".join(f"{name} {own.rmse:.2g}" for name, own in scores.left_out.items())
+    unsure = f"Law {law.name} does not say how sure its losses are: they are taken as they stand"
     return (
         f"{INTERVAL} of measured scores of {whose}{few}",
         *([f"Laboratories left out of the table were predicted with an RMSE of {record}"] if record else []),
         f"The table's bits per byte are {text}, law {law.name} does not say of which its loss is: where the texts differ, levels are off by more than the intervals say",
         *(f"L{said[1:]}" for said in notices_of_text(law)),
-        *(
-            []
-            if has_doubt(law)
-            else [f"Law {law.name} does not say how sure its losses are: they are taken as they stand"]
-        ),
+        *([] if has_doubt(law) else [unsure]),
     )
 
 
@@ -183,20 +173,16 @@ def _cells(of: Scored, own: FamilyScore | None, row: int) -> tuple[str, str]:
 
 def _beside(of: Scored, family: str, row: int) -> list[str]:
     """The difference from each published model, or that there is none to tell."""
-    return [
-        _difference(of.found.difference(family, row, place)) if of.found.comparable(row, place) else OUTSIDE
-        for place in of.models.values()
-    ]
+    cells = []
+    for place in of.models.values():
+        apart = of.found.difference(family, row, place) if of.found.comparable(row, place) else None
+        nothing = NOT_TOLD if of.found.comparable(row, place) else OUTSIDE
+        cells.append(nothing if apart is None else " (".join(_signed(apart)))
+    return cells
 
 
-def _difference(found: FamilyScore | None) -> str:
-    if found is None:
-        return NOT_TOLD
-    return f"{_figure(found.predicted, '+')} ({_figure(found.low, '+')} to {_figure(found.high, '+')})"
-
-
-def _plain(found: FamilyScore | None) -> dict[str, float] | None:
-    return None if found is None else {"difference": found.predicted, "low": found.low, "high": found.high}
+def _signed(of: FamilyScore) -> tuple[str, str]:
+    return _figure(of.predicted, "+"), f"{_figure(of.low, '+')} to {_figure(of.high, '+')})"
 
 
 def _figure(value: float, sign: str = "") -> str:
