@@ -11,11 +11,9 @@ def explain(request: ExplainRequest) -> None:
     if (theirs := work_of("explain", request.run)) is not None:
         theirs(request)
         return
-    if request.along is not None:
-        from nas.commands.explain_along import explain_along as work
-    else:
-        from nas.commands.explain import explain as work
-    work(request)
+    from nas.commands import explain as work
+
+    (work.explain if request.along is None else work.explain_along)(request)
 
 
 main = command(

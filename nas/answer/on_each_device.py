@@ -51,17 +51,12 @@ def on_each_device(
 
 
 def _on(problem: Problem, name: str, found: Evaluations, frontier: Evaluations, *, solved: bool) -> OnDevice:
-    place = problem.space.place["device"]
-    number = (problem.space.specification.axes.device or []).index(name)
+    place, number = problem.space.place["device"], (problem.space.specification.axes.device or []).index(name)
     own = found[found.genotypes[:, place] == number]
-    members = int((frontier.genotypes[:, place] == number).sum())
-    pick = _solved(problem, name) if solved else _best(own)
+    row, members = best_row(own, None), int((frontier.genotypes[:, place] == number).sum())
+    best = None if row is None else own[row : row + 1]
+    pick = _solved(problem, name) if solved else best
     return OnDevice(name, pick, members, {} if pick is not None else _closest(own))
-
-
-def _best(own: Evaluations) -> Evaluations | None:
-    row = best_row(own, None)
-    return None if row is None else own[row : row + 1]
 
 
 def _solved(problem: Problem, name: str) -> Evaluations | None:

@@ -80,14 +80,13 @@ def answered_designs(outcome: Outcome) -> list[tuple[Evaluations, list[str]]]:
 
 def evolving(outcome: Outcome) -> tuple[tuple[str, str], ...]:
     """Parameters that are drawn along a frontier, with their labels; full layers, query heads and tokens where searched."""
-    free = outcome.study.problem.space.free_heads
-    tokens = "tokens" in outcome.study.problem.space.settings
-    return (
-        *EVOLVING,
-        *([("n_full", "Full layers")] if outcome.study.problem.space.mixed else []),
-        *([("query_dim", "Query size")] if free else []),
-        *([("tokens", "Tokens (B)")] if tokens else []),
-    )
+    space = outcome.study.problem.space
+    further = {
+        ("n_full", "Full layers"): space.mixed,
+        ("query_dim", "Query size"): space.free_heads,
+        ("tokens", "Tokens (B)"): "tokens" in space.settings,
+    }
+    return (*EVOLVING, *(each for each, searched in further.items() if searched))
 
 
 def evolution(outcome: Outcome, rows: IntArray | slice, across: str) -> tuple[FloatArray, dict[str, FloatArray]]:
@@ -175,17 +174,10 @@ def curves(outcome: Outcome) -> list[Curve]:
     problem = outcome.study.problem
     if outcome.diagnosis is not None or not has_long_contexts(problem):
         return []
-    picked: dict[int, tuple[list[str], Architectures]] = {}
-    for pick in outcome.picks:
-        if pick.answer is not None and not pick.question.baseline:
-            chosen = problem.architectures(pick.answer.genotypes)
-            picked.setdefault(int(pick.answer.keys[0]), ([], chosen))[0].append(pick.question.label)
-    found = [Curve(", ".join(labels), False, along_contexts(problem, chosen)) for labels, chosen in picked.values()]
-    return found + [
-        Curve(known.label, True, rows)
-        for known in outcome.study.baselines
-        if (rows := _covered(problem, problem.headed(known.architecture)))
-    ]
+    picked = ((", ".join(labels), problem.architectures(row.genotypes)) for row, labels in answered_designs(outcome))
+    models = ((model.label, problem.headed(model.architecture)) for model in outcome.study.baselines)
+    own = [Curve(label, False, along_contexts(problem, chosen)) for label, chosen in picked]
+    return own + [Curve(label, True, rows) for label, model in models if (rows := _covered(problem, model))]
 
 
 def _covered(problem: Problem, model: Architectures) -> list[AtContext]:

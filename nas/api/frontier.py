@@ -186,7 +186,7 @@ class Frontier:
         return f"{len(self):,} architectures: {kind} of {names} in {self.problem.space.name} ({self.how})"
 
     def _repr_html_(self) -> str:
-        from nas.answer.small_picture import frontier_svg
+        from nas.answer.pictures import frontier_svg
 
         picture = frontier_svg(self.problem.objectives, self.members, self.evaluated, units(self.problem))
         return notebook_html(repr(self), self.frame, above=self.answer, picture=picture)

@@ -17,7 +17,7 @@ from pymoo.core.problem import Problem as PymooBase
 from nas.answer.progress import this_machine
 from nas.api.data_frames import Given, designs_of, designs_table, evaluations_table
 from nas.api.frontier import Frontier
-from nas.commands.run_request import within_horizon
+from nas.commands.run import within_horizon
 from nas.errors import UsageError
 from nas.exact.solution import solve
 from nas.files.faults import nearest

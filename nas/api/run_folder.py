@@ -148,7 +148,7 @@ class Run:
         return f"Run {self.folder}: {len(found):,} of {self.recorded.space.size:,} architectures evaluated, {int(found.feasible.sum()):,} feasible"
 
     def _repr_html_(self) -> str:
-        from nas.answer.small_picture import frontier_svg
+        from nas.answer.pictures import frontier_svg
 
         run, shown = self.recorded, self.frontier
         frontier = run.evaluations[frontier_rows(run.evaluations)]

@@ -60,16 +60,11 @@ def show(kinds: Sequence[str], words: Sequence[str] = (), *, as_json: bool) -> N
 def _sections(kind: str, rows: list[Row]) -> Iterator[Section]:
     """The rows of a kind; what is nested in them has a table of its own."""
     yield _section(kind.replace("-", " ").capitalize(), rows)
-    if calibrated := [{"device": row["name"], **own} for row in rows for own in row.get("calibrated", ())]:
-        yield Section(
-            "",
-            (
-                "Devices that the table below lacks are priced by preset device with what is typical of their chip, and by --set calibration=datasheet at the peaks: "
-                f"{measured_elsewhere()}.",
-            ),
-        )
+    if calibrated := _nested(rows, "calibrated"):
+        priced = "Devices that the table below lacks are priced by preset device with what is typical of their chip, and by --set calibration=datasheet at the peaks"
+        yield Section("", (f"{priced}: {measured_elsewhere()}.",))
         yield _section("Calibrated: median error on models held out", calibrated)
-    if columns := [{"device": row["name"], **own} for row in rows for own in row.get("columns", ())]:
+    if columns := _nested(rows, "columns"):
         yield _section("Figures that are metrics by their names", columns)
     if kind == "laws":
         brackets = (
@@ -77,6 +72,10 @@ def _sections(kind: str, rows: list[Row]) -> Iterator[Section]:
             f"count 50. The strongest rule without a law: {_strongest()}."
         )
         yield _section(f"Elsewhere: {RIGHT} (docs/evidence.md)", records_in_columns(), brackets, spare=())
+
+
+def _nested(rows: list[Row], name: str) -> list[Row]:
+    return [{"device": row["name"], **own} for row in rows for own in row.get(name, ())]
 
 
 def _section(title: str, rows: list[Row], *notes: str, spare: Sequence[str] = SPARE) -> Section:
@@ -183,11 +182,9 @@ def records_in_columns() -> list[Row]:
 
 def _strongest() -> str:
     """`deeper (compute); ...`: the strongest rules and their questions."""
-    by_question = strongest_rules()
-    of = {
-        rule: [question for question, best in by_question.items() if best == rule]
-        for rule in dict.fromkeys(by_question.values())
-    }
+    of: dict[str, list[str]] = {}
+    for question, rule in strongest_rules().items():
+        of.setdefault(rule, []).append(question)
     return "; ".join(f"{rule} ({', '.join(questions)})" for rule, questions in of.items())
 
 

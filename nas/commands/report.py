@@ -34,8 +34,7 @@ def report(request: ReportRequest) -> Path:
 
     def made() -> str:
         for path in request.runs:
-            refuse_comparison(path)
-            refuse_own_page(path)
+            refuse_other_pages(path)
         return _page([recorded_run(path) for path in request.runs], request.scores)
 
     return delivered(request, made, scored=len(request.runs) == 1)
@@ -46,24 +45,16 @@ def made_from_report(runs: Sequence[Path]) -> bool:
     return len(runs) == 1 and isfile(runs[0] / report_json.FILE)  # unlike Path.is_file of any name
 
 
-def refuse_comparison(path: Path) -> None:
-    """Say who writes a comparison's page.
+def refuse_other_pages(path: Path) -> None:
+    """Say who writes a comparison's page, and that a page of its own stands beside no other.
 
     Raises:
-        UsageError: the folder is a comparison's.
+        UsageError: the folder is a comparison's, or holds the report of a fit, a calibration or an installed package.
     """
     if isfile(path / COMPARISON):  # unlike Path.is_file of any name
         raise UsageError(
             f"{path}: expected a run folder, got a comparison; its page is written by 'plas compare --resume {in_a_command(path)}'"
         )
-
-
-def refuse_own_page(path: Path) -> None:
-    """Say that a page of its own stands beside no other.
-
-    Raises:
-        UsageError: the folder holds the report of a fit, a calibration or an installed package.
-    """
     if isfile(path / report_json.FILE) or work_of("report", path) is not None:
         raise UsageError(f"{path}: expected a run folder beside others, got a page of its own; report it alone")
 

@@ -12,7 +12,7 @@ from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -218,12 +218,9 @@ def table(
     words: Collection[str] = WORDS,
 ) -> str:
     """A table of text; a row with an index shows that architecture when it is chosen. words: heads of columns that may break."""
-    of_words = [name in words for name in header]
-    named = [
-        element("th", text(n), scope="col", class_="words" if w else None)
-        for n, w in zip(header, of_words, strict=True)
-    ]
-    marked = list(indices) or [None] * len(rows)
+    of_words, marked = [name in words for name in header], list(indices) or [None] * len(rows)
+    kinds = ("words" if of_word else None for of_word in of_words)
+    named = [element("th", text(name), scope="col", class_=kind) for name, kind in zip(header, kinds, strict=True)]
     body = [
         element("tr", *map(_cell, row, of_words), data_index=index) for row, index in zip(rows, marked, strict=True)
     ]
@@ -240,11 +237,8 @@ def _cell(content: str, words: bool) -> str:
 
 def facts(content: Mapping[str, str]) -> str:
     """Names with their values."""
-    return element(
-        "dl",
-        *(element("div", element("dt", text(k)), element("dd", text(v))) for k, v in content.items()),
-        class_="facts",
-    )
+    named = (element("div", element("dt", text(k)), element("dd", text(v))) for k, v in content.items())
+    return element("dl", *named, class_="facts")
 
 
 def configuration(resolved: Mapping[str, Any]) -> str:
@@ -260,28 +254,10 @@ DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  
 Page = Callable[[str, Mapping[str, Any]], str]
 
 
-class Delivery(Protocol):
-    """Folders of which a page is made, and what its command was asked to do with it."""
+def delivered(request: Any, page: Callable[[], str], *, scored: bool = False) -> Path:
+    """Write a page to the given place, else beside the files of the one folder; returns where it is.
 
-    @property
-    def runs(self) -> tuple[Path, ...]:
-        """The folders."""
-
-    @property
-    def out(self) -> Path | None:
-        """The file to write."""
-
-    @property
-    def scores(self) -> str | None:
-        """The scores to show."""
-
-    @property
-    def quiet(self) -> bool:
-        """Say nothing."""
-
-
-def delivered(request: Delivery, page: Callable[[], str], *, scored: bool = False) -> Path:
-    """Write a page to the given place, else beside the files of the one folder; returns where it is. scored: whether it shows scores.
+    request: `runs`, `out`, `scores` and `quiet` of a report's. scored: whether the page shows scores.
 
     Raises:
         UsageError: a file that exists, or scores for a page that has none.

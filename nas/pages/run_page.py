@@ -6,7 +6,7 @@ from typing import Any
 
 from nas.answer.answer_document import answer_document
 from nas.answer.design_words import figure
-from nas.answer.device_times import PREFIX, alike, times_of
+from nas.answer.device_times import PREFIX, times_of
 from nas.answer.outcome import Outcome
 from nas.answer.plot_data import HEADER as OF_CONTEXTS
 from nas.answer.plot_data import UNSEEN, cells, convergence, curves
@@ -74,9 +74,12 @@ def _title(outcome: Outcome) -> str:
 
 def _opening(outcome: Outcome, name: str, why: str) -> str:
     """The frontier, the recommended design in a sentence, and the budgets to move; drawn and kept up by the page's scripts."""
-    said = three_sentences(outcome)
-    sentences = "" if said is None else paragraphs(said.sentences[:2] if outcome.diagnosis is None else said.sentences)
-    answer = element("div", sentences, id="pick", class_="answer", aria_live="polite")
+    answer, take = three_sentences(outcome), outcome.take
+    most = 2 if outcome.diagnosis is None else 3
+    sentences = "" if answer is None else paragraphs(answer.sentences[:most])
+    design = element("div", sentences, id="pick", class_="answer", aria_live="polite")
+    taken = "" if take is None else paragraphs([*advice(take)])
+    advised = [taken, design] if take is not None and take.take else [design, taken]
     budgets = element("fieldset", element("legend", "Move the budgets"), element("div", id="budgets"), class_="budgets")
     run = f"The same in a terminal, where RUN is the folder of this run, {name}:"
     typed = element("div", paragraphs([run], "quiet"), element("pre", id="command"), class_="typed")
@@ -85,11 +88,9 @@ def _opening(outcome: Outcome, name: str, why: str) -> str:
     frontier = element("div", id="frontier", class_="chart", tabindex=0, role="application", aria_label=label)
     charts = element("div", frontier, element("p", id="said", class_="quiet", aria_live="polite"), class_="charts")
     moved = element("div", budgets, paragraphs([why], "quiet"), typed)
-    taken = "" if outcome.take is None else paragraphs([*advice(outcome.take)])
-    advised = [taken, answer] if outcome.take is not None and outcome.take.take else [answer, taken]
     beside = element("div", element("div", *advised, _cautions(outcome)), moved, class_="side")
-    explore = element("div", charts, beside, class_="explore")
     menus = element("div", id="axes", class_="controls") + element("p", _KEYS, class_="quiet keys")
+    explore = element("div", charts, beside, class_="explore")
     return element("section", noscript, explore, menus, class_="opening", aria_label="Frontier")
 
 
@@ -99,7 +100,7 @@ def _cautions(outcome: Outcome) -> str:
     law = problem.scenario.law
     doubts = [law.caveat, "" if has_doubt(law) else "error unknown"]
     cautions = [f"Law {law.name}: {'; '.join(filter(None, doubts))}."] if any(doubts) else []
-    if not alike(problem, [(pick, there)]):
+    if not outcome.alike:
         times = ", ".join(figure(problem, name, there[PREFIX + name]) for name in times_of(problem, pick.question))
         cautions.append(f"Times are in this study's convention; under preset device the answer takes {times}.")
     warnings = outcome.study.notices

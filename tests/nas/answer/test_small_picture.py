@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import nas
-from nas.answer.small_picture import BEHIND, BEST, FOUND, frontier_svg
+from nas.answer.pictures import BEHIND, BEST, FOUND, frontier_svg
 from nas.api.data_frames import units
 
 SVG = "{http://www.w3.org/2000/svg}"
