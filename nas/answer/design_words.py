@@ -56,23 +56,19 @@ def describe_in_words(architectures: Architectures, searched: Collection[str] = 
 
 def _in_words(architectures: Architectures, searched: Collection[str], experts: str, each: str) -> str:
     a = {name: column[0] for name, column in architectures.columns().items()}
-    free = a["n_heads"] * a["head_dim"] != a["width"]
-    sized = f" of {a['head_dim']}" if free else ""
+    sized = f" of {a['head_dim']}" if a["n_heads"] * a["head_dim"] != a["width"] else ""
     heads = f"{a['n_heads']} heads{sized} ({a['n_kv_heads']} KV)"
     tokens = f", {tokens_in_words([float(a['tokens'])])}" if a.get("tokens") else ""
     bits = f"{a['precision']}, " if a.get("precision") else ""
     bits = f"{a['device']}: {bits}" if a.get("device") else bits
-    words = [a.get("speculation", "none"), a.get("experts_in", "fast")]
-    served = "".join(f", {word}" if ":" in word else "" for word in words)
-    served = served.replace("slow:", "experts slow:")
+    served = (a.get("speculation", "none"), a.get("experts_in", "fast"))
     others = [name for name in searched if name not in NOT_OF_A_MODEL]
-    further = "".join(
-        f", {name} {column[0]}" for name, column in architectures.further_columns(others).items() if name in others
-    )
+    columns = architectures.further_columns(others).items()
+    further = "".join(f", {name} {column[0]}" for name, column in columns if name in others)
+    further += "".join(f", {word}" for word in served if ":" in word).replace("slow:", "experts slow:")
     kinds = in_words(architectures)[0]
-    layers = "" if kinds == "full" else f" ({kinds})"
-    size = f"{a['depth']} layers{layers}, width {a['width']:,}, {experts}"
-    return f"{bits}{size}, {FFN_RATIO} {a['expert_ffn_ratio']:.4g}{each}, {heads}{tokens}{further}{served}"
+    size = f"{a['depth']} layers{'' if kinds == 'full' else f' ({kinds})'}, width {a['width']:,}, {experts}"
+    return f"{bits}{size}, {FFN_RATIO} {a['expert_ffn_ratio']:.4g}{each}, {heads}{tokens}{further}"
 
 
 def tokens_in_words(tokens: Sequence[float]) -> str:
@@ -126,11 +122,9 @@ def blind_spots(known: Baseline, scenario: Scenario) -> list[str]:
 
 def unseen_kinds(architecture: Architectures, law: Law) -> str:
     """Which layers are of other kinds than those that laws are fitted on; "" where every layer is alike."""
-    kinds = layer_kinds(architecture)
-    if kinds and law.layer_deltas:
-        return (
-            f"{kinds}: priced so; the loss is law {law.name}'s with what layers of {', '.join(law.layer_deltas)} cost"
-        )
+    kinds, costs = layer_kinds(architecture), ", ".join(law.layer_deltas)
+    if kinds and costs:
+        return f"{kinds}: priced so; the loss is law {law.name}'s with what layers of {costs} cost"
     return f"{kinds}: priced so, but law {law.name} does not see it, the loss change is not modelled" if kinds else ""
 
 

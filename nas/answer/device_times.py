@@ -60,8 +60,7 @@ def verdict(problem: Problem, on_device: Problem, missed: list[bool | None], col
 
 def counted(problem: Problem, on_device: Problem) -> dict[str, str]:
     """What preset `device` counts and the study does not, each with its details."""
-    here, there = problem.scenario, on_device.scenario
-    parts = {}
+    here, there, parts = problem.scenario, on_device.scenario, dict[str, str]()
     if on_device.vocabulary != problem.vocabulary:
         parts["an LM head"] = f" of {on_device.vocabulary:,} tokens"
     if there.complete and not here.complete:
@@ -105,16 +104,13 @@ def typical_in_words(profile: Calibration, scenario: Scenario) -> str:
 
 
 def ranges_in_words(
-    scenario: Scenario, chosen: Architectures, metrics: Mapping[str, float], names: Sequence[str]
+    scenario: Scenario, chosen: Architectures, metrics: Mapping[str, float], names: Sequence[str], of: str = "%:"
 ) -> str:
     """`80 %: total 110 to 205 ms`: where measured times of one design lie, of those that are named; "" with nothing held out."""
-    found = time_ranges(scenario, chosen, metrics)
-    said = [
-        f"{name.removesuffix('_ms')} {in_ms(found[name][0])} to {in_ms(found[name][1])} ms"
-        for name in names
-        if name in found
-    ]
-    return f"{share_of(scenario, chosen)} %: {', '.join(said)}" if said else ""
+    ranges = time_ranges(scenario, chosen, metrics)
+    ends = {name: " to ".join(map(in_ms, ranges[name])) for name in names if name in ranges}
+    named = ", ".join(f"{name.removesuffix('_ms')} {between} ms" for name, between in ends.items())
+    return f"{share_of(scenario, chosen)} {of} {named}" if named else ""
 
 
 def ranges_of_what(
@@ -123,7 +119,7 @@ def ranges_of_what(
     """The same with what it is 80 % of: `80 % of devices of its class: total 110 to 205 ms`."""
     typical = scenario.calibration is not None and scenario.calibration.by_device
     of = "% of devices of its class:" if typical else "% of what was held out:"
-    return ranges_in_words(scenario, chosen, metrics, names).replace("%:", of)
+    return ranges_in_words(scenario, chosen, metrics, names, of)
 
 
 def in_ms(value: float) -> str:

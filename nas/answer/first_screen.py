@@ -353,19 +353,18 @@ def _tables(outcome: Outcome) -> list[Line]:
 
 def _plot(outcome: Outcome, height: int) -> list[Line]:
     """The frontier, the answer and the published models; nothing where there is no room for four lines of it."""
-    problem, frontier, axes = outcome.study.problem, outcome.frontier, plot_axes(outcome.frontier.objectives)
+    problem, front, axes = outcome.study.problem, outcome.frontier, plot_axes(outcome.frontier.objectives)
     if axes is None or height < LOWEST:
         return [[]]
     across, up = axes
     log_x = next(o for o in problem.objectives if o.name == across).log_scale
-    series = [Series("frontier", "·", frontier.metrics[across], frontier.metrics[up], "cyan")]
+    series = [Series("frontier", "·", front.metrics[across], front.metrics[up], "cyan")]
     if (answer := outcome.picks[0].answer) is not None:
         series.append(Series("best", "O", answer.metrics[across], answer.metrics[up], "bold yellow"))
-    for known, mark in zip(outcome.study.baselines, cycle("◆◇▲△■□"), strict=False):
-        there = [baseline_metric(outcome, known.architecture, name) for name in (across, up)]
-        if None not in there:
-            x, y = (np.array([value], dtype=np.float64) for value in there)
-            series.append(Series(known.label, mark, x, y, "bold magenta"))
+    for model, mark in zip(outcome.study.baselines, cycle("◆◇▲△■□"), strict=False):
+        x, y = (baseline_metric(outcome, model.architecture, name) for name in (across, up))
+        if x is not None and y is not None:
+            series.append(Series(model.label, mark, np.array([x]), np.array([y]), "bold magenta"))
     width = min(COLUMNS, columns()) - MARGIN - 1
     drawn = scatter(series, across, LOSS if up == "loss" else up, log_x=log_x, width=width, height=min(height, HIGHEST))
     return [[], *([shown(part, sys.stdout) for part in line] for line in drawn)]
@@ -374,50 +373,38 @@ def _plot(outcome: Outcome, height: int) -> list[Line]:
 def _ending(outcome: Outcome, folder: Path, most: int | None) -> list[Line]:
     """How close the search came to the exact frontier, where the files are, what to type next."""
     page = ", report.html" if (folder / "report.html").exists() else ""
-    files = [
-        shown(part, sys.stdout)
-        for part in ("Files: ", linked(folder, f"{folder}/"), f" (picks.csv{page}); more: --verbose")
-    ]
-    steps = [Styled(step, COMMAND) for step, _ in next_steps(outcome, folder)[:most]]
-    return [
-        *_sentences(certainty(outcome, brief=True)),
-        *wrapped(files, min(columns(), COLUMNS)),
-        *([["Next: ", shown(step, sys.stdout)] for step in steps]),
-    ]
+    texts = ("Files: ", linked(folder, f"{folder}/"), f" (picks.csv{page}); more: --verbose")
+    files = wrapped([shown(part, sys.stdout) for part in texts], min(columns(), COLUMNS))
+    steps = [["Next: ", shown(Styled(step, COMMAND), sys.stdout)] for step, _ in next_steps(outcome, folder)[:most]]
+    return [*_sentences(certainty(outcome, brief=True)), *files, *steps]
 
 
 def next_steps(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
     """Commands to run next, and why; every limit in them is one that opens a design of this run."""
-    if len(outcome.evaluations) and not outcome.evaluations.ok.any():
+    evaluated, diagnosis, problem = len(outcome.evaluations), outcome.diagnosis, outcome.study.problem
+    if evaluated and not outcome.evaluations.ok.any():
         return []
-    steps = []
-    if outcome.diagnosis is None:
-        steps.append(
-            (f"{command('select')} {in_a_command(folder)} --budget {tighter(outcome)}", "within a tighter budget")
-        )
-        steps.append((f"{command('explain')} {in_a_command(folder)} --select knee", "where time and loss come from"))
-    elif outcome.diagnosis.together > 0 and (
-        opening := relaxed(outcome.diagnosis, outcome.study.problem.scenario.device.memory_gb)
-    ):
-        steps.append(
-            (f"{command('run')} --config {in_a_command(folder / 'config.yaml')} {opening}", "relax until a design fits")
-        )
-    if outcome.diagnosis is not None and (smaller := outcome.diagnosis.vocabulary):
-        again = f"{command('run')} --config {in_a_command(folder / 'config.yaml')} --vocabulary {smaller.size}"
-        steps.append((again, "a vocabulary at which a design fits"))
-    evaluated, size = len(outcome.evaluations), outcome.study.problem.space.size
-    proved = outcome.diagnosis_covers_space and outcome.diagnosis is not None and outcome.diagnosis.together > 0
-    if outcome.study.config.algo != "exact" and evaluated < size and not proved:
-        more = min(2 * max(evaluated, 1), size)
-        steps.append((f"{command('run')} --resume {in_a_command(folder)} --evaluations {more}", "search on"))
+    here, again = in_a_command(folder), f"{command('run')} --config {in_a_command(folder / 'config.yaml')}"
+    steps, proved = [], False
+    if diagnosis is None:
+        steps.append((f"{command('select')} {here} --budget {tighter(outcome)}", "within a tighter budget"))
+        steps.append((f"{command('explain')} {here} --select knee", "where time and loss come from"))
+    else:
+        proved = outcome.diagnosis_covers_space and diagnosis.together > 0
+        if diagnosis.together > 0 and (opening := relaxed(diagnosis, problem.scenario.device.memory_gb)):
+            steps.append((f"{again} {opening}", "relax until a design fits"))
+        if smaller := diagnosis.vocabulary:
+            steps.append((f"{again} --vocabulary {smaller.size}", "a vocabulary at which a design fits"))
+    if outcome.study.config.algo != "exact" and evaluated < problem.space.size and not proved:
+        more = min(2 * max(evaluated, 1), problem.space.size)
+        steps.append((f"{command('run')} --resume {here} --evaluations {more}", "search on"))
     return steps
 
 
 def tighter(outcome: Outcome) -> str:
     """A budget at the middle of the frontier, as short as it can be written and still leave designs out."""
-    frontier = outcome.frontier
-    metric = next((name for name in frontier.objectives if name in COSTS), "total_ms")
-    values = np.sort(frontier.metrics[metric])
+    metric = next((name for name in outcome.frontier.objectives if name in COSTS), "total_ms")
+    values = np.sort(outcome.frontier.metrics[metric])
     middle = float(values[(len(values) - 1) // 2])
     written = [at_least(middle, digits) for digits in (2, 3, 4, 5)]
     return f"{metric}={next((limit for limit in written if float(limit) < values[-1]), at_least(middle))}"
@@ -425,18 +412,18 @@ def tighter(outcome: Outcome) -> str:
 
 def relaxed(diagnosis: Diagnosis, memory_gb: float) -> str:
     """The least relaxation of one budget that opens a design, else of all of them; "" where none is known to."""
-    alone = [r for r in diagnosis.relaxations if r.limit is not None and r.limit > r.budget.limit]
-    alone = [
-        r for r in alone if r.budget.metric not in MEMORIES or (r.limit or 0.0) <= memory_gb
-    ]  # a device has no more
+    there = dict.fromkeys(MEMORIES, memory_gb)  # a device has no more
+    alone = {r.budget: r.limit for r in diagnosis.relaxations if r.limit is not None and r.limit > r.budget.limit}
+    alone = {b: limit for b, limit in alone.items() if limit <= there.get(b.metric, np.inf)}
     if alone:
-        least = min(alone, key=lambda r: (r.limit or 0.0) / r.budget.limit)
-        return f"--budget {least.budget.metric}={at_least(least.limit or 0.0)}"
+        least = min(alone, key=lambda budget: alone[budget] / budget.limit)
+        return f"--budget {least.metric}={at_least(alone[least])}"
     if not np.isfinite(diagnosis.together):
         return ""
-    factor = 1.0 + diagnosis.together
-    missed = {b.metric for b in diagnosis.closest.budgets if diagnosis.closest.metrics[b.metric][0] > b.limit}
-    every = [(r.budget.metric, at_least(factor * r.budget.limit)) for r in diagnosis.relaxations]
-    if any(metric in MEMORIES and float(limit) > memory_gb for metric, limit in every if metric in missed):
+    closest = diagnosis.closest
+    missed = {b.metric for b in closest.budgets if closest.metrics[b.metric][0] > b.limit}
+    limits = {r.budget.metric: (1.0 + diagnosis.together) * r.budget.limit for r in diagnosis.relaxations}
+    every = {metric: at_least(limit) for metric, limit in limits.items() if metric in missed}
+    if any(float(limit) > there.get(metric, np.inf) for metric, limit in every.items()):
         return ""
-    return " ".join(f"--budget {metric}={limit}" for metric, limit in every if metric in missed)
+    return " ".join(f"--budget {metric}={limit}" for metric, limit in every.items())

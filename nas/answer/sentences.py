@@ -64,16 +64,15 @@ def of_text(problem: Problem) -> list[str]:
     scenario, text = problem.scenario, problem.scenario.text
     if text is None or not (problem.space.own_heads or text.of_requests):
         return []
+    relative, curve = text.cost.relative_to, text.curve.name
     if not problem.space.own_heads:
         parts = ((text.prompt, scenario.input_tokens), (text.answer, scenario.output_tokens))
         made = " and ".join(f"{bytes_in_words(size)} {tokens:,}" for size, tokens in parts if size)
-        return [
-            f"Text as tokens: {made}, of a vocabulary of {problem.vocabulary or text.cost.relative_to:,} as {text.curve.name} counts"
-        ]
+        return [f"Text as tokens: {made}, of a vocabulary of {problem.vocabulary or relative:,} as {curve} counts"]
     sizes = problem.space.settings["vocabulary"]
     return [
         f"Vocabularies of {sizes[0]:,} to {sizes[-1]:,}: every design reads {text.prompt:,.0f} and writes {text.answer:,.0f} bytes "
-        f"of text, as many of its own tokens as the curve {text.curve.name} counts; loss is per the text of a token of {text.cost.relative_to:,}"
+        f"of text, as many of its own tokens as the curve {curve} counts; loss is per the text of a token of {relative:,}"
     ]
 
 
@@ -84,25 +83,25 @@ def law_in_head(law: Law) -> str:
 
 def capabilities(space: SearchSpace, law: Law) -> list[str]:
     """Least capabilities of every design of a space with layers of several kinds; empty for other spaces."""
-    c = space.specification.conditions
+    c, most = space.specification.conditions, space.specification.conditions.max_kv_shared
     least = [f"at least {c.min_full_layers}"] if c.min_full_layers else []
     least += [f"one in {c.full_layer_every}"] if c.full_layer_every else []
-    full = [f"{' and '.join(least)} of full attention"] if least else []
-    window = [f"windows of at least {c.min_window:,} tokens"] if c.min_window else []
-    shared = {None: [], 0: ["no shared KV caches"]}.get(
-        c.max_kv_shared, [f"at most {c.max_kv_shared} layers that share KV"]
-    )
-    text = f"Layers of several kinds: {', '.join([*full, *window, *shared])} (limits: full_layers, window, kv_shared)"
-    told = deltas_in_words(law)
-    return [text + (f"; {told}" if told else "")] if full else []
+    if not least:
+        return []
+    limited = [f"{' and '.join(least)} of full attention"]
+    limited += [f"windows of at least {c.min_window:,} tokens"] if c.min_window else []
+    limited += [] if most is None else [f"at most {most} layers that share KV" if most else "no shared KV caches"]
+    deltas = deltas_in_words(law)
+    text = f"Layers of several kinds: {', '.join(limited)} (limits: full_layers, window, kv_shared)"
+    return [f"{text}; {deltas}" if deltas else text]
 
 
 def deltas_in_words(law: Law) -> str:
     """What kinds of layers cost, nats where all layers are of the kind, and by whom; "" where nothing is said of it."""
-    told = ", ".join(f"{kind} {delta:+.3g}" for kind, delta in law.layer_deltas.items())
+    deltas = ", ".join(f"{kind} {delta:+.3g}" for kind, delta in law.layer_deltas.items())
     halved = f", window for each halving of {law.layer_context:,} tokens" if "window" in law.layer_deltas else ""
     source = f" ({law.layer_deltas_source})" if law.layer_deltas_source else ""
-    return f"loss in proportion to the layers: {told} nats{halved}{source}" if told else ""
+    return f"loss in proportion to the layers: {deltas} nats{halved}{source}" if deltas else ""
 
 
 def hardware(problem: Problem, c: StudyConfig, calibration_note: str) -> str:
@@ -140,18 +139,12 @@ def in_short(names: Sequence[str], most: int = 6) -> str:
 
 def formats_in_words(problem: Problem) -> str:
     """Every precision that designs may have, with the bits of an LM head that are not those of the weights: `int4 (LM head 16 bits)`."""
-    scenario = problem.scenario
-    return ", ".join(
-        with_head(each) if problem.has_head else each.precision.name for each in scenario.formats or (scenario,)
-    )
-
-
-def with_head(scenario: Scenario) -> str:
-    """A precision with the bits of an LM head that are not those of its weights."""
-    head, weights = (
-        8.0 * float(np.asarray(each)) for each in (scenario.bytes_of_head(), scenario.precision.weight_bytes)
-    )
-    return scenario.precision.name + ("" if head == weights else f" (LM head {head:.3g} bits)")
+    scenario, names = problem.scenario, list[str]()
+    for each in scenario.formats or (scenario,):
+        head, weights = (8.0 * float(np.asarray(size)) for size in (each.bytes_of_head(), each.precision.weight_bytes))
+        apart = problem.has_head and head != weights
+        names.append(each.precision.name + (f" (LM head {head:.3g} bits)" if apart else ""))
+    return ", ".join(names)
 
 
 def workload(c: StudyConfig) -> str:
@@ -360,24 +353,21 @@ def optimality(probability: FloatArray, law: Law, outside: int, evaluated: int) 
 
 def equal_loss(outcome: Outcome) -> list[str]:
     """The design of the frontier that has the answer's loss and is lower in another objective: of equal losses the faster one is picked."""
-    pick, front = outcome.picks[0], outcome.frontier
+    pick, front, problem = outcome.picks[0], outcome.frontier, outcome.study.problem
     if pick.answer is None or pick.question.vocabulary is not None:
         return []
-    problem, values, own = outcome.study.problem, rounded(front.values), rounded(pick.answer.values)
+    values, own = rounded(front.values), rounded(pick.answer.values)
     same = rounded(front.metrics["loss"]) == rounded(pick.answer.metrics["loss"])
     rows = np.flatnonzero(same & (values <= own).all(axis=1) & (values < own).any(axis=1))
     if not len(rows):
         return []
-    row = front[rows[:1]]
-    lower = [name for name, less in zip(front.objectives, (values[rows[0]] < own[0]).tolist(), strict=True) if less]
-    said = (
-        f"{name} {row.metrics[name][0]:.4g} for {pick.answer.metrics[name][0]:.4g} {unit_of(name, problem.scenario.figures)}"
-        for name in lower
+    row, lower = front[rows[:1]], np.flatnonzero(values[rows[0]] < own[0])
+    taken = ", ".join(
+        f"{name} {row.first[name]:.4g} for {pick.answer.first[name]:.4g} {unit_of(name, problem.scenario.figures)}".rstrip()
+        for name in (front.objectives[at] for at in lower)
     )
     design = describe(problem.architectures(row.genotypes), problem.space.settings)
-    return [
-        f"The same loss takes {', '.join(map(str.rstrip, said))} with {design}: of equal losses the answer is that of least total_ms"
-    ]
+    return [f"The same loss takes {taken} with {design}: of equal losses the answer is that of least total_ms"]
 
 
 def active_experts(outcome: Outcome) -> list[str]:
