@@ -29,13 +29,8 @@ def describe(architectures: Architectures, searched: Collection[str] = ()) -> st
     return _in_words(architectures, searched, _experts(architectures), each)
 
 
-def size_of(architectures: Architectures) -> str:
-    """The same up to the experts: `16 layers, width 1,024, 16 experts top-1`."""
-    return describe(architectures).partition(f", {FFN_RATIO}")[0]
-
-
 def model_size(architectures: Architectures) -> str:
-    """The same without device, format and kinds of layers."""
+    """`16 layers, width 1,024, 16 experts top-1`: the same up to the experts, without device, format and kinds of layers."""
     return f"{architectures.depth[0]} layers, width {architectures.width[0]:,}, {_experts(architectures)}"
 
 

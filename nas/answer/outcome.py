@@ -338,19 +338,21 @@ class Doubt:
         by_pick: list[PickRegret | None] = [None] * len(picks)
         if not law.draws or own & {budget.metric for budget in problem.budgets}:
             return tuple(by_pick)
-        asked = [
-            (at, pick.answer, PickRule.for_query(pick.question))
-            for at, pick in enumerate(picks)
-            if pick.answer is not None
-            and not pick.question.baseline
-            and pick.question.least == "loss"
-            and not own & set(PickRule.for_query(pick.question).metrics)
-        ]
+        asked: dict[int, tuple[Evaluations, PickRule]] = {}
+        for at, pick in enumerate(picks):
+            rule, question = PickRule.for_query(pick.question), pick.question
+            if (
+                pick.answer is not None
+                and not question.baseline
+                and question.least == "loss"
+                and not own & {*rule.metrics}
+            ):
+                asked[at] = pick.answer, rule
         if asked:
-            candidates = np.concatenate([self.of.frontier.genotypes, *(answer.genotypes for _, answer, _ in asked)])
-            least = least_expected_regrets(problem, law, tuple(rule for *_, rule in asked), candidates)
-            for (at, answer, _), best in zip(asked, least, strict=True):
-                by_pick[at] = None if best is None else _pick_regret(problem, law, answer.genotypes[0], best)
+            candidates = np.concatenate([self.of.frontier.genotypes, *(row.genotypes for row, _ in asked.values())])
+            least = least_expected_regrets(problem, law, tuple(rule for _, rule in asked.values()), candidates)
+            for (at, (row, _)), best in zip(asked.items(), least, strict=True):
+                by_pick[at] = None if best is None else _pick_regret(problem, law, row.genotypes[0], best)
         return tuple(by_pick)
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,8 +49,7 @@ def beyond_evidence(outcome: Outcome) -> Evaluations:
     return free[rows[free.metrics[EXTRAPOLATION][rows] > INSIDE]]
 
 
-@dataclass(frozen=True)
-class KnownPoint:
+class KnownPoint(NamedTuple):
     """A baseline where it stands: its label, two metrics, and whether the law extrapolates there."""
 
     label: str
@@ -61,12 +60,12 @@ class KnownPoint:
 
 def baseline_points(outcome: Outcome, across: str, up: str) -> list[KnownPoint]:
     """The baselines whose metrics the study's models cover."""
-    law, found = outcome.study.problem.scenario.law, []
-    for known in outcome.study.baselines:
-        x, y = (baseline_metric(outcome, known.architecture, name) for name in (across, up))
+    law, points = outcome.study.problem.scenario.law, []
+    for model in outcome.study.baselines:
+        x, y = (baseline_metric(outcome, model.architecture, name) for name in (across, up))
         if x is not None and y is not None:
-            found.append(KnownPoint(known.label, x, y, bool(law.extrapolates(known.architecture)[0])))
-    return found
+            points.append(KnownPoint(model.label, x, y, bool(law.extrapolates(model.architecture)[0])))
+    return points
 
 
 def answered_designs(outcome: Outcome) -> list[tuple[Evaluations, list[str]]]:

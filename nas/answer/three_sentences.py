@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from nas.answer.changes import NOTHING, Change, Changes, changes_of
-from nas.answer.design_words import describe_in_words, figure, figure_of, model_size, size_of
+from nas.answer.design_words import describe_in_words, figure, figure_of
 from nas.answer.device_times import PREFIX, TIMES, alike, device_times, limits, ranges_of_what, times_of
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import devices_in_words, formats_in_words
@@ -44,7 +44,6 @@ CHANGED = {
 }
 WITH = {"vocabulary": " at equal text", "format": "", "tokens": ", twice the training"}
 MEMORIES = ("memory_gb", "resident_gb")
-ANSWER, COLUMNS = "Answer: ", 80  # before the short form on a screen, and the columns of one that it fits
 LOSSLESS = 2.0  # bytes of a weight, from which a law's losses hold as they are
 WAITS = {
     "compute": "the arithmetic peak",
@@ -57,15 +56,11 @@ WAITS = {
 
 @dataclass(frozen=True)
 class ThreeSentences:
-    """What to train, what it takes, what buys most; of a study in which nothing fits: that, the closest miss, what opens a design.
-
-    short: the design with its loss and what it takes, in a line of 80 columns; "" where nothing fits.
-    """
+    """What to train, what it takes, what buys most; of a study in which nothing fits: that, the closest miss, what opens a design."""
 
     train: str
     takes: str
     buys: str
-    short: str = ""
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)
@@ -109,7 +104,7 @@ def answer_in_numbers(outcome: Outcome) -> dict[str, Any] | None:
     answer, changes = three_sentences(outcome), outcome.changes
     if answer is None:
         return None
-    content: dict[str, Any] = {"sentences": list(answer.sentences), "short": answer.short}
+    content: dict[str, Any] = {"sentences": list(answer.sentences)}
     if changes is None:
         return content
     tried = []
@@ -141,20 +136,7 @@ def answer_of(
     beside = "" if first is None else f"; against {first[0]} trained alike {difference_in_words(first[1][0])}"
     beside += beside_evidence(witness) if beside else ""
     train, takes = _train(problem, chosen, m["loss"], beside), _takes(problem, chosen, m, changes, on_device or {})
-    return ThreeSentences(train, takes, _buys(problem, m["loss"], changes), _short(problem, chosen, m))
-
-
-def _short(problem: Problem, chosen: Architectures, m: Mapping[str, float]) -> str:
-    """`32 layers, width 3,072, 16 experts top-2: loss 2.8985 nats, 1231 ms`.
-
-    Of a line that a screen would break, the first sentence alone says device, format and kinds of layers, the second what it takes.
-    """
-    name = minimised_or_limited(problem, m)[0]
-    loss = f"loss {m['loss']:.4f} nats"
-    taken = f"{loss}, {figure(problem, name, m[name], named=name != 'total_ms')}"
-    alone = model_size(chosen)
-    lines = (f"{size_of(chosen)}: {taken}", f"{alone}: {taken}", f"{alone}: {loss}")
-    return next((line for line in lines if len(ANSWER + line) <= COLUMNS), lines[-1])
+    return ThreeSentences(train, takes, _buys(problem, m["loss"], changes))
 
 
 def nothing_fits(problem: Problem, diagnosis: Diagnosis, *, whole: bool) -> ThreeSentences | None:
