@@ -7,28 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from nas.answer import sentences
+from nas.answer import three_sentences as answering
 from nas.answer.answer_document import LOSS, answer_document, on_devices
 from nas.answer.design_words import count, describe_in_words, figure, figure_of
 from nas.answer.device_times import PREFIX, counted, in_ms, limits, misses, times_of
 from nas.answer.outcome import Outcome
-from nas.answer.sentences import (
-    baseline_metric,
-    certainty,
-    devices_in_words,
-    headline,
-    in_short,
-    is_of_the_paper,
-    plot_axes,
-)
 from nas.answer.take import advice, tokens
-from nas.answer.three_sentences import (
-    MEMORIES,
-    changed,
-    engines_line,
-    is_rounded_free,
-    minimised_or_limited,
-    three_sentences,
-)
 from nas.answer.under_laws import TITLE as UNDER_LAWS
 from nas.answer.under_laws import verdict_header, verdict_lines, verdict_rows
 from nas.document.document import Column, Table, table_of
@@ -70,7 +55,7 @@ WORDS = {  # of metrics whose limits people type
 
 def show_head(problem: Problem, config: StudyConfig, calibration_note: str, *, verbose: bool) -> None:
     """Print what is searched and by which law, before anything else is done; verbose: with every setting."""
-    settings = [*_sentences(headline(problem, config, calibration_note)), []] if verbose else []
+    settings = [*_sentences(sentences.headline(problem, config, calibration_note)), []] if verbose else []
     write([*_head(problem, config), *settings])
 
 
@@ -97,15 +82,15 @@ def show_first_screen(outcome: Outcome, folder: Path, *, steps: int | None) -> N
 
 def _head(problem: Problem, config: StudyConfig) -> list[Line]:
     """Under which conventions, which device and workload; whose losses, and what that law is known to get wrong."""
-    if is_of_the_paper(problem, config):
+    if sentences.is_of_the_paper(problem, config):
         name = "The paper's study"
     else:
         name = "On the device" if config.preset == "device" else "Paper's conventions"
     scenario, law = problem.scenario, problem.scenario.law
     formats = ", ".join(each.precision.name for each in scenario.formats or (scenario,))
     batch = f", batch {config.batch}" if config.batch > 1 else ""
-    only = "".join(f", {axis}={in_short(list(map(str, values)))}" for axis, values in config.only.items())
-    what = f"{devices_in_words(problem)}, {formats}, {config.request_words}{batch}{only}"
+    only = "".join(f", {axis}={sentences.in_short(list(map(str, values)))}" for axis, values in config.only.items())
+    what = f"{sentences.devices_in_words(problem)}, {formats}, {config.request_words}{batch}{only}"
     losses = f"Law {law.name}"
     losses = f"{losses}: {law.caveat}" if law.caveat else origin_line(law).partition(", residual")[0] or losses
     chosen = [f"auto: {config.auto}; docs/strategies.md#which-one"] if config.auto else []
@@ -120,7 +105,7 @@ def _sentences(texts: Sequence[str], indent: str = "") -> list[Line]:
 def _answer(outcome: Outcome) -> list[Line]:
     """The design, what it takes, how it compares, and every warning about it; of a study in which nothing fits, that."""
     if outcome.diagnosis is not None:
-        nothing = three_sentences(outcome)
+        nothing = answering.three_sentences(outcome)
         return [] if nothing is None else _sentences(nothing.sentences)
     pick = outcome.picks[0]
     if pick.answer is None:
@@ -143,7 +128,7 @@ def _answer(outcome: Outcome) -> list[Line]:
     ]
     further = [
         *_compared(outcome),
-        engines_line(problem, design),
+        answering.engines_line(problem, design),
         verdict_line(law),
         *blind_lines(law, outcome.blind),
     ]
@@ -156,7 +141,7 @@ def _takes(outcome: Outcome, design: Architectures, metrics: dict[str, float]) -
     """`Takes total time 487 of 500 ms, memory 6.1 of 8 GB; total time limits it.`, else what the next better design needs."""
     problem, changes = outcome.study.problem, outcome.changes
     limited = limits(problem, PickQuery(OWN, None))
-    names = minimised_or_limited(problem, metrics)
+    names = answering.minimised_or_limited(problem, metrics)
     words = WORDS | ({"memory_gb": "weights"} if "resident_gb" in names else {})
     figures = [_figure(problem, name, metrics[name], limited.get(name), words) for name in names]
     where = f"On {problem.pricing(design).device.name} it takes" if problem.scenario.devices else "Takes"
@@ -174,7 +159,7 @@ def _next_better(outcome: Outcome, words: Mapping[str, str]) -> str:
     problem, changes, every = outcome.study.problem, outcome.changes, outcome.evaluations
     if changes is not None:
         best = changes.best
-        better = "" if best is None else f"; better with {changed(problem, best)}: loss {best.loss:.2f}"
+        better = "" if best is None else f"; better with {answering.changed(problem, best)}: loss {best.loss:.2f}"
         return f"; no limit is reached{better}"
     answer = outcome.picks[0].answer
     assert answer is not None
@@ -271,7 +256,7 @@ def _doubt_of_loss(problem: Problem, design: Architectures) -> str:
     if law.extrapolates(design)[0]:
         return " (extrapolated: the law was fitted on other designs)"
     unknown = " (error unknown)" if law.residual_sd is None and not law.draws else ""
-    return unknown + ("; what rounding costs is not in it" if is_rounded_free(problem, design) else "")
+    return unknown + ("; what rounding costs is not in it" if answering.is_rounded_free(problem, design) else "")
 
 
 def _compared(outcome: Outcome) -> list[str]:
@@ -298,7 +283,7 @@ def _beside(outcome: Outcome, at: int, pick: Pick, model: Baseline) -> Iterator[
         return
     on = f", both on {tokens(law.tokens)}" if law.sees_tokens and law.tokens else ""
     name = "resident_gb" if complete else "memory_gb"
-    held = baseline_metric(outcome, model.architecture, name)
+    held = sentences.baseline_metric(outcome, model.architecture, name)
     memories = "" if held is None else f", {pick.answer.first[name]:.2f} for {held:.2f} GB"
     of_equal_memory, by_law = outcome.picks[at + 1].answer, _by_law(outcome, at + 1, model)
     equal = "no design fits"
@@ -335,7 +320,7 @@ def _details(outcome: Outcome, room: int) -> list[Line]:
     """What is missing where nothing fits, as much as there is room for."""
     assert outcome.diagnosis is not None
     details = lines(outcome.diagnosis, outcome.diagnosis_covers_space)
-    missing = [[], *_sentences(details[1:] if three_sentences(outcome) is not None else details)]
+    missing = [[], *_sentences(details[1:] if answering.three_sentences(outcome) is not None else details)]
     return [*missing[: max(room, LOWEST)], []]
 
 
@@ -353,7 +338,7 @@ def _tables(outcome: Outcome) -> list[Line]:
 
 def _plot(outcome: Outcome, height: int) -> list[Line]:
     """The frontier, the answer and the published models; nothing where there is no room for four lines of it."""
-    problem, front, axes = outcome.study.problem, outcome.frontier, plot_axes(outcome.frontier.objectives)
+    problem, front, axes = outcome.study.problem, outcome.frontier, sentences.plot_axes(outcome.frontier.objectives)
     if axes is None or height < LOWEST:
         return [[]]
     across, up = axes
@@ -362,7 +347,7 @@ def _plot(outcome: Outcome, height: int) -> list[Line]:
     if (answer := outcome.picks[0].answer) is not None:
         series.append(Series("best", "O", answer.metrics[across], answer.metrics[up], "bold yellow"))
     for model, mark in zip(outcome.study.baselines, cycle("◆◇▲△■□"), strict=False):
-        x, y = (baseline_metric(outcome, model.architecture, name) for name in (across, up))
+        x, y = (sentences.baseline_metric(outcome, model.architecture, name) for name in (across, up))
         if x is not None and y is not None:
             series.append(Series(model.label, mark, np.array([x]), np.array([y]), "bold magenta"))
     width = min(COLUMNS, columns()) - MARGIN - 1
@@ -376,7 +361,7 @@ def _ending(outcome: Outcome, folder: Path, most: int | None) -> list[Line]:
     texts = ("Files: ", linked(folder, f"{folder}/"), f" (picks.csv{page}); more: --verbose")
     files = wrapped([shown(part, sys.stdout) for part in texts], min(columns(), COLUMNS))
     steps = [["Next: ", shown(Styled(step, COMMAND), sys.stdout)] for step, _ in next_steps(outcome, folder)[:most]]
-    return [*_sentences(certainty(outcome, brief=True)), *files, *steps]
+    return [*_sentences(sentences.certainty(outcome, brief=True)), *files, *steps]
 
 
 def next_steps(outcome: Outcome, folder: Path) -> list[tuple[str, str]]:
@@ -412,7 +397,7 @@ def tighter(outcome: Outcome) -> str:
 
 def relaxed(diagnosis: Diagnosis, memory_gb: float) -> str:
     """The least relaxation of one budget that opens a design, else of all of them; "" where none is known to."""
-    there = dict.fromkeys(MEMORIES, memory_gb)  # a device has no more
+    there = dict.fromkeys(answering.MEMORIES, memory_gb)  # a device has no more
     alone = {r.budget: r.limit for r in diagnosis.relaxations if r.limit is not None and r.limit > r.budget.limit}
     alone = {b: limit for b, limit in alone.items() if limit <= there.get(b.metric, np.inf)}
     if alone:

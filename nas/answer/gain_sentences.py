@@ -6,16 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from nas.answer import sureness
 from nas.answer.design_words import describe, model_size
-from nas.answer.sureness import (
-    EVIDENCE,
-    Witness,
-    beside_evidence,
-    difference_in_words,
-    with_own_picks,
-    witness_in_numbers,
-    witnesses,
-)
 from nas.document.document import Section
 from nas.exact.device_gains import DeviceGain, on_its_device, with_more
 from nas.exact.gains import Gain, Gains
@@ -31,7 +23,7 @@ from search_spaces.layer_kinds import KIND_DEFAULTS
 from search_spaces.specification import FURTHER_AXES
 
 NOTHING = 1e-9  # nats, of what is solved by cuts
-Told = Mapping[Gain, Witness]  # what `evidence` says of gains
+Told = Mapping[Gain, sureness.Witness]  # what `evidence` says of gains
 
 
 def gains_told(problem: Problem, gains: Gains, loss: float) -> tuple[Section, dict[str, Any]]:
@@ -58,9 +50,9 @@ def gains_told(problem: Problem, gains: Gains, loss: float) -> tuple[Section, di
         lines.append(f"no axis: one step beyond any of them {_nothing(problem)} within the budgets")
     lines += ["* extrapolates the law"] * any(gain.extrapolates for gain in bought)
     doubted = [(each, PickQuery(OWN, None)) for each in told.values() if not each.confirms][:1]
-    for witness in with_own_picks(problem, doubted, gains.pick[:0]):
+    for witness in sureness.with_own_picks(problem, doubted, gains.pick[:0]):
         if witness is not None and witness.own is not None:
-            lines.append(f"The pick of {EVIDENCE} within the same budgets: {model_size(witness.own)}")
+            lines.append(f"The pick of {sureness.EVIDENCE} within the same budgets: {model_size(witness.own)}")
     content = {"loss": best, "budgets": budgets, "axes": [_in_numbers(gain, told) for gain in gains.axes]}
     return Section("What more would buy, solved exactly", tuple(lines)), content
 
@@ -97,13 +89,13 @@ def device_gains_told(
     return [Section(title, (*lines, *_as_much(gains)), folded=True)], content
 
 
-def _beside_pick(problem: Problem, pick: Evaluations, bought: Sequence[Gain]) -> dict[Gain, Witness]:
+def _beside_pick(problem: Problem, pick: Evaluations, bought: Sequence[Gain]) -> dict[Gain, sureness.Witness]:
     """What `evidence` says of designs that were bought beside a pick of one row; none under a law that rests on it."""
     if not bought:
         return {}
     designs = Architectures.concatenate(map(_architecture, bought))
     own = problem.architectures(np.repeat(pick.genotypes, len(bought), axis=0))
-    by_gain = zip(bought, witnesses(problem.scenario.law, designs, own), strict=True)
+    by_gain = zip(bought, sureness.witnesses(problem.scenario.law, designs, own), strict=True)
     return {gain: witness for gain, witness in by_gain if witness is not None}
 
 
@@ -115,14 +107,14 @@ def _in_words(gain: Gain, told: Told) -> str:
     """`loss 2.8910 nats (−0.0074 nats) by 32 layers, …`, and what `evidence` says of it."""
     star = "*" if gain.extrapolates else ""
     by = f"loss {gain.loss:.4f}{star} nats (−{gain.gain:.2g} nats) by {describe(_architecture(gain).on(''))}"
-    return by + beside_evidence(told.get(gain), brief=True)
+    return by + sureness.beside_evidence(told.get(gain), brief=True)
 
 
 def _in_numbers(gain: Gain | None, told: Told) -> dict[str, Any] | None:
     """What was bought as JSON content, with what `evidence` says of it; None of nothing."""
     if gain is None:
         return None
-    return vars(gain) | ({"evidence": witness_in_numbers(told[gain])} if gain in told else {})
+    return vars(gain) | ({"evidence": sureness.witness_in_numbers(told[gain])} if gain in told else {})
 
 
 def _architecture(gain: Gain) -> Architectures:
@@ -135,7 +127,7 @@ def _line(problem: Problem, gained: DeviceGain, told: Told) -> str:
     if gained.bought is None:
         return line + _nothing(problem)
     line += _in_words(gained.bought, told)
-    line += "" if gained.difference is None else f"; {difference_in_words(gained.difference)}"
+    line += "" if gained.difference is None else f"; {sureness.difference_in_words(gained.difference)}"
     if gained.by_range is None:
         return line
     return f"{line}; {gained.by_range[0]:.2g} to {gained.by_range[1]:.2g} over the measured range of times"

@@ -16,22 +16,12 @@ from nas.errors import UsageError
 from nas.exact.expected_regret import ExpectedRegret, least_expected_regret, least_expected_regrets
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import SMALL, ExactSolution, quick_frontier
+from nas.problem import uncertainty as law_doubt
 from nas.problem.diagnosis import Diagnosis
 from nas.problem.evaluations import Distance, Evaluations, Scale, distance, frontier_rows
 from nas.problem.law_caveats import blind_axes
 from nas.problem.picks import Pick, PickRule, answers
 from nas.problem.problem import UNCOVERED, Problem
-from nas.problem.uncertainty import (
-    FROM_LOSS,
-    Difference,
-    NotToldApart,
-    from_models,
-    has_doubt,
-    misfit,
-    not_told_apart_from,
-    tied,
-    uncertainty,
-)
 from nas.record.store import known_in
 from nas.search.assembly import Study, under_preset
 from nas.search.discovery import penalised
@@ -168,13 +158,15 @@ class Outcome:
     def optimal(self) -> FloatArray | None:
         """The probability that each design of the frontier is one, over the law's draws; None without draws."""
         problem, every = self.study.problem, self.evaluations
-        unsure = uncertainty(problem.scenario.law, lambda rows: problem.architectures(every.genotypes[rows]), every)
+        unsure = law_doubt.uncertainty(
+            problem.scenario.law, lambda rows: problem.architectures(every.genotypes[rows]), every
+        )
         return None if unsure is None else unsure.probability()[self.rows]
 
     @cached_property
     def doubt(self) -> "Doubt | None":
         """How sure the law is of the answer; None of one that does not say it."""
-        return Doubt(self) if has_doubt(self.study.problem.scenario.law) else None
+        return Doubt(self) if law_doubt.has_doubt(self.study.problem.scenario.law) else None
 
     @cached_property
     def witnesses(self) -> tuple[Witness | None, ...]:
@@ -287,17 +279,17 @@ class Doubt:
 
     @property
     def _on_loss(self) -> bool:
-        return bool({name.partition("@")[0] for name in self.of.frontier.objectives} & set(FROM_LOSS))
+        return bool({name.partition("@")[0] for name in self.of.frontier.objectives} & set(law_doubt.FROM_LOSS))
 
     @cached_property
-    def differences(self) -> tuple[dict[str, Difference], ...]:
+    def differences(self) -> tuple[dict[str, law_doubt.Difference], ...]:
         """Per pick those from each published model, by its label; of all picks at once, since losses are drawn law by law."""
         problem, picks = self.of.study.problem, self.of.picks
-        by_pick: list[dict[str, Difference]] = [{} for _ in picks]
+        by_pick: list[dict[str, law_doubt.Difference]] = [{} for _ in picks]
         answered = {at: pick.answer.genotypes for at, pick in enumerate(picks) if pick.answer is not None}
         if answered:
             designs = problem.architectures(np.concatenate(list(answered.values())))
-            for label, column in from_models(problem.scenario.law, designs, self.of.study.baselines).items():
+            for label, column in law_doubt.from_models(problem.scenario.law, designs, self.of.study.baselines).items():
                 for at, difference in zip(answered, column, strict=True):
                     by_pick[at][label] = difference
         return tuple(by_pick)
@@ -306,7 +298,11 @@ class Doubt:
     def groups(self) -> IntArray | None:
         """Of the frontier's designs those that are not told apart, -1 outside of the evidence; None without a loss among the objectives."""
         problem = self.of.study.problem
-        return tied(problem.scenario.law, problem.architectures(self.of.frontier.genotypes)) if self._on_loss else None
+        return (
+            law_doubt.tied(problem.scenario.law, problem.architectures(self.of.frontier.genotypes))
+            if self._on_loss
+            else None
+        )
 
     @property
     def steps(self) -> int:
@@ -320,15 +316,15 @@ class Doubt:
         if not problem.scenario.law.draws or answer is None:
             return None
         losses = problem.scenario.law.drawn_losses(problem.architectures(answer.genotypes))
-        return float(np.hypot(spread(losses[:, 0]), misfit(problem.scenario.law)))
+        return float(np.hypot(spread(losses[:, 0]), law_doubt.misfit(problem.scenario.law)))
 
     @cached_property
-    def not_told_apart(self) -> NotToldApart | None:
+    def not_told_apart(self) -> law_doubt.NotToldApart | None:
         """The evaluated designs that the law cannot tell from the first pick."""
         answer = self.of.picks[0].answer
         if not self._on_loss or answer is None:
             return None
-        return not_told_apart_from(self.of.study.problem, answer, self.of.evaluations)
+        return law_doubt.not_told_apart_from(self.of.study.problem, answer, self.of.evaluations)
 
     @cached_property
     def regrets(self) -> tuple[PickRegret | None, ...]:

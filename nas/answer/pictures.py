@@ -14,20 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as MplPath
 
+from nas.answer import plot_data
 from nas.answer.outcome import Outcome
 from nas.answer.palette import BASELINE, BEYOND, EVALUATED, EXACT, FRONTIER, INK, LABELS, OF_DEVICES, PICK, STYLE, label
-from nas.answer.plot_data import (
-    Convergence,
-    answered_designs,
-    baseline_points,
-    beyond_evidence,
-    convergence,
-    evolution,
-    evolving,
-    frontier_name,
-    running_median,
-    thinned,
-)
 from nas.answer.sentences import devices_in_words, plot_axes
 from nas.files.figures import plain, plain_decades, save, styled
 from nas.files.own_files import inner_folder
@@ -53,7 +42,7 @@ def draw_all(outcome: Outcome, folder: Path) -> None:
         if plot_axes(outcome.frontier.objectives) is not None:
             save(frontier_figure(outcome), folder / "frontier")
             save(evolution_figure(outcome), folder / "evolution")
-        if (found := convergence(outcome)) is not None:
+        if (found := plot_data.convergence(outcome)) is not None:
             save(convergence_figure(outcome, found), folder / "convergence")
 
 
@@ -115,14 +104,14 @@ def _with_unit(problem: Problem, metric: str) -> str:
 def _mark_evaluated(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
     """A small dot for each feasible architecture."""
     feasible = np.flatnonzero(outcome.evaluations.feasible)
-    rows, metrics = feasible[thinned(len(feasible))], outcome.evaluations.metrics
+    rows, metrics = feasible[plot_data.thinned(len(feasible))], outcome.evaluations.metrics
     x, y = metrics[across][rows], metrics[up][rows]
     ax.scatter(x, y, s=3, color=EVALUATED, linewidths=0, label="evaluated", rasterized=True)
 
 
 def _mark_beyond(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
     """A cross for each design that would be on the frontier were it not outside of the law's evidence."""
-    beyond = beyond_evidence(outcome)
+    beyond = plot_data.beyond_evidence(outcome)
     if len(beyond):
         x, y = beyond.metrics[across], beyond.metrics[up]
         ax.scatter(x, y, s=14, marker="x", color=BEYOND, linewidths=0.7, label="outside the evidence", rasterized=True)
@@ -133,7 +122,7 @@ def _mark_exact(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
     if outcome.exact is None:
         return
     exact = outcome.exact.frontier
-    rows, many = thinned(len(exact)), len(exact) > VECTORS
+    rows, many = plot_data.thinned(len(exact)), len(exact) > VECTORS
     x, y = exact.metrics[across][rows], exact.metrics[up][rows]
     rings: Any = {"s": 26, "facecolors": "none", "edgecolors": EXACT, "linewidths": 0.7}
     ax.scatter(x, y, label="exact frontier", rasterized=many, **rings)
@@ -142,14 +131,14 @@ def _mark_exact(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
 def _mark_frontier(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
     """The run's frontier, joined by steps where it is a curve: each loss holds until a further cost buys a lower one."""
     found = outcome.frontier
-    rows, many = thinned(len(found)), len(found) > VECTORS
+    rows, many = plot_data.thinned(len(found)), len(found) > VECTORS
     x, y = found.metrics[across][rows], found.metrics[up][rows]
     order = np.lexsort((-y, x))
     steps = {"linestyle": "-", "linewidth": 0.8, "drawstyle": "steps-post"}
     joined: Any = steps if len(found.objectives) == 2 else {"linestyle": ""}
     several = "device" in outcome.study.problem.space.settings
     unseen = several and len(found.objectives) > 2  # neither a line nor, under those of devices, dots
-    name, size = "_" if unseen else frontier_name(outcome), 0.0 if several else 2.4
+    name, size = "_" if unseen else plot_data.frontier_name(outcome), 0.0 if several else 2.4
     ax.plot(x[order], y[order], marker="o", markersize=size, color=FRONTIER, label=name, rasterized=many, **joined)
     if several:
         _mark_devices(ax, outcome, rows, across, up, rasterized=many)
@@ -174,7 +163,7 @@ def _mark_devices(
 
 
 def _mark_baselines(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
-    for known in baseline_points(outcome, across, up):
+    for known in plot_data.baseline_points(outcome, across, up):
         star = "*" if known.extrapolates else ""
         ax.scatter([known.x], [known.y], marker="D", s=34, color=BASELINE, zorder=5)
         text, at = plain(known.label + star), (known.x, known.y)
@@ -184,7 +173,7 @@ def _mark_baselines(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
 def _mark_picks(ax: Axes, outcome: Outcome, across: str, up: str) -> None:
     """A ring around each pick, with everything that it answers; the axes' limits must be set, since names keep clear of one another."""
     labels: dict[tuple[float, float], list[str]] = {}
-    for row, asked in answered_designs(outcome):
+    for row, asked in plot_data.answered_designs(outcome):
         labels.setdefault((float(row.metrics[across][0]), float(row.metrics[up][0])), []).extend(asked)
     for at in labels:
         ax.scatter(*at, marker="o", s=42, facecolors="none", edgecolors=PICK, linewidths=1.3, zorder=6)
@@ -212,14 +201,16 @@ def evolution_figure(outcome: Outcome) -> Figure:
     """How depth, width, experts, FFN ratio and KV heads change along the frontier."""
     axes_names = plot_axes(outcome.frontier.objectives)
     assert axes_names is not None
-    x, parameters = evolution(outcome, thinned(len(outcome.frontier)), axes_names[0])
-    drawn = evolving(outcome)
+    x, parameters = plot_data.evolution(outcome, plot_data.thinned(len(outcome.frontier)), axes_names[0])
+    drawn = plot_data.evolving(outcome)
     figure, many = Figure(figsize=(6.4, 7.2 * len(drawn) / 5)), len(x) > VECTORS
     figure.subplots_adjust(left=0.11, right=0.98, bottom=0.07, top=0.95, hspace=0.16)
     panels: Sequence[Axes] = figure.subplots(len(drawn), 1, sharex=True)
     dots: Any = {"s": 3 if many else 7, "color": FRONTIER, "alpha": 0.2 if many else 0.45, "linewidths": 0}
     for ax, (name, text) in zip(panels, drawn, strict=True):
-        ax.plot(x, running_median(parameters[name]), color=MEDIAN if many else FRONTIER, linewidth=1.2, zorder=3)
+        ax.plot(
+            x, plot_data.running_median(parameters[name]), color=MEDIAN if many else FRONTIER, linewidth=1.2, zorder=3
+        )
         ax.scatter(x, parameters[name], rasterized=many, **dots)
         ax.set_ylabel(text)
         ax.yaxis.set_label_coords(-0.075, 0.5)
@@ -230,7 +221,7 @@ def evolution_figure(outcome: Outcome) -> Figure:
     return figure
 
 
-def convergence_figure(outcome: Outcome, found: Convergence) -> Figure:
+def convergence_figure(outcome: Outcome, found: plot_data.Convergence) -> Figure:
     """Hypervolume gap to exact, or hypervolume, over distinct evaluations."""
     figure, ax = framed(3.4, left=0.13)
     ax.plot(found.counts, found.values, marker="o", markersize=3, color=FRONTIER)
@@ -293,10 +284,10 @@ def picture_in_words(names: tuple[str, str], frontier: Evaluations, units: Mappi
 def _draw(ax: Axes, names: tuple[str, str], frontier: Evaluations, evaluated: Evaluations | None) -> None:
     if evaluated is not None:
         rows = np.flatnonzero(evaluated.feasible)
-        x, y = (evaluated.metrics[name][rows[thinned(len(rows), MOST_BEHIND)]] for name in names)
+        x, y = (evaluated.metrics[name][rows[plot_data.thinned(len(rows), MOST_BEHIND)]] for name in names)
         _dots(ax, x, y, BEHIND, "evaluated")
     across, up = (frontier.metrics[name] for name in names)
-    order = np.lexsort((-up, across))[thinned(len(frontier), MOST)]
+    order = np.lexsort((-up, across))[plot_data.thinned(len(frontier), MOST)]
     if len(frontier.objectives) == 2:
         ax.plot(across[order], up[order], linewidth=1.4, drawstyle="steps-post", color=FOUND, label="frontier")
     else:

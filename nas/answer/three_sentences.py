@@ -5,19 +5,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from nas.answer import sureness
 from nas.answer.changes import NOTHING, Change, Changes, changes_of
 from nas.answer.design_words import describe_in_words, figure, figure_of
 from nas.answer.device_times import PREFIX, TIMES, alike, device_times, limits, ranges_of_what, times_of
 from nas.answer.outcome import Outcome
 from nas.answer.sentences import devices_in_words, formats_in_words
-from nas.answer.sureness import (
-    Witness,
-    beside_evidence,
-    difference_in_numbers,
-    difference_in_words,
-    of_picks,
-    witness_in_numbers,
-)
 from nas.exact.gains import DIFFERENT
 from nas.exact.infeasibility import diagnosed
 from nas.exact.solution import pick_of
@@ -94,7 +87,7 @@ def solved_answer(study: Study, frontier: Evaluations) -> ThreeSentences | None:
     pick = Pick(PickQuery(OWN, None), best)
     there = device_times(under_preset(study, "device"), pick)
     changes = changes_of(study, best, frontier, solved=True) if rule.least == "loss" else None
-    (witness,) = of_picks(problem, study.baselines, [pick], frontier)
+    (witness,) = sureness.of_picks(problem, study.baselines, [pick], frontier)
     there = {} if alike(problem, [(pick, there)]) else there
     return answer_of(problem, best, changes, study.baselines, there, witness)
 
@@ -110,8 +103,8 @@ def answer_in_numbers(outcome: Outcome) -> dict[str, Any] | None:
     tried = []
     for each in changes.tried:
         row = {name: value for name, value in vars(each).items() if name != "witness"}
-        row["difference"] = None if each.difference is None else difference_in_numbers(each.difference)
-        tried.append(row | ({} if each.witness is None else {"evidence": witness_in_numbers(each.witness)}))
+        row["difference"] = None if each.difference is None else sureness.difference_in_numbers(each.difference)
+        tried.append(row | ({} if each.witness is None else {"evidence": sureness.witness_in_numbers(each.witness)}))
     return content | {
         "binding": [budget.metric for budget in changes.binding],
         "changes": tried,
@@ -128,13 +121,13 @@ def answer_of(
     changes: Changes | None,
     baselines: Sequence[Baseline] = (),
     on_device: Mapping[str, float] | None = None,
-    witness: Witness | None = None,
+    witness: sureness.Witness | None = None,
 ) -> ThreeSentences:
     """The answer whose design is a pick, one row; `on_device`: its times under preset `device` where they are others, ms; `witness`: of it beside the first model."""
     chosen, m = problem.architectures(pick.genotypes), pick.first
     first = next(iter(from_models(problem.scenario.law, chosen, baselines[:1]).items()), None)
-    beside = "" if first is None else f"; against {first[0]} trained alike {difference_in_words(first[1][0])}"
-    beside += beside_evidence(witness) if beside else ""
+    beside = "" if first is None else f"; against {first[0]} trained alike {sureness.difference_in_words(first[1][0])}"
+    beside += sureness.beside_evidence(witness) if beside else ""
     train, takes = _train(problem, chosen, m["loss"], beside), _takes(problem, chosen, m, changes, on_device or {})
     return ThreeSentences(train, takes, _buys(problem, m["loss"], changes))
 
@@ -315,13 +308,17 @@ def _buys(problem: Problem, loss: float, changes: Changes | None) -> str:
         each = " nor ".join(changed(problem, change) for change in tried)
         beyond = "; beyond the evidence it is not known" if problem.fenced else ""
         return f"{missed}No one change lowers the loss among {among}: not {each}{beyond}{left}."
-    gained = f" ({_nats(problem, best)})" if best.difference is None else f", {difference_in_words(best.difference)}"
+    gained = (
+        f" ({_nats(problem, best)})"
+        if best.difference is None
+        else f", {sureness.difference_in_words(best.difference)}"
+    )
     to = f"{WITH.get(best.kind, '')}, to loss {best.loss:.4f}{'*' * best.extrapolates}"
     others = [
-        f"{changed(problem, each)} {_nats(problem, each)}{beside_evidence(each.witness, brief=True)}"
+        f"{changed(problem, each)} {_nats(problem, each)}{sureness.beside_evidence(each.witness, brief=True)}"
         for each in tried[1:]
     ]
-    bought = f"{changed(problem, best)}{to}{gained}{beside_evidence(best.witness)}"
+    bought = f"{changed(problem, best)}{to}{gained}{sureness.beside_evidence(best.witness)}"
     further = f"; {', '.join(others)}" if others else ""
     return f"{missed}Of {among}, one change buys most: {bought}{further}{left}."
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from nas.answer import sureness
 from nas.answer.answer_document import LOSS
 from nas.answer.carried_study import exported_design, list_of, study_of_file
 from nas.answer.design_words import blind_spots, count, describe, figure_of, head, unpriced
@@ -14,15 +15,6 @@ from nas.answer.past_run import recorded_run, study_of
 from nas.answer.plot_data import HEADER, cells, thinned
 from nas.answer.score_tables import design_table, in_numbers, score_section, scored
 from nas.answer.sentences import headline, law_in_head
-from nas.answer.sureness import (
-    Witness,
-    beside_evidence,
-    difference_in_numbers,
-    difference_in_words,
-    model_witnesses,
-    parts_lines,
-    witness_in_numbers,
-)
 from nas.answer.under_laws import design_lines
 from nas.commands.requests import ExplainRequest
 from nas.document.document import SHARED, Cell, Column, Document, Part, Section, Table, figures
@@ -89,7 +81,7 @@ def _document(request: ExplainRequest, study: Study, named: Baseline, chosen: Ar
         raise UsageError(str(error)) from None
     law = problem.pricing(chosen).law
     differences = {label: rows[0] for label, rows in from_models(law, chosen, others).items()}
-    witnesses = {label: rows[0] for label, rows in model_witnesses(law, chosen, others).items()}
+    witnesses = {label: rows[0] for label, rows in sureness.model_witnesses(law, chosen, others).items()}
     remarks = _file_lines(request, study.config.precision) + _remarks(study, named, chosen, differences, witnesses)
     more, bought = _more(_within(problem, request.how), float(e.metrics["loss"]))
     rivals = design_lines(problem, study.laws, chosen) if study.laws else []
@@ -104,8 +96,8 @@ def _document(request: ExplainRequest, study: Study, named: Baseline, chosen: Ar
         "remarks": remarks,
         "contexts": [asdict(row) for row in longer],
         "under_laws": rivals,
-        "differences": {label: difference_in_numbers(own) for label, own in differences.items()},
-        "evidence": {label: witness_in_numbers(own) for label, own in witnesses.items() if own is not None},
+        "differences": {label: sureness.difference_in_numbers(own) for label, own in differences.items()},
+        "evidence": {label: sureness.witness_in_numbers(own) for label, own in witnesses.items() if own is not None},
         "scores": {} if of_tasks is None else in_numbers(of_tasks, 0),
     }
     data = {"architecture": named.label, **asdict(e), **{name: part for name, part in parts.items() if part}, **bought}
@@ -135,7 +127,7 @@ def _remarks(
     named: Baseline,
     chosen: Architectures,
     differences: Mapping[str, Difference],
-    witnesses: Mapping[str, Witness | None],
+    witnesses: Mapping[str, sureness.Witness | None],
 ) -> list[str]:
     """What must be said of the model and its times, and how its loss differs from published models'."""
     scenario, sparse = study.problem.pricing(chosen), bool(chosen.n_experts[0] > 1)
@@ -153,10 +145,10 @@ def _remarks(
         *(f"Warning: {text}" for text in doubtful_times(scenario, experts=sparse)),
         *about_energy(scenario, experts=sparse),
         *(
-            f"Against {label} trained alike: {difference_in_words(own)}{beside_evidence(witnesses.get(label))}"
+            f"Against {label} trained alike: {sureness.difference_in_words(own)}{sureness.beside_evidence(witnesses.get(label))}"
             for label, own in differences.items()
         ),
-        *parts_lines(scenario.law, chosen, [model for model in study.baselines if model.label in differences]),
+        *sureness.parts_lines(scenario.law, chosen, [model for model in study.baselines if model.label in differences]),
     ]
 
 

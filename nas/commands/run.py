@@ -26,25 +26,12 @@ from nas.record import folder as run_folder
 from nas.record.folder import Manifest, OpenRun
 from nas.record.identity import at_start, difference, fingerprints
 from nas.record.store import FILE, Recorded, RunStore, begun, final, known_in
+from nas.search import lifecycle
 from nas.search.archive import RunningFrontier
 from nas.search.assembly import Study, assemble
 from nas.search.cluster import ClusterPool, pool_of
 from nas.search.discovery import ChosenStrategy
 from nas.search.known_results import Known
-from nas.search.lifecycle import (
-    OWN_LOOP,
-    changed_modules,
-    continuing,
-    create_run,
-    read_manifest,
-    retry_failed,
-    retrying,
-    search_of,
-    store_of,
-    terminable,
-    try_update,
-    version_changes,
-)
 from nas.search.loop import Limits, Search
 from nas.search.reading import refuse_without_workers
 from nas.search.worker_pool import WorkerPool
@@ -106,7 +93,7 @@ def _without_values(outcome: Outcome, folder: Path) -> str:
     reasons = outcome.evaluations.reasons or ()
     reason, times = Counter(reasons).most_common(1)[0]
     count = f"{len(outcome.evaluations):,} failure{'s' * (len(outcome.evaluations) > 1)}"
-    remedy = f"correct it, then go on with: {retrying(folder, outcome.study.config)}"
+    remedy = f"correct it, then go on with: {lifecycle.retrying(folder, outcome.study.config)}"
     if is_mute(outcome.study.problem, outcome.evaluations.genotypes[reasons.index(reason)]):
         covered = len(outcome.evaluations) == outcome.study.problem.space.size
         remedy = "choose another law or a space of such designs"
@@ -166,7 +153,7 @@ def ran(study: Study, request: RunRequest, ending: Concluding = concluded) -> tu
 def begin(study: Study, folder: Path, request: RunRequest, besides: Attached, ending: Concluding = concluded) -> Any:
     """Lay out a run folder and search."""
     announce(study, request)
-    store, manifest = create_run(study, folder)
+    store, manifest = lifecycle.create_run(study, folder)
     return searched(study, store, None, manifest, request, besides, ending)
 
 
@@ -193,18 +180,18 @@ def resumed(request: RunRequest, folder: Path, given: Study | None = None) -> tu
             raise UsageError(
                 f"evaluations: expected at least {recorded.charged}, which {folder} holds, got {study.limit}; ask for more"
             )
-        manifest = read_manifest(folder, study)
-        if manifest.content.get("evaluated_by") == OWN_LOOP:
+        manifest = lifecycle.read_manifest(folder, study)
+        if manifest.content.get("evaluated_by") == lifecycle.OWN_LOOP:
             raise UsageError(
-                f"resume: expected a run of plas run, got {folder}, whose values {OWN_LOOP} was told; go on with it there"
+                f"resume: expected a run of plas run, got {folder}, whose values {lifecycle.OWN_LOOP} was told; go on with it there"
             )
         refuse_moving(manifest, request)
         besides = attached(study, folder, recorded)
         announce(study, request)
-        store = store_of(study.problem, folder)
-        if (changed := version_changes(manifest, study)) and not request.quiet:
+        store = lifecycle.store_of(study.problem, folder)
+        if (changed := lifecycle.version_changes(manifest, study)) and not request.quiet:
             notice(f"Warning: versions differ from the run's ({changed}); replay will stop where a proposal differs")
-        if (changed := changed_modules(manifest, study.problem)) and not request.quiet:
+        if (changed := lifecycle.changed_modules(manifest, study.problem)) and not request.quiet:
             notice(
                 f"Warning: {changed} has changed since the run began; what was evaluated before stays as it was: "
                 f"{command('run')} --config {in_a_command(folder)} evaluates all anew"
@@ -261,10 +248,10 @@ def searched(
             place(manifest, study, besides.pool, request)
             if request.retry_failed:
                 store.under_way.forget_failures()
-            search = search_of(study, store, recorded, besides.pool, solving.settled)
-            with terminable():
+            search = lifecycle.search_of(study, store, recorded, besides.pool, solving.settled)
+            with lifecycle.terminable():
                 if request.retry_failed and recorded is not None:
-                    retry_failed(search, store, recorded)
+                    lifecycle.retry_failed(search, store, recorded)
                 reason = search.run(limits, report)
             outcome = ending(search, study, store, manifest.path, reason, request)
     manifest.update(state="finished", ended=run_folder.now(), stop_reason=reason)
@@ -281,19 +268,19 @@ def left_to_continue(manifest: Manifest, store: RunStore, ticker: Ticker, config
         manifest.update(state="interrupted", ended=run_folder.now())
         raise KeyboardInterrupt(
             f"Interrupted after {len(batches := store.batches()) - known_in(batches):,} evaluations, all kept. "
-            f"Continue with: {continuing(manifest.path, config)}"
+            f"Continue with: {lifecycle.continuing(manifest.path, config)}"
         ) from None
     except AllFailedError as error:
         ticker.close()
-        try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=str(error))
-        raise UsageError(f"{error}; correct it, then go on with: {retrying(manifest.path, config)}") from None
+        lifecycle.try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=str(error))
+        raise UsageError(f"{error}; correct it, then go on with: {lifecycle.retrying(manifest.path, config)}") from None
     except ForeignError as error:
         ticker.close()
-        try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=str(error))
-        raise ForeignError(f"{error}, then go on with: {continuing(manifest.path, config)}") from error
+        lifecycle.try_update(manifest, state="failed", ended=run_folder.now(), stop_reason=str(error))
+        raise ForeignError(f"{error}, then go on with: {lifecycle.continuing(manifest.path, config)}") from error
     except BaseException:
         ticker.close()
-        try_update(manifest, state="failed", ended=run_folder.now())
+        lifecycle.try_update(manifest, state="failed", ended=run_folder.now())
         raise
 
 

@@ -6,31 +6,13 @@ from typing import Literal
 
 import numpy as np
 
+from nas.answer import past_run, sureness
 from nas.answer.answer_document import LOSS, OF_FIRST, regret_in_words
 from nas.answer.carried_study import write_with_study
 from nas.answer.design_words import count, describe
 from nas.answer.outcome import solved_regret
 from nas.answer.outcome_files import regret_in_numbers
-from nas.answer.past_run import (
-    RecordedRun,
-    recorded_run,
-    requeried,
-    solvable,
-    solved_along,
-    solved_within,
-    study_of,
-    with_quantiles,
-)
 from nas.answer.score_tables import Scored, design_table, score_columns, score_section, scored, step_table
-from nas.answer.sureness import (
-    EVIDENCE,
-    OUTSIDE,
-    difference_columns,
-    difference_in_words,
-    evidence_columns,
-    model_witnesses,
-    witness_in_words,
-)
 from nas.answer.under_laws import caveats, pick_under, regret_columns
 from nas.commands.requests import SelectRequest
 from nas.document.document import SHARED, Cell, Column, Document, Section, Table
@@ -39,19 +21,13 @@ from nas.exact.alternative_laws import along
 from nas.exact.infeasibility import diagnosed
 from nas.exact.sweeps import parse_sweep, swept
 from nas.files.tables import refuse_existing
+from nas.problem import uncertainty as law_doubt
 from nas.problem.diagnosis import diagnose, lines
 from nas.problem.law_caveats import active_experts_lines, blind_axes, blind_lines
 from nas.problem.objective import Budget, unit_of
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.quantiles import ships
-from nas.problem.uncertainty import (
-    cheapest,
-    cost_among,
-    from_models,
-    tied,
-    uncertainty,
-)
 from nas.study.metrics import check_form, parse_budget, select
 from nas.terminal.console import notice, say_json
 from nas.terminal.tables import show
@@ -60,7 +36,7 @@ from objectives.quantities import day_in_words
 from search_spaces.arrays import AnyArray, FloatArray, IntArray, python_value
 
 Leading = dict[str, list[Cell]]  # columns before those of the run, by their heads
-SPARE = ("tied_group", "probability_optimal", EVIDENCE)  # columns that a narrow screen goes without
+SPARE = ("tied_group", "probability_optimal", sureness.EVIDENCE)  # columns that a narrow screen goes without
 OF_STEPS = "Of each step of the frontier that the law tells apart the cheapest alone"
 
 
@@ -80,16 +56,16 @@ def choose(request: SelectRequest) -> None:
     if request.out is not None:
         refuse_existing("--out", request.out)
     limits = [*request.budgets, request.how.partition(":")[2], request.sweep or ""]
-    run = with_quantiles(recorded_run(request.run), limits)
+    run = past_run.with_quantiles(past_run.recorded_run(request.run), limits)
     budgets = _budgets(run, request.budgets)
-    run, problem = _in_formats(request, run) if request.formats else (run, solvable(run))
+    run, problem = _in_formats(request, run) if request.formats else (run, past_run.solvable(run))
     if request.sweep is not None:
         _sweep(request, run, problem, budgets)
         return
     pick = _pick_of(request.how, run)
     changed = budgets != run.evaluations.budgets
     if problem is not None and (changed or pick is not None or request.formats):
-        run = solved_within(run, problem, budgets, pick)
+        run = past_run.solved_within(run, problem, budgets, pick)
     else:
         run = replace(run, evaluations=replace(run.evaluations, budgets=budgets))
     rows = np.zeros(0, dtype=np.int64)
@@ -107,11 +83,13 @@ def choose(request: SelectRequest) -> None:
     _give(request, run, rows, columns, _before(sure) | short | _before(under), lines, ties)
 
 
-def _of_tasks(request: SelectRequest, run: RecordedRun, rows: IntArray) -> tuple[Scored | None, dict[str, AnyArray]]:
+def _of_tasks(
+    request: SelectRequest, run: past_run.RecordedRun, rows: IntArray
+) -> tuple[Scored | None, dict[str, AnyArray]]:
     """Scores of tasks of the chosen, by the flag's file or the run's study, and their columns; nothing where neither names any."""
     if request.scores is None and not run.run.resolved.get("scores"):
         return None, {}
-    study = study_of(run, {} if request.scores is None else {"scores": request.scores}, [])
+    study = past_run.study_of(run, {} if request.scores is None else {"scores": request.scores}, [])
     try:
         scores = scored(study, run.architectures(rows), study.baselines if len(rows) == 1 else ())
     except ValueError as error:
@@ -119,9 +97,9 @@ def _of_tasks(request: SelectRequest, run: RecordedRun, rows: IntArray) -> tuple
     return scores, {} if scores is None else score_columns(scores)
 
 
-def _in_formats(request: SelectRequest, run: RecordedRun) -> tuple[RecordedRun, Problem]:
+def _in_formats(request: SelectRequest, run: past_run.RecordedRun) -> tuple[past_run.RecordedRun, Problem]:
     """The recorded question in other formats, and its problem."""
-    again, study = requeried(run, request.formats)
+    again, study = past_run.requeried(run, request.formats)
     if not request.quiet:
         for text in study.notices:
             notice(f"Warning: {text}")
@@ -136,22 +114,26 @@ def _before(columns: Mapping[str, AnyArray]) -> Leading:
     }
 
 
-def _apart(run: RecordedRun, rows: IntArray) -> tuple[dict[str, AnyArray], Leading]:
+def _apart(run: past_run.RecordedRun, rows: IntArray) -> tuple[dict[str, AnyArray], Leading]:
     """How the losses of the chosen differ from published models', and under `evidence` beside another law: in columns, the first model's in text."""
     designs = run.architectures(rows)
-    differences = from_models(run.law, designs, run.baselines)
-    witnesses = model_witnesses(run.law, designs, run.baselines)
-    columns = difference_columns(differences) | evidence_columns(witnesses)
+    differences = law_doubt.from_models(run.law, designs, run.baselines)
+    witnesses = sureness.model_witnesses(run.law, designs, run.baselines)
+    columns = sureness.difference_columns(differences) | sureness.evidence_columns(witnesses)
     if not differences:
         return columns, {}
     label, first = next(iter(differences.items()))
-    short: Leading = {OF_FIRST.format(label): [difference_in_words(each, brief=True) for each in first]}
-    of_evidence: list[Cell] = [witness_in_words(each, brief=True) for each in witnesses.get(label, ())]
-    return columns, short | ({EVIDENCE: of_evidence} if of_evidence else {})
+    short: Leading = {OF_FIRST.format(label): [sureness.difference_in_words(each, brief=True) for each in first]}
+    of_evidence: list[Cell] = [sureness.witness_in_words(each, brief=True) for each in witnesses.get(label, ())]
+    return columns, short | ({sureness.EVIDENCE: of_evidence} if of_evidence else {})
 
 
 def _under_laws(
-    request: SelectRequest, run: RecordedRun, rows: IntArray, pick: Budget | None, costs: FloatArray | None = None
+    request: SelectRequest,
+    run: past_run.RecordedRun,
+    rows: IntArray,
+    pick: Budget | None,
+    costs: FloatArray | None = None,
 ) -> tuple[dict[str, FloatArray], list[str]]:
     """Regrets of the chosen under each law of the flags or the run, and notes on them.
 
@@ -159,7 +141,7 @@ def _under_laws(
     """
     if request.laws is None and not run.run.resolved.get("laws"):
         return {}, []
-    study = study_of(run, {} if request.laws is None else {"laws": request.laws}, [])
+    study = past_run.study_of(run, {} if request.laws is None else {"laws": request.laws}, [])
     problem = replace(
         study.problem, budgets=tuple(b for b in run.evaluations.budgets if ships(b.metric, run.workload.figures))
     )
@@ -167,7 +149,9 @@ def _under_laws(
     if _is_pick(request.how):
         values, lines = pick_under(problem, study.laws, PickRule(pick), design)
         return regret_columns(study.laws, values), lines
-    metric = cost_among(tuple(name for name in run.evaluations.objectives if ships(name, run.workload.figures)))
+    metric = law_doubt.cost_among(
+        tuple(name for name in run.evaluations.objectives if ships(name, run.workload.figures))
+    )
     metric = metric if request.sweep is None else request.sweep.partition("=")[0].strip()
     at = run.evaluations.metrics[metric][rows] if costs is None else costs
     values = along(problem, study.laws, metric).regrets(design, at)
@@ -175,38 +159,38 @@ def _under_laws(
 
 
 def _expected_regret(
-    request: SelectRequest, run: RecordedRun, rows: IntArray, pick: Budget | None
+    request: SelectRequest, run: past_run.RecordedRun, rows: IntArray, pick: Budget | None
 ) -> tuple[dict[str, AnyArray], list[str]]:
     """The pick's expected regret over the whole space, in columns and in a line; nothing where it is not asked for."""
     if not request.expected_regret:
         return {}, []
-    problem = replace(study_of(run, {}, []).problem, budgets=run.evaluations.budgets)
+    problem = replace(past_run.study_of(run, {}, []).problem, budgets=run.evaluations.budgets)
     regret = solved_regret(problem, PickRule(pick), run.evaluations.genotypes[rows[0]])
     if regret is None:
-        return {}, [f"No expected regret is claimed: the pick or the design of the least is {OUTSIDE}."]
+        return {}, [f"No expected regret is claimed: the pick or the design of the least is {sureness.OUTSIDE}."]
     columns = {name: np.array([value]) for name, value in regret_in_numbers(problem, regret).items()}
     proven = f" (proven over all {problem.space.size:,} architectures)" if regret.least.proven else ""
     return columns, [f"Expected regret over the law's draws, nats: {regret_in_words(problem, regret)}{proven}."]
 
 
-def _law_lines(run: RecordedRun, rows: IntArray) -> list[str]:
+def _law_lines(run: past_run.RecordedRun, rows: IntArray) -> list[str]:
     """Where the run's law comes from, what it does not see or decide, and whether it keeps K of the chosen low by itself."""
     law, designs = run.law, run.architectures(rows)
     axes = (*blind_lines(law, blind_axes(run.space, law)), *active_experts_lines(law, designs, "chosen designs"))
     return [line for line in (origin_line(law), verdict_line(law), *axes) if line]
 
 
-def _sureness(request: SelectRequest, run: RecordedRun, rows: IntArray) -> dict[str, AnyArray]:
+def _sureness(request: SelectRequest, run: past_run.RecordedRun, rows: IntArray) -> dict[str, AnyArray]:
     """What the law's uncertainty says of the chosen: probability of optimality, ties."""
     law = run.law
     alone = len(rows) == 1 or request.distinguishable
-    group = None if alone else tied(law, run.architectures(rows))
+    group = None if alone else law_doubt.tied(law, run.architectures(rows))
     columns: dict[str, AnyArray] = {} if group is None else {"tied_group": group}
-    unsure = uncertainty(law, run.architectures, run.evaluations)
+    unsure = law_doubt.uncertainty(law, run.architectures, run.evaluations)
     return columns if unsure is None else {**columns, "probability_optimal": unsure.probability()[rows]}
 
 
-def _ties(run: RecordedRun, rows: IntArray, group: IntArray, shown: int) -> list[Section]:
+def _ties(run: past_run.RecordedRun, rows: IntArray, group: IntArray, shown: int) -> list[Section]:
     """How many groups of tied designs there are, and the cheapest of each."""
     outside, sizes = int((group < 0).sum()), np.bincount(group[group >= 0])
     left = f"{outside:,} of them lie outside of the evidence: in no group, and no difference is claimed"
@@ -215,8 +199,8 @@ def _ties(run: RecordedRun, rows: IntArray, group: IntArray, shown: int) -> list
         lines.append("no two of them are tied: the law distinguishes every pair")
     if not len(sizes) or sizes.max() == 1:
         return [Section("", tuple(lines))] if lines else []
-    cost = cost_among(run.evaluations.objectives)
-    first = cheapest(group, run.evaluations.metrics[cost][rows], run.evaluations.metrics["loss"][rows])
+    cost = law_doubt.cost_among(run.evaluations.objectives)
+    first = law_doubt.cheapest(group, run.evaluations.metrics[cost][rows], run.evaluations.metrics["loss"][rows])
     places = _spread(len(sizes), shown)
     leading: Leading = {"group": [f"{place:,}" for place in places], "designs": [f"{n:,}" for n in sizes[places]]}
     text = f"{len(sizes):,} tied groups of up to {sizes.max():,}: within a group the law cannot rank the losses"
@@ -226,7 +210,7 @@ def _ties(run: RecordedRun, rows: IntArray, group: IntArray, shown: int) -> list
     return [Section(f"Cheapest of each group: lowest {cost}", (*lines, table), folded=True)]
 
 
-def _budgets(run: RecordedRun, texts: Sequence[str]) -> tuple[Budget, ...]:
+def _budgets(run: past_run.RecordedRun, texts: Sequence[str]) -> tuple[Budget, ...]:
     """The run's budgets with the given ones in place of those on the same metric; `none` removes one."""
     names = tuple(run.evaluations.metrics)
     removed = {text.partition("=")[0].strip() for text in texts if text.partition("=")[2].strip() == "none"}
@@ -237,7 +221,7 @@ def _budgets(run: RecordedRun, texts: Sequence[str]) -> tuple[Budget, ...]:
     return (*kept, *extra)
 
 
-def _pick_of(how: str, run: RecordedRun) -> Budget | None:
+def _pick_of(how: str, run: past_run.RecordedRun) -> Budget | None:
     """The budget of `budget:metric=limit`."""
     kind, _, rest = how.partition(":")
     return parse_budget(rest, tuple(run.evaluations.metrics), run.workload) if kind == "budget" else None
@@ -248,7 +232,7 @@ def _is_pick(how: str) -> bool:
     return how == "best" or how.partition(":")[0] == "budget"
 
 
-def _why(run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> str:
+def _why(run: past_run.RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> str:
     evaluations = replace(run.evaluations, budgets=budgets)
     if problem is None:
         return "\n".join(lines(diagnose(evaluations), run.whole_space))
@@ -256,7 +240,9 @@ def _why(run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...])
     return "\n".join(lines(diagnosis, diagnosis.examined == problem.space.size))
 
 
-def _sweep(request: SelectRequest, run: RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]) -> None:
+def _sweep(
+    request: SelectRequest, run: past_run.RecordedRun, problem: Problem | None, budgets: tuple[Budget, ...]
+) -> None:
     """The pick at every limit, one row each; limits that nothing meets have empty columns."""
     if request.how != "frontier":
         raise UsageError(
@@ -266,7 +252,7 @@ def _sweep(request: SelectRequest, run: RecordedRun, problem: Problem | None, bu
         raise UsageError("sweep: expected no --distinguishable with it, got both; drop one")
     sweep = parse_sweep(request.sweep or "", tuple(run.evaluations.metrics), run.workload.figures)
     if problem is not None:
-        run = solved_along(run, problem, budgets, sweep.metric)
+        run = past_run.solved_along(run, problem, budgets, sweep.metric)
     run = replace(run, evaluations=replace(run.evaluations, budgets=budgets))
     answers = list(swept(sweep, run.evaluations))
     limits = np.array([limit for limit, row in answers if row is not None])
@@ -284,7 +270,7 @@ def _sweep(request: SelectRequest, run: RecordedRun, problem: Problem | None, bu
 
 def _give(
     request: SelectRequest,
-    run: RecordedRun,
+    run: past_run.RecordedRun,
     rows: IntArray,
     columns: Mapping[str, AnyArray],
     leading: Leading,
@@ -298,7 +284,7 @@ def _give(
     of_tasks, scores = _of_tasks(request, run, rows)
     columns = {**columns, **scores}
     if request.out is not None:
-        study = study_of(run, {}, [])
+        study = past_run.study_of(run, {}, [])
         limits = tuple(b for b in run.evaluations.budgets if ships(b.metric, run.workload.figures))
         write_with_study(request.out, columns, replace(study, problem=replace(study.problem, budgets=limits)))
     if request.json:
@@ -325,7 +311,7 @@ def _spread(n: int, shown: int) -> IntArray:
     return np.unique(np.linspace(0, n - 1, min(shown, n)).astype(int))
 
 
-def _table(run: RecordedRun, rows: IntArray, leading: Leading, notes: Sequence[str]) -> Table:
+def _table(run: past_run.RecordedRun, rows: IntArray, leading: Leading, notes: Sequence[str]) -> Table:
     """Rows of a run, with columns before them."""
     metrics, figures, architectures = run.evaluations.metrics, run.workload.figures, run.architectures(rows)
     limited = (b.metric for b in run.evaluations.budgets if not b.of_evidence)
@@ -359,7 +345,7 @@ def _cell(value: float, unit: str) -> Cell:
     return day_in_words(value) if unit == "date" else value
 
 
-def _scope(run: RecordedRun) -> str:
+def _scope(run: past_run.RecordedRun) -> str:
     """Of how many architectures."""
     if run.solved:
         return f", solved exactly over all {run.space.size:,} architectures"

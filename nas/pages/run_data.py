@@ -6,18 +6,9 @@ from typing import Any
 import moocore
 import numpy as np
 
+from nas.answer import plot_data
 from nas.answer.outcome import Outcome
 from nas.answer.palette import label
-from nas.answer.plot_data import (
-    answered_designs,
-    baseline_points,
-    convergence,
-    evolution,
-    evolving,
-    frontier_name,
-    running_median,
-    thinned,
-)
 from nas.answer.sentences import baseline_metric, plot_axes
 from nas.answer.sureness import beside_evidence, difference_in_words, model_witnesses
 from nas.pages.page import column
@@ -71,7 +62,7 @@ def rows_of(outcome: Outcome) -> Rows:
 def _row_solved(outcome: Outcome, usable: IntArray) -> Rows:
     """A run that kept its frontier and picks alone: tighter budgets on objectives choose among these."""
     objectives = outcome.frontier.objectives
-    kept = usable[np.isin(usable, usable[thinned(len(usable), PICKABLE)])]
+    kept = usable[np.isin(usable, usable[plot_data.thinned(len(usable), PICKABLE)])]
     if not outcome.whole or not {"loss", "total_ms"} <= set(objectives) or len(kept) < len(usable):
         return Rows(kept, (), False, "The space was solved, not sampled: select solves it again for other budgets.")
     why = f"The space was solved and its frontier kept: budgets on {' and '.join(objectives)} can be tightened here; "
@@ -85,8 +76,10 @@ def _of_many(outcome: Outcome, usable: IntArray) -> Rows:
     columns = [np.arange(len(usable), dtype=np.float64), *(found.metrics[name][usable] for name in names)]
     pickable = usable[moocore.is_nondominated(np.stack(columns, axis=1))]
     feasible = usable[found.feasible[usable]]
-    frontier = np.flatnonzero(np.isin(found.keys, outcome.frontier.keys[thinned(len(outcome.frontier), DRAWN)]))
-    drawn = np.union1d(feasible[thinned(len(feasible), DRAWN)], frontier)
+    frontier = np.flatnonzero(
+        np.isin(found.keys, outcome.frontier.keys[plot_data.thinned(len(outcome.frontier), DRAWN)])
+    )
+    drawn = np.union1d(feasible[plot_data.thinned(len(feasible), DRAWN)], frontier)
     why = f"Budgets on {', '.join(names)} can be moved here; select takes any metric of all {len(found):,} evaluations."
     if len(pickable) > PICKABLE:
         pickable, names = pickable[:0], ()
@@ -113,12 +106,12 @@ def run_data(outcome: Outcome, rows: Rows) -> dict[str, Any]:
     places = {int(key): place for place, key in enumerate(every.keys[rows.chosen].tolist())}
     held = np.array([key in places for key in outcome.frontier.keys.tolist()], dtype=bool)
     frontier = np.array([places[key] for key in outcome.frontier.keys[held].tolist()], dtype=np.int64)
-    answered = [(int(row.keys[0]), labels) for row, labels in answered_designs(outcome)]
+    answered = [(int(row.keys[0]), labels) for row, labels in plot_data.answered_designs(outcome)]
     picks = [{"row": places[key], "labels": labels} for key, labels in answered if key in places]
     picked = np.array([pick["row"] for pick in picks], dtype=np.int64)  # taken apart, beside members of the frontier
-    detailed = np.union1d(frontier[thinned(len(frontier), DETAILED)], picked).astype(np.int64)
+    detailed = np.union1d(frontier[plot_data.thinned(len(frontier), DETAILED)], picked).astype(np.int64)
     genotypes, across = every.genotypes[rows.chosen[detailed]], axes_of(outcome)[0]
-    curve, groups = convergence(outcome), None if doubt is None else doubt.groups
+    curve, groups = plot_data.convergence(outcome), None if doubt is None else doubt.groups
     return {
         "metrics": [metric_of(outcome, metric) for metric in every.metrics],
         "objectives": list(every.objectives),
@@ -129,7 +122,7 @@ def run_data(outcome: Outcome, rows: Rows) -> dict[str, Any]:
         "rows": _rows(outcome, rows),
         "words": WORDS | {"device": problem.space.specification.axes.device or []},
         "frontier": column(frontier),
-        "frontierName": frontier_name(outcome),
+        "frontierName": plot_data.frontier_name(outcome),
         "optimal": None if outcome.optimal is None else column(outcome.optimal[held]),
         "groups": None if groups is None else column(groups[held]),
         "steps": 0 if doubt is None else doubt.steps,
@@ -210,7 +203,7 @@ def _exact(outcome: Outcome) -> dict[str, Any] | None:
         return None
     exact = outcome.exact.frontier
     missed = ~np.isin(exact.keys, outcome.frontier.keys)
-    genotypes = exact.genotypes[missed][thinned(int(missed.sum()), MISSED)]
+    genotypes = exact.genotypes[missed][plot_data.thinned(int(missed.sum()), MISSED)]
     problem = outcome.study.problem
     return {
         "missed": int(missed.sum()),
@@ -220,7 +213,9 @@ def _exact(outcome: Outcome) -> dict[str, Any] | None:
 
 
 def _baselines(outcome: Outcome) -> list[dict[str, Any]]:
-    extrapolating = {point.label for point in baseline_points(outcome, "loss", "total_ms") if point.extrapolates}
+    extrapolating = {
+        point.label for point in plot_data.baseline_points(outcome, "loss", "total_ms") if point.extrapolates
+    }
     return [
         {
             "label": model.label,
@@ -234,10 +229,10 @@ def _baselines(outcome: Outcome) -> list[dict[str, Any]]:
 def _evolving(outcome: Outcome, across: str) -> list[dict[str, Any]]:
     if len(outcome.frontier) == 0:
         return []
-    x, values = evolution(outcome, thinned(len(outcome.frontier), DRAWN), across)
+    x, values = plot_data.evolution(outcome, plot_data.thinned(len(outcome.frontier), DRAWN), across)
     return [
-        {"name": name, "label": text, "x": column(x), "median": column(running_median(values[name]))}
-        for name, text in evolving(outcome)
+        {"name": name, "label": text, "x": column(x), "median": column(plot_data.running_median(values[name]))}
+        for name, text in plot_data.evolving(outcome)
     ]
 
 

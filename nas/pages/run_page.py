@@ -14,18 +14,7 @@ from nas.answer.sentences import devices_in_words, formats_in_words, headline
 from nas.answer.take import advice
 from nas.answer.three_sentences import three_sentences
 from nas.document.document import Section, Table
-from nas.pages.page import (
-    configuration,
-    element,
-    facts,
-    folded,
-    footer,
-    page,
-    paragraphs,
-    part_html,
-    table,
-    text,
-)
+from nas.pages import page as html
 from nas.pages.run_data import rows_of, run_data
 from nas.problem.uncertainty import has_doubt
 from nas.terminal.doors import command
@@ -42,23 +31,23 @@ def run_page(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions:
     rows, title = rows_of(outcome), _title(outcome)
     problem, config = outcome.study.problem, outcome.study.config
     how = f"{formats_in_words(problem)}, {config.request_words}; run {name}"
-    strips = element("div", id="strips", class_="several")
+    strips = html.element("div", id="strips", class_="several")
     sections = {section.title: section for section in answer_document(outcome).sections}
     first = [title for title, section in sections.items() if section.key in ("answer", "devices", "take")]
-    main = element(
+    main = html.element(
         "main",
         _opening(outcome, name, rows.why),
         *(_folded(outcome, sections.pop(title)) for title in first),
-        folded("The selected design, part by part", element("div", id="panel", class_="panel")),
-        folded("What changes along the frontier", strips) if len(outcome.frontier) > 1 else "",
+        html.folded("The selected design, part by part", html.element("div", id="panel", class_="panel")),
+        html.folded("What changes along the frontier", strips) if len(outcome.frontier) > 1 else "",
         _along_the_context(outcome),
         *(_folded(outcome, section) for section in sections.values()),
         _repeat(outcome, name, resolved, versions),
         id="main",
     )
-    header = element("header", element("h1", text(title)), paragraphs([how], "quiet"))
-    body = header + main + footer("BokehJS is inside under its BSD-3-Clause licence.")
-    return page(f"{name}: {title}", body, run_data(outcome, rows), SCRIPTS)
+    header = html.element("header", html.element("h1", html.text(title)), html.paragraphs([how], "quiet"))
+    body = header + main + html.footer("BokehJS is inside under its BSD-3-Clause licence.")
+    return html.page(f"{name}: {title}", body, run_data(outcome, rows), SCRIPTS)
 
 
 def _title(outcome: Outcome) -> str:
@@ -76,22 +65,28 @@ def _opening(outcome: Outcome, name: str, why: str) -> str:
     """The frontier, the recommended design in a sentence, and the budgets to move; drawn and kept up by the page's scripts."""
     answer, take = three_sentences(outcome), outcome.take
     most = 2 if outcome.diagnosis is None else 3
-    sentences = "" if answer is None else paragraphs(answer.sentences[:most])
-    design = element("div", sentences, id="pick", class_="answer", aria_live="polite")
-    taken = "" if take is None else paragraphs([*advice(take)])
+    sentences = "" if answer is None else html.paragraphs(answer.sentences[:most])
+    design = html.element("div", sentences, id="pick", class_="answer", aria_live="polite")
+    taken = "" if take is None else html.paragraphs([*advice(take)])
     advised = [taken, design] if take is not None and take.take else [design, taken]
-    budgets = element("fieldset", element("legend", "Move the budgets"), element("div", id="budgets"), class_="budgets")
+    budgets = html.element(
+        "fieldset", html.element("legend", "Move the budgets"), html.element("div", id="budgets"), class_="budgets"
+    )
     run = f"The same in a terminal, where RUN is the folder of this run, {name}:"
-    typed = element("div", paragraphs([run], "quiet"), element("pre", id="command"), class_="typed")
-    noscript = element("noscript", element("p", "Picture and sliders need JavaScript; answer and tables do not."))
+    typed = html.element("div", html.paragraphs([run], "quiet"), html.element("pre", id="command"), class_="typed")
+    noscript = html.element(
+        "noscript", html.element("p", "Picture and sliders need JavaScript; answer and tables do not.")
+    )
     label = "Frontier. Arrow keys move along it, Home and End go to its ends, Escape selects nothing."
-    frontier = element("div", id="frontier", class_="chart", tabindex=0, role="application", aria_label=label)
-    charts = element("div", frontier, element("p", id="said", class_="quiet", aria_live="polite"), class_="charts")
-    moved = element("div", budgets, paragraphs([why], "quiet"), typed)
-    beside = element("div", element("div", *advised, _cautions(outcome)), moved, class_="side")
-    menus = element("div", id="axes", class_="controls") + element("p", _KEYS, class_="quiet keys")
-    explore = element("div", charts, beside, class_="explore")
-    return element("section", noscript, explore, menus, class_="opening", aria_label="Frontier")
+    frontier = html.element("div", id="frontier", class_="chart", tabindex=0, role="application", aria_label=label)
+    charts = html.element(
+        "div", frontier, html.element("p", id="said", class_="quiet", aria_live="polite"), class_="charts"
+    )
+    moved = html.element("div", budgets, html.paragraphs([why], "quiet"), typed)
+    beside = html.element("div", html.element("div", *advised, _cautions(outcome)), moved, class_="side")
+    menus = html.element("div", id="axes", class_="controls") + html.element("p", _KEYS, class_="quiet keys")
+    explore = html.element("div", charts, beside, class_="explore")
+    return html.element("section", noscript, explore, menus, class_="opening", aria_label="Frontier")
 
 
 def _cautions(outcome: Outcome) -> str:
@@ -104,9 +99,11 @@ def _cautions(outcome: Outcome) -> str:
         times = ", ".join(figure(problem, name, there[PREFIX + name]) for name in times_of(problem, pick.question))
         cautions.append(f"Times are in this study's convention; under preset device the answer takes {times}.")
     warnings = outcome.study.notices
-    summary = element("summary", f"{len(warnings)} warning{'s' * (len(warnings) > 1)} on these figures")
-    further = element("details", summary, paragraphs(warnings, "quiet"), class_="warnings") if warnings else ""
-    return paragraphs(cautions, "quiet") + further
+    summary = html.element("summary", f"{len(warnings)} warning{'s' * (len(warnings) > 1)} on these figures")
+    further = (
+        html.element("details", summary, html.paragraphs(warnings, "quiet"), class_="warnings") if warnings else ""
+    )
+    return html.paragraphs(cautions, "quiet") + further
 
 
 def _folded(outcome: Outcome, section: Section) -> str:
@@ -116,8 +113,8 @@ def _folded(outcome: Outcome, section: Section) -> str:
         for part in section.parts
     ]
     chart = section.key == "certain" and convergence(outcome) is not None
-    pictures = [element("div", id="convergence", class_="chart")] if chart else []
-    return folded(section.title, *map(part_html, parts), *pictures)
+    pictures = [html.element("div", id="convergence", class_="chart")] if chart else []
+    return html.folded(section.title, *map(html.part_html, parts), *pictures)
 
 
 def _places(outcome: Outcome) -> tuple[int | None, ...]:
@@ -133,8 +130,8 @@ def _along_the_context(outcome: Outcome) -> str:
     device = outcome.study.problem.scenario.device
     rows = [(curve.label, *cells(row)) for curve in found for row in curve.rows]
     sentence = f"Every prompt of 1,024 to 131,072 tokens, all else as the study has it; fits: within the {device.memory_gb:g} GB of the device."
-    figures = table(("compared", *OF_CONTEXTS), rows)
-    return folded("Along the context", figures, paragraphs([sentence, UNSEEN], "quiet"))
+    figures = html.table(("compared", *OF_CONTEXTS), rows)
+    return html.folded("Along the context", figures, html.paragraphs([sentence, UNSEEN], "quiet"))
 
 
 _KEYS = (
@@ -147,12 +144,12 @@ def _repeat(outcome: Outcome, name: str, resolved: Mapping[str, Any], versions: 
     """The study in words, the command that repeats it, its configuration, what it ran with."""
     study = outcome.study
     where = f"RUN is this run's folder, {name}; without it save the configuration below as a file and give that."
-    return folded(
+    return html.folded(
         "The study, and how to repeat it",
-        paragraphs(headline(study.problem, study.config, study.calibration_note)),
-        element("pre", text(f"{command('run')} --config RUN")),
-        paragraphs([where], "quiet"),
-        configuration(resolved),
-        element("h3", "Versions"),
-        facts(versions),
+        html.paragraphs(headline(study.problem, study.config, study.calibration_note)),
+        html.element("pre", html.text(f"{command('run')} --config RUN")),
+        html.paragraphs([where], "quiet"),
+        html.configuration(resolved),
+        html.element("h3", "Versions"),
+        html.facts(versions),
     )
