@@ -109,7 +109,9 @@ def host_bytes(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> FloatAr
     if not scenario.tables_on_host:
         return np.zeros(len(x.architectures))
     apart = scenario.bytes_of_embedding(x.architectures.tied, x.width)
-    return np.where(x.architectures.tied, 0.0, g.embedding * 0.5 * apart) + g.tables * scenario.precision.bytes_of("tables")
+    return np.where(x.architectures.tied, 0.0, g.embedding * 0.5 * apart) + g.tables * scenario.precision.bytes_of(
+        "tables"
+    )
 
 
 def resident_parts_gb(x: Dimensions, g: ParameterGroups, scenario: Scenario) -> dict[str, FloatArray]:
