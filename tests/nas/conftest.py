@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import nas
-from nas.answer.outcome import Outcome, derived, ending_of
+from nas.answer.outcome import Outcome, conclude
 from nas.commands import run as running
 from nas.commands.list import missing_extra
 from nas.commands.requests import RunRequest
@@ -278,7 +278,7 @@ def concluded(studied: Callable[..., Study], tmp_path_factory: pytest.TempPathFa
         made = Search(problem, study.strategy(), store)
         reason = made.run(Limits(evaluations))
         found = made.archive.all()
-        outcome = derived(study, found, store.batches(), ending_of(study, made, found, reason))
+        outcome = conclude(study, made, found, store.batches(), reason)
         store.close()
         return outcome
 
