@@ -1,4 +1,4 @@
-"""Answers from a frontier of blocks: the pick of each budget, what a little more buys, which layers leave the parent when, regret of others."""
+"""Answers from a frontier of blocks: the pick of each budget, what a little more buys, which layers leave the parent when."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -138,45 +138,6 @@ def changes(frontier: Frontier, rows: Sequence[int]) -> list[list[int]]:
         found.append([] if before is None else np.flatnonzero(now != before).tolist())
         before = now
     return found
-
-
-@dataclass(frozen=True)
-class Regret:
-    """Another's answer beside the frontier: its totals, whether it is allowed, what it loses at its own cost."""
-
-    name: str
-    chosen: tuple[int, ...]
-    totals: dict[str, float]
-    allowed: bool
-    regret: float  # first objective over the best at no more of every other objective; NaN where it is not allowed
-    row: int | None
-
-
-def regret(frontier: Frontier, name: str, chosen: Sequence[int], permitted: BoolArray) -> Regret:
-    """How much worse a mixture's first objective is than the best that is no worse in the others.
-
-    Negative by no more than the frontier's tolerance where that is not exact.
-    """
-    problem, rows = frontier.problem, np.array(chosen)
-    library = problem.library
-    totals = {metric: library.total(metric, rows) for metric in library.metrics}
-    kept, mask = bool(permitted[rows].all()), np.ones(len(frontier), dtype=bool)
-    for dimension in problem.dimensions:
-        value = dimension.sign * totals[dimension.name]
-        most = (
-            float(dimension.sign * dimension.value(np.array(dimension.limit)))
-            if np.isfinite(dimension.limit)
-            else np.inf
-        )
-        kept = kept and value <= most + 1e-9 * max(abs(most if np.isfinite(most) else 0.0), 1.0)
-    for number, metric in enumerate(problem.names[1:], 1):
-        sign = problem.dimensions[number].sign
-        values = sign * frontier.metric(metric)
-        mask &= values <= sign * totals[metric] + 1e-12 * np.maximum(np.abs(values), 1.0)
-    row = best(frontier, mask) if kept else None
-    first, sign = problem.names[0], problem.dimensions[0].sign
-    lost = np.nan if row is None else sign * (totals[first] - float(frontier.metric(first)[row]))
-    return Regret(name, tuple(chosen), totals, kept, lost, row)
 
 
 def parent_totals(library: Library) -> dict[str, float]:

@@ -21,8 +21,8 @@ MOST_LAYERS = 4_096
 LARGEST = 1e100  # what is above it counts as infinite: sums could overflow
 #: Columns of an answer's tables, which a metric of that name would be mixed up with.
 TAKEN = (
-    *("id", "layer", "block", "parent", "content", "answer", "limit", "share_of_parent", "layers_changed", "kinds"),
-    *("tied", "blocks", "next_cost", "next_gain", "real_score", "allowed", "regret", "best_id"),
+    *("id", "layer", "block", "parent", "content", "limit", "share_of_parent", "layers_changed", "kinds"),
+    *("tied", "blocks", "next_cost", "next_gain"),
 )
 
 

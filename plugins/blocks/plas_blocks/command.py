@@ -22,14 +22,13 @@ from nas.terminal.console import Stages, notice, say, say_json
 from nas.terminal.screen_text import TITLE, Styled
 from nas.terminal.tables import table
 from plas_blocks import recording, screen
-from plas_blocks.answers import best, best_within, picks, regret, scaled
+from plas_blocks.answers import best, best_within, picks, scaled
 from plas_blocks.checking import Meaning
 from plas_blocks.files import read_library
 from plas_blocks.folder_names import recognises
 from plas_blocks.library import Library
-from plas_blocks.others import read_answers
 from plas_blocks.page import blocks_page
-from plas_blocks.query import BlocksQuery, allowed, answered
+from plas_blocks.query import BlocksQuery, answered
 from plas_blocks.request import BlocksRequest
 from plas_blocks.study import UNTESTED, Study
 from search_spaces.arrays import python_value
@@ -51,7 +50,7 @@ def answer(request: BlocksRequest) -> None:
     if recognises(request.library) and asked == BlocksQuery():
         asked = recording.read_config(request.library)[0]
     library = read_library(request.library, meaning)
-    study = studied(library, asked, request.compare, stage)
+    study = studied(library, asked, stage)
     folder = run_folder.create(f"blocks-{_stem(request.library)}", request.out)
     manifest = Manifest(folder, {"command": "blocks", "state": "running", "started": run_folder.now()})
     manifest.update(versions=run_folder.versions())
@@ -71,16 +70,13 @@ def _stem(path: Path) -> str:
     return "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:60].strip(".") or "library"
 
 
-def studied(library: Library, asked: BlocksQuery, compare: Path | None, stage: Stages) -> Study:
+def studied(library: Library, asked: BlocksQuery, stage: Stages) -> Study:
     """The whole answer."""
-    others = [] if compare is None else read_answers(compare, library)
     for text in asked.picks:
         asked.answerable(library, text)
     stage("solving")
     frontier = answered(library, asked, stage)
-    permitted = allowed(library, asked.fixed)
-    regrets = tuple(regret(frontier, name, rows, permitted) for name, rows in others)
-    return Study(library, asked, frontier, picks(frontier, asked), regrets)
+    return Study(library, asked, frontier, picks(frontier, asked))
 
 
 def _draw(folder: Path, study: Study, content: Mapping[str, Any]) -> None:
@@ -93,7 +89,7 @@ def _draw(folder: Path, study: Study, content: Mapping[str, Any]) -> None:
 
 def _say(request: BlocksRequest, study: Study, folder: Path) -> None:
     if request.json:
-        say_json({"folder": str(folder), **study.summary(), "picks": study.pick_rows(), "regret": study.regret_rows()})
+        say_json({"folder": str(folder), **study.summary(), "picks": study.pick_rows()})
         return
     if request.quiet:
         return
@@ -106,8 +102,7 @@ def reopened(path: Path, budgets: Sequence[str]) -> Study:
     asked, _ = recording.read_config(path)
     library = read_library(path, Meaning())
     asked = replace(asked, budgets=(*asked.budgets, *budgets))
-    others = path / recording.OTHERS
-    return studied(library, asked, others if others.is_file() else None, Stages(quiet=True))
+    return studied(library, asked, Stages(quiet=True))
 
 
 def report(request: ReportRequest) -> Path:

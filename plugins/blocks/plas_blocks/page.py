@@ -1,4 +1,4 @@
-"""The page of an answer from a library of blocks: picks, layers along the frontier, other answers."""
+"""The page of an answer from a library of blocks: picks, layers along the frontier."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from nas.terminal.doors import command
 from objectives.display_text import in_a_command
 from plas_blocks.study import UNTESTED, Study
 
-ALT = ("Layers by cost, coloured by block", "The frontier with picks, parent and other answers")
+ALT = ("Layers by cost, coloured by block", "The frontier with picks and parent")
 
 
 def blocks_page(name: str, study: Study, resolved: Mapping[str, Any], pictures: Sequence[bytes]) -> str:
@@ -29,7 +29,6 @@ def blocks_page(name: str, study: Study, resolved: Mapping[str, Any], pictures: 
         section("Layers along the frontier", images[0], _rows(study.layer_rows())),
         section("The frontier", images[1]),
         section("Do the scores add up?", paragraphs([UNTESTED])),
-        section("Other answers", _rows(study.regret_rows())) if study.regrets else "",
         section(
             "Repeat it", element("pre", text(f"{command('blocks')} {in_a_command(name)}")), configuration(resolved)
         ),

@@ -101,7 +101,7 @@ def _cut(text: str) -> str:
 
 
 def frontier_figure(study: Study) -> Figure:
-    """The first objective over the first cost, with the picks, the parent and other answers."""
+    """The first objective over the first cost, with the picks and the parent."""
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
     ax, name = figure.add_subplot(), cost_of(study.frontier) or study.names[-1]
     first, cost = study.frontier.metric(study.names[0]), study.frontier.metric(name)
@@ -120,11 +120,6 @@ def frontier_figure(study: Study) -> Figure:
     own = parent_totals(study.library)
     if own:
         ax.plot(own[name], own[study.names[0]], "s", color=BASELINE, markersize=5, label="the parent")
-    others = [r.totals for r in study.regrets]
-    if others:
-        ax.plot(
-            [t[name] for t in others], [t[study.names[0]] for t in others], "x", color=BASELINE, label="other answers"
-        )
     ax.set_xlabel(name)
     ax.set_ylabel(f"{study.names[0]}, predicted by the sum")
     ax.legend()

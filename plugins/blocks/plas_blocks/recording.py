@@ -11,14 +11,12 @@ from nas.files import yaml_source
 from nas.files.tables import BLOCK, csv_text, write, write_json
 from plas_blocks.files import write_library
 from plas_blocks.folder_names import CONFIG
-from plas_blocks.others import write_answers
 from plas_blocks.puzzletron import per_layer, solution
 from plas_blocks.query import BlocksQuery, limit_of
 from plas_blocks.solution import Frontier
 from plas_blocks.study import Study
 
 COMMAND = "blocks"
-OTHERS = "others.csv"
 NAN = float("nan")
 
 
@@ -32,9 +30,6 @@ def write_tables(folder: Path, study: Study) -> None:
     write(folder / "frontier.csv", frontier_blocks(study.frontier))
     write(folder / "picks.csv", csv_text(columns_of(study.pick_rows())))
     write(folder / "layers.csv", csv_text(columns_of(study.layer_rows())))
-    if study.regrets:
-        write_answers(folder / OTHERS, [(r.name, list(r.chosen)) for r in study.regrets], study.library)
-        write(folder / "regret.csv", csv_text(columns_of(study.regret_rows())))
     write_json(folder / "solutions.json", solutions(study, [p.row for p in study.picks if p.row is not None]))
     write_json(folder / "summary.json", study.summary())
 

@@ -56,10 +56,6 @@ class BlocksRequest:
             "METRIC=LIMIT",
         ),
     ] = ()
-    compare: Annotated[
-        Path | None,
-        Flag("--compare", "Answers of others: Puzzletron's solutions.json, or a CSV of answer, layer, block.", ANSWERS),
-    ] = None
     out: Annotated[Path | None, Flag("--out", "New folder; default runs/blocks-NAME.")] = None
     plots: Annotated[bool, Flag("--no-plots", "Leave pictures and report.html out.")] = True
     quiet: Annotated[bool, Quiet] = False

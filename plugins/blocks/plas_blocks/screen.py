@@ -1,4 +1,4 @@
-"""The printed answer: how sure it is, the picks, the layers that change, other people's answers."""
+"""The printed answer: how sure it is, the picks, the layers that change."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -21,7 +21,6 @@ def show(study: Study) -> None:
     show_head(study)
     show_picks(study, study.picks)
     _show_layers(study)
-    _show_regrets(study)
     say(UNTESTED)
 
 
@@ -97,23 +96,6 @@ def _show_layers(study: Study) -> None:
     moved = [len(layers) for layers in changes(study.frontier, rows_of)][1:]
     if moved:
         say(f"From pick to pick {', '.join(map(str, moved))} layers change.")
-
-
-def _show_regrets(study: Study) -> None:
-    if not study.regrets:
-        return
-    names = list(study.names)
-    rows = [
-        (
-            r.name,
-            *(f"{r.totals[name]:.6g}" for name in names),
-            "over a budget" if not r.allowed else f"{r.regret:.6g}",
-            "" if r.row is None else str(r.row),
-        )
-        for r in study.regrets
-    ]
-    say(Styled("\nOther answers beside the frontier", TITLE))
-    table(("answer", *names, f"{names[0]} lost", "better one"), rows)
 
 
 def show_rows(study: Study, chosen: Sequence[tuple[str | None, int]], shown: int) -> None:

@@ -1,11 +1,11 @@
-"""One answer whole: the library, the question, the frontier, picks, and other people's answers."""
+"""One answer whole: the library, the question, the frontier, and picks."""
 
 import math
 import sys
 from dataclasses import dataclass
 from typing import Any
 
-from plas_blocks.answers import Pick, Regret, cost_of, layer_answers, parent_totals, step
+from plas_blocks.answers import Pick, cost_of, layer_answers, parent_totals, step
 from plas_blocks.library import Library
 from plas_blocks.query import BlocksQuery
 from plas_blocks.solution import Frontier
@@ -22,7 +22,6 @@ class Study:
     asked: BlocksQuery
     frontier: Frontier
     picks: tuple[Pick, ...]
-    regrets: tuple[Regret, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -92,13 +91,6 @@ class Study:
     def layer_rows(self) -> list[dict[str, Any]]:
         """A row per layer: how it changes along the frontier."""
         return [vars(answer) for answer in layer_answers(self.frontier)]
-
-    def regret_rows(self) -> list[dict[str, Any]]:
-        """A row per answer of others."""
-        return [
-            {"answer": r.name, "allowed": r.allowed, "regret": r.regret, "best_id": r.row, **r.totals}
-            for r in self.regrets
-        ]
 
 
 def rounded_up(share: float) -> str:

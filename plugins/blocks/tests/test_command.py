@@ -23,7 +23,6 @@ LIBRARY = """layer,block,parent,score,memory_mib,runtime_ms,has_attention
 2,half,0,0.04,250,1.2,1
 2,none,0,0.2,100,0.5,0
 """
-OTHERS = "answer,layer,block\nMIP,0,half\nMIP,1,half\nMIP,2,half\n"
 
 
 @pytest.fixture
@@ -36,19 +35,16 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_library_is_answered_and_asked_again(
     library: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("others.csv").write_text(OTHERS)
-    told = [str(library), "--pick", "memory_mib=800", "--compare", "others.csv", "--no-plots", "--out", "answer"]
+    told = [str(library), "--pick", "memory_mib=800", "--no-plots", "--out", "answer"]
     assert typed(blocks, monkeypatch, *told) == 0
     said = capsys.readouterr().out
     assert "every optimum of these sums, exactly" in said
     assert "was not tested" in said
     (pick,) = csv.DictReader(open("answer/picks.csv"))  # noqa: SIM115
     assert (float(pick["score"]), float(pick["memory_mib"])) == (0.07, 750.0)
-    (lost,) = csv.DictReader(open("answer/regret.csv"))  # noqa: SIM115
-    assert float(lost["regret"]) == 0.0
     (told_solution,) = json.loads(Path("answer/solutions.json").read_text())
     assert told_solution["chosen_block_configs"] == [{"block": b} for b in ("half", "none", "full")]
-    for name in ("frontier.csv", "layers.csv", "summary.json", "others.csv", "config.yaml"):
+    for name in ("frontier.csv", "layers.csv", "summary.json", "config.yaml"):
         assert (Path("answer") / name).stat().st_size > 0
 
     assert typed(select, monkeypatch, "answer", "--select", "budget:memory_mib=500", "--json") == 0
@@ -66,8 +62,7 @@ def test_a_library_is_answered_and_asked_again(
 
 @pytest.mark.slow
 def test_pictures_and_a_page_that_report_writes_again(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("others.csv").write_text(OTHERS)
-    assert typed(blocks, monkeypatch, str(library), "--compare", "others.csv", "--quiet", "--out", "answer") == 0
+    assert typed(blocks, monkeypatch, str(library), "--quiet", "--out", "answer") == 0
     for name in ("layers.png", "layers.svg", "frontier.png", "frontier.svg"):
         assert (Path("answer/plots") / name).stat().st_size > 0
     before = Path("answer/report.html").read_bytes()
@@ -102,7 +97,6 @@ def test_the_same_bytes_whatever_the_order_of_the_rows(library: Path, monkeypatc
         (["--fix", "7=full"], 2, "expected layers up to 2"),
         (["--max-kinds", "0"], 2, "expected at least 1"),
         (["--rest", "memory_mib"], 2, "expected metric=value"),
-        (["--compare", "absent.json"], 2, "expected answers to compare with"),
     ],
 )
 def test_what_cannot_be_done_is_a_line(

@@ -1,4 +1,4 @@
-"""Generated libraries, answers of others, folders and command lines: success or a clear error, never a traceback or a hang.
+"""Generated libraries, folders and command lines: success or a clear error, never a traceback or a hang.
 
 Every case follows from its number. One that fails is repeated with `-k` and that number's group.
 """
@@ -70,7 +70,6 @@ FLAGS = {
     "--score": ["score", "memory_mib", "x"],
     "--bigger-is-better": ["score", "memory_mib", "x"],
     "--rest": ["memory_mib=5", "memory_mib=-1", "memory_mib=nan", "x=1"],
-    "--compare": ["others.csv", "replacements.json"],
 }
 COMMANDS: dict[str, list[list[str]]] = {
     "blocks": [
@@ -107,7 +106,7 @@ def table(rng: random.Random) -> str:
 
 
 def prepare(folder: Path, rng: random.Random) -> None:
-    """Libraries, answers of others, and the folder of an answer."""
+    """Libraries, another table, and the folder of an answer."""
     (folder / "answer").mkdir(parents=True)
     others = "answer,layer,block\n" + "".join(f"x,{i},{rng.choice('aab')}\n" for i in range(4))
     for name, text in (
