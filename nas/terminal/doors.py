@@ -17,7 +17,6 @@ PACKAGES = {
     "fleet": "fleet",
     "pairs": "fleet",
     "publish": "bench",
-    "scores": "evidence",
 }
 
 #: Objectives that ship and cost, by the module of their command. A module has `UNIT`, `LOG_SCALE`, `PRIOR` and `COST_S`, as shipped metrics and functions
