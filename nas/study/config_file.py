@@ -182,8 +182,8 @@ def _beside(key: str, said: Any, words: str, name: str) -> tuple[str, str]:
     """A format with one of experts alone, which ours have in mxfp4 and nvfp4 alone, or with one of the KV cache."""
     bits = said.get("num_bits") if isinstance(said, dict) else {"fp8": 8, "int8": 8, "nvfp4": 4}.get(str(said).lower())
     of_cache = f"{bits} bits" if key in KV_KEYS and bits else written(said)
-    words = f"{words or 'in 16 bits'}, {'KV cache' if key in KV_KEYS else 'experts'} in {of_cache}"
-    whole = f"{name or 'fp16'}_kv{bits}"
+    stated, words = words, f"{words or 'in 16 bits'}, {'KV cache' if key in KV_KEYS else 'experts'} in {of_cache}"
+    whole = f"{name or 'fp16'}_kv{bits}" if name or not stated else ""
     return words, whole if key in KV_KEYS and whole in FORMATS else ""
 
 

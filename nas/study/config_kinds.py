@@ -97,9 +97,8 @@ def _alike(config: Config, kind: str) -> Columns:
     """
     if any(each != kind for each in config.layers(lambda i: kind)):
         names = " or ".join(name for name, each in KIND_OF.items() if each == kind)
-        raise ValueError(
-            f"layer_types: expected {names} alone, as the other keys have it, got {written(config.get('layer_types'))}"
-        )
+        why = "in this family" if config.get("use_sliding_window") is None else "where use_sliding_window is off"
+        raise ValueError(f"layer_types: expected {names} alone {why}, got {written(config.get('layer_types'))}")
     return local(config, [kind] * config.whole("num_hidden_layers"))
 
 
@@ -483,19 +482,20 @@ def lfm2_moe(config: Config) -> Columns:
 
 
 def lfm3(config: Config) -> Columns:
-    """Short convolutions beside windows and full attention, whose heads have a gate each as further parameters."""
+    """Short convolutions beside windows and full attention, whose heads have a gate each, as further parameters as a bias of o_proj is."""
     depth, types = config.whole("num_hidden_layers"), config.get("layer_types")
     if types is None:
         of_four = ("conv", "conv", "full_attention", "conv")
         types = ["sliding_attention" if i and i % 4 == 0 else of_four[i % 4] for i in range(depth)]
     names = ("full_attention", "sliding_attention", "conv")
     kinds = [KIND_OF[name] for name in one_each("layer_types", types, depth, names)]
-    gates = config.whole("hidden_size") * config.whole("num_attention_heads") * bool(config.get("use_attention_gate"))
+    gates = config.whole("num_attention_heads") * bool(config.get("use_attention_gate"))
+    of_attention = config.whole("hidden_size") * (gates + bool(config.get("attention_bias")))
     return {
         **_convolutions(config, kinds),
         **local(config, kinds),
         "norms_per_layer": 4 if config.get("use_sandwich_norm") else 2,
-        "further_parameters": gates * (depth - kinds.count("conv")),
+        "further_parameters": of_attention * (depth - kinds.count("conv")),
     }
 
 

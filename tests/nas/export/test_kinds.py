@@ -19,6 +19,7 @@ from nas.study import config_file
 from nas.study.catalogue import load_space
 from nas.study.entry_points import shipped
 from objectives import counts
+from objectives.engines import RUNS
 from search_spaces.architectures import one
 from tests.nas.export.kinds import BASE, HELD, NOT_IN_LLAMA, NOT_IN_VLLM, REFUSED
 
@@ -99,6 +100,38 @@ def test_edge2026_designs_are_held_or_refused_for_what_no_class_has(number: int)
         else:
             assert not impossible
     assert {"Qwen3MoeForCausalLM", "MellumForCausalLM", "Lfm2MoeForCausalLM", "GraniteMoeHybridForCausalLM"} <= held
+
+
+#: Columns that a space may be given as genes, one or several; each alone, with windows, with experts.
+GENES: list[dict[str, Any]] = [
+    {}, {"norms_per_layer": 4}, {"norms_per_layer": 1}, {"qk_norm": "no"}, {"qk_norm": "full"}, {"qkv_bias": True},
+    {"qk_norm": "no", "qkv_bias": True}, {"attention_gate": True}, {"n_dense": 1, "dense_size": 64},
+    {"shared_expert_size": 64}, {"shared_expert_size": 64, "shared_gate": True}, {"further_parameters": 8},
+    {"table_parameters": 8}, {"ungated_ffn": True}, {"tied": False}, {"layers": "mixer 5; ffn 4; ffn 1 expert_size=8"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", GENES)
+def test_an_engine_is_said_to_run_only_what_its_export_takes(columns: dict[str, Any]) -> None:
+    """What nobody thought of counts as unknown."""
+    for more in ({}, {"n_local": 3, "window": 16}, {"n_experts": 4, "top_k": 2}):
+        design = one({**BASE, **more, **columns})
+        for engine, name in (("llama.cpp", "llama_bench"), ("vLLM", "vllm")):
+            if not RUNS[engine].lacks(design, "fp16"):
+                assert name in family_of(design).stacks
+                refuse_stack(design, name)
+    for engine in ("TensorRT-LLM", "MLX", "MLC-LLM"):
+        plain = set(columns) <= {"tied"} or columns.get("qk_norm") == "no"
+        assert plain == (not RUNS[engine].lacks(one({**BASE, **columns}), "fp16"))
+
+
+def test_experts_that_grouped_kernels_do_not_take_are_a_caution(exported: Exported) -> None:
+    said = {
+        size: " ".join(stack(PIVOT).cautions(exported({**BASE, "n_experts": 4, "top_k": 2, "expert_size": size})))
+        for size in (92, 96)
+    }
+    assert ["--expert-multiple 8" in text for text in said.values()] == [True, False]
+    assert "--expert-multiple" not in " ".join(stack(PIVOT).cautions(exported({**BASE, "expert_size": 92})))
 
 
 def test_every_mix_of_edge2026_that_shares_caches_is_gemma_4_in_llama_cpp_too() -> None:

@@ -109,7 +109,8 @@ OWN: dict[str, Content] = {
     "flex_olmo": {"num_experts": 4, "num_experts_per_tok": 2},
     "lfm3": {"head_dim": 16, "num_hidden_layers": 6},
     "gemma4_unified_text": {"num_hidden_layers": 12, "global_head_dim": 32},
-    "gpt2": {"n_inner": 96},
+    "gpt2": {"n_inner": 96, "pad_token_id": None},
+    "phi": {"rope_parameters": {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 1.0}},
     "falcon_h1": {"mamba_d_ssm": 128, "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_state": 12},
 }
 FURTHER = {
@@ -267,7 +268,7 @@ def cache_of(model: Any, config: Any, sizes: Content) -> tuple[tuple[int, ...], 
     cache, text = transformers.DynamicCache(config=config), config.get_text_config(decoder=True)
     windows = [(type(layer).__name__, getattr(layer, "sliding_window", None)) for layer in cache.layers]
     attention = [(name, p.shape[0]) for name, p in sizes.items() if "attn" in name or "attention" in name]
-    heads = [str(getattr(text, key, None)) for key in ("num_attention_heads", "num_key_value_heads", "head_dim")]
+    heads = [str(text.to_dict().get(key)) for key in ("num_attention_heads", "num_key_value_heads", "head_dim")]
     made_of = (text.model_type, str(windows), str(attention), *heads)
     if made_of not in _CACHED:
         with torch.device("meta"), torch.no_grad():
@@ -291,7 +292,7 @@ def ours(kind: str, content: Content) -> Facts:
     listed = str(design.columns().get("layers", [""])[0])
     windows = [int(design.window[0])] * int(design.n_local[0] - design.n_kv_shared_local[0])
     for block in read_blocks(listed) if listed and not design.latent_size[0] else ():
-        windows += [block.columns["window"]] * block.columns.get("n_local", 0) if block.place == "mixer" else []
+        windows += [block.columns.get("window", 0)] * block.columns.get("n_local", 0) if block.place == "mixer" else []
     elements = memory.kv_cache_of(Dimensions(design), _scenario()) / 4  # bytes
     return Facts(
         int(counts.total(design)[0]), round(float(counts.active(design)[0])), tuple(sorted(windows)), round(elements[0])

@@ -109,6 +109,21 @@ def test_no_experts_are_a_dense_ffn_where_the_class_builds_one() -> None:
     assert counts.total(architecture_of(none)) == counts.total(architecture_of(SMALL | same))
 
 
+#: Keys that say something of published files, the names of their others, and what is in them: files of ai-dynamo/aiconfigurator's model_configs
+#: (095f58a), counted by transformers 5.23 on the meta device but for those of classes that it does not have.
+PUBLISHED: dict[str, Content] = json.loads(Path(__file__).with_name("published_files.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_published_file_is_read(name: str) -> None:
+    entry = PUBLISHED[name]
+    content = dict.fromkeys(entry["also"].split(), 1) | entry["config"]
+    design = architecture_of(text_part(content))
+    assert counts.total(design).tolist() == [entry["parameters"]]
+    assert counts.active(design).tolist() == [entry["active"]]
+    assert stored_format(entry["config"])[1] == entry["format"]
+
+
 # Tied tables of models that also see: (the whole file, its text part) of several classes, and what is taken
 
 TEXT_OF = {"mistral3": "mistral", "gemma3": "gemma3_text", "qwen3_vl": "qwen3_vl_text", "llama4": "llama4_text"}
