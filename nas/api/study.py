@@ -41,7 +41,7 @@ from nas.search.loop import Search
 from nas.study.entry_points import refuse_contested
 from nas.study.layers import layered
 from nas.study.user_code import script_module
-from nas.terminal.flags import study_keys
+from nas.terminal.flags import modules_for_files, study_keys
 
 if TYPE_CHECKING:
     from nas.api.own_loops import Optimizer, OptunaObjective, PymooProblem
@@ -416,6 +416,8 @@ def plain_value(key: str, value: Any) -> Any:
         return [plain_value(key, item) for item in value]
     if hasattr(value, "mapping"):
         return value.mapping()
+    if isinstance(value, str):
+        return modules_for_files(value)
     return _name_of(key, value) if callable(value) else value
 
 

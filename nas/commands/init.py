@@ -1,6 +1,7 @@
 """The work of `init`: a commented study with its schema for editors, or a strategy of one's own, written to be edited."""
 
 import re
+from keyword import iskeyword
 from pathlib import Path
 
 from nas.commands.list import application_studies
@@ -134,7 +135,7 @@ def strategy_text(path: Path, study: str | None) -> tuple[str, str]:
             f"--from, --application, --vocabulary: expected a study file with it, got {path}; drop it, or name a file in .yaml"
         )
     module = path.stem if path.is_absolute() else ".".join(path.with_suffix("").parts)
-    if not could_be_own(module) or module in named():
+    if not could_be_own(module) or module in named() or any(map(iskeyword, module.split("."))):
         raise UsageError(
             f"{path}: expected a module name of your own, got {module!r}; name it for example my_search.py"
         )

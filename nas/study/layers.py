@@ -90,7 +90,7 @@ def from_file(config: str, command: str = "run") -> tuple[dict[str, Any], dict[P
     """Content of a study file given by path or by the name of a shipped one; one for another command is refused."""
     path = located(config)
     content, origins = yaml_source.read(path, own=path.parent == FilePath(config))
-    content = {} if content is None else yaml_source.keys_of(content, path, "see 'plas init'")
+    content = yaml_source.keys_of(content or None, path, "see 'plas init'")
     content.pop(CARRIED, None)
     for key, (what, other) in OTHERS.items():
         if key in content and command != other:

@@ -4,10 +4,12 @@ An entry of `StudyConfig` is all there is of a key. It is read here as text: to 
 """
 
 import ast
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from objectives.plugins import folder
@@ -153,3 +155,17 @@ Selected = Flag(
     "frontier, best, knee, diverse:K or budget:metric=limit; left out: a run's frontier, all of a file.",
     show_default=False,
 )
+
+
+FILE = re.compile(r"[^\s,:=]+\.py(?=$|[,:=])")
+
+
+def modules_for_files(text: str) -> str:
+    """Return a text with each file of this folder as the module that it is: `./lab/search.py:energy` is `lab.search:energy`."""
+    return FILE.sub(lambda found: _module_of(found[0]), text)
+
+
+def _module_of(file: str) -> str:
+    place, here = Path(file).resolve(), Path.cwd().resolve()
+    inside = place.is_file() and place.is_relative_to(here)
+    return ".".join(place.relative_to(here).with_suffix("").parts) if inside else file

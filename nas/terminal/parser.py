@@ -15,7 +15,7 @@ from typer.main import get_command
 from nas.errors import PlasError, UsageError
 from nas.files import import_rights
 from nas.terminal.console import complain, notice
-from nas.terminal.flags import Flag, Keys, Word
+from nas.terminal.flags import Flag, Keys, Word, modules_for_files
 from nas.terminal.interrupts import INTERRUPTED, take_over
 from nas.terminal.streams import terminal
 
@@ -229,12 +229,19 @@ def refuse_idle(request: Any) -> None:
 
 def keys_given(flags: Mapping[str, Flag], given: Mapping[str, Any]) -> dict[str, Any]:
     """The values of keys that were given; `--no-x` gives False."""
-    values = {key: (flag, given[key]) for key, flag in flags.items()}
+    values = {key: (flag, with_modules(given[key])) for key, flag in flags.items()}
     return {
         key: not flag.name.startswith("--no-") if value is True else value
         for key, (flag, value) in values.items()
         if value is not None and value is not False and value != []
     }
+
+
+def with_modules(value: Any) -> Any:
+    """A value with the files of a user's own code as modules."""
+    if isinstance(value, list):
+        return [*map(with_modules, value)]
+    return modules_for_files(value) if isinstance(value, str) else value
 
 
 def program_of(module: str) -> str | None:

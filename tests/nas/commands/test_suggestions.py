@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import nas
 from nas.files.faults import nearest, squashed
 from nas.study.catalogue import load_device
 
@@ -153,3 +155,24 @@ def test_a_device_goes_by_its_printed_name_and_aliases(inside: Inside) -> None:
         "Apple M4 (10-core GPU)": "Apple M4 (10-core GPU)",
     }.items():
         assert load_device(name).name == device
+
+
+def test_a_strategy_and_a_metric_may_be_named_by_their_files(inside: Inside, tmp_path: Path) -> None:
+    (tmp_path / "lab").mkdir()
+    assert inside("init", "lab/climb.py").code == 0
+    (tmp_path / "lab" / "heat.py").write_text("def warmth(a):\n    return a.depth * 1.0\n")
+    own = ("--algo", "./lab/climb.py", "--objectives", "loss,lab/heat.py:warmth")
+    answer = inside("run", *own, "--evaluations", "20", "--out", "run", "--quiet")
+    assert answer.code == 0, answer
+    assert inside("run", "--resume", "run", *own[:2], "--evaluations", "30", "--quiet").code == 0
+    assert nas.load_study(algo=str(tmp_path / "lab" / "climb.py")).assembled.config.algo == "lab.climb"
+    for name in ("class.py", "lab/for.py"):
+        assert "expected a module name of your own" in inside("init", name).err
+
+
+@pytest.mark.parametrize("content", ["", "# only a comment\n", "---\n", "{}\n"])
+def test_an_empty_study_is_refused(content: str, inside: Inside, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(content)
+    for command in ("run", "compare", "explain --model qwen2.5_0.5b"):
+        answer = inside(*command.split(), "--config", "study.yaml")
+        assert (answer.code, "study.yaml:1: expected keys and values, got an empty file" in answer.err) == (2, True)
