@@ -62,7 +62,14 @@ from nas.study.configuration import StudyConfig
 from nas.study.published import NEAREST, nearest
 from nas.study.serving_keys import FIGURES
 from nas.study.study_devices import refuse_several
-from nas.study.study_laws import in_tokens, notices_of_alternatives, notices_of_text, notices_of_tokens, without_made
+from nas.study.study_laws import (
+    in_tokens,
+    notices_of_alternatives,
+    notices_of_kinds,
+    notices_of_text,
+    notices_of_tokens,
+    without_made,
+)
 from nas.study.user_code import modules
 from nas.study.value_parsers import NAMED, without_password
 from objectives.assessment import stating
@@ -246,6 +253,7 @@ def study_of(asked: ReadStudy, counted: int | None = None, *, told: bool = False
         notices.append(f"published models are priced on {problem.scenario.devices[0][0]}, the first of the devices")
     notices += [*left_out, *asked.notices]
     notices += notices_of_tokens(asked.config, asked.laws, problem.space.specification.axes.tokens or [])
+    notices += notices_of_kinds(own, problem.space) if asked.config.outside != "allow" else []
     notices += notices_of_alternatives(others, [*problem.scenario.by_format], notices)
     return _searched_by(with_choice(asked, problem, counted, told=told), problem, notices, note)
 

@@ -309,6 +309,16 @@ def of_own_vocabulary(
     return config.model_copy(update={"vocabulary": size}), [notice]
 
 
+def notices_of_kinds(law: Law, space: SearchSpace) -> list[str]:
+    """A warning where a law's rows hold no designs with experts, or no dense ones, and the space does: these are not recommended."""
+    kinds = {"sparse": ("designs with experts", space.experts > 1), "dense": ("dense designs", space.experts == 1)}
+    lacking = [words for kind, (words, here) in kinds.items() if law.covers and kind not in law.covers and here.any()]
+    return [
+        f"law {law.name} was fitted on no {words}, so none is recommended, however low its loss; --set outside=allow takes them"
+        for words in lacking
+    ]
+
+
 def notices_of_tokens(config: StudyConfig, laws: Sequence[Law], axis: Sequence[float]) -> list[str]:
     """Warnings about laws at the study's tokens: beyond their range, and tokens read more than once."""
     tokens = axis or ([config.tokens] if isinstance(config.tokens, float) else [])

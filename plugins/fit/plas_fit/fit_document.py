@@ -291,7 +291,8 @@ def _coordinates(content: Content) -> Iterator[Part]:
         for name, ends in content["range"].items()
     ]
     widened = f", widened to your rows: {', '.join(ranges)}" if ranges else "; your rows lie inside"
-    yield f"Range: the prior's{widened}."
+    alone = f" It holds for {' and '.join(kinds)} designs alone." if (kinds := content.get("kinds")) else ""
+    yield f"Range: the prior's{widened}.{alone}"
 
 
 def _interval(estimate: Mapping[str, float]) -> str:

@@ -202,6 +202,7 @@ def prior_report(own: Own, given: Law, law: Law, study: Study, seed: int) -> dic
             for name, ends in given.fitted_on.items()
             if law.fitted_on.get(name, ends) != ends
         },
+        **({"kinds": sorted(law.covers)} if {*law.covers} < {*given.covers} else {}),
         "coefficients": _coefficients(after),
         "provenance": law.provenance,
     }

@@ -346,13 +346,17 @@ def test_own_rows_without_experts_leave_designs_with_experts_outside(
     assert any(note.startswith("no row says that it has experts") for note in json.loads(answer.out)["data"]["notes"])
     law = Law.model_validate(yaml_source.read(tmp_path / "mine.yaml")[0])
     assert list(law.covers) == ["dense"]
+    assert json.loads(answer.out)["kinds"] == ["dense"]
     words = ("run", "--algo", "exact", "--law", "mine.yaml", "--space", "small.yaml")
     run = inside(*words, "--out", "marked")
     assert run.code == 0, run.err
+    left = "law mine was fitted on no designs with experts, so none is recommended"
+    assert left in run.err
     with (tmp_path / "marked" / "frontier.csv").open() as file:
         assert {row["n_experts"] for row in csv.DictReader(file)} == {"1"}
     run = inside(*words, "--set", "outside=allow", "--out", "run")
     assert run.code == 0, run.err
+    assert left not in run.err
     with (tmp_path / "run" / "frontier.csv").open() as file:
         rows = list(csv.DictReader(file))
     sparse = [row for row in rows if int(row["n_experts"]) > 1]
