@@ -2,6 +2,7 @@
 const BUDGETS = DATA.budgets.filter(b => DATA.movable.includes(b.metric)).map(b => ({...b})), [ACROSS] = DATA.axes;
 if (DATA.movable.includes(ACROSS) && limitable(ACROSS) && !BUDGETS.some(b => b.metric === ACROSS)) BUDGETS.push({metric: ACROSS, limit: Infinity}); // no limit until it is moved
 const FIXED = DATA.budgets.filter(b => !DATA.movable.includes(b.metric));
+const TITLE = document.querySelector("h1").textContent;
 const STEPS = 1000, WHY = [...document.getElementById("pick").childNodes]; // of what was written before any script: why nothing fits
 
 function extent(metric) {
@@ -64,7 +65,8 @@ function sayPick(row, fitting) {
   shown.dataset.index = row < 0 ? "" : String(ROWS.index[row]);
   shown.title = `${fitting.toLocaleString("en-US")} of ${ROWS.n.toLocaleString("en-US")} rows of this page meet the budgets`;
   document.getElementById("command").textContent = [DATA.commands.select, ...flags()].join(" ");
-  if (row < 0) return shown.replaceChildren(...(WHY.length && !flags().length ? WHY : [make("p", {}, "Nothing that this page holds meets these budgets.")]));
+  sayTitle();
+  if (row < 0) return shown.replaceChildren(...(WHY.length && !flags().length ? WHY : [make("p", {}, "Nothing that this page holds meets these budgets."), nearest(limits)]));
   const {params_total, params_active, loss} = ROWS.metrics, i = DETAILED.get(row), strong = text => make("strong", {}, text);
   const names = [...new Set([...Object.keys(limits), "total_ms", ...("resident_gb" in limits ? [] : ["memory_gb"])])].filter(name => name !== "extrapolation");
   names.sort((a, b) => labelOf(b)[1].localeCompare(labelOf(a)[1])); // times first
@@ -80,6 +82,24 @@ function sayPick(row, fitting) {
     make("p", {}, `${designText(ROWS.shape, row)}.`),
     make("p", {class: "quiet"}, outside, beside ? `Against ${beside.label} trained alike: ${beside.words[i]}.` : ""));
   explainWords(shown);
+}
+
+// The heading with the budgets as they are moved.
+function sayTitle() {
+  const limits = held().filter(b => b.metric !== "extrapolation").map(b => [...labelOf(b.metric), number(b.limit, 4)]);
+  const alike = new Set(limits.map(([, unit]) => unit)).size < limits.length;
+  const amounts = limits.map(([words, unit, limit]) => `${limit} ${unit}${alike || !unit ? ` ${words.toLowerCase()}` : ""}`).join(" and ");
+  const [head, , on] = TITLE.match(/^(.*?)( within .*?)?( on .*)$/)?.slice(1) ?? [TITLE, "", ""];
+  document.querySelector("h1").textContent = flags().length ? `${head}${amounts && ` within ${amounts}`}${on}` : TITLE;
+}
+
+// The row that misses its worst budget by the smallest share, and by how much.
+function nearest(limits) {
+  const names = Object.keys(limits), worst = row => Math.max(...names.map(name => ROWS.metrics[name][row] / limits[name]));
+  let best = 0;
+  for (let row = 1; row < ROWS.n; row++) if (worst(row) < worst(best)) best = row;
+  const missed = names.filter(name => ROWS.metrics[name][best] > limits[name]).map(name => name === "extrapolation" ? "lies outside of the law's evidence" : `takes ${takenText(name, best, limits[name]).join("")}`);
+  return make("p", {}, `The nearest ${missed.join(" and ")}: ${designText(ROWS.shape, best)}.`);
 }
 
 // What the command must say beside the run's own budgets.

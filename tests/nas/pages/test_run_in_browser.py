@@ -74,6 +74,15 @@ def test_moved_budgets_pick_what_select_picks(
     assert len(picks) > 2
 
 
+def test_the_title_has_the_budgets_as_they_are_moved(tiny: dict[str, Any], run_of: RunOf, page: Any) -> None:
+    page.open(run_of(space=tiny, budgets={"total_ms": 40}, preset="paper") / "report.html")
+    title = page.text("h1")
+    page.enter('#budgets input[type=text][data-metric="total_ms"]', 12)
+    assert page.text("h1") == title.replace("40 ms", "12 ms") != title
+    page.enter('#budgets input[type=text][data-metric="total_ms"]', 40)
+    assert page.text("h1") == title
+
+
 def test_a_typed_limit_counts_to_its_last_digit_and_a_wrong_one_not_at_all(
     tiny: dict[str, Any], run_of: RunOf, page: Any
 ) -> None:
@@ -450,4 +459,6 @@ def test_the_sentence_says_what_the_moved_budgets_pick(tiny: dict[str, Any], run
         assert f"A model of {size} parameters" in sentence
         assert f"--budget total_ms={limit}" in page.text("#command") or limit == 40
     page.enter('#budgets input[type=text][data-metric="total_ms"]', 1e-3)
-    assert page.text("#pick") == "Nothing that this page holds meets these budgets."
+    said = page.text("#pick")
+    assert said.startswith("Nothing that this page holds meets these budgets.")
+    assert re.search(r"The nearest takes [\d.]+ of [\d.]+ \w+ \(.*\): \d+ layers", said)
