@@ -3,7 +3,7 @@
 import csv
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -74,10 +74,52 @@ class Document:
             lines.append(line)
         yield (*(name for _, name in reversed(stack)), *stem), "\n".join(lines)
 
+    def parts(self, place_in: Callable[..., str]) -> list[tuple[str, "Document"]]:
+        """The document under each device that a heading, its first line or a line such as `GPU: …` names, with all headings and its own lines."""
+        if self.objects:
+            return [("", self)]
+        stack: list[tuple[int, str]] = []
+        lines: list[tuple[bool, str, str]] = []
+        last = -NEAR
+        for at, line in enumerate(self.text.splitlines()):
+            heading, named_here = HEADING.match(line), HARDWARE.match(line)
+            if heading:
+                stack = [above for above in stack if above[0] < len(heading[1])]
+            if heading or named_here or not any(text.strip() for _, _, text in lines):
+                place = place_in(
+                    heading[2] if heading else named_here[1] if named_here else line, backends=heading is not None
+                )
+                if place and heading:
+                    stack.append((len(heading[1]), place))
+                elif place:  # lines about the processor and the GPU of one machine stand together
+                    near, level = at - last < NEAR and bool(stack), stack[-1][0] if stack else 0
+                    stack = [*stack[:-1], (level, f"{stack[-1][1]}, {place}" if near else place)]
+                last = at if place else last
+            lines.append((heading is not None, stack[-1][1] if stack else "", line))
+        places = dict.fromkeys(place for is_heading, place, line in lines if line.strip() and not is_heading)
+        if len(places) < 2:
+            return [(next(iter(places), ""), self)]
+        return [
+            (
+                place,
+                Document(
+                    self.path, "\n".join(line if is_heading or own == place else "" for is_heading, own, line in lines)
+                ),
+            )
+            for place in places
+        ]
+
+    @cached_property
+    def _sheet(self) -> str:
+        """The text from the first line on that is the header of a CSV file, all of it where none is."""
+        lines = self.text.splitlines()
+        starts = (at for at, line in enumerate(lines[:MOST_BEFORE]) if line.count(",") > 1 and NAMES.fullmatch(line))
+        return "\n".join(lines[next(starts, 0) :])
+
     @cached_property
     def header(self) -> tuple[str, ...]:
         """The column names of a CSV file; any first line where it is none."""
-        first = next((line for line in self.text.splitlines() if line.strip()), "")
+        first = next((line for line in self._sheet.splitlines() if line.strip()), "")
         try:
             return tuple(name.strip() for name in next(csv.reader([first], strict=True), ()))
         except csv.Error:
@@ -91,7 +133,7 @@ class Document:
             UsageError: no such table.
         """
         try:
-            return sheet_of(self.path, self.text).rows
+            return sheet_of(self.path, self._sheet).rows
         except ValueError as error:
             raise UsageError(str(error)) from None
 
@@ -126,6 +168,15 @@ def _log(data: bytes) -> str:
     return data.decode(likely)
 
 
+#: A line that says what hardware was used, or after a colon which.
+HARDWARE = re.compile(
+    r"\W{0,6}(?:gpu|device|hardware|test system|system|machine|board|soc|chip|cpu|platform)\b[^:|]{0,30}:\W{0,6}(\w.{0,200})",
+    re.IGNORECASE,
+)
+NEAR = 8  # lines
+MOST_BEFORE = 200  # lines before the header of a CSV file
+#: A line of names of columns, without colons as lines about devices have them.
+NAMES = re.compile(r'"?[A-Za-z][\w ./()%-]{0,60}"?(?:,"?[A-Za-z][\w ./()%-]{0,60}"?){2,200}')
 HEADING = re.compile(r" {0,3}(#{1,6}) +(\S.{0,200})")
 MARKS = re.compile(r"[*`\[]|\]\([^)]*\)|\]| +#+$")
 COMMAND = re.compile(r"\bllama-[\w-]{1,30}(?:\.exe)?\b.{0,300}?\s(?:-m|--model|-hf|--hf-repo)[ =]\S")

@@ -23,9 +23,9 @@ from nas.study.catalogue import id_and_mode, load_device
 from nas.terminal.doors import command
 from objectives import outside
 from objectives.table import sheet_of
-from plas_board.calibrate import llama_bench
+from plas_board.calibrate import llama_bench, speeds
 from plas_board.calibrate.figure import PAGE, Document, Unusable, document
-from plas_board.calibrate.log import Wanted, expected_formats, read_logs, reader_of
+from plas_board.calibrate.log import Wanted, read_logs, reader_of
 from plas_board.calibrate.models import Model, given_models, slow_share
 from plas_board.calibrate.request import CalibrateRequest
 from plas_board.calibrating.shared import KIND, VERSION, SharedMeasurements
@@ -80,9 +80,10 @@ def read_input(request: CalibrateRequest) -> tuple[list[str], list[str]]:
             )
         return (bench_lines(paths[0]) if paths[0].is_dir() else csv_lines(paths[0])), []
     if len(logs) < len(paths):
-        other = next(path for path, each in zip(paths, read_as, strict=True) if each is None or each[1] is None)
-        raise UsageError(f"{other}: expected {expected_formats()} beside the others, got something else; {PAGE}")
-    device, mode = load_device(id_and_mode(request.device)[0]), id_and_mode(request.device)[1]
+        other, unread = next(pair for pair in zip(paths, read_as, strict=True) if pair[1] is None or pair[1][1] is None)
+        why = "a folder" if unread is None else speeds.why_unread(unread[0])
+        raise UsageError(f"{other}: expected a log beside the others, got {why}; {PAGE}")
+    device, mode = load_device(request.device), id_and_mode(request.device)[1]
     log = read_logs(logs, Wanted(given_models(request.models), request.precision, request.measured_on, device))
     choices = f"{mode or 'the default one'} is taken ({', '.join(device.modes)} can be named with @)"
     noted = [f"No log names the power mode: {choices}"] if device.modes else []
@@ -120,21 +121,15 @@ def csv_lines(path: Path) -> list[str]:
     given = document(path)
     first = next((line for line in given.text.splitlines() if line.strip()), "")
     if first and (first.lstrip()[0] in "{[" or not {*re.findall(r"\w+", first)} & {*NEEDED, "min"}):
-        raise _unknown(given, first)
+        raise UsageError(
+            f"{path}: expected columns {', '.join(NEEDED)}, or a log, got {speeds.why_unread(given)}; {PAGE}"
+        )
     try:
         sheet = sheet_of(path, given.text)
     except ValueError as error:
         raise UsageError(str(error)) from None
     _refuse_header(path, sheet.header)
     return list(io.StringIO(sheet.text, newline=None))
-
-
-def _unknown(given: Document, first: str) -> UsageError:
-    """A file of no columns of ours is a log of a format that nobody here reads."""
-    kind = "JSON that is not whole" if first.lstrip()[0] in "{[" and given.json is None else "a file"
-    return UsageError(
-        f"{given.path}: expected columns {', '.join(NEEDED)}, or {expected_formats()}, got {kind} that begins {first[:40]!r}; {PAGE}"
-    )
 
 
 def _refuse_header(path: Path, header: Sequence[str]) -> None:

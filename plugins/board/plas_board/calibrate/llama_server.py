@@ -168,6 +168,8 @@ INFO = re.compile(
 )
 KEYS = {"model ftype": "file type", "model size": "file size"}
 DEVICE = re.compile(r"using device (\w{1,20}) \(([^()\n]{1,100})")
+#: Memory of the backend that holds weights.
+BUFFER = re.compile(r"load_tensors: +(?!CPU)([A-Za-z]{2,12})\d*\S{0,12} model buffer size")
 CUDA = re.compile(r"Device \d{1,3}: ([^,|\n]{1,100}),")
 OFFLOADED = re.compile(r"offloaded (\d{1,4})/(\d{1,4}) layers to GPU")
 BUILD = re.compile(r"build: \d{1,6} \(([0-9a-f]{4,40})\)")
@@ -258,7 +260,7 @@ def _device(text: str) -> str:
 
 
 def _engine(text: str, program: str) -> str:
-    build, device, flash = BUILD.search(text), DEVICE.search(text), FLASH.search(text)
+    build, device, flash = BUILD.search(text), DEVICE.search(text) or BUFFER.search(text), FLASH.search(text)
     parts = [program, build[1] if build else "of an unknown build", device[1].rstrip("0123456789") if device else ""]
     setting = ON.get(flash[1], "") if flash else ""
     return next(iter(named(" ".join(part for part in parts if part) + (f", {setting}" if setting else ""))), "")

@@ -27,6 +27,13 @@ MOST_OFF = (
 #: Sizes in names, in billions, and the factors by which parameters may differ from a published model's and from a rounded size.
 NAMED_SIZE = re.compile(r"(?<![A-Za-z\d.])(\d{1,4}(?:\.\d{1,3})?)[bB](?![A-Za-z\d])")
 NAME_SLACK, ROUNDED_NAME = 1.05, 1.6
+#: What Ollama's library has under a tag without a format, and families that have it so; older ones differ from tag to tag.
+LIBRARY_FORMAT, LIBRARY_OTHERS = "q4_k_m", {"llama3.2:1b": "q8_0", "gemma3:270m": "q8_0", "gpt-oss": "mxfp4"}
+LIBRARY = re.compile(
+    r"(?:llama3\.[1-9]|qwen2\.5|qwen3|qwq|deepseek-r1|gemma(?:3|4)|phi4|mistral-small|devstral|ministral-3|magistral|granite[34]|nemotron|glm-4|olmo|rnj-1|lfm2)"
+    r"[\w.-]*(?::(?:latest|[ae]?\d[\w.]*))?"
+)
+SMALLEST = re.compile(r":(?:0\.\d|[12])b|\d{3}m")  # models that the library keeps in more bits, some of them
 TABLE_TWICE, NEXT_TOKEN = (
     "; the file holds its table of embeddings twice",
     "; the file holds its layer that drafts tokens too",
@@ -65,6 +72,12 @@ class Model:
         groups = count(self.architecture)
         mixing, ffn = weights_by_part(Dimensions(self.architecture), groups, written.precision)
         return 8.0 * float(mixing[0] + ffn[0]) / float(groups.linear[0])
+
+    def read_by_a_step(self, bits: float, written: Format) -> float:
+        """Bytes of weights that a step of one sequence reads at least: experts of one token, and the LM head in the smaller of both formats."""
+        groups = count(self.architecture)
+        used = groups.attention + groups.mixers + groups.experts_active + groups.shared_expert + groups.dense
+        return float(used[0]) * bits / 8 + self.table * min(bits / 8, float(written.precision.head_bytes))
 
     def bits_in(self, size: Stated, written: Format, holds: str) -> tuple[float, float]:
         """Least and most bits that linear weights have in a file of so many bytes; the LM head has those of its format.
@@ -155,10 +168,18 @@ def identified(figure: Figure, given: Mapping[str, Model], shipped: Sequence[Mod
     return _by_numbers(figure, shipped)
 
 
+def of_library(figure: Figure) -> str:
+    """The weight format that Ollama's library has under a tag that states none, "" where that is not known."""
+    name = figure.names[0].lower() if figure.names and str(figure.cells.get("engine")).startswith("Ollama") else ""
+    stated = LIBRARY_OTHERS.get(name) or LIBRARY_OTHERS.get(name.partition(":")[0])
+    plain = LIBRARY.fullmatch(name) and not SMALLEST.search(name)
+    return stated or (LIBRARY_FORMAT if plain else "")
+
+
 def _names(figure: Figure) -> list[str]:
     """Names without llama.cpp's of a family and a size (`qwen2 7B`), of which the numbers beside them say more."""
     kind = f"{figure.family} " if figure.family and figure.parameters else ""
-    return [name for name in figure.names if not (kind and name.startswith(kind))]
+    return [name.removesuffix(":latest") for name in figure.names if not (kind and name.startswith(kind))]
 
 
 def _refuse_other_name(given: Model, figure: Figure, shipped: Sequence[Model]) -> None:

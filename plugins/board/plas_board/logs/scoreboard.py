@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from plas_board.calibrate.figure import Document, Figure, Unusable, cells, named, positive, precision, refuse, rule
 
 NAME = "llama.cpp scoreboard"
-CHIP = re.compile(r"chip|gpu|device|soc|hardware|(?:llama|qwen|gemma).*|", re.IGNORECASE)
+CHIP = re.compile(r"chip|gpu|device|soc|hardware|(?:llama|qwen|gemma).*", re.IGNORECASE)
 TEST = re.compile(
     r"(?:(I?Q\d\w*|B?F16|MXFP4)[ ,]+)?(pp|tg) ?(\d{1,6})?(?: *(?:\[t/s\]|\(t/s\)|t/s|tok/s))?", re.IGNORECASE
 )

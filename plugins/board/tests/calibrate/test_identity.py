@@ -275,3 +275,76 @@ def test_a_package_that_cannot_be_imported_is_named_and_stops_nothing(
     logs.readers.cache_clear()
     assert answer.code == 0, answer
     assert answer.err.count("log reader acme of acme-logs 1.0") == 1
+
+
+MLX = "$ mlx_lm.generate --model mlx-community/Qwen3-4B-4bit\nPrompt: 128 tokens, 812.3 tokens-per-sec\nGeneration: 256 tokens, 85.1 tokens-per-sec\n"
+SPEEDS = "| Model | pp512 (t/s) | tg128 (t/s) |\n|---|---|---|\n| Llama-3.1-8B Q4_K_M | 900 | {decode} |\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "device", "named"),
+    [
+        (TABLE.partition("\n")[2].format(backend="HTP"), "raspberry_pi_5", "HTP"),
+        (TABLE.partition("\n")[2].format(backend="Metal,BLAS"), "rtx_4090", "Metal,BLAS"),
+        (TABLE.partition("\n")[2].format(backend="SYCL"), "m4_max_40c", "SYCL"),
+        (MLX, "rtx_4090", "MLX"),
+        (f"# M3Ultra\n\n{SPEEDS.format(decode=60)}", "m1_max_32c", "M3 ULTRA"),
+        (f"# Hexagon NPU\n\n{SPEEDS.format(decode=9)}", "rtx_3090", "HEXAGON"),
+        (f"GPU: RTX4090, 24 GB\n\n{SPEEDS.format(decode=60)}", "rtx_3090", "RTX 4090"),
+        (f"Results of an RTX 3090\n\n{SPEEDS.format(decode=60)}", "l4", "RTX 3090"),
+    ],
+)  # fmt: skip
+def test_a_backend_or_a_heading_names_another_device(
+    text: str, device: str, named: str, inside: Any, tmp_path: Path
+) -> None:
+    """Where no line of a device stands, the backend, the program and the headings are what a log says of it."""
+    (tmp_path / "log.md").write_text(text)
+    answer = inside("calibrate", "log.md", "--device", device)
+    assert answer.code == 2, answer
+    assert f"--device: expected {named}" in answer.err
+    assert f"which the log was measured on, got {DEVICES[device].name}" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("heading", "device"),
+    [
+        ("# M1Max results", "m1_max_32c"), ("# rtx4090 (24GB)", "rtx_4090"), ("# 4090", "rtx_4090"), ("# Pi5", "raspberry_pi_5"),
+        ("# 8 Elite Gen5", "snapdragon_8_elite_gen5"), ("# DGX Spark", "dgx_spark_gb10"), ("# Strix Halo", "ryzen_ai_max_395"),
+        ("# MiniMax-M2, Hunyuan-A13B and build b5460", "rtx_4090"), ("# nvidia/Nemotron-Nano-9B", "m4_max_40c"),
+        ("CPU: AMD Ryzen 9 7950X\nGPU: NVIDIA RTX 4090", "rtx_4090"), ("# RTX 4090, faster than an RTX 3090", "rtx_4090"),
+        ("# Metal and CUDA", "m4_max_40c"),
+    ],
+)  # fmt: skip
+def test_headings_of_the_device_itself_and_of_models_are_no_alarm(
+    heading: str, device: str, inside: Any, tmp_path: Path
+) -> None:
+    """Another spelling is the same device, and names of models and of processors beside it are no devices."""
+    (tmp_path / "log.md").write_text(f"{heading}\n\n{SPEEDS.format(decode=2)}")
+    answer = inside("calibrate", "log.md", "--device", device, "--out", "mine.yaml")
+    assert answer.code == 0, answer
+    assert "2 rows of log.md; 0 left out" in answer.out
+
+
+def test_of_a_log_with_a_heading_for_each_device_its_own_part_is_taken(inside: Any, tmp_path: Path) -> None:
+    parts = "".join(f"## {name}\n\n{SPEEDS.format(decode=60)}\n" for name in ("RTX 3090", "RTX 4090"))
+    (tmp_path / "log.md").write_text(f"# Results\n\n{parts}")
+    answer = inside("calibrate", "log.md", "--device", "rtx_4090", "--out", "mine.yaml")
+    assert answer.code == 0, answer
+    assert "2 rows, line 1, 2: measured on RTX 3090" in answer.out
+
+
+def test_steps_faster_than_the_memory_are_of_another_device(inside: Any, tmp_path: Path) -> None:
+    """4.5 GB 100 times a second are more than an M1 Max's 400 GB/s, whatever nobody says; one of several is left out."""
+    (tmp_path / "log.md").write_text(SPEEDS.format(decode=100))
+    answer = inside("calibrate", "log.md", "--device", "m1_max_32c")
+    assert answer.code == 2
+    assert (
+        "Llama-3.1-8B in q4_k_m reads 4.5 GB a token, 450 GB/s by its time, where Apple M1 Max (32-core GPU) has 400"
+        in answer.err
+    )
+    others = "| Qwen3-4B Q4_K_M | 1500 | 90 |\n| Qwen3-8B Q4_K_M | 900 | 50 |\n"
+    (tmp_path / "log.md").write_text(SPEEDS.format(decode=100) + others)
+    answer = inside("calibrate", "log.md", "--device", "m1_max_32c", "--out", "mine.yaml")
+    assert answer.code == 0, answer
+    assert "5 rows of log.md; 1 left out" in answer.out
+    assert "another device, format or model than it says, or several tokens a step" in " ".join(answer.out.split())

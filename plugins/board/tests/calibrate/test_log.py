@@ -85,7 +85,7 @@ def test_power_mode_is_said(inside: Any, sample: Sample) -> None:
             ("{csv}", "{csv}"),
             "measured: expected one measured CSV, one export, or logs, got 2 of them; join the tables",
         ),
-        (("{json}", "{csv}"), "beside the others, got something else"),
+        (("{json}", "{csv}"), "beside the others, got a table of model, metric, value, prompt_len, of which none"),
         (("{bare}", "--model", "qwen3_8b", "--precision", "int5"), "--precision: expected a weight format"),
         (("{bare}", "--precision", "bf16"), "the log names no model: give it with --model MODEL"),
     ],

@@ -154,9 +154,9 @@ def test_builds_before_backends(sample: Sample) -> None:
 
 
 def test_every_sample_is_of_one_format(sample: Sample) -> None:
-    """No two readers claim the same file, and a measured CSV is nobody's."""
+    """No two readers claim the same file but the last, which takes what no other does."""
     for path in sorted(sample(".").iterdir()):
-        claimed = [reader.NAME for reader in READERS if reader.recognises(document(path))]
+        claimed = [reader.NAME for reader in READERS[:-1] if reader.recognises(document(path))]
         assert len(claimed) == (path.name != "config.json"), (path, claimed)
 
 
