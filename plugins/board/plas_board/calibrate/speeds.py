@@ -7,6 +7,7 @@ A table is Markdown, a box, or CSV with commas, semicolons or tabs: a row a meas
 import csv
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, reduce
@@ -51,6 +52,9 @@ KINDS = {
     "engine": r"engine|runtime|backend|framework|software|provider|method|api",
     "label": r"artifact|config(?:uration)?|variant|name|band|",
     "metric": r"metric|test|phase|stage|measure|指标",
+    "cores": r"(?:gpu )?cores",
+    "build": r"commit|build",
+    "llama": r"llama 7b",  # of chips, in llama.cpp's discussion 4167, whose commands name models/llama-7b-v2
 }
 FORMAT = re.compile(
     r"(?<![a-z\d])(i?q\d_\w+|q4f16|q8|mxfp[48]|nvfp4|bf16|fp?16|fp?32|bfloat16|float16|fp8|awq|gptq|w8a8|w4a16|int[48]|[48][- ]?bit)(?![a-z\d])"
@@ -87,10 +91,17 @@ ENGINES = re.compile(
     r"|lm ?studio|ax-llm|axera|ax6[35]0\w?|rkllm|rknn|onnx ?runtime|koboldcpp|\bmnn\b|hailo|\bqnn\b",
     re.IGNORECASE,
 )
+FLASH = re.compile(r"\b(?:with|\+) *(?:FA|flash attention)\b|\bFA *(?:=|on|enabled)|-fa 1\b", re.IGNORECASE)
+UNKNOWN = "an unknown engine"
 UNSTATED = 128  # tokens of a prompt and of an output that nobody states
 LLAMA_BENCH = {"pp": 512, "tg": 128}
 BOX = str.maketrans({"│": "|", "┃": "|", "║": "|"})
-LONGEST_LINE, NEAREST = 4_000, 4
+LONGEST_LINE, NEAREST, MOST = 4_000, 4, 4_000_000
+MARKS = re.compile(r"^[#> \t]+|[*`]|[✅☑⭐🥇]")
+HTML = (
+    ("|", re.compile(r"\s{0,9}</t[dh]>\s{0,9}|<t[dh][^>]{0,80}>")),
+    ("\n", re.compile(r"\s{0,9}<tr[^>]{0,80}>\s{0,9}")),
+)
 Row = list[tuple[str, str]]
 
 
@@ -113,7 +124,7 @@ class Stated:
     """What a row says: values by kind and phase, names by kind, tokens by phase."""
 
     values: list[tuple[Column, float]] = field(default_factory=list)
-    names: dict[str, list[str]] = field(default_factory=dict)
+    names: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     tokens: dict[str, int] = field(default_factory=dict)
     batch: float = 1.0
 
@@ -197,32 +208,24 @@ def figures(documents: Sequence[Document]) -> Iterator[Figure]:
 
 def _stated(document: Document) -> Iterator[tuple[Sequence[str], Stated]]:
     """What each row, line or object says, with the lines above it that matter, the nearest first."""
-    if document.objects:
-        rows = [((), row) for entry in document.objects for row in _flat(entry, [])]
-        yield from ((above, stated) for above, row in rows if (stated := _read(row, "")).values)
+    if len(document.text) > MOST:
         return
-    of_tables = list(_of_tables(document))
-    yield from of_tables or _of_lines(document)
-
-
-def _of_tables(document: Document) -> Iterator[tuple[Sequence[str], Stated]]:
-    for heads, part in document.segments():
-        for caption, rows in _tables(part):
-            above = [*caption, *heads]
-            for row in _rows(rows, " ".join(above)):
-                if (stated := _read(row, " ".join(above))).values:
-                    yield above, stated
+    rows = [(list[str](), row) for entry in document.objects for row in _flat(entry, [])] or [
+        ([*caption, *heads], row)
+        for heads, part in document.segments()
+        for caption, table in _tables(part)
+        for row in _rows(table)
+    ]
+    read = [(above, _read(row, " ".join(above))) for above, row in rows]
+    yield from [pair for pair in read if pair[1].values] or _of_lines(document)
 
 
 def _tables(text: str) -> Iterator[tuple[list[str], list[list[str]]]]:
     """Tables of a text, header first, each with the lines before it, the nearest first."""
     before: list[str] = []
     rows: list[list[str]] = []
-    text = (
-        text
-        if "<tr" not in text
-        else re.sub(r"\s*</t[dh]>\s*|<t[dh][^>]{0,80}>", "|", re.sub(r"\s*<tr[^>]{0,80}>\s*", "\n", text))
-    )
+    for mark, pattern in HTML:
+        text = pattern.sub(mark, text) if "<tr" in text else text
     lines = [line for line in text.translate(BOX).replace("||", "|").splitlines() if len(line) < LONGEST_LINE]
     for line, after in pairwise([*lines, "", ""]):
         row = _cells(line, after if not rows else "", len(rows[0]) if rows else 0)
@@ -235,9 +238,6 @@ def _tables(text: str) -> Iterator[tuple[list[str], list[list[str]]]]:
             before.append(MARKS.sub("", line).strip())
     if rows:
         yield before[::-1][:NEAREST], rows
-
-
-MARKS = re.compile(r"^[#> \t]+|[*`]")
 
 
 def _cells(line: str, after: str, width: int) -> list[str]:
@@ -259,7 +259,7 @@ def _parted(line: str, mark: str) -> list[str]:
     return [part.strip(" *`") for part in next(csv.reader([line], delimiter=mark), [])] if mark in line else []
 
 
-def _rows(rows: Sequence[Sequence[str]], above: str) -> Iterator[Row]:
+def _rows(rows: Sequence[Sequence[str]]) -> Iterator[Row]:
     """Rows as headings and cells; of a table whose first column holds the headings, its other columns."""
     header, body = rows[0], rows[1:]
     speeds = any(column(name).kind in ("rate", "time", "open", "length", "speed") for name in header[1:])
@@ -273,13 +273,10 @@ def _rows(rows: Sequence[Sequence[str]], above: str) -> Iterator[Row]:
         pairs = list(zip(header, row, strict=False))
         last |= {name: cell for name, cell in pairs if column(name).kind == "model" and cell.strip()}
         tests = [cell for name, cell in pairs if column(name).kind == "metric"]
-        filled = [(name, cell or last.get(name, "")) for name, cell in pairs]
+        kinds = ("", "rate", "time", "speed") if tests else ()
         yield [
-            (
-                f"{' '.join(tests)} {name}" if tests and column(name).kind in ("", "rate", "time", "speed") else name,
-                cell,
-            )
-            for name, cell in filled
+            (" ".join([*tests, name]) if column(name).kind in kinds else name, cell or last.get(name, ""))
+            for name, cell in pairs
         ]
 
 
@@ -306,23 +303,18 @@ def _flat(entry: Mapping[str, Any], above: Row) -> Iterator[Row]:
 def _read(row: Row, above: str) -> Stated:
     """A row's values; a heading that leaves phase or unit open has those of the caption."""
     stated = Stated()
-    for heading, cell in (
-        row if not any(plain(heading) == "loss" for heading, _ in row) else ()
-    ):  # else of designs of ours
+    ours = any(plain(heading) == "loss" for heading, _ in row)  # designs of a run, whose times are predicted
+    for heading, cell in () if ours else row:
         of = column(heading)
         number, unit = _number(cell)
         if of.kind in KINDS:
-            stated.names.setdefault(of.kind, []).append(cell)
+            stated.names[of.kind].append(plain_link(cell))
         if of.kind in ("length", "open", "speed") or (of.kind == "" and of.phase):
             caption = column(reduce(lambda text, lengths: lengths.sub("", text), LENGTHS, above.lower()))
             words = f"{heading} {unit}" if of.kind == "speed" or not of.kind else above
-            rate = RATE.search(plain(words)) is not None or (of.kind == "open" and RATE.search(unit) is not None)
-            of = replace(
-                of,
-                kind="rate" if rate else "",
-                phase=of.phase or caption.phase or "decode",
-                depth=of.tokens if of.kind == "length" else of.depth,
-            )
+            rate = RATE.search(plain(words)) or (of.kind == "open" and RATE.search(unit))
+            phase, depth = of.phase or caption.phase or "decode", of.tokens if of.kind == "length" else of.depth
+            of = replace(of, kind="rate" if rate else "", phase=phase, depth=depth)
         if number is None or not number > 0:
             continue
         if of.kind == "time" and (beside := TIME.search(unit)):
@@ -348,7 +340,7 @@ def _of_lines(document: Document) -> Iterator[tuple[Sequence[str], Stated]]:
                 stated = Stated(tokens={}, batch=stated.batch, names=stated.names)
             stated.values += read.values
             stated.tokens, stated.batch = read.tokens | stated.tokens, max(stated.batch, read.batch)
-            above += [line.strip()] if line.strip() and not read.values else []
+            above = [*above, line.strip()][-40:] if line.strip() and not read.values else above
         if stated.values:
             yield [*above[::-1], *heads], stated
 
@@ -375,6 +367,7 @@ def _phase(words: str) -> str:
     return "prefill" if PREFILL.search(words) else "decode" if DECODE.search(words) else ""
 
 
+@cache
 def mentioned(text: str, size: str = "") -> str:
     """The longest run of words in a text that names a published model, with a size beside it where one is given."""
     words = re.findall(r"[\w.:+-]*\w", re.sub(r"[-_](?:exl[23]|ov|onnx)\b\S*|\.json\b", "", MARKS.sub("", text)))[:60]
@@ -385,7 +378,7 @@ def mentioned(text: str, size: str = "") -> str:
 def stated_format(*texts: str) -> str:
     """The weight format that the first of the texts which has one names, "" where none does."""
     for text in texts:
-        if match := FORMAT.search(text.lower().replace("int4-awq", "awq")):
+        if (match := FORMAT.search(text.lower().replace("int4-awq", "awq"))) and not re.search(r"(?i)\bkv\b", text):
             spelt = re.sub(r"[- ]", "", match[1]).replace("_xl", "_m")
             return SPELT.get(spelt, spelt) if SPELT.get(spelt, spelt) in FORMATS else ""
     return ""
@@ -394,46 +387,44 @@ def stated_format(*texts: str) -> str:
 def _figures(stated: Stated, above: Sequence[str]) -> Iterator[Figure]:
     """The first speed of each phase, a rate before a time; every test of its own length."""
     done: set[tuple[str, str]] = set()
-    for of, value in sorted(
-        stated.values,
-        key=lambda pair: (
-            2 * (pair[0].kind != "rate") + 3 * ("throughput" in pair[0].text.lower()),
-            not pair[0].per_token,
-        ),
-    ):
+    several = "several sequences at once: whether the speed is of all or of each is not stated"
+    drafts = re.search(r"speculat|\bmtp\b|draft", " ".join(stated.names["label"]))
+    for of, value in sorted(stated.values, key=_rank):
         place = (of.phase, of.text if of.tokens or of.depth or chips(of.text) or FORMAT.search(of.text.lower()) else "")
         if place in done or ((of.kind == "time" or not place[1]) and any(phase == of.phase for phase, _ in done)):
             continue
         done.add(place)
         names, device = _model(stated, of, above), _device(stated, of)
         try:
-            refuse(
-                [(stated.batch > 1, "several sequences at once: whether the speed is of all or of each is not stated")]
-            )
-            refuse([(re.search(r"speculat|\bmtp\b|draft", " ".join(stated.names.get("label", []))), "drafted tokens")])
+            refuse([(stated.batch > 1, several), (drafts, "drafted tokens")])
             yield Figure(names, _cells_of(stated, of, value, above), device=device)
         except Unusable as error:
             yield Figure(names, device=device, fault=str(error))
 
 
+def _rank(pair: tuple[Column, float]) -> tuple[int, bool]:
+    """Rates first, then times; a throughput, which has the first token in it, last."""
+    return 2 * (pair[0].kind != "rate") + 3 * ("throughput" in pair[0].text.lower()), not pair[0].per_token
+
+
 def _model(stated: Stated, of: Column, above: Sequence[str]) -> tuple[str, ...]:
     """The names of a row's model: of its column, with the size beside it, else of the headings above."""
-    size = next(iter(stated.names.get("size", [])), "") or next(iter(re.findall(r"^\d[\d.]*[bB]\b", of.text)), "")
-    if of_row := [
-        MARKS.sub("", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", name)).strip() for name in stated.names.get("model", [])
-    ]:
-        name = re.sub(r" \([^)]*\)$", "", of_row[-1])
+    names = stated.names
+    size = next(iter([*names["size"], *re.findall(r"^\d[\d.]*[bB]\b", of.text)]), "")
+    if names["model"] or names["llama"]:
+        name = re.sub(r" \([^)]*\)$", "", next(reversed(names["model"]), "Llama-2-7B"))
         name = name if re.search(r"\d[bB]\b", name) else f"{name} {size}".strip()
         return named(re.sub(r"(?<=\d)\.0(?![.\d])", "", name))
-    texts = [*stated.names.get("label", []), *above]
-    run = next((run for text in texts if (run := mentioned(text, size))), "")
+    run = next((run for text in (*names["label"], *above) if (run := mentioned(text, size))), "")
     return named(f"{run} {size}".strip()) if run else ()
 
 
 def _device(stated: Stated, of: Column) -> str:
-    """The device of a row or of a column."""
-    own = [plain_link(name) for name in stated.names.get("device") or filter(chips, stated.names.get("label", []))]
-    return next(iter(named(" ".join(own) or (of.text if chips(of.text) else ""))), "")
+    """The device of a row or of a column; Apple's chips are told apart by their GPU cores."""
+    names = stated.names
+    own = " ".join(names["device"] or names["llama"] or filter(chips, [*names["label"], of.text]))
+    apple = f"Apple {own} ({names['cores'][0]}-core GPU)" if names["cores"] and names["llama"] else own
+    return next(iter(named(apple)), "")
 
 
 def plain_link(text: str) -> str:
@@ -447,24 +438,16 @@ def _cells_of(stated: Stated, of: Column, value: float, above: Sequence[str]) ->
     Raises:
         Unusable: a prompt of unknown length, or a time without the tokens that it took.
     """
-    texts = [
-        *stated.names.get("format", []),
-        of.text,
-        *stated.names.get("model", []),
-        *stated.names.get("label", []),
-        *above,
-    ]
-    caption = " ".join(above)
-    prompt, written = (
-        stated.tokens.get(phase) or _length(caption, at) or _product(stated, phase)
-        for at, phase in enumerate(("prefill", "decode"))
+    names, caption = stated.names, " ".join(above)
+    texts = [*names["format"], of.text, *names["model"], *names["label"], *above]
+    phases = enumerate(("prefill", "decode"))
+    prompt, written = (stated.tokens.get(p) or _length(caption, at) or _product(stated, p) for at, p in phases)
+    programs = ENGINES.findall(" ".join([*names["device"], caption]).lower())
+    engine = " ".join(names["engine"]) or next(
+        iter(programs), "llama-bench" if of.bench and (of.tokens or names["llama"]) else UNKNOWN
     )
-    programs = ENGINES.findall(" ".join([*stated.names.get("device", []), caption]).lower())
-    engine = " ".join(map(plain_link, stated.names.get("engine", []))) or next(iter(programs), "an unknown engine")
-    if group := next(
-        iter(re.findall(r"(?:_|\bgroup(?:s of)?[ =])g?(\d{2,3})\b", " ".join(stated.names.get("format", [])))), ""
-    ):
-        engine += f", groups of {group}"
+    engine += "".join(f" {build}" for build in names["build"]) + ", fa" * any(map(FLASH.search, above))
+    engine += "".join(f", groups of {n}" for n in re.findall(r"_g(\d{2,3})\b", " ".join(names["format"])))
     cells_of: dict[str, str | float] = {"batch": 1, "precision": stated_format(*texts)}
     if of.phase == "prefill":
         read = of.tokens or prompt or LLAMA_BENCH.get(of.bench, 0)
@@ -473,25 +456,20 @@ def _cells_of(stated: Stated, of: Column, value: float, above: Sequence[str]) ->
         value = value if of.kind == "rate" else value * of.ms * (read if of.per_token else 1)
     else:
         refuse([(of.kind == "time" and not of.per_token and not written, "tokens of the output are not stated")])
-        before = of.depth or (0 if of.bench and of.tokens else prompt)
         unstated = not of.bench and not prompt and not of.depth
         engine += ", lengths not stated" * unstated
-        length = of.tokens if of.bench else 0
-        cells_of |= {
-            "metric": "decode_tok_s" if of.kind == "rate" else "tpot_ms",
-            "prompt_len": before or UNSTATED * unstated,
-        }
-        cells_of["gen_len"] = length or written or LLAMA_BENCH.get(of.bench, UNSTATED)
+        before = of.depth or (0 if of.bench and of.tokens else prompt) or UNSTATED * unstated
+        output = of.tokens * bool(of.bench) or written or LLAMA_BENCH.get(of.bench, UNSTATED)
+        metric = "decode_tok_s" if of.kind == "rate" else "tpot_ms"
+        cells_of |= {"metric": metric, "prompt_len": before, "gen_len": output}
         value = value if of.kind == "rate" else value * of.ms / (1 if of.per_token else written)
     return {**cells_of, "value": positive(value, of.text), "engine": next(iter(named(engine)))}
 
 
 def _product(stated: Stated, phase: str) -> int:
     """Tokens of a phase as its rate times its time, 0 where one of them is not stated."""
-    rates, times = (
-        [v * (of.ms or 1.0) for of, v in stated.values if (of.kind, of.phase, of.per_token) == (kind, phase, False)]
-        for kind in ("rate", "time")
-    )
+    own = [(of.kind, v * (of.ms or 1.0)) for of, v in stated.values if of.phase == phase and not of.per_token]
+    rates, times = ([v for called, v in own if called == kind] for kind in ("rate", "time"))
     return round(rates[0] * times[0] / 1e3) if rates and times else 0
 
 

@@ -1,1 +1,1 @@
-"""Readers of fourteen more formats of logs for `plas calibrate`, a module each, found by their entry points."""
+"""Readers of thirteen more formats of logs for `plas calibrate`, a module each, found by their entry points."""

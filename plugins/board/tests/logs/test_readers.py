@@ -309,7 +309,7 @@ def test_scoreboards(rows: Rows, brief: Brief, sample: Sample, inside: Any) -> N
         for phase, value, lengths in zip(("prefill", "decode"), values, ((512, 0), (0, 128)), strict=True)
     ]
     answer = inside("calibrate", sample("scoreboard_apple.md"), "--device", "m1_7c", "--out", "mine.yaml")
-    assert "6 rows, line 7, 8, 9, 10, 11, 12: measured on Apple M1 (8-core GPU)" in answer.out
+    assert "4 rows, line 5, 6, 7, 8: measured on Apple M1 (8-core GPU)" in answer.out
 
 
 def test_rknn_llm(rows: Rows, brief: Brief, sample: Sample) -> None:
