@@ -45,8 +45,7 @@ def command(
         except OSError as error:
             if error.errno != ENAMETOOLONG:
                 raise
-            typed = str(error.filename)
-            complain(f"{typed[:40]}…: expected a name or a path, got one of {len(typed):,} characters; shorten it")
+            complain(f"{str(error.filename)[:40]}…: expected a name or a path, got one that is too long; shorten it")
             raise typer.Exit(UsageError.exit_code) from None
         except KeyboardInterrupt as interrupt:
             notice(str(interrupt) or "Interrupted before the end; give the command again")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -79,9 +79,8 @@ class WeightFormat(BaseModel):
 
     def types_of(self, kind: TensorClass) -> tuple[BlockType, ...]:
         """The types of a class of tensors."""
-        if (
-            kind == "tables"
-        ):  # of per-layer embeddings, most of a model that has them: no engine leaves these in 16 bits
+        # Tables of per-layer embeddings are most of a model that has them: no engine leaves these in 16 bits.
+        if kind == "tables":
             return self.types_of("embedding" if "embedding" in self.model_fields_set else "weights")
         own: TypeNames | None = getattr(self, kind)
         if own is None and kind == "expert_down":
@@ -109,17 +108,7 @@ class WeightFormat(BaseModel):
     @model_validator(mode="after")
     def _known_types(self) -> "WeightFormat":
         """Refuse types that nothing defines."""
-        lists = (
-            self.weights,
-            self.values,
-            self.output,
-            self.down,
-            self.experts,
-            self.expert_down,
-            self.head,
-            self.embedding,
-            self.small,
-        )
+        lists = [getattr(self, kind) for kind in get_args(TensorClass) if kind != "tables"]
         named = [name for names in lists for name in names or ()] + [self.inputs, self.activations]
         fallbacks = [own.fallback for own in self.types.values() if own.fallback is not None]
         unknown = [name for name in named if name not in {*TYPES, *self.types}] + [

@@ -85,12 +85,12 @@ def in_heading(text: str, *, backends: bool) -> str:
     words = plain(text)
     if VERSUS.search(words) or len(words) > LONGEST_HEADING:
         return ""
-    found = [
+    own = [
         chip
         for chip in dict.fromkeys(CHIP.findall(words))
         if not WEAK.fullmatch(chip) or SERVERS.fullmatch(chip) or (MAC.search(words) and re.match(r"[am]\d", chip))
     ]
-    return ", ".join([*found, *(dict.fromkeys(BACKEND.findall(words)) if backends else ())]).upper()
+    return ", ".join([*own, *(dict.fromkeys(BACKEND.findall(words)) if backends else ())]).upper()
 
 
 def chips(name: str) -> set[str]:

@@ -242,8 +242,8 @@ def _tables(text: str) -> Iterator[tuple[list[str], list[list[str]]]]:
 
 def _cells(line: str, after: str, width: int) -> list[str]:
     """Cells of a line: between bars; else parted as CSV, where the next line or the header has as many."""
-    if found := cells(line):
-        return found
+    if between := cells(line):
+        return between
     for mark in ("|", ",", ";", "\t", "  "):
         parts, following = _parted(line, mark), _parted(after, mark)
         alike = width or len(following)
