@@ -71,6 +71,8 @@ def show_first_screen(outcome: Outcome, folder: Path, *, steps: int | None) -> N
     """Print the answer below the head and so many commands to type next; the plot takes the lines that are left."""
     first, last, study = _answer(outcome), _ending(outcome, folder, steps), outcome.study
     used = len(_head(study.problem, study.config)) + len(first) + len(last) + 1
+    if used > ROWS and steps is not None:
+        first = _answer(outcome, engines=False)
     if sys.stderr.isatty():  # warnings stand on the same screen
         used += len(_sentences([f"Warning: {text}" for text in study.notices]))
     height = HIGHEST + LINES if steps is None else (rows() or ROWS) - used
@@ -102,7 +104,7 @@ def _sentences(texts: Sequence[str], indent: str = "") -> list[Line]:
     return [line for text in texts for line in sentence(f"{indent}{text}", most=COLUMNS)]
 
 
-def _answer(outcome: Outcome) -> list[Line]:
+def _answer(outcome: Outcome, *, engines: bool = True) -> list[Line]:
     """The design, what it takes, how it compares, and every warning about it; of a study in which nothing fits, that."""
     if outcome.diagnosis is not None:
         nothing = answering.three_sentences(outcome)
@@ -128,7 +130,7 @@ def _answer(outcome: Outcome) -> list[Line]:
     ]
     further = [
         *_compared(outcome),
-        answering.engines_line(problem, design),
+        answering.engines_line(problem, design) if engines else "",
         verdict_line(law),
         *blind_lines(law, outcome.blind),
     ]
