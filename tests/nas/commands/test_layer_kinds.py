@@ -33,7 +33,7 @@ def test_what_cannot_be_measured_is_refused(inside: Inside, tmp_path: Path) -> N
 
 
 def test_every_kind_is_priced_where_it_is_asked_for(inside: Inside) -> None:
-    said = inside("explain", "--architecture", f"{LAYERS},{KINDS['n_conv']},n_local=3,window=100").out
+    said = inside("explain", "--architecture", f"{LAYERS},{KINDS['n_conv']},n_local=3,window=100", "--verbose").out
     assert "Sliding window: 3 of its 8 layers attend to the last 100 tokens; Layers: 2 of short convolution, of 8" in (
         said.replace("\n  ", " ")
     )
