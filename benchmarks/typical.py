@@ -17,13 +17,15 @@ devices of its class were seen with.
 """
 
 import argparse
+import csv
 import math
 import os
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
@@ -34,7 +36,7 @@ from scipy.optimize import minimize
 from benchmarks.calibration import device, measurements, public_rows
 from nas.files import yaml_source
 from nas.search.assembly import assemble
-from nas.study.catalogue import load_law
+from nas.study.catalogue import load_device, load_law
 from objectives.counts import active, total
 from objectives.device import Calibration, Chip, Device, Phase
 from objectives.engines import engine_of
@@ -45,7 +47,7 @@ from plas_board.calibrate.inputs import read_input
 from plas_board.calibrate.request import CalibrateRequest
 from plas_board.calibrating.efficiencies import class_priors
 from plas_board.calibrating.group import PHASES, calibrate, groups
-from plas_board.calibrating.held_out import Group, choose, leave_one_out
+from plas_board.calibrating.held_out import Group, choose
 from plas_board.calibrating.measurements import Measurement, read
 from plas_board.calibrating.terms import Terms, predict, terms
 from search_spaces.arrays import AnyArray, FloatArray
@@ -67,20 +69,21 @@ SHAPE = Calibration(
 #: Where it is otherwise: attention on matrix units that run like other products; without fast INT8 several vectors at half of the rate of
 #: prefills, which no row here decides.
 DIFFERS = {
-    "gpu int8": {"attention_compute": 1.0},
-    "server_gpu int8": {"attention_compute": 1.0},
-    "server_gpu int8 HBM": {"attention_compute": 1.0},
-    "soc int8": {"attention_compute": 1.0},
+    **dict.fromkeys(
+        ("gpu NVIDIA", "server_gpu NVIDIA HBM", "server_gpu NVIDIA", "soc NVIDIA"), {"attention_compute": 1.0}
+    ),
     "npu": {"scan_compute": 0.01},
     "cpu": {"batched_compute": 0.5},
-    "gpu fp16": {"batched_compute": 0.5},
-    "soc fp16": {"batched_compute": 0.5},
+    "gpu AMD": {"batched_compute": 0.5},
+    "soc other": {"batched_compute": 0.5},
+    "soc Apple": {"batched_compute": 0.5, "decode_compute": 4.0},
+    "soc Apple Ultra": {"batched_compute": 4.0, "decode_compute": 4.0, "overhead": 0.0105, "attention_bandwidth": 0.4},
 }
 #: Power of FLOPs a byte by which the share of the peak falls: 0.40 when it was estimated beside the effects, from 26 (M1 Max) to 947 (Thor).
 RIDGE = 0.4
 #: Builds whose attention writes its scores, and what of the profile is theirs alone.
 OLD = ("llama-bench May-2024", "llama-bench 8e672ef")
-UNFUSED = {"attention_compute": 0.4, "attention_bandwidth": 0.5}
+UNFUSED = {"attention_compute": 0.4, "attention_bandwidth": 0.5, "overhead": 0.0075}
 USUAL, LOOSE = np.log(0.3), 1.0
 SHARE = Fraction(8, 10)
 RULE = 0.55  # of the bandwidth at which active weights are read in decoding: llmfit 2026-08, llmfit-core/src/fit.rs (estimate_tps)
@@ -91,6 +94,11 @@ BYTES = {
     "w4": 0.5,
     "fp4": 0.5,
 }  # a weight: the same, models.rs (quant_bytes_per_param)
+LIMITS, MOST_SD = 25, 4.0  # limits that are tried on a device; standard deviations beyond which none is priced
+OWN, LEVELS = (
+    4,
+    np.linspace(0.05, 0.95, 19),
+)  # times that a kind's devices count among all in its limits; quantiles that are kept
 HELPS = 0.9  # of the error without an engine, which stating it must save
 KEPT = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles that stand for the rows of a device
 FILES = {"m_5070.csv": "rtx_5070", "m_xt.csv": "rx_7900_xt", "m_rk3588.csv": "rk3588_npu"}
@@ -101,6 +109,12 @@ BOARDS = {
     "radxa_dragon_q8b": {"fp16": 1.07, "int8": 2.14, "bandwidth": 68.3},  # SC8280XP: 4 X1C at 3.0 and 4 A78C at 2.4 GHz
     "raspberry_pi_500plus": {"fp16": 0.307, "int8": 0.614, "bandwidth": 17.1},
 }
+RECENT = "latency/devices-2026"
+#: Llama 2 7B at build 8e672ef, tokens/s; Source: ggml-org/llama.cpp discussion 4167.
+SCOREBOARD = Path(__file__).parents[1] / "studies" / "accuracy" / "apple_scoreboard.csv"
+PER_CORE = {"M1": 0.327, "M2": 0.355, "M3": 0.355, "M4": 0.46}  # TFLOP/s in FP16 of a core, as the catalogue has them
+CORES = re.compile(r"_\d+c$")
+ALIAS = {"m3ultra": "m3_ultra"}
 TARGET = Path(__file__).parents[1] / "objectives" / "typical" / "efficiencies.yaml"
 
 
@@ -133,17 +147,20 @@ class Rows:
     engine: str
     measured: Sequence[Measurement]
     terms: Terms
+    board: Device
     old: bool = False
     floats: bool = False
-
-    @property
-    def board(self) -> Device:
-        """The device in the mode of the rows."""
-        return board_of(self.measured[0].device or self.device)
+    shared: bool = True
+    shared: bool = True
 
     def as_built(self, profile: Calibration) -> Calibration:
         """A profile of today's builds as of the rows' own."""
-        return profile.model_copy(update=UNFUSED) if self.old else profile
+        if not self.old:
+            return profile
+        changes = UNFUSED
+        if self.kind.startswith("Apple"):
+            changes = UNFUSED | {"overhead": 0.0105, "compute_efficiency": 0.85 * profile.compute_efficiency}
+        return profile.model_copy(update=changes)
 
     @cached_property
     def off(self) -> FloatArray:
@@ -162,12 +179,31 @@ class Rows:
         return (self.terms.requests > 0) == (phase == "prefill")
 
 
-def board_of(name: str) -> Device:
-    """A device of the catalogue, or one of `BOARDS`."""
-    stated = BOARDS.get(name)
-    named = Device.model_validate({"name": name, "memory": 16, "chip": "cpu"} | stated) if stated else device(name)
-    assert named is not None
-    return named
+def boards_of(folder: Path) -> dict[str, Device]:
+    """Devices that the catalogue has under another name, or not: `BOARDS`, files beside the rows, chips of the scoreboard."""
+    stated = {name: {"chip": "cpu"} | figures for name, figures in BOARDS.items()}
+    for row in _table(SCOREBOARD):
+        figures = {"fp16": int(row["cores"]) * PER_CORE[row["chip"][:2]], "bandwidth": float(row["bandwidth_gb_s"])}
+        stated[_chip_id(row)] = figures | {"chip": "soc", "name": f"Apple {row['chip']}"}
+    made = {name: Device.model_validate({"name": name, "memory": 16} | figures) for name, figures in stated.items()}
+    return made | {file.stem: load_device(str(file)) for file in (folder / RECENT).glob("*.yaml")}
+
+
+def board_named(name: str) -> Device:
+    """A device of the catalogue."""
+    found = device(name)
+    assert found is not None
+    return found
+
+
+def _table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _chip_id(row: Mapping[str, str]) -> str:
+    """As the catalogue names it: `m4_max_40c`."""
+    return f"{row['chip'].lower().replace(' ', '_')}_{row['cores']}c"
 
 
 def of_file(path: Path, name: str) -> list[Measurement]:
@@ -177,12 +213,59 @@ def of_file(path: Path, name: str) -> list[Measurement]:
     return read(read_input(CalibrateRequest((path,), name))[0], name, resolve)[0]
 
 
+def further_rows(folder: Path) -> Iterator[dict[str, str]]:
+    """Rows of the tables of 2026, of Qualcomm's and of llama.cpp's scoreboard, with the columns that `read` knows."""
+    for path in sorted((folder / RECENT).glob("*.csv")):
+        for row in _table(path):
+            after, reading = int(float(row["depth"] or 0)), row["phase"].startswith("prefill")
+            if row["kv"] in ("", "f16"):
+                prompt, attended = (row["inp"], after + int(row["inp"]) if "@" in row["phase"] else "")
+                cells = ("ttft_ms", prompt, attended) if reading else ("tpot_ms", max(int(prompt), after), "")
+                yield _row(
+                    row["device"],
+                    row["engine"],
+                    row["model"],
+                    row["precision"],
+                    row["batch"],
+                    row["gen"],
+                    row["ms"],
+                    *cells,
+                )
+    for row in _table(folder / "latency" / "devices3" / "qualcomm_ai_hub.csv"):
+        if row["device"] == "Snapdragon X Elite CRD":
+            place = ("snapdragon_x_elite", "Genie", row["model"], row["precision"], 1, 64)
+            yield _row(*place, row["ttft_min_ms"], "ttft_ms", 128, row["context_length"])
+            yield _row(*place, row["tokens_per_second"], "decode_tok_s", row["context_length"], "")
+    for row in _table(SCOREBOARD):
+        for name, rate in row.items():
+            precision, _, phase = name.rpartition("_")
+            if phase in PHASES and rate:
+                place = (_chip_id(row), "llama-bench 8e672ef", "llama_2_7b", precision, 1, 128, rate, f"{phase}_tok_s")
+                yield _row(*place, 512 if phase == "prefill" else 1, "")
+
+
+def _row(*cells: object) -> dict[str, str]:
+    names = (
+        "device",
+        "engine",
+        "model",
+        "precision",
+        "batch",
+        "gen_len",
+        "value",
+        "metric",
+        "prompt_len",
+        "attended_len",
+    )
+    return {name: str(cell) for name, cell in zip(names, cells, strict=True)}
+
+
 def public_groups(folder: Path) -> list[Rows]:
     """Every group of the tables and logs; of decode rows without lengths a short context is taken.
 
     Rows of BF16 are left out of the logs, whose chip says that it has none.
     """
-    table = public_rows(folder)
+    table, boards = public_rows(folder), boards_of(folder)
     short = {"prompt_len": "64", "gen_len": "128"}
     rows = [r | {key: r[key] or n for key, n in short.items()} if r["metric"] == "decode_tok_s" else r for r in table]
     by_device = measurements(rows, lambda m, r: m.batch == 1)
@@ -190,26 +273,36 @@ def public_groups(folder: Path) -> list[Rows]:
         place = "devices3" if name in FILES else "logs"
         rows_of = of_file(folder / "latency" / place / name, of)
         by_device.setdefault(of, []).extend(m for m in rows_of if name in FILES or m.format.family != "fp16")
+    for name, those in measurements(list(further_rows(folder)), lambda m, r: m.batch == 1).items():
+        by_device.setdefault(name, []).extend(those)
     law, made = load_law(LAW), []
     for name, members in by_device.items():
-        if name not in BOARDS and (device(name) is None or board_of(name).mode not in ("", "super")):
+        board = device(name) or boards.get(name)
+        if board is None or board.mode not in ("", "super"):
             continue
-        board = board_of(name)
         for (engine, _, _), group in groups(members).items():
             family = family_of(group[0].format.precision)
-            place = (name.partition("@")[0], board.chip, chip_kind(board), family, engine_of(engine))
+            place = (label_of(name), board.chip, chip_kind(board), family, engine_of(engine))
             floats = group[0].format.family == "w4"
-            made.append(Rows(*place, group, terms(group, board, law), engine in OLD, floats))
+            made.append(Rows(*place, group, terms(group, board, law), board, engine in OLD, floats))
     return made
 
 
-Terms_of = Callable[[Rows], tuple[str, ...]]
-EFFECTS: tuple[Terms_of, ...] = (
+def label_of(name: str) -> str:
+    """What is left out together: a chip whatever its mode and its number of cores."""
+    return CORES.sub("", ALIAS.get(name, name).partition("@")[0])
+
+
+Label_of = Callable[[Rows], tuple[str, ...]]
+#: An engine that two boards of a kind were seen with is an effect of the kind, that of one board stays with it.
+EFFECTS: tuple[Label_of, ...] = (
     lambda g: (g.chip,),
     lambda g: (g.chip, g.kind),
     lambda g: (g.family,),
-    lambda g: (g.chip, g.engine, str(g.floats)),
+    lambda g: (g.chip, g.kind, g.engine, str(g.floats)) if g.shared else (g.device,),
+    lambda g: () if g.shared else (g.device, g.engine),
     lambda g: (g.device,),
+    lambda g: (g.device,) if g.chip in ("npu", "cpu") or g.kind == "phone" else (),
 )
 
 
@@ -222,12 +315,14 @@ class Mixed:
     sds: FloatArray
     inverse: FloatArray
     weights: FloatArray
+    phase: Phase = "prefill"
 
     def at(self, chip: Chip, kind: str, family: str, engine: str, *, floats: bool) -> Level:
         """The median and the standard deviation of a device that was not seen, with today's builds.
 
         `any` chip and the engine "" are any that was, in equal parts of devices; the kind "" is one that was not.
         """
+        chip = _path(chip, kind, self.phase)
         seen = {
             (g.chip, g.kind if chip == "any" else kind, g.engine, g.device)
             for g in self.seen
@@ -242,40 +337,60 @@ class Mixed:
     def _one(self, chip: Chip, kind: str, family: str, engine: str, floats: bool) -> tuple[float, float]:
         """Mean and variance of y of a kind with an engine."""
         wanted = replace(
-            self.seen[0], device="", chip=chip, kind=kind, family=family, engine=engine, old=False, floats=floats
+            self.seen[0], device="", chip=chip, kind=kind, family=family, engine=engine, floats=floats, shared=True
         )
-        shared = np.zeros(len(self.seen))
-        for effect, sd in zip(EFFECTS[:-1], self.sds, strict=False):
-            shared += sd**2 * np.array([effect(g) == effect(wanted) for g in self.seen], dtype=float)
-        left = float((self.sds**2).sum()) - shared @ self.inverse @ shared
-        return self.level + float(shared @ self.weights), float(left)
+        if not any(g.shared and EFFECTS[3](g) == EFFECTS[3](wanted) for g in self.seen):
+            wanted = replace(wanted, shared=False)
+        seen, variances = (
+            np.zeros(len(self.seen)),
+            self.sds**2 * np.array([bool(effect(wanted)) for effect in EFFECTS] + [True]),
+        )
+        for effect, variance in zip(EFFECTS, variances, strict=False):
+            seen += variance * np.array([effect(g) == effect(wanted) for g in self.seen], dtype=float)
+        left = float(variances.sum()) - seen @ self.inverse @ seen
+        return self.level + float(seen @ self.weights), float(left)
+
+
+def _path(chip: Chip, kind: str, phase: Phase) -> Chip:
+    """The class whose path to memory a phase takes: a server GPU without HBM decodes as a card does."""
+    return "gpu" if (chip, phase) == ("server_gpu", "decode") and kind and not kind.endswith("HBM") else chip
 
 
 def fitted(found: Sequence[Rows], phase: Phase) -> Mixed:
     """The form on the groups that have rows of a phase."""
-    seen = [replace(g, floats=g.floats and phase == "prefill") for g in found if g.of(phase).any()]
-    y = np.array([np.median(g.off[g.of(phase)]) for g in seen])
-    alike = [np.array([[f(a) == f(b) for b in seen] for a in seen], dtype=float) for f in EFFECTS]
-    ones = np.ones(len(y))
+    here = [replace(g, chip=_path(g.chip, g.kind, phase)) for g in found if g.of(phase).any()]
+    boards = Counter(place[:-1] for place in {(g.chip, g.kind, g.engine, g.floats, g.device) for g in here})
+    seen = [replace(g, shared=boards[g.chip, g.kind, g.engine, g.floats] > 1) for g in here]
+    y, ones = np.array([np.median(g.off[g.of(phase)]) for g in seen]), np.ones(len(seen))
+    alike = np.stack([*(_alike([effect(g) for g in seen]) for effect in EFFECTS), np.eye(len(seen))])
 
-    def solved(logs: FloatArray) -> tuple[FloatArray, float, FloatArray, float]:
-        covariance = np.exp(2 * logs[-1]) * np.eye(len(y)) + sum(
-            np.exp(2 * s) * z for s, z in zip(logs, alike, strict=False)
+    def solved(logs: FloatArray) -> tuple[FloatArray, float, FloatArray]:
+        inverse = np.linalg.inv(np.tensordot(np.exp(2 * logs), alike, 1))
+        level = float(ones @ inverse @ y / (ones @ inverse @ ones))
+        return inverse, level, inverse @ (y - level)
+
+    def cost(logs: FloatArray) -> tuple[float, FloatArray]:
+        """Half the restricted deviance with what is `USUAL`, and its slopes."""
+        inverse, level, weights = solved(logs)
+        of_level = inverse @ ones
+        deviance = float(np.log(of_level.sum()) - np.linalg.slogdet(inverse)[1] + (y - level) @ weights)
+        apart = inverse - np.outer(of_level, of_level) / of_level.sum()
+        slopes = np.exp(2 * logs) * (
+            np.einsum("kij,ij->k", alike, apart) - np.einsum("kij,i,j->k", alike, weights, weights)
         )
-        inverse = np.linalg.inv(covariance)
-        information = float(ones @ inverse @ ones)
-        level = float(ones @ inverse @ y) / information
-        rest = y - level
-        deviance = np.linalg.slogdet(covariance)[1] + np.log(information) + rest @ inverse @ rest
-        return inverse, level, inverse @ rest, 0.5 * float(deviance)
-
-    def cost(logs: FloatArray) -> float:
-        return solved(logs)[3] + 0.5 * float((((logs - USUAL) / LOOSE) ** 2).sum())
+        off = (logs - USUAL) / LOOSE
+        return 0.5 * deviance + 0.5 * float(off @ off), slopes + off / LOOSE
 
     start = np.full(len(EFFECTS) + 1, USUAL)
-    logs = minimize(cost, start, method="L-BFGS-B", bounds=[(-5.0, 1.0)] * len(start)).x
-    inverse, level, weights, _ = solved(logs)
-    return Mixed(seen, level, np.exp(logs), inverse, weights)
+    logs = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=[(-5.0, 1.0)] * len(start), tol=1e-4).x
+    inverse, level, weights = solved(logs)
+    return Mixed(seen, level, np.exp(logs), inverse, weights, phase)
+
+
+def _alike(labels: Sequence[tuple[str, ...]]) -> FloatArray:
+    """1 where two groups share a label, (n, n); an empty one is none."""
+    codes = np.array([hash(label) for label in labels])
+    return np.equal.outer(codes, codes) * np.array([bool(label) for label in labels])
 
 
 Place = tuple[Chip, str, str, str]  # of a cell: class, kind, family, engine
@@ -288,19 +403,20 @@ def made(
     unseen: Mapping[Phase, list[float]] = MappingProxyType({}),
     *,
     floats: bool = False,
+    forms: Mapping[Phase, "Mixed"] | None = None,
 ) -> Typical:
     """What is shipped, of these groups; residuals with an engine stated and without, and of kinds that were left out whole.
 
     floats: of activations of FP16, which no study can ask for.
     """
-    forms = {phase: fitted(found, phase) for phase in PHASES}
+    forms = forms or {phase: fitted(found, phase) for phase in PHASES}
     return Typical(
         shape=SHAPE,
         differs=DIFFERS,
         builds=builds_of(found),
         ridge=RIDGE,
-        devices=len({g.device for g in found}),
-        rows=sum(len(g.terms.ms) for g in found),
+        devices=len({g.device for form in forms.values() for g in form.seen}),
+        rows=sum(int(g.of(p).sum()) for p, form in forms.items() for g in form.seen),
         residuals=residuals.get(False, {}),
         with_engine=residuals.get(True, {}),
         unseen=dict(unseen),
@@ -312,8 +428,10 @@ def made(
                 engine=engine,
                 **{
                     p: forms[p]
-                    .at(chip, kind, family, engine, floats=floats and p == "prefill")
-                    .model_copy(update={"seen": any((g.chip, g.kind) == (chip, kind) for g in forms[p].seen)})
+                    .at(chip, kind, family, engine, floats=floats)
+                    .model_copy(
+                        update={"seen": any((g.chip, g.kind) == (_path(chip, kind, p), kind) for g in forms[p].seen)}
+                    )
                     for p in PHASES
                 },
             )
@@ -330,10 +448,11 @@ def builds_of(found: Sequence[Rows]) -> dict[str, list[str]]:
 
 
 def cells_of(found: Sequence[Rows]) -> Iterator[Place]:
-    """Every kind of every class and family, with no engine and with each that was seen of it; "" is a kind that was not seen."""
+    """Every kind of every class and family, with no engine and with each that two boards of it were seen with; "" is a kind that was not seen."""
     for chip in get_args(Chip):
-        for kind in ("", *sorted({g.kind for g in found if g.chip == chip})):
-            engines = sorted({g.engine for g in found if g.chip == chip and kind in ("", g.kind)})
+        for kind in ("", *sorted({g.kind for g in found if g.chip == chip and g.kind})):
+            boards = {(g.engine, g.device) for g in found if g.chip == chip and kind in ("", g.kind)}
+            engines = sorted(name for name, n in Counter(name for name, _ in boards).items() if n > 1)
             for family in FAMILIES:
                 yield from ((chip, kind, family, engine) for engine in ("", *engines))
 
@@ -350,6 +469,7 @@ class Judged:
     sd: float
     at_peaks: float = math.nan
     by_rule: float = math.nan
+    ms: float = math.nan
 
     @property
     def chip(self) -> str:
@@ -360,22 +480,29 @@ class Judged:
 def left_out(found: Sequence[Rows], *, engines: bool, kinds: bool = False) -> list[Judged]:
     """Every row predicted from the other devices (or those of other kinds), with its engine or as of an engine that is not stated."""
     judged = []
-    for name, floats in sorted({(g.device, g.floats) for g in found}):
-        here = [g for g in found if (g.device, g.floats) == (name, floats)]
-        own = {(g.chip, g.kind) for g in here} if kinds else set()
-        others = [g for g in found if g.device != name and (g.chip, g.kind) not in own]
+    for name, chip, kind, floats in sorted({(g.device, g.chip, g.kind if kinds else "", g.floats) for g in found}):
+        here = [g for g in found if (g.device, g.chip, g.floats) == (name, chip, floats) and kind in ("", g.kind)]
+        forms = _without(tuple(found), "" if kinds else name, chip if kinds else "", kind)
         asked = [(g.chip, g.kind, g.family, g.engine if engines else "") for g in here]
-        typical = made(others, dict.fromkeys(asked), {}, floats=floats)
+        typical = made((), dict.fromkeys(asked), {}, floats=floats, forms=forms)
         for group, (_, _, family, engine) in zip(here, asked, strict=True):
             cell = typical.cell(group.board, family, engine)
             off = np.log(group.terms.ms / predict(group.terms, group.as_built(profile_of(typical, cell, group.board))))
-            others_off = np.stack([off, np.log(group.terms.ms / predict(group.terms, Calibration())), group.by_rule])
+            peaks = np.log(group.terms.ms / predict(group.terms, Calibration()))
+            columns = np.stack([off, peaks, group.by_rule, group.terms.ms])
             judged += [
-                Judged(name, f"{group.chip} {group.kind}", group.engine, phase, o, cell.level(phase).sd, peaks, rule)
+                Judged(name, f"{group.chip} {group.kind}", group.engine, phase, o, cell.level(phase).sd, *others)
                 for phase in PHASES
-                for o, peaks, rule in others_off[:, group.of(phase)].T.tolist()
+                for o, *others in columns[:, group.of(phase)].T.tolist()
             ]
     return judged
+
+
+@cache
+def _without(found: Sequence[Rows], device: str, chip: str, kind: str) -> dict[Phase, Mixed]:
+    """The form on groups but those of a device, or of a kind."""
+    others = [g for g in found if g.device != device and (g.chip, g.kind) != (chip, kind)]
+    return {phase: fitted(others, phase) for phase in PHASES}
 
 
 def helpful(judged: Mapping[bool, Sequence[Judged]]) -> list[str]:
@@ -401,28 +528,25 @@ def few_rows(group: Rows) -> AnyArray:
 
 
 def narrowed(found: Sequence[Rows]) -> dict[str, list[Judged]]:
-    """The same rows predicted as typical of the class, after three rows of the device, and by its other models or lengths."""
-    judged: dict[str, list[Judged]] = {"no profile": [], "three rows of a log": [], "calibrated": []}
+    """The same rows predicted as typical of the class, and after three rows of the device."""
+    judged: dict[str, list[Judged]] = {"no profile": [], "three rows of a log": []}
     for group in found:
         board, seen = group.board, few_rows(group)
         if seen.all():
             continue
         place = (group.chip, group.kind, group.family, group.engine)
-        known = made([g for g in found if g.device != group.device], [place], {}, floats=group.floats)
+        known = made((), [place], {}, floats=group.floats, forms=_without(tuple(found), group.device, "", ""))
         cell, rest = known.cell(board, group.family, group.engine), group.terms.rows(~seen)
         models = np.array([m.model for m in group.measured])
-        single = len(set(models.tolist())) == 1
         few = Group(
             group.terms.rows(seen),
             models[seen],
             board,
             priors=class_priors(cell, SHARED.shaped(group.board), _phases(group, seen)),
         )
-        every = leave_one_out(Group(group.terms, models, board), by=group.terms.lengths if single else None)[~seen]
         for name, ms in (
             ("no profile", predict(rest, group.as_built(profile_of(known, cell, board)))),
             ("three rows of a log", predict(rest, few.fitted(choose(few).kept))),
-            ("calibrated", every),
         ):
             judged[name] += [
                 Judged(group.device, f"{group.chip} {group.kind}", group.engine, phase, float(off), 1.0)
@@ -436,6 +560,7 @@ def narrowed(found: Sequence[Rows]) -> dict[str, list[Judged]]:
 def overshoots(
     found: Sequence[Rows],
     residuals: Mapping[bool, dict[Phase, list[float]]],
+    picked: dict[str, dict[Phase, list[float]]],
     *,
     engines: bool,
 ) -> list[float]:
@@ -449,10 +574,11 @@ def overshoots(
         if len(models) < 2 or not (group.of("prefill").any() and group.of("decode").any()):
             continue
         board = group.board
-        others = [g for g in found if g.device != group.device]
         engine = group.engine if engines else ""
         asked = [(group.chip, group.kind, group.family, engine)]
-        known = made(others, asked, residuals, residuals[engines], floats=group.floats)
+        forms = _without(tuple(found), group.device, "", "")
+        known = made((), asked, residuals, residuals[engines], floats=group.floats, forms=forms)
+        known = known.model_copy(update={"picked": picked})
         own = calibrate(list(group.measured), board, load_law(LAW), "").profile
         name = {"int8": "int8", "fp4": "nvfp4", "fp16": "fp16"}.get(group.family, "int4")
         study = {"algo": "exact", "preset": "device", "device": board.mapping(), "precision": name}
@@ -483,6 +609,46 @@ def residuals_of(judged: Sequence[Judged]) -> dict[Phase, list[float]]:
         by_device = of_devices([row for row in judged if row.phase == phase])
         found[phase] = sorted(round(float(z), 3) for zs in by_device.values() for z in np.quantile(zs, KEPT))
     return found
+
+
+def picked_of(judged: Sequence[Judged]) -> dict[str, dict[Phase, list[float]]]:
+    """By kind, quantiles of the standard deviations that limits need so that what is picked within one holds it, of left-out devices.
+
+    Picked is the slowest row priced within a limit, which selects what is priced too low. Limits are those at which a row is just
+    within, and `LIMITS` from the least to the largest measured time. Devices count alike, those of the kind `OWN` times.
+    """
+    found: dict[str, dict[Phase, list[float]]] = defaultdict(dict)
+    for phase in PHASES:
+        rows = [row for row in judged if row.phase == phase]
+        needed = {name: np.quantile(zs, KEPT) for name, zs in needed_of(rows).items()}
+        for kind in {row.kind for row in rows}:
+            own = {row.device for row in rows if row.kind == kind}
+            zs = np.concatenate([z for name, z in needed.items() for _ in range(OWN if name in own else 1)])
+            found[kind][phase] = [round(float(z), 3) for z in np.quantile(zs, LEVELS)]
+    return dict(found)
+
+
+def needed_of(judged: Sequence[Judged]) -> dict[str, list[float]]:
+    """By device what its limits need; rows of one engine are picked among."""
+    by_engine = defaultdict(list)
+    for row in judged:
+        by_engine[row.device, row.engine].append((math.log(row.ms), row.off, row.sd))
+    needed = defaultdict(list)
+    for (name, _), rows in by_engine.items():
+        ms, off, sd = np.array(rows).T
+        needed[name] += [*_needed(ms, off, sd), *(off / sd)]
+    return needed
+
+
+def _needed(ms: FloatArray, off: FloatArray, sd: FloatArray) -> Iterator[float]:
+    """For each limit on log(ms) the least standard deviations from which on the slowest row priced within it, by so many, holds it."""
+    tried = np.linspace(-MOST_SD, MOST_SD, 161)
+    priced = (ms - off)[:, None] + sd[:, None] * tried
+    for limit in np.linspace(ms.min(), ms.max(), LIMITS):
+        slowest = np.where(priced <= limit, priced, -np.inf)
+        holds = (ms[slowest.argmax(axis=0)] <= limit) | ~np.isfinite(slowest.max(axis=0))
+        broken = np.flatnonzero(~holds)
+        yield float(tried[min(broken[-1] + 1, 160)] if len(broken) else -MOST_SD)
 
 
 def of_devices(judged: Sequence[Judged]) -> dict[str, list[float]]:
@@ -552,6 +718,7 @@ def main() -> None:
         print(f"devices left out, engine {'stated' if engines else 'not stated'}")
         print_errors(rows)
     residuals = {engines: residuals_of(rows) for engines, rows in judged.items()}
+    picked = picked_of(judged[False])
     print("the shape alone")
     print_errors(
         [
@@ -567,7 +734,7 @@ def main() -> None:
         for phase in PHASES:
             print(f"  {phase:<9}{_summary([row for row in those if row.phase == phase])}")
     for engines in (True, False):
-        shares = np.array(overshoots(found, residuals, engines=engines))
+        shares = np.array(overshoots(found, residuals, picked, engines=engines))
         print(
             f"picks at q80, engine {'stated' if engines else 'not stated'}: {(shares <= 1.25).sum()} of {len(shares)} within 1.25 of "
             f"their budget, {(shares <= 1.0).sum()} within it, the worst {shares.max():.2f}"
@@ -578,7 +745,7 @@ def main() -> None:
             p: [round(math.exp(z), 3) for z in zs] for p, zs in residuals_of(after["three rows of a log"]).items()
         }
         content = made(found, cells_of(found), residuals, unseen).model_copy(
-            update={"few": of_few, "helpful": helpful(judged)}
+            update={"few": of_few, "picked": picked, "helpful": helpful(judged)}
         )
         TARGET.write_text(yaml_source.dump(content.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")
 

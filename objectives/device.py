@@ -66,7 +66,7 @@ class Calibration(BaseModel):
     experts: whether rows with routed experts were among them. Where they are not told, nothing is known.
     format: the weight format that was measured where it is not `precision` itself (q4_k_m under int4); "" where it is, or is not known.
     held_out: measured / predicted of every row whose model the fit had not seen, by phase; `held_out_models`
-    counts these models where it is told. typical: the class of chips that it is typical of; then these are of devices that it
+    counts these models where it is told; `picked`: by what limits were missed where the slowest that is priced within one was picked. typical: the class of chips that it is typical of; then these are of devices that it
     had not seen, as many ratios of each, and are counted by devices. borrowed: the class whose devices' errors these reach at least as far
     as, since another engine or format is asked for than was measured; counted so too. between: the measured power modes that it lies between.
     """
@@ -100,6 +100,7 @@ class Calibration(BaseModel):
     held_out_error: Annotated[float, Field(ge=0)] | None = None
     held_out: dict[Phase, list[Annotated[float, Field(gt=0)]]] = {}
     held_out_models: Annotated[int, Field(ge=1)] | None = None
+    picked: dict[Phase, list[Annotated[float, Field(gt=0)]]] = {}
     prompts: tuple[_Tokens, _Tokens] | None = None
     contexts: tuple[_Tokens, _Tokens] | None = None
     experts: bool | None = None

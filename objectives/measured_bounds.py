@@ -133,7 +133,8 @@ def _factor(scenario: Scenario, errors: Errors, share: Fraction) -> Factor:
             f"expected a calibrated profile with held-out errors of {errors}, got {_named(scenario, profile)}; "
             "use --preset device with a device that has one (plas list devices), or plas calibrate"
         )
-    held_out = _claimed(seen.ratios, seen.count, share, seen.what, rows=seen.ranks)
+    ratios = profile.picked.get(errors) or seen.ratios
+    held_out = _claimed(ratios, seen.count, share, seen.what, rows=len(ratios) if profile.picked else seen.ranks)
     dense, sparse = (
         _at_load(held_out * _wider(profile, scenario, errors, share, experts=with_them), seen.ratios, scenario, share)
         for with_them in (False, True)

@@ -1,6 +1,7 @@
 """Typical efficiencies by class of chip, format and engine, with how far devices lie from them: what prices a device without a profile of its own."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -53,7 +54,7 @@ class Typical(BaseModel):
 
     differs: coefficients of the profile that are otherwise in a class ("cpu") or a kind of it ("gpu int8"). residuals: log(measured /
     predicted) in standard deviations of its cell, of rows of devices whose cell had not seen them, as many for each of
-    the `devices`; with_engine: the same where the engine was stated; unseen: the same of devices whose kind was left out whole; few: measured / predicted of rows of devices of which three others had been seen.
+    the `devices`; with_engine: the same where the engine was stated; unseen: the same of devices whose kind was left out whole; few: measured / predicted of rows of devices of which three others had been seen. picked: by kind, quantiles of the standard deviations that limits need so that the slowest row priced within one holds it.
     ridge: see `shaped`. helpful: kinds and engines of which stating the engine brings rows of devices left out nearer. builds: engines' builds of the rows.
 
     Source: `python -m benchmarks.typical`, which writes the file.
@@ -69,16 +70,15 @@ class Typical(BaseModel):
     with_engine: dict[Phase, list[float]]
     unseen: dict[Phase, list[float]]
     few: dict[Phase, list[float]] = {}
+    picked: dict[str, dict[Phase, list[float]]] = {}
     helpful: list[str] = []
     builds: dict[str, list[str]] = {}
     cells: list[Cell]
     source: str
 
     def knows(self, device: Device, engine: str) -> bool:
-        """Whether rows of a device's kind with an engine were among them."""
-        return bool(engine) and any(
-            (cell.chip, cell.kind, cell.engine) == (device.chip, chip_kind(device), engine) for cell in self.cells
-        )
+        """Whether rows of two boards of a device's kind with an engine were among them, of its class where its kind was not."""
+        return bool(engine) and self.cell(device, FAMILIES[0], engine).engine == engine
 
     def cell(self, device: Device, family: str, engine: str) -> Cell:
         """The cell of a device's kind, of any engine where there is none of this one, of a kind that was not seen where its own was not."""
@@ -88,15 +88,18 @@ class Typical(BaseModel):
     def shaped(self, device: Device) -> Calibration:
         """The profile that all classes share for a device.
 
-        η_c falls with FLOPs a byte, as far as devices were seen to have them: times (r/100)^-`ridge`. Arithmetic of decoding runs
-        at units of INT8, so that its share follows INT8 over twice FP16 instead.
+        η_c falls with FLOPs a byte, as far as devices were seen to have them: times (r/100)^-`ridge`; an NPU's with the power 1, as
+        chunks of a prompt wait for weights, which INT8 has twice as many bytes of as INT4. Arithmetic of decoding runs
+        at units of INT8, so that its share follows INT8 over twice FP16 instead, unless a kind has one of its own.
         """
         otherwise = self.differs.get(device.chip, {}) | self.differs.get(f"{device.chip} {chip_kind(device)}", {})
-        peak = device.rate("fp16")
-        share = min(max(peak / device.bandwidth / 100.0, 0.18), 9.5) ** -self.ridge
+        peak, streams = device.rate("fp16"), device.chip == "npu"
+        share = min(max(peak / device.bandwidth / 100.0, 0.18), 9.5) ** -(1.0 if streams else self.ridge)
         integers = self.shape.decode_compute * (device.int8 or peak) / (2.0 * peak) / share
         of_device = {"compute_efficiency": self.shape.compute_efficiency * share, "decode_compute": integers}
-        return self.shape.model_copy(update={**otherwise, **of_device})
+        if streams:
+            of_device["compute_efficiency_int8"] = of_device["compute_efficiency"] / 4.0
+        return self.shape.model_copy(update=of_device | otherwise)
 
     @cached_property
     def _cells(self) -> Mapping[tuple[str, str, str, str], Cell]:
@@ -104,19 +107,44 @@ class Typical(BaseModel):
 
 
 OF_HBM = 1.2e12  # bytes per second of a server GPU: faster memory is HBM
+#: Makers, and what names of their chips have where no vendor is stated.
+MAKERS = {
+    "NVIDIA": r"nvidia|geforce|[rg]tx|quadro|tesla|titan|jetson|dgx|gb10",
+    "AMD": r"amd|radeon|ryzen|epyc|instinct|rx|mi\d+x?",
+    "Intel": r"intel|arc|xeon|iris|core ultra",
+    "Apple": r"apple|m[1-9]|a1\d",
+    "Qualcomm": r"qualcomm|snapdragon|hexagon|adreno",
+    "Rockchip": r"rockchip|rk\d+|rv\d+",
+    "Axera": r"axera|ax\d+",
+}
+PHONE_CHIP = re.compile(r"phone|\b(?:pixel|galaxy|android|mali|adreno|exynos|dimensity|tensor g\d)", re.IGNORECASE)
+
+
+def maker_of(device: Device) -> str:
+    """The maker of a chip: among `MAKERS` by its vendor, else by its name; its vendor of others, "" where nothing tells."""
+    for text in (device.vendor, device.name.replace("_", " ")):
+        found = (name for name, words in MAKERS.items() if re.search(rf"\b(?:{words})\b", text, re.IGNORECASE))
+        if maker := next(found, ""):
+            return maker
+    return device.vendor
 
 
 def chip_kind(device: Device) -> str:
-    """What in its datasheet sets a device apart in its class: the vendor of an NPU; of others `int8` where INT8 is faster than FP16, else `fp16`.
+    """What sets a device apart in its class: its maker and the path to its memory; "" where its class has one kind.
 
-    Server GPUs with HBM, of whose bandwidth kernels use a smaller share, are a kind of their own.
+    Of processors the instruction set; phones' chips are kinds of their own, as are Apple's of two dies and server GPUs with HBM.
     """
-    if device.chip == "any":
-        return ""
-    if device.chip == "npu":
-        return device.vendor or "no vendor"
-    kind = "int8" if (device.int8 or 0.0) > (device.fp16 or 0.0) else "fp16"
-    return f"{kind} HBM" if device.chip == "server_gpu" and device.bandwidth > OF_HBM else kind
+    maker, phone = maker_of(device), device.cooling == "phone" or PHONE_CHIP.search(device.name) is not None
+    if device.chip == "cpu":
+        return "phone" if phone else "x86" if maker in ("AMD", "Intel") or "x86" in device.name.lower() else "Arm"
+    if device.chip == "soc":
+        if phone:
+            return "phone"
+        ultra = maker == "Apple" and "ultra" in device.name.lower()
+        return {"Apple": "Apple Ultra" if ultra else "Apple", "NVIDIA": "NVIDIA"}.get(maker, "other")
+    if device.chip == "server_gpu":
+        return f"{maker or 'unknown'}{' HBM' if device.bandwidth > OF_HBM else ''}"
+    return "" if device.chip == "any" else f"{maker or 'unknown'}{' phone' * phone}"
 
 
 @cache
@@ -148,12 +176,14 @@ def profile_of(known: Typical, cell: Cell, device: Device) -> Calibration:
             "engine": cell.engine,
             "mode": device.mode,
             "compute_efficiency": shape.compute_efficiency / prefill,
+            "compute_efficiency_int8": shape.compute_efficiency_int8 and shape.compute_efficiency_int8 / prefill,
             "prefill_bandwidth_efficiency": shape.bandwidth_efficiency / prefill,
             "bandwidth_efficiency": shape.bandwidth_efficiency / decode,
             "decode_compute": shape.decode_compute * prefill / decode,
             "prefill_overhead": (shape.prefill_overhead or shape.overhead) * prefill,
             "overhead": shape.overhead * decode,
             "held_out": {phase: _errors(known, cell, phase) for phase in known.unseen},
+            "picked": _picked(known, cell, device),
             "held_out_models": known.devices,
             "source": f"typical of {CHIPS[cell.chip]}: {known.rows:,} rows of {known.devices} devices; {known.source}",
         }
@@ -165,6 +195,12 @@ def _errors(known: Typical, cell: Cell, phase: Phase) -> list[float]:
     level = cell.level(phase)
     seen = known.with_engine if cell.engine else known.residuals
     return sorted(math.exp(level.sd * z) for z in (seen if level.seen else known.unseen)[phase])
+
+
+def _picked(known: Typical, cell: Cell, device: Device) -> dict[Phase, list[float]]:
+    """By what limits on picks of devices left out were missed, in the cell's standard deviations; at least by what rows were."""
+    own = known.picked.get(f"{cell.chip} {chip_kind(device)}".strip(), {})
+    return {p: as_far([math.exp(cell.level(p).sd * z) for z in zs], _errors(known, cell, p)) for p, zs in own.items()}
 
 
 def as_far(ratios: Sequence[float], others: Sequence[float]) -> list[float]:

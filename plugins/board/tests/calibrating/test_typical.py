@@ -29,9 +29,9 @@ from plas_board.calibrating.terms import predict, terms
 from plugins.board.tests.calibrating.conftest import shown
 
 
-def chip(kind: str, **figures: object) -> Device:
+def chip(chip: str, **figures: object) -> Device:
     """A device of a class."""
-    return Device.model_validate({"name": "x", "chip": kind, "fp16": 1, "bandwidth": 1, "memory": 1} | figures)
+    return Device.model_validate({"name": "x", "chip": chip, "fp16": 1, "bandwidth": 1, "memory": 1} | figures)
 
 
 def test_every_class_and_family_has_a_cell_and_a_profile_within_bounds() -> None:
@@ -43,23 +43,77 @@ def test_every_class_and_family_has_a_cell_and_a_profile_within_bounds() -> None
             assert type(made).model_validate(made.model_dump()) == made
 
 
-def test_kinds_are_decided_from_the_datasheet() -> None:
-    """INT8 faster than FP16 or not, and an NPU's vendor; a kind that was not seen is doubted more than each that was."""
-    assert [chip_kind(chip("gpu", **more)) for more in ({}, {"int8": 1}, {"int8": 2})] == ["fp16", "fp16", "int8"]
-    assert [chip_kind(chip("server_gpu", bandwidth=rate)) for rate in (9e11, 2e12)] == ["fp16", "fp16 HBM"]
-    assert (chip_kind(chip("npu", vendor="AMD")), chip_kind(chip("any", int8=2))) == ("AMD", "")
-    npus = {name: typical_profile(chip("npu", vendor=name, int8=2), Conditions("int4")) for name in ("AMD", "Qualcomm")}
+@pytest.mark.parametrize(
+    ("name", "figures", "kind"),
+    [
+        ("GeForce GTX 1050 Ti", {"chip": "gpu", "int8": 2}, "NVIDIA"),
+        ("Radeon RX 9070 XT", {"chip": "gpu", "int8": 2}, "AMD"),
+        ("Arc Pro B70", {"chip": "gpu"}, "Intel"),
+        ("x", {"chip": "gpu"}, "unknown"),
+        ("L40S", {"chip": "server_gpu", "vendor": "NVIDIA", "bandwidth": 9e11}, "NVIDIA"),
+        ("Tesla V100", {"chip": "server_gpu", "bandwidth": 2e12}, "NVIDIA HBM"),
+        ("Apple M5 Max 40-core GPU", {"chip": "soc"}, "Apple"),
+        ("m3_ultra", {"chip": "soc"}, "Apple Ultra"),
+        ("A19 Pro", {"chip": "soc", "vendor": "Apple", "cooling": "phone"}, "phone"),
+        ("Pixel 8a GPU", {"chip": "soc", "int8": 2}, "phone"),
+        ("DGX Spark GB10", {"chip": "soc", "int8": 2}, "NVIDIA"),
+        ("Core Ultra 9 288V", {"chip": "soc", "int8": 2}, "other"),
+        ("AMD Ryzen AI 5 340 CPU", {"chip": "cpu"}, "x86"),
+        ("Raspberry Pi 5", {"chip": "cpu"}, "Arm"),
+        ("Google Tensor G3 CPU (Pixel 8a)", {"chip": "cpu"}, "phone"),
+        ("x", {"chip": "npu", "vendor": "Hailo"}, "Hailo"),
+        ("Snapdragon 8 Elite", {"chip": "npu", "cooling": "phone"}, "Qualcomm phone"),
+        ("x", {"chip": "any", "int8": 2}, ""),
+    ],
+)
+def test_kinds_are_makers_and_paths_to_memory(name: str, figures: dict[str, object], kind: str) -> None:
+    assert chip_kind(chip(name=name, **figures)) == kind
+
+
+def test_a_kind_that_was_not_seen_is_doubted_more() -> None:
+    cards = [typical_profile(chip("gpu", vendor=name), Conditions("int4")) for name in ("Nobody", "NVIDIA")]
     for phase in ("prefill", "decode"):
-        low, high = (np.log(np.quantile(npus[name].held_out[phase], (0.1, 0.9))) for name in npus)
+        low, high = (np.log(np.quantile(card.held_out[phase], (0.1, 0.9))) for card in cards)
         assert low[1] - low[0] > high[1] - high[0]
 
 
-def test_arithmetic_binds_decoding_of_chips_without_fast_int8() -> None:
-    """Of equal figures but INT8's rate; a recurrence and attention have efficiencies of their own by class."""
-    slow, fast = (typical_profile(chip("soc", int8=rate), Conditions("int4")) for rate in (1, 2))
-    assert slow.decode_compute * slow.compute_efficiency < 0.6 * fast.decode_compute * fast.compute_efficiency
-    assert slow.attention_compute < fast.attention_compute
-    assert typical_profile(chip("npu", vendor="x"), Conditions("int4")).scan_compute < slow.scan_compute < 1.0
+def test_what_two_dies_show_stays_with_them() -> None:
+    """No ceiling on arithmetic of decoding binds on Apple's GPUs; launches and attention of two dies are slower."""
+    one, two = (typical_profile(chip("soc", name=name), Conditions("int4")) for name in ("Apple M5", "Apple M5 Ultra"))
+    assert min(each.decode_compute * each.compute_efficiency for each in (one, two)) > 0.5
+    assert two.overhead > 1.5 * one.overhead
+    assert two.attention_bandwidth < one.attention_bandwidth == 1.0
+    assert typical_profile(chip("npu", vendor="x"), Conditions("int4")).scan_compute < one.scan_compute < 1.0
+
+
+def test_prefills_of_npus_wait_for_weights() -> None:
+    """Twice the operations a second bring nothing, twice the bandwidth half of the time; INT8 has twice the bytes of INT4."""
+    base, faster, wider = (
+        typical_profile(chip("npu", fp16=4e12 * a, int8=8e12 * a, bandwidth=4e10 * b), Conditions("int4"))
+        for a, b in ((1, 1), (2, 1), (1, 2))
+    )
+    assert 2 * faster.compute_efficiency == pytest.approx(base.compute_efficiency)
+    assert wider.compute_efficiency == pytest.approx(2 * base.compute_efficiency)
+    assert base.compute_efficiency_int8 == pytest.approx(base.compute_efficiency / 4)
+
+
+def test_an_engine_that_one_board_was_seen_with_acts_on_no_other(law: Law) -> None:
+    """Twice as slow with an engine of one board: others of the kind are priced as without, and no cell is of it; of two boards it is theirs."""
+    board = typical.board_named("jetson_agx_orin_64gb")
+    rows_of = [replace(m, device=board.name) for m in shown(board, law)]
+    table = terms(rows_of, board, law)
+
+    def group(device: str, engine: str) -> typical.Rows:
+        slow = replace(table, ms=table.ms * (2.0 if engine == "slow" else 1.0))
+        return typical.Rows(device, "soc", "NVIDIA", "w4", engine, rows_of, slow, board)
+
+    usual = [group(name, "usual") for name in "abcde"]
+    for boards, shared in (("a", False), ("ab", True)):
+        found = [*usual, *(group(name, "slow") for name in boards)]
+        known = typical.made(found, typical.cells_of(found), {})
+        assert known.knows(board, "slow") == shared
+        slow, any_engine = (known.cell(board, "w4", engine).decode.ratio for engine in ("slow", ""))
+        assert (slow > 1.2 * any_engine) == shared
 
 
 @pytest.mark.parametrize(
@@ -105,20 +159,23 @@ def test_a_log_of_decoding_alone_leaves_the_prefill_as_is_typical(board: Device,
 
 def test_activations_of_fp16_are_an_engine_of_their_own_in_prefills(law: Law) -> None:
     """Twice as slow in prefills: rows of integers keep their level, and no cell is of the others; decoding shares one."""
-    board = typical.board_of("snapdragon_8_elite")
+    board = typical.board_named("snapdragon_8_elite")
     rows_of = [replace(m, device="snapdragon_8_elite") for m in shown(board, law)]
     table = terms(rows_of, board, law)
 
     def group(device: str, floats: bool) -> typical.Rows:
         slowed = replace(table, ms=table.ms * np.where((table.requests > 0) & floats, 2.0, 1.0))
-        return typical.Rows(device, "npu", "Qualcomm", "w4", "Genie", rows_of, slowed, floats=floats)
+        return typical.Rows(device, "npu", "Qualcomm", "w4", "Genie", rows_of, slowed, board, floats=floats)
 
     rows = [group(name, floats) for name in "abcdefgh" for floats in (False, True)]
     prefill, decode = (typical.fitted(rows, phase) for phase in ("prefill", "decode"))
     integers, others = (prefill.at("npu", "Qualcomm", "w4", "Genie", floats=floats).ratio for floats in (False, True))
     assert others / integers == pytest.approx(2.0, rel=0.1)
     assert prefill.at("npu", "Qualcomm", "w4", "", floats=False).ratio == integers
-    assert not any(g.floats for g in decode.seen)
+    assert all(
+        decode.at("npu", "Qualcomm", "w4", "Genie", floats=f).ratio == pytest.approx(1.0, abs=0.5)
+        for f in (False, True)
+    )
 
 
 @pytest.mark.slow
