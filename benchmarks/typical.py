@@ -45,9 +45,7 @@ from objectives.typical.efficiencies import FAMILIES, Cell, Level, Typical, chip
 from plas_board.calibrate.command import LAW, resolve
 from plas_board.calibrate.inputs import read_input
 from plas_board.calibrate.request import CalibrateRequest
-from plas_board.calibrating.efficiencies import class_priors
-from plas_board.calibrating.group import PHASES, calibrate, groups
-from plas_board.calibrating.held_out import Group, choose
+from plas_board.calibrating.group import PHASES, calibrate, groups, of_class
 from plas_board.calibrating.measurements import Measurement, read
 from plas_board.calibrating.terms import Terms, predict, terms
 from search_spaces.arrays import AnyArray, FloatArray
@@ -69,9 +67,10 @@ SHAPE = Calibration(
 #: Where it is otherwise: attention on matrix units that run like other products; without fast INT8 several vectors at half of the rate of
 #: prefills, which no row here decides.
 DIFFERS = {
-    **dict.fromkeys(
-        ("gpu NVIDIA", "server_gpu NVIDIA HBM", "server_gpu NVIDIA", "soc NVIDIA"), {"attention_compute": 1.0}
-    ),
+    "gpu NVIDIA": {"attention_compute": 1.0},
+    "server_gpu NVIDIA HBM": {"attention_compute": 1.0},
+    "server_gpu NVIDIA": {"attention_compute": 1.0},
+    "soc NVIDIA": {"attention_compute": 1.0},
     "npu": {"scan_compute": 0.01},
     "cpu": {"batched_compute": 0.5},
     "gpu AMD": {"batched_compute": 0.5},
@@ -150,7 +149,6 @@ class Rows:
     board: Device
     old: bool = False
     floats: bool = False
-    shared: bool = True
     shared: bool = True
 
     def as_built(self, profile: Calibration) -> Calibration:
@@ -448,10 +446,11 @@ def builds_of(found: Sequence[Rows]) -> dict[str, list[str]]:
 
 
 def cells_of(found: Sequence[Rows]) -> Iterator[Place]:
-    """Every kind of every class and family, with no engine and with each that two boards of it were seen with; "" is a kind that was not seen."""
+    """Every kind of every class and family, with no engine and with each that two boards of it were seen with; "" is a kind that was not seen, with engines of two kinds."""
     for chip in get_args(Chip):
         for kind in ("", *sorted({g.kind for g in found if g.chip == chip and g.kind})):
-            boards = {(g.engine, g.device) for g in found if g.chip == chip and kind in ("", g.kind)}
+            here = [g for g in found if g.chip == chip and kind in ("", g.kind)]
+            boards = {(g.engine, g.device if kind else g.kind) for g in here}
             engines = sorted(name for name, n in Counter(name for name, _ in boards).items() if n > 1)
             for family in FAMILIES:
                 yield from ((chip, kind, family, engine) for engine in ("", *engines))
@@ -527,7 +526,7 @@ def few_rows(group: Rows) -> AnyArray:
     return seen
 
 
-def narrowed(found: Sequence[Rows]) -> dict[str, list[Judged]]:
+def narrowed(found: Sequence[Rows], residuals: Mapping[bool, dict[Phase, list[float]]]) -> dict[str, list[Judged]]:
     """The same rows predicted as typical of the class, and after three rows of the device."""
     judged: dict[str, list[Judged]] = {"no profile": [], "three rows of a log": []}
     for group in found:
@@ -535,18 +534,15 @@ def narrowed(found: Sequence[Rows]) -> dict[str, list[Judged]]:
         if seen.all():
             continue
         place = (group.chip, group.kind, group.family, group.engine)
-        known = made((), [place], {}, floats=group.floats, forms=_without(tuple(found), group.device, "", ""))
+        forms = _without(tuple(found), group.device, "", "")
+        known = made((), [place], residuals, residuals[True], floats=group.floats, forms=forms)
+        known = known.model_copy(update={"few": dict.fromkeys(PHASES, [1.0])})
         cell, rest = known.cell(board, group.family, group.engine), group.terms.rows(~seen)
-        models = np.array([m.model for m in group.measured])
-        few = Group(
-            group.terms.rows(seen),
-            models[seen],
-            board,
-            priors=class_priors(cell, SHARED.shaped(group.board), _phases(group, seen)),
-        )
+        rows = [m for m, here in zip(group.measured, seen, strict=True) if here]
+        few = of_class(rows, board, load_law(LAW), "", known).profile
         for name, ms in (
             ("no profile", predict(rest, group.as_built(profile_of(known, cell, board)))),
-            ("three rows of a log", predict(rest, few.fitted(choose(few).kept))),
+            ("three rows of a log", predict(rest, few)),
         ):
             judged[name] += [
                 Judged(group.device, f"{group.chip} {group.kind}", group.engine, phase, float(off), 1.0)
@@ -728,7 +724,7 @@ def main() -> None:
             for v in g.off[g.of(p)]
         ]
     )
-    after = narrowed(found)
+    after = narrowed(found, residuals)
     for name, those in after.items():
         print(f"rows that three others of the device leave: {name}")
         for phase in PHASES:

@@ -10,6 +10,7 @@ from plas_board.calibrating.group import PHASES, Calibrated, row_by_row, unseen_
 from plas_board.calibrating.served import ServedGroup
 from search_spaces.arrays import FloatArray
 
+DOUBTFUL = "doubtful=write"  # among the files: profiles that fail their own check are written too
 MOST_LINES = 10  # lines of rows that are left out for one reason
 PRIOR = "a prior: these rows hardly determine it"
 ERRORS = (
@@ -175,8 +176,13 @@ def energy_section(metered: Content) -> Section:
 
 
 def not_recommended(content: Content) -> list[str]:
-    """Profiles and coefficients of energy that should not be used, with the reasons."""
-    return [f"Not recommended, {g['name']}: {'; '.join(g['doubts'])}" for g in _fits(content) if g["doubts"]]
+    """Profiles and coefficients of energy that should not be used, with the reasons, and what writes them all the same."""
+    how = "" if content.get("doubtful") else f"; not written, {DOUBTFUL} among the files writes it"
+    return [
+        f"Not recommended, {g['name']}: {'; '.join(g['doubts'])}{how if 'profile' in g else ''}"
+        for g in _fits(content)
+        if g["doubts"]
+    ]
 
 
 def _fits(content: Content) -> Sequence[Content]:

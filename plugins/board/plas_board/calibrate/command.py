@@ -21,6 +21,7 @@ from objectives.device import Calibration, Device
 from objectives.loss_law.law import Law
 from objectives.plugins import normalised
 from plas_board.calibrate.calibration_document import (
+    DOUBTFUL,
     calibration_document,
     energy_report,
     group_report,
@@ -51,12 +52,17 @@ def execute(request: CalibrateRequest) -> None:
     if request.report is not None:
         refuse_used("--report", request.report)
     outcome = calibrate_files(request)
-    named = {"table": called(request.measured), "written": target(request).name, "command": repeated(request)}
+    named = {
+        "table": called([path for path in request.measured if str(path) != DOUBTFUL]),
+        "written": target(request).name,
+        "command": repeated(request),
+    }
     content = stamped("calibration", outcome.report() | named)
     show(calibration_document(content), as_json=request.json)
     for doubt in not_recommended(content):
         notice(doubt)
-    notice(f"Written: {target(request)}. {usage(content, str(target(request)))}".rstrip())
+    if outcome.written:
+        notice(f"Written: {target(request)}. {usage(content, str(target(request)))}".rstrip())
     if request.report is not None:
         write_json(made_folder(request.report) / FILE, content)
         page = write_page(request.report, "calibration", calibration_page)
@@ -78,6 +84,16 @@ class Outcome:
     elsewhere: int
     notes: Sequence[str] = ()
     served: Sequence[ServedGroup] = ()
+    doubtful: bool = False
+
+    @property
+    def written(self) -> bool:
+        """Whether there is anything to write: a profile that passes its own check or is wanted in any case, or something else."""
+        return len(self.fitted) > len(self.groups) or any(map(self.passes, self.groups))
+
+    def passes(self, group: Calibrated) -> bool:
+        """Whether a profile passes its own check, or is wanted in any case."""
+        return self.doubtful or not group.doubts()
 
     @property
     def fitted(self) -> list[Calibrated | EnergyGroup | ServedGroup]:
@@ -85,11 +101,12 @@ class Outcome:
         return [*self.groups, *self.served, *self.energies]
 
     def profiled(self) -> Device:
-        """The device with the new profiles and all its others; new ones replace those of the same key.
+        """The device with the new profiles that pass their own check and all its others; new ones replace those of the same key.
 
         What was fitted to how models are served holds in every profile of that engine, batch and mode.
         """
-        profiles = {_key(p): p for p in (*self.device.profiles, *(g.profile for g in self.groups))}
+        new = (g.profile for g in self.groups if self.passes(g))
+        profiles = {_key(p): p for p in (*self.device.profiles, *new)}
         for group in self.served:
             engine, batch = group.rows[0].engine, group.rows[0].batch
             for key, p in profiles.items():
@@ -115,6 +132,7 @@ class Outcome:
             "left_out": [asdict(row) for row in self.left_out],
             "rows_of_other_devices": self.elsewhere,
             "told": list(self.notes),
+            "doubtful": self.doubtful,
         }
 
 
@@ -234,7 +252,9 @@ def calibrate_files(request: CalibrateRequest) -> Outcome:
     Raises:
         UsageError: nothing to read, or the file to write is another one.
     """
-    out, paths = target(request), request.measured
+    paths = tuple(path for path in request.measured if str(path) != DOUBTFUL)
+    out, doubtful = target(request), len(paths) < len(request.measured)
+    request = replace(request, measured=paths)
     earlier = written_before(out, load_device(id_and_mode(request.device)[0]))
     lines, notes = read_input(request)
     outcome = calibrated(
@@ -245,13 +265,14 @@ def calibrate_files(request: CalibrateRequest) -> Outcome:
         contended=request.contended or "",
         first=1 if notes else 2,
     )
-    outcome = replace(outcome, notes=notes)
+    outcome = replace(outcome, notes=notes, doubtful=doubtful)
     if not outcome.fitted:
         raise PlasError(f"{paths[0]}: nothing to calibrate on; {reasons(outcome.left_out)}")
     device = outcome.profiled()
     if earlier is not None:
         device = replace(outcome, device=earlier).profiled()
-    write(out, device_text(device))
+    if outcome.written:
+        write(out, device_text(device))
     return outcome
 
 

@@ -12,15 +12,16 @@ from objectives.engines import engine_of
 from objectives.loss_law.law import Law
 from objectives.profile_choice import FAR_OFF
 from objectives.transfers import priced_otherwise
-from objectives.typical.efficiencies import family_of, shipped
-from plas_board.calibrating.efficiencies import PARAMETERS, Freedom, Priors, class_priors
+from objectives.typical.efficiencies import FEWEST, Typical, family_of, profile_of, shipped
+from plas_board.calibrating.efficiencies import BELOW, PARAMETERS, Freedom, Priors, class_priors
 from plas_board.calibrating.held_out import Errors, Group, choose, errors, leave_one_out
 from plas_board.calibrating.measurements import Measurement
 from plas_board.calibrating.terms import Terms, predict, terms
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import AnyArray, FloatArray
 
 MISFIT = 0.25  # in-sample error from which a row is named
 AT_BOUND = 0.995
+BETWEEN = 0.05  # log error of a model beside others of a device, by which a class is left the less the more there are
 PHASES: tuple[Phase, Phase] = ("prefill", "decode")
 LEAST_ORDER = 0.5  # Kendall's τ of models held out below which their order is not predicted: 3 of 4 pairs
 Key = tuple[str, str, int]
@@ -88,7 +89,7 @@ class Calibrated:
         if self.profile.format:
             found.append(priced_otherwise(self.profile))
         if self.models == 1:
-            found.append("one model: no held-out error, overhead kept at its prior")
+            found.append("one model: no held-out error of its own")
         for name, value in (
             ("compute", self.profile.compute_efficiency),
             ("bandwidth", self.profile.bandwidth_efficiency),
@@ -107,10 +108,10 @@ class Calibrated:
             if not self.errors(phase, self.in_sample).rows:
                 continue
             if not e.rows:
-                found.append(f"{phase}: no model was held out")
+                found += [] if self.profile.borrowed else [f"{phase}: no model was held out"]
             elif e.median > FAR_OFF:
                 found.append(f"{phase}: {100 * e.median:.0f} % off on models held out")
-            elif not e.kendall >= LEAST_ORDER:
+            elif self.models >= FEWEST and not e.kendall >= LEAST_ORDER:
                 found.append(f"{phase}: models held out are not in order, Kendall's tau {e.kendall:.2f}")
         return found
 
@@ -137,6 +138,8 @@ def calibrate(
     Raises:
         ValueError: a format whose peak the device lacks.
     """
+    if device.confidence != "measured" and len({m.model for m in rows}) < FEWEST:
+        return of_class(rows, device, law, source, shipped())
     everything = [*rows, *beside]
     priors = _priors(rows, device)
     group = Group(terms(everything, device, law), np.array([m.model for m in everything]), device, request, priors)
@@ -146,6 +149,61 @@ def calibrate(
     profile = _profile(fitted_to.fitted(chosen.kept), rows, device, source, table, unseen)
     free = fitted_to.free().keeping(chosen.kept)
     return Calibrated(rows, table, profile, free, predict(table, profile), unseen, predict(table, Calibration()))
+
+
+def of_class(rows: list[Measurement], device: Device, law: Law, source: str, known: Typical) -> Calibrated:
+    """The profile of fewer than `FEWEST` models: that of the device's class, each measured phase as much slower as its rows are.
+
+    Its errors are those of devices of which three rows had been seen, and none beyond the class's.
+    """
+    first, table = rows[0], terms(rows, device, law)
+    cell = known.cell(device, family_of(first.format.precision), engine_of(first.engine))
+    usual, models = profile_of(known, cell, device), np.array([m.model for m in rows])
+    off, phase_of = np.log(table.ms / predict(table, usual)), np.where(table.requests > 0, "prefill", "decode")
+    ends = {phase: np.log([min(errors), max(errors)]) for phase, errors in usual.held_out.items()}
+
+    def slower(phase: Phase, seen: AnyArray) -> float:
+        """By what rows are slower than the class, less where models are few, never beyond its range."""
+        here = seen & (phase_of == phase)
+        if not here.any():
+            return 0.0
+        of_models = [float(np.median(off[here & (models == name)])) for name in set(models[here].tolist())]
+        trusted = cell.level(phase).sd ** 2
+        return float(np.clip(np.median(of_models) * trusted / (trusted + BETWEEN**2 / len(of_models)), *ends[phase]))
+
+    unseen = np.full(len(rows), np.nan)
+    for name in set(models.tolist()) if len(set(models.tolist())) > 1 else ():
+        for phase in PHASES:
+            here = (models == name) & (phase_of == phase)
+            unseen[here] = table.ms[here] * np.exp(slower(phase, models != name) - off[here])
+    by = {phase: slower(phase, models == models) for phase in PHASES}
+    levels: dict[str, Any] = {
+        p: cell.level(p).model_copy(update={"ratio": cell.level(p).ratio * np.exp(by[p])}) for p in PHASES
+    }
+    fitted = profile_of(known, cell.model_copy(update=levels), device)
+    most = 2.0 if device.confidence in BELOW else 1.0
+    shares = ("compute_efficiency", "compute_efficiency_int8", "bandwidth_efficiency")
+    fitted = fitted.model_copy(update={name: min(share, most) for name in shares if (share := getattr(fitted, name))})
+    held_out = {
+        p: errors if not (phase_of == p).any() else np.clip(known.few[p], *np.exp(ends[p] - by[p])).tolist()
+        for p, errors in usual.held_out.items()
+    }
+    of_rows = {
+        "held_out": held_out,
+        "held_out_models": known.devices,
+        "borrowed": cell.chip,
+        "overhead": _rounded(fitted.overhead),
+    }
+    profile = _profile(fitted, rows, device, source, table, np.full(len(rows), np.nan)).model_copy(update=of_rows)
+    return Calibrated(
+        rows,
+        table,
+        profile,
+        Freedom(("compute", "bandwidth"), most),
+        predict(table, profile),
+        unseen,
+        predict(table, Calibration()),
+    )
 
 
 def _priors(rows: Sequence[Measurement], device: Device) -> Priors:
