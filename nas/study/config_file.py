@@ -3,7 +3,7 @@
 import contextlib
 import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ PATTERNS = (
     "max_window_layers",
     "full_attn_idxs",
 )
+WINDOWS = ("sliding_window", "attention_chunk_size")
 TOWERS = ("vision_config", "audio_config")
 MLA = "latent attention (MLA) beside something else"
 
@@ -132,8 +133,8 @@ def deciding(content: Mapping[str, Any]) -> list[str]:
     design, window = architecture_of(own), own.get("sliding_window")
     windowed = "window=" in names_of(design.layers[:1])[0] or bool(design.n_local[0])
     if window and not windowed:
-        switch = "use_sliding_window" if "use_sliding_window" in settings_of(own).values else ""
-        why = f"{switch} is off" if switch and not own.get(switch) else "no layer of it is said to have one"
+        off = "use_sliding_window" in {*own, *settings_of(own).values} and not own.get("use_sliding_window")
+        why = "use_sliding_window is off" if off else "no layer of it is said to have one"
         lines.append(f"sliding_window is {window:,}, which no layer has: {why}")
     if own.get("layer_types") and any(own.get(key) is not None for key in PATTERNS):
         with contextlib.suppress(ValueError):
@@ -346,9 +347,23 @@ def settings_of(content: Mapping[str, Any]) -> Config:
             )
         if known:
             values[spelt], given[spelt] = value, key
+    _refuse_windows_of_engines(content, {*of.defaults, *family.plain, *family.more})
     for key in family.listed:
         values[key] = _of_all_layers(key, values.get(key), values.get("num_hidden_layers"))
     return Config(values)
+
+
+def _refuse_windows_of_engines(content: Mapping[str, Any], read: Collection[str]) -> None:
+    """Refuse a window that a class without windows does not read, and caches of engines keep all the same.
+
+    Raises:
+        ValueError: one that is shorter than the positions, and not switched off.
+    """
+    most = content.get("max_position_embeddings")
+    for key in () if "layer_types" in read or content.get("use_sliding_window") is False else WINDOWS:
+        size = content.get(key)
+        if key not in read and size and not (isinstance(most, int) and isinstance(size, int) and size >= most):
+            raise ValueError(f"{key}: expected null, as the class reads none but caches do, got {written(size)}")
 
 
 def _of_all_layers(key: str, value: Any, depth: Any) -> Any:

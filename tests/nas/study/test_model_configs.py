@@ -250,9 +250,7 @@ LLAMA = CONFIGS["meta-llama/Llama-3.2-1B"]
     ],
 )
 def test_what_a_config_says_that_columns_cannot_is_refused(change: dict[str, Any], said: str, tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text(
-        json.dumps(LLAMA | {"use_sliding_window": True, "sliding_window": 8} | change)
-    )
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA | change))
     with pytest.raises(UsageError) as caught:
         model_named(str(tmp_path))
     assert said in str(caught.value)

@@ -93,6 +93,9 @@ def test_a_file_is_read_as_its_class_reads_it(content: Content, parameters: int,
         ({"model_type": "deepseek_v3", "n_routed_experts": 0}, "n_routed_experts: expected a positive integer"),
         ({"model_type": "deepseek_v3", "q_lora_rank": 0}, "q_lora_rank: expected a positive integer, got 0"),
         ({"model_type": "mistral", "sliding_window": 0}, "sliding_window: expected a positive integer, got 0"),
+        ({"model_type": "llama", "sliding_window": 64}, "sliding_window: expected null, as the class reads none but caches do"),
+        ({"model_type": "qwen3", "attention_chunk_size": 64, "layer_types": ["chunked_attention"] * 6}, "layer_types: expected"),
+        ({"model_type": "mixtral", "attention_chunk_size": 64, "num_local_experts": 4}, "attention_chunk_size: expected null"),
         ({"model_type": "phi3", "full_attn_mod": 2}, "full_attn_mod: expected 1, got 2"),
         ({"model_type": "phi3", "lm_head_bias": True}, "lm_head_bias: expected False, got True"),
         ({"model_type": "gpt2", "add_cross_attention": True}, "add_cross_attention: expected False, got True"),
@@ -159,6 +162,9 @@ def test_windows_that_no_layer_has_and_patterns_that_say_otherwise() -> None:
     off = SMALL | {"model_type": "qwen2", "sliding_window": 4096, "use_sliding_window": False}
     assert deciding(off) == ["Its config.json: sliding_window is 4,096, which no layer has: use_sliding_window is off."]
     assert deciding(WINDOWED | {"model_type": "qwen2"}) == []
+    assert deciding(off | {"model_type": "llama"}) == deciding(off)
+    longer = SMALL | {"model_type": "llama", "sliding_window": 4096, "max_position_embeddings": 4096}
+    assert "no layer of it is said to have one" in deciding(longer)[0]
     full = SMALL | {"model_type": "gemma3_text", "layer_types": ["full_attention"] * 6, "sliding_window_pattern": 2}
     assert deciding(full)[-1] == (
         "Its config.json: layer_types decides which layers there are, against the pattern beside it."
