@@ -222,15 +222,9 @@ def _mlx(said: Mapping[str, Any], bits: Any) -> tuple[str, str]:
 def _compressed(said: Mapping[str, Any], name: str) -> tuple[str, str]:
     """The format of compressed tensors, where all groups of layers have one of integers."""
     groups = said.get("config_groups")
-    found = {
-        (
-            group.get("weights", {}).get("num_bits"),
-            group.get("weights", {}).get("type"),
-            bool(group.get("input_activations")),
-        )
-        for group in (groups.values() if isinstance(groups, dict) else ())
-        if isinstance(group, dict) and isinstance(group.get("weights"), dict)
-    }
+    of_group = [group for group in (groups.values() if isinstance(groups, dict) else ()) if isinstance(group, dict)]
+    weights = [(own, bool(g.get("input_activations"))) for g in of_group if isinstance(own := g.get("weights"), dict)]
+    found: set[Any] = {(own.get("num_bits"), own.get("type"), inputs) for own, inputs in weights}
     known = {(4, "int", False): "w4a16", (8, "int", True): "int8"}
     kinds = [f"{bits} bits {kind}" for bits, kind, _ in found]
     return " and ".join([name, *kinds]), known.get(next(iter(found)), "") if len(found) == 1 else ""

@@ -149,15 +149,16 @@ def windows(period: int) -> Callable[[Config], Columns]:
 
 
 def full_first(config: Config) -> Columns:
-    """Full attention in the first layer of four, a window in the others where there is one (CWM)."""
-    kinds = config.layers(lambda i: "local" if i % 4 else "full")
-    return local(config, kinds) if config.get("sliding_window") else {}
+    """Full attention in the first layer of four, a window in the others (CWM)."""
+    return local(config, config.layers(lambda i: "local" if i % 4 else "full"))
 
 
 def granite_swa(config: Config) -> Columns:
     """The same with sinks as further parameters."""
-    sinks = config.whole("num_hidden_layers") * config.whole("num_attention_heads")
-    return {**local(config, config.layers(lambda i: "local" if i % 4 else "full")), "further_parameters": sinks}
+    return {
+        **full_first(config),
+        "further_parameters": config.whole("num_hidden_layers") * config.whole("num_attention_heads"),
+    }
 
 
 def hyperclovax(config: Config) -> Columns:

@@ -254,7 +254,8 @@ def of_transformers(kind: str, content: Content) -> Facts:
     sizes = {name: p for name, p in model.named_parameters() if not any(part in name for part in TOWERS)}
     total = sum(p.numel() for p in sizes.values())
     experts = sum(p.numel() for name, p in sizes.items() if ".experts." in name)
-    count, chosen = (next((n for key in of if (n := getattr(text, key, None))), 1) for of in (EXPERTS_OF, CHOSEN_OF))
+    own = [[key for key in of if key in model_classes()[kind].defaults] for of in (EXPERTS_OF, CHOSEN_OF)]
+    count, chosen = (next((n for key in keys_of if (n := getattr(text, key, None))), 1) for keys_of in own)
     tables = sum(p.numel() for name, p in sizes.items() if any(part in name for part in TABLES))
     active = total - tables - experts + experts * (chosen[0] if isinstance(chosen, list) else chosen) // count
     return Facts(total, active, *cache_of(model, config, sizes))
