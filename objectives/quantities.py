@@ -123,6 +123,7 @@ def _small(value: Any, unit: str, example: str) -> float:
     """A quantity in a unit that is written with small prefixes as well."""
     if isinstance(value, str):
         number, written = split(value, f'a quantity like "{example}"')
+        written = unit if unit == "tokens/s" and written in ("tok/s", "t/s") else written
         prefix = written.removesuffix(unit).strip()
         if written and not (written.endswith(unit) and prefix in _SMALL):
             raise ValueError(f'expected a quantity like "{example}", got unit {written!r}; use that unit')

@@ -93,7 +93,7 @@ FILE_COLUMNS = (
 NAMES = tuple(dict.fromkeys((*SHAPE, *ALIASES, *DEFAULTS)))  # every column that a design may be given by
 CALLED = {
     "depth": ("num_hidden_layers", "num_layers", "n_layers", "n_layer", "layers"),
-    "width": ("hidden_size", "d_model", "model_dim", "hidden_dim", "embedding_dim", "n_embd"),
+    "width": ("hidden_size", "d_model", "model_dim", "hidden_dim", "embedding_dim", "n_embd", "hidden"),
     "head_dim": ("head_size", "d_head"),
     "n_heads": ("num_attention_heads", "num_heads", "n_head", "heads", "attention_heads"),
     "n_kv_heads": ("num_key_value_heads", "num_kv_heads", "n_kv_head", "kv_heads", "num_query_groups"),
@@ -309,6 +309,8 @@ _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def _further_value(name: str, value: Any) -> Any:
+    if name == "layers" and str(value).isdecimal():
+        raise ValueError(f"layers: expected entries like 'ffn 2 expert_size=768', got {value}; did you mean depth?")
     if name == "layers" and value:
         read_blocks(str(value))
     if name in TEXTS:

@@ -49,6 +49,7 @@ from objectives.display_text import in_a_command
 from objectives.loss_law.law import Law, origin_line
 from objectives.memory import GB, host_bytes
 from objectives.plugins import bundled
+from objectives.published_models import models_named
 from objectives.scenario import Scenario
 from search_spaces.architectures import Architectures
 from search_spaces.columns import any_of
@@ -274,6 +275,9 @@ def _from_run(request: ExplainRequest, path: Path) -> tuple[Study, Baseline]:
     """An architecture of a run, in the run's study; a user's functions are left out, nothing is imported."""
     if (path := list_of(path)).suffix in (".csv", ".jsonl") and is_file(str(path)):
         return _of_file(request, path)
+    found = config_path(str(path))
+    if is_file(str(found)) or (not path.exists() and models_named(str(path))):
+        raise UsageError(f"explain: expected a run folder, got a model; write --model {in_a_command(path)}")
     if request.config is not None:
         raise UsageError("explain: expected a run folder or --config, got both; the run holds its own configuration")
     check_form(request.how)

@@ -206,7 +206,7 @@ def names_of(config: ComparisonConfig, baselines: Sequence[str], competing: Sequ
         elif name in known or is_own(name):
             names.append(name)
         else:
-            raise UsageError(f"algos: {unknown('a strategy, or all', name, [*known, 'all'], 'package.module')}")
+            raise UsageError(f"algos: {unknown('all, or a strategy', name, [*known, 'all'], 'package.module')}")
     for key, labels in (("params", config.params), ("caps", config.caps)):
         for label in labels:
             if label not in known and not is_own(label):

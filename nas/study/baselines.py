@@ -18,6 +18,7 @@ from objectives.display_text import shown_name
 from objectives.plugins import documents, normalised
 from objectives.published_models import MODELS, further_models, model_ids, models_named
 from search_spaces.architectures import Architectures, one
+from search_spaces.columns import unknown_columns
 
 
 def baselines_of(given: Sequence[str | Mapping[str, Any]], faults: Faults) -> list[Baseline]:
@@ -129,10 +130,8 @@ def architecture_from(text: str) -> Architectures:
     pairs = [part.partition("=") for part in re.split(r"[,\s]+", text.strip()) if part]
     if not pairs or not all(sign for _, sign, _ in pairs):
         raise UsageError(f"architecture: expected name=value pairs, got {text!r}; write depth=16,width=2048,…")
-    known = {*Architectures.__dataclass_fields__, "gqa", "expert_ffn_ratio", "ffn_ratio"}
-    for name, _, _ in pairs:
-        if name not in known:
-            raise UsageError(f"architecture: {unknown('a column', name, known)}")
+    if faults := unknown_columns([name for name, _, _ in pairs]):
+        raise UsageError("\n".join(f"architecture: {fault}" for fault in faults))
     try:
         return one({name: value for name, _, value in pairs})
     except ValueError as error:

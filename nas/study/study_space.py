@@ -84,9 +84,9 @@ def narrowed(space: SpaceSpecification, only: Mapping[str, Sequence[Any]], fault
     for name, values in wanted.items():
         for written in (text for text in values if not any(_is(value, text) for value in kept[name])):
             shown, beside = ", ".join(map(str, axes[name])), " beside the others" * (len(wanted) > 1)
-            text = (
-                f"expected values that some design of {space.name} has{beside}, of {shown}, got {written}; correct it"
-            )
+            low, dash, high = str(written).partition("-")
+            remedy = f"write {low}..{high}" if dash and low and high else "correct it"
+            text = f"expected values that some design of {space.name} has{beside}, of {shown}, got {written}; {remedy}"
             faults.add(("only", name), text)
     if not all(kept.values()) and not faults.lines:
         faults.add(("only",), f"expected values that some design of {space.name} has together, got none; loosen one")

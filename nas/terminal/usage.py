@@ -15,7 +15,11 @@ from objectives.plugins import documents
 CHOICE = re.compile(r"is not one of (.*?)\.?$", re.DOTALL)
 NUMBER = re.compile(r"^(\d[\d,_]*(?:\.\d+)?)(?:[eE]\+?(\d{1,2}))?\s*([kKmMsS]?)$")
 DEVICES = "objectives.devices"
-WRITTEN = {"--dense": "--only n_experts=1"}  # flags of other tools that are a flag with a value here
+WRITTEN = {
+    "--dense": "--only n_experts=1",
+    **dict.fromkeys(("--latency", "--max-latency", "--time"), "--budget total_ms=LIMIT"),
+    **dict.fromkeys(("--memory", "--max-memory", "--ram", "--vram"), "--budget resident_gb=LIMIT"),
+}  # flags of other tools that are a flag with a value here
 UNITS = {"": 1.0, "s": 1.0, "k": 1e3, "m": 1e6}
 EXTRA = re.compile(r"unexpected extra arguments?(?:\(s\))? \((.*)\)")
 
@@ -26,13 +30,13 @@ def usage_line(error: Any, program: str) -> str:
     option = getattr(error, "option_name", None) or _name(getattr(error, "param", None))
     if kind == "NoSuchOption":
         options, key = _options(error), str(option).lstrip("-").replace("-", "_")
+        near, written = nearest(str(option), options), WRITTEN.get(str(option), "")
+        if written.partition(" ")[0] in options:
+            return f"{option}: expected an option of {program}, got none of them; write {written}"
         if Settings.name in options and key in study_keys():
             return (
                 f"{option}: expected an option of {program}, got a key of the study; write {Settings.name} {key}=VALUE"
             )
-        near = nearest(str(option), options)
-        if str(option) in WRITTEN and (written := WRITTEN[str(option)]).split()[0] in options:
-            near = f"write {written}"
         hint = f"see {program} --help" if near == CHOOSE else near
         return f"{option}: expected an option of {program}, got none of them; {hint}"
     if kind == "MissingParameter":
