@@ -123,7 +123,6 @@ def _small(value: Any, unit: str, example: str) -> float:
     """A quantity in a unit that is written with small prefixes as well."""
     if isinstance(value, str):
         number, written = split(value, f'a quantity like "{example}"')
-        written = unit if unit == "tokens/s" and written in ("tok/s", "t/s") else written
         prefix = written.removesuffix(unit).strip()
         if written and not (written.endswith(unit) and prefix in _SMALL):
             raise ValueError(f'expected a quantity like "{example}", got unit {written!r}; use that unit')
@@ -173,7 +172,10 @@ def quantity_in(unit: str, value: Any) -> float:
         return day_number(value)
     if unit == "FLOP":
         return scaled(value, "FLOP", 1.0, "1e21")
-    return scaled(value.strip().removesuffix(unit) if isinstance(value, str) else value, "", 1.0, f"3.2 {unit}".strip())
+    names = (unit, "tok/s", "t/s") if unit == "tokens/s" else (unit,)
+    name = next((name for name in names if isinstance(value, str) and value.strip().endswith(name)), "")
+    bare = value.strip().removesuffix(name) if isinstance(value, str) else value
+    return scaled(bare, "", 1.0, f"3.2 {unit}".strip())
 
 
 Name = Annotated[str, AfterValidator(shown_name)]

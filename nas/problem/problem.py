@@ -290,9 +290,9 @@ def call_user_metric(
     apart = scenario.by_design(architectures) if metric.wants_scenario and scenario is not None else []
     if apart:
         values, reasons = np.zeros(len(architectures)), [""] * len(architectures)
-        for rows, own in apart:
-            values[rows], found = call_user_metric(metric, architectures[rows], own)
-            for row, reason in zip(rows.tolist(), found, strict=True):
+        for places, own in apart:
+            values[places], found = call_user_metric(metric, architectures[places], own)
+            for row, reason in zip(places.tolist(), found, strict=True):
                 reasons[row] = reason
         return values, reasons
     try:

@@ -217,11 +217,11 @@ def refuse_idle(request: Any) -> None:
     words = {word.metavar: name for name, hint in hints.items() if (word := info(hint, Word)) is not None}
     places = words | {flag.name: name for name, flag in flags.items()}
     for name, flag in flags.items():
-        needed, _, word = flag.needs.partition(" ")
+        needed, _, choice = flag.needs.partition(" ")
         if not needed or getattr(request, name) == usual[name]:
             continue
         value = getattr(request, places[needed])
-        if word not in str(value).replace("_", "-").split(",") if word else value == usual[places[needed]]:
+        if choice not in str(value).replace("_", "-").split(",") if choice else value == usual[places[needed]]:
             got = value or "none"
             raise UsageError(f"{flag.name}: expected {flag.needs} with it, got {got}; add it, or leave {flag.name} out")
 
