@@ -10,13 +10,13 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, reduce
+from functools import lru_cache, reduce
 from itertools import pairwise, zip_longest
 from typing import Any
 
 from objectives.measured_formats import FORMATS
 from objectives.published_models import models_named
-from plas_board.calibrate.devices import chips
+from plas_board.calibrate.devices import VERSUS, chips
 from plas_board.calibrate.figure import Document, Figure, Unusable, cells, named, positive, refuse, rule
 
 NAME = "table or lines of speeds"
@@ -135,7 +135,7 @@ def plain(text: str) -> str:
     return " ".join(re.sub(r"[_\[\](),:=-]+", " ", text.lower()).split())
 
 
-@cache
+@lru_cache(maxsize=4096)
 def column(heading: str) -> Column:
     """The meaning of a heading; one without a kind says nothing that is read."""
     text = plain(heading)
@@ -245,9 +245,10 @@ def _cells(line: str, after: str, width: int) -> list[str]:
     if between := cells(line):
         return between
     for mark in ("|", ",", ";", "\t", "  "):
-        parts, following = _parted(line, mark), _parted(after, mark)
-        alike = width or len(following)
-        if len(parts) > 2 and len(parts) == alike and (width or any(column(part).kind for part in parts)):
+        parts = _parted(line, mark) if mark in line else []
+        kinds = [bool(column(part).kind) for part in parts] if not width else []
+        header = any(kinds) if len(parts) > 2 else mark != "  " and all(kinds)
+        if len(parts) > 1 and len(parts) == (width or len(_parted(after, mark))) and (width or header):
             return parts
     return []
 
@@ -256,7 +257,7 @@ def _parted(line: str, mark: str) -> list[str]:
     """Parts of a line between marks, or between two blanks and more."""
     if mark == "  ":
         return re.split(r" {2,}|\t", line.strip())
-    return [part.strip(" *`") for part in next(csv.reader([line], delimiter=mark), [])] if mark in line else []
+    return [part.strip(" *`") for part in next(csv.reader([line], delimiter=mark), [])]
 
 
 def _rows(rows: Sequence[Sequence[str]]) -> Iterator[Row]:
@@ -367,7 +368,7 @@ def _phase(words: str) -> str:
     return "prefill" if PREFILL.search(words) else "decode" if DECODE.search(words) else ""
 
 
-@cache
+@lru_cache(maxsize=4096)
 def mentioned(text: str, size: str = "") -> str:
     """The longest run of words in a text that names a published model, with a size beside it where one is given."""
     words = re.findall(r"[\w.:+-]*\w", re.sub(r"[-_](?:exl[23]|ov|onnx)\b\S*|\.json\b", "", MARKS.sub("", text)))[:60]
@@ -442,7 +443,8 @@ def _cells_of(stated: Stated, of: Column, value: float, above: Sequence[str]) ->
     texts = [*names["format"], of.text, *names["model"], *names["label"], *above]
     phases = enumerate(("prefill", "decode"))
     prompt, written = (stated.tokens.get(p) or _length(caption, at) or _product(stated, p) for at, p in phases)
-    programs = ENGINES.findall(" ".join([*names["device"], caption]).lower())
+    alone = [line for line in above if not VERSUS.search(line.lower())]
+    programs = ENGINES.findall(" ".join([*names["device"], *alone]).lower())
     engine = " ".join(names["engine"]) or next(
         iter(programs), "llama-bench" if of.bench and (of.tokens or names["llama"]) else UNKNOWN
     )

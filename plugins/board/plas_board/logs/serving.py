@@ -11,7 +11,10 @@ from plas_board.calibrate.figure import Document, Figure, Unusable, named, posit
 from plas_board.logs.vllm import SERVED
 
 NAME = "serving benchmark"
-BLOCK = re.compile(r"=+ Serving Benchmark Result =+\n(.{1,4000}?)(?:\n={20,}|\n\s*\n|\Z)", re.DOTALL)
+#: A block to its last line, or to where it is cut.
+BLOCK = re.compile(
+    r"=+ Serving Benchmark Result =+\n(.{1,4000}?)(?=\n={20,}|\n=+ Serving|\n\s*(?:\n|```)|\s*\Z)", re.DOTALL
+)
 LINE = re.compile(r"^\s*([A-Za-z][\w ().,/-]{2,60}?): +(\S{1,40})\s*$", re.MULTILINE)
 MODEL = re.compile(r"(?:--(?:model|served-model-name)[ =]|\bmodel(?:_id)?=)['\"]?([\w./:-]{2,200})")
 CONCURRENCY = re.compile(r"(?:--max-concurrency[ =]|\bmax_concurrency=)(\d{1,6})\b")

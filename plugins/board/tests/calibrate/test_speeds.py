@@ -83,6 +83,18 @@ FORMS: dict[str, tuple[str, dict[str, Any], list[tuple[Any, ...]], str]] = {
         ],
         "",
     ),
+    "CSV of two columns": (
+        "model,decode_tok_s\nQwen3-8B-Q4_K_M,60.1\n",
+        {},
+        [("Qwen3-8B", "decode_tok_s", 60.1, 128, 128, "q4_k_m")],
+        "",
+    ),
+    "lines in columns": (
+        "ollama run llama3.1:8b --verbose\nprompt eval rate:     120.31 tokens/s\neval rate:            23.51 tokens/s\n",
+        {"precision": "q4_k_m"},
+        [("Llama-3.1-8B", "decode_tok_s", 23.51, 128, 128, "q4_k_m")],
+        "tokens of the prompt are not stated",
+    ),
     "a box": (
         "┌──────────┬────────┬──────────────┬────────────┐\n│ Model    │ Quant  │ Prompt tok/s │ Gen tok/s  │\n"
         "├──────────┼────────┼──────────────┼────────────┤\n│ Qwen3-8B │ Q4_K_M │ 880.2        │ 76.1       │\n└──────────┴────────┴──────────────┴────────────┘\n",

@@ -269,6 +269,39 @@ def test_ollama(rows: Rows, brief: Brief, sample: Sample, tmp_path: Path) -> Non
     assert [row.get("left_out") for row in rows(drafting)][1].startswith("a model that drafts tokens ahead (MTP)")
 
 
+def test_a_block_of_a_server_that_is_cut(rows: Rows, brief: Brief, sample: Sample, tmp_path: Path) -> None:
+    """What was copied of it is read, at the end of a file and before the next block."""
+    lines = sample("serving.txt").read_text().splitlines()
+    cut = "\n".join(lines[: next(i for i, line in enumerate(lines) if line.startswith("Median TPOT")) + 1])
+    for text in (cut, f"```\n{cut}\n```\n", f"{cut}\n{cut}"):
+        (tmp_path / "log.md").write_text(text)
+        found = [brief(row) for row in rows(tmp_path / "log.md", precision="bf16")]
+        assert found[:2] == [
+            ("Llama-3.1-8B", "ttft_ms", 2648.65, 1, 1023, 350, "bf16"),
+            ("Llama-3.1-8B", "tpot_ms", 51.75, 1, 1023, 350, "bf16"),
+        ]
+
+
+def test_a_tag_without_a_format_has_the_library_s(rows: Rows, log: Any, tmp_path: Path) -> None:
+    """Where that is known; --precision says otherwise, and of older families and of Ollama's MLX tags nothing is taken."""
+    prompt = "prompt eval count: 26 token(s)\nprompt eval duration: 130ms\n"
+    answer = f"{prompt}eval count: 298 token(s)\neval duration: 4.535s\n"
+    path = tmp_path / "log.txt"
+    for tag, written in (
+        ("llama3.1:8b", "q4_k_m"),
+        ("llama3.2:1b", "q8_0"),
+        ("gpt-oss:20b", "mxfp4"),
+        ("qwen3:8b", "q4_k_m"),
+    ):
+        path.write_text(f"ollama run {tag} --verbose\n{answer}")
+        assert {row["precision"] for row in rows(path)} == {written}
+    assert any("in q4_k_m, as Ollama's library has it" in line for line in log(path).told)
+    assert {row["precision"] for row in rows(path, precision="q8_0")} == {"q8_0"}
+    for tag in ("llama2:7b", "gemma4:26b-mlx"):
+        path.write_text(f"ollama run {tag} --verbose\n{answer}")
+        assert all("give it with --precision" in row["left_out"] for row in rows(path))
+
+
 def test_ollama_without_a_command_is_of_its_heading(rows: Rows, sample: Sample, tmp_path: Path) -> None:
     """Answers under headings of two models are of these; without any the model is asked for."""
     answer = "\n".join(sample("ollama.txt").read_text().splitlines()[3:11])
