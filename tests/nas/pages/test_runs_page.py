@@ -95,3 +95,13 @@ def test_several_runs_write_one_page_where_one_stands(
     assert inside("report", copied, finished).code == 2
     assert Path("report.html").read_bytes() == first
     assert b"run #2" in first
+
+
+def test_what_nobody_asks_for_is_not_computed(concluded: Concluded) -> None:
+    """A page of several runs says nothing of changes, published models to take or other laws; a finished search alone says nothing."""
+    runs = [concluded(30), concluded(30, seed=1)]
+    assert {*vars(runs[0])} == {"study", "evaluations", "batches", "ending", "stage"}
+    runs_page(named(runs))
+    asked = {*vars(runs[0])}
+    assert {"frontier", "exact", "distance"} <= asked
+    assert not {"changes", "take", "held", "under_laws", "device_times", "exact_losses", "optimal"} & asked
