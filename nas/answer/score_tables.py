@@ -175,14 +175,14 @@ def _beside(of: Scored, family: str, row: int) -> list[str]:
     """The difference from each published model, or that there is none to tell."""
     cells = []
     for place in of.models.values():
-        apart = of.found.difference(family, row, place) if of.found.comparable(row, place) else None
-        nothing = NOT_TOLD if of.found.comparable(row, place) else OUTSIDE
-        cells.append(nothing if apart is None else " (".join(_signed(apart)))
+        comparable = of.found.comparable(row, place)
+        apart = of.found.difference(family, row, place) if comparable else None
+        if apart is None:
+            cells.append(NOT_TOLD if comparable else OUTSIDE)
+        else:
+            score, low, high = (_figure(value, "+") for value in (apart.predicted, apart.low, apart.high))
+            cells.append(f"{score} ({low} to {high})")
     return cells
-
-
-def _signed(of: FamilyScore) -> tuple[str, str]:
-    return _figure(of.predicted, "+"), f"{_figure(of.low, '+')} to {_figure(of.high, '+')})"
 
 
 def _figure(value: float, sign: str = "") -> str:

@@ -463,12 +463,15 @@ def _at(problem: Problem, member: Evaluations, law: Law) -> Gained:
 
 def _along_document(study: Study, members: Evaluations, gains: Mapping[str, Sequence[Gained]]) -> Document:
     rows = [_row(study.problem, members[i : i + 1]) for i in range(len(members))]
-    sections = (_section(law, rows, of_rows) for law, of_rows in gains.items())
+    sections = tuple(_section(law, rows, of_rows) for law, of_rows in gains.items())
     numbers = {
-        law: [row | _gained_numbers(own) for row, own in zip(rows, of_rows, strict=True)]
+        law: [
+            row | {gain.resource: {"nats": gain.nats, "tokens": gain.tokens} for gain in own}
+            for row, own in zip(rows, of_rows, strict=True)
+        ]
         for law, of_rows in gains.items()
     }
-    return Document("", tuple(sections), numbers)
+    return Document("", sections, numbers)
 
 
 def _section(law: str, rows: Sequence[Mapping[str, Any]], of_rows: Sequence[Gained]) -> Section:
@@ -497,7 +500,3 @@ def _tokens(gains: Gained) -> str:
     """How many more training tokens buy as much as what buys most."""
     largest = max(gains, key=lambda gain: gain.nats, default=None)
     return "-" if largest is None or largest.tokens is None else f"+{100 * (largest.tokens - 1.0):.2g} %"
-
-
-def _gained_numbers(gains: Gained) -> dict[str, Any]:
-    return {gain.resource: {"nats": gain.nats, "tokens": gain.tokens} for gain in gains}

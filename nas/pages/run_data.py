@@ -51,8 +51,7 @@ def rows_of(outcome: Outcome) -> Rows:
     found = outcome.evaluations
     usable = np.flatnonzero(found.ok)
     usable = usable[np.argsort(_place(found)[usable])]
-    solved = outcome.study.config.algo == "exact" and len(found) < outcome.study.problem.space.size
-    if solved and outcome.study.problem.analytic:
+    if _solved(outcome) and outcome.study.problem.analytic:
         return _row_solved(outcome, usable)
     if len(usable) <= MOST:
         return Rows(usable, tuple(name for name in found.metrics if not is_rate(name)), True, "")
