@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,10 @@ import numpy as np
 from nas.answer.device_times import times_of
 from nas.document.document import Table, table_of
 from nas.problem.objective import OWN, PickQuery
-from nas.problem.parity import LossCurve, Parity
+from nas.problem.parity import LossCurve, Parity, losses_after
 from nas.problem.problem import Problem
 from nas.problem.settings import SCENARIOS, in_setting, trained_on
-from nas.problem.uncertainty import AS_GOOD, possible_losses
+from nas.problem.uncertainty import AS_GOOD
 from nas.study.catalogue import load_device
 from nas.study.published import MEMORY, label_of, missed_by, prices_whole_models, published
 from objectives.loss_law.law import Law
@@ -113,10 +113,10 @@ def _losses(law: Law, fits: BoolArray) -> FloatArray:
     """The predicted loss of each model that fits and lies inside of what the law was fitted on, nats; NaN of the others."""
     trained, models = published()
     losses = np.full(len(fits), np.nan)
-    for at in np.flatnonzero(fits):
-        theirs = trained_on(law, _seen(trained[at])[1])
-        if not theirs.extrapolates(models[[at]])[0]:
-            losses[at] = theirs.loss(models[[at]])[0]
+    if fits.any():
+        tokens = np.array([_seen(model)[1] for model in trained])
+        fitting, theirs = replace(models, tokens=tokens)[fits], trained_on(law, float(tokens[0]))
+        losses[fits] = np.where(theirs.extrapolates(fitting), np.nan, theirs.loss(fitting))
     return losses
 
 
@@ -134,11 +134,10 @@ def _seen(trained: Trained) -> tuple[float, float, float]:
 
 def _parity(curve: LossCurve, law: Law, trained: Trained, model: Architectures) -> Parity:
     """The pick's tokens until it is level, over everything that is not published of the model."""
-    fewest, usual, most = _seen(trained)
-    losses = {seen: possible_losses(trained_on(law, seen), model) for seen in {fewest, usual, most}}
-    levels = {seen: curve.level_with(possible, OTHER_DATA) for seen, possible in losses.items()}
+    losses = losses_after(law, model, np.array(_seen(trained)))
+    least, usual, most = (curve.level_with(losses[:, [at]], OTHER_DATA) for at in range(losses.shape[1]))
     few, many = (FEWEST_BYTES / BYTES, MOST_BYTES / BYTES) if trained.bytes_per_token is None else (1.0, 1.0)
-    return Parity(levels[fewest].low * few, levels[usual].middle, levels[most].high * many)
+    return Parity(least.low * few, usual.middle, most.high * many)
 
 
 def advice(choice: TrainOrTake) -> Iterator[str]:

@@ -117,9 +117,9 @@ def answer(outcome: Outcome, folder: Path, request: RunRequest) -> None:
 def concluded(search: Search, study: Study, store: RunStore, folder: Path, reason: str, request: RunRequest) -> Outcome:
     """Write all results into the run's folder; each step is named while it lasts."""
     stage = Stages(quiet=request.quiet)
-    told = search.archive.all()
-    found, batches = final(told, store.retried(told)), store.batches()
-    outcome = conclude(study, search, found, batches, reason, stage)
+    replayed = search.archive.all()
+    evaluations = final(replayed, store.retried(replayed))
+    outcome = conclude(study, search, evaluations, store.batches(), reason, stage)
     stage("Tables of the run folder")
     write_files(folder, outcome)
     write_steps(folder, store.steps.read(), outcome.evaluations.keys)

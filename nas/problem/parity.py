@@ -1,6 +1,6 @@
 """Tokens until a design's predicted loss is level with a published model's."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -9,7 +9,7 @@ from nas.problem.settings import trained_on
 from nas.problem.uncertainty import ENDS, misfit, possible_losses
 from objectives.loss_law.law import Law
 from search_spaces.architectures import Architectures
-from search_spaces.arrays import FloatArray
+from search_spaces.arrays import AnyArray, FloatArray
 
 FEWEST, MOST = 1e8, 1e15  # tokens that are looked at
 STEP = 1.25  # between two numbers of tokens, of which logarithms are interpolated
@@ -25,6 +25,12 @@ class Parity:
     high: float
 
 
+def losses_after(law: Law, design: Architectures, tokens: AnyArray) -> FloatArray:
+    """Compute the losses that a law allows of one architecture after so many training tokens, (n,), nats, (draws, n)."""
+    designs = design[np.zeros(len(tokens), dtype=np.int64)]
+    return possible_losses(trained_on(law, float(tokens[0])), replace(designs, tokens=tokens))
+
+
 @dataclass(frozen=True, eq=False)
 class LossCurve:
     """A design's loss under each draw of a law over training tokens, nats, (draws, tokens); `sd` is what one design is off it."""
@@ -37,8 +43,7 @@ class LossCurve:
     def of(cls, law: Law, design: Architectures) -> "LossCurve":
         """Compute the curve of one architecture, (1,), under a law with a term of tokens."""
         tokens = np.geomspace(FEWEST, MOST, 1 + round(np.log(MOST / FEWEST) / np.log(STEP)))
-        losses = [possible_losses(trained_on(law, number), design) for number in tokens]
-        return cls(tokens, np.concatenate(losses, axis=1), misfit(law))
+        return cls(tokens, losses_after(law, design, tokens), misfit(law))
 
     def level_with(self, theirs: FloatArray, unsure: float = 0.0) -> Parity:
         """Compute the tokens at which the design has the loss of a model.

@@ -122,7 +122,7 @@ class NSGA2:
         self.random_state, self.immigrants = context.generator, np.random.default_rng([context.seed, 1])
         self.brood = Brood(self.space, self.seen, parameters)
         self.far = Brood(self.space, self.seen, Variation())  # as the family varies, in larger steps
-        self.told = self.feasible = 0
+        self.evaluated = self.feasible = 0
         self.first = first_generation(context, parameters.population, self.immigrants)
         self.asynchronous = context.asynchronous
         self.seen.add(self.space.keys(self.first))
@@ -150,7 +150,7 @@ class NSGA2:
     @property
     def _rare(self) -> bool:
         """Whether few of the evaluated designs are feasible."""
-        return self.feasible < self.parameters.rare * self.told
+        return self.feasible < self.parameters.rare * self.evaluated
 
     def _pairs(self, n: int) -> IntArray:
         """Rows of n pairs of parents, each the winner of a tournament of two, (n, 2)."""
@@ -167,7 +167,8 @@ class NSGA2:
             failed = ~evaluations.ok
             values[failed], excess[failed] = 0.0, FAILED
         violation = excess.sum(axis=1)
-        self.told, self.feasible = self.told + len(violation), self.feasible + int((violation <= 0).sum())
+        self.evaluated += len(violation)
+        self.feasible += int((violation <= 0).sum())
         most = self.parameters.population if len(self.kept) else max(len(evaluations), self.parameters.population)
         most = min(most, FEW) if self._rare else most
         genotypes = np.concatenate([self.kept.genotypes, evaluations.genotypes])

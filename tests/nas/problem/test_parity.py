@@ -1,5 +1,7 @@
 """Tokens until a design is level with a model: what curves of known shape give, and what a law gives of a design beside itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,3 +55,12 @@ def test_a_design_is_level_with_itself_after_its_own_tokens(tokens: float) -> No
     found = LossCurve.of(law, design).level_with(possible_losses(trained_on(law, tokens), design))
     assert found.middle == pytest.approx(tokens, rel=0.05)
     assert found.low < tokens < found.high
+
+
+@pytest.mark.parametrize("own", [0, 2_000_000_000])
+def test_a_curve_is_what_the_law_says_after_each_number_of_tokens_whatever_the_design_itself_has(own: int) -> None:
+    law = load_law("evidence").at("int4")
+    design = one({"depth": 16, "width": 1024, "head_dim": 64, "n_heads": 16, "n_kv_heads": 4, "expert_size": 2816})
+    curve = LossCurve.of(law, replace(design, tokens=np.array([own])))
+    each = [possible_losses(trained_on(law, number), design) for number in curve.tokens]
+    np.testing.assert_array_equal(curve.losses, np.concatenate(each, axis=1))
