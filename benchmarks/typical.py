@@ -39,7 +39,7 @@ from nas.search.assembly import assemble
 from nas.study.catalogue import load_device, load_law
 from objectives.counts import active, total
 from objectives.device import Calibration, Chip, Device, Phase
-from objectives.engines import engine_of
+from objectives.engines import beside_attention, engine_of
 from objectives.measured_bounds import beyond, conformal_factor
 from objectives.typical.efficiencies import FAMILIES, Cell, Level, Typical, chip_kind, family_of, profile_of
 from plas_board.calibrate.command import LAW, resolve
@@ -412,6 +412,9 @@ def made(
         shape=SHAPE,
         differs=DIFFERS,
         builds=builds_of(found),
+        layers=sorted(
+            {f"{g.chip} {g.kind}" for g in found if any(beside_attention(m.architecture) for m in g.measured)}
+        ),
         ridge=RIDGE,
         devices=len({g.device for form in forms.values() for g in form.seen}),
         rows=sum(int(g.of(p).sum()) for p, form in forms.items() for g in form.seen),
@@ -536,7 +539,7 @@ def narrowed(found: Sequence[Rows], residuals: Mapping[bool, dict[Phase, list[fl
         place = (group.chip, group.kind, group.family, group.engine)
         forms = _without(tuple(found), group.device, "", "")
         known = made((), [place], residuals, residuals[True], floats=group.floats, forms=forms)
-        known = known.model_copy(update={"few": dict.fromkeys(PHASES, [1.0])})
+        known = known.model_copy(update={"few": {phase: [1.0] for phase in PHASES}})
         cell, rest = known.cell(board, group.family, group.engine), group.terms.rows(~seen)
         rows = [m for m, here in zip(group.measured, seen, strict=True) if here]
         few = of_class(rows, board, load_law(LAW), "", known).profile

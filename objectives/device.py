@@ -63,7 +63,7 @@ class Calibration(BaseModel):
     step that a further position of a step that drafts takes beside its operators; None: not measured.
     With `cache_efficiency` the part of a decode pass that the last-level cache holds is read at that share of its bandwidth.
     prompts, contexts: least and largest KV length of the prefills and of the decode steps that it was fitted to;
-    experts: whether rows with routed experts were among them. Where they are not told, nothing is known.
+    experts, layers: whether rows with routed experts were among them, with layers of linear attention, convolution or a shared cache. Where they are not told, nothing is known.
     format: the weight format that was measured where it is not `precision` itself (q4_k_m under int4); "" where it is, or is not known.
     held_out: measured / predicted of every row whose model the fit had not seen, by phase; `held_out_models`
     counts these models where it is told; `picked`: by what limits were missed where the slowest that is priced within one was picked. typical: the class of chips that it is typical of; then these are of devices that it
@@ -104,6 +104,7 @@ class Calibration(BaseModel):
     prompts: tuple[_Tokens, _Tokens] | None = None
     contexts: tuple[_Tokens, _Tokens] | None = None
     experts: bool | None = None
+    layers: bool = False
     typical: Literal[""] | Chip = ""
     borrowed: Literal[""] | Chip = ""
     between: str = ""

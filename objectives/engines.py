@@ -88,6 +88,11 @@ def runs_format(engine: str, precision: str) -> bool:
     return known is None or known.runs_format(precision)
 
 
+def beside_attention(designs: Architectures) -> bool:
+    """Return True if any design has layers of linear attention, convolution or a shared cache."""
+    return any(bool((getattr(designs, name) > 0).any()) for name in ("n_linear", "n_conv", "n_kv_shared"))
+
+
 def kinds_of(design: Architectures) -> list[str]:
     """Return the layer kinds of a design (one row) beside full attention.
 

@@ -69,7 +69,8 @@ def _doubted(profile: Calibration, device: Device, asked: Conditions) -> Calibra
     another = bool(asked.engine) and engine_of(asked.engine) != engine
     alike = takes_as_measured(profile, base) or base == profile.precision
     seen_to_transfer = {profile.precision, computing_as(asked)} == MEASURED_FORMATS
-    if not another and (alike or seen_to_transfer or (engine in RUNS and RUNS[engine].runs_format(base))):
+    unpacked = device.chip != "cpu" and engine in RUNS and RUNS[engine].runs_format(base)
+    if not another and (alike or seen_to_transfer or unpacked):
         return profile
     usual = typical_profile(device, asked)
     errors = {phase: as_far(profile.held_out.get(phase, []), ratios) for phase, ratios in usual.held_out.items()}

@@ -301,8 +301,8 @@ class Scenario:
             return self.head_bytes
         return np.where(tied, self.bytes_of_head(width), self.precision.bytes_of("embedding", width))
 
-    def conditions(self, *, experts: bool) -> Conditions:
-        """Return the conditions that its requests need a profile for, for designs with or without experts."""
+    def conditions(self, *, experts: bool, layers: bool = False) -> Conditions:
+        """Return the conditions that its requests need a profile for, for designs with or without experts and layers beside attention."""
         context, serving, memory = self.input_tokens + self.output_tokens, self.serving, self.device.slow_memory
         return Conditions(
             self.precision.name,
@@ -311,6 +311,7 @@ class Scenario:
             context,
             experts,
             self.engine,
+            layers,
             drafting=bool(serving.drafted),
             acceptance_stated=serving.acceptance_stated,
             slow=bool(serving.slow_share),

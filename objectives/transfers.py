@@ -18,7 +18,7 @@ NEAR = 2.0  # ratio of lengths within which they count as measured
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions of a request: precision, batch, tokens of the prompt and in total, routed experts, engine ("": any).
+    """The conditions of a request: precision, batch, tokens of the prompt and in total, routed experts, engine ("": any), layers beside attention.
 
     Also whether tokens are drafted ahead, with a stated acceptance, and whether experts lie in slow memory, with a stated rate;
     formats of weights that do not ship.
@@ -30,6 +30,7 @@ class Conditions:
     context: int = 0
     experts: bool = False
     engine: str = ""
+    layers: bool = False
     drafting: bool = False
     acceptance_stated: bool = True
     slow: bool = False
@@ -120,6 +121,21 @@ FORMATS = Step(
         "decode": Ratios(71, (0.63, 0.79, 0.92, 0.99, 0.99, 1.00, 1.02, 1.03, 1.07, 1.17, 1.49)),
     }
 )
+#: Source: public rows of 2026 (B70, HX 370, M3 Ultra, Pixel 8a, Strix Halo): Qwen3.5, Qwen3-Next and LFM2 beside models with attention alone.
+LAYERS = Step(
+    {
+        "prefill": Ratios(58, (0.71, 0.82, 0.84, 0.85, 0.87, 0.90, 0.96, 1.08, 1.23, 2.03, 5.62)),
+        "decode": Ratios(35, (0.65, 0.87, 0.89, 0.95, 1.00, 1.17, 1.20, 1.25, 1.30, 1.35, 2.09)),
+    }
+)
+#: Source: the same and the public table: rows of one device and kind of format with one engine beside those with another, in either
+#: order; prefills of few, on an NPU apart.
+_ENGINES = Ratios(22, (0.40, 0.66, 0.79, 0.90, 0.95, 1.00, 1.06, 1.11, 1.26, 1.52, 2.47))
+ENGINES = Step({"prefill": _ENGINES, "decode": _ENGINES})
+ENGINES_OF_NPUS = Step({"prefill": Ratios(2, (0.03, 34.9)), "decode": _ENGINES})
+DEEP = 8192  # tokens beyond which hardly a row of a class reaches
+#: Formats of weights whose unpacking on processors was measured.
+ON_PROCESSORS = ("fp16", "int4", "w4a16", "int8", "q4_0", "q4_k_m")
 #: Source: `python -m studies.serving` with all rows that were found: what published decode times are of predicted ones with tokens drafted
 #: ahead, given the acceptance; where it is not stated, of 27 published first positions at two tokens; with slow experts, its rate fitted on other
 #: rows of the machine, or as public rows have it.
@@ -151,7 +167,9 @@ class Transfer:
 def extrapolations(profile: Calibration, asked: Conditions) -> list[Transfer]:
     """Return every way in which the conditions lie outside of the profile's measurements."""
     if profile.typical:
-        return [*_engine(profile, asked), *_batch(profile, asked), *_serving(asked)]
+        to_depth = profile.model_copy(update={"prompts": (1, DEEP), "contexts": (1, DEEP)})
+        of_class = [*_on_processors(profile, asked), *_batch(profile, asked), *_lengths(to_depth, asked)]
+        return [*_engine(profile, asked), *of_class, *_layers(profile, asked), *_serving(asked)]
     return [
         *_engine(profile, asked),
         *_unmeasured_phase(profile),
@@ -160,6 +178,7 @@ def extrapolations(profile: Calibration, asked: Conditions) -> list[Transfer]:
         *_batch(profile, asked),
         *_lengths(profile, asked),
         *_experts(profile, asked),
+        *_layers(profile, asked),
         *_serving(asked),
     ]
 
@@ -207,7 +226,11 @@ def _engine(profile: Calibration, asked: Conditions) -> list[Transfer]:
     if not asked.engine or engine_of(asked.engine) == engine_of(profile.engine):
         return []
     known = f"times are those of {profile.engine}" if profile.engine else "times are as of the engines that are known"
-    return [Transfer(f"nothing is known of {asked.engine} here, {known}", {})]
+    text = f"nothing is known of {asked.engine} here, {known}"
+    if not profile.engine:
+        return [Transfer(text, {})]
+    step = ENGINES_OF_NPUS if "npu" in (profile.typical, profile.borrowed) else ENGINES
+    return [Transfer(f"{text}: of another engine {_missed(step)}", _widened(step, 1.0))]
 
 
 def article(precision: str) -> str:
@@ -287,6 +310,25 @@ def _experts(profile: Calibration, asked: Conditions) -> list[Transfer]:
     if not asked.experts or profile.experts is not False:
         return []
     return [Transfer(f"measured without experts: with them {_missed(EXPERTS)}", _widened(EXPERTS, 1.0))]
+
+
+def _layers(profile: Calibration, asked: Conditions) -> list[Transfer]:
+    """Layers of linear attention, convolution or a shared cache, which the rows had none of."""
+    told = profile.typical or profile.prompts or profile.contexts
+    if not asked.layers or profile.layers or not told:
+        return []
+    text = "measured without layers of linear attention, convolution or a shared cache: with them"
+    return [Transfer(f"{text} {_missed(LAYERS)}", _widened(LAYERS, 1.0))]
+
+
+def _on_processors(profile: Calibration, asked: Conditions) -> list[Transfer]:
+    """A format whose unpacking no row of a processor has."""
+    base = base_of(asked.precision)
+    if profile.typical != "cpu" or base in ON_PROCESSORS:
+        return []
+    return [
+        Transfer(f"{base} was not measured on processors: of other formats {_missed(FORMATS)}", _widened(FORMATS, 1.0))
+    ]
 
 
 def _serving(asked: Conditions) -> list[Transfer]:

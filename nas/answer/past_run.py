@@ -31,6 +31,7 @@ from nas.study.study_laws import recorded_lengths
 from objectives import outside
 from objectives.device import Calibration, Device, Sustained
 from objectives.display_text import LONGEST, escaped
+from objectives.engines import beside_attention
 from objectives.loss_law.law import Law
 from objectives.plugins import importable
 from objectives.profile_choice import OF_DEVICE, calibration_for, doubts
@@ -125,6 +126,7 @@ class RecordedRun:
             *(resolved["precision"], resolved["batch"], lengths["input_tokens"], sum(lengths.values())),
             bool((chosen.n_experts > 1).any()),
             "" if resolved.get("engine") in (None, "none") else resolved["engine"],
+            beside_attention(chosen),
             own={name: WeightFormat.model_validate(keys) for name, keys in resolved.get("formats", {}).items()},
         )
         profiles: dict[str, Calibration | None] = {}

@@ -46,6 +46,7 @@ from nas.terminal.tables import show
 from objectives.counts import count as counted
 from objectives.dimensions import Dimensions
 from objectives.display_text import in_a_command
+from objectives.engines import beside_attention
 from objectives.loss_law.law import Law, origin_line
 from objectives.memory import GB, host_bytes
 from objectives.plugins import bundled
@@ -143,7 +144,7 @@ def _remarks(
         *unpriced(chosen),
         *_on_host(scenario, chosen),
         *active_experts_lines(scenario.law, chosen, "designs"),
-        *(f"Warning: {text}" for text in doubtful_times(scenario, experts=sparse)),
+        *(f"Warning: {text}" for text in doubtful_times(scenario, experts=sparse, layers=beside_attention(chosen))),
         *about_energy(scenario, experts=sparse),
         *(
             f"Against {label} trained alike: {sureness.difference_in_words(own)}{sureness.beside_evidence(witnesses.get(label))}"

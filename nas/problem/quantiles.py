@@ -12,6 +12,7 @@ from nas.problem.evaluations import Evaluations
 from nas.problem.objective import cost_of, costs
 from nas.problem.problem import Problem
 from objectives.device import Calibration, Phase, Sustained
+from objectives.engines import beside_attention
 from objectives.measured_bounds import MEASURED, Factor, beyond, factors_of, in_quadrature, level_of
 from objectives.plugins import importable
 from objectives.scenario import Scenario
@@ -211,12 +212,13 @@ def _ranges(scenario: Scenario, chosen: Architectures) -> dict[Phase, Range]:
 
     At sustained load both ends are wider by what its share is not known to.
     """
-    experts, found = bool(chosen.n_experts[0] > 1), dict[Phase, Range]()
+    experts, layers, found = bool(chosen.n_experts[0] > 1), beside_attention(chosen), dict[Phase, Range]()
     for phase in PHASES["total_ms"]:
         own = scenario.of_phase(phase)
         known = None if own.calibration is None else phase_range(own.calibration, phase, own)
         if own.calibration is not None and known is not None:
-            further = error_factor(own.calibration, own.conditions(experts=experts), phase, (1 + known.share) / 2)
+            asked = own.conditions(experts=experts, layers=layers)
+            further = error_factor(own.calibration, asked, phase, (1 + known.share) / 2)
             wider = replace(known, most=known.most * further)
             load, ratios = own.sustained, own.calibration.held_out.get(phase) or [1.0]
             found[phase] = wider if load is None else _at_load(wider, median(ratios), load)

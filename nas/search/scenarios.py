@@ -246,17 +246,17 @@ def larger_rows(problem: Problem) -> list[str]:
     return found
 
 
-def doubtful_times(scenario: Scenario, *, experts: bool) -> list[str]:
+def doubtful_times(scenario: Scenario, *, experts: bool, layers: bool = False) -> list[str]:
     """Say what must be known of figures and times: of each device and format that designs may have, with experts or without."""
     if scenario.devices:
         told: dict[str, list[str]] = {}
         for name, placed in scenario.by_device.items():
-            for text in doubtful_times(placed, experts=experts):
+            for text in doubtful_times(placed, experts=experts, layers=layers):
                 told.setdefault(text, []).append(name)
         return [_of_devices(names, len(scenario.devices), text) for text, names in told.items()]
     each = {name: one.calibration for name, one in scenario.by_format.items()}
     of_load = about_load(scenario.device, scenario.sustained)
-    outside = extrapolated(each, scenario.conditions(experts=experts))
+    outside = extrapolated(each, scenario.conditions(experts=experts, layers=layers))
     widened = [
         f"{name}: device {scenario.device.name} states no FP4 peak; 4-bit weights are priced as widened to 16 bits and computed at the FP16 peak, as engines do there"
         for name, one in scenario.by_format.items()

@@ -55,7 +55,7 @@ class Typical(BaseModel):
     differs: coefficients of the profile that are otherwise in a class ("cpu") or a kind of it ("gpu int8"). residuals: log(measured /
     predicted) in standard deviations of its cell, of rows of devices whose cell had not seen them, as many for each of
     the `devices`; with_engine: the same where the engine was stated; unseen: the same of devices whose kind was left out whole; few: measured / predicted of rows of devices of which three others had been seen. picked: by kind, quantiles of the standard deviations that limits need so that the slowest row priced within one holds it.
-    ridge: see `shaped`. helpful: kinds and engines of which stating the engine brings rows of devices left out nearer. builds: engines' builds of the rows.
+    ridge: see `shaped`. helpful: kinds and engines of which stating the engine brings rows of devices left out nearer. builds: engines' builds of the rows. layers: kinds with rows of layers beside attention.
 
     Source: `python -m benchmarks.typical`, which writes the file.
     """
@@ -72,6 +72,7 @@ class Typical(BaseModel):
     few: dict[Phase, list[float]] = {}
     picked: dict[str, dict[Phase, list[float]]] = {}
     helpful: list[str] = []
+    layers: list[str] = []
     builds: dict[str, list[str]] = {}
     cells: list[Cell]
     source: str
@@ -185,6 +186,7 @@ def profile_of(known: Typical, cell: Cell, device: Device) -> Calibration:
             "held_out": {phase: _errors(known, cell, phase) for phase in known.unseen},
             "picked": _picked(known, cell, device),
             "held_out_models": known.devices,
+            "layers": f"{cell.chip} {chip_kind(device)}" in known.layers,
             "source": f"typical of {CHIPS[cell.chip]}: {known.rows:,} rows of {known.devices} devices; {known.source}",
         }
     )

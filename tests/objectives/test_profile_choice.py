@@ -1,13 +1,14 @@
 """Which profile prices a precision and a batch: efficiencies transfer between formats that compute alike, never between others."""
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from nas.problem.quantiles import phase_range
-from objectives.device import Device
+from objectives.device import Calibration, Device
 from objectives.profile_choice import calibration_for
-from objectives.transfers import MEASURED_FORMATS, Conditions
+from objectives.transfers import MEASURED_FORMATS, Conditions, error_factor, extrapolations
 
 BOARD = {"name": "mine", "fp16": 100, "int8": 200, "bandwidth": 200, "memory": 8, "other_peaks": {"fp4": "400 TFLOP/s"}}
 
@@ -133,3 +134,43 @@ def test_a_format_of_one_engine_is_priced_as_of_that_engine() -> None:
     own, _ = calibration_for(orin.model_copy(update={"chip": "npu"}), Conditions("q4_0"))
     assert own is not None
     assert (own.engine, own.borrowed) == ("E", "npu")
+
+
+@pytest.mark.parametrize(
+    ("changes", "asked", "named"),
+    [
+        (
+            {"prompts": (64, 512), "contexts": (64, 512)},
+            {"layers": True},
+            "measured without layers of linear attention",
+        ),
+        (
+            {"engine": "Genie"},
+            {"engine": "llama.cpp"},
+            "nothing is known of llama.cpp here, times are those of Genie: of another",
+        ),
+        ({"typical": "cpu"}, {"precision": "q6_k"}, "q6_k was not measured on processors"),
+        ({"typical": "gpu"}, {"context": 65536}, "contexts of 65,536 tokens are outside the measured"),
+        ({"typical": "gpu"}, {"layers": True}, "measured without layers of linear attention"),
+    ],
+)
+def test_a_step_that_a_profile_has_not_seen_is_named_and_widens(
+    changes: dict[str, Any], asked: dict[str, Any], named: str
+) -> None:
+    """A kind of layers, an engine, a format on processors, a depth; none where it was seen."""
+    profile = Calibration.model_validate({"engine": "E", "precision": "int4"} | changes)
+    (step,) = extrapolations(profile, Conditions(**({"precision": "int4"} | asked)))
+    assert step.sentence.startswith(named)
+    assert error_factor(profile, Conditions(**({"precision": "int4"} | asked)), "decode", Fraction(9, 10)) > 1.1
+    seen = profile.model_copy(update={"layers": True})
+    assert not extrapolations(seen, Conditions("int4", layers=True))
+
+
+def test_an_engine_step_of_an_npu_is_its_own() -> None:
+    """A prefill outside of the vendor's engine took 35 times as long; elsewhere engines are within three times."""
+    asked = Conditions("int4", engine="llama.cpp")
+    for chip, least, most in (("npu", 30, 40), ("gpu", 1.5, 3)):
+        found = error_factor(
+            Calibration(engine="E", precision="int4", borrowed=chip), asked, "prefill", Fraction(9, 10)
+        )
+        assert least < found < most

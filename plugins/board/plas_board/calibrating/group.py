@@ -8,7 +8,7 @@ import numpy as np
 
 from objectives.counts import active, total
 from objectives.device import Calibration, Device, Phase
-from objectives.engines import engine_of
+from objectives.engines import beside_attention, engine_of
 from objectives.loss_law.law import Law
 from objectives.profile_choice import FAR_OFF
 from objectives.transfers import priced_otherwise
@@ -240,6 +240,7 @@ def _profile(
             "prompts": _range(table.lengths[table.requests > 0]),
             "contexts": _range(table.lengths[table.requests == 0]),
             "experts": bool(table.experts.any()),
+            "layers": any(beside_attention(m.architecture) for m in rows),
             "held_out_error": _rounded(float(np.median(shares))) if len(shares) else None,
             "held_out": ratios,
             "held_out_models": len({m.model for m, seen in zip(rows, known, strict=True) if seen}) or None,
