@@ -303,15 +303,15 @@ def family_named(name: str, content: Mapping[str, Any]) -> Family:
 
 
 def _nearest(name: str, content: Mapping[str, Any]) -> str:
-    """The family whose class knows most of the keys that say something of layers, and has the fewest others; among equals by its name."""
+    """The family whose class knows most of the keys that say something of layers; among equals a name that is nearly the same, or few other keys."""
     types, classes = model_types(), model_classes()
     given = {key for key in content if key not in types.harmless and key not in types.harmless_at}
 
-    def rank(kind: str) -> tuple[int, int, float]:
+    def rank(kind: str) -> tuple[int, bool, int, float]:
         of = classes[types.families[kind].as_class or kind]
         known = {*of.defaults, *of.renamed, *types.families[kind].more}
         alike = difflib.SequenceMatcher(None, name, kind).ratio()
-        return len(given & known), -len({*of.defaults} - types.harmless - given), alike
+        return len(given & known), alike > 0.75, -len({*of.defaults} - types.harmless - given), alike
 
     return max(types.families, key=rank)
 

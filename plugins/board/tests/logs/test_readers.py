@@ -53,7 +53,7 @@ def of_model(name: str, provider: str = "ollama") -> dict[str, Any]:
         (of_model("gemma4:12b-mlx"), "the weights' format is not stated: give it with --precision"),
         (
             of_model("ai21labs_AI21-Jamba2-3B-Q4_K_M.gguf", "llamacpp"),
-            "ai21labs_AI21-Jamba2-3B: a model with Mamba of the first kind, and experts in some layers only, which no columns hold",
+            "ai21labs_AI21-Jamba2-3B: a model with Mamba of the first kind, which no columns hold",
         ),
     ],
 )
