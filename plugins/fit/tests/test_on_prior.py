@@ -245,7 +245,7 @@ def test_a_row_of_another_recipe_surprises(typed: Inside, tmp_path: Path) -> Non
         (("--next", "2", "--goal", "frontier"), "goal: expected a goal"),
         (("--next", "9999"), "next: expected at most"),
         (("--next", "2", "--flops", "1"), "flops: expected a budget"),
-        (("--candidates", "next.csv"), "candidates: expected --next N"),
+        (("--candidates", "next.csv"), "--candidates: expected --next with it"),
         (("--loss-unit", "bytes"), "loss_unit: expected a unit"),
     ],
 )

@@ -43,10 +43,10 @@ def rates(request: MeasureRequest) -> None:
     Raises:
         UsageError: a flag of measurements of models.
     """
+    refuse_share(request)
     for field in fields(request):
         if field.name not in OF_MACHINE and getattr(request, field.name) != field.default:
             raise UsageError(f"{field.name}: expected none with --hardware, which measures no model; leave it out")
-    refuse_share(request)
     refuse_unknown(request)
     interpreter, threads = request.interpreter or sys.executable, request.threads or os.cpu_count() or 1
     line = measure_hardware(request.out, interpreter, request.torch_device, threads, request.timeout)

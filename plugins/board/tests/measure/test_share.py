@@ -91,3 +91,8 @@ def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(
     assert answer.code == 2
     assert said in answer.err
     assert not (folder / "asked").exists()
+
+
+def test_a_flag_of_models_is_refused_beside_hardware(inside: Any) -> None:
+    answer = inside("measure", "--hardware", "--rounds", "9", "--out", "machine.yaml")
+    assert (answer.code, "rounds: expected none with --hardware" in answer.err) == (2, True)
