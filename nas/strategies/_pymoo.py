@@ -21,7 +21,7 @@ from pymoo.problems.static import StaticProblem
 from nas.problem.evaluations import Evaluations
 from nas.search.archive import KeyIndex, draw_unseen
 from nas.search.strategy import StrategyContext
-from nas.strategies._variation import FAILED, MATINGS, Brood, Variation, first_generation
+from nas.strategies._variation import FAILED, FEW, MATINGS, Brood, Variation, first_generation
 from search_spaces.arrays import FloatArray, IntArray
 from search_spaces.space import SearchSpace
 
@@ -117,6 +117,7 @@ class PymooStrategy:
         self.algorithm._set_optimum = _nothing
         self.algorithm.setup(self.problem, seed=context.seed, termination=("n_gen", 10**9))
         self.offspring: Any = None
+        self.variation, self.evaluated, self.feasible = variation, 0, 0
 
     def _breed_as_arrays(self, variation: Variation) -> None:
         """After the deep copy the algorithm's own duplicate filter and ours are one again."""
@@ -150,6 +151,10 @@ class PymooStrategy:
         values = np.where(failed[:, None], 0.0, evaluations.values)
         violations = np.where(failed[:, None], FAILED, evaluations.violations)
         constraints = np.column_stack([violations, np.where(failed, FAILED, -1.0)])
+        self.evaluated += len(failed)
+        self.feasible += int(evaluations.feasible.sum())
+        rare = self.feasible < self.variation.rare * self.evaluated
+        self.algorithm.pop_size = min(self.variation.population, FEW) if rare else self.variation.population
         known = StaticProblem(self.problem, F=values, G=constraints)
         with contained():
             self.algorithm.evaluator.eval(known, self.offspring)

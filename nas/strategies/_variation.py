@@ -23,6 +23,7 @@ FAILED = 1e9  # violation of a row that could not be evaluated
 EACH_GENE = 0.5  # chance of a gene that differs to be crossed, and of what comes out to be exchanged
 SMALLEST, LARGEST = 16, 100  # individuals of a population that fits the evaluations
 EACH, EACH_OF_MANY, MANY = 20, 50, 100_000  # evaluations for each of them, and in a space of more designs
+FEW = 20  # individuals that find feasible designs sooner where these are rare
 AWAY = np.array([[-1.0], [1.0]])  # the lower child goes down from the middle of its parents, the higher one up
 
 
@@ -48,6 +49,20 @@ class Variation(Bred):
     )
     mutation_probability: float = Field(1.0, ge=0, le=1, description="Probability of mutating an offspring")
     mutation_eta: float = Field(3.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
+    rare: float = Field(  # left out where it is 0, as in runs of versions without it
+        0.2,
+        ge=0,
+        le=1,
+        exclude_if=lambda share: not share,
+        description=f"While a smaller share is feasible, {FEW} individuals at most are kept, and steps are large",
+    )
+
+    def following(self, evaluations: int, designs: int) -> dict[str, float]:
+        """The population; steps that are given hold throughout."""
+        return super().following(evaluations, designs) | ({"rare": 0.0} if STEPS & self.model_fields_set else {})
+
+
+STEPS = frozenset(("crossover_probability", "crossover_eta", "mutation_probability", "mutation_eta"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,14 +10,12 @@ from pydantic import Field
 from nas.problem.evaluations import Evaluations, crowding_distance
 from nas.search.archive import draw_unseen
 from nas.search.strategy import StrategyContext, Traits
-from nas.strategies._variation import FAILED, Brood, Variation, first_generation
+from nas.strategies._variation import FAILED, FEW, Brood, Variation, first_generation
 from search_spaces.arrays import AnyArray, BoolArray, FloatArray, IntArray
 
 TRAITS = Traits(seedable=True, asynchronous=True)
 
 SHORT = 1000  # evaluations, below which small steps take too long
-STEPS = frozenset(Variation.model_fields) - {"population"}
-FEW = 20  # individuals that find feasible designs sooner where these are rare
 
 
 class Parameters(Variation):
@@ -31,21 +29,14 @@ class Parameters(Variation):
     )
     mutation_probability: float = Field(0.9, ge=0, le=1, description="Probability of mutating an offspring")
     mutation_eta: float = Field(5.0, gt=0, le=1000, description="Polynomial-mutation distribution index")
-    rare: float = Field(  # left out where it is 0, as in runs of versions without it
-        0.2,
-        ge=0,
-        le=1,
-        exclude_if=lambda share: not share,
-        description=f"While a smaller share is feasible, {FEW} individuals at most are kept and steps are larger",
-    )
 
     def following(self, evaluations: int, designs: int) -> dict[str, float]:
-        """The population, broods no larger than it, below 1,000 evaluations larger mutation steps; steps that are given hold throughout."""
+        """The population, broods no larger than it, and below 1,000 evaluations larger mutation steps."""
         fitting = super().following(evaluations, designs)
-        if fitting:
+        if "population" in fitting:
             fitting |= {"offspring": min(fitting["population"], self.offspring)}
             fitting |= {"mutation_eta": 3.0} if evaluations < SHORT else {}
-        return fitting | ({"rare": 0.0} if STEPS & self.model_fields_set else {})
+        return fitting
 
 
 @dataclass(frozen=True, eq=False)

@@ -127,10 +127,29 @@ def test_where_few_are_feasible_nsga2_keeps_few_and_takes_larger_steps_until_mor
     assert few == sorted(few)
 
 
-def test_steps_of_nsga2_that_are_given_or_recorded_hold_throughout() -> None:
-    assert study("nsga2", 300).parameters.model_dump()["rare"] == 0.2
-    assert "rare" not in study("nsga2", 300, "mutation_eta=9").resolved()["params"]
-    assert study("nsga2", 300, "mutation_eta=9", "rare=0.1").parameters.model_dump()["rare"] == 0.1
+@pytest.mark.parametrize("algo", ["nsga2", "nsga3", "spea2", "smsemoa", "rvea", "moead"])
+def test_steps_that_are_given_or_recorded_hold_throughout(algo: str) -> None:
+    usual = study(algo, 300).resolved()["params"]
+    assert usual["rare"] == 0.2
+    assert "rare" not in study(algo, 300, "mutation_eta=9").resolved()["params"]
+    assert study(algo, 300, "mutation_eta=9", "rare=0.1").parameters.model_dump()["rare"] == 0.1
+    again = assemble({"algo": algo, "evaluations": 900, "params": usual}, {})
+    assert again.resolved()["params"] == usual
+    older = {name: value for name, value in usual.items() if name != "rare"}  # the record of a release without it
+    assert assemble({"algo": algo, "evaluations": 900, "params": older}, {}).resolved()["params"] == older
+
+
+@pytest.mark.parametrize("algo", ["nsga3", "spea2", "smsemoa", "rvea"])
+def test_the_family_keeps_few_where_few_are_feasible(algo: str) -> None:
+    problem = assemble({"algo": algo, "budgets": {"loss": 3.2, "total_ms": 200}}, {}).problem
+    none = problem.space.genotypes(np.zeros(0, dtype=np.int64))
+    module, sizes = strategy_module(algo), []
+    for rare in (0.0, 0.2):
+        strategy = module.build(StrategyContext(problem, 0, none, 1000), module.Parameters(population=50, rare=rare))
+        for _ in range(2):
+            strategy.tell(problem.evaluate(strategy.ask(problem.space.size)))
+        sizes.append(len(strategy.algorithm.pop))
+    assert sizes == [50, 20]
 
 
 def test_a_comparison_of_other_lengths_has_other_runs_where_parameters_differ(
