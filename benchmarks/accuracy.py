@@ -3,15 +3,16 @@
     PLAS_EXTERNAL_DATA=FOLDER python -m benchmarks.accuracy --out OUT
 
 FOLDER holds the tables and logs of latency/, which are not part of the project.
-OUT gets accuracy.csv, with the measured times of others, and what has errors alone, accuracy-groups.csv, accuracy-classes.csv and accuracy.md:
-studies/accuracy has the latter three, accuracy.md as a section of results.md. Of classes every device is left out whole.
+OUT gets accuracy.csv, with the measured times of others, and what has errors alone, accuracy-groups.csv, accuracy-classes.csv, best.csv and accuracy.md:
+studies/accuracy has the latter four, accuracy.md as a section of results.md; best.csv has the least errors that any release had, which tests hold. Of classes every device is left out whole.
 A row is predicted from other models of its group, else from other lengths of its only model, else it was fitted to.
 """
 
 import argparse
+import csv
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -170,6 +171,8 @@ def _named(row: Row) -> Cells:
     return (*where, m.model, m.phase, length, f"{100 * abs(row.error):.0f} % too {slow}", row.seen)
 
 
+BEST = ("class", "phase", "engine", "median", "in range")
+RECORD = Path(__file__).parents[1] / "studies" / "accuracy" / "best.csv"
 CLASSES = ("class", "device", "phase", "devices", "rows", "median", "p90", "in range", "datasheet", "llmfit")
 
 
@@ -201,6 +204,19 @@ def of_classes(judged: Sequence[Judged]) -> list[dict[str, str]]:
 def classes_csv(classes: Sequence[dict[str, str]]) -> str:
     """The lines as a table."""
     return csv_text({name: [line[name] for line in classes] for name in CLASSES})
+
+
+def best_ever(
+    before: Sequence[Mapping[str, str]], now: Mapping[bool, Sequence[Mapping[str, str]]]
+) -> list[dict[str, str]]:
+    """Of each kind and phase, engine stated or not, the least median that any release had, %, and the most that was in range then."""
+    found = {(row["class"], row["phase"], row["engine"]): dict(row) for row in before}
+    for stated, lines in now.items():
+        for line in (line for line in lines if not line["device"]):
+            key = (line["class"], line["phase"], "stated" if stated else "any")
+            best = found.setdefault(key, dict(zip(BEST, (*key, line["median"], line["in range"]), strict=True)))
+            best["median"] = min(best["median"], line["median"], key=float)
+    return [found[key] for key in sorted(found)]
 
 
 def class_table(classes: Sequence[dict[str, str]]) -> str:
@@ -256,17 +272,20 @@ Off by more than {100 * WORST:.0f} %, the worst first: {len(worst)} of {len(rows
 
 
 def main() -> None:
-    """Write the four files."""
+    """Write the files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of accuracy.md and of three tables")
     out, folder = parser.parse_args().out, Path(os.environ["PLAS_EXTERNAL_DATA"])
     groups = list(every_row(folder))
-    classes = of_classes(left_out(public_groups(folder), engines=False))
+    now = {stated: of_classes(left_out(public_groups(folder), engines=stated)) for stated in (False, True)}
+    classes, before = now[False], csv.DictReader(RECORD.read_text(encoding="utf-8").splitlines())
+    record = best_ever(list(before), now)
     told = [cells(row) for group in groups for row in group]
     out.mkdir(parents=True, exist_ok=True)
     (out / "accuracy.csv").write_text(
         csv_text({name: [row[name] for row in told] for name in told[0]}), encoding="utf-8"
     )
+    (out / "best.csv").write_text(csv_text({name: [row[name] for row in record] for name in BEST}), encoding="utf-8")
     (out / "accuracy-classes.csv").write_text(classes_csv(classes), encoding="utf-8")
     (out / "accuracy-groups.csv").write_text(groups_csv(groups), encoding="utf-8")
     (out / "accuracy.md").write_text(page(groups, unused(folder), classes), encoding="utf-8")

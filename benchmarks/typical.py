@@ -318,7 +318,8 @@ class Mixed:
     def at(self, chip: Chip, kind: str, family: str, engine: str, *, floats: bool) -> Level:
         """The median and the standard deviation of a device that was not seen, with today's builds.
 
-        `any` chip and the engine "" are any that was, in equal parts of devices; the kind "" is one that was not.
+        `any` chip and the engine "" are any that was, in equal parts of devices; the kind "" is one that was not. NPUs of vendors that
+        were not seen decode by `RULE`, which is nearer than other vendors' mean.
         """
         chip = _path(chip, kind, self.phase)
         seen = {
@@ -330,7 +331,10 @@ class Mixed:
             [self._one(of, its, family, by, floats) for of, its, by, _ in sorted(seen)]
             or [self._one(chip, kind, family, engine, floats)]
         ).T
-        return Level(ratio=_rounded(np.exp(means.mean())), sd=_rounded(np.sqrt(variances.mean() + means.var())))
+        ratio = float(np.exp(means.mean()))
+        if (chip, self.phase) == ("npu", "decode") and not any((g.chip, g.kind) == (chip, kind) for g in self.seen):
+            ratio = SHAPE.bandwidth_efficiency / RULE
+        return Level(ratio=_rounded(ratio), sd=_rounded(np.sqrt(variances.mean() + means.var())))
 
     def _one(self, chip: Chip, kind: str, family: str, engine: str, floats: bool) -> tuple[float, float]:
         """Mean and variance of y of a kind with an engine."""
