@@ -35,7 +35,7 @@ def list_(
         str | None,
         Flag(
             "--schema",
-            "Print the JSON schema of a file for editors: study, comparison, devices, space, law, device, recipe, scores, measurements, or of a strategy's parameters.",
+            "Print the JSON schema of a file for editors: study, comparison, devices, space, law, device, recipe, measurements, or of a strategy's parameters.",
             metavar="WHAT",
         ),
     ] = None,

@@ -10,7 +10,6 @@ from nas.answer.design_words import blind_spots, count, describe, equal_heads, f
 from nas.answer.device_times import PREFIX, latency_certainty, limits, misses, ranges_in_words, times_of, verdict
 from nas.answer.on_each_device import OnDevice
 from nas.answer.outcome import Outcome, PickRegret
-from nas.answer.score_tables import design_table, scored, step_table
 from nas.answer.sentences import baseline_metric, certainty, in_words, question_text, reading, section_lines
 from nas.answer.sentences import limits as law_limits
 from nas.answer.sureness import EVIDENCE, difference_in_words, witness_in_words
@@ -48,7 +47,7 @@ Cells = dict[str, str]  # of a row, by the heads of their columns
 
 
 def answer_document(outcome: Outcome) -> Document:
-    """The answer of a run: sections with the keys answer, devices, take, compared, laws, scores, certain; what the strategy says stands between."""
+    """The answer of a run: sections with the keys answer, devices, take, compared, laws, certain; what the strategy says stands between."""
     return Document(outcome.study.config.name, tuple(section for section in _sections(outcome) if section.parts))
 
 
@@ -65,7 +64,6 @@ def _sections(outcome: Outcome) -> Iterator[Section]:
         yield Section("Train or take", tuple(_taken(outcome)), "take")
         yield Section("Beside published models", tuple(beside_baselines(outcome)), "compared")
         yield Section("If another law is right", tuple(_under_laws(outcome)), "laws")
-        yield Section("Predicted scores", tuple(_scores(outcome)), "scores")
     yield from map(_of_strategy, outcome.ending.sections)
     yield Section("How sure", tuple(_certain(outcome)), "certain")
 
@@ -86,26 +84,6 @@ def _under_laws(outcome: Outcome) -> Iterator[Part]:
         yield table_of(verdict_header(answers.laws), verdict_rows(problem, answers), TITLE)
         yield from verdict_lines(problem, answers)
         yield from notes(answers.laws)
-
-
-def _scores(outcome: Outcome) -> Iterator[Part]:
-    """Scores of tasks of the picks beside published models, and the steps of the frontier that each tells apart."""
-    study, problem = outcome.study, outcome.study.problem
-    answered = {p.question.label: p.answer.genotypes[:1] for p in own_answers(outcome) if p.answer is not None}
-    if study.scores is None or not answered:
-        return
-    try:
-        picks = scored(study, problem.architectures(np.concatenate([*answered.values()])), study.baselines)
-        frontier = scored(study, problem.architectures(outcome.frontier.genotypes), ())
-    except ValueError as error:
-        yield f"Not computed: {error}"
-        return
-    if picks is not None and frontier is not None:
-        beside, steps = design_table(picks, list(answered)), step_table(frontier)
-        further = tuple(note for note in steps.notes if note not in beside.notes)
-        yield beside.title
-        yield replace(beside, title="Picks")
-        yield replace(steps, title="Steps of the frontier", notes=further)
 
 
 def _of_strategy(section: ReportSection) -> Section:

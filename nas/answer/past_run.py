@@ -277,17 +277,16 @@ MOST, LONGEST_LESSON = 100, 2_000  # sentences of a strategy, and characters of 
 LEARNED = "What was learned"
 
 
-def recalled(run: RecordedRun, scores: str | None = None) -> Outcome:
-    """The result of a run; of one that has not ended, what it holds so far; `scores` are a file of those shown in place of its study's."""
-    study = restored(run, scores)
+def recalled(run: RecordedRun) -> Outcome:
+    """The result of a run; of one that has not ended, what it holds so far."""
+    study = restored(run)
     batches = np.where(np.arange(len(run.evaluations)) < run.known, KNOWN, 0)
     return Outcome(study, run.evaluations, batches, _ending(run, study.problem))
 
 
-def restored(run: RecordedRun, scores: str | None = None) -> Study:
+def restored(run: RecordedRun) -> Study:
     """The run's study with its own objectives, budgets, applications and strategy name; own metrics without their functions."""
-    flags = {} if scores is None else {"scores": scores}
-    study, resolved = study_of(run, flags, []), run.run.resolved
+    study, resolved = study_of(run, {}, []), run.run.resolved
     config = study.config.model_copy(update={"algo": resolved["algo"], "objectives": resolved["objectives"]})
     return replace(study, config=config, problem=_problem(run, study.problem))
 

@@ -59,8 +59,6 @@ class StudyKeys(TypedDict, total=False):
     """Distinct training tokens, for laws with repeated text (tokens); default: the law's own."""
     training: Mapping[str, Any]
     """Where models are trained, and how many tokens they will serve."""
-    scores: Named | None
-    """Task scores to show beside losses: a file of 'python -m studies.scores', or none."""
     residual_sd: Written | None
     """Residual standard deviation of the law (nats); closer designs count as tied."""
     device: Named

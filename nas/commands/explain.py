@@ -13,7 +13,6 @@ from nas.answer.device_times import TIMES, ranges_of_what
 from nas.answer.gain_sentences import device_gains_told, gains_told
 from nas.answer.past_run import recorded_run, study_of
 from nas.answer.plot_data import HEADER, cells, thinned
-from nas.answer.score_tables import design_table, in_numbers, score_section, scored
 from nas.answer.sentences import headline, law_in_head
 from nas.answer.under_laws import design_lines
 from nas.commands.requests import ExplainRequest
@@ -78,7 +77,6 @@ def _document(request: ExplainRequest, study: Study, named: Baseline, chosen: Ar
     try:
         e = explained(problem, chosen)
         longer = along_contexts(problem, chosen) if request.contexts or has_long_contexts(problem) else []
-        of_tasks = scored(study, chosen, others)
     except ValueError as error:
         raise UsageError(str(error)) from None
     law = problem.pricing(chosen).law
@@ -90,7 +88,6 @@ def _document(request: ExplainRequest, study: Study, named: Baseline, chosen: Ar
     sections = [
         *_sections(study, chosen, named.label, e, remarks, verbose=request.verbose),
         *([Section("Along the context", (_along_the_context(longer),))] if longer else []),
-        *([] if of_tasks is None else [score_section(design_table(of_tasks, [""]))]),
         *([Section("", tuple(rivals))] if rivals else []),
         *more,
     ]
@@ -100,7 +97,6 @@ def _document(request: ExplainRequest, study: Study, named: Baseline, chosen: Ar
         "under_laws": rivals,
         "differences": {label: sureness.difference_in_numbers(own) for label, own in differences.items()},
         "evidence": {label: sureness.witness_in_numbers(own) for label, own in witnesses.items() if own is not None},
-        "scores": {} if of_tasks is None else in_numbers(of_tasks, 0),
     }
     data = {"architecture": named.label, **asdict(e), **{name: part for name, part in parts.items() if part}, **bought}
     return Document(named.label, tuple(sections), data)

@@ -35,9 +35,9 @@ def report(request: ReportRequest) -> Path:
     def made() -> str:
         for path in request.runs:
             refuse_other_pages(path)
-        return _page([recorded_run(path) for path in request.runs], request.scores)
+        return _page([recorded_run(path) for path in request.runs])
 
-    return delivered(request, made, scored=len(request.runs) == 1)
+    return delivered(request, made)
 
 
 def made_from_report(runs: Sequence[Path]) -> bool:
@@ -59,12 +59,12 @@ def refuse_other_pages(path: Path) -> None:
         raise UsageError(f"{path}: expected a run folder beside others, got a page of its own; report it alone")
 
 
-def _page(runs: list[RecordedRun], scores: str | None) -> str:
+def _page(runs: list[RecordedRun]) -> str:
     if len(runs) > 1:
         names = distinct_names([name_of(run.run.path) for run in runs])
         return runs_page([NamedRun(n, recalled(run), _resolved(run)) for n, run in zip(names, runs, strict=True)])
     (run,) = runs
-    return run_page(recalled(run, scores), name_of(run.run.path), _resolved(run), _versions(run.run.path))
+    return run_page(recalled(run), name_of(run.run.path), _resolved(run), _versions(run.run.path))
 
 
 def write_report(outcome: Outcome, folder: Path) -> None:

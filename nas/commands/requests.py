@@ -82,7 +82,6 @@ class SelectRequest:
         Flag("--expected-regret", "Average loss of the pick if the law is wrong, and the design with the least."),
     ] = False
     laws: Annotated[str | None, flag_of("laws")] = None
-    scores: Annotated[str | None, flag_of("scores")] = None
     formats: Annotated[
         Mapping[str, Any], Keys(own={name: flag_of(name) for name in ("precisions", "precision_law")})
     ] = field(default_factory=dict)
@@ -147,7 +146,6 @@ class ReportRequest:
             show_default=False,
         ),
     ] = None
-    scores: Annotated[str | None, flag_of("scores")] = None
     show: Annotated[
         bool,
         Flag("--open", "Open the page in the browser (written first if missing); without a browser print its path."),

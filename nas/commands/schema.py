@@ -18,7 +18,6 @@ from nas.terminal.console import say_json
 from objectives.device import Device
 from objectives.loss_law.law import Law
 from objectives.plugins import bundled
-from objectives.scores import Scores
 from search_spaces.specification import SpaceSpecification
 
 
@@ -40,7 +39,6 @@ MODELS: dict[str, type[BaseModel]] = {
     "law": Law,
     "device": Device,
     "recipe": Recipe,
-    "scores": Scores,
 }
 
 

@@ -12,7 +12,6 @@ from nas.answer.carried_study import write_with_study
 from nas.answer.design_words import count, describe
 from nas.answer.outcome import solved_regret
 from nas.answer.outcome_files import regret_in_numbers
-from nas.answer.score_tables import Scored, design_table, score_columns, score_section, scored, step_table
 from nas.answer.under_laws import caveats, pick_under, regret_columns
 from nas.commands.requests import SelectRequest
 from nas.document.document import SHARED, Cell, Column, Document, Section, Table
@@ -81,20 +80,6 @@ def choose(request: SelectRequest) -> None:
     ties = _ties(run, rows, sure["tied_group"], request.shown) if "tied_group" in sure else []
     columns = {**run.columns(rows), **sure, **differences, **lost, **under}
     _give(request, run, rows, columns, _before(sure) | short | _before(under), lines, ties)
-
-
-def _of_tasks(
-    request: SelectRequest, run: past_run.RecordedRun, rows: IntArray
-) -> tuple[Scored | None, dict[str, AnyArray]]:
-    """Scores of tasks of the chosen, by the flag's file or the run's study, and their columns; nothing where neither names any."""
-    if request.scores is None and not run.run.resolved.get("scores"):
-        return None, {}
-    study = past_run.study_of(run, {} if request.scores is None else {"scores": request.scores}, [])
-    try:
-        scores = scored(study, run.architectures(rows), study.baselines if len(rows) == 1 else ())
-    except ValueError as error:
-        raise UsageError(f"scores: {error}") from None
-    return scores, {} if scores is None else score_columns(scores)
 
 
 def _in_formats(request: SelectRequest, run: past_run.RecordedRun) -> tuple[past_run.RecordedRun, Problem]:
@@ -277,12 +262,7 @@ def _give(
     lines: Sequence[str],
     ties: Sequence[Section] = (),
 ) -> None:
-    """Write the chosen as candidates, show them or print them as JSON, and what their times are extrapolated from.
-
-    Scores of one design stand beside published models', of several as the steps that a score distinguishes.
-    """
-    of_tasks, scores = _of_tasks(request, run, rows)
-    columns = {**columns, **scores}
+    """Write the chosen as candidates, show them or print them as JSON, and what their times are extrapolated from."""
     if request.out is not None:
         study = past_run.study_of(run, {}, [])
         limits = tuple(b for b in run.evaluations.budgets if ships(b.metric, run.workload.figures))
@@ -295,9 +275,6 @@ def _give(
         fewer = f"{len(places)} of {len(rows):,} shown, evenly spaced; --rows shows more, --out writes all"
         table = _table(run, rows[places], some, [fewer] if len(places) < len(rows) else [])
         sections = [Section(f"{len(rows):,} chosen{_scope(run)}", (table, *lines, *_law_lines(run, rows))), *ties]
-        if of_tasks is not None:
-            one = of_tasks.designs == 1
-            sections.append(score_section(design_table(of_tasks, [""]) if one else step_table(of_tasks)))
         show(Document("", tuple(sections)), verbose=request.verbose)
     if not request.quiet:
         for text in run.extrapolated(rows):

@@ -18,7 +18,7 @@ import numpy as np
 
 from nas.document.document import SHARED as SHARED_COLUMNS
 from nas.document.document import Figure, Part, Section
-from nas.errors import PlasError, UsageError
+from nas.errors import PlasError
 from nas.files import report_json, yaml_source
 from nas.files.tables import finite, refuse_existing, write
 from nas.terminal.console import notice
@@ -254,17 +254,15 @@ DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  
 Page = Callable[[str, Mapping[str, Any]], str]
 
 
-def delivered(request: Any, page: Callable[[], str], *, scored: bool = False) -> Path:
+def delivered(request: Any, page: Callable[[], str]) -> Path:
     """Write a page to the given place, else beside the files of the one folder; returns where it is.
 
-    request: `runs`, `out`, `scores` and `quiet` of a report's. scored: whether the page shows scores.
+    request: `runs`, `out` and `quiet` of a report's.
 
     Raises:
-        UsageError: a file that exists, or scores for a page that has none.
+        UsageError: a file that exists.
         PlasError: a folder that cannot be written.
     """
-    if request.scores is not None and not scored:
-        raise UsageError("scores: expected the folder of one run, whose page shows them, got another; drop --scores")
     target = request.out or (request.runs[0] / FILE if len(request.runs) == 1 else Path(FILE))
     if request.out is not None or len(request.runs) > 1:
         refuse_existing("--out", target)

@@ -76,7 +76,6 @@ from objectives.assessment import stating
 from objectives.device import Calibration
 from objectives.loss_law.law import Law
 from objectives.scenario import Scenario
-from objectives.scores import Scores
 from objectives.transfers import Conditions
 from search_spaces.arrays import IntArray, brief
 from search_spaces.columns import OF_SERVING, SHAPE, worded
@@ -89,7 +88,7 @@ class Study:
 
     horizon: distinct evaluations that a schedule is spread over when the run was laid out for
     another number than it is asked for now (None: the same). laws: the study's own and its rivals, where there are any.
-    known: results from before the run (None: none). scores: what is said of tasks beside losses (None: nothing).
+    known: results from before the run (None: none).
     """
 
     config: StudyConfig
@@ -103,7 +102,6 @@ class Study:
     horizon: int | None = None
     laws: tuple[Law, ...] = ()
     known: Known | None = None
-    scores: Scores | None = None
 
     @property
     def traits(self) -> Traits:
@@ -182,7 +180,7 @@ class Study:
             "executor": None,  # named again by whoever goes on with the run
             "optuna_storage": self.config.optuna_storage and without_password(self.config.optuna_storage),
         }
-        content |= {"scores": self.scores and self.scores.mapping(), "device_columns": None}
+        content["device_columns"] = None
         content["sustained"] = scenario.sustained and scenario.sustained.model_dump(mode="json")
         named = {key for key, field in StudyConfig.model_fields.items() if NAMED in field.metadata}
         return {key: "none" if value is None else value for key, value in content.items() if value or key not in named}
@@ -285,7 +283,6 @@ def _searched_by(asked: ReadStudy, problem: Problem, notices: list[str], note: s
         note,
         laws=laws,
         known=known,
-        scores=asked.scores,
     )
 
 

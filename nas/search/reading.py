@@ -38,7 +38,6 @@ from objectives.device import Device
 from objectives.device_columns import Figure
 from objectives.loss_law.law import Law
 from objectives.loss_law.layer_deltas import MeasuredDeltas
-from objectives.scores import Scores
 from objectives.token_curve import Text, TokenCurve
 from search_spaces.architectures import Architectures
 from search_spaces.layer_kinds import COUNTS
@@ -61,7 +60,7 @@ class ReadStudy:
     laws: its own, then the alternative ones, for the study's tokens, formats and vocabularies. text: that of its requests and of its metrics per byte. trainer: the device that models are
     trained on. devices: all that designs may be on, by name, where there are several; `device` is the first. table: figures of devices that the study gives.
     metrics: everything minimised or limited. limits: by metric, None removes a default budget.
-    start: designs to start from, None where the study names none. served_by: what its keys of serving name. scores: what tables say of tasks, None where the study names none. notices: what must be said of it.
+    start: designs to start from, None where the study names none. served_by: what its keys of serving name.
     """
 
     config: StudyConfig
@@ -78,7 +77,6 @@ class ReadStudy:
     start: Architectures | None
     served_by: ServedBy = ServedBy()
     notices: tuple[str, ...] = ()
-    scores: Scores | None = None
     devices: Mapping[str, Device] = field(default_factory=dict)
     table: ColumnTable = field(default_factory=ColumnTable)
 
@@ -105,7 +103,7 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
     faults = Faults(origins, coded=coded)
     config = checked_config(raw, faults)
     specification = named("space", config.space, SpaceSpecification, faults)
-    law, others, deltas, curve, scores = _of_losses(config, faults)
+    law, others, deltas, curve = _of_losses(config, faults)
     config, of_own = of_own_vocabulary(config, law, origins, specification)
     config, devices, table = _devices(config, specification, raw, faults)
     served_by, trainer = _of_serving(config, faults), _trainer(config, faults)
@@ -137,7 +135,6 @@ def read(raw: Mapping[str, Any], origins: Mapping[Path, str], coded: frozenset[s
         start=given_designs(config.seed_from),
         served_by=served_by,
         notices=(*unrun, *of_own, *said, *compared[1], *table.left_out(given_devices(config, devices))),
-        scores=scores,
         devices=devices if config.devices else {},
         table=table,
     )
@@ -150,13 +147,12 @@ def _trainer(config: StudyConfig, faults: Faults) -> Device | None:
 
 def _of_losses(
     config: StudyConfig, faults: Faults
-) -> tuple[Law | None, list[Law], MeasuredDeltas | None, TokenCurve | None, Scores | None]:
-    """The law, its rivals, what kinds of layers cost, bytes per token, and scores where the study names any."""
+) -> tuple[Law | None, list[Law], MeasuredDeltas | None, TokenCurve | None]:
+    """The law, its rivals, what kinds of layers cost, bytes per token."""
     law, others = named("law", config.law, Law, faults), named_laws(config.laws, faults)
     deltas = named("deltas", {} if config.deltas == "none" else config.deltas, MeasuredDeltas, faults)
     curve = named("token_curve", config.token_curve, TokenCurve, faults)
-    scores = None if config.scores is None else named("scores", config.scores, Scores, faults)
-    return law, others, deltas, curve, scores
+    return law, others, deltas, curve
 
 
 def _devices(

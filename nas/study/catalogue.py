@@ -32,10 +32,6 @@ SHIPPED = {"space": "search_spaces.spaces", "token_curve": "objectives.token_cur
 KINDS = {"law": "laws", "device": "devices"}  # what installed packages add to
 OWN = {  # what nothing is shipped of: what is expected, and what to do without a file
     "deltas": ("kinds of layers with their nats or a YAML file of them", "write {conv: 0.03}, or none"),
-    "scores": (
-        "a YAML file of scores",
-        "write one with 'python -m studies.scores TABLE.csv --out scores.yaml' in a checkout",
-    ),
 }
 REMEDIES = {key: remedy for key, (_, remedy) in OWN.items()} | {"token_curve": "see 'plas list token-curves'"}
 NAMED = (*SHIPPED, *KINDS, *OWN)  # keys whose values are names, files or content

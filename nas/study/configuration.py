@@ -171,8 +171,6 @@ class StudyConfig(BaseModel):
     """Distinct training tokens, for laws with repeated text; default: the law's own."""
     training: Annotated[TrainingConfig, Key(DEVICE)] = TrainingConfig()
     """Where models are trained, and how many tokens they will serve."""
-    scores: Annotated[str | dict[str, Any] | None, NONE, Key(SPACE), ANSWER, NAMED] = None
-    """Task scores to show beside losses: a file of 'python -m studies.scores', or none."""
     residual_sd: Annotated[float | None, Field(ge=0), NONE, Key(SPACE, unit="nats"), ANSWER] = None
     """Residual standard deviation of the law; closer designs count as tied."""
     device: Annotated[str | dict[str, Any], Key(DEVICE, "--device", brief=True), Part("device")] = (

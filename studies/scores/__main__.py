@@ -2,7 +2,7 @@
 
     python -m studies.scores TABLE [--out scores.yaml] [--seed 0]
 
-The table's columns: results.md. Studies and `select`, `explain`, `report` take the file that --out writes.
+The table's columns: results.md.
 """
 
 import argparse
@@ -18,10 +18,10 @@ from nas.files.tables import refuse_existing, write
 from nas.study.catalogue import named
 from nas.study.configuration import StudyConfig
 from nas.terminal.tables import show
-from objectives.scores import FamilyCurve, Record, Scores, interval
 from objectives.token_curve import TokenCurve
 from search_spaces.arrays import FloatArray
 from studies.scores.curve_fit import LeftOut, fitted, left_out
+from studies.scores.curves import FamilyCurve, Record, Scores, interval
 from studies.scores.score_table import ScoreTable, score_table
 
 ERRORS = ("rmse", "mean_rmse", "nearest_rmse")

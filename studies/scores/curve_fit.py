@@ -7,8 +7,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import ndtri
 
-from objectives.scores import FamilyCurve, Scores, interval
 from search_spaces.arrays import AnyArray, FloatArray
+from studies.scores.curves import FamilyCurve, Scores, interval
 from studies.scores.score_table import ScoreTable
 
 FEWEST = 5  # models of a family

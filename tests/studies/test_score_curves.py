@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from objectives.scores import FamilyCurve, interval
 from search_spaces.arrays import AnyArray, FloatArray
 from studies.scores.curve_fit import Rows, drawn
+from studies.scores.curves import FamilyCurve, interval
 
 SLOPE, LEVEL = 6.0, -0.5
 

@@ -6,8 +6,8 @@ import pytest
 
 from nas.errors import UsageError
 from nas.files import yaml_source
-from objectives.scores import Scores
 from studies.scores.__main__ import main
+from studies.scores.curves import Scores
 
 ROWS = "model,bits_per_byte,m:m\na,1.0,26\nb,0.95,28\nc,0.9,35\nd,0.85,44\ne,0.8,52\nf,0.75,61\nchance,,25\ntop,,100\n"
 

@@ -105,7 +105,6 @@ KEYS: dict[str, tuple[list[str], str]] = {
     "precisions": (["['int8', 'int4']", "'int8,int4'"], "[8, 4]"),
     "precision_law": (["'qat'", "['qat', 'kumar']"], "4"),
     "deltas": (["{'conv': 0.03}", "'deltas.yaml'"], "0.03"),
-    "scores": (["'scores.yaml'", "None"], "3"),
     "latency": (["'operator'"], "'fast'"),
     "attention": (["'fused'"], "'fuse'"),
     "causal": (["True"], "'yes'"),

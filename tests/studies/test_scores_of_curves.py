@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from objectives.scores import FamilyCurve, Scores, difference, interval, steps
 from search_spaces.arrays import FloatArray
+from studies.scores.curves import FamilyCurve, Scores, difference, interval, steps
 
 
 def curve_of(draws: FloatArray, chance: float = 0.0, top: float = 1.0) -> FamilyCurve:
