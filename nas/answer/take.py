@@ -147,7 +147,7 @@ def advice(choice: TrainOrTake) -> Iterator[str]:
         priced = f"{choice.fits:,} fit, none that the law prices" if choice.fits else "none fits"
         yield f"Of {choice.of} published models {priced}."
         return
-    taken = f"loss {best.loss:.2f}, {best.metrics[choice.time]:.3g} ms, {best.metrics[MEMORY]:.2f} GB"
+    taken = f"loss {best.loss:.2f}, {_rounded(best.metrics[choice.time], 3)} ms, {best.metrics[MEMORY]:.2f} GB"
     about = f"{best.label} ({tokens_of(best.trained)}, {best.trained.licence})"
     yield f"{'Take' if choice.take else 'Train it: the best published model that fits is'} {about}: {taken}."
     yield level(best, choice.gpu)
@@ -173,9 +173,10 @@ def tokens(number: float) -> str:
     return f"{_rounded(number / scale)} {unit}{WORD}"
 
 
-def _rounded(number: float) -> str:
-    """A number to two digits, `7,200`."""
-    return f"{float(f'{number:.2g}'):,g}"
+def _rounded(number: float, digits: int = 2) -> str:
+    """A number to some digits, `7,200`."""
+    rounded = float(f"{number:.{digits}g}")
+    return f"{rounded:,.0f}" if rounded >= 10**digits else f"{rounded:g}"
 
 
 def tokens_of(trained: Trained) -> str:
