@@ -18,8 +18,8 @@ from pymoo.optimize import minimize
 
 import nas
 from nas.answer import outcome
-from nas.api import data_frames
 from nas.record.store import FILE
+from search_spaces import columns
 
 KEYS: dict[str, Any] = {"default_budget": "none", "baselines": [], "applications": {}}
 
@@ -92,13 +92,13 @@ def test_a_search_solves_and_answers_only_what_is_asked_for(
     assert (found.how, found.exact, len(found)) == (kept.how, kept.exact, len(kept))
 
 
-def test_typing_errors_are_looked_for_once_in_tables_of_the_same_columns(
+def test_typing_errors_are_not_looked_for_in_tables_that_ask_wrote(
     small: nas.Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     optimizer, looked = small.optimizer("random", seed=1, evaluations=20), list[str]()
     small.evaluate(optimizer.ask(1))
     optimizer = small.optimizer("random", seed=2, evaluations=20)
-    monkeypatch.setattr(data_frames, "get_close_matches", lambda word, *_, **__: looked.append(word))
+    monkeypatch.setattr(columns, "get_close_matches", lambda word, *_, **__: looked.append(word))
     for _ in range(3):
         optimizer.tell(designs := optimizer.ask(1), small.evaluate(designs))
     assert not looked
