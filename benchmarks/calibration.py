@@ -103,7 +103,7 @@ def calibrations(rows: Sequence[dict[str, str]], chosen: Chosen, *, request: boo
             assert known is not None
             source = rows[group[0].line - 2]["source"]
             source = SOURCES.get(source, source)
-            done.append(calibrate(group, known, law, source, request=request, beside=beside))
+            done.append(calibrate(group, known, law, source, request=request, beside=beside, few=False))
     return done
 
 

@@ -134,7 +134,7 @@ def held(found: Found) -> dict[Phase, tuple[float, int]]:
         others = [other for other in found if other[0][0].name != board.name]
         if not others:
             continue
-        profile, steps = calibrate(list(source), board, load_law(LAW), "").profile, deciles(others)
+        profile, steps = calibrate(list(source), board, load_law(LAW), "", few=False).profile, deciles(others)
         for phase, values in here.items():
             own = profile.held_out.get(phase) or [1.0]
             factor = conformal_factor(own, profile.held_out_models or len(own), SHARE) or max(own)

@@ -124,6 +124,7 @@ def calibrate(
     *,
     request: bool = False,
     beside: Sequence[Measurement] = (),
+    few: bool = True,
 ) -> Calibrated:
     """The profile of one group and how wrong it is.
 
@@ -134,11 +135,12 @@ def calibrate(
         source: where the rows are from, for the profile.
         request: whether there is a constant per request.
         beside: rows at other batches, of which efficiencies may differ by a factor of compute and one of bandwidth.
+        few: whether fewer than `FEWEST` models keep the class's curve; else, and with a constant per request, all is fitted.
 
     Raises:
         ValueError: a format whose peak the device lacks.
     """
-    if device.confidence != "measured" and len({m.model for m in rows}) < FEWEST:
+    if few and not request and device.confidence != "measured" and len({m.model for m in rows}) < FEWEST:
         return of_class(rows, device, law, source, shipped())
     everything = [*rows, *beside]
     priors = _priors(rows, device)
