@@ -111,7 +111,7 @@ CALLED = {
     "tied": ("tie_word_embeddings", "tie_embeddings", "tied_embeddings", "weight_tying"),
 }  # what other programs call columns: Hugging Face's names first, then what other tables say
 CALLED_BY = {other: name for name, others in CALLED.items() for other in others}
-NEAR = 0.85  # of difflib: a letter of seven may be another one
+NEAR = 0.8  # of difflib: two letters of five may have changed places
 MOST_NAMED = 12  # names, or faults, in a message
 
 

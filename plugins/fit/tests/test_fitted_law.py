@@ -78,6 +78,6 @@ def test_options_are_those_of_the_command(runs: pd.DataFrame) -> None:
 
 
 def test_an_option_without_effect_is_refused_by_its_name(runs: pd.DataFrame) -> None:
-    for option, value in {"goal": "nonsense", "max_params": "abc", "stop_below": 1.0, "flops": 1e20}.items():
+    for option, value in {"goal": "nonsense", "max_params": "abc", "flops": 1e20}.items():
         with pytest.raises(nas.UsageError, match=f"^{option}: expected next with it, got none"):
             nas.fit_law(runs, **{option: value})

@@ -312,7 +312,7 @@ def test_failed_evaluations_are_tried_again_when_asked(
     [
         (("--seeds", 0), "seeds"),
         (("--algos", ""), "algos"),
-        (("--workers", 0), "workers: expected 1 or more"),
+        (("--workers", 0), "workers: expected at least 1, got '0'"),
         (("--retry-failed",), "--retry-failed: expected --resume with it, got none"),
         (("--set", "seed=3"), "--set seed"),
         (("--param", "population=3"), "nsga2.population"),

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from nas.export.families import EVERY
 from nas.files.faults import MEANT, near_file, nearest, unknown
 from nas.run import main as run
 from nas.study.configuration import StudyConfig
 from objectives.plugins import importable
-from search_spaces.columns import FILE_COLUMNS
+from search_spaces.columns import FILE_COLUMNS, PRECISIONS
 
 METRICS = sorted(importable("objectives.metrics"))
 
@@ -22,7 +23,9 @@ def options() -> set[str]:
 
 def test_what_other_tools_call_it_is_a_name_that_exists() -> None:
     meant = {name for names in MEANT.values() for name in names}
-    assert meant <= {*METRICS, *options(), *FILE_COLUMNS, *StudyConfig.model_fields}
+    strategies, stacks = importable("nas.strategies"), {stack.replace("_", "-") for stack in EVERY}
+    names = {*METRICS, *options(), *FILE_COLUMNS, *StudyConfig.model_fields, *PRECISIONS, *strategies, *stacks}
+    assert meant - names <= {"optuna_gp"}  # of an extra
 
 
 @pytest.mark.parametrize(
@@ -46,7 +49,7 @@ def test_a_wrong_name_is_met_with_the_right_one(name: str, choices: list[str], p
 def test_of_many_names_the_list_that_holds_them_is_named() -> None:
     many = [f"metric_{i}" for i in range(25)]
     assert "(the 25 names of 'plas list metrics'), got 'qqqq'" in unknown("a metric", "qqqq", many)
-    assert "(one of 25)" in unknown("a block", "qqqq", many)
+    assert "metric_18, metric_19 and 13 more), got 'qqqq'" in unknown("a block", "qqqq", many)
     assert unknown("a block", "x", ["a", "b"]) == "expected a block (a, b), got 'x'; choose one"
 
 

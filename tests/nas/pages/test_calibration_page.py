@@ -94,7 +94,7 @@ def test_one_model_has_a_page_and_a_used_folder_is_refused(folder: Path, inside:
     asked = ("calibrate", "one.csv", "--device", "board.yaml", "--out", "one.yaml", "--report", "one")
     assert inside(*asked).code == 0
     said = words(folder / "one" / "report.html")
-    assert "Nothing of this is recommended." in said
+    assert "Use it: --device one.yaml" in said
     assert "a prior: these rows hardly determine it" in said
     assert "no held-out" in said
     answer = inside(*asked)

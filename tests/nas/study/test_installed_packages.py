@@ -59,6 +59,7 @@ STACK = (
 )
 
 MANY = list(documents("objectives.devices"))[:13]
+from tests.sources import BUNDLED_COMMANDS
 
 
 @pytest.fixture
@@ -273,6 +274,7 @@ def test_a_strategy_is_imported_where_it_searches_or_is_typed(searching: Path, i
 
 @pytest.mark.parametrize(("command", "hint"), [("fit", "use plas run"), ("theory", "--set algo=their_search")])
 def test_no_command_imports_a_strategy_beyond_its_right(command: str, hint: str, searching: Path) -> None:
+    importlib.import_module(BUNDLED_COMMANDS[command])
     faults = Faults({("algo",): "study.yaml:1"})
     with import_rights.command(command):
         assert chosen_strategy("their_search", {}, faults) is None
@@ -672,7 +674,8 @@ def test_a_package_answers_for_its_folders(adding: Path, plas: Inside, finished:
 
 
 def test_a_package_reads_its_logs(adding: Path, plas: Inside) -> None:
-    answer = plas("calibrate", "their.log", "--device", "jetson_agx_orin_64gb", "--out", "board.yaml", "--json")
+    line = ("calibrate", "their.log", "doubtful=write", "--device", "jetson_agx_orin_64gb", "--out", "board.yaml")
+    answer = plas(*line, "--json")
     assert answer.code == 0, answer
     assert executed(adding) == {"log"}
     assert json.loads(answer.out)["rows_used"] == 6

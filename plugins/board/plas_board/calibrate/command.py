@@ -48,6 +48,7 @@ def execute(request: CalibrateRequest) -> None:
 
     Raises:
         UsageError: nothing to read, or a place that holds something else.
+        PlasError: no profile passes its own check.
     """
     if request.report is not None:
         refuse_used("--report", request.report)
@@ -67,6 +68,10 @@ def execute(request: CalibrateRequest) -> None:
         write_json(made_folder(request.report) / FILE, content)
         page = write_page(request.report, "calibration", calibration_page)
         notice(f"Report: {page} opens in a browser")
+    if not outcome.written:
+        raise PlasError(
+            f"{target(request)}: expected a profile that passes its own check, got none; nothing is written"
+        )
 
 
 @dataclass(frozen=True, eq=False)
