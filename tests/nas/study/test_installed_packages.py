@@ -20,6 +20,7 @@ import nas
 from nas import __main__ as nas_main
 from nas.files import import_rights, yaml_source
 from nas.files.faults import Faults
+from nas.files.import_rights import Right
 from nas.search.discovery import chosen_strategy
 from nas.study import entry_points
 from nas.study.catalogue import with_format
@@ -59,7 +60,6 @@ STACK = (
 )
 
 MANY = list(documents("objectives.devices"))[:13]
-from tests.sources import BUNDLED_COMMANDS
 
 
 @pytest.fixture
@@ -272,11 +272,13 @@ def test_a_strategy_is_imported_where_it_searches_or_is_typed(searching: Path, i
         assert executed(searching) == set()
 
 
-@pytest.mark.parametrize(("command", "hint"), [("fit", "use plas run"), ("theory", "--set algo=their_search")])
-def test_no_command_imports_a_strategy_beyond_its_right(command: str, hint: str, searching: Path) -> None:
-    importlib.import_module(BUNDLED_COMMANDS[command])
+@pytest.mark.parametrize(
+    ("command", "right", "hint"),
+    [("fit", Right.NONE, "use plas run"), ("theory", Right.TYPED, "--set algo=their_search")],
+)
+def test_no_command_imports_a_strategy_beyond_its_right(command: str, right: Right, hint: str, searching: Path) -> None:
     faults = Faults({("algo",): "study.yaml:1"})
-    with import_rights.command(command):
+    with import_rights.command(command, right):
         assert chosen_strategy("their_search", {}, faults) is None
     ((_, said),) = faults.lines
     assert f"expected a strategy that ships, which is all that plas {command} takes from a study" in said
