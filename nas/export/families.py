@@ -18,10 +18,8 @@ from search_spaces.layer_kinds import KIND_DEFAULTS, OTHER_HEADS
 from search_spaces.mixes import in_words
 
 FULL = "full"
-#: Stacks that read the model directory as transformers does, beside it.
-DIRECTORY = ("hf", "trainer", "llamafactory")
 TRAIN = "train"  # `plas train`, whose worker scales what ends a residual branch by the names of Qwen's classes
-EVERY = (*DIRECTORY, TRAIN, "vllm", "llama_bench", "megatron", "torchtitan")
+EVERY = ("hf", "trainer", TRAIN, "vllm", "llama_bench")
 #: Columns beyond the shape that a class may hold; an architecture with any other is refused by the column's name.
 HELD = {
     *("shared_expert_size", "shared_gate", "qk_norm", "qkv_bias", "norms_per_layer", "tied", "vocabulary"),

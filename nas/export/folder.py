@@ -17,10 +17,9 @@ from nas.export.launch_list import FILE
 from nas.export.model import Model, Served, Workload, serving_in, written_serving
 from nas.export.readme import README
 from nas.export.recipe import Recipe
-from nas.export.stack_protocol import KIND, installed, shown, stack_names
+from nas.export.stack_protocol import installed, shown, stack_names
 from nas.record.identity import section
 from nas.search.assembly import Study
-from nas.study.entry_points import shipped
 from nas.study.value_parsers import ALWAYS
 from objectives import outside
 from objectives.loss_law.law import origin_line
@@ -29,6 +28,7 @@ from objectives.plugins import DISTRIBUTION, normalised, version_of
 SPARE_BYTES = 50_000_000
 MANIFEST = "export.json"
 LAYOUT = 1
+OURS_BEFORE = "plas-stacks "  # the distribution that had stacks of ours
 
 
 @contextmanager
@@ -174,7 +174,7 @@ def read_manifest(folder: Path) -> Written:
         recipe, given = Recipe.model_validate(content["recipe"]), content["workload"]
         workloads = tuple(Workload(**each) for each in (given if isinstance(given, list) else [given]))
         plugins = {str(name): str(of) for name, of in content.get("plugins", {}).items()}
-        distributions = {name: of for name, of in plugins.items() if normalised(name) not in shipped(KIND)}
+        distributions = {name: of for name, of in plugins.items() if not of.startswith(OURS_BEFORE)}
         theirs = (normalised(name) for name in map(str, content["stacks"]) if name not in distributions)
         recorded = installed(theirs) | distributions
         stacks = tuple(name for name in content["stacks"] if name not in recorded)
@@ -183,7 +183,7 @@ def read_manifest(folder: Path) -> Written:
             raise ValueError(f"gguf {gguf}")
         served = serving_in(content.get("serving", {}))
         how = (recipe, workloads, bool(content["weights"]), int(content["seed"]), gguf, served)
-        return Written(stack_names(",".join(stacks)), recorded, *how)
+        return Written(stack_names(",".join(stacks), f"{folder / MANIFEST}: stacks"), recorded, *how)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = getattr(error, "strerror", None) or " ".join(f"{type(error).__name__}: {error}".split())[:100]
         raise UsageError(

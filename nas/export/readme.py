@@ -7,10 +7,11 @@ from nas.export.families import family_of, order_in_words
 from nas.export.launch_list import FILE
 from nas.export.model import Model
 from nas.export.recipe import training_tokens
-from nas.export.stack_protocol import TRAINING, shown, stack
+from nas.export.stack_protocol import RECIPES_PAGE, shown, stack
 from search_spaces.architectures import Architectures
 
 README = "README.md"
+TRAINER = "trainer"
 
 
 def readme(
@@ -71,17 +72,13 @@ def _contents(models: Sequence[Model], assumptions: Sequence[str]) -> list[str]:
 
 def _training(stacks: Sequence[str]) -> list[str]:
     """With which command a large run starts, and what trains the same candidates in small."""
-    own = [f"**{shown(name)}**" for name in TRAINING if name in stacks]
-    every = ", ".join(shown(name) for name in TRAINING)
-    large = (
-        f"with the command of {' or '.join(own)} below"
-        if own
-        else f"with a training stack: none is in this export; `plas export {FILE} --to {TRAINING[2]} --out FOLDER` adds one ({every})"
-    )
+    own = f"with the command of **{TRAINER}** below"
+    none = f"with `{TRAINER}`, which is not in this export: `plas export {FILE} --to {TRAINER} --out FOLDER` adds it"
     return [
         "## To train",
         "",
-        f"- A large run: {large}.",
+        f"- A large run: {own if TRAINER in stacks else none}.",
+        f"- With Megatron-LM, torchtitan or LLaMA-Factory, from `hf`: {RECIPES_PAGE} of PLAS.",
         f"- A validation run on one machine: `plas train {FILE} --data TEXT --tokens N` in this folder trains all of them on the same data",
         "  in the same order and writes the table that `plas fit` reads. It is not made for large runs.",
         "",

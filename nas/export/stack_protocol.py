@@ -16,7 +16,12 @@ from objectives.plugins import bundled, normalised
 
 KIND = "stacks"
 PIVOT = "hf"
-TRAINING = ("megatron", "torchtitan", "trainer", "llamafactory")
+RECIPES = (
+    "llamafactory",
+    "megatron",
+    "torchtitan",
+)  # trained from `hf` as the page says; exports once had files of theirs
+RECIPES_PAGE = "plugins/stacks/docs/stacks.md"
 WHAT = ("emit", "launch", "size", "cautions", "fields", "read")
 
 
@@ -45,7 +50,7 @@ class Stack(Protocol):
         """Every field, parsed back from the written files; ValueError where they are none."""
 
 
-def stack_names(given: str) -> tuple[str, ...]:
+def stack_names(given: str, where: str = "to") -> tuple[str, ...]:
     """Stacks from `hf,llama-bench`: the pivot first, each once; nothing is imported.
 
     Raises:
@@ -54,8 +59,13 @@ def stack_names(given: str) -> tuple[str, ...]:
     stacks = entry_points.named(KIND)
     names = [part.strip() for part in given.split(",") if part.strip()]
     for name in names:
+        if normalised(name) in {*RECIPES}.difference(stacks):
+            raise UsageError(
+                f"{where}: expected a stack ({', '.join(sorted(map(shown, stacks)))}), got {name}, which trains from hf and has no "
+                f"files of its own any more; leave it out and see {RECIPES_PAGE}"
+            )
         if normalised(name) not in stacks:
-            raise UsageError(f"to: {unknown('a stack', name, map(shown, stacks))}")
+            raise UsageError(f"{where}: {unknown('a stack', name, map(shown, stacks))}")
     return tuple(dict.fromkeys([PIVOT, *(normalised(name) for name in names)]))
 
 

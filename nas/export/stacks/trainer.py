@@ -5,19 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from nas.export.model import Model
-from nas.export.stack_files import (
-    PIVOT_PATH,
-    architecture_fields,
-    assigned,
-    literal,
-    recipe_fields,
-    referred_architecture,
-    trainer_arguments,
-    training_fields,
-)
+from nas.export.stack_files import PIVOT_PATH, architecture_fields, referred_architecture
 from objectives import outside
 
 FILE = "train.py"
+SCHEDULER = "cosine_with_min_lr"
 PLACE = f'Path(__file__).resolve().parents[1] / "{PIVOT_PATH}"'
 TEMPLATE = '''\
 """Pre-train this candidate with the Trainer of transformers 4.57 or 5 (needs torch, transformers, accelerate).
@@ -130,9 +122,36 @@ def emit(model: Model, folder: Path) -> None:
         sequence_length=model.recipe.sequence_length,
         global_batch=model.recipe.global_batch,
         seed=model.seed,
-        arguments=literal(trainer_arguments(model)),
+        arguments=_literal(_arguments(model)),
     )
     (folder / FILE).write_text(text, encoding="utf-8")
+
+
+def _literal(content: dict[str, Any]) -> str:
+    """A dictionary as Python text, a key a line."""
+    return "{\n" + "".join(f"    {key!r}: {value!r},\n" for key, value in content.items()) + "}"
+
+
+def _arguments(model: Model) -> dict[str, Any]:
+    """Keys of TrainingArguments that the recipe decides, for one sequence a device and step."""
+    recipe, plan = model.recipe, model.schedule
+    return {
+        "per_device_train_batch_size": 1,
+        "max_steps": plan.steps,
+        "learning_rate": plan.peak,
+        "lr_scheduler_type": SCHEDULER,
+        "lr_scheduler_kwargs": {"min_lr": plan.final},
+        "warmup_steps": plan.warmup_steps,
+        "optim": "adamw_torch",
+        "adam_beta1": recipe.beta1,
+        "adam_beta2": recipe.beta2,
+        "adam_epsilon": recipe.epsilon,
+        "weight_decay": recipe.weight_decay,
+        "max_grad_norm": recipe.gradient_clip,
+        "bf16": True,
+        "logging_steps": 10,
+        "save_steps": max(plan.steps // 10, 1),
+    }
 
 
 def launch(_: Model) -> str:
@@ -156,7 +175,9 @@ def fields(model: Model) -> dict[str, Any]:
     """The architecture behind the path, the recipe, how it starts."""
     return {
         **architecture_fields(model.architecture),
-        **training_fields(model),
+        **_of_recipe(_arguments(model)),
+        "sequence_length": model.recipe.sequence_length,
+        "global_batch": model.recipe.global_batch,
         "starts_from_weights": model.weights,
         "auxiliary_loss": model.sparse,
         "seed": model.seed,
@@ -165,17 +186,48 @@ def fields(model: Model) -> dict[str, Any]:
 
 def read(folder: Path) -> dict[str, Any]:
     """The same, from train.py without executing it."""
-    values = assigned(outside.text(folder / FILE, outside.MB))
+    values = _assigned(outside.text(folder / FILE, outside.MB))
     if ast.unparse(values["HF"]) != ast.unparse(ast.parse(PLACE, mode="eval").body):
         raise ValueError(f"HF: expected {PLACE}, got {ast.unparse(values['HF'])}")
     names = ("ARGUMENTS", "WEIGHTS", "EXPERTS", "SEQUENCE_LENGTH", "GLOBAL_BATCH", "SEED")
     arguments, weights, experts, length, batch, seed = (ast.literal_eval(values[name]) for name in names)
     return {
         **referred_architecture(folder, PIVOT_PATH),
-        **recipe_fields(arguments),
+        **_of_recipe(arguments),
         "sequence_length": length,
         "global_batch": batch,
         "starts_from_weights": weights,
         "auxiliary_loss": experts,
         "seed": seed,
+    }
+
+
+def _assigned(text: str) -> dict[str, ast.expr]:
+    """Values that a file assigns to names at its top, as syntax."""
+    values = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            values[node.targets[0].id] = node.value
+    return values
+
+
+def _of_recipe(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The recipe's fields that such keys hold.
+
+    Raises:
+        ValueError: another schedule.
+        KeyError: a key is not there.
+    """
+    if arguments["lr_scheduler_type"] != SCHEDULER:
+        raise ValueError(f"lr_scheduler_type: expected {SCHEDULER!r}, got {arguments['lr_scheduler_type']!r}")
+    return {
+        "steps": arguments["max_steps"],
+        "warmup_steps": arguments["warmup_steps"],
+        "learning_rate": arguments["learning_rate"],
+        "final_learning_rate": arguments["lr_scheduler_kwargs"]["min_lr"],
+        "beta1": arguments["adam_beta1"],
+        "beta2": arguments["adam_beta2"],
+        "epsilon": arguments["adam_epsilon"],
+        "weight_decay": arguments["weight_decay"],
+        "gradient_clip": arguments["max_grad_norm"],
     }

@@ -1,1 +1,1 @@
-"""Stacks of `plas export` for training frameworks, vLLM and llama.cpp, a module each, found by their entry points."""
+"""Stacks of `plas export` for vLLM and llama.cpp, a module each, found by their entry points."""

@@ -14,7 +14,9 @@ import pytest
 from nas.export import checkpoint
 from nas.export import folder as export_folder
 from nas.export.folder import folder_names
+from nas.export.stack_protocol import RECIPES, RECIPES_PAGE
 from nas.record.candidates import read_candidates
+from tests.sources import ROOT
 
 Inside = Callable[..., Any]
 ROWS = [
@@ -181,13 +183,33 @@ def test_a_damaged_export_is_a_usage_error(inside: Inside, tmp_path: Path, chang
 def test_an_export_from_before_with_a_stack_that_was_another_package_s_is_verified(
     inside: Inside, tmp_path: Path
 ) -> None:
-    assert inside("export", candidates(tmp_path), "--to", "megatron", "--out", "out").code == 0
+    assert inside("export", candidates(tmp_path), "--to", "vllm", "--out", "out").code == 0
     path = Path("out/export.json")
     content = json.loads(path.read_text())
     assert content["plugins"] == {}
-    path.write_text(json.dumps({**content, "plugins": {"megatron": "plas-stacks 0.2.0"}}))
+    path.write_text(json.dumps({**content, "plugins": {"vllm": "plas-stacks 0.2.0"}}))
     result = inside("export", "--verify", "out")
     assert (result.code, result.out.count("2 of 2 candidates as exported")) == (0, 2)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_framework_that_a_recipe_replaces_is_refused_by_name(inside: Inside, tmp_path: Path, name: str) -> None:
+    """As a stack that is asked for, and as one of an export from before, ours then or of our package."""
+    said = f"got {name}, which trains from hf and has no files of its own any more; leave it out and see {RECIPES_PAGE}"
+    source = candidates(tmp_path)
+    asked = inside("export", source, "--to", f"trainer,{name}", "--out", "out")
+    assert (asked.code, said in asked.err) == (2, True)
+    assert not Path("out").exists()
+    assert inside("export", source, "--out", "out").code == 0
+    path = Path("out/export.json")
+    before = {**json.loads(path.read_text()), "stacks": ["hf", name]}
+    for plugins in ({}, {name: "plas-stacks 0.2.0"}):
+        path.write_text(json.dumps({**before, "plugins": plugins}))
+        checked = inside("export", "--verify", "out")
+        assert checked.code == 2
+        assert checked.err.startswith("out/export.json: stacks: expected a stack (hf, ")
+        assert said in checked.err
+    assert (ROOT / RECIPES_PAGE).is_file()
 
 
 @pytest.mark.parametrize(

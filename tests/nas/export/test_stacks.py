@@ -18,7 +18,7 @@ from search_spaces.columns import NOT_OF_A_MODEL
 
 Exported = Callable[..., Model]
 STACKS = shipped(KIND)
-SHIPPED_STACKS = {"hf", "trainer", "vllm", "llama_bench", "megatron", "torchtitan", "llamafactory"}
+SHIPPED_STACKS = {"hf", "trainer", "vllm", "llama_bench"}
 NAMES = ("dense", "top1", "top2", "untied", "qwen2", "llama", "wide heads")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from nas.export.model import Model
 from nas.export.readme import readme
-from nas.export.stack_protocol import TRAINING, shown, stack
+from nas.export.stack_protocol import RECIPES_PAGE, shown, stack
 from nas.study.entry_points import shipped
 
 Inside = Callable[..., Any]
@@ -211,10 +211,12 @@ def test_bench_times(export: Path) -> None:
 
 @pytest.mark.parametrize("stacks", [("hf",), ("hf", "vllm"), ("hf", "vllm", "trainer")])
 def test_every_export_says_how_to_train(stacks: tuple[str, ...], small: dict[str, Any], exported: Exported) -> None:
-    """The README names the stacks whose commands train, or which to export for, and the trainer for validation runs."""
-    page = readme([exported(small["dense"])], stacks, {}, [])
-    own = [shown(name) for name in TRAINING if name in stacks]
-    assert all(f"**{name}**" in page.partition("## How to start")[0] for name in own)
-    assert all(stack(name).launch(exported(small["dense"])) in page for name in own)
-    assert ("--to trainer" in page) is (not own)
+    """The README names the stack whose command trains, or exports for it, the recipes of others, and the command for validation runs."""
+    model = exported(small["dense"])
+    page = readme([model], stacks, {}, [])
+    own = "trainer" in stacks
+    assert ("**trainer**" in page.partition("## How to start")[0]) is own
+    assert (stack("trainer").launch(model) in page) is own
+    assert ("--to trainer" in page) is not own
+    assert f"Megatron-LM, torchtitan or LLaMA-Factory, from `hf`: {RECIPES_PAGE}" in page
     assert "plas train candidates.csv --data TEXT --tokens N" in page
