@@ -10,7 +10,7 @@ from nas.answer.design_words import blind_spots, count, describe, equal_heads, f
 from nas.answer.device_times import PREFIX, latency_certainty, limits, misses, ranges_in_words, times_of, verdict
 from nas.answer.on_each_device import OnDevice
 from nas.answer.outcome import Outcome, PickRegret
-from nas.answer.sentences import baseline_metric, certainty, in_words, question_text, reading, section_lines
+from nas.answer.sentences import baseline_metric, certainty, question_text, reading
 from nas.answer.sentences import limits as law_limits
 from nas.answer.sureness import EVIDENCE, difference_in_words, witness_in_words
 from nas.answer.take import advice, offers_table
@@ -24,7 +24,6 @@ from nas.problem.objective import OWN, Baseline, PickQuery
 from nas.problem.picks import Pick
 from nas.problem.problem import Problem
 from nas.problem.uncertainty import FROM_LOSS
-from nas.search.strategy import ReportSection
 from nas.terminal.screen_text import BAD, DOUBT, GOOD, Styled
 from nas.terminal.tables import SAID
 from objectives.metrics.perplexity import of_losses, perplexity_percent
@@ -64,7 +63,7 @@ def _sections(outcome: Outcome) -> Iterator[Section]:
         yield Section("Train or take", tuple(_taken(outcome)), "take")
         yield Section("Beside published models", tuple(beside_baselines(outcome)), "compared")
         yield Section("If another law is right", tuple(_under_laws(outcome)), "laws")
-    yield from map(_of_strategy, outcome.ending.sections)
+    yield from (Section(each.title, tuple(each.sentences), "strategy") for each in outcome.ending.sections)
     yield Section("How sure", tuple(_certain(outcome)), "certain")
 
 
@@ -84,15 +83,6 @@ def _under_laws(outcome: Outcome) -> Iterator[Part]:
         yield table_of(verdict_header(answers.laws), verdict_rows(problem, answers), TITLE)
         yield from verdict_lines(problem, answers)
         yield from notes(answers.laws)
-
-
-def _of_strategy(section: ReportSection) -> Section:
-    """What the strategy says: sentences and a table."""
-    parts: list[Part] = [*section_lines(section)]
-    if (shown := section.table) is not None:
-        rows = [list(map(in_words, row)) for row in shown.rows]
-        parts.append(table_of(shown.header, rows, shown.caption, [shown.explained] if shown.explained else []))
-    return Section(section.title, tuple(parts), "strategy")
 
 
 def _certain(outcome: Outcome) -> Iterator[str]:

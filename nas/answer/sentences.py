@@ -16,7 +16,6 @@ from nas.problem.settings import tokens_of
 from nas.problem.uncertainty import FROM_LOSS, has_doubt
 from nas.problem.wording import in_words as quantity_in_words
 from nas.problem.wording import served_in_words
-from nas.search.strategy import ReportSection
 from nas.study.configuration import StudyConfig
 from nas.study.study_laws import left_out_line, record_line
 from objectives.loss_law.law import Law, origin_line, verdict_line
@@ -386,14 +385,3 @@ def fit_lines(law: Law) -> list[str]:
     """The verdict of the law's own fit, and what must be said wherever it is used with its record beside it, where it has them."""
     verdict, beside = verdict_line(law), "; ".join(part for part in (law.caveat, record_line(law)) if part)
     return [*([verdict] if verdict else []), *([f"Law {law.name}: {beside}."] if law.caveat else [])]
-
-
-def section_lines(section: ReportSection) -> list[str]:
-    """What a strategy says, and what it says of its table."""
-    said = "" if section.table is None else "".join(map(in_words, section.table.said))
-    return [*section.sentences, *[said] * bool(said)]
-
-
-def in_words(part: str | Architectures) -> str:
-    """A part of a sentence, or a cell of a table, that may be a design."""
-    return part if isinstance(part, str) else describe(part)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
@@ -25,33 +25,8 @@ SMALL = 100_000  # architectures whose enumeration is quicker than setting up su
 QUICK = 2_000_000  # architectures whose enumeration takes a second or two
 DRAWS_PER_EVALUATION = 4  # losses under a law's draws that cost as much as all metrics once
 SECONDS = 30_000_000  # items whose bounds take a few seconds
-FEW = 12  # devices that are solved one after the other, each beside what the others beat; more may be solved together
+FEW = 12  # devices that are solved one after the other, each beside what the others beat, however many architectures
 Way = Literal["parts", "enumeration"]
-
-
-class Together(Protocol):
-    """Exact answers for many devices, solved together; in genotypes of the problem, as `SettingBySetting` gives them."""
-
-    @property
-    def problem(self) -> Problem:
-        """The problem."""
-
-    @property
-    def said(self) -> list[str]:
-        """How each answer was computed."""
-
-    def frontier(
-        self,
-        objectives: tuple[Objective, ...],
-        budgets: tuple[Budget, ...],
-        report: Callable[[int], None] = ...,
-    ) -> Evaluations | None:
-        """Return the feasible frontier in file order; None if nothing is feasible."""
-
-    def lowest(
-        self, budgets: tuple[Budget, ...], asked: Budget | None = None, least: str = "loss"
-    ) -> Evaluations | None:
-        """Return the pick within budgets and one more, one row: the least of the loss or of another metric, with the usual tie-breaks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,25 +57,20 @@ def way_of(problem: Problem, rules: tuple[PickRule, ...] = ()) -> tuple[Way, str
 
 
 def _refuse_one_by_one(problem: Problem) -> None:
-    """Say that devices that a package solves together are too many to be solved one after the other.
+    """Say that generated chips are too many to be solved one after the other.
 
     Raises:
-        UsageError: they are, and no such package is installed.
+        UsageError: they are.
     """
     devices = list(problem.scenario.by_device.values())
-    solvable = problem.solvers or not _many(problem) or problem.space.size <= LARGEST
-    if solvable or not all(alike(devices[0], d) for d in devices):
+    many = [*problem.space.settings] == ["device"] and len(problem.scenario.devices) > FEW
+    if not many or problem.space.size <= LARGEST or not all(alike(devices[0], d) for d in devices):
         return
     raise UsageError(
         f"exact: expected at most {LARGEST:,} architectures on more than {FEW} devices solved one by one, got "
         f"{problem.space.size:,} on {len(devices):,}; take a smaller space, fewer "
         "devices or a search strategy (--algo nsga2)"
     )
-
-
-def _many(problem: Problem) -> bool:
-    """Return True if the device is the one setting, with more than `FEW` values."""
-    return [*problem.space.settings] == ["device"] and len(problem.scenario.devices) > FEW
 
 
 def alike(first: Scenario, other: Scenario) -> bool:
@@ -112,16 +82,6 @@ def alike(first: Scenario, other: Scenario) -> bool:
         b = b.model_copy(update={name: getattr(a, name) for name in ("compute_efficiency", "decode_compute")})
     same.append((a, b))
     return all(a is b or a == b for a, b in same) and first.device.other_peaks.keys() == other.device.other_peaks.keys()
-
-
-def together(problem: Problem, names: tuple[str, ...]) -> Together | None:
-    """Return the problem as an installed package solves it, with these metrics; None for few devices or if no package applies.
-
-    A solver is asked with a problem whose one setting is the device, of which there are more than `FEW`; None where it does not fit.
-    """
-    if not _many(problem):
-        return None
-    return next((fitting for solver in problem.solvers if (fitting := solver(problem, names)) is not None), None)
 
 
 def _refuse_beyond(problem: Problem, obstacle: str) -> None:
@@ -148,8 +108,6 @@ def _obstacle(problem: Problem, rules: tuple[PickRule, ...]) -> str:
     if unknown := [name for name in problem.space.settings if name not in SCENARIOS]:
         return f"{' and '.join(unknown)} as a gene {'is' if len(unknown) == 1 else 'are'} in no sum of parts"
     asked = metrics_of(problem, rules)
-    if together(problem, asked) is not None:
-        return ""
     missing = next((name for one in each_setting(problem) if (name := undeclared(one, asked)) is not None), None)
     if missing is not None:
         return f"{missing} does not say how it adds up from parts"
@@ -238,11 +196,9 @@ def _by_parts(
     most: int | None = None,
 ) -> ExactSolution:
     names = metrics_of(problem, tuple(r for r in rules if not r.dense))
-    if most is None and (over := together(problem, names)) is not None:
-        return _over_devices(problem, rules, report, over)
     sums = SettingBySetting(problem, names, checkpoint, most)
     frontier = sums.frontier(problem.objectives, problem.budgets, report=report) if problem.objectives else None
-    picks = _picks(problem, frontier, rules, PickRule.read_off, sums.picks)
+    picks = _picks(problem, frontier, rules, sums.picks)
     effort = sums.effort
     text = (
         f"{problem.space.size:,} architectures were covered by sums of parts: {effort.bounded:,} bounds, {effort.evaluated:,} "
@@ -255,27 +211,10 @@ def _by_parts(
     return _solution(problem, nothing if frontier is None else frontier, picks, "parts", text)
 
 
-def _over_devices(
-    problem: Problem, rules: tuple[PickRule, ...], report: Callable[[int], None], over: Together
-) -> ExactSolution:
-    """The answers of many devices together."""
-    frontier = over.frontier(problem.objectives, problem.budgets, report) if problem.objectives else None
-    picks = _picks(
-        problem,
-        frontier,
-        rules,
-        PickRule.among,
-        lambda rest: [over.lowest(rule.within, rule.budget, rule.least) for rule in rest],
-    )
-    nothing = problem.evaluate(np.zeros((0, len(problem.space.gene_sizes)), dtype=np.int64))
-    return _solution(problem, nothing if frontier is None else frontier, picks, "parts", "".join(over.said[:1]))
-
-
 def _picks(
     problem: Problem,
     frontier: Evaluations | None,
     rules: tuple[PickRule, ...],
-    is_member: Callable[[PickRule, Evaluations], bool],
     solved: Callable[[Sequence[PickRule]], list[Evaluations | None]],
 ) -> tuple[Evaluations | None, ...]:
     """Members of the frontier where picks must be, the others `solved`; no frontier of some objectives is no pick.
@@ -284,7 +223,7 @@ def _picks(
     """
     if frontier is None and problem.objectives:
         return (None,) * len(rules)
-    found = {rule: _of(frontier, rule) for rule in rules if frontier is not None and is_member(rule, frontier)}
+    found = {rule: _of(frontier, rule) for rule in rules if frontier is not None and rule.read_off(frontier)}
     dense = tuple(rule for rule in rules if rule.dense)
     found |= zip(dense, _dense_picks(problem, dense), strict=True)
     rest = [rule for rule in dict.fromkeys(rules) if rule not in found]

@@ -88,16 +88,12 @@ class PickRule:
         return tuple(dict.fromkeys((self.least, *asked, "total_ms")))
 
     def read_off(self, frontier: Evaluations) -> bool:
-        """Whether its pick is a member of a whole frontier with all ties: what orders designs are the objectives, no more and no less."""
-        return set(frontier.objectives) == {*self.deciding} and self.among(frontier)
-
-    def among(self, frontier: Evaluations) -> bool:
-        """Whether a member of a whole frontier is equal to its pick in all that orders designs: these are objectives, and others may be.
+        """Whether its pick is a member of a whole frontier with all ties: what orders designs are the objectives, no more and no less.
 
         Who dominates a pick comes before it, unless it is beyond a limit that lies between two values of one rounding.
         """
         deciding = {*self.deciding}
-        if self.dense or not {each.metric for each in self.limits} <= deciding <= {*frontier.objectives}:
+        if self.dense or not {each.metric for each in self.limits} <= deciding == {*frontier.objectives}:
             return False
         return not any(_divides_ties(each, frontier.metrics[each.metric]) for each in self.limits)
 

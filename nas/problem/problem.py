@@ -42,7 +42,7 @@ class Problem:
     """Space, scenario, objectives and budgets; `functions` are a user's own metrics.
 
     `vocabulary` and `tied` dress every architecture; `queries` is what the result must answer; `columns` are shipped
-    metrics to compute besides those that always are. solvers: of installed packages, for more than a few devices (nas/exact/solution.py).
+    metrics to compute besides those that always are.
     """
 
     space: SearchSpace
@@ -54,7 +54,6 @@ class Problem:
     tied: bool = True
     queries: tuple[PickQuery, ...] = ()
     columns: tuple[str, ...] = ()
-    solvers: tuple[Callable[..., Any], ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without what was computed of it."""

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from nas.errors import UsageError
 from nas.exact.checkpoint import SolverCheckpoint
-from nas.exact.solution import FEW, SMALL
+from nas.exact.solution import SMALL
 from nas.files.faults import Path
 from nas.problem.objective import (
     EXTRAPOLATION,
@@ -70,7 +70,6 @@ from nas.study.study_laws import (
     notices_of_tokens,
     without_made,
 )
-from nas.study.user_code import modules
 from nas.study.value_parsers import NAMED, without_password
 from objectives.assessment import stating
 from objectives.device import Calibration
@@ -332,7 +331,6 @@ def problem_of(asked: ReadStudy) -> tuple[Problem, list[str], str]:
         tuple(metric for metric in asked.metrics.values() if metric.function is not None),
         *config.head,
         columns=columns,
-        solvers=tuple(each.together for _, each in modules("solvers", "together")) if len(devices) > FEW else (),
     )
     refuse_unclaimed(problem)
     refuse_impossible(problem)

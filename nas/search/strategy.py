@@ -19,7 +19,6 @@ from nas.search.archive import KeyIndex
 from nas.study import entry_points
 from nas.study.user_code import ForeignError, naming_user_code
 from objectives.loss_law.law import Law
-from search_spaces.architectures import Architectures
 from search_spaces.arrays import IntArray
 
 
@@ -91,17 +90,6 @@ class StrategyContext:
 
 
 @dataclass(frozen=True, eq=False)
-class ReportTable:
-    """A table of a section, a cell of which is text or one design, and what is said of it; `explained` stands below it."""
-
-    caption: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str | Architectures, ...], ...]
-    said: tuple[str | Architectures, ...] = ()
-    explained: str = ""
-
-
-@dataclass(frozen=True, eq=False)
 class ReportSection:
     """What a strategy says of a search besides its evaluations.
 
@@ -113,7 +101,6 @@ class ReportSection:
     sentences: tuple[str, ...]
     figures: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    table: ReportTable | None = None
 
 
 class Strategy(Protocol):

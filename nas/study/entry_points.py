@@ -25,7 +25,7 @@ SHIPPED = {
     "devices": "objectives.devices",
     "stacks": "nas.export.stacks",
 }  # kind, as `plas list` says it, and where ours lie; the group of its entry points is `plas.KIND`
-MODULES = ("answers", "logs", "solvers")  # kinds of which a package gives modules and we ship no folder
+MODULES = ("answers", "logs")  # kinds of which a package gives modules and we ship no folder
 KINDS = (*SHIPPED, "formats", *MODULES)
 ONE = {kind: kind.removesuffix("s") for kind in KINDS}
 ONE |= {"strategies": "strategy", "answers": "reader of folders", "logs": "log reader"}

@@ -64,7 +64,7 @@ def loaded_code(code: PlugIn, *, typed: bool = True) -> Iterator[ModuleType]:
 def modules(
     kind: str, *holding: str, broken: Callable[[str], None] | None = None
 ) -> Iterator[tuple[PlugIn, ModuleType]]:
-    """Every module of a kind that is asked without being named (answers, logs, solvers), imported one after the other.
+    """Every module of a kind that is asked without being named (answers, logs), imported one after the other.
 
     broken: gets the fault of a module that cannot be used; without it the first one is raised.
 

@@ -15,7 +15,6 @@ from nas.problem.objective import Budget
 from nas.problem.picks import PickRule
 from nas.problem.problem import Problem
 from nas.problem.settings import each_setting, in_all_settings
-from nas.study import entry_points
 from objectives.device import Calibration
 from objectives.scenario import Scenario
 from search_spaces.space import SearchSpace
@@ -106,14 +105,7 @@ def over_chips(**keys: Any) -> Problem:
     return nas.load_study(preset="paper", space=tiny, chip=CHIPS, algo="exact", **{"precision": "int8", **keys}).problem
 
 
-@pytest.fixture
-def no_solvers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where no package with a solver is installed."""
-    monkeypatch.setattr(entry_points, "offered", lambda kind: {})
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("no_solvers")
 @pytest.mark.parametrize("keys", ASKED)
 def test_many_devices_solved_one_by_one_are_those_of_every_pair(keys: dict[str, Any]) -> None:
     problem = over_chips(**keys)
@@ -134,7 +126,6 @@ def test_many_devices_solved_one_by_one_are_those_of_every_pair(keys: dict[str, 
             assert pick.metrics["total_ms"][0] == pytest.approx(whole.metrics["total_ms"][row], rel=1e-9)
 
 
-@pytest.mark.usefixtures("no_solvers")
 def test_too_many_chips_to_solve_one_by_one_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = over_chips()
     monkeypatch.setattr(exact_solution, "LARGEST", problem.space.size)
@@ -153,20 +144,4 @@ def test_too_many_chips_to_solve_one_by_one_are_refused(monkeypatch: pytest.Monk
         loaded = replace(others[0][1], calibration=Calibration(overhead=0.01))
         unlike = (first, (others[0][0], loaded), *others[1:])
         boards = replace(problem, scenario=replace(problem.scenario, devices=unlike))
-        assert way_of(boards)[0] == "parts"  # which no solver of chips would take
-
-
-def test_a_solver_of_an_installed_package_is_asked(monkeypatch: pytest.MonkeyPatch, user_module: Any) -> None:
-    name = user_module("asked = []\ndef together(problem, names):\n    asked.append((problem, names))\n")
-    plug_in = entry_points.PlugIn("solvers", "mine", name, "mine 1.0")
-    monkeypatch.setattr(entry_points, "offered", lambda kind: {"mine": (plug_in,)} if kind == "solvers" else {})
-    few = nas.load_study(preset="paper", devices=["rtx_4090", "m4_10c"], space={"name": "tiny", "axes": TINY["axes"]})
-    assert (len(few.problem.scenario.devices), few.problem.solvers) == (2, ())
-    problem = over_chips()
-    (solver,) = problem.solvers
-    assert solver.__module__ == name
-    with by_parts(small_steps=False):
-        found = solve(problem)
-    asked = solver.__globals__["asked"]
-    assert asked[0] == (problem, ("loss", "total_ms", "memory_share"))
-    assert len(found.frontier)  # where it does not fit they are solved one by one
+        assert way_of(boards)[0] == "parts"  # boards, each with its own profile

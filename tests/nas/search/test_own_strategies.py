@@ -112,13 +112,11 @@ def test_a_module_of_a_package_on_the_python_path_is_a_strategy(
 SECTIONS = """
 
 def _sections(self, told):
-    from nas.search.strategy import ReportSection, ReportTable
+    from nas.search.strategy import ReportSection
 
-    first = self.space.architectures(told.genotypes[:1])
-    table = ReportTable("Of mine", ("rank", "design"), (("1", first),), ("The first was ", first, "."), "By rank.")
     files = {"mine.csv": {"key": told.keys}, "mine.yaml": {"evaluated": len(told)}}
     figures = {"evaluated": len(told)}
-    return [ReportSection("What I saw", ("All is well.",), figures, files, table)]
+    return [ReportSection("What I saw", ("All is well.",), figures, files)]
 
 
 FrontierMutation.sections = _sections
@@ -146,9 +144,9 @@ def test_what_a_strategy_says_stands_in_the_answer_its_page_and_its_files(
         "run",
     )
     ran = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert re.search(r"All is well\.\s+The first was [0-9]+ layers, width .*\.", ran.stdout, re.DOTALL)
+    assert "All is well." in ran.stdout
     page = (tmp_path / "run" / "report.html").read_text()
-    assert re.search(r"<h2>What I saw</h2></summary><p>All is well\..*Of mine.*By rank\.", page, re.DOTALL)
+    assert "<h2>What I saw</h2></summary><p>All is well." in page
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert (summary["lessons"], summary["learned"]) == (["All is well."], {"evaluated": 20})
     assert (tmp_path / "run" / "mine.csv").read_text().startswith("key\n")
