@@ -16,11 +16,8 @@ from objectives.plugins import bundled, normalised
 
 KIND = "stacks"
 PIVOT = "hf"
-RECIPES = (
-    "llamafactory",
-    "megatron",
-    "torchtitan",
-)  # trained from `hf` as the page says; exports once had files of theirs
+#: Trained from `hf` as the page says; exports once had files of theirs.
+RECIPES = ("llamafactory", "megatron", "torchtitan")
 RECIPES_PAGE = "plugins/stacks/docs/stacks.md"
 WHAT = ("emit", "launch", "size", "cautions", "fields", "read")
 
